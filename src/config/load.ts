@@ -1,0 +1,197 @@
+// Built-in defaults < YAML file < environment. All faults are reported together, each with the key it is about.
+import { readFileSync } from 'node:fs'
+import { parseDocument } from 'yaml'
+import { issuesOf } from '../lib/field.ts'
+import { envNames, isKey, type Key, keysOf, type Schema } from './key.ts'
+import { UNBUILT } from './notices.ts'
+import { type Env, RULES } from './rules.ts'
+import { type Config, schema } from './schema.ts'
+
+export interface Problem {
+  key: string
+  message: string
+}
+
+/** The configuration cannot be used. `problems` names every key. */
+export class ConfigError extends Error {
+  readonly problems: readonly Problem[]
+  constructor(problems: readonly Problem[]) {
+    super(`the configuration is not valid: ${problems.map(({ key, message }) => `${key} ${message}`).join('; ')}`)
+    this.problems = problems
+  }
+}
+
+export interface Loaded {
+  config: Config
+  /** Things that were written but have no effect. */
+  warnings: string[]
+}
+
+/** Reads the file (if any) and the environment. Throws ConfigError. */
+export function loadConfig(file: string | undefined, env: Env): Loaded {
+  const written = file === undefined ? {} : readYaml(file)
+  const problems = unknownKeys(schema, written)
+  const config = {}
+  for (const { path, key } of keysOf(schema)) {
+    const found = findValue(path, key, written, env)
+    const result = read(key, found.value)
+    if ('value' in result) put(config, path, result.value)
+    else
+      for (const issue of result.issues) problems.push({ key: found.from + join(issue.path), message: issue.message })
+  }
+  if (problems.length === 0) addEnvResource(config as Config, env, problems)
+  if (problems.length === 0) checkRules(config as Config, env, problems)
+  if (problems.length > 0) throw new ConfigError(problems)
+  return { config: config as Config, warnings: [...strayVariables(env), ...unbuilt(config as Config)] }
+}
+
+function readYaml(file: string): Record<string, unknown> {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError([{ key: file, message: `cannot be read: ${(error as Error).message}` }])
+  }
+  const document = parseDocument(text)
+  const faults = document.errors.map((error) => ({
+    key: `${file}:${error.linePos?.[0].line ?? 1}:${error.linePos?.[0].col ?? 1}`,
+    message: error.message.split('\n')[0] as string,
+  }))
+  if (faults.length > 0) throw new ConfigError(faults)
+  const value: unknown = document.toJS({ maxAliasCount: 100 })
+  if (value === null || value === undefined) return {}
+  if (!isRecord(value)) throw new ConfigError([{ key: file, message: 'must hold keys and values' }])
+  return value
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const join = (path: string) => (path === '' || path.startsWith('[') ? path : `.${path}`)
+
+function unknownKeys(known: Schema, written: Record<string, unknown>, at = ''): Problem[] {
+  return Object.entries(written).flatMap(([name, value]) => {
+    const entry = Object.hasOwn(known, name) ? known[name] : undefined
+    const key = at ? `${at}.${name}` : name
+    if (!entry) {
+      const near = nearest(name, Object.keys(known))
+      return [{ key, message: `is not a key${near ? `; did you mean ${at ? `${at}.` : ''}${near}?` : ''}` }]
+    }
+    if (isKey(entry) || value === null || value === undefined) return []
+    return isRecord(value) ? unknownKeys(entry, value, key) : [{ key, message: 'must hold keys and values' }]
+  })
+}
+
+/** The environment wins over the file; an empty variable counts as unset. */
+function findValue(
+  path: readonly string[],
+  key: Key,
+  written: Record<string, unknown>,
+  env: Env,
+): { value: unknown; from: string } {
+  const name = path.join('.')
+  const variable = envNames(path, key).find((each) => env[each] !== undefined && env[each] !== '')
+  if (variable) return { value: env[variable], from: `${name} (${variable})` }
+  let value: unknown = written
+  for (const part of path) value = isRecord(value) && Object.hasOwn(value, part) ? value[part] : undefined
+  return { value: value ?? undefined, from: name }
+}
+
+type Read = { value: unknown } | { issues: { path: string; message: string }[] }
+
+function read(key: Key, value: unknown): Read {
+  if (typeof value === 'string' && /\$\{[^}]*\}/.test(value))
+    return { issues: [{ path: '', message: 'holds a variable that was not expanded' }] }
+  const result = key.type.safeParse(value ?? key.default)
+  return result.success ? { value: result.data } : { issues: issuesOf(result.error) }
+}
+
+function put(config: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  let at = config
+  for (const part of path.slice(0, -1)) {
+    at[part] ??= {}
+    at = at[part] as Record<string, unknown>
+  }
+  at[path.at(-1) as string] = value
+}
+
+/** SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES describe one mint resource; its slug comes from the host. */
+function addEnvResource(config: Config, env: Env, problems: Problem[]): void {
+  const uri = env['SERVICE_RESOURCE_URI']
+  if (!uri) return
+  const host = URL.canParse(uri) ? new URL(uri).hostname : ''
+  const slug =
+    host
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-|-$/g, '')
+      .slice(0, 64) || 'resource'
+  const scopes = (env['SERVICE_RESOURCE_SCOPES'] ?? '')
+    .split(',')
+    .map((each) => each.trim())
+    .filter(Boolean)
+    .map((name) => ({ name }))
+  const result = schema.resources.type.safeParse([
+    { slug, uri, backend_kind: 'mint', display_name: host || slug, scopes },
+  ])
+  if (!result.success) {
+    for (const issue of issuesOf(result.error))
+      problems.push({
+        key: issue.path.includes('scopes') ? 'SERVICE_RESOURCE_SCOPES' : 'SERVICE_RESOURCE_URI',
+        message: issue.message,
+      })
+    return
+  }
+  config.resources = [...config.resources.filter((each) => each.uri !== uri), ...result.data]
+}
+
+function checkRules(config: Config, env: Env, problems: Problem[]): void {
+  for (const rule of RULES) if (rule.bad(config, env)) problems.push({ key: rule.keys.join(', '), message: rule.say })
+  if (problems.length > 0) return
+  for (const feature of UNBUILT)
+    if (feature.fatal && feature.asked(config))
+      problems.push({ key: feature.keys.join(', '), message: 'is not built yet in this version' })
+}
+
+const unbuilt = (config: Config) =>
+  UNBUILT.filter((feature) => feature.asked(config)).map(
+    ({ keys }) => `${keys.join(', ')}: not built yet in this version, treated as switched off`,
+  )
+
+/** A misspelt SERVICE_ variable would silently do nothing. */
+function strayVariables(env: Env): string[] {
+  const known = [...keysOf(schema)].flatMap(({ path, key }) => envNames(path, key))
+  return Object.keys(env).flatMap((name) => {
+    if (!name.startsWith('SERVICE_') || known.includes(name)) return []
+    const near = nearest(name, known, 3)
+    return near ? [`${name} is not a known variable; did you mean ${near}?`] : []
+  })
+}
+
+/** The known word that is fewest edits away, within `limit`. */
+export function nearest(word: string, known: readonly string[], limit = 3): string | undefined {
+  const scored = known.map((each) => ({ each, edits: editDistance(word, each) })).filter(({ edits }) => edits <= limit)
+  return scored.sort((a, b) => a.edits - b.edits)[0]?.each
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const swap = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next[j] = Math.min(swap, (row[j] as number) + 1, (next[j - 1] as number) + 1)
+    }
+    row = next
+  }
+  return row[b.length] as number
+}
+
+/** The effective configuration with every secret replaced: `***` when set, empty when not. */
+export function redacted(config: Config): Record<string, unknown> {
+  const shown = {}
+  for (const { path, key } of keysOf(schema)) {
+    const value = path.reduce<unknown>((at, part) => (at as Record<string, unknown>)[part], config)
+    put(shown, path, key.secret && value ? '***' : value)
+  }
+  return shown
+}

@@ -1,0 +1,41 @@
+// What boots, but deserves a word in the log of `serve`.
+import { isLocalhostIssuer } from '../lib/url.ts'
+import type { Config } from './schema.ts'
+
+const isProduction = (config: Config) => !isLocalhostIssuer(config.server.issuer)
+
+/** What boots but deserves a word, for the log of `serve`. */
+export function warningsOf(config: Config): string[] {
+  const warnings: [boolean, string][] = [
+    [
+      config.dcr.mode === 'open' && isProduction(config),
+      'dcr.mode is open: anybody may register a client with any redirect URI',
+    ],
+    [
+      isProduction(config) && config.server.issuer.startsWith('http:'),
+      'server.issuer is plain http: tokens and passwords travel in clear unless a proxy adds TLS',
+    ],
+    [!isProduction(config) && !config.session.secret, 'session.secret is empty: sign-ins end when this process ends'],
+    [config.admin.enabled && !config.admin.api_key, 'admin.api_key is empty: every call to the admin API is refused'],
+  ]
+  return warnings.filter(([applies]) => applies).map(([, say]) => say)
+}
+
+/** Features of the configuration that this version does not have yet: switched off, with a warning where they were asked for. */
+export const UNBUILT: readonly { keys: readonly string[]; asked(config: Config): boolean; fatal?: boolean }[] = [
+  { keys: ['storage.driver'], asked: (c) => c.storage.driver === 'postgres', fatal: true },
+  {
+    keys: ['signing.key_store'],
+    asked: (c) => c.signing.key_store === 'postgres_key' || c.signing.key_store === 'secretstore_transit',
+    fatal: true,
+  },
+  { keys: ['oidc.enabled'], asked: (c) => c.oidc.enabled },
+  { keys: ['broker_providers'], asked: (c) => c.broker_providers.length > 0 },
+  { keys: ['agents.enable_jwks_listing'], asked: (c) => c.agents.enable_jwks_listing },
+  { keys: ['observability.tracing.enabled'], asked: (c) => c.observability.tracing.enabled },
+  {
+    keys: ['observability.metrics.provider'],
+    asked: (c) => ['otel', 'both'].includes(c.observability.metrics.provider),
+  },
+  { keys: ['observability.logging.outputs.otel'], asked: (c) => c.observability.logging.outputs.otel },
+]

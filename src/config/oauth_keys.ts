@@ -1,0 +1,160 @@
+// Keys of the protocol: clients, sessions, limits, grants, upstreams, seeded records.
+import {
+  boolKey,
+  durationKey,
+  floatKey,
+  intKey,
+  listKey,
+  recordsKey,
+  secretKey,
+  textKey,
+  urlKey,
+  wordKey,
+} from './key.ts'
+import { providerRecord, resourceRecord } from './records.ts'
+
+const SECOND = 1
+
+export const oauthKeys = {
+  dcr: {
+    mode: wordKey({
+      of: ['open', 'approved_redirects', 'admin_only'],
+      default: 'open',
+      doc: 'Who may register clients. open is for development only. The mode set by `admin dcr set` wins.',
+    }),
+    approved_redirects: listKey({ doc: 'Patterns for approved_redirects; `*` stays within its part of the URL.' }),
+    rate_limit: floatKey({ default: 10, min: 0.01, max: 100_000, doc: 'Registrations per second per address.' }),
+    rate_limit_burst: intKey({ default: 20, min: 1, max: 1_000_000, doc: 'Registrations at once per address.' }),
+    default_token_expiry: durationKey({
+      default: '15m',
+      min: SECOND,
+      doc: 'Lifetime of access tokens of the code and refresh grants.',
+    }),
+    default_refresh_expiry: durationKey({
+      default: '168h',
+      min: SECOND,
+      doc: 'Lifetime of a refresh token; each rotation starts it anew.',
+    }),
+  },
+  cimd: {
+    enabled: boolKey({ default: true, doc: 'Accept URL-shaped client ids (client ID metadata documents).' }),
+    require_https: boolKey({ default: true, doc: 'false is accepted only with a localhost issuer.' }),
+    cache_ttl: durationKey({
+      default: '1h',
+      min: SECOND,
+      doc: 'Longest time a document is kept; its own cache headers may say less.',
+    }),
+    fetch_timeout: durationKey({ default: '10s', min: SECOND, doc: 'Deadline of one fetch.' }),
+    allow_private_addresses: boolKey({
+      default: false,
+      doc: 'Let outgoing fetches reach loopback and private networks; only with a localhost issuer.',
+    }),
+  },
+  session: {
+    cookie_name: textKey({ default: 'service_session', doc: 'Name of the session cookie.' }),
+    max_age: durationKey({ default: '24h', min: SECOND, doc: 'How long a sign-in lasts.' }),
+    secure: boolKey({
+      default: false,
+      doc: 'Send cookies over https only. Must be true when the issuer is not localhost.',
+    }),
+    same_site: wordKey({ of: ['lax', 'strict', 'none'], default: 'lax', doc: 'SameSite of the cookies.' }),
+    secret: secretKey({
+      minBytes: 32,
+      doc: 'Signs and encrypts cookies. Required when the issuer is not localhost; else an ephemeral one is made.',
+    }),
+  },
+  rate_limit: {
+    enabled: boolKey({
+      default: true,
+      doc: 'Limit requests to the public listener. The login lockout stays active in any case.',
+    }),
+    requests_per_second: intKey({
+      default: 100,
+      min: 1,
+      max: 10_000_000,
+      doc: 'One bucket for all callers.',
+      env: ['RATE_LIMIT_RPS'],
+    }),
+    burst: intKey({ default: 200, min: 1, max: 10_000_000, doc: 'Requests at once.' }),
+    auth_fail_max: intKey({
+      default: 10,
+      min: 0,
+      max: 1_000_000,
+      doc: 'Failed logins of an address before it is locked out; 0 switches the lockout off.',
+    }),
+    auth_fail_window: durationKey({ default: '10m', min: SECOND, doc: 'The time in which failed logins are counted.' }),
+    auth_lockout: durationKey({ default: '15m', min: SECOND, doc: 'How long a lockout lasts.' }),
+  },
+  oauth: {
+    require_scope: boolKey({
+      default: true,
+      doc: 'Refuse authorize requests without scope; else they get every scope of the resource.',
+    }),
+  },
+  client_credentials: {
+    enabled: boolKey({ default: true, doc: 'Offer the client_credentials grant.' }),
+    token_expiry: durationKey({ default: '1h', min: SECOND, doc: 'Lifetime of machine tokens.' }),
+  },
+  dpop: {
+    enabled: boolKey({ default: true, doc: 'Accept DPoP proofs; clients that send none get a bearer token.' }),
+    nonce_ttl: durationKey({ default: '60s', min: SECOND, doc: 'How long a nonce is accepted.' }),
+    proof_lifetime: durationKey({
+      default: '60s',
+      min: SECOND,
+      max: 600,
+      doc: 'How far the iat of a proof may be from now.',
+    }),
+    require_nonce: boolKey({ default: false, doc: 'Every proof must carry a nonce of this service.' }),
+  },
+  token_exchange: {
+    enabled: boolKey({ default: true, doc: 'Offer token exchange (RFC 8693).' }),
+    allow_self_exchange: boolKey({
+      default: false,
+      doc: 'A client may exchange its own token without naming a resource and without consent.',
+    }),
+    max_chain_depth: intKey({ default: 5, min: 1, max: 10, doc: 'Longest chain of actors.' }),
+    token_expiry: durationKey({
+      default: '1h',
+      min: SECOND,
+      doc: 'Lifetime of exchanged tokens, never beyond that of the subject token.',
+    }),
+  },
+  xaa: {
+    enabled: boolKey({ default: true, doc: 'Accept ID-JAG assertions of trusted identity providers.' }),
+    jwks_cache_ttl: durationKey({ default: '1h', min: SECOND, doc: 'How long keys of an identity provider are kept.' }),
+    token_expiry: durationKey({ default: '1h', min: SECOND, doc: 'Lifetime of the tokens.' }),
+    max_assertion_age: durationKey({ default: '5m', min: SECOND, doc: 'Oldest assertion, by its iat.' }),
+    subject_mode: wordKey({
+      of: ['auto_map', 'strict'],
+      default: 'auto_map',
+      doc: 'strict requires an explicit subject mapping.',
+    }),
+    require_resource: boolKey({ default: false, doc: 'Refuse requests that name no resource.' }),
+  },
+  agents: {
+    enable_jwks_listing: boolKey({ default: false, doc: 'Publish /.well-known/agents.json.' }),
+  },
+  oidc: {
+    enabled: boolKey({ default: false, doc: 'Let users sign in at an upstream OpenID provider.' }),
+    issuer: urlKey({ doc: 'Issuer of the provider; https in production.' }),
+    client_id: textKey({ doc: 'Client id there.' }),
+    client_secret: secretKey({ doc: 'Client secret there.' }),
+    redirect_uri: urlKey({ doc: 'Our callback, <issuer>/oidc/callback; https in production.' }),
+    display_name: textKey({ doc: 'Text of the login button.' }),
+    scopes: listKey({ default: ['openid', 'email', 'profile'], doc: 'Scopes to ask for.' }),
+    show_local_login: boolKey({ default: true, doc: 'Also offer the password form.' }),
+    include_groups_scope: boolKey({ default: true, doc: 'Ask for groups where the provider offers it.' }),
+    connector_id: textKey({ doc: 'Connector of a Dex provider.' }),
+  },
+  resources: recordsKey(resourceRecord, {
+    doc: 'Resources to create at boot; an existing slug is left as it is. One mint resource can also come from SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES.',
+  }),
+  broker_providers: recordsKey(providerRecord, {
+    doc: 'Broker providers to create at boot; an existing slug is left as it is.',
+  }),
+  connect: {
+    state_secret: secretKey({ minBytes: 32, doc: 'Key of the connect-flow state; differs from session.secret.' }),
+    allowed_return_urls: listKey({ doc: 'Return URLs of the connect flow; a resource may override them.' }),
+    redirect_base_url: urlKey({ default: 'http://localhost:9000', doc: 'Base of the connect callbacks.' }),
+  },
+} as const

@@ -1,0 +1,198 @@
+// Keys of the process: listeners, storage, signing, encryption, admin, telemetry.
+import { boolKey, durationKey, floatKey, intKey, listKey, secretKey, textKey, urlKey, wordKey } from './key.ts'
+
+const SECOND = 1
+
+export const platformKeys = {
+  server: {
+    issuer: urlKey({
+      default: 'http://localhost:9000',
+      doc: 'The URL clients use, without trailing slash: `iss` of every token. Never taken from a request.',
+    }),
+    address: textKey({
+      default: ':9000',
+      doc: 'Where the public listener binds: host:port, or :port for every interface.',
+    }),
+    read_timeout: durationKey({ default: '30s', min: SECOND, doc: 'How long a request may take to arrive.' }),
+    write_timeout: durationKey({ default: '30s', min: SECOND, doc: 'How long an answer may take.' }),
+    idle_timeout: durationKey({
+      default: '120s',
+      min: SECOND,
+      doc: 'How long an idle connection is kept. Fixed at about 10s on the uWebSockets.js engine.',
+    }),
+    shutdown_wait: durationKey({
+      default: '10s',
+      doc: 'How long requests in flight may finish after SIGTERM or SIGINT.',
+    }),
+    allowed_origins: listKey({
+      doc: 'Origins that browsers may call from (CORS). Empty: none. `*` is for local development.',
+    }),
+    http_engine: wordKey({
+      of: ['auto', 'uws', 'node'],
+      default: 'auto',
+      doc: 'HTTP engine of the public listener: uWebSockets.js, node:http, or the fastest that loads.',
+    }),
+  },
+  storage: {
+    driver: wordKey({
+      of: ['sqlite', 'postgres'],
+      default: 'sqlite',
+      doc: 'postgres is required for more than one instance.',
+    }),
+    sqlite: {
+      path: textKey({ default: 'data/service.db', doc: 'The database file.' }),
+      wal: boolKey({ default: true, doc: 'Write-ahead log: readers do not wait for writers.' }),
+    },
+    postgres: {
+      dsn: secretKey({ doc: 'Connection URL: postgres://user:password@host:5432/database?sslmode=verify-full.' }),
+      max_conns: intKey({ default: 25, min: 1, max: 1000, doc: 'Most connections of one instance.' }),
+      min_conns: intKey({ default: 5, min: 0, max: 1000, doc: 'Connections that are kept open.' }),
+      max_conn_lifetime: durationKey({ default: '1h', min: SECOND, doc: 'A connection is replaced after this time.' }),
+      max_conn_idle_time: durationKey({
+        default: '30m',
+        min: SECOND,
+        doc: 'An idle connection above min_conns is closed after this time.',
+      }),
+    },
+  },
+  signing: {
+    algorithm: wordKey({
+      of: ['ES256', 'RS256'],
+      default: 'ES256',
+      doc: 'ES256 is ECDSA P-256, RS256 is RSA 2048. A change takes effect at the next rotation.',
+    }),
+    key_store: wordKey({
+      of: ['keyfile', 'postgres_key', 'secretstore_transit', 'postgres'],
+      default: 'keyfile',
+      doc: 'keyfile: a folder. postgres_key: encrypted in the database, for several instances. secretstore_transit: an external transit engine. (`postgres` is refused.)',
+    }),
+    key_path: textKey({ default: 'data/keys', doc: 'Folder of the keyfile store.' }),
+    secretstore_transit: {
+      address: urlKey({ doc: 'Address of the transit secret store.', env: ['VAULT_ADDR'] }),
+      token: secretKey({ doc: 'Token; mutually exclusive with approle.', env: ['VAULT_TOKEN'] }),
+      mount: textKey({ default: 'transit', doc: 'Mount path of the transit engine.', env: ['VAULT_TRANSIT_MOUNT'] }),
+      key_name: textKey({
+        default: 'service-signing',
+        doc: 'Name of the signing key.',
+        env: ['VAULT_TRANSIT_KEY_NAME'],
+      }),
+      timeout: durationKey({ default: '10s', min: SECOND, doc: 'Deadline of one call.', env: ['VAULT_TIMEOUT'] }),
+      approle: {
+        role_id: textKey({ doc: 'AppRole role id.', env: ['VAULT_APPROLE_ROLE_ID'] }),
+        secret_id: secretKey({ doc: 'AppRole secret id.', env: ['VAULT_APPROLE_SECRET_ID'] }),
+        mount: textKey({ default: 'approle', doc: 'Mount path of the AppRole method.', env: ['VAULT_APPROLE_MOUNT'] }),
+      },
+    },
+  },
+  data_encryption: {
+    driver: wordKey({
+      of: ['aes_master', 'secretstore_transit_encrypt', ''],
+      default: '',
+      doc: 'Encrypts upstream grants and database signing keys. Empty: both are off.',
+    }),
+    aes_master: {
+      key_env: textKey({
+        default: 'SERVICE_DATA_ENCRYPTION_KEY',
+        doc: 'Name of the variable that holds the key: 64 hex characters.',
+        env: ['DATA_ENCRYPTION_KEY_ENV'],
+      }),
+      old_key_env: textKey({
+        default: 'SERVICE_DATA_OLD_KEY',
+        doc: 'Name of the variable that holds the previous key, for rotation.',
+        env: ['DATA_ENCRYPTION_OLD_KEY_ENV'],
+      }),
+    },
+    secretstore_transit_encrypt: {
+      address: urlKey({ doc: 'Address of the transit secret store.', env: ['DATA_ENCRYPTION_VAULT_ADDRESS'] }),
+      auth_method: wordKey({
+        of: ['token', 'approle', ''],
+        default: '',
+        doc: 'How to authenticate there.',
+        env: ['DATA_ENCRYPTION_VAULT_AUTH_METHOD'],
+      }),
+      token_env: textKey({
+        doc: 'Name of the variable that holds the token.',
+        env: ['DATA_ENCRYPTION_VAULT_TOKEN_ENV'],
+      }),
+      mount_path: textKey({
+        default: 'transit',
+        doc: 'Mount path of the transit engine.',
+        env: ['DATA_ENCRYPTION_VAULT_MOUNT_PATH'],
+      }),
+      key_name: textKey({ default: 'service-data', doc: 'Name of the key.', env: ['DATA_ENCRYPTION_VAULT_KEY_NAME'] }),
+      approle: {
+        role_id_env: textKey({
+          doc: 'Name of the variable that holds the AppRole role id.',
+          env: ['DATA_ENCRYPTION_VAULT_ROLE_ID_ENV'],
+        }),
+        secret_id_env: textKey({
+          doc: 'Name of the variable that holds the AppRole secret id.',
+          env: ['DATA_ENCRYPTION_VAULT_SECRET_ID_ENV'],
+        }),
+      },
+    },
+  },
+  admin: {
+    enabled: boolKey({ default: true, doc: 'Start the admin listener.' }),
+    address: textKey({
+      default: ':9001',
+      doc: 'Where the admin listener binds. Never expose it publicly: 127.0.0.1:9001 is a good choice.',
+    }),
+    api_key: secretKey({
+      doc: 'Key of the admin API. Without one every admin call is refused. Required when the issuer is not localhost.',
+    }),
+  },
+  observability: {
+    logging: {
+      level: wordKey({
+        of: ['debug', 'info', 'warn', 'error'],
+        default: 'info',
+        doc: 'Least level that is logged.',
+        env: ['LOG_LEVEL'],
+      }),
+      format: wordKey({
+        of: ['json', 'text'],
+        default: 'json',
+        doc: 'One JSON object or one line of text per event.',
+        env: ['LOG_FORMAT'],
+      }),
+      add_source: boolKey({
+        default: false,
+        doc: 'Add the source file and line of each event.',
+        env: ['LOG_ADD_SOURCE'],
+      }),
+      outputs: {
+        stdout: boolKey({ default: true, doc: 'Log to standard output.', env: ['LOG_STDOUT'] }),
+        otel: boolKey({ default: false, doc: 'Log to an OTLP endpoint.', env: ['LOG_OTEL'] }),
+        otel_endpoint: textKey({ doc: 'OTLP gRPC endpoint, host:port.', env: ['LOG_OTEL_ENDPOINT'] }),
+        insecure: boolKey({ default: false, doc: 'Without TLS.', env: ['LOG_OTEL_INSECURE'] }),
+      },
+    },
+    tracing: {
+      enabled: boolKey({ default: false, doc: 'Send traces.', env: ['TRACING_ENABLED'] }),
+      endpoint: textKey({ doc: 'OTLP gRPC endpoint, host:port.', env: ['TRACING_ENDPOINT'] }),
+      insecure: boolKey({ default: false, doc: 'Without TLS.', env: ['TRACING_INSECURE'] }),
+      sample_rate: floatKey({
+        default: 1,
+        min: 0,
+        max: 1,
+        doc: 'Share of requests that are traced.',
+        env: ['TRACING_SAMPLE_RATE'],
+      }),
+    },
+    metrics: {
+      provider: wordKey({
+        of: ['prometheus', 'otel', 'both', 'none'],
+        default: 'prometheus',
+        doc: 'Where metrics go.',
+        env: ['METRICS_PROVIDER'],
+      }),
+      path: textKey({ default: '/metrics', doc: 'Scrape path on the admin listener.', env: ['METRICS_PATH'] }),
+      otel_endpoint: textKey({
+        doc: 'OTLP gRPC endpoint, host:port, for otel and both.',
+        env: ['METRICS_OTEL_ENDPOINT'],
+      }),
+      insecure: boolKey({ default: false, doc: 'Without TLS.', env: ['METRICS_INSECURE'] }),
+    },
+  },
+} as const

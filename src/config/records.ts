@@ -1,0 +1,55 @@
+// Records that both the configuration file and the admin API write: resources and broker providers.
+import { z } from 'zod'
+import { list, name, scopeName, slug, text, url, word } from '../lib/field.ts'
+
+const scopeEntry = z.strictObject({
+  name: scopeName().min(1, 'must not be empty'),
+  description: text(1000).default(''),
+  upstream: text(1000).default(''),
+})
+
+const scopeEntries = z
+  .array(scopeEntry, 'must be a list of scopes')
+  .max(500)
+  .refine((scopes) => new Set(scopes.map((each) => each.name)).size === scopes.length, 'must not name a scope twice')
+
+const clientIds = () => list(text(2048)).transform((ids) => [...new Set(ids as string[])])
+
+const policy = z.strictObject({
+  exchange: z.strictObject({ allowed_client_ids: clientIds().default([]) }).optional(),
+  runtime: z.strictObject({ client_ids: clientIds().default([]) }).optional(),
+  connect: z.strictObject({ allowed_return_urls: list(text(2048)).default([]) }).optional(),
+})
+
+/** The fields of a resource as they are written; the admin API patches with the same ones. */
+export const resourceFields = {
+  slug: slug(),
+  uri: url(),
+  backend_kind: word(['mint', 'broker']),
+  display_name: name().optional(),
+  scopes: scopeEntries.default([]),
+  broker_provider_slug: slug().optional(),
+  policy: policy.optional(),
+} as const
+
+/** A whole resource: a mint resource has a uri, a broker resource a provider. */
+export const resourceRecord = z
+  .strictObject({ ...resourceFields, uri: resourceFields.uri.optional() })
+  .superRefine((resource, context) => {
+    if (resource.backend_kind === 'mint' && !resource.uri)
+      context.addIssue({ code: 'custom', path: ['uri'], message: 'is required for a mint resource' })
+    if (resource.backend_kind === 'mint' && resource.broker_provider_slug)
+      context.addIssue({ code: 'custom', path: ['broker_provider_slug'], message: 'is only for broker resources' })
+    if (resource.backend_kind === 'broker' && !resource.broker_provider_slug)
+      context.addIssue({ code: 'custom', path: ['broker_provider_slug'], message: 'is required for a broker resource' })
+  })
+export type ResourceRecord = z.output<typeof resourceRecord>
+
+/** The fields of a broker provider as they are written. */
+export const providerFields = {
+  slug: slug(),
+  display_name: name(),
+  protocol: word(['oauth', 'apikey', 'service_account']),
+  config_data: z.record(z.string().max(255), z.unknown(), 'must be an object'),
+} as const
+export const providerRecord = z.strictObject(providerFields)

@@ -1,0 +1,271 @@
+// What must hold between keys, read top to bottom. Every violated row is reported, all together.
+import { isLocalhostIssuer, parseHttpUrl } from '../lib/url.ts'
+import type { Config } from './schema.ts'
+
+export type Env = Readonly<Record<string, string | undefined>>
+
+interface Rule {
+  keys: readonly string[]
+  bad(config: Config, env: Env): boolean
+  say: string
+}
+
+const isProduction = (config: Config) => !isLocalhostIssuer(config.server.issuer)
+const WEAK_SECRETS = /^(changeme|change-me|secret|password|admin|test|default|example)/i
+const partial = (...values: string[]) => values.some(Boolean) && !values.every(Boolean)
+const transit = (config: Config) =>
+  config.signing.key_store === 'secretstore_transit' ? config.signing.secretstore_transit : undefined
+const transitEncrypt = (config: Config) =>
+  config.data_encryption.driver === 'secretstore_transit_encrypt'
+    ? config.data_encryption.secretstore_transit_encrypt
+    : undefined
+const isDataKey = (value: string | undefined) => value !== undefined && /^[0-9a-f]{64}$/i.test(value)
+
+export const RULES: readonly Rule[] = [
+  {
+    keys: ['server.issuer'],
+    bad: (c) => !isIssuer(c.server.issuer),
+    say: 'must be an http or https URL without trailing slash, query, fragment or user',
+  },
+  { keys: ['server.address'], bad: (c) => !isAddress(c.server.address), say: 'must be host:port or :port' },
+  {
+    keys: ['admin.address'],
+    bad: (c) => c.admin.enabled && !isAddress(c.admin.address),
+    say: 'must be host:port or :port',
+  },
+  {
+    keys: ['admin.address', 'server.address'],
+    bad: (c) => c.admin.enabled && c.admin.address === c.server.address,
+    say: 'must differ',
+  },
+
+  {
+    keys: ['session.secret'],
+    bad: (c) => isProduction(c) && !c.session.secret,
+    say: 'is required when the issuer is not localhost',
+  },
+  {
+    keys: ['session.secret'],
+    bad: (c) => isProduction(c) && WEAK_SECRETS.test(c.session.secret),
+    say: 'is a well-known value; use 32 random bytes',
+  },
+  {
+    keys: ['session.secure'],
+    bad: (c) => isProduction(c) && !c.session.secure,
+    say: 'must be true when the issuer is not localhost',
+  },
+  {
+    keys: ['session.same_site', 'session.secure'],
+    bad: (c) => c.session.same_site === 'none' && !c.session.secure,
+    say: 'same_site none needs secure',
+  },
+  {
+    keys: ['session.cookie_name'],
+    bad: (c) => !/^[A-Za-z0-9_-]+$/.test(c.session.cookie_name),
+    say: 'must be letters, digits, _ and -',
+  },
+  {
+    keys: ['admin.api_key'],
+    bad: (c) => isProduction(c) && c.admin.enabled && !c.admin.api_key,
+    say: 'is required when the issuer is not localhost',
+  },
+  {
+    keys: ['admin.api_key'],
+    bad: (c) =>
+      isProduction(c) &&
+      c.admin.enabled &&
+      c.admin.api_key !== '' &&
+      (c.admin.api_key.length < 16 || WEAK_SECRETS.test(c.admin.api_key)),
+    say: 'must be at least 16 characters and no well-known value when the issuer is not localhost',
+  },
+
+  {
+    keys: ['storage.sqlite.path'],
+    bad: (c) => c.storage.driver === 'sqlite' && !c.storage.sqlite.path,
+    say: 'is required',
+  },
+  {
+    keys: ['storage.postgres.dsn'],
+    bad: (c) => c.storage.driver === 'postgres' && !c.storage.postgres.dsn,
+    say: 'is required with storage.driver postgres',
+  },
+  {
+    keys: ['storage.postgres.min_conns'],
+    bad: (c) => c.storage.postgres.min_conns > c.storage.postgres.max_conns,
+    say: 'must not be above max_conns',
+  },
+
+  {
+    keys: ['signing.key_store'],
+    bad: (c) => c.signing.key_store === 'postgres',
+    say: 'is not a key store; use postgres_key',
+  },
+  {
+    keys: ['signing.key_path'],
+    bad: (c) => c.signing.key_store === 'keyfile' && !c.signing.key_path,
+    say: 'is required with the keyfile store',
+  },
+  {
+    keys: ['signing.key_store', 'storage.driver'],
+    bad: (c) => c.signing.key_store === 'postgres_key' && c.storage.driver !== 'postgres',
+    say: 'postgres_key needs storage.driver postgres',
+  },
+  {
+    keys: ['signing.key_store', 'data_encryption.driver'],
+    bad: (c) => c.signing.key_store === 'postgres_key' && !c.data_encryption.driver,
+    say: 'postgres_key needs data_encryption.driver',
+  },
+  { keys: ['signing.secretstore_transit.address'], bad: (c) => transit(c)?.address === '', say: 'is required' },
+  {
+    keys: ['signing.secretstore_transit.token', 'signing.secretstore_transit.approle'],
+    bad: (c) => {
+      const t = transit(c)
+      return t !== undefined && Boolean(t.token) === Boolean(t.approle.role_id || t.approle.secret_id)
+    },
+    say: 'exactly one of token and approle is required',
+  },
+  {
+    keys: ['signing.secretstore_transit.approle.role_id', 'signing.secretstore_transit.approle.secret_id'],
+    bad: (c) => {
+      const t = transit(c)
+      return t !== undefined && partial(t.approle.role_id, t.approle.secret_id)
+    },
+    say: 'must be set together',
+  },
+
+  {
+    keys: ['dcr.approved_redirects'],
+    bad: (c) => c.dcr.mode === 'approved_redirects' && c.dcr.approved_redirects.length === 0,
+    say: 'must hold a pattern in mode approved_redirects',
+  },
+  {
+    keys: ['cimd.require_https'],
+    bad: (c) => isProduction(c) && !c.cimd.require_https,
+    say: 'false is accepted only with a localhost issuer',
+  },
+  {
+    keys: ['cimd.allow_private_addresses'],
+    bad: (c) => isProduction(c) && c.cimd.allow_private_addresses,
+    say: 'true is accepted only with a localhost issuer',
+  },
+
+  ...(['issuer', 'client_id', 'client_secret', 'redirect_uri'] as const).map((key) => ({
+    keys: [`oidc.${key}`],
+    bad: (c: Config) => c.oidc.enabled && !c.oidc[key],
+    say: 'is required when oidc.enabled is true',
+  })),
+  ...(['issuer', 'redirect_uri'] as const).map((key) => ({
+    keys: [`oidc.${key}`],
+    bad: (c: Config) => isProduction(c) && c.oidc.enabled && c.oidc[key] !== '' && !c.oidc[key].startsWith('https:'),
+    say: 'must use https when the issuer is not localhost',
+  })),
+
+  {
+    keys: ['data_encryption.aes_master.key_env'],
+    bad: (c, env) => c.data_encryption.driver === 'aes_master' && !isDataKey(env[c.data_encryption.aes_master.key_env]),
+    say: 'must name a variable that holds 64 hex characters (256 bits)',
+  },
+  {
+    keys: ['data_encryption.aes_master.old_key_env'],
+    bad: (c, env) => {
+      const old = c.data_encryption.driver === 'aes_master' ? env[c.data_encryption.aes_master.old_key_env] : undefined
+      return old !== undefined && (!isDataKey(old) || old === env[c.data_encryption.aes_master.key_env])
+    },
+    say: 'must name a variable that holds 64 hex characters, other than the current key',
+  },
+  {
+    keys: ['data_encryption.secretstore_transit_encrypt.address'],
+    bad: (c) => transitEncrypt(c)?.address === '',
+    say: 'is required',
+  },
+  {
+    keys: ['data_encryption.secretstore_transit_encrypt.auth_method'],
+    bad: (c) => transitEncrypt(c)?.auth_method === '',
+    say: 'must be token or approle',
+  },
+  {
+    keys: ['data_encryption.secretstore_transit_encrypt.token_env'],
+    bad: (c, env) => {
+      const t = transitEncrypt(c)
+      return t?.auth_method === 'token' && !env[t.token_env]
+    },
+    say: 'must name a variable that holds the token',
+  },
+  {
+    keys: ['data_encryption.secretstore_transit_encrypt.approle'],
+    bad: (c, env) => {
+      const t = transitEncrypt(c)
+      return t?.auth_method === 'approle' && !(env[t.approle.role_id_env] && env[t.approle.secret_id_env])
+    },
+    say: 'role_id_env and secret_id_env must name variables that are set',
+  },
+  {
+    keys: ['connect.state_secret'],
+    bad: (c) => c.connect.state_secret !== '' && c.connect.state_secret === c.session.secret,
+    say: 'must differ from session.secret',
+  },
+  {
+    keys: ['connect.redirect_base_url'],
+    bad: (c) => !c.connect.redirect_base_url.startsWith('https:') && !isLocalhostIssuer(c.connect.redirect_base_url),
+    say: 'must use https, or be localhost',
+  },
+
+  {
+    keys: ['observability.metrics.otel_endpoint'],
+    bad: (c) => ['otel', 'both'].includes(c.observability.metrics.provider) && !c.observability.metrics.otel_endpoint,
+    say: 'is required with provider otel or both',
+  },
+  {
+    keys: ['observability.metrics.path'],
+    bad: (c) => !/^\/[\w./-]*$/.test(c.observability.metrics.path),
+    say: 'must be a path',
+  },
+  {
+    keys: ['observability.logging.outputs.otel_endpoint'],
+    bad: (c) => c.observability.logging.outputs.otel && !c.observability.logging.outputs.otel_endpoint,
+    say: 'is required with outputs.otel',
+  },
+  {
+    keys: ['observability.tracing.endpoint'],
+    bad: (c) => c.observability.tracing.enabled && !c.observability.tracing.endpoint,
+    say: 'is required with tracing.enabled',
+  },
+
+  {
+    keys: ['resources'],
+    bad: (c) => hasTwin(c.resources.map((r) => r.slug)) || hasTwin(c.resources.flatMap((r) => r.uri ?? [])),
+    say: 'must not name a slug or a uri twice',
+  },
+  {
+    keys: ['resources'],
+    bad: (c) =>
+      c.resources.some(
+        (r) =>
+          r.broker_provider_slug !== undefined && !c.broker_providers.some((p) => p.slug === r.broker_provider_slug),
+      ),
+    say: 'a broker_provider_slug names no entry of broker_providers',
+  },
+  {
+    keys: ['broker_providers'],
+    bad: (c) => hasTwin(c.broker_providers.map((p) => p.slug)),
+    say: 'must not name a slug twice',
+  },
+]
+
+const isIssuer = (issuer: string) => {
+  const url = parseHttpUrl(issuer)
+  return (
+    url !== undefined &&
+    !issuer.endsWith('/') &&
+    !url.search &&
+    !url.hash &&
+    !url.username &&
+    !issuer.includes('?') &&
+    !issuer.includes('#')
+  )
+}
+const isAddress = (address: string) => {
+  const port = /^(?:\[[0-9a-f:]+\]|[^\s:]*):(\d{1,5})$/i.exec(address)?.[1]
+  return port !== undefined && Number(port) > 0 && Number(port) < 65_536
+}
+const hasTwin = (values: string[]) => new Set(values).size !== values.length

@@ -1,0 +1,102 @@
+// Compact JWS (RFC 7515), strictly: decoded, verified and signed here only, on the front thread and in the workers.
+import { constants, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
+import { digest } from '../lib/id.ts'
+
+export type Alg = 'ES256' | 'RS256' | 'PS256'
+export type Jwk = Readonly<Record<string, unknown>> & { kty: string }
+
+interface Algorithm {
+  kty: 'EC' | 'RSA'
+  /** Bytes of a signature; RSA follows the modulus. */
+  signatureBytes?: number
+  options: { dsaEncoding?: 'ieee-p1363'; padding?: number; saltLength?: number }
+}
+const ALGORITHMS: Record<Alg, Algorithm> = {
+  ES256: { kty: 'EC', signatureBytes: 64, options: { dsaEncoding: 'ieee-p1363' } },
+  RS256: { kty: 'RSA', options: { padding: constants.RSA_PKCS1_PADDING } },
+  PS256: { kty: 'RSA', options: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 } },
+}
+export const isAlg = (text: unknown): text is Alg => typeof text === 'string' && Object.hasOwn(ALGORITHMS, text)
+
+export interface Jws {
+  header: Readonly<Record<string, unknown>>
+  payload: Readonly<Record<string, unknown>>
+  /** What is signed: header and payload as they came. */
+  input: string
+  signature: string
+}
+
+const SEGMENT = /^[A-Za-z0-9_-]*$/
+
+/** Takes a compact JWS apart. Undefined unless it is three canonical base64url segments with JSON objects in the first two. */
+export function decodeJws(compact: string, maxLength: number): Jws | undefined {
+  if (compact.length > maxLength) return undefined
+  const segments = compact.split('.')
+  if (segments.length !== 3) return undefined
+  const [head, body, signature] = segments as [string, string, string]
+  const header = decodeJson(head)
+  const payload = decodeJson(body)
+  // An unknown critical extension must not be ignored (RFC 7515 §4.1.11), and b64 or zip would change what was signed.
+  if (!header || !payload || 'crit' in header || 'b64' in header || 'zip' in header || !isCanonical(signature))
+    return undefined
+  return { header, payload, input: `${head}.${body}`, signature }
+}
+
+function decodeJson(segment: string): Record<string, unknown> | undefined {
+  if (!isCanonical(segment)) return undefined
+  try {
+    const value: unknown = JSON.parse(Buffer.from(segment, 'base64url').toString('utf8'))
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Two spellings of the same bytes must not count as two tokens. */
+const isCanonical = (segment: string): boolean =>
+  SEGMENT.test(segment) && Buffer.from(segment, 'base64url').toString('base64url') === segment
+
+/** The key thumbprint of RFC 7638. Undefined for keys of other types than EC and RSA, or with missing members. */
+export function thumbprint(jwk: Jwk): string | undefined {
+  const { kty, crv, x, y, e, n } = jwk
+  if (kty === 'EC' && [crv, x, y].every((each) => typeof each === 'string'))
+    return digest(JSON.stringify({ crv, kty, x, y }))
+  if (kty === 'RSA' && [e, n].every((each) => typeof each === 'string')) return digest(JSON.stringify({ e, kty, n }))
+  return undefined
+}
+
+const MIN_RSA_BITS = 2048
+const MAX_RSA_BITS = 8192
+
+/** Imports a public key for an algorithm. Undefined when type, curve or size do not fit. */
+export function importKey(alg: Alg, jwk: Jwk): KeyObject | undefined {
+  if (jwk.kty !== ALGORITHMS[alg].kty || (jwk.kty === 'EC' && jwk.crv !== 'P-256')) return undefined
+  try {
+    const { kty, crv, x, y, e, n } = jwk
+    const key = createPublicKey({ key: { kty, crv, x, y, e, n } as Record<string, string>, format: 'jwk' })
+    const bits = key.asymmetricKeyDetails?.modulusLength
+    return bits !== undefined && (bits < MIN_RSA_BITS || bits > MAX_RSA_BITS) ? undefined : key
+  } catch {
+    return undefined
+  }
+}
+
+/** Verifies a signature (base64url) over `input`. */
+export function verifySignature(alg: Alg, key: KeyObject, input: string, signature: string): boolean {
+  const { options, signatureBytes } = ALGORITHMS[alg]
+  const raw = Buffer.from(signature, 'base64url')
+  if (signatureBytes !== undefined && raw.length !== signatureBytes) return false
+  return verify('sha256', Buffer.from(input), { key, ...options }, raw)
+}
+
+/** The header segment that a key puts before every payload of a type. */
+export const headerSegment = (typ: string, alg: Alg, kid: string): string =>
+  Buffer.from(JSON.stringify({ typ, alg, kid })).toString('base64url')
+
+/** Signs a payload (JSON text) behind a prepared header segment. Returns the compact JWS. */
+export function signJws(alg: Alg, key: KeyObject, header: string, payload: string): string {
+  const input = `${header}.${Buffer.from(payload).toString('base64url')}`
+  return `${input}.${sign('sha256', Buffer.from(input), { key, ...ALGORITHMS[alg].options }).toString('base64url')}`
+}

@@ -1,0 +1,108 @@
+// The keyfile store: one PEM file per kid and an index that is replaced as a whole. Only the owner may read the folder.
+import { randomUUID } from 'node:crypto'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Alg } from './jws.ts'
+
+export interface StoredKey {
+  kid: string
+  alg: Alg
+  /** PKCS#8 PEM. */
+  pem: string
+  created_at: number
+  /** Set when another key became current. */
+  retired_at?: number
+  /** When the last token signed with it has expired; it is published until then. */
+  remove_at?: number
+}
+/** Where keys are kept; the current key is the last one. */
+export interface KeyStore {
+  readonly name: string
+  load(): Promise<StoredKey[]>
+  /** Reads, changes and writes the keys while no other process does. Returns what was written. */
+  change(decide: (keys: StoredKey[]) => StoredKey[]): Promise<StoredKey[]>
+}
+
+const INDEX = 'keys.json'
+const LOCK = 'keys.lock'
+const LOCK_STALE_MS = 10_000
+
+/** Keys in a folder. */
+export function keyfileStore(folder: string): KeyStore {
+  const inFolder = (name: string) => path.join(folder, name)
+  const pemFile = (kid: string) => inFolder(`${kid}.pem`)
+
+  const load = async (): Promise<StoredKey[]> => {
+    if (!existsSync(inFolder(INDEX))) return []
+    const index = JSON.parse(readFileSync(inFolder(INDEX), 'utf8')) as { keys: Omit<StoredKey, 'pem'>[] }
+    return index.keys.map((key) => ({ ...key, pem: readFileSync(pemFile(key.kid), 'utf8') }))
+  }
+  const save = (keys: StoredKey[], before: StoredKey[]) => {
+    for (const key of keys) if (!existsSync(pemFile(key.kid))) replaceFile(pemFile(key.kid), key.pem)
+    replaceFile(inFolder(INDEX), `${JSON.stringify({ keys: keys.map(({ pem: _pem, ...shown }) => shown) }, null, 2)}\n`)
+    for (const gone of before) if (!keys.some((key) => key.kid === gone.kid)) rmSync(pemFile(gone.kid), { force: true })
+  }
+
+  return {
+    name: 'keyfile',
+    load,
+    async change(decide) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      chmodSync(folder, 0o700)
+      const unlock = await lock(inFolder(LOCK))
+      try {
+        const before = await load()
+        const keys = decide(before)
+        save(keys, before)
+        return keys
+      } finally {
+        unlock()
+      }
+    },
+  }
+}
+
+/** Writes a file that is there whole or not at all, also after a power cut. */
+function replaceFile(file: string, text: string): void {
+  const temporary = `${file}.${randomUUID()}.tmp`
+  const handle = openSync(temporary, 'wx', 0o600)
+  try {
+    writeSync(handle, text)
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+  renameSync(temporary, file)
+  const folder = openSync(path.dirname(file), 'r')
+  fsyncSync(folder)
+  closeSync(folder)
+}
+
+/** Keeps other processes out; a lock left by one that died is taken over. */
+async function lock(file: string): Promise<() => void> {
+  for (const deadline = Date.now() + 2 * LOCK_STALE_MS; ; ) {
+    try {
+      closeSync(openSync(file, 'wx', 0o600))
+      return () => rmSync(file, { force: true })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      if (Date.now() > deadline) throw new Error(`${file} is held by another process`)
+      const age = Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0)
+      if (age > LOCK_STALE_MS) rmSync(file, { force: true })
+      else await sleep(20)
+    }
+  }
+}

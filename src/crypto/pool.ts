@@ -1,0 +1,128 @@
+// The two crypto lanes: signatures, and passwords in threads of their own so that logins never delay a token.
+
+import type { KeyObject } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { Piscina } from 'piscina'
+import { unavailable } from '../lib/error.ts'
+import { Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
+import { workerFile } from '../lib/paths.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Alg, Jwk } from './jws.ts'
+
+export interface SigningKey {
+  kid: string
+  alg: Alg
+  key: KeyObject
+  header: string
+}
+export type CryptoJob = { kid: string; payload: string } | Verification
+export interface CryptoBatch {
+  /** The keys that the batch signs with; a thread keeps the ones it knows. */
+  keys: readonly SigningKey[]
+  jobs: readonly CryptoJob[]
+}
+/** The compact JWS, or whether the signature is right. */
+export type CryptoResult = string | boolean | { failed: string }
+
+export type PasswordJob = { password: string } | { password: string; hash: string }
+/** The PHC string of a new password; or whether it is right, with a new hash when the parameters rose since. */
+export type PasswordResult = string | { right: boolean; rehashed?: string }
+
+export interface Verification {
+  alg: Alg
+  jwk: Jwk
+  /** RFC 7638 thumbprint of `jwk`; names the parsed key in the threads. */
+  thumbprint: string
+  input: string
+  signature: string
+}
+
+export interface CryptoLanes {
+  /** Signs a payload (JSON text). Returns the compact JWS. */
+  sign(key: SigningKey, payload: string): Promise<string>
+  /** Whether a signature is right. */
+  verify(what: Verification): Promise<boolean>
+  /** The PHC string of a password. */
+  hashPassword(password: string): Promise<string>
+  /** Whether a password fits a PHC string; `rehashed` when the parameters rose. */
+  verifyPassword(password: string, hash: string): Promise<{ right: boolean; rehashed?: string }>
+  readonly stats: Record<'crypto' | 'password', LaneStats>
+  close(): Promise<void>
+}
+
+/** Longer passwords are refused before they are hashed. */
+export const MAX_PASSWORD_BYTES = 1024
+const SIGN_BATCH = 64
+const QUEUE = { crypto: 4096, password: 64 }
+
+/** Starts the threads. `threads` 0 means one less than the machine has cores. */
+export function openCrypto(threads: number, log: Logger): CryptoLanes {
+  const cores = availableParallelism()
+  const workers = threads || Math.max(1, Math.min(16, cores - 1))
+  const crypto = openPool('crypto', workers, log)
+  const password = openPool('password', Math.max(1, Math.floor(cores / 4)), log)
+  const known = new Map<string, SigningKey>()
+
+  const cryptoLane = new Lane<CryptoJob, string | boolean>({
+    name: 'crypto',
+    workers,
+    maxBatch: SIGN_BATCH,
+    maxQueue: QUEUE.crypto,
+    async run(jobs) {
+      const batch: CryptoBatch = { keys: keysFor(jobs), jobs }
+      return ((await runOn(crypto, batch)) as CryptoResult[]).map(
+        (result): Outcome<string | boolean> =>
+          typeof result === 'object' ? { error: new Error(result.failed) } : { value: result },
+      )
+    },
+  })
+  const keysFor = (jobs: readonly CryptoJob[]) =>
+    [...new Set(jobs.flatMap((job) => ('kid' in job ? job.kid : [])))].map((kid) => known.get(kid) as SigningKey)
+
+  const passwordLane = new Lane<PasswordJob, PasswordResult>({
+    name: 'password',
+    workers: password.options.maxThreads,
+    maxBatch: 1,
+    maxQueue: QUEUE.password,
+    run: async (jobs) => ((await runOn(password, jobs)) as PasswordResult[]).map((value) => ({ value })),
+  })
+  const normal = (text: string) => text.normalize('NFC')
+
+  return {
+    sign(key, payload) {
+      known.set(key.kid, key)
+      return cryptoLane.push({ kid: key.kid, payload }) as Promise<string>
+    },
+    verify: (what) => cryptoLane.push(what) as Promise<boolean>,
+    hashPassword: (text) => passwordLane.push({ password: normal(text) }) as Promise<string>,
+    verifyPassword: (text, hash) =>
+      passwordLane.push({ password: normal(text), hash }) as Promise<{ right: boolean; rehashed?: string }>,
+    stats: { crypto: cryptoLane.stats, password: passwordLane.stats },
+    async close() {
+      await Promise.all([cryptoLane.drained(), passwordLane.drained()])
+      await Promise.all([crypto.destroy(), password.destroy()])
+    },
+  }
+}
+
+function openPool(name: 'crypto' | 'password', threads: number, log: Logger): Piscina {
+  // The password threads start with the first login: most processes never need them.
+  const minThreads = name === 'crypto' ? threads : 0
+  const pool = new Piscina({
+    filename: workerFile(name),
+    minThreads,
+    maxThreads: threads,
+    idleTimeout: name === 'crypto' ? Number.POSITIVE_INFINITY : 60_000,
+    recordTiming: false,
+  })
+  pool.on('error', (error) => log.error({ err: error }, `a ${name} thread failed and is replaced`))
+  return pool
+}
+
+async function runOn(pool: Piscina, task: unknown): Promise<unknown> {
+  try {
+    return await pool.run(task)
+  } catch (error) {
+    throw unavailable('a worker thread failed', { reason: 'worker_failed', cause: error })
+  }
+}

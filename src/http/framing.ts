@@ -1,0 +1,42 @@
+// Refuses requests whose length or meaning two parsers could see differently. The native engine's parser is lenient
+// (docs/decisions/0006), so these rules run before anything else, on both engines.
+import { OAuthError } from '../lib/error.ts'
+import type { Head } from './message.ts'
+
+const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'authorization', 'dpop', 'content-type'])
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+const WITHOUT_BODY = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS'])
+const refuse = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
+
+/** What is wrong with the framing of a request; the connection is to be closed. Undefined when all is well. */
+export function framingFault(head: Head): OAuthError | undefined {
+  const { headers, method } = head
+  for (const name of head.repeated)
+    if (SINGLE.has(name)) return refuse(`the ${name} header is repeated`, 'repeated_header')
+  if (!METHODS.has(method)) return refuse('the method is not known', 'unknown_method')
+  if (!headers.host) return refuse('the Host header is missing', 'missing_host')
+
+  const length = headers['content-length']
+  const encoding = headers['transfer-encoding']
+  if (length !== undefined && !/^\d{1,10}$/.test(length))
+    return refuse('the Content-Length header is malformed', 'bad_content_length')
+  if (encoding !== undefined && encoding !== 'chunked')
+    return refuse('the Transfer-Encoding is not supported', 'bad_transfer_encoding')
+  if (length !== undefined && encoding !== undefined)
+    return refuse('Content-Length and Transfer-Encoding exclude each other', 'two_lengths')
+  if (WITHOUT_BODY.has(method)) {
+    if (encoding !== undefined || Number(length ?? 0) > 0)
+      return refuse(`a ${method} request has no body`, 'unexpected_body')
+  } else if (length === undefined && encoding === undefined) {
+    // Also what is left of a POST whose Content-Length the lenient parser did not see.
+    return new OAuthError('length_required', 'the request must say how long its body is')
+  }
+  // h2c is offered by some clients on their first request and may be ignored; anything else would change the protocol.
+  if (headers.upgrade !== undefined && headers.upgrade.toLowerCase() !== 'h2c')
+    return refuse('protocol upgrades are not supported', 'upgrade')
+  return undefined
+}
+
+/** Whether the request brings a body, after framingFault() found nothing. */
+export const hasBody = (head: Head): boolean =>
+  head.headers['transfer-encoding'] !== undefined || Number(head.headers['content-length'] ?? 0) > 0

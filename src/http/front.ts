@@ -1,0 +1,45 @@
+// What an HTTP engine is: it copies a request into plain values, asks `accept`, reads the body if told to, and writes the reply.
+import type { Logger } from '../telemetry/logger.ts'
+import type { Head, Reply } from './message.ts'
+
+/** A request that may send its body: at most `limit` bytes. */
+export interface Accepted {
+  limit: number
+  /** Answers the request; never rejects. */
+  answer(body: Buffer): Reply | Promise<Reply>
+}
+/** Decides on a request by its head alone: an answer at once (the body is never read), or how much body it may send. */
+export type Accept = (head: Head) => Reply | Accepted
+
+export interface FrontOptions {
+  /** `host:port` or `:port`. */
+  address: string
+  accept: Accept
+  readTimeoutMs: number
+  writeTimeoutMs: number
+  idleTimeoutMs: number
+  log: Logger
+}
+
+export interface HttpFront {
+  /** Which engine serves, for the log and the status page. */
+  readonly engine: string
+  /** Stops accepting, waits up to `waitMs` for requests in flight, then cuts what is left. */
+  close(waitMs: number): Promise<void>
+}
+
+/** Splits an address of the configuration; an empty host means every interface. */
+export function splitAddress(address: string): { host: string; port: number } {
+  const at = address.lastIndexOf(':')
+  return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) }
+}
+
+/** The one writer of header values: control characters and non-ASCII never reach the wire. */
+export function* headerLines(reply: Reply): Generator<[string, string]> {
+  for (const [name, value] of Object.entries(reply.headers)) {
+    for (const each of typeof value === 'string' ? [value] : value) {
+      if (!/^[\t\x20-\x7e]*$/.test(each)) throw new Error(`header ${name} holds a character that no header may hold`)
+      yield [name, each]
+    }
+  }
+}

@@ -1,0 +1,135 @@
+// Requests and replies as plain values; the engines copy into one and out of the other.
+import { OAuthError } from '../lib/error.ts'
+
+export interface Head {
+  method: string
+  /** The raw path, without the query. */
+  path: string
+  /** The raw query, without the question mark. */
+  query: string
+  /** Lower-case names; a header that came twice is joined with a comma. */
+  headers: Readonly<Record<string, string | undefined>>
+  /** Names of headers that came more than once. */
+  repeated: readonly string[]
+  /** The address of the peer of the TCP connection. */
+  remote: string
+}
+
+export interface Request extends Head {
+  /** Time-ordered id of this request; the token that it issues has it as jti. */
+  id: string
+  body: Buffer
+  /** Decoded path parameters of the route. */
+  params: Readonly<Record<string, string>>
+  /** `performance.now()` at the arrival. */
+  startedMs: number
+}
+
+export interface Reply {
+  status: number
+  headers: Record<string, string | string[]>
+  body: string | Buffer
+  /** Close the connection after this answer. */
+  close?: boolean
+}
+
+export const NO_STORE = { 'cache-control': 'no-store', pragma: 'no-cache' } as const
+
+export const json = (status: number, value: unknown, headers: Record<string, string> = {}): Reply => ({
+  status,
+  headers: { 'content-type': 'application/json', ...headers },
+  body: JSON.stringify(value),
+})
+export const html = (status: number, text: string, headers: Record<string, string | string[]> = {}): Reply => ({
+  status,
+  headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store', ...headers },
+  body: text,
+})
+export const empty = (status: number, headers: Record<string, string> = {}): Reply => ({
+  status,
+  headers: { ...headers },
+  body: '',
+})
+
+/** 303, so that a browser never repeats a POST with credentials elsewhere (RFC 9700 §4.12). */
+export const redirect = (location: string, headers: Record<string, string | string[]> = {}): Reply => ({
+  status: 303,
+  headers: { location: headerUrl(location), 'cache-control': 'no-store', ...headers },
+  body: '',
+})
+const headerUrl = (url: string) =>
+  url.replace(/[^\x21-\x7e]/gu, (char) => (char.isWellFormed() ? encodeURIComponent(char) : ''))
+
+/** Parameters of a form or query. An empty value counts as absent (RFC 6749 §3.1). */
+export type Params = Readonly<Record<string, string | undefined>>
+
+const MAX_PARAMS = 200
+
+/**
+ * Parses application/x-www-form-urlencoded text. Throws invalid_request for a repeated parameter, bad escapes, invalid
+ * UTF-8 or NUL, and invalid_target for a repeated `resource` (RFC 8707 allows several, this service binds one).
+ */
+export function parseParams(text: string): Params {
+  const params: Record<string, string | undefined> = Object.create(null)
+  if (text === '') return params
+  const pairs = text.split('&')
+  if (pairs.length > MAX_PARAMS)
+    throw new OAuthError('invalid_request', 'too many parameters', { reason: 'too_many_params' })
+  for (const pair of pairs) {
+    if (pair === '') continue
+    const eq = pair.indexOf('=')
+    const name = decode(eq < 0 ? pair : pair.slice(0, eq))
+    const value = eq < 0 ? '' : decode(pair.slice(eq + 1))
+    if (name in params) refuseRepeated(name)
+    params[name] = value === '' ? undefined : value
+  }
+  return params
+}
+
+function refuseRepeated(name: string): never {
+  if (name === 'resource')
+    throw new OAuthError('invalid_target', 'only one resource can be named', { reason: 'repeated_resource' })
+  throw new OAuthError('invalid_request', 'a parameter is repeated', { reason: 'repeated_param' })
+}
+
+function decode(text: string): string {
+  if (!/[%+\x00\ufffd]/.test(text)) return text
+  try {
+    const value = decodeURIComponent(text.replaceAll('+', ' '))
+    if (!value.includes('\0')) return value
+  } catch {}
+  throw new OAuthError('invalid_request', 'a parameter is not valid UTF-8 text', { reason: 'bad_encoding' })
+}
+
+/** The parameters of a form body. */
+export const parseForm = (request: Request): Params => parseParams(request.body.toString('utf8'))
+
+/** The members of a JSON object body. Throws invalid_request for anything else. */
+export function parseJson(request: Request): Record<string, unknown> {
+  const text = request.body.toString('utf8')
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {}
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new OAuthError('invalid_request', 'the body must be a JSON object', { reason: 'bad_json' })
+  return value as Record<string, unknown>
+}
+
+/** The cookies of a request by name; the first of a name wins. */
+export function parseCookies(request: Head): Params {
+  const cookies: Record<string, string | undefined> = Object.create(null)
+  for (const part of (request.headers.cookie ?? '').split(/[;,]\s*/)) {
+    const eq = part.indexOf('=')
+    if (eq > 0) cookies[part.slice(0, eq).trim()] ??= part.slice(eq + 1).trim()
+  }
+  return cookies
+}
+
+/** True when the caller would rather see a page than a problem document. */
+export const prefersHtml = (request: Head): boolean => {
+  const accept = request.headers.accept ?? ''
+  const html = accept.indexOf('text/html')
+  const json = accept.search(/application\/(problem\+)?json/)
+  return html >= 0 && (json < 0 || html < json)
+}

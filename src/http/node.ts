@@ -1,0 +1,128 @@
+// The reference engine: node:http. Serves the admin listener, and the public one where no native build loads.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { hasBody } from './framing.ts'
+import { type FrontOptions, type HttpFront, headerLines, splitAddress } from './front.ts'
+import type { Head, Reply } from './message.ts'
+import { problem } from './problem.ts'
+import { tooLarge } from './router.ts'
+
+const MAX_HEADER_BYTES = 16 * 1024
+
+function copyHead(req: IncomingMessage): Head {
+  const headers: Record<string, string | undefined> = Object.create(null)
+  const repeated: string[] = []
+  for (let i = 0; i < req.rawHeaders.length; i += 2) {
+    const name = (req.rawHeaders[i] as string).toLowerCase()
+    const value = req.rawHeaders[i + 1] as string
+    if (headers[name] === undefined) headers[name] = value
+    else {
+      headers[name] += `, ${value}`
+      repeated.push(name)
+    }
+  }
+  const url = req.url ?? '/'
+  const query = url.indexOf('?')
+  return {
+    method: req.method ?? '',
+    path: query < 0 ? url : url.slice(0, query),
+    query: query < 0 ? '' : url.slice(query + 1),
+    headers,
+    repeated,
+    remote: req.socket.remoteAddress ?? '',
+  }
+}
+
+/** The body, or undefined when it is larger than `limit`. Rejects when the client goes away. */
+function readBody(req: IncomingMessage, limit: number): Promise<Buffer | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    req.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > limit) resolve(undefined)
+      else chunks.push(chunk)
+    })
+    req.on('end', () => resolve(Buffer.concat(chunks)))
+    req.on('error', reject)
+    req.on('close', () => reject(new Error('the client went away')))
+  })
+}
+
+function send(req: IncomingMessage, res: ServerResponse, reply: Reply): void {
+  if (res.headersSent || res.destroyed) return
+  res.statusCode = reply.status
+  for (const [name, value] of headerLines(reply)) res.appendHeader(name, value)
+  if (reply.close) res.setHeader('connection', 'close')
+  if (reply.status !== 204) res.setHeader('content-length', Buffer.byteLength(reply.body))
+  res.end(req.method === 'HEAD' ? undefined : reply.body)
+  if (reply.close) res.once('finish', () => req.destroy())
+}
+
+/** Opens a listener on node:http. Throws when the address is taken. */
+export async function openNode(options: FrontOptions): Promise<HttpFront> {
+  const server = createServer(
+    {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      requestTimeout: options.readTimeoutMs,
+      headersTimeout: options.readTimeoutMs,
+      keepAliveTimeout: options.idleTimeoutMs,
+    },
+    (req, res) =>
+      void respond(req, res).catch((error) => {
+        if (!req.destroyed) options.log.error({ err: error }, 'the answer could not be written')
+        res.destroy()
+      }),
+  )
+  server.on('clientError', refuseBadRequest)
+
+  async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    res.on('error', () => {})
+    const head = copyHead(req)
+    const accepted = options.accept(head)
+    if ('status' in accepted) return send(req, res, accepted)
+    const body = hasBody(head) ? await readBody(req, accepted.limit) : Buffer.alloc(0)
+    if (!body) return send(req, res, { ...problem(tooLarge(accepted.limit), head), close: true })
+    const late = setTimeout(() => res.destroy(), options.writeTimeoutMs).unref()
+    try {
+      send(req, res, await accepted.answer(body))
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  await new Promise<void>((resolve, reject) => {
+    const { host, port } = splitAddress(options.address)
+    server.once('error', (error) =>
+      reject(
+        Object.assign(new Error(`cannot listen on ${options.address}: ${error.message}`), {
+          code: (error as NodeJS.ErrnoException).code,
+        }),
+      ),
+    )
+    server.listen(port, host || undefined, resolve)
+  })
+
+  return {
+    engine: 'node:http',
+    async close(waitMs) {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeIdleConnections()
+      const late = setTimeout(() => server.closeAllConnections(), waitMs)
+      await closed
+      clearTimeout(late)
+    },
+  }
+}
+
+/** What the parser itself refuses: a plain 400 and the end of the connection. */
+function refuseBadRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request'
+  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
+}

@@ -1,0 +1,56 @@
+// The only renderer of API errors: RFC 9457 problem details with the OAuth members of RFC 6749 §5.2 beside them.
+import { STATUS_CODES } from 'node:http'
+import { OAuthError } from '../lib/error.ts'
+import { type Head, NO_STORE, type Reply } from './message.ts'
+
+/** Anything thrown, as an OAuthError: what is not one is a server_error whose cause stays in the log. */
+export const asOAuthError = (error: unknown): OAuthError =>
+  error instanceof OAuthError ? error : new OAuthError('server_error', 'internal error', { cause: error })
+
+/** The problem document of an error. */
+export function problem(error: OAuthError, head: Head | undefined, requestId?: string): Reply {
+  const { status, code } = error
+  const description = describe(error.message)
+  const challenge = challengeOf(error)
+  return {
+    status,
+    headers: {
+      'content-type': contentType(head),
+      ...NO_STORE,
+      ...(challenge ? { 'www-authenticate': challenge } : {}),
+      ...error.more.headers,
+    },
+    body: JSON.stringify({
+      error: code,
+      error_description: description,
+      type: 'about:blank',
+      title: STATUS_CODES[status] ?? 'Error',
+      detail: description,
+      status,
+      ...(requestId ? { request_id: requestId } : {}),
+      ...error.more.body,
+    }),
+  }
+}
+
+/** Only %x20-21 / %x23-5B / %x5D-7E may appear in error_description (RFC 6749 §5.2). */
+const describe = (text: string): string =>
+  text
+    .replaceAll('"', "'")
+    .replaceAll('\\', '/')
+    .replace(/[^\x20-\x7e]/gu, '?')
+
+/** OAuth libraries that ask for application/json alone do not look into other types. */
+function contentType(head: Head | undefined): string {
+  const accept = head?.headers.accept ?? ''
+  const wantsPlain =
+    accept.includes('application/json') && !accept.includes('application/problem+json') && !accept.includes('*/*')
+  return wantsPlain ? 'application/json' : 'application/problem+json'
+}
+
+function challengeOf(error: OAuthError): string | undefined {
+  if (error.code === 'use_dpop_nonce' || error.code === 'invalid_dpop_proof')
+    return `DPoP error="${error.code}", algs="ES256 RS256 PS256"`
+  if (error.status !== 401) return undefined
+  return error.code === 'unauthorized' ? 'Bearer realm="admin"' : 'Basic realm="service", charset="UTF-8"'
+}

@@ -1,0 +1,104 @@
+// Limits on how often something may happen. All of them are bounded in memory.
+import { LRUCache } from 'lru-cache'
+
+/** A token bucket: `rate` per second, `burst` at once. */
+export class TokenBucket {
+  private readonly rate: number
+  private readonly burst: number
+  private tokens: number
+  private at = performance.now()
+
+  constructor(rate: number, burst: number) {
+    this.rate = rate
+    this.burst = burst
+    this.tokens = burst
+  }
+
+  /** Takes one. Returns 0, or the whole seconds until the next one is there. */
+  take(): number {
+    const now = performance.now()
+    this.tokens = Math.min(this.burst, this.tokens + ((now - this.at) / 1000) * this.rate)
+    this.at = now
+    if (this.tokens < 1) return Math.max(1, Math.ceil((1 - this.tokens) / this.rate))
+    this.tokens--
+    return 0
+  }
+}
+
+const MAX_TRACKED = 100_000
+
+/** The part of an address that one subscriber has: the whole IPv4 address, the /64 of an IPv6 one. */
+export function subscriber(address: string): string {
+  if (!address.includes(':')) return address
+  const mapped = /^(?:0*:)*:?ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
+  if (mapped) return mapped[1] as string
+  const [head = '', tail = ''] = address.split('::') as [string, string?]
+  const left = head ? head.split(':') : []
+  const right = tail ? tail.split(':') : []
+  const groups = address.includes('::')
+    ? [...left, ...Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0'), ...right]
+    : left
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`
+}
+
+interface LockoutOptions {
+  /** Failures that lock out; 0 switches the lockout off. */
+  max: number
+  /** Seconds in which they are counted. */
+  window: number
+  /** Seconds that a lockout lasts. */
+  lockout: number
+}
+interface Attempts {
+  failures: number[]
+  pending: number
+  lockedUntilMs: number
+}
+
+/** Failed logins per address. An attempt is counted while it is under way, so that parallel ones cannot overtake the counter. */
+export class Lockout {
+  private readonly options: LockoutOptions
+  private readonly known = new LRUCache<string, Attempts>({ max: MAX_TRACKED })
+
+  constructor(options: LockoutOptions) {
+    this.options = options
+  }
+
+  /** Begins an attempt. Returns 0 when it may go on, else the seconds to wait. */
+  begin(address: string): number {
+    const { max } = this.options
+    if (max === 0) return 0
+    const attempts = this.of(address)
+    const nowMs = performance.now()
+    if (attempts.lockedUntilMs > nowMs) return Math.ceil((attempts.lockedUntilMs - nowMs) / 1000)
+    if (attempts.failures.length + attempts.pending >= max) return 1
+    attempts.pending++
+    return 0
+  }
+
+  /** Ends an attempt that begin() let through. Returns true when it locked the address out. */
+  end(address: string, result: 'success' | 'failure' | 'undecided'): boolean {
+    const { max, lockout } = this.options
+    if (max === 0) return false
+    const attempts = this.of(address)
+    attempts.pending = Math.max(0, attempts.pending - 1)
+    if (result === 'success') attempts.failures = []
+    if (result === 'failure') attempts.failures.push(performance.now())
+    if (attempts.failures.length < max) return false
+    attempts.failures = []
+    attempts.lockedUntilMs = performance.now() + lockout * 1000
+    return true
+  }
+
+  private of(address: string): Attempts {
+    const key = subscriber(address)
+    const attempts = this.known.get(key) ?? { failures: [], pending: 0, lockedUntilMs: 0 }
+    const oldest = performance.now() - this.options.window * 1000
+    attempts.failures = attempts.failures.filter((at) => at > oldest)
+    this.known.set(key, attempts)
+    return attempts
+  }
+}

@@ -1,0 +1,263 @@
+// Route tables. One wrapper does for every route: framing, limits, CORS, timing, metrics, log and errors.
+import { type ErrorCode, OAuthError } from '../lib/error.ts'
+import { newId } from '../lib/id.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { framingFault } from './framing.ts'
+import type { Accept } from './front.ts'
+import { empty, type Head, type Reply, type Request } from './message.ts'
+import { asOAuthError, problem } from './problem.ts'
+import type { TokenBucket } from './rate_limit.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+export interface Route {
+  method: Method
+  /** `/a/{id}/b`; `{ref...}` at the end takes the rest. */
+  path: string
+  handle(request: Request): Reply | Promise<Reply>
+  /** The type and the most bytes of the body; a route without one refuses bodies. */
+  body?: { type: 'form' | 'json' | 'any'; limit: number }
+  /** Browsers of allowed origins may call it. */
+  cors?: boolean
+  /** Not counted by the limiter: probes. */
+  unlimited?: boolean
+  /** Renders errors otherwise than as a problem document: pages. */
+  renderError?(error: OAuthError, request: Request): Reply
+}
+
+export interface RouterOptions {
+  routes: readonly Route[]
+  /** Headers of every answer. */
+  headers: Readonly<Record<string, string>>
+  allowedOrigins: readonly string[]
+  limiter?: TokenBucket
+  metrics: Metrics
+  log: Logger
+}
+
+interface Match {
+  route: Route
+  params: Readonly<Record<string, string>>
+}
+const NO_PARAMS = Object.freeze({})
+const PREFLIGHT_AGE_SECONDS = 86_400
+const TYPES = { form: 'application/x-www-form-urlencoded', json: 'application/json' } as const
+
+/** Builds the function that an engine asks about every request. */
+export function createRouter(options: RouterOptions): Accept {
+  const table = new RouteTable(options.routes)
+
+  return (head) => {
+    const startedMs = performance.now()
+    const id = newId()
+    const refuse = (error: OAuthError, path: string, close: boolean, cors = false): Reply =>
+      finish({ ...problem(error, head, id), close }, { head, id, startedMs, path, cors, error })
+
+    const fault = framingFault(head)
+    if (fault) return refuse(fault, 'unmatched', true)
+    const methods = table.find(head.path)
+    // A refused request whose body was never read cannot share its connection with the next one.
+    const unread = head.method !== 'GET' && head.method !== 'HEAD'
+    if (!methods) return refuse(new OAuthError('not_found', 'there is nothing at this path'), 'unmatched', unread)
+    const match = methods.get(head.method === 'HEAD' ? 'GET' : (head.method as Method))
+    if (head.method === 'OPTIONS') return preflight(methods, { head, id, startedMs })
+    if (!match) return refuse(wrongMethod(methods), anyOf(methods).path, unread, anyOf(methods).cors)
+
+    const { route, params } = match
+    const wait = route.unlimited ? 0 : (options.limiter?.take() ?? 0)
+    if (wait > 0) return refuse(tooMany(wait), route.path, unread, route.cors)
+    const limit = route.body?.limit ?? 0
+    if (Number(head.headers['content-length'] ?? 0) > limit)
+      return refuse(tooLarge(limit), route.path, true, route.cors)
+
+    return {
+      limit,
+      answer: (body) => answer(route, { ...head, id, startedMs, params, body }),
+    }
+  }
+
+  // A handler that answers at once is answered at once: pipelined requests must not wait for a promise.
+  function answer(route: Route, request: Request): Reply | Promise<Reply> {
+    const context = {
+      head: request,
+      id: request.id,
+      startedMs: request.startedMs,
+      path: route.path,
+      cors: route.cors,
+    }
+    const done = (reply: Reply) => finish(reply, context)
+    const failed = (thrown: unknown) => {
+      const error = asOAuthError(thrown)
+      const reply = route.renderError?.(error, request) ?? problem(error, request, request.id)
+      return finish(reply, { ...context, error })
+    }
+    try {
+      if (route.body) checkType(route.body.type, request)
+      const reply = route.handle(request)
+      return reply instanceof Promise ? reply.then(done, failed) : done(reply)
+    } catch (thrown) {
+      return failed(thrown)
+    }
+  }
+
+  function preflight(
+    methods: ReadonlyMap<Method, Match>,
+    context: Pick<Finishing, 'head' | 'id' | 'startedMs'>,
+  ): Reply {
+    const { path, cors } = anyOf(methods)
+    if (!cors) return finish(problem(wrongMethod(methods), context.head, context.id), { ...context, path, cors: false })
+    const allowed = originOf(context.head)
+    const headers: Record<string, string> = allowed
+      ? {
+          'access-control-allow-methods': 'GET, POST, OPTIONS',
+          'access-control-allow-headers': 'Content-Type, Authorization, DPoP, MCP-Protocol-Version',
+          'access-control-max-age': String(PREFLIGHT_AGE_SECONDS),
+        }
+      : {}
+    return finish(empty(204, headers), { ...context, path, cors: true })
+  }
+
+  interface Finishing {
+    head: Head
+    id: string
+    startedMs: number
+    path: string
+    cors?: boolean
+    error?: OAuthError
+  }
+
+  function finish(reply: Reply, { head, id, startedMs, path, cors, error }: Finishing): Reply {
+    Object.assign(reply.headers, { ...options.headers, ...reply.headers }, cors ? corsHeaders(head) : undefined)
+    const seconds = (performance.now() - startedMs) / 1000
+    const labels = { method: head.method, path, status: String(reply.status) }
+    options.metrics.count('core_http_requests_total', labels)
+    options.metrics.observe('core_http_request_duration_seconds', seconds, labels)
+    const fields = {
+      request_id: id,
+      method: head.method,
+      path,
+      status: reply.status,
+      ms: Math.round(seconds * 1e5) / 100,
+      remote: head.remote,
+    }
+    if (reply.status >= 500)
+      options.log.error(
+        { ...fields, error: error?.code, reason: error?.reason, err: error?.cause ?? error },
+        'request failed',
+      )
+    else if (options.log.isLevelEnabled('debug'))
+      options.log.debug({ ...fields, error: error?.code, reason: error?.reason }, 'request')
+    return reply
+  }
+
+  function originOf(head: Head): string | undefined {
+    const { origin } = head.headers
+    if (!origin) return undefined
+    if (options.allowedOrigins.includes('*')) return '*'
+    return options.allowedOrigins.includes(origin) ? origin : undefined
+  }
+
+  function corsHeaders(head: Head): Record<string, string> | undefined {
+    if (options.allowedOrigins.length === 0) return undefined
+    const origin = originOf(head)
+    const vary: Record<string, string> = options.allowedOrigins.includes('*') ? {} : { vary: 'Origin' }
+    if (!origin) return vary
+    return {
+      ...vary,
+      'access-control-allow-origin': origin,
+      'access-control-expose-headers': 'DPoP-Nonce, WWW-Authenticate, Retry-After',
+    }
+  }
+}
+
+/** Finds the routes of a path: by the whole path, else by its segments. */
+class RouteTable {
+  private readonly exact = new Map<string, Map<Method, Match>>()
+  private readonly patterns: { segments: string[]; rest: boolean; methods: Map<Method, Route> }[] = []
+
+  constructor(routes: readonly Route[]) {
+    const byPath = new Map<string, Map<Method, Route>>()
+    for (const route of routes) {
+      const methods = byPath.get(route.path) ?? new Map<Method, Route>()
+      if (methods.has(route.method)) throw new Error(`two routes for ${route.method} ${route.path}`)
+      byPath.set(route.path, methods.set(route.method, route))
+    }
+    for (const [path, methods] of byPath) {
+      if (path.includes('{')) this.patterns.push({ segments: path.split('/'), rest: path.endsWith('...}'), methods })
+      else this.exact.set(path, new Map([...methods].map(([method, route]) => [method, { route, params: NO_PARAMS }])))
+    }
+    // Static segments before parameters, so that `/users/me` would win over `/users/{id}`.
+    this.patterns.sort(
+      (a, b) =>
+        a.segments.filter((each) => each.startsWith('{')).length -
+        b.segments.filter((each) => each.startsWith('{')).length,
+    )
+  }
+
+  find(path: string): ReadonlyMap<Method, Match> | undefined {
+    const exact = this.exact.get(path)
+    if (exact) return exact
+    const segments = path.split('/')
+    for (const pattern of this.patterns) {
+      const params = matchSegments(pattern.segments, segments, pattern.rest)
+      if (params) return new Map([...pattern.methods].map(([method, route]) => [method, { route, params }]))
+    }
+    return undefined
+  }
+}
+
+function matchSegments(pattern: string[], segments: string[], rest: boolean): Record<string, string> | undefined {
+  if (rest ? segments.length < pattern.length : segments.length !== pattern.length) return undefined
+  const params: Record<string, string> = {}
+  for (const [i, part] of pattern.entries()) {
+    const segment = segments[i] as string
+    if (!part.startsWith('{')) {
+      if (part !== segment) return undefined
+      continue
+    }
+    const last = rest && i === pattern.length - 1
+    const value = decodeSegment(last ? segments.slice(i).join('/') : segment)
+    if (!value) return undefined
+    params[part.slice(1, last ? -4 : -1)] = value
+  }
+  return params
+}
+
+function decodeSegment(text: string): string | undefined {
+  try {
+    const value = decodeURIComponent(text)
+    return value.includes('\0') ? undefined : value
+  } catch {
+    return undefined
+  }
+}
+
+const anyOf = (methods: ReadonlyMap<Method, Match>): Route => (methods.values().next().value as Match).route
+
+function wrongMethod(methods: ReadonlyMap<Method, Match>): OAuthError {
+  const allow = [...methods.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
+  return new OAuthError('method_not_allowed', `this path takes ${allow}`, { headers: { allow } })
+}
+const tooMany = (wait: number) =>
+  new OAuthError('slow_down', 'too many requests', { reason: 'rate_limited', headers: { 'retry-after': String(wait) } })
+/** A body beyond the limit of its endpoint. */
+export const tooLarge = (limit: number): OAuthError =>
+  new OAuthError('content_too_large', `the body may have at most ${limit} bytes`)
+
+function checkType(type: 'form' | 'json' | 'any', request: Request): void {
+  const { 'content-type': given = '', 'content-encoding': encoding = 'identity' } = request.headers
+  const refuse = (description: string, code: ErrorCode = 'unsupported_media_type') => new OAuthError(code, description)
+  if (encoding !== 'identity') throw refuse('the body must not be encoded')
+  if (type === 'any' || (request.body.length === 0 && type === 'json')) return
+  const [media = '', ...parameters] = given
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim())
+  if (media !== TYPES[type]) throw refuse(`the body must be ${TYPES[type]}`)
+  const charset = parameters
+    .find((each) => each.startsWith('charset='))
+    ?.slice(8)
+    .replaceAll('"', '')
+  if (charset !== undefined && charset !== 'utf-8') throw refuse('the body must be UTF-8')
+}

@@ -1,0 +1,246 @@
+// The fast engine: uWebSockets.js. Everything a request holds is copied before the handler returns; no native object is
+// touched after an abort; see docs/decisions/0006 for what its parser gets wrong and what saves us.
+import { createRequire } from 'node:module'
+import { OAuthError } from '../lib/error.ts'
+import { hasBody } from './framing.ts'
+import { type FrontOptions, type HttpFront, headerLines, splitAddress } from './front.ts'
+import type { Head, Reply } from './message.ts'
+import { problem } from './problem.ts'
+import { tooLarge } from './router.ts'
+
+interface NativeRequest {
+  getMethod(): string
+  getUrl(): string
+  getQuery(): string | undefined
+  forEach(each: (name: string, value: string) => void): void
+}
+interface NativeResponse {
+  onAborted(handler: () => void): unknown
+  onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): unknown
+  cork(write: () => void): unknown
+  writeStatus(status: string): unknown
+  writeHeader(name: string, value: string): unknown
+  end(body?: string | Buffer, close?: boolean): unknown
+  endWithoutBody(): unknown
+  close(): unknown
+  getRemoteAddressAsText(): ArrayBuffer
+}
+interface NativeApp {
+  any(pattern: string, handler: (res: NativeResponse, req: NativeRequest) => void): NativeApp
+  listen(port: number, options: number, done: (socket: unknown) => void): NativeApp
+  listen(host: string, port: number, options: number, done: (socket: unknown) => void): NativeApp
+}
+interface Native {
+  App(): NativeApp
+  _cfg(setting: string): void
+  us_listen_socket_close(socket: unknown): void
+}
+
+const EXCLUSIVE_PORT = 1
+const require = createRequire(import.meta.url)
+
+/** The builds that may load here: the newest line needs glibc 2.38, the other one runs on Node 20 with glibc 2.27. */
+const BUILDS = [
+  { name: 'uWebSockets.js 20.57', load: () => require('uWebSockets.js') as Native },
+  {
+    name: 'uWebSockets.js 20.30',
+    // The binary itself: the package's entry point would fall back to an imitation in JavaScript.
+    load: () =>
+      require(
+        `uwebsockets-glibc227/binaries/uws_${process.platform}_${process.arch}_${process.versions.modules}.node`,
+      ) as Native,
+  },
+]
+
+/** Loads the native build that runs on this platform, if any. */
+export function loadNative(): { name: string; native: Native } | undefined {
+  for (const build of BUILDS) {
+    try {
+      const native = build.load()
+      if (typeof native.App === 'function') return { name: build.name, native }
+    } catch {}
+  }
+  return undefined
+}
+
+const STATUS: Record<number, string> = {
+  200: '200 OK',
+  201: '201 Created',
+  204: '204 No Content',
+  302: '302 Found',
+  303: '303 See Other',
+  304: '304 Not Modified',
+  400: '400 Bad Request',
+  401: '401 Unauthorized',
+  403: '403 Forbidden',
+  404: '404 Not Found',
+  405: '405 Method Not Allowed',
+  408: '408 Request Timeout',
+  409: '409 Conflict',
+  411: '411 Length Required',
+  413: '413 Content Too Large',
+  415: '415 Unsupported Media Type',
+  422: '422 Unprocessable Content',
+  429: '429 Too Many Requests',
+  500: '500 Internal Server Error',
+  503: '503 Service Unavailable',
+}
+
+/** One request on its way: open, answered or aborted. */
+class Exchange {
+  state: 'open' | 'done' | 'aborted' = 'open'
+  readonly startedMs = performance.now()
+  private readonly res: NativeResponse
+  private readonly isHead: boolean
+  private readonly left: (exchange: Exchange) => void
+  phase: 'read' | 'write' = 'read'
+
+  constructor(res: NativeResponse, isHead: boolean, left: (exchange: Exchange) => void) {
+    this.res = res
+    this.isHead = isHead
+    this.left = left
+    res.onAborted(() => this.leave('aborted'))
+  }
+
+  send(reply: Reply): void {
+    if (this.state !== 'open') return
+    const lines = [...headerLines(reply)]
+    this.leave('done')
+    this.res.cork(() => {
+      this.res.writeStatus(STATUS[reply.status] ?? `${reply.status} Status`)
+      for (const [name, value] of lines) this.res.writeHeader(name, value)
+      if (reply.close) this.res.writeHeader('connection', 'close')
+      if (this.isHead) {
+        this.res.writeHeader('content-length', String(Buffer.byteLength(reply.body)))
+        this.res.endWithoutBody()
+      } else this.res.end(reply.body, reply.close === true)
+    })
+  }
+
+  cut(): void {
+    if (this.state !== 'open') return
+    this.leave('aborted')
+    this.res.close()
+  }
+
+  private leave(state: 'done' | 'aborted'): void {
+    if (this.state !== 'open') return
+    this.state = state
+    this.left(this)
+  }
+}
+
+function copyHead(res: NativeResponse, req: NativeRequest): Head {
+  const headers: Record<string, string | undefined> = Object.create(null)
+  const repeated: string[] = []
+  req.forEach((name, value) => {
+    const known = headers[name]
+    if (known === undefined) headers[name] = value
+    else {
+      headers[name] = `${known}, ${value}`
+      repeated.push(name)
+    }
+  })
+  return {
+    method: req.getMethod().toUpperCase(),
+    path: req.getUrl(),
+    query: req.getQuery() ?? '',
+    headers,
+    repeated,
+    remote: Buffer.from(res.getRemoteAddressAsText()).toString('latin1'),
+  }
+}
+
+/** Collects at most `limit` bytes; `tooMuch` when more come. */
+function readBody(res: NativeResponse, limit: number, complete: (body: Buffer) => void, tooMuch: () => void): void {
+  const chunks: Buffer[] = []
+  let size = 0
+  res.onData((chunk, isLast) => {
+    size += chunk.byteLength
+    if (size > limit) return tooMuch()
+    // The ArrayBuffer is detached when this callback returns.
+    chunks.push(Buffer.from(new Uint8Array(chunk)))
+    if (isLast) complete(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+  })
+}
+
+/** Opens a listener on uWebSockets.js. Throws when no native build loads or the address is taken. */
+export async function openUws(options: FrontOptions): Promise<HttpFront> {
+  const build = loadNative()
+  if (!build) throw new Error('no native build of uWebSockets.js loads on this platform')
+  const { native, name } = build
+  native._cfg('silent')
+  const open = new Set<Exchange>()
+  const failed = (error: unknown): Reply =>
+    problem(new OAuthError('server_error', 'internal error', { cause: error }), undefined)
+
+  const app = native.App().any('/*', (res, req) => {
+    const exchange = new Exchange(res, req.getMethod() === 'head', (gone) => open.delete(gone))
+    open.add(exchange)
+    try {
+      const head = copyHead(res, req)
+      const accepted = options.accept(head)
+      if ('status' in accepted) return exchange.send(accepted)
+      const answer = (body: Buffer) => {
+        exchange.phase = 'write'
+        const reply = accepted.answer(body)
+        if (!(reply instanceof Promise)) return exchange.send(reply)
+        reply
+          .then((value) => exchange.send(value))
+          .catch((error) => {
+            options.log.error({ err: error }, 'the answer could not be written')
+            exchange.send({ ...failed(error), close: true })
+          })
+      }
+      if (!hasBody(head)) return answer(Buffer.alloc(0))
+      readBody(res, accepted.limit, answer, () =>
+        exchange.send({ ...problem(tooLarge(accepted.limit), head), close: true }),
+      )
+    } catch (error) {
+      options.log.error({ err: error }, 'a request broke the HTTP engine')
+      exchange.send({ ...failed(error), close: true })
+    }
+  })
+
+  const socket = await listen(app, options.address)
+  // The engine's own time-outs are fixed at about ten seconds without progress; these bound the whole.
+  const sweep = setInterval(() => {
+    const nowMs = performance.now()
+    for (const exchange of open) {
+      if (
+        nowMs - exchange.startedMs <=
+        (exchange.phase === 'read' ? options.readTimeoutMs : options.readTimeoutMs + options.writeTimeoutMs)
+      )
+        break
+      exchange.cut()
+    }
+  }, 1000)
+  sweep.unref()
+
+  return {
+    engine: name,
+    async close(waitMs) {
+      native.us_listen_socket_close(socket)
+      const deadline = performance.now() + waitMs
+      while (open.size > 0 && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10))
+      clearInterval(sweep)
+      for (const exchange of open) exchange.cut()
+    },
+  }
+}
+
+function listen(app: NativeApp, address: string): Promise<unknown> {
+  const { host, port } = splitAddress(address)
+  return new Promise((resolve, reject) => {
+    const done = (socket: unknown) =>
+      socket
+        ? resolve(socket)
+        : reject(
+            Object.assign(new Error(`cannot listen on ${address}: the address is taken or not allowed`), {
+              code: 'EADDRINUSE',
+            }),
+          )
+    if (host) app.listen(host, port, EXCLUSIVE_PORT, done)
+    else app.listen(port, EXCLUSIVE_PORT, done)
+  })
+}

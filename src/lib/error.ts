@@ -1,0 +1,84 @@
+// The one error type. Thrown anywhere, rendered in http/problem.ts only (or as a redirect by oauth/authorization.ts).
+
+interface Code {
+  status: number
+  doc: string
+}
+const code = (status: number, doc: string): Code => ({ status, doc })
+
+/** Every error code a caller can meet, its HTTP status and when it is sent. Also the source of docs/reference/errors.md. */
+export const CODES = {
+  invalid_request: code(400, 'A parameter is missing, repeated or malformed.'),
+  invalid_client: code(401, 'The client is unknown, suspended, or failed to authenticate. At /oauth/authorize: 400.'),
+  invalid_grant: code(400, 'The code, refresh token, subject token or assertion is unknown, expired, used or revoked.'),
+  invalid_scope: code(400, 'A scope is missing, not declared by the resource, or beyond what was granted.'),
+  invalid_target: code(400, 'The resource is unknown or not covered by the grant (RFC 8707).'),
+  unauthorized_client: code(400, 'The client is not registered for this grant type.'),
+  unsupported_grant_type: code(400, 'The grant type is unknown, or switched off in the configuration.'),
+  unsupported_response_type: code(400, 'Only response_type=code is offered.'),
+  unsupported_token_type: code(400, 'Tokens of this type cannot be revoked here (RFC 7009).'),
+  invalid_dpop_proof: code(400, 'The DPoP proof is malformed, replayed or does not fit the request (RFC 9449).'),
+  use_dpop_nonce: code(400, 'The DPoP proof needs the nonce of the DPoP-Nonce response header (RFC 9449).'),
+  access_denied: code(403, 'The user or a policy refused.'),
+  consent_required: code(400, 'The user has not consented; consent_url and cause say what is missing.'),
+  login_required: code(400, 'prompt=none was asked for, and nobody is signed in.'),
+  request_not_supported: code(400, 'The request parameter is not supported (OpenID Connect Core 6.1).'),
+  request_uri_not_supported: code(400, 'The request_uri parameter is not supported (OpenID Connect Core 6.2).'),
+  invalid_redirect_uri: code(400, 'A redirect URI of a registration is not acceptable (RFC 7591).'),
+  invalid_client_metadata: code(400, 'A field of a registration is not acceptable (RFC 7591).'),
+  unauthorized: code(401, 'The admin API key is missing or wrong.'),
+  not_found: code(404, 'There is no such thing.'),
+  method_not_allowed: code(405, 'The path exists, but not with this method.'),
+  request_timeout: code(408, 'The request did not arrive in time.'),
+  conflict: code(409, 'It exists already, is referenced, or is not in the right state.'),
+  length_required: code(411, 'A request with a body must say how long it is.'),
+  content_too_large: code(413, 'The request body is larger than this endpoint accepts.'),
+  unsupported_media_type: code(415, 'The request body has another content type than this endpoint accepts.'),
+  slow_down: code(429, 'Too many requests; Retry-After says when to come back.'),
+  server_error: code(500, 'Something failed here. The cause is in the log under the request_id.'),
+  temporarily_unavailable: code(
+    503,
+    'The service is overloaded, or its storage is away; Retry-After says when to come back.',
+  ),
+} as const satisfies Record<string, Code>
+
+export type ErrorCode = keyof typeof CODES
+
+interface More {
+  /** Another status than the table's. */
+  status?: number
+  headers?: Record<string, string>
+  /** Further members of the body: consent_url, cause, dependents. */
+  body?: Record<string, unknown>
+  /** What exactly was refused: for logs, metric labels and tests, never sent. */
+  reason?: string
+  cause?: unknown
+}
+
+/** A refusal: `description` is for the caller and tells an attacker nothing; `reason` is for operators and tests. */
+export class OAuthError extends Error {
+  readonly code: ErrorCode
+  readonly more: More
+
+  constructor(code: ErrorCode, description: string, more: More = {}) {
+    // Refusals are traffic, not accidents: no stack trace below 500.
+    const limit = Error.stackTraceLimit
+    if ((more.status ?? CODES[code].status) < 500) Error.stackTraceLimit = 0
+    super(description, more.cause === undefined ? undefined : { cause: more.cause })
+    Error.stackTraceLimit = limit
+    this.code = code
+    this.more = more
+  }
+
+  get status(): number {
+    return this.more.status ?? CODES[this.code].status
+  }
+
+  get reason(): string {
+    return this.more.reason ?? this.code
+  }
+}
+
+/** A full queue, or storage that is away: 503 with Retry-After, at once. */
+export const unavailable = (description: string, more: More = {}): OAuthError =>
+  new OAuthError('temporarily_unavailable', description, { ...more, headers: { 'retry-after': '1', ...more.headers } })

@@ -1,0 +1,115 @@
+// The vocabulary of everything that comes from outside: configuration, admin input, client registration.
+import { z } from 'zod'
+import { formatDuration, parseDuration } from './time.ts'
+import { isHttpUrl } from './url.ts'
+
+/** Control characters, which no stored text may hold. */
+const CONTROL = /[\u0000-\u001f\u007f]/
+
+/** One line of text without control characters or lone surrogates. */
+export const text = (max = 255) =>
+  z
+    .string()
+    .max(max)
+    .refine((value) => !CONTROL.test(value) && value.isWellFormed(), 'must be one line of plain text')
+
+/** Text that is not blank. */
+export const name = (max = 255) => text(max).refine((value) => value.trim() !== '', 'must not be blank')
+
+/** true, false, 1 or 0, as YAML value or as text. */
+export const bool = () =>
+  z.preprocess(
+    (value) =>
+      value === 'true' || value === '1' || value === 1
+        ? true
+        : value === 'false' || value === '0' || value === 0
+          ? false
+          : value,
+    z.boolean('must be true, false, 1 or 0'),
+  )
+
+const numeric = (value: unknown) => (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value)
+
+/** A whole number within bounds, also as text. */
+export const int = (min: number, max: number) =>
+  z.preprocess(
+    numeric,
+    z.int('must be a whole number').min(min, `must be at least ${min}`).max(max, `must be at most ${max}`),
+  )
+
+/** A number within bounds, also as text. */
+export const float = (min: number, max: number) =>
+  z.preprocess(
+    numeric,
+    z.number('must be a number').min(min, `must be at least ${min}`).max(max, `must be at most ${max}`),
+  )
+
+/** Seconds, written as a Go duration string such as `10s` or `1h30m`. */
+export const duration = (min = 0, max = 10 * 365 * 86_400) =>
+  z.string('must be a duration such as 10s, 5m or 1h').transform((value, context) => {
+    const seconds = parseDuration(value)
+    if (seconds === undefined) context.addIssue('must be a duration such as 10s, 5m or 1h')
+    else if (seconds < min) context.addIssue(`must be at least ${formatDuration(min)}`)
+    else if (seconds > max) context.addIssue(`must be at most ${formatDuration(max)}`)
+    return seconds ?? 0
+  })
+
+/** One of some words. */
+export const word = <const W extends readonly [string, ...string[]]>(words: W) =>
+  z.enum(words, `must be one of ${words.join(', ')}`)
+
+/** A list of texts; one text is split on commas, as in environment variables. */
+export const list = (item: z.ZodType<string> = text(2048)) =>
+  z.preprocess(
+    (value) =>
+      typeof value === 'string'
+        ? value
+            .split(',')
+            .map((part) => part.trim())
+            .filter(Boolean)
+        : value,
+    z.array(item, 'must be a list').max(1000),
+  )
+
+/** An absolute http or https URL. */
+export const url = (max = 2048) => text(max).refine(isHttpUrl, 'must be a well-formed http or https URL')
+
+const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+/** One scope name (RFC 6749 §3.3). */
+export const scopeName = () =>
+  z.string().max(255).regex(SCOPE_TOKEN, 'must be a scope name: printable ASCII without space, quote or backslash')
+
+/** Space-separated scope names; repeated ones are dropped. */
+export const scope = () =>
+  z
+    .string()
+    .max(8192)
+    .transform((value) => [...new Set(value.split(' ').filter(Boolean))])
+    .refine((names) => names.every((each) => SCOPE_TOKEN.test(each)), 'must be space-separated scope names')
+    .transform((names) => names.join(' '))
+
+/** A public identifier for URLs and commands. */
+export const slug = () =>
+  z.preprocess(
+    (value) => (typeof value === 'string' ? value.toLowerCase() : value),
+    z
+      .string('is required')
+      .regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'must be 1 to 64 of a-z, 0-9 and -, starting with a letter or digit'),
+  )
+
+/** `path message` of every problem a schema found, for people. */
+export function issuesOf(error: z.ZodError): { path: string; message: string }[] {
+  return error.issues.map((issue) => ({ path: pathOf(issue.path), message: messageOf(issue) }))
+}
+
+const pathOf = (path: PropertyKey[]): string =>
+  path.reduce<string>(
+    (all, part) => (typeof part === 'number' ? `${all}[${part}]` : all ? `${all}.${String(part)}` : String(part)),
+    '',
+  )
+
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'unrecognized_keys') return `has unknown members: ${issue.keys.join(', ')}`
+  if (issue.code === 'invalid_type' && issue.input === undefined) return 'is required'
+  return issue.message.replace(/^Invalid input: /, '')
+}

@@ -1,0 +1,100 @@
+// Identifiers and bearer values. Ids are time-ordered so that rows that belong together in time share pages.
+import { hash, randomFillSync, timingSafeEqual } from 'node:crypto'
+
+const POOL_BYTES = 8192
+const pool = Buffer.allocUnsafeSlow(POOL_BYTES)
+let used = POOL_BYTES
+
+function randomInto(target: Buffer, from: number, length: number): void {
+  if (used + length > POOL_BYTES) {
+    randomFillSync(pool)
+    used = 0
+  }
+  pool.copy(target, from, used, used + length)
+  pool.fill(0, used, used + length)
+  used += length
+}
+
+const ID_BYTES = 16
+const SECRET_BYTES = 32
+const scratch = Buffer.allocUnsafeSlow(ID_BYTES + SECRET_BYTES)
+let lastMs = 0
+let sequence = 0
+
+/** Writes a UUIDv7 (RFC 9562 §5.7) with a counter in rand_a, so that ids of one process are ordered within a millisecond. */
+function fillId(target: Buffer): void {
+  const nowMs = Date.now()
+  if (nowMs > lastMs) {
+    lastMs = nowMs
+    sequence = 0
+  } else if (++sequence > 0xfff) {
+    lastMs++
+    sequence = 0
+  }
+  target.writeUIntBE(lastMs, 0, 6)
+  target.writeUInt16BE(0x7000 | sequence, 6)
+  randomInto(target, 8, 8)
+  target.writeUInt8(0x80 | (target.readUInt8(8) & 0x3f), 8)
+}
+
+/** A time-ordered 16-byte id as 22 base64url characters. */
+export function newId(): string {
+  fillId(scratch)
+  return scratch.toString('base64url', 0, ID_BYTES)
+}
+
+const ID = /^[A-Za-z0-9_-]{21}[AQgw]$/
+/** True for what newId() makes: 16 bytes in canonical base64url. */
+export const isId = (text: string): boolean => ID.test(text)
+
+/** The smallest id that can be made at `seconds` (epoch), for range queries over time. */
+export function idFloor(seconds: number): string {
+  const bytes = Buffer.alloc(ID_BYTES)
+  bytes.writeUIntBE(Math.max(0, Math.floor(seconds * 1000)), 0, 6)
+  return bytes.toString('base64url')
+}
+
+/** The epoch seconds in which an id was made. */
+export const idTime = (id: string): number => Math.floor(Buffer.from(id, 'base64url').readUIntBE(0, 6) / 1000)
+
+/** A random secret: 256 bits as 43 base64url characters. */
+export function newSecret(prefix = ''): string {
+  const bytes = Buffer.allocUnsafe(SECRET_BYTES)
+  randomInto(bytes, 0, SECRET_BYTES)
+  return prefix + bytes.toString('base64url')
+}
+
+/** SHA-256 of a text as base64url: how every secret of 256 random bits is stored. */
+export const digest = (text: string): string => hash('sha256', text, 'base64url')
+
+export interface Bearer {
+  /** What the client holds: `<prefix>_<base64url of id and secret>`. */
+  value: string
+  /** The row that belongs to it. */
+  id: string
+  /** What is stored of it. */
+  hash: string
+}
+
+/** A bearer value that carries its row id in front, so that it is found by primary key and compared by hash. */
+export function newBearer(prefix: string): Bearer {
+  fillId(scratch)
+  randomInto(scratch, ID_BYTES, SECRET_BYTES)
+  const value = `${prefix}_${scratch.toString('base64url')}`
+  return { value, id: scratch.toString('base64url', 0, ID_BYTES), hash: digest(value) }
+}
+
+const BEARER = /^[A-Za-z0-9_-]{64}$/
+/** Takes a bearer value apart. Undefined when it cannot be one of ours. */
+export function parseBearer(prefix: string, value: string): Bearer | undefined {
+  if (!value.startsWith(`${prefix}_`)) return undefined
+  const body = value.slice(prefix.length + 1)
+  if (!BEARER.test(body)) return undefined
+  return { value, id: Buffer.from(body, 'base64url').toString('base64url', 0, ID_BYTES), hash: digest(value) }
+}
+
+/** Compares two texts in constant time; texts of another length differ without a comparison of content. */
+export function equalSecrets(left: string, right: string): boolean {
+  const [a, b] = [Buffer.from(left), Buffer.from(right)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}

@@ -1,0 +1,20 @@
+// Where the files of this package are, from the sources as well as from the build.
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+function findRoot(): string {
+  let folder = path.dirname(fileURLToPath(import.meta.url))
+  while (!existsSync(path.join(folder, 'package.json'))) {
+    const parent = path.dirname(folder)
+    if (parent === folder) throw new Error('the package.json of the service is missing')
+    folder = parent
+  }
+  return folder
+}
+
+/** The folder of package.json. */
+export const packageRoot = findRoot()
+/** The built entry point of a worker thread. */
+export const workerFile = (name: string): string => path.join(packageRoot, 'dist/workers', `${name}.js`)
+export const migrationsFolder = path.join(packageRoot, 'migrations')

@@ -1,0 +1,62 @@
+// Times are epoch seconds, durations are seconds. Text forms are RFC 3339 and Go duration strings.
+
+/** The clock of the service; tests pass their own. */
+export interface Clock {
+  /** Epoch seconds, whole. */
+  now(): number
+}
+export const systemClock: Clock = { now: () => Math.floor(Date.now() / 1000) }
+
+const UNITS: Record<string, number> = {
+  ns: 1e-9,
+  us: 1e-6,
+  µs: 1e-6,
+  ms: 1e-3,
+  s: 1,
+  m: 60,
+  h: 3600,
+  d: 86_400,
+  w: 604_800,
+}
+const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h|d|w)/y
+
+/** Seconds of a Go duration string (`10s`, `1h30m`, `1.5h`), also with `d` and `w`. Undefined when it is none or negative. */
+export function parseDuration(text: string): number | undefined {
+  if (text === '0') return 0
+  let seconds = 0
+  let at = 0
+  while (at < text.length) {
+    PART.lastIndex = at
+    const part = PART.exec(text)
+    if (!part) return undefined
+    seconds += Number(part[1]) * (UNITS[part[2] as string] as number)
+    at = PART.lastIndex
+  }
+  return at === 0 || !Number.isFinite(seconds) ? undefined : Math.round(seconds * 1e9) / 1e9
+}
+
+/** The Go duration string of `seconds`: 5400 is `1h30m`. */
+export function formatDuration(seconds: number): string {
+  if (seconds > 0 && seconds < 1) return `${Math.round(seconds * 1e6) / 1e3}ms`
+  const parts: string[] = []
+  let rest = seconds
+  for (const [unit, size] of [
+    ['h', 3600],
+    ['m', 60],
+  ] as const) {
+    if (rest >= size) parts.push(`${Math.floor(rest / size)}${unit}`)
+    rest %= size
+  }
+  if (rest > 0 || parts.length === 0) parts.push(`${rest}s`)
+  return parts.join('')
+}
+
+/** `2026-03-01T10:00:00Z` of epoch seconds. */
+export const rfc3339 = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
+
+/** Epoch seconds of an RFC 3339 time. Undefined when it is none. */
+export function parseTime(text: string): number | undefined {
+  if (!/^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/.test(text)) return undefined
+  const ms = Date.parse(text)
+  return Number.isNaN(ms) ? undefined : ms / 1000
+}

@@ -1,0 +1,168 @@
+// The records of the service. Fields carry the names of the RFCs and the specification, from HTTP to SQL.
+// Times are epoch seconds; ids, hashes and thumbprints are base64url text.
+
+export type AuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post'
+
+export interface Client {
+  client_id: string
+  /** SHA-256 of the secret; public clients have none. */
+  secret_hash?: string
+  client_name: string
+  redirect_uris: string[]
+  grant_types: string[]
+  response_types: string[]
+  token_endpoint_auth_method: AuthMethod
+  application_type: 'web' | 'native'
+  scope: string
+  status: 'active' | 'suspended'
+  registration_source: 'admin' | 'dcr' | 'cimd'
+  is_agent: boolean
+  agent_description: string
+  dpop_bound_access_tokens: boolean
+  version: number
+  issued_at: number
+  updated_at: number
+}
+
+export interface User {
+  id: string
+  email?: string
+  name: string
+  /** PHC string; federated users have none. */
+  password_hash?: string
+  role: 'admin' | 'user'
+  status: 'active' | 'disabled'
+  provider: 'local' | 'oidc'
+  version: number
+  created_at: number
+  updated_at: number
+}
+
+export interface Session {
+  id: string
+  user_id: string
+  created_at: number
+  expires_at: number
+}
+
+export interface ResourceScope {
+  name: string
+  description: string
+  upstream: string
+}
+export interface Policy {
+  exchange: { allowed_client_ids: string[] }
+  runtime: { client_ids: string[] }
+  connect: { allowed_return_urls: string[] }
+}
+export interface Resource {
+  id: string
+  slug: string
+  /** The audience, byte for byte. */
+  uri?: string
+  backend_kind: 'mint' | 'broker'
+  broker_provider_slug?: string
+  display_name: string
+  scopes: ResourceScope[]
+  policy: Policy
+  version: number
+  created_at: number
+  updated_at: number
+}
+
+/** What a user allowed a client to do at a resource. */
+export interface Consent {
+  id: string
+  user_id: string
+  client_id: string
+  resource_id: string
+  scope: string
+  created_at: number
+  updated_at: number
+  revoked_at?: number
+}
+
+/** An authorize request that waits for consent, then its code, then its consumed code. */
+export interface AuthorizationRequest {
+  id: string
+  client_id: string
+  user_id: string
+  session_id: string
+  redirect_uri: string
+  /** The request named the redirect_uri, so the token request must too. */
+  redirect_uri_sent: boolean
+  scope: string
+  resource?: string
+  state?: string
+  code_challenge: string
+  dpop_jkt?: string
+  consent_id?: string
+  code_hash?: string
+  code_expires_at?: number
+  consumed_at?: number
+  created_at: number
+  expires_at: number
+}
+
+/** The lineage of one sign-in. */
+export interface Family {
+  id: string
+  client_id: string
+  user_id: string
+  scope: string
+  resource?: string
+  consent_id?: string
+  authorization_id: string
+  jkt?: string
+  created_at: number
+  revoked_at?: number
+}
+
+export interface RefreshToken {
+  id: string
+  family_id: string
+  hash: string
+  expires_at: number
+  consumed_at?: number
+}
+
+/** The `act` claim (RFC 8693 §4.1): the current actor, with the ones before it inside. */
+export interface Actor {
+  sub: string
+  actor_type?: string
+  act?: Actor
+}
+
+/** The record of one issued token; its id is the jti. */
+export interface Issuance {
+  id: string
+  /** Name of the grant: `client_credentials`, `token_exchange`, … */
+  grant_type: string
+  client_id: string
+  sub: string
+  resource?: string
+  scope: string
+  issued_at: number
+  expires_at: number
+  kid: string
+  jkt?: string
+  act?: Actor
+  is_agent: boolean
+  family_id?: string
+  consent_id?: string
+  parent_id?: string
+  ip: string
+  revoked_at?: number
+}
+
+export interface AuditEvent {
+  id: string
+  action: string
+  /** User id, client id, `admin`, `system`, or empty. */
+  actor_id: string
+  client_id?: string
+  ip: string
+  request_id?: string
+  detail: Record<string, unknown>
+  created_at: number
+}

@@ -1,0 +1,83 @@
+// Which reads never leave the front thread, and which writes make them forget. A table, so that the rule can be read.
+import { Cache } from '../lib/cache.ts'
+import type { InputOf, Operations, OpName } from './index.ts'
+
+interface CachedRead {
+  max: number
+  key(input: never): string
+  /** Writes after which the entry of a key, or everything, is forgotten. */
+  dropBy: Partial<Record<OpName, (input: never) => string | null>>
+}
+const everything = () => null
+
+const CACHED: Partial<Record<OpName, CachedRead>> = {
+  findClient: {
+    max: 25_000,
+    key: (input: InputOf<'findClient'>) => input.client_id,
+    dropBy: {
+      createClient: (input: InputOf<'createClient'>) => input.client_id,
+      updateClient: (input: InputOf<'updateClient'>) => input.client_id,
+      deleteClient: (input: InputOf<'deleteClient'>) => input.client_id,
+    },
+  },
+  findResource: {
+    max: 10_000,
+    key: (input: InputOf<'findResource'>) => input.uri,
+    dropBy: { createResource: everything, updateResource: everything, deleteResource: everything },
+  },
+  listResources: {
+    max: 100,
+    key: (input: InputOf<'listResources'>) => JSON.stringify(input),
+    dropBy: { createResource: everything, updateResource: everything, deleteResource: everything },
+  },
+  findSetting: {
+    max: 100,
+    key: (input: InputOf<'findSetting'>) => input.name,
+    dropBy: { saveSetting: (input: InputOf<'saveSetting'>) => input.name },
+  },
+}
+
+type Call = (op: OpName, input: unknown) => Promise<unknown>
+
+/** Wraps every operation: cached reads look here first, writes drop what they change, before and after they commit. */
+export function cached(names: readonly OpName[], call: Call): { operations: Operations; dropCaches: () => void } {
+  const caches = new Map<OpName, Cache<object | string>>()
+  const droppers = new Map<OpName, ((input: never) => void)[]>()
+  for (const [name, rule] of Object.entries(CACHED) as [OpName, CachedRead][]) {
+    const cache = new Cache<object | string>(rule.max)
+    caches.set(name, cache)
+    for (const [write, keyOf] of Object.entries(rule.dropBy) as [OpName, (input: never) => string | null][]) {
+      const drop = (input: never) => {
+        const key = keyOf(input)
+        if (key === null) cache.clear()
+        else cache.drop(key)
+      }
+      droppers.set(write, [...(droppers.get(write) ?? []), drop])
+    }
+  }
+
+  const operation = (name: OpName) => {
+    const cache = caches.get(name)
+    const rule = CACHED[name]
+    if (cache && rule)
+      return async (input: never) =>
+        cache.get(rule.key(input), () => call(name, input) as Promise<object | string | undefined>)
+    const drops = droppers.get(name)
+    if (!drops) return (input: unknown) => call(name, input)
+    return async (input: never) => {
+      for (const drop of drops) drop(input)
+      try {
+        return await call(name, input)
+      } finally {
+        for (const drop of drops) drop(input)
+      }
+    }
+  }
+
+  return {
+    operations: Object.fromEntries(names.map((name) => [name, operation(name)])) as unknown as Operations,
+    dropCaches: () => {
+      for (const cache of caches.values()) cache.clear()
+    },
+  }
+}

@@ -1,0 +1,149 @@
+// Operations on clients.
+import type { Client } from '../oauth/types.ts'
+import { all, bytes, decoded, flag, idText, num, type Op, one, type Row, run, str, where } from './op.ts'
+
+const COLUMNS = `client_id, secret_hash, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method,
+  application_type, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at`
+
+const read = (row: Row): Client => ({
+  client_id: str(row.client_id),
+  secret_hash: row.secret_hash === null ? undefined : idText(row.secret_hash),
+  client_name: str(row.client_name),
+  redirect_uris: decoded(row.redirect_uris),
+  grant_types: decoded(row.grant_types),
+  response_types: decoded(row.response_types),
+  token_endpoint_auth_method: row.token_endpoint_auth_method as Client['token_endpoint_auth_method'],
+  application_type: (row.application_type ?? 'web') as Client['application_type'],
+  scope: str(row.scope),
+  status: row.status as Client['status'],
+  registration_source: row.registration_source as Client['registration_source'],
+  is_agent: flag(row.is_agent),
+  agent_description: str(row.agent_description),
+  dpop_bound_access_tokens: flag(row.dpop_bound_access_tokens),
+  version: num(row.version),
+  issued_at: num(row.issued_at),
+  updated_at: num(row.updated_at),
+})
+
+const mutable = (c: Client) => [
+  c.secret_hash === undefined ? null : bytes(c.secret_hash),
+  c.client_name,
+  JSON.stringify(c.redirect_uris),
+  JSON.stringify(c.grant_types),
+  JSON.stringify(c.response_types),
+  c.token_endpoint_auth_method,
+  c.application_type,
+  c.scope,
+  c.status,
+  Number(c.is_agent),
+  c.agent_description,
+  Number(c.dpop_bound_access_tokens),
+  c.updated_at,
+]
+
+export function* findClient({ client_id }: { client_id: string }): Op<Client | undefined> {
+  const row = yield* one(`SELECT ${COLUMNS} FROM clients WHERE client_id = ?`, client_id)
+  return row && read(row)
+}
+
+export interface ClientFilter {
+  status?: string
+  source?: string
+  limit: number
+  offset: number
+}
+/** In order of creation. */
+export function* listClients({ status, source, limit, offset }: ClientFilter): Op<Client[]> {
+  const filter = where(
+    status === undefined ? undefined : ['status = ?', status],
+    source === undefined ? undefined : ['registration_source = ?', source],
+  )
+  const rows = yield* all(
+    `SELECT ${COLUMNS} FROM clients ${filter.sql} ORDER BY issued_at, client_id LIMIT ? OFFSET ?`,
+    ...filter.params,
+    limit,
+    offset,
+  )
+  return rows.map(read)
+}
+
+/** The clients among some ids that exist. */
+export function* listKnownClients({ client_ids }: { client_ids: string[] }): Op<string[]> {
+  const known: string[] = []
+  for (const client_id of client_ids)
+    if (yield* one('SELECT 1 AS found FROM clients WHERE client_id = ?', client_id)) known.push(client_id)
+  return known
+}
+
+export function* createClient(client: Client): Op<'created' | 'exists'> {
+  const added = yield* run(
+    `INSERT INTO clients (secret_hash, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method, application_type, scope, status,
+       is_agent, agent_description, dpop_bound_access_tokens, updated_at, client_id, registration_source, version, issued_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
+    ...mutable(client),
+    client.client_id,
+    client.registration_source,
+    client.version,
+    client.issued_at,
+  )
+  return added === 1 ? 'created' : 'exists'
+}
+
+/** Writes a client that was read at `client.version`; the stored version moves on by one. */
+export function* updateClient(client: Client): Op<'updated' | 'stale'> {
+  const changed = yield* run(
+    `UPDATE clients SET secret_hash = ?, client_name = ?, redirect_uris = ?, grant_types = ?, response_types = ?, token_endpoint_auth_method = ?,
+       application_type = ?, scope = ?, status = ?, is_agent = ?, agent_description = ?, dpop_bound_access_tokens = ?, updated_at = ?, version = version + 1
+     WHERE client_id = ? AND version = ?`,
+    ...mutable(client),
+    client.client_id,
+    client.version,
+  )
+  return changed === 1 ? 'updated' : 'stale'
+}
+
+/** Deletes a client, its consents and families. With live tokens only when forced; no token that is live is older than `oldest`. */
+export function* deleteClient({
+  client_id,
+  force,
+  now,
+  oldest,
+}: {
+  client_id: string
+  force: boolean
+  now: number
+  oldest: string
+}): Op<'deleted' | 'has_tokens' | undefined> {
+  if (!(yield* one('SELECT 1 AS found FROM clients WHERE client_id = ?', client_id))) return undefined
+  const live = yield* one(
+    'SELECT 1 AS found FROM issuances WHERE client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL LIMIT 1',
+    client_id,
+    bytes(oldest),
+    now,
+  )
+  const family = yield* one(
+    'SELECT 1 AS found FROM token_families WHERE client_id = ? AND revoked_at IS NULL LIMIT 1',
+    client_id,
+  )
+  if ((live || family) && !force) return 'has_tokens'
+  yield* run(
+    'UPDATE issuances SET revoked_at = ? WHERE client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL',
+    now,
+    client_id,
+    bytes(oldest),
+    now,
+  )
+  yield* run(
+    'UPDATE token_families SET revoked_at = ?, revoked_reason = ? WHERE client_id = ? AND revoked_at IS NULL',
+    now,
+    'client_deleted',
+    client_id,
+  )
+  yield* run('UPDATE consent_grants SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL', now, client_id)
+  yield* run('DELETE FROM clients WHERE client_id = ?', client_id)
+  return 'deleted'
+}
+
+export function* countActiveClients(): Op<number> {
+  return num((yield* one('SELECT count(*) AS n FROM clients WHERE status = ?', 'active'))?.n)
+}

@@ -1,0 +1,49 @@
+// The SQLite file: how it is opened and prepared, and what travels between the driver and the storage thread.
+import { mkdirSync } from 'node:fs'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import type { Outcome } from '../lib/lane.ts'
+import type { OpName } from './index.ts'
+import { migrateSqlite } from './migrate.ts'
+
+export interface Job {
+  op: OpName
+  input: unknown
+}
+/** What the storage thread answers: an outcome per job, and whether another process has written meanwhile. */
+export interface BatchResult {
+  outcomes: (Outcome<unknown> | { failed: Failure })[]
+  foreign: boolean
+}
+export interface Failure {
+  code: string
+  message: string
+}
+
+const BUSY_TIMEOUT_MS = 5000
+const CHECKPOINT_PAGES = 4000
+
+/** Opens a connection with the settings that every part of the service uses. */
+export function openDatabase(file: string, wal: boolean): Database.Database {
+  try {
+    mkdirSync(path.dirname(path.resolve(file)), { recursive: true, mode: 0o700 })
+    const db = new Database(file, { timeout: BUSY_TIMEOUT_MS })
+    db.pragma(`journal_mode = ${wal ? 'WAL' : 'DELETE'}`)
+    // Every answer promises that its rows survive a power cut.
+    db.pragma('synchronous = FULL')
+    db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+    return db
+  } catch (error) {
+    throw new Error(`cannot open the database ${file}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+/** Creates or updates the tables. Returns the names of the migrations it applied. */
+export function prepareDatabase(file: string, wal: boolean, now: number): string[] {
+  const db = openDatabase(file, wal)
+  try {
+    return migrateSqlite(db, now)
+  } finally {
+    db.close()
+  }
+}

@@ -1,0 +1,54 @@
+// Operations on consents.
+import type { Consent } from '../oauth/types.ts'
+import { all, bytes, idText, maybeNum, num, type Op, one, type Row, run, str } from './op.ts'
+
+const COLUMNS = 'id, user_id, client_id, resource_id, scope, created_at, updated_at, revoked_at'
+
+const read = (row: Row): Consent => ({
+  id: idText(row.id),
+  user_id: str(row.user_id),
+  client_id: str(row.client_id),
+  resource_id: str(row.resource_id),
+  scope: str(row.scope),
+  created_at: num(row.created_at),
+  updated_at: num(row.updated_at),
+  revoked_at: maybeNum(row.revoked_at),
+})
+
+/** The consent in force. */
+export function* findConsent({
+  user_id,
+  client_id,
+  resource_id,
+}: Pick<Consent, 'user_id' | 'client_id' | 'resource_id'>): Op<Consent | undefined> {
+  const row = yield* one(
+    `SELECT ${COLUMNS} FROM consent_grants WHERE user_id = ? AND client_id = ? AND resource_id = ? AND revoked_at IS NULL`,
+    user_id,
+    client_id,
+    resource_id,
+  )
+  return row && read(row)
+}
+
+/** Every consent of a user, revoked ones included, oldest first. */
+export function* listConsents({ user_id }: { user_id: string }): Op<Consent[]> {
+  return (yield* all(`SELECT ${COLUMNS} FROM consent_grants WHERE user_id = ? ORDER BY id`, user_id)).map(read)
+}
+
+export interface RevokedConsent {
+  consent: Consent
+  families: number
+}
+/** Revokes a consent and, with it, every token that rests on it: they carry its id. */
+export function* revokeConsent({ id, now }: { id: string; now: number }): Op<RevokedConsent | undefined> {
+  const row = yield* one(`SELECT ${COLUMNS} FROM consent_grants WHERE id = ?`, bytes(id))
+  if (!row) return undefined
+  yield* run('UPDATE consent_grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', now, bytes(id))
+  const families = yield* run(
+    'UPDATE token_families SET revoked_at = ?, revoked_reason = ? WHERE consent_id = ? AND revoked_at IS NULL',
+    now,
+    'consent_revoked',
+    bytes(id),
+  )
+  return { consent: read(row), families }
+}

@@ -1,0 +1,56 @@
+// The store: every operation as an asynchronous call. The type is derived from the operations; a driver runs them.
+import type { Metrics } from '../telemetry/metrics.ts'
+import { cached } from './cache.ts'
+import * as clients from './clients.ts'
+import * as grants from './grants.ts'
+import * as issuances from './issuances.ts'
+import type { Op } from './op.ts'
+import * as resources from './resources.ts'
+import * as system from './system.ts'
+import * as tokens from './tokens.ts'
+import * as users from './users.ts'
+
+export const ops = { ...clients, ...users, ...tokens, ...issuances, ...resources, ...grants, ...system }
+type Ops = typeof ops
+export type OpName = keyof Ops
+export type InputOf<K extends OpName> = Parameters<Ops[K]>[0]
+export type ResultOf<K extends OpName> = ReturnType<Ops[K]> extends Op<infer R> ? R : never
+
+export type Operations = {
+  readonly [K in OpName]: Parameters<Ops[K]> extends []
+    ? () => Promise<ResultOf<K>>
+    : (input: InputOf<K>) => Promise<ResultOf<K>>
+}
+
+/** Runs operations, each in a transaction of its own or of its batch; resolves after the commit. */
+export interface Driver {
+  readonly name: 'sqlite' | 'postgres'
+  call(op: OpName, input: unknown): Promise<unknown>
+  /** Called when another process has written to the database. */
+  onForeignWrite(listener: () => void): void
+  close(): Promise<void>
+}
+
+export interface Store extends Operations {
+  readonly driver: Driver
+  /** Forgets everything that was read before. */
+  dropCaches(): void
+}
+
+/** Operations that only read, by the verbs of their names. */
+export const isRead = (op: string): boolean => /^(find|list|count|read)/.test(op)
+
+/** Puts the operations, the caches and the measurement of every call on top of a driver. */
+export function createStore(driver: Driver, metrics: Metrics): Store {
+  const call = async (op: OpName, input: unknown): Promise<unknown> => {
+    const startedMs = performance.now()
+    try {
+      return await driver.call(op, input)
+    } finally {
+      metrics.observe('core_db_operation_duration_seconds', (performance.now() - startedMs) / 1000, { op })
+    }
+  }
+  const { operations, dropCaches } = cached(Object.keys(ops) as OpName[], call)
+  driver.onForeignWrite(dropCaches)
+  return { ...operations, driver, dropCaches }
+}

@@ -1,0 +1,212 @@
+// Operations on the record: issued tokens and audit events.
+import type { AuditEvent, Issuance } from '../oauth/types.ts'
+import {
+  all,
+  bytes,
+  type Condition,
+  decoded,
+  flag,
+  idText,
+  maybeBytes,
+  maybeIdText,
+  maybeNum,
+  maybeStr,
+  num,
+  type Op,
+  one,
+  orNull,
+  type Row,
+  run,
+  str,
+  where,
+} from './op.ts'
+
+const COLUMNS =
+  'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, ip, revoked_at'
+
+const read = (row: Row): Issuance => ({
+  id: idText(row.id),
+  grant_type: str(row.grant_type),
+  client_id: str(row.client_id),
+  sub: str(row.sub ?? row.client_id),
+  resource: maybeStr(row.resource),
+  scope: str(row.scope),
+  issued_at: num(row.issued_at),
+  expires_at: num(row.expires_at),
+  kid: str(row.kid),
+  jkt: maybeStr(row.jkt),
+  act: row.act === null ? undefined : decoded(row.act),
+  is_agent: flag(row.agent),
+  family_id: maybeIdText(row.family_id),
+  consent_id: maybeIdText(row.consent_id),
+  parent_id: maybeIdText(row.parent_id),
+  ip: str(row.ip),
+  revoked_at: maybeNum(row.revoked_at),
+})
+
+/** Records an issued token. Composed into every operation that issues one. */
+export function* recordIssuance(i: Issuance): Op<void> {
+  yield* run(
+    `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, ip)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    bytes(i.id),
+    i.grant_type,
+    i.client_id,
+    i.sub === i.client_id ? null : i.sub,
+    orNull(i.resource),
+    i.scope,
+    i.issued_at,
+    i.expires_at,
+    i.kid,
+    orNull(i.jkt),
+    i.act ? JSON.stringify(i.act) : null,
+    i.is_agent ? 1 : null,
+    maybeBytes(i.family_id),
+    maybeBytes(i.consent_id),
+    maybeBytes(i.parent_id),
+    i.ip,
+  )
+}
+
+export function* findIssuance({ id }: { id: string }): Op<Issuance | undefined> {
+  const row = yield* one(`SELECT ${COLUMNS} FROM issuances WHERE id = ?`, bytes(id))
+  return row && read(row)
+}
+
+export interface TokenState {
+  /** Neither the token, its family, its consent nor a token it was exchanged for is revoked. */
+  live: boolean
+  /** Of the user that is the subject; undefined when the subject is no user of this service, or no longer. */
+  user_status?: string
+  issuance: Issuance
+}
+/** What became of an issued token since; undefined when it was never recorded here. */
+export function* findTokenState({ id }: { id: string }): Op<TokenState | undefined> {
+  const row = yield* one(
+    `SELECT ${COLUMNS.split(', ')
+      .map((c) => `i.${c}`)
+      .join(', ')}, f.revoked_at AS family_revoked_at, c.revoked_at AS consent_revoked_at, u.status AS user_status
+     FROM issuances i LEFT JOIN token_families f ON f.id = i.family_id LEFT JOIN consent_grants c ON c.id = i.consent_id LEFT JOIN users u ON u.id = i.sub
+     WHERE i.id = ?`,
+    bytes(id),
+  )
+  if (!row) return undefined
+  const live = row.revoked_at === null && row.family_revoked_at === null && row.consent_revoked_at === null
+  return { live, user_status: maybeStr(row.user_status), issuance: read(row) }
+}
+
+/** Revokes a token and everything exchanged from it. Returns how many were live. */
+export function* revokeIssuance({ id, now }: { id: string; now: number }): Op<number> {
+  return yield* run(
+    `WITH RECURSIVE descendants (id) AS (
+       SELECT id FROM issuances WHERE id = ?
+       UNION SELECT i.id FROM issuances i JOIN descendants d ON i.parent_id = d.id
+     ) UPDATE issuances SET revoked_at = ? WHERE revoked_at IS NULL AND id IN (SELECT id FROM descendants)`,
+    bytes(id),
+    now,
+  )
+}
+
+export interface IssuanceFilter {
+  sub?: string
+  client_id?: string
+  resource?: string
+  /** Only ids from this one on (lib/id.ts idFloor). */
+  since: string
+  /** Only ids before this one: the next page. */
+  before?: string
+  limit: number
+}
+/** Newest first. */
+export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
+  const filter = where(
+    f.sub === undefined ? undefined : ['(sub = ? OR (sub IS NULL AND client_id = ?))', f.sub, f.sub],
+    f.client_id === undefined ? undefined : ['client_id = ?', f.client_id],
+    f.resource === undefined ? undefined : ['resource = ?', f.resource],
+    ['id >= ?', bytes(f.since)],
+    f.before === undefined ? undefined : ['id < ?', bytes(f.before)],
+  )
+  return (yield* all(
+    `SELECT ${COLUMNS} FROM issuances ${filter.sql} ORDER BY id DESC LIMIT ?`,
+    ...filter.params,
+    f.limit,
+  )).map(read)
+}
+
+export function* recordAudit(event: AuditEvent): Op<void> {
+  yield* run(
+    'INSERT INTO audit_events (id, action, actor_id, client_id, ip, request_id, detail, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    bytes(event.id),
+    event.action,
+    event.actor_id,
+    orNull(event.client_id),
+    event.ip,
+    maybeBytes(event.request_id),
+    JSON.stringify(event.detail),
+    event.created_at,
+  )
+}
+
+export interface AuditFilter {
+  action?: string
+  actor_id?: string
+  client_id?: string
+  since: string
+  until?: string
+  limit: number
+  offset: number
+}
+/** Newest first. An issuance is its own token_issued event, so that no token costs two rows. */
+export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
+  const range = (...more: (Condition | undefined)[]) =>
+    where(
+      ['id >= ?', bytes(f.since)],
+      f.until === undefined ? undefined : ['id < ?', bytes(f.until)],
+      f.client_id === undefined ? undefined : ['client_id = ?', f.client_id],
+      ...more,
+    )
+  const events = range(
+    f.action === undefined ? undefined : ['action = ?', f.action],
+    f.actor_id === undefined ? undefined : ['actor_id = ?', f.actor_id],
+  )
+  const issued = range(
+    f.action === undefined || f.action === 'token_issued' ? undefined : ['1 = 0'],
+    f.actor_id === undefined ? undefined : ['(sub = ? OR (sub IS NULL AND client_id = ?))', f.actor_id, f.actor_id],
+  )
+  const page = f.limit + f.offset
+  const [others, tokens] = [
+    yield* all(`SELECT * FROM audit_events ${events.sql} ORDER BY id DESC LIMIT ?`, ...events.params, page),
+    yield* all(`SELECT ${COLUMNS} FROM issuances ${issued.sql} ORDER BY id DESC LIMIT ?`, ...issued.params, page),
+  ]
+  const merged = [...others.map(readEvent), ...tokens.map((row) => issuanceEvent(read(row)))]
+  return merged.sort((a, b) => Buffer.compare(bytes(b.id), bytes(a.id))).slice(f.offset, page)
+}
+
+const readEvent = (row: Row): AuditEvent => ({
+  id: idText(row.id),
+  action: str(row.action),
+  actor_id: str(row.actor_id),
+  client_id: maybeStr(row.client_id),
+  ip: str(row.ip),
+  request_id: maybeIdText(row.request_id),
+  detail: decoded(row.detail),
+  created_at: num(row.created_at),
+})
+
+const issuanceEvent = (i: Issuance): AuditEvent => ({
+  id: i.id,
+  action: 'token_issued',
+  actor_id: i.sub,
+  client_id: i.client_id,
+  ip: i.ip,
+  request_id: i.id,
+  detail: {
+    jti: i.id,
+    grant_type: i.grant_type,
+    scope: i.scope,
+    ...(i.resource ? { resource: i.resource } : {}),
+    ...(i.family_id ? { family: i.family_id } : {}),
+    ...(i.parent_id ? { parent: i.parent_id } : {}),
+  },
+  created_at: i.issued_at,
+})

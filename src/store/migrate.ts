@@ -1,0 +1,84 @@
+// Forward-only migrations: migrations/NNN_name.sql in order, each in a transaction of its own, remembered with its checksum.
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import type Database from 'better-sqlite3'
+import { migrationsFolder } from '../lib/paths.ts'
+
+export interface Migration {
+  version: number
+  name: string
+  checksum: string
+  sql: string
+}
+
+/** The migrations of this build, for one of the databases: lines marked for the other one are left out. */
+export function readMigrations(dialect: 'sqlite' | 'postgres', folder = migrationsFolder): Migration[] {
+  const files = readdirSync(folder)
+    .filter((file) => file.endsWith('.sql'))
+    .sort()
+  return files.map((file, i) => {
+    const match = /^(\d{3})_([a-z0-9_]+)\.sql$/.exec(file)
+    if (!match || Number(match[1]) !== i + 1)
+      throw new Error(`migrations/${file}: names are NNN_name.sql without a gap`)
+    const text = readFileSync(path.join(folder, file), 'utf8')
+    const other = dialect === 'sqlite' ? '-- postgres only' : '-- sqlite only'
+    return {
+      version: i + 1,
+      name: match[2] as string,
+      checksum: createHash('sha256').update(text).digest('hex'),
+      sql: text
+        .split('\n')
+        .filter((line) => !line.trimEnd().endsWith(other))
+        .join('\n'),
+    }
+  })
+}
+
+interface Applied {
+  version: number
+  name: string
+  checksum: string
+}
+
+/** Which migrations are missing. Throws when the database was made by a newer version or from other files. */
+export function pendingMigrations(known: readonly Migration[], applied: readonly Applied[]): Migration[] {
+  const newest = Math.max(0, ...applied.map((each) => each.version))
+  if (newest > known.length)
+    throw new Error(
+      `the database has migration ${newest}, this version knows ${known.length}: it was written by a newer version of the service`,
+    )
+  for (const done of applied) {
+    const mine = known[done.version - 1]
+    if (mine && mine.checksum !== done.checksum)
+      throw new Error(`migration ${done.version} (${done.name}) was applied from another file than this version has`)
+  }
+  const done = new Set(applied.map((each) => each.version))
+  return known.filter((each) => !done.has(each.version))
+}
+
+/** Applies what is missing to a SQLite database. Returns the names of what it applied. */
+export function migrateSqlite(db: Database.Database, now: number, migrations = readMigrations('sqlite')): string[] {
+  db.exec(
+    'CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)',
+  )
+  const readApplied = () =>
+    db.prepare('SELECT version, name, checksum FROM schema_migrations ORDER BY version').all() as Applied[]
+  const names: string[] = []
+  for (const migration of pendingMigrations(migrations, readApplied())) {
+    const apply = db.transaction(() => {
+      // Another process may have been first while this one waited for the lock.
+      if (readApplied().some((each) => each.version === migration.version)) return
+      db.exec(migration.sql)
+      db.prepare('INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)').run(
+        migration.version,
+        migration.name,
+        migration.checksum,
+        now,
+      )
+      names.push(`${String(migration.version).padStart(3, '0')}_${migration.name}`)
+    })
+    apply.exclusive()
+  }
+  return names
+}

@@ -1,0 +1,50 @@
+// What a store operation is: a generator that yields statements and returns what happened. The driver runs it inside one
+// transaction; it throws only to roll back. SQL is portable: ? placeholders, ON CONFLICT, RETURNING, no database functions.
+
+export type Param = string | number | Buffer | null
+export interface Statement {
+  sql: string
+  params: readonly Param[]
+  want: 'one' | 'all' | 'run'
+}
+export type Op<R> = Generator<Statement, R, unknown>
+export type Row = Record<string, unknown>
+
+/** The first row, or undefined. */
+export function* one(sql: string, ...params: Param[]): Op<Row | undefined> {
+  return (yield { sql, params, want: 'one' }) as Row | undefined
+}
+/** Every row. */
+export function* all(sql: string, ...params: Param[]): Op<Row[]> {
+  return (yield { sql, params, want: 'all' }) as Row[]
+}
+/** Runs a change. Returns how many rows it touched. */
+export function* run(sql: string, ...params: Param[]): Op<number> {
+  return (yield { sql, params, want: 'run' }) as number
+}
+
+/** An id or hash (base64url) as it is stored: bytes. */
+export const bytes = (text: string): Buffer => Buffer.from(text, 'base64url')
+export const maybeBytes = (text: string | undefined): Buffer | null => (text === undefined ? null : bytes(text))
+export const orNull = <T extends string | number>(value: T | undefined): T | null => value ?? null
+
+/** Reading columns: NULL is undefined, bytes are base64url text. */
+export const str = (value: unknown): string => value as string
+export const maybeStr = (value: unknown): string | undefined => (value as string | null) ?? undefined
+export const num = (value: unknown): number => value as number
+export const maybeNum = (value: unknown): number | undefined => (value as number | null) ?? undefined
+export const idText = (value: unknown): string => (value as Buffer).toString('base64url')
+export const maybeIdText = (value: unknown): string | undefined =>
+  value === null || value === undefined ? undefined : idText(value)
+export const flag = (value: unknown): boolean => value === 1
+export const decoded = <T>(value: unknown): T => JSON.parse(value as string) as T
+
+export type Condition = readonly [sql: string, ...params: Param[]]
+/** Conditions joined by AND, with their parameters; undefined ones are left out. */
+export function where(...conditions: readonly (Condition | undefined)[]): { sql: string; params: Param[] } {
+  const used = conditions.filter((each) => each !== undefined)
+  return {
+    sql: used.length ? `WHERE ${used.map(([sql]) => sql).join(' AND ')}` : '',
+    params: used.flatMap(([, ...params]) => params),
+  }
+}

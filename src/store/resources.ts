@@ -1,0 +1,112 @@
+// Operations on resources.
+import type { Resource } from '../oauth/types.ts'
+import { all, decoded, maybeStr, num, type Op, one, orNull, type Row, run, str, where } from './op.ts'
+
+const COLUMNS =
+  'id, slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, version, created_at, updated_at'
+
+const read = (row: Row): Resource => ({
+  id: str(row.id),
+  slug: str(row.slug),
+  uri: maybeStr(row.uri),
+  backend_kind: row.backend_kind as Resource['backend_kind'],
+  broker_provider_slug: maybeStr(row.broker_provider_slug),
+  display_name: str(row.display_name),
+  scopes: decoded(row.scopes),
+  policy: decoded(row.policy),
+  version: num(row.version),
+  created_at: num(row.created_at),
+  updated_at: num(row.updated_at),
+})
+
+const mutable = (r: Resource) => [
+  r.slug,
+  orNull(r.uri),
+  r.backend_kind,
+  orNull(r.broker_provider_slug),
+  r.display_name,
+  JSON.stringify(r.scopes),
+  JSON.stringify(r.policy),
+  r.updated_at,
+]
+
+/** By its URI, byte for byte. */
+export function* findResource({ uri }: { uri: string }): Op<Resource | undefined> {
+  const row = yield* one(`SELECT ${COLUMNS} FROM resources WHERE uri = ?`, uri)
+  return row && read(row)
+}
+/** By its id or slug; the two look different. */
+export function* findResourceByName({ name }: { name: string }): Op<Resource | undefined> {
+  const row = yield* one(`SELECT ${COLUMNS} FROM resources WHERE id = ? OR slug = ?`, name, name)
+  return row && read(row)
+}
+
+export interface ResourceFilter {
+  backend_kind?: string
+  broker_provider_slug?: string
+  limit: number
+  offset: number
+}
+/** In order of creation. */
+export function* listResources({ backend_kind, broker_provider_slug, limit, offset }: ResourceFilter): Op<Resource[]> {
+  const filter = where(
+    backend_kind === undefined ? undefined : ['backend_kind = ?', backend_kind],
+    broker_provider_slug === undefined ? undefined : ['broker_provider_slug = ?', broker_provider_slug],
+  )
+  const rows = yield* all(
+    `SELECT ${COLUMNS} FROM resources ${filter.sql} ORDER BY created_at, id LIMIT ? OFFSET ?`,
+    ...filter.params,
+    limit,
+    offset,
+  )
+  return rows.map(read)
+}
+
+export function* createResource(r: Resource): Op<'created' | 'exists'> {
+  const added = yield* run(
+    `INSERT INTO resources (slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, updated_at, id, version, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    ...mutable(r),
+    r.id,
+    r.version,
+    r.created_at,
+  )
+  return added === 1 ? 'created' : 'exists'
+}
+
+/** Writes a resource that was read at `r.version`. */
+export function* updateResource(r: Resource): Op<'updated' | 'stale' | 'exists'> {
+  const twin = yield* one(
+    'SELECT 1 AS found FROM resources WHERE id <> ? AND (slug = ? OR uri = ?)',
+    r.id,
+    r.slug,
+    orNull(r.uri),
+  )
+  if (twin) return 'exists'
+  const changed = yield* run(
+    'UPDATE resources SET slug = ?, uri = ?, backend_kind = ?, broker_provider_slug = ?, display_name = ?, scopes = ?, policy = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
+    ...mutable(r),
+    r.id,
+    r.version,
+  )
+  return changed === 1 ? 'updated' : 'stale'
+}
+
+/** Deletes a resource that no consent in force names. */
+export function* deleteResource({
+  id,
+  now,
+  cascade,
+}: {
+  id: string
+  now: number
+  cascade: boolean
+}): Op<'deleted' | 'has_consents' | undefined> {
+  const consent = yield* one(
+    'SELECT 1 AS found FROM consent_grants WHERE resource_id = ? AND revoked_at IS NULL LIMIT 1',
+    id,
+  )
+  if (consent && !cascade) return 'has_consents'
+  yield* run('UPDATE consent_grants SET revoked_at = ? WHERE resource_id = ? AND revoked_at IS NULL', now, id)
+  return (yield* run('DELETE FROM resources WHERE id = ?', id)) === 1 ? 'deleted' : undefined
+}

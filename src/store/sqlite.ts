@@ -1,0 +1,69 @@
+// The SQLite driver: one thread owns the database; whatever arrived since its last commit is the next transaction.
+import { Piscina } from 'piscina'
+import { unavailable } from '../lib/error.ts'
+import { Lane, type LaneStats } from '../lib/lane.ts'
+import { workerFile } from '../lib/paths.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { BatchResult, Failure, Job } from './database.ts'
+import type { Driver } from './index.ts'
+
+const POLL_MS = 1000
+
+export interface SqliteDriver extends Driver {
+  readonly stats: LaneStats
+}
+
+/** Starts the storage thread on a migrated database. */
+export function openSqlite(file: string, wal: boolean, log: Logger): SqliteDriver {
+  const pool = new Piscina({
+    filename: workerFile('store'),
+    minThreads: 1,
+    maxThreads: 1,
+    idleTimeout: Number.POSITIVE_INFINITY,
+    recordTiming: false,
+    workerData: { file, wal },
+  })
+  pool.on('error', (error) => log.error({ err: error }, 'the storage thread failed and is replaced'))
+  const listeners: (() => void)[] = []
+
+  const lane = new Lane<Job, unknown>({
+    name: 'store',
+    workers: 1,
+    maxBatch: 256,
+    maxQueue: 4096,
+    async run(jobs) {
+      let result: BatchResult
+      try {
+        result = (await pool.run(jobs)) as BatchResult
+      } catch (error) {
+        // The batch may have been committed or not: the caller must ask again.
+        throw unavailable('the storage is not available', { reason: 'storage_thread_failed', cause: error })
+      }
+      if (result.foreign) for (const listener of listeners) listener()
+      return result.outcomes.map((outcome) => ('failed' in outcome ? { error: failureOf(outcome.failed) } : outcome))
+    },
+  })
+  const poll = setInterval(() => void lane.push({ op: 'readHealth', input: undefined }).catch(() => {}), POLL_MS)
+  poll.unref()
+
+  return {
+    name: 'sqlite',
+    stats: lane.stats,
+    call: (op, input) => lane.push({ op, input }),
+    onForeignWrite: (listener) => listeners.push(listener),
+    async close() {
+      clearInterval(poll)
+      await lane.drained()
+      await pool.destroy()
+    },
+  }
+}
+
+const AWAY = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|IOERR|CANTOPEN|CORRUPT|NOTADB|PROTOCOL)/
+/** Storage that is away is 503; anything else is a fault of this program. */
+function failureOf({ code, message }: Failure): Error {
+  const error = Object.assign(new Error(message), { code })
+  return AWAY.test(code)
+    ? unavailable('the storage is not available', { reason: 'storage_unavailable', cause: error })
+    : error
+}

@@ -1,0 +1,280 @@
+// Operations on authorization requests, codes, families and refresh tokens. Every consumption is one compare-and-set.
+import type { AuthorizationRequest, Family, Issuance, RefreshToken } from '../oauth/types.ts'
+import { recordIssuance } from './issuances.ts'
+import {
+  bytes,
+  flag,
+  idText,
+  maybeBytes,
+  maybeIdText,
+  maybeNum,
+  maybeStr,
+  num,
+  type Op,
+  one,
+  orNull,
+  type Row,
+  run,
+  str,
+} from './op.ts'
+
+const readRequest = (row: Row): AuthorizationRequest => ({
+  id: idText(row.id),
+  client_id: str(row.client_id),
+  user_id: str(row.user_id),
+  session_id: idText(row.session_id),
+  redirect_uri: str(row.redirect_uri),
+  redirect_uri_sent: flag(row.redirect_uri_sent),
+  scope: str(row.scope),
+  resource: maybeStr(row.resource),
+  state: maybeStr(row.state),
+  code_challenge: str(row.code_challenge),
+  dpop_jkt: maybeStr(row.dpop_jkt),
+  consent_id: maybeIdText(row.consent_id),
+  code_hash: maybeIdText(row.code_hash),
+  code_expires_at: maybeNum(row.code_expires_at),
+  consumed_at: maybeNum(row.consumed_at),
+  created_at: num(row.created_at),
+  expires_at: num(row.expires_at),
+})
+
+const readFamily = (row: Row, id: unknown): Family => ({
+  id: idText(id),
+  client_id: str(row.client_id),
+  user_id: str(row.user_id),
+  scope: str(row.scope),
+  resource: maybeStr(row.resource),
+  consent_id: maybeIdText(row.consent_id),
+  authorization_id: idText(row.authorization_id),
+  jkt: maybeStr(row.jkt),
+  created_at: num(row.created_at),
+  revoked_at: maybeNum(row.revoked_at),
+})
+
+export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
+  yield* run(
+    `INSERT INTO authorization_requests (id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, resource, state, code_challenge, dpop_jkt, consent_id,
+       code_hash, code_expires_at, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    bytes(r.id),
+    r.client_id,
+    r.user_id,
+    bytes(r.session_id),
+    r.redirect_uri,
+    Number(r.redirect_uri_sent),
+    r.scope,
+    orNull(r.resource),
+    orNull(r.state),
+    r.code_challenge,
+    orNull(r.dpop_jkt),
+    maybeBytes(r.consent_id),
+    maybeBytes(r.code_hash),
+    orNull(r.code_expires_at),
+    r.created_at,
+    r.expires_at,
+  )
+}
+
+/** A request that still waits for the decision of its user. */
+export function* findAuthorizationRequest({
+  id,
+  now,
+}: {
+  id: string
+  now: number
+}): Op<AuthorizationRequest | undefined> {
+  const row = yield* one(
+    'SELECT * FROM authorization_requests WHERE id = ? AND code_hash IS NULL AND expires_at > ?',
+    bytes(id),
+    now,
+  )
+  return row && readRequest(row)
+}
+
+/** Drops a denied request. Returns whether it was still undecided. */
+export function* deleteAuthorizationRequest({ id }: { id: string }): Op<boolean> {
+  return (yield* run('DELETE FROM authorization_requests WHERE id = ? AND code_hash IS NULL', bytes(id))) === 1
+}
+
+export interface Approval {
+  id: string
+  scope: string
+  code_hash: string
+  code_expires_at: number
+  /** Remembered when a resource was named. */
+  consent?: { id: string; user_id: string; client_id: string; resource_id: string }
+  now: number
+}
+/** Records the user's consent and turns the request into a code, together. False when it was decided already. */
+export function* approveAuthorizationRequest(a: Approval): Op<boolean> {
+  const consentId = a.consent ? yield* saveConsent({ ...a.consent, scope: a.scope, now: a.now }) : null
+  const taken = yield* run(
+    'UPDATE authorization_requests SET scope = ?, consent_id = ?, code_hash = ?, code_expires_at = ? WHERE id = ? AND code_hash IS NULL AND expires_at > ?',
+    a.scope,
+    consentId,
+    bytes(a.code_hash),
+    a.code_expires_at,
+    bytes(a.id),
+    a.now,
+  )
+  return taken === 1
+}
+
+/** The consent in force takes over the approved scopes; without one a new one begins. */
+function* saveConsent(c: {
+  id: string
+  user_id: string
+  client_id: string
+  resource_id: string
+  scope: string
+  now: number
+}): Op<Buffer> {
+  const row = yield* one(
+    `INSERT INTO consent_grants (id, user_id, client_id, resource_id, scope, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (user_id, client_id, resource_id) WHERE revoked_at IS NULL DO UPDATE SET scope = excluded.scope, updated_at = excluded.updated_at RETURNING id`,
+    bytes(c.id),
+    c.user_id,
+    c.client_id,
+    c.resource_id,
+    c.scope,
+    c.now,
+    c.now,
+  )
+  return row?.id as Buffer
+}
+
+export interface FoundCode {
+  request: AuthorizationRequest
+  user_status?: string
+  consent_revoked: boolean
+}
+/** A code in any state, with what its redemption depends on. */
+export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
+  const row = yield* one(
+    `SELECT a.*, u.status AS user_status, c.revoked_at AS consent_revoked_at FROM authorization_requests a
+     LEFT JOIN users u ON u.id = a.user_id LEFT JOIN consent_grants c ON c.id = a.consent_id WHERE a.id = ? AND a.code_hash IS NOT NULL`,
+    bytes(id),
+  )
+  return (
+    row && {
+      request: readRequest(row),
+      user_status: maybeStr(row.user_status),
+      consent_revoked: row.consent_revoked_at !== null,
+    }
+  )
+}
+
+/** Consumes a code and records all that comes of it; `used` when another request was first. */
+export function* redeemCode(r: {
+  family: Family
+  refresh?: RefreshToken
+  issuance: Issuance
+  now: number
+}): Op<'redeemed' | 'used'> {
+  const { family } = r
+  const taken = yield* run(
+    'UPDATE authorization_requests SET consumed_at = ? WHERE id = ? AND consumed_at IS NULL',
+    r.now,
+    bytes(family.authorization_id),
+  )
+  if (taken === 0) {
+    yield* revokeRedemption({ authorization_id: family.authorization_id, now: r.now })
+    return 'used'
+  }
+  yield* run(
+    'INSERT INTO token_families (id, client_id, user_id, scope, resource, consent_id, authorization_id, jkt, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    bytes(family.id),
+    family.client_id,
+    family.user_id,
+    family.scope,
+    orNull(family.resource),
+    maybeBytes(family.consent_id),
+    bytes(family.authorization_id),
+    orNull(family.jkt),
+    family.created_at,
+  )
+  if (r.refresh) yield* insertRefreshToken(r.refresh)
+  yield* recordIssuance(r.issuance)
+  return 'redeemed'
+}
+
+/** Revokes what the first use of a replayed code gave out (RFC 6749 §4.1.2). */
+export function* revokeRedemption({ authorization_id, now }: { authorization_id: string; now: number }): Op<number> {
+  return yield* run(
+    'UPDATE token_families SET revoked_at = ?, revoked_reason = ? WHERE authorization_id = ? AND revoked_at IS NULL',
+    now,
+    'code_reuse',
+    bytes(authorization_id),
+  )
+}
+
+function* insertRefreshToken(t: RefreshToken): Op<void> {
+  yield* run(
+    'INSERT INTO refresh_tokens (id, family_id, hash, expires_at) VALUES (?, ?, ?, ?)',
+    bytes(t.id),
+    bytes(t.family_id),
+    bytes(t.hash),
+    t.expires_at,
+  )
+}
+
+export interface FoundRefreshToken {
+  token: RefreshToken
+  family: Family
+  user_status?: string
+  consent_revoked: boolean
+}
+export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken | undefined> {
+  const row = yield* one(
+    `SELECT r.id AS token_id, r.hash, r.expires_at, r.consumed_at, f.*, u.status AS user_status, c.revoked_at AS consent_revoked_at
+     FROM refresh_tokens r JOIN token_families f ON f.id = r.family_id LEFT JOIN users u ON u.id = f.user_id LEFT JOIN consent_grants c ON c.id = f.consent_id
+     WHERE r.id = ?`,
+    bytes(id),
+  )
+  if (!row) return undefined
+  const family = readFamily(row, row.id)
+  const token = {
+    id: idText(row.token_id),
+    family_id: family.id,
+    hash: idText(row.hash),
+    expires_at: num(row.expires_at),
+    consumed_at: maybeNum(row.consumed_at),
+  }
+  return { token, family, user_status: maybeStr(row.user_status), consent_revoked: row.consent_revoked_at !== null }
+}
+
+/** Replaces a refresh token by the next one of its family; `reused` when it was consumed already, which ends the family. */
+export function* rotateRefreshToken(r: {
+  used: string
+  next: RefreshToken
+  issuance: Issuance
+  now: number
+}): Op<'rotated' | 'reused' | 'revoked'> {
+  const family = yield* one('SELECT revoked_at FROM token_families WHERE id = ?', bytes(r.next.family_id))
+  if (!family || family.revoked_at !== null) return 'revoked'
+  const taken = yield* run(
+    'UPDATE refresh_tokens SET consumed_at = ? WHERE id = ? AND consumed_at IS NULL',
+    r.now,
+    bytes(r.used),
+  )
+  if (taken === 0) {
+    yield* revokeFamily({ id: r.next.family_id, reason: 'refresh_reuse', now: r.now })
+    return 'reused'
+  }
+  yield* insertRefreshToken(r.next)
+  yield* recordIssuance(r.issuance)
+  return 'rotated'
+}
+
+/** Ends a family: its refresh tokens and, with them, every access token that came of it. Returns 1 when it was live. */
+export function* revokeFamily({ id, reason, now }: { id: string; reason: string; now: number }): Op<number> {
+  return yield* run(
+    'UPDATE token_families SET revoked_at = ?, revoked_reason = ? WHERE id = ? AND revoked_at IS NULL',
+    now,
+    reason,
+    bytes(id),
+  )
+}
+
+export function* countActiveFamilies(): Op<number> {
+  return num((yield* one('SELECT count(*) AS n FROM token_families WHERE revoked_at IS NULL'))?.n)
+}

@@ -1,0 +1,139 @@
+// The table of all metrics. Names, labels and buckets of the specification are stable; label values are always from a fixed set.
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+type Labels = Readonly<Record<string, string>>
+
+const COUNTERS = {
+  core_tokens_issued_total: { help: 'Access tokens issued, any grant', labels: ['grant_type'] },
+  core_tokens_refreshed_total: { help: 'Refresh-token grants', labels: [] },
+  core_tokens_revoked_total: { help: 'Calls of /oauth/revoke that revoked at least one token', labels: ['reason'] },
+  core_auth_denied_total: { help: 'Denied authorization requests', labels: ['reason'] },
+  core_clients_registered_total: { help: 'Registrations of clients', labels: ['source'] },
+  core_consent_decisions_total: { help: 'Consent decisions', labels: ['decision'] },
+  core_login_attempts_total: { help: 'Submissions of /login', labels: ['result'] },
+  core_refresh_token_reuse_total: { help: 'Detected reuse of a refresh token', labels: [] },
+  core_introspection_total: { help: 'Calls of /oauth/introspect', labels: ['result'] },
+  core_oidc_jwks_cache_hits_total: { help: 'Hits of the upstream JWKS cache', labels: [] },
+  core_oidc_jwks_cache_misses_total: { help: 'Misses of the upstream JWKS cache', labels: [] },
+  core_key_rotation_total: { help: 'Rotations of the signing key', labels: [] },
+  core_upstream_token_issued_total: { help: 'Upstream tokens vended', labels: ['provider'] },
+  core_connection_connect_total: { help: 'Completed connect flows', labels: ['provider'] },
+  core_connection_disconnect_total: { help: 'Disconnects', labels: ['provider'] },
+  core_http_requests_total: { help: 'HTTP requests by route', labels: ['method', 'path', 'status'] },
+  ext_client_credentials_issued_total: { help: 'Machine tokens issued', labels: [] },
+  ext_client_credentials_denied_total: { help: 'Machine tokens denied', labels: ['reason'] },
+  ext_dpop_proofs_validated_total: { help: 'DPoP proofs that passed', labels: [] },
+  ext_dpop_proofs_rejected_total: { help: 'DPoP proofs that were rejected', labels: ['reason'] },
+  ext_token_exchange_total: { help: 'Token exchanges', labels: ['kind'] },
+  ext_token_exchange_denied_total: { help: 'Denied token exchanges', labels: ['reason'] },
+  ext_agent_tokens_issued_total: { help: 'Tokens with agent claims', labels: ['has_chain'] },
+  ext_xaa_policy_evaluation_total: { help: 'Evaluations of XAA policies', labels: ['result'] },
+  ext_xaa_idp_operations_total: { help: 'Operations on the IdP registry', labels: ['operation'] },
+  ext_xaa_subject_resolutions_total: { help: 'Resolutions of federated subjects', labels: ['result'] },
+  ext_resource_server_ops_total: { help: 'Admin operations on resources', labels: ['op'] },
+  ext_allowlist_ops_total: { help: 'Admin operations on allow-lists', labels: ['op'] },
+  ext_audit_events_dropped_total: { help: 'Audit events that could not be written', labels: ['action'] },
+} as const
+
+const HISTOGRAMS = {
+  core_token_issuance_duration_seconds: { help: 'Issuing a token, from request to answer', labels: [] },
+  core_auth_flow_duration_seconds: { help: 'From the authorize request to the code', labels: [] },
+  core_cimd_fetch_duration_seconds: { help: 'Fetching a client ID metadata document', labels: [] },
+  core_db_operation_duration_seconds: { help: 'Store operations', labels: ['op'] },
+  core_oidc_exchange_duration_seconds: { help: 'Code exchange at the upstream OpenID provider', labels: [] },
+  core_introspection_duration_seconds: { help: 'Introspection', labels: [] },
+  core_key_reload_duration_seconds: { help: 'Reloading the signing keys', labels: [] },
+  core_upstream_token_issuance_duration_seconds: { help: 'Vending an upstream token', labels: ['provider'] },
+  core_http_request_duration_seconds: { help: 'HTTP requests by route', labels: ['method', 'path', 'status'] },
+} as const
+
+const GAUGES = {
+  core_active_clients: 'Clients that are not suspended',
+  core_active_token_families: 'Token families that are not revoked',
+  ext_lane_waiting: 'Jobs waiting in a lane',
+} as const
+
+export type CounterName = keyof typeof COUNTERS
+export type HistogramName = keyof typeof HISTOGRAMS
+export type GaugeName = keyof typeof GAUGES
+
+const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** Finds the child of a metric for some labels once; prom-client would hash the labels on every call. */
+class Children<C> {
+  private readonly known = new Map<string, C>()
+  private readonly make: (labels: Labels) => C
+  constructor(make: (labels: Labels) => C) {
+    this.make = make
+  }
+  of(labels: Labels | undefined): C {
+    const key = labels ? Object.values(labels).join('\n') : ''
+    const known = this.known.get(key)
+    if (known) return known
+    const child = this.make(labels ?? {})
+    this.known.set(key, child)
+    return child
+  }
+}
+
+export class Metrics {
+  private readonly registry = new Registry()
+  private readonly counters = new Map<CounterName, Children<{ inc(n: number): void }>>()
+  private readonly histograms = new Map<HistogramName, Children<{ observe(n: number): void }>>()
+
+  constructor() {
+    for (const [name, { help, labels }] of Object.entries(COUNTERS)) {
+      const counter = new Counter({ name, help, labelNames: [...labels], registers: [this.registry] })
+      this.counters.set(
+        name as CounterName,
+        new Children((values) => (labels.length ? counter.labels(values) : counter)),
+      )
+    }
+    for (const [name, { help, labels }] of Object.entries(HISTOGRAMS)) {
+      const histogram = new Histogram({
+        name,
+        help,
+        labelNames: [...labels],
+        buckets: BUCKETS,
+        registers: [this.registry],
+      })
+      this.histograms.set(
+        name as HistogramName,
+        new Children((values) => (labels.length ? histogram.labels(values) : histogram)),
+      )
+    }
+  }
+
+  count(name: CounterName, labels?: Labels, by = 1): void {
+    this.counters.get(name)?.of(labels).inc(by)
+  }
+
+  observe(name: HistogramName, seconds: number, labels?: Labels): void {
+    this.histograms.get(name)?.of(labels).observe(seconds)
+  }
+
+  /** Registers a gauge whose value is asked for at every scrape: a number, or one per value of `label`. */
+  gauge(name: GaugeName, read: () => number | Promise<number> | Record<string, number>, label?: string): void {
+    new Gauge({
+      name,
+      help: GAUGES[name],
+      labelNames: label ? [label] : [],
+      registers: [this.registry],
+      async collect() {
+        const value = await read()
+        if (typeof value === 'number') this.set(value)
+        else for (const [key, each] of Object.entries(value)) this.set({ [label as string]: key }, each)
+      },
+    })
+  }
+
+  /** Adds the metrics of the process itself: CPU, memory, event loop, garbage collection. */
+  addProcessMetrics(): void {
+    collectDefaultMetrics({ register: this.registry })
+  }
+
+  /** The scrape: Prometheus text format. */
+  async render(): Promise<{ type: string; text: string }> {
+    return { type: this.registry.contentType, text: await this.registry.metrics() }
+  }
+}

@@ -1,0 +1,83 @@
+// The storage thread: runs a batch of operations as one transaction and answers after its commit.
+import { workerData } from 'piscina'
+import { type BatchResult, type Job, openDatabase } from '../src/store/database.ts'
+import { isRead, ops } from '../src/store/index.ts'
+import type { Op, Statement } from '../src/store/op.ts'
+
+const { file, wal } = workerData as { file: string; wal: boolean }
+const db = openDatabase(file, wal)
+const statements = new Map<string, ReturnType<typeof db.prepare>>()
+let dataVersion: unknown
+
+function prepare(sql: string) {
+  const known = statements.get(sql)
+  if (known) return known
+  const statement = db.prepare(sql)
+  statements.set(sql, statement)
+  return statement
+}
+
+function execute({ sql, params, want }: Statement): unknown {
+  const statement = prepare(sql)
+  if (want === 'one') return statement.get(params)
+  if (want === 'all') return statement.all(params)
+  return statement.run(params).changes
+}
+
+function perform({ op, input }: Job): unknown {
+  const operation = (ops[op] as (input: unknown) => Op<unknown>)(input)
+  let step = operation.next()
+  while (!step.done) {
+    const statement = step.value
+    try {
+      step = operation.next(execute(statement))
+    } catch (error) {
+      step = operation.throw(error)
+    }
+  }
+  return step.value
+}
+
+/** The whole batch in one transaction. Throws when any operation does. */
+function together(jobs: readonly Job[]): BatchResult['outcomes'] {
+  prepare(jobs.every((job) => isRead(job.op)) ? 'BEGIN' : 'BEGIN IMMEDIATE').run()
+  try {
+    const outcomes = jobs.map((job) => ({ value: perform(job) }))
+    prepare('COMMIT').run()
+    return outcomes
+  } catch (error) {
+    if (db.inTransaction) prepare('ROLLBACK').run()
+    throw error
+  }
+}
+
+const failed = (error: unknown) => ({
+  failed: { code: String((error as { code?: unknown }).code ?? 'ERROR'), message: (error as Error).message },
+})
+
+/** Every operation in a transaction of its own, so that the one that fails takes nobody with it. */
+const apart = (jobs: readonly Job[]): BatchResult['outcomes'] =>
+  jobs.flatMap((job) => {
+    try {
+      return together([job])
+    } catch (error) {
+      return [failed(error)]
+    }
+  })
+
+function foreignWrite(): boolean {
+  const version = db.pragma('data_version', { simple: true })
+  const changed = dataVersion !== undefined && version !== dataVersion
+  dataVersion = version
+  return changed
+}
+
+export default function runBatch(jobs: readonly Job[]): BatchResult {
+  let outcomes: BatchResult['outcomes']
+  try {
+    outcomes = together(jobs)
+  } catch (error) {
+    outcomes = jobs.length === 1 ? [failed(error)] : apart(jobs)
+  }
+  return { outcomes, foreign: foreignWrite() }
+}
