@@ -7,7 +7,7 @@ import type { Op, Statement } from '../src/store/op.ts'
 const { file, wal } = workerData as { file: string; wal: boolean }
 const db = openDatabase(file, wal)
 const statements = new Map<string, ReturnType<typeof db.prepare>>()
-let dataVersion: unknown
+let dataVersion = readDataVersion()
 
 function prepare(sql: string) {
   const known = statements.get(sql)
@@ -65,9 +65,14 @@ const apart = (jobs: readonly Job[]): BatchResult['outcomes'] =>
     }
   })
 
+/** Changes when another connection commits. */
+function readDataVersion(): unknown {
+  return db.pragma('data_version', { simple: true })
+}
+
 function foreignWrite(): boolean {
-  const version = db.pragma('data_version', { simple: true })
-  const changed = dataVersion !== undefined && version !== dataVersion
+  const version = readDataVersion()
+  const changed = version !== dataVersion
   dataVersion = version
   return changed
 }

@@ -58,7 +58,14 @@ function readYaml(file: string): Record<string, unknown> {
     message: error.message.split('\n')[0] as string,
   }))
   if (faults.length > 0) throw new ConfigError(faults)
-  const value: unknown = document.toJS({ maxAliasCount: 100 })
+  let value: unknown
+  try {
+    value = document.toJS({ maxAliasCount: 100 })
+    // Refuses an alias of what it is inside of.
+    JSON.stringify(value)
+  } catch (error) {
+    throw new ConfigError([{ key: file, message: (error as Error).message.split('\n')[0] as string }])
+  }
   if (value === null || value === undefined) return {}
   if (!isRecord(value)) throw new ConfigError([{ key: file, message: 'must hold keys and values' }])
   return value
@@ -96,11 +103,14 @@ function findValue(
   return { value: value ?? undefined, from: name }
 }
 
+const UNEXPANDED = 'holds a variable that was not expanded'
+/** Whether a value, or anything inside it, still holds `${NAME}`. */
+const isUnexpanded = (value: unknown) => /\$\{[^}]*\}/.test(JSON.stringify(value) ?? '')
+
 type Read = { value: unknown } | { issues: { path: string; message: string }[] }
 
 function read(key: Key, value: unknown): Read {
-  if (typeof value === 'string' && /\$\{[^}]*\}/.test(value))
-    return { issues: [{ path: '', message: 'holds a variable that was not expanded' }] }
+  if (isUnexpanded(value)) return { issues: [{ path: '', message: UNEXPANDED }] }
   const result = key.type.safeParse(value ?? key.default)
   return result.success ? { value: result.data } : { issues: issuesOf(result.error) }
 }
@@ -114,10 +124,12 @@ function put(config: Record<string, unknown>, path: readonly string[], value: un
   at[path.at(-1) as string] = value
 }
 
-/** SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES describe one mint resource; its slug comes from the host. */
+/** SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES describe one mint resource; its slug comes from the host. Of a resource that the file has too, they replace the scopes. */
 function addEnvResource(config: Config, env: Env, problems: Problem[]): void {
   const uri = env['SERVICE_RESOURCE_URI']
   if (!uri) return
+  for (const key of ['SERVICE_RESOURCE_URI', 'SERVICE_RESOURCE_SCOPES'])
+    if (isUnexpanded(env[key])) return void problems.push({ key, message: UNEXPANDED })
   const host = URL.canParse(uri) ? new URL(uri).hostname : ''
   const slug =
     host
@@ -141,7 +153,9 @@ function addEnvResource(config: Config, env: Env, problems: Problem[]): void {
       })
     return
   }
-  config.resources = [...config.resources.filter((each) => each.uri !== uri), ...result.data]
+  const twin = config.resources.find((each) => each.uri === uri)
+  if (!twin) config.resources.push(...result.data)
+  else if (scopes.length > 0) twin.scopes = result.data[0]?.scopes ?? []
 }
 
 function checkRules(config: Config, env: Env, problems: Problem[]): void {

@@ -4,13 +4,10 @@ import type { Config } from './schema.ts'
 
 const isProduction = (config: Config) => !isLocalhostIssuer(config.server.issuer)
 
-/** What boots but deserves a word, for the log of `serve`. */
-export function warningsOf(config: Config): string[] {
+/** What boots but deserves a word, for the log of `serve`. The DCR mode is the one in force, which operators change at run time. */
+export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): string[] {
   const warnings: [boolean, string][] = [
-    [
-      config.dcr.mode === 'open' && isProduction(config),
-      'dcr.mode is open: anybody may register a client with any redirect URI',
-    ],
+    [dcrMode === 'open', 'dcr.mode is open: anybody may register a client with any redirect URI; for development only'],
     [
       isProduction(config) && config.server.issuer.startsWith('http:'),
       'server.issuer is plain http: tokens and passwords travel in clear unless a proxy adds TLS',

@@ -32,6 +32,12 @@ export const platformKeys = {
       default: 'auto',
       doc: 'HTTP engine of the public listener: uWebSockets.js, node:http, or the fastest that loads.',
     }),
+    crypto_threads: intKey({
+      default: 0,
+      min: 0,
+      max: 256,
+      doc: 'Threads that sign and verify; 0 is one less than the machine has cores, at least 1.',
+    }),
   },
   storage: {
     driver: wordKey({

@@ -260,6 +260,7 @@ const isIssuer = (issuer: string) => {
     !url.search &&
     !url.hash &&
     !url.username &&
+    !url.password &&
     !issuer.includes('?') &&
     !issuer.includes('#')
   )

@@ -1,4 +1,5 @@
 // Compact JWS (RFC 7515), strictly: decoded, verified and signed here only, on the front thread and in the workers.
+import { isUtf8 } from 'node:buffer'
 import { constants, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import { digest } from '../lib/id.ts'
 
@@ -45,7 +46,9 @@ export function decodeJws(compact: string, maxLength: number): Jws | undefined {
 function decodeJson(segment: string): Record<string, unknown> | undefined {
   if (!isCanonical(segment)) return undefined
   try {
-    const value: unknown = JSON.parse(Buffer.from(segment, 'base64url').toString('utf8'))
+    const bytes = Buffer.from(segment, 'base64url')
+    if (!isUtf8(bytes)) return undefined
+    const value: unknown = JSON.parse(bytes.toString('utf8'))
     return typeof value === 'object' && value !== null && !Array.isArray(value)
       ? (value as Record<string, unknown>)
       : undefined

@@ -4,7 +4,8 @@ import { OAuthError } from '../lib/error.ts'
 import type { Head } from './message.ts'
 
 const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'authorization', 'dpop', 'content-type'])
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+/** The methods that any route may have, and the two that answer for them. */
+export const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const WITHOUT_BODY = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS'])
 const refuse = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
 

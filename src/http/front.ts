@@ -34,6 +34,20 @@ export function splitAddress(address: string): { host: string; port: number } {
   return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) }
 }
 
+/** The address of a peer as people write it: IPv4 where it is mapped into IPv6, else the shortest form. */
+export function peerAddress(text: string): string {
+  if (!text.includes(':')) return text
+  const plain = text.split('%')[0] as string
+  const short = URL.canParse(`http://[${plain}]`) ? new URL(`http://[${plain}]`).hostname.slice(1, -1) : plain
+  const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(short)?.slice(1)
+  return mapped
+    ? mapped
+        .map((group) => Number.parseInt(group, 16))
+        .flatMap((group) => [group >> 8, group & 255])
+        .join('.')
+    : short
+}
+
 /** The one writer of header values: control characters and non-ASCII never reach the wire. */
 export function* headerLines(reply: Reply): Generator<[string, string]> {
   for (const [name, value] of Object.entries(reply.headers)) {

@@ -1,4 +1,5 @@
 // Requests and replies as plain values; the engines copy into one and out of the other.
+import { isUtf8 } from 'node:buffer'
 import { OAuthError } from '../lib/error.ts'
 
 export interface Head {
@@ -67,9 +68,10 @@ const MAX_PARAMS = 200
 
 /**
  * Parses application/x-www-form-urlencoded text. Throws invalid_request for a repeated parameter, bad escapes, invalid
- * UTF-8 or NUL, and invalid_target for a repeated `resource` (RFC 8707 allows several, this service binds one).
+ * UTF-8 or NUL, and invalid_target for a repeated `resource` (RFC 8707 allows several, this service binds one). The values
+ * of `list`, the name of a group of checkboxes, are joined by spaces instead.
  */
-export function parseParams(text: string): Params {
+export function parseParams(text: string, list?: string): Params {
   const params: Record<string, string | undefined> = Object.create(null)
   if (text === '') return params
   const pairs = text.split('&')
@@ -80,8 +82,9 @@ export function parseParams(text: string): Params {
     const eq = pair.indexOf('=')
     const name = decode(eq < 0 ? pair : pair.slice(0, eq))
     const value = eq < 0 ? '' : decode(pair.slice(eq + 1))
-    if (name in params) refuseRepeated(name)
-    params[name] = value === '' ? undefined : value
+    if (name === list && params[name] !== undefined) params[name] += ` ${value}`
+    else if (name in params) refuseRepeated(name)
+    else params[name] = value === '' ? undefined : value
   }
   return params
 }
@@ -96,20 +99,20 @@ function decode(text: string): string {
   if (!/[%+\x00\ufffd]/.test(text)) return text
   try {
     const value = decodeURIComponent(text.replaceAll('+', ' '))
-    if (!value.includes('\0')) return value
+    // U+FFFD in the raw text is what a byte that is no UTF-8 was decoded to.
+    if (!value.includes('\0') && !text.includes('\ufffd')) return value
   } catch {}
   throw new OAuthError('invalid_request', 'a parameter is not valid UTF-8 text', { reason: 'bad_encoding' })
 }
 
-/** The parameters of a form body. */
-export const parseForm = (request: Request): Params => parseParams(request.body.toString('utf8'))
+/** The parameters of a form body; see parseParams(). */
+export const parseForm = (request: Request, list?: string): Params => parseParams(request.body.toString('utf8'), list)
 
 /** The members of a JSON object body. Throws invalid_request for anything else. */
 export function parseJson(request: Request): Record<string, unknown> {
-  const text = request.body.toString('utf8')
   let value: unknown
   try {
-    value = JSON.parse(text)
+    if (isUtf8(request.body)) value = JSON.parse(request.body.toString('utf8'))
   } catch {}
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new OAuthError('invalid_request', 'the body must be a JSON object', { reason: 'bad_json' })

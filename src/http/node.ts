@@ -2,12 +2,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { hasBody } from './framing.ts'
-import { type FrontOptions, type HttpFront, headerLines, splitAddress } from './front.ts'
+import { type FrontOptions, type HttpFront, headerLines, peerAddress, splitAddress } from './front.ts'
 import type { Head, Reply } from './message.ts'
-import { problem } from './problem.ts'
+import { asOAuthError, problem } from './problem.ts'
 import { tooLarge } from './router.ts'
 
 const MAX_HEADER_BYTES = 16 * 1024
+/** How often requests that are late are looked for. */
+const SWEEP_MS = 1000
 
 function copyHead(req: IncomingMessage): Head {
   const headers: Record<string, string | undefined> = Object.create(null)
@@ -29,7 +31,7 @@ function copyHead(req: IncomingMessage): Head {
     query: query < 0 ? '' : url.slice(query + 1),
     headers,
     repeated,
-    remote: req.socket.remoteAddress ?? '',
+    remote: peerAddress(req.socket.remoteAddress ?? ''),
   }
 }
 
@@ -51,10 +53,11 @@ function readBody(req: IncomingMessage, limit: number): Promise<Buffer | undefin
 
 function send(req: IncomingMessage, res: ServerResponse, reply: Reply): void {
   if (res.headersSent || res.destroyed) return
+  const lines = [...headerLines(reply)]
   res.statusCode = reply.status
-  for (const [name, value] of headerLines(reply)) res.appendHeader(name, value)
+  for (const [name, value] of lines) res.appendHeader(name, value)
   if (reply.close) res.setHeader('connection', 'close')
-  if (reply.status !== 204) res.setHeader('content-length', Buffer.byteLength(reply.body))
+  if (reply.status !== 204 && reply.status !== 304) res.setHeader('content-length', Buffer.byteLength(reply.body))
   res.end(req.method === 'HEAD' ? undefined : reply.body)
   if (reply.close) res.once('finish', () => req.destroy())
 }
@@ -67,11 +70,13 @@ export async function openNode(options: FrontOptions): Promise<HttpFront> {
       requestTimeout: options.readTimeoutMs,
       headersTimeout: options.readTimeoutMs,
       keepAliveTimeout: options.idleTimeoutMs,
+      connectionsCheckingInterval: SWEEP_MS,
     },
     (req, res) =>
       void respond(req, res).catch((error) => {
-        if (!req.destroyed) options.log.error({ err: error }, 'the answer could not be written')
-        res.destroy()
+        if (res.destroyed) return
+        options.log.error({ err: error }, 'the answer could not be written')
+        send(req, res, { ...problem(asOAuthError(error), undefined), close: true })
       }),
   )
   server.on('clientError', refuseBadRequest)
@@ -85,7 +90,8 @@ export async function openNode(options: FrontOptions): Promise<HttpFront> {
     if (!body) return send(req, res, { ...problem(tooLarge(accepted.limit), head), close: true })
     const late = setTimeout(() => res.destroy(), options.writeTimeoutMs).unref()
     try {
-      send(req, res, await accepted.answer(body))
+      const reply = await accepted.answer(body)
+      send(req, res, server.listening ? reply : { ...reply, close: true })
     } finally {
       clearTimeout(late)
     }

@@ -1,5 +1,6 @@
 // Limits on how often something may happen. All of them are bounded in memory.
 import { LRUCache } from 'lru-cache'
+import { peerAddress } from './front.ts'
 
 /** A token bucket: `rate` per second, `burst` at once. */
 export class TokenBucket {
@@ -29,19 +30,15 @@ const MAX_TRACKED = 100_000
 
 /** The part of an address that one subscriber has: the whole IPv4 address, the /64 of an IPv6 one. */
 export function subscriber(address: string): string {
-  if (!address.includes(':')) return address
-  const mapped = /^(?:0*:)*:?ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
-  if (mapped) return mapped[1] as string
-  const [head = '', tail = ''] = address.split('::') as [string, string?]
+  const plain = peerAddress(address)
+  if (!plain.includes(':')) return plain
+  const [head = '', tail = ''] = plain.split('::') as [string, string?]
   const left = head ? head.split(':') : []
   const right = tail ? tail.split(':') : []
-  const groups = address.includes('::')
+  const groups = plain.includes('::')
     ? [...left, ...Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0'), ...right]
     : left
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`
+  return `${groups.slice(0, 4).join(':')}::/64`
 }
 
 interface LockoutOptions {

@@ -3,7 +3,7 @@ import { type ErrorCode, OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { framingFault } from './framing.ts'
+import { framingFault, METHODS } from './framing.ts'
 import type { Accept } from './front.ts'
 import { empty, type Head, type Reply, type Request } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
@@ -22,6 +22,8 @@ export interface Route {
   cors?: boolean
   /** Not counted by the limiter: probes. */
   unlimited?: boolean
+  /** Refuses a request by its head (throws OAuthError), before its method is checked and its body is read. */
+  guard?(head: Head): void
   /** Renders errors otherwise than as a problem document: pages. */
   renderError?(error: OAuthError, request: Request): Reply
 }
@@ -61,8 +63,14 @@ export function createRouter(options: RouterOptions): Accept {
     const unread = head.method !== 'GET' && head.method !== 'HEAD'
     if (!methods) return refuse(new OAuthError('not_found', 'there is nothing at this path'), 'unmatched', unread)
     const match = methods.get(head.method === 'HEAD' ? 'GET' : (head.method as Method))
+    const known = match?.route ?? anyOf(methods)
+    try {
+      known.guard?.(head)
+    } catch (thrown) {
+      return refuse(asOAuthError(thrown), known.path, unread, known.cors)
+    }
     if (head.method === 'OPTIONS') return preflight(methods, { head, id, startedMs })
-    if (!match) return refuse(wrongMethod(methods), anyOf(methods).path, unread, anyOf(methods).cors)
+    if (!match) return refuse(wrongMethod(methods), known.path, unread, known.cors)
 
     const { route, params } = match
     const wait = route.unlimited ? 0 : (options.limiter?.take() ?? 0)
@@ -128,9 +136,11 @@ export function createRouter(options: RouterOptions): Accept {
   }
 
   function finish(reply: Reply, { head, id, startedMs, path, cors, error }: Finishing): Reply {
-    Object.assign(reply.headers, { ...options.headers, ...reply.headers }, cors ? corsHeaders(head) : undefined)
+    // A copy: a handler may answer with the same reply again and again.
+    const headers = { ...options.headers, ...reply.headers, ...(cors ? corsHeaders(head) : undefined) }
     const seconds = (performance.now() - startedMs) / 1000
-    const labels = { method: head.method, path, status: String(reply.status) }
+    // Label values are from a fixed set, whatever is sent.
+    const labels = { method: METHODS.has(head.method) ? head.method : 'other', path, status: String(reply.status) }
     options.metrics.count('core_http_requests_total', labels)
     options.metrics.observe('core_http_request_duration_seconds', seconds, labels)
     const fields = {
@@ -148,7 +158,7 @@ export function createRouter(options: RouterOptions): Accept {
       )
     else if (options.log.isLevelEnabled('debug'))
       options.log.debug({ ...fields, error: error?.code, reason: error?.reason }, 'request')
-    return reply
+    return { ...reply, headers }
   }
 
   function originOf(head: Head): string | undefined {
@@ -187,12 +197,10 @@ class RouteTable {
       if (path.includes('{')) this.patterns.push({ segments: path.split('/'), rest: path.endsWith('...}'), methods })
       else this.exact.set(path, new Map([...methods].map(([method, route]) => [method, { route, params: NO_PARAMS }])))
     }
-    // Static segments before parameters, so that `/users/me` would win over `/users/{id}`.
-    this.patterns.sort(
-      (a, b) =>
-        a.segments.filter((each) => each.startsWith('{')).length -
-        b.segments.filter((each) => each.startsWith('{')).length,
-    )
+    // Static segments before parameters, so that `/users/me` would win over `/users/{id}`; what takes the rest comes last.
+    const order = ({ segments, rest }: { segments: string[]; rest: boolean }) =>
+      (rest ? 1000 : 0) + segments.filter((each) => each.startsWith('{')).length
+    this.patterns.sort((a, b) => order(a) - order(b))
   }
 
   find(path: string): ReadonlyMap<Method, Match> | undefined {

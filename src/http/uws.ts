@@ -1,11 +1,10 @@
 // The fast engine: uWebSockets.js. Everything a request holds is copied before the handler returns; no native object is
 // touched after an abort; see docs/decisions/0006 for what its parser gets wrong and what saves us.
 import { createRequire } from 'node:module'
-import { OAuthError } from '../lib/error.ts'
 import { hasBody } from './framing.ts'
-import { type FrontOptions, type HttpFront, headerLines, splitAddress } from './front.ts'
+import { type FrontOptions, type HttpFront, headerLines, peerAddress, splitAddress } from './front.ts'
 import type { Head, Reply } from './message.ts'
-import { problem } from './problem.ts'
+import { asOAuthError, problem } from './problem.ts'
 import { tooLarge } from './router.ts'
 
 interface NativeRequest {
@@ -29,6 +28,7 @@ interface NativeApp {
   any(pattern: string, handler: (res: NativeResponse, req: NativeRequest) => void): NativeApp
   listen(port: number, options: number, done: (socket: unknown) => void): NativeApp
   listen(host: string, port: number, options: number, done: (socket: unknown) => void): NativeApp
+  close(): NativeApp
 }
 interface Native {
   App(): NativeApp
@@ -102,18 +102,26 @@ class Exchange {
     res.onAborted(() => this.leave('aborted'))
   }
 
+  /** Answers once. The last answer of a connection waits a turn: a request behind it in the buffer then cuts the connection, else it would be served. */
   send(reply: Reply): void {
-    if (this.state !== 'open') return
     const lines = [...headerLines(reply)]
+    if (reply.close) setImmediate(() => this.write(reply, lines))
+    else this.write(reply, lines)
+  }
+
+  private write(reply: Reply, lines: [string, string][]): void {
+    if (this.state !== 'open') return
     this.leave('done')
     this.res.cork(() => {
       this.res.writeStatus(STATUS[reply.status] ?? `${reply.status} Status`)
       for (const [name, value] of lines) this.res.writeHeader(name, value)
-      if (reply.close) this.res.writeHeader('connection', 'close')
-      if (this.isHead) {
+      // Only end() can close; it also writes `Connection: close`.
+      if (reply.close) this.res.end(this.isHead ? '' : reply.body, true)
+      else if (this.isHead) {
         this.res.writeHeader('content-length', String(Buffer.byteLength(reply.body)))
         this.res.endWithoutBody()
-      } else this.res.end(reply.body, reply.close === true)
+      } else if (reply.status === 204 || reply.status === 304) this.res.endWithoutBody()
+      else this.res.end(reply.body)
     })
   }
 
@@ -147,7 +155,7 @@ function copyHead(res: NativeResponse, req: NativeRequest): Head {
     query: req.getQuery() ?? '',
     headers,
     repeated,
-    remote: Buffer.from(res.getRemoteAddressAsText()).toString('latin1'),
+    remote: peerAddress(Buffer.from(res.getRemoteAddressAsText()).toString('latin1')),
   }
 }
 
@@ -171,34 +179,34 @@ export async function openUws(options: FrontOptions): Promise<HttpFront> {
   const { native, name } = build
   native._cfg('silent')
   const open = new Set<Exchange>()
-  const failed = (error: unknown): Reply =>
-    problem(new OAuthError('server_error', 'internal error', { cause: error }), undefined)
 
   const app = native.App().any('/*', (res, req) => {
     const exchange = new Exchange(res, req.getMethod() === 'head', (gone) => open.delete(gone))
     open.add(exchange)
+    const broken = (error: unknown) => {
+      options.log.error({ err: error }, 'the answer could not be written')
+      exchange.send({ ...problem(asOAuthError(error), undefined), close: true })
+    }
     try {
       const head = copyHead(res, req)
       const accepted = options.accept(head)
       if ('status' in accepted) return exchange.send(accepted)
       const answer = (body: Buffer) => {
         exchange.phase = 'write'
-        const reply = accepted.answer(body)
-        if (!(reply instanceof Promise)) return exchange.send(reply)
-        reply
-          .then((value) => exchange.send(value))
-          .catch((error) => {
-            options.log.error({ err: error }, 'the answer could not be written')
-            exchange.send({ ...failed(error), close: true })
-          })
+        try {
+          const reply = accepted.answer(body)
+          if (reply instanceof Promise) reply.then((value) => exchange.send(value)).catch(broken)
+          else exchange.send(reply)
+        } catch (error) {
+          broken(error)
+        }
       }
       if (!hasBody(head)) return answer(Buffer.alloc(0))
       readBody(res, accepted.limit, answer, () =>
         exchange.send({ ...problem(tooLarge(accepted.limit), head), close: true }),
       )
     } catch (error) {
-      options.log.error({ err: error }, 'a request broke the HTTP engine')
-      exchange.send({ ...failed(error), close: true })
+      broken(error)
     }
   })
 
@@ -207,12 +215,8 @@ export async function openUws(options: FrontOptions): Promise<HttpFront> {
   const sweep = setInterval(() => {
     const nowMs = performance.now()
     for (const exchange of open) {
-      if (
-        nowMs - exchange.startedMs <=
-        (exchange.phase === 'read' ? options.readTimeoutMs : options.readTimeoutMs + options.writeTimeoutMs)
-      )
-        break
-      exchange.cut()
+      const limitMs = options.readTimeoutMs + (exchange.phase === 'read' ? 0 : options.writeTimeoutMs)
+      if (nowMs - exchange.startedMs > limitMs) exchange.cut()
     }
   }, 1000)
   sweep.unref()
@@ -225,6 +229,8 @@ export async function openUws(options: FrontOptions): Promise<HttpFront> {
       while (open.size > 0 && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10))
       clearInterval(sweep)
       for (const exchange of open) exchange.cut()
+      // What is left are idle connections, which would go on being served.
+      app.close()
     },
   }
 }

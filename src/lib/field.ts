@@ -110,6 +110,6 @@ const pathOf = (path: PropertyKey[]): string =>
 
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys') return `has unknown members: ${issue.keys.join(', ')}`
-  if (issue.code === 'invalid_type' && issue.input === undefined) return 'is required'
+  if (issue.message.endsWith('received undefined')) return 'is required'
   return issue.message.replace(/^Invalid input: /, '')
 }

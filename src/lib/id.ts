@@ -76,9 +76,10 @@ export interface Bearer {
   hash: string
 }
 
-/** A bearer value that carries its row id in front, so that it is found by primary key and compared by hash. */
-export function newBearer(prefix: string): Bearer {
-  fillId(scratch)
+/** A bearer value that carries its row id (a new one, or one that exists) in front, so that it is found by primary key and compared by hash. */
+export function newBearer(prefix: string, id?: string): Bearer {
+  if (id === undefined) fillId(scratch)
+  else scratch.write(id, 'base64url')
   randomInto(scratch, ID_BYTES, SECRET_BYTES)
   const value = `${prefix}_${scratch.toString('base64url')}`
   return { value, id: scratch.toString('base64url', 0, ID_BYTES), hash: digest(value) }

@@ -10,7 +10,8 @@ export const systemClock: Clock = { now: () => Math.floor(Date.now() / 1000) }
 const UNITS: Record<string, number> = {
   ns: 1e-9,
   us: 1e-6,
-  µs: 1e-6,
+  µs: 1e-6, // U+00B5
+  μs: 1e-6, // U+03BC
   ms: 1e-3,
   s: 1,
   m: 60,
@@ -18,7 +19,7 @@ const UNITS: Record<string, number> = {
   d: 86_400,
   w: 604_800,
 }
-const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h|d|w)/y
+const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d|w)/y
 
 /** Seconds of a Go duration string (`10s`, `1h30m`, `1.5h`), also with `d` and `w`. Undefined when it is none or negative. */
 export function parseDuration(text: string): number | undefined {
@@ -37,7 +38,7 @@ export function parseDuration(text: string): number | undefined {
 
 /** The Go duration string of `seconds`: 5400 is `1h30m`. */
 export function formatDuration(seconds: number): string {
-  if (seconds > 0 && seconds < 1) return `${Math.round(seconds * 1e6) / 1e3}ms`
+  if (seconds > 0 && seconds < 1) return `${Math.round(seconds * 1e9) / 1e6}ms`
   const parts: string[] = []
   let rest = seconds
   for (const [unit, size] of [
@@ -45,7 +46,7 @@ export function formatDuration(seconds: number): string {
     ['m', 60],
   ] as const) {
     if (rest >= size) parts.push(`${Math.floor(rest / size)}${unit}`)
-    rest %= size
+    rest = Math.round((rest % size) * 1e9) / 1e9
   }
   if (rest > 0 || parts.length === 0) parts.push(`${rest}s`)
   return parts.join('')
@@ -56,7 +57,9 @@ export const rfc3339 = (seconds: number): string => new Date(seconds * 1000).toI
 
 /** Epoch seconds of an RFC 3339 time. Undefined when it is none. */
 export function parseTime(text: string): number | undefined {
-  if (!/^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/.test(text)) return undefined
+  if (!/^\d{4}-\d{2}-\d{2}[Tt]([01]\d|2[0-3]):\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/.test(text)) return undefined
   const ms = Date.parse(text)
-  return Number.isNaN(ms) ? undefined : ms / 1000
+  const date = text.slice(0, 10)
+  // Date.parse takes 30 February for 2 March.
+  return Number.isNaN(ms) || new Date(date).toISOString().slice(0, 10) !== date ? undefined : ms / 1000
 }

@@ -2,7 +2,7 @@
 
 /** The parsed form of an absolute http or https URL, or undefined. Refuses what a parser would silently repair. */
 export function parseHttpUrl(text: string): URL | undefined {
-  if (!/^https?:\/\/[^\s\\]+$/i.test(text) || !URL.canParse(text)) return undefined
+  if (!/^https?:\/\/[^/\s\\\x00-\x1f\x7f][^\s\\\x00-\x1f\x7f]*$/i.test(text) || !URL.canParse(text)) return undefined
   return new URL(text)
 }
 

@@ -1,4 +1,5 @@
 // The store: every operation as an asynchronous call. The type is derived from the operations; a driver runs them.
+import type { LaneStats } from '../lib/lane.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { cached } from './cache.ts'
 import * as clients from './clients.ts'
@@ -25,6 +26,9 @@ export type Operations = {
 /** Runs operations, each in a transaction of its own or of its batch; resolves after the commit. */
 export interface Driver {
   readonly name: 'sqlite' | 'postgres'
+  readonly stats: LaneStats
+  /** Whether the database answered when it was last asked, within the last seconds. */
+  isHealthy(): boolean
   call(op: OpName, input: unknown): Promise<unknown>
   /** Called when another process has written to the database. */
   onForeignWrite(listener: () => void): void

@@ -1,20 +1,18 @@
 // The SQLite driver: one thread owns the database; whatever arrived since its last commit is the next transaction.
 import { Piscina } from 'piscina'
 import { unavailable } from '../lib/error.ts'
-import { Lane, type LaneStats } from '../lib/lane.ts'
+import { Lane } from '../lib/lane.ts'
 import { workerFile } from '../lib/paths.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { BatchResult, Failure, Job } from './database.ts'
 import type { Driver } from './index.ts'
 
 const POLL_MS = 1000
-
-export interface SqliteDriver extends Driver {
-  readonly stats: LaneStats
-}
+/** Without an answer for this long the storage counts as away. */
+const UNHEALTHY_MS = 5000
 
 /** Starts the storage thread on a migrated database. */
-export function openSqlite(file: string, wal: boolean, log: Logger): SqliteDriver {
+export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
   const pool = new Piscina({
     filename: workerFile('store'),
     minThreads: 1,
@@ -43,12 +41,23 @@ export function openSqlite(file: string, wal: boolean, log: Logger): SqliteDrive
       return result.outcomes.map((outcome) => ('failed' in outcome ? { error: failureOf(outcome.failed) } : outcome))
     },
   })
-  const poll = setInterval(() => void lane.push({ op: 'readHealth', input: undefined }).catch(() => {}), POLL_MS)
+  let healthyMs = performance.now()
+  const poll = setInterval(() => {
+    lane.push({ op: 'readHealth', input: undefined }).then(
+      () => {
+        healthyMs = performance.now()
+      },
+      () => {
+        healthyMs = Number.NEGATIVE_INFINITY
+      },
+    )
+  }, POLL_MS)
   poll.unref()
 
   return {
     name: 'sqlite',
     stats: lane.stats,
+    isHealthy: () => performance.now() - healthyMs < UNHEALTHY_MS,
     call: (op, input) => lane.push({ op, input }),
     onForeignWrite: (listener) => listeners.push(listener),
     async close() {

@@ -1,5 +1,5 @@
 // Operations on authorization requests, codes, families and refresh tokens. Every consumption is one compare-and-set.
-import type { AuthorizationRequest, Family, Issuance, RefreshToken } from '../oauth/types.ts'
+import type { AuthorizationRequest, Consent, Family, Issuance, RefreshToken } from '../oauth/types.ts'
 import { recordIssuance } from './issuances.ts'
 import {
   bytes,
@@ -100,34 +100,33 @@ export interface Approval {
   scope: string
   code_hash: string
   code_expires_at: number
-  /** Remembered when a resource was named. */
-  consent?: { id: string; user_id: string; client_id: string; resource_id: string }
+  /** Remembered when a resource was named; its scope is what holds from now on. */
+  consent?: NewConsent
   now: number
 }
 /** Records the user's consent and turns the request into a code, together. False when it was decided already. */
 export function* approveAuthorizationRequest(a: Approval): Op<boolean> {
-  const consentId = a.consent ? yield* saveConsent({ ...a.consent, scope: a.scope, now: a.now }) : null
   const taken = yield* run(
-    'UPDATE authorization_requests SET scope = ?, consent_id = ?, code_hash = ?, code_expires_at = ? WHERE id = ? AND code_hash IS NULL AND expires_at > ?',
+    'UPDATE authorization_requests SET scope = ?, code_hash = ?, code_expires_at = ? WHERE id = ? AND code_hash IS NULL AND expires_at > ?',
     a.scope,
-    consentId,
     bytes(a.code_hash),
     a.code_expires_at,
     bytes(a.id),
     a.now,
   )
-  return taken === 1
+  if (taken === 0) return false
+  // Only now: a request that was decided already, or is too late, must not change what the user allows.
+  if (a.consent) {
+    const consentId = yield* saveConsent(a.consent, a.now)
+    yield* run('UPDATE authorization_requests SET consent_id = ? WHERE id = ?', consentId, bytes(a.id))
+  }
+  return true
 }
 
-/** The consent in force takes over the approved scopes; without one a new one begins. */
-function* saveConsent(c: {
-  id: string
-  user_id: string
-  client_id: string
-  resource_id: string
-  scope: string
-  now: number
-}): Op<Buffer> {
+type NewConsent = Pick<Consent, 'id' | 'user_id' | 'client_id' | 'resource_id' | 'scope'>
+
+/** The consent in force takes over the scope; without one a new one begins. */
+function* saveConsent(c: NewConsent, now: number): Op<Buffer> {
   const row = yield* one(
     `INSERT INTO consent_grants (id, user_id, client_id, resource_id, scope, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (user_id, client_id, resource_id) WHERE revoked_at IS NULL DO UPDATE SET scope = excluded.scope, updated_at = excluded.updated_at RETURNING id`,
@@ -136,8 +135,8 @@ function* saveConsent(c: {
     c.client_id,
     c.resource_id,
     c.scope,
-    c.now,
-    c.now,
+    now,
+    now,
   )
   return row?.id as Buffer
 }

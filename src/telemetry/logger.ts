@@ -41,7 +41,7 @@ function asText(line: string): string {
   const fields = Object.entries(rest).map(
     ([name, value]) => ` ${name}=${typeof value === 'string' ? quoted(value) : JSON.stringify(value)}`,
   )
-  return `${time} ${String(level).toUpperCase().padEnd(5)} ${JSON.stringify(msg).slice(1, -1)}${fields.join('')}\n`
+  return `${time} ${String(level).toUpperCase().padEnd(5)} ${JSON.stringify(msg ?? '').slice(1, -1)}${fields.join('')}\n`
 }
 const quoted = (value: string) => (/^[\w.:/@-]+$/.test(value) ? value : JSON.stringify(value))
 

@@ -1,0 +1,69 @@
+// What the bench uses of two packages that ship no types.
+
+declare module 'autocannon' {
+  interface Request {
+    method: string
+    path: string
+    headers: Record<string, string>
+    body: string
+  }
+  interface Client {
+    setRequests(requests: Request[]): void
+  }
+  interface Options {
+    url: string
+    connections: number
+    /** Seconds. */
+    duration: number
+    /** Milliseconds; the end of a run is noticed at the end of a sample. */
+    sampleInt: number
+    setupClient(client: Client): void
+  }
+  interface Result {
+    '2xx': number
+    non2xx: number
+    /** Timeouts included. */
+    errors: number
+  }
+  interface Run extends PromiseLike<Result> {
+    on(event: 'start', listener: () => void): void
+    on(event: 'response', listener: (client: Client, status: number, bytes: number, ms: number) => void): void
+  }
+  export default function autocannon(options: Options): Run
+}
+
+declare module 'oidc-provider' {
+  import type { RequestListener } from 'node:http'
+
+  interface Model {
+    save(): Promise<string>
+  }
+  interface Grant extends Model {
+    addResourceScope(resource: string, scope: string): void
+  }
+  export interface Client {
+    readonly clientId: string
+  }
+  export default class Provider {
+    constructor(issuer: string, configuration: Record<string, unknown>)
+    callback(): RequestListener
+    readonly Grant: new (properties: {
+      accountId: string
+      clientId: string
+    }) => Grant
+    readonly AuthorizationCode: new (
+      properties: Record<string, unknown>,
+    ) => Model
+    readonly Client: { find(clientId: string): Promise<Client | undefined> }
+  }
+}
+declare module 'oidc-provider/lib/adapters/memory_adapter.js' {
+  export default class MemoryAdapter {
+    constructor(model: string, store: unknown)
+  }
+}
+declare module 'oidc-provider/lib/helpers/lru.js' {
+  export default class LRU {
+    constructor(options: { maxSize: number })
+  }
+}

@@ -1,0 +1,80 @@
+// What an admin operation is: declared once, read by the REST API, the command line and the generated reference.
+import type { z } from 'zod'
+import type { App } from '../app.ts'
+import type { Method } from '../http/router.ts'
+import type { AuditAction } from '../oauth/audit.ts'
+import type { CounterName } from '../telemetry/metrics.ts'
+
+/** A group of operations on one kind of thing. */
+export interface AdminResource {
+  /** The words of its commands after `admin`: `client`, `resource policy exchange`. */
+  readonly name: string
+  readonly doc: string
+  /** By name; `rotateSecret` is the command `rotate-secret`. */
+  readonly actions: Readonly<Record<string, Action>>
+}
+
+/** An operation whatever its schemas: what is in a list. */
+export type Action = ActionOf<string, z.ZodType, z.ZodType>
+
+export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.ZodType> {
+  readonly method: Method
+  /** The whole path; `{id}` is a parameter. */
+  readonly path: P
+  /** One line. */
+  readonly doc: string
+  /** Of the answer; 200 unless it says otherwise. */
+  readonly status?: 201 | 204
+  /** Query parameters; without it there are none. */
+  readonly query?: Q
+  /** Members of the JSON body; without it there is none. */
+  readonly body?: B
+  /** What a change is recorded as. */
+  readonly audit?: AuditAction
+  /** What a change is counted as. */
+  readonly count?: readonly [CounterName, Readonly<Record<string, string>>?]
+  /** How the command differs from what follows from the fields; false: REST only. */
+  readonly cli?: Cli | false
+  run(app: App, input: Input<P, Q, B>): Promise<Result>
+}
+
+/** Path parameters, and query and body as their schemas read them. */
+export interface Input<P extends string, Q extends z.ZodType, B extends z.ZodType> {
+  params: ParamsOf<P>
+  query: z.output<Q>
+  body: z.output<B>
+}
+type ParamsOf<P extends string> = string extends P ? Record<string, string> : { [K in Names<P>]: string }
+type Names<P extends string> = P extends `${string}{${infer Name}}${infer Rest}` ? Name | Names<Rest> : never
+
+export interface Result {
+  /** The answer; none with status 204. */
+  shown?: unknown
+  /** What the write did, for the audit trail and the counter: names, never secrets. Without it nothing changed. */
+  changed?: { client_id?: string; detail: Record<string, unknown> }
+}
+
+export interface Cli {
+  /** Flags by name, where the name or the form differs from the field's. */
+  readonly flags?: Readonly<Record<string, FlagRule>>
+  /** Fields without a flag. */
+  readonly without?: readonly string[]
+  /** The member of the answer whose rows are printed as text. */
+  readonly rows?: string
+}
+
+export interface FlagRule {
+  /** The path parameter, query parameter or body member it writes. */
+  readonly field: string
+  readonly doc?: string
+  /** The word for the value in the help text. */
+  readonly value?: string
+  readonly required?: boolean
+  /** Makes the field of every value given; the flag may then be repeated. */
+  read?(values: readonly string[]): unknown
+}
+
+/** Types an operation by its path and schemas. */
+export const action = <const P extends string, Q extends z.ZodType, B extends z.ZodType>(
+  declared: ActionOf<P, Q, B>,
+): Action => declared

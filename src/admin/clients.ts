@@ -1,0 +1,233 @@
+// Admin operations on clients. The fields and their rules are those of oauth/client_metadata.ts.
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { longestLife } from '../config/lifetimes.ts'
+import { offeredGrantTypes } from '../grants/index.ts'
+import { bool, int, text, word } from '../lib/field.ts'
+import { digest, idFloor } from '../lib/id.ts'
+import { rfc3339 } from '../lib/time.ts'
+import { isHttpUrl } from '../lib/url.ts'
+import {
+  checkClient,
+  clientFields,
+  clientRecord,
+  isUserId,
+  newClient,
+  newClientSecret,
+  shownClient,
+} from '../oauth/client_metadata.ts'
+import type { Client } from '../oauth/types.ts'
+import { type AdminResource, action, type FlagRule, type Result } from './action.ts'
+import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
+
+const chosenId = text(2048)
+  .regex(/^(?!\.{1,2}$)[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
+  .refine((id) => !isUserId(id), 'must not look like the id of a user')
+  .refine((id) => !isHttpUrl(id), 'must not be a URL: those name client metadata documents')
+
+const record = clientRecord.in.shape
+const creatable = z.object({
+  client_id: chosenId.optional().describe('A stable id of your choice; without it one is made.'),
+  client_name: record.client_name.describe('What users see.'),
+  grant_types: record.grant_types.describe('What it may ask the token endpoint for.'),
+  redirect_uris: record.redirect_uris.describe('Matched exactly.'),
+  response_types: record.response_types.describe('Only code exists.'),
+  scope: record.scope.describe('Space-separated scope names it may ask for.'),
+  token_endpoint_auth_method: record.token_endpoint_auth_method.describe('none makes a public client.'),
+  application_type: record.application_type.describe('A native client may use any port of a loopback redirect URI.'),
+  agent: record.agent.describe('Its tokens carry agent claims. Fixed from then on.'),
+  agent_description: record.agent_description.describe('What the agent does.'),
+  dpop_bound_access_tokens: record.dpop_bound_access_tokens.describe('Every token request needs a DPoP proof.'),
+})
+
+const mutable = {
+  client_name: clientFields.client_name,
+  grant_types: clientFields.grant_types,
+  redirect_uris: clientFields.redirect_uris,
+  scope: clientFields.scope,
+  application_type: clientFields.application_type,
+  agent_description: clientFields.agent_description,
+  dpop_bound_access_tokens: clientFields.dpop_bound_access_tokens,
+}
+const fixed = {
+  token_endpoint_auth_method: clientFields.token_endpoint_auth_method,
+  agent: clientFields.agent,
+}
+const patchable = z.object({ ...mutable, ...fixed }).partial()
+
+const scopesFlag: FlagRule = {
+  field: 'scope',
+  doc: 'A scope name it may ask for; repeat for more.',
+  value: 'name',
+  read: (values) => values.join(' '),
+}
+
+/** A client as the admin API shows it. */
+const clientJson = (client: Client) => ({
+  client_id: client.client_id,
+  ...shownClient(client),
+  dpop_bound_access_tokens: client.dpop_bound_access_tokens,
+  agent: client.is_agent,
+  is_agent: client.is_agent,
+  agent_description: client.agent_description,
+  status: client.status,
+  registration_source: client.registration_source,
+  issued_at: rfc3339(client.issued_at),
+  updated_at: rfc3339(client.updated_at),
+  id: client.client_id,
+  name: client.client_name,
+})
+
+async function getClient({ store }: App, client_id: string): Promise<Client> {
+  const client = await store.findClient({ client_id })
+  if (!client) throw notFound('client')
+  return client
+}
+
+/** Writes what `next` makes of a client; tries again when another writer was first. */
+const changeClient = (app: App, client_id: string, next: (client: Client) => Client): Promise<Client> =>
+  retryStale(async () => {
+    const changed = { ...next(await getClient(app, client_id)), updated_at: app.clock.now() }
+    return (await app.store.updateClient(changed)) === 'stale' ? 'stale' : changed
+  })
+
+export const clients: AdminResource = {
+  name: 'client',
+  doc: 'OAuth clients.',
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/clients',
+      doc: 'Lists clients, oldest first.',
+      query: z.strictObject({
+        status: word(['active', 'suspended']).optional().describe('Only these.'),
+        source: word(['admin', 'dcr', 'cimd']).optional().describe('Only those registered this way.'),
+        limit: int(1, 100_000).default(50).describe('At most so many.'),
+        offset: int(0, 1_000_000_000).default(0).describe('Leave out so many.'),
+      }),
+      run: async ({ store }, { query }) => ({ shown: (await store.listClients(query)).map(clientJson) }),
+    }),
+    create: action({
+      method: 'POST',
+      path: '/admin/clients',
+      doc: 'Creates a client. A confidential one gets its client_secret in this answer only.',
+      status: 201,
+      body: creatable,
+      audit: 'client_created',
+      count: ['core_clients_registered_total', { source: 'admin' }],
+      cli: {
+        flags: {
+          name: { field: 'client_name' },
+          scopes: scopesFlag,
+          'auth-method': { field: 'token_endpoint_auth_method' },
+        },
+        without: ['response_types'],
+      },
+      async run(app, { body }) {
+        const { client_id, agent, ...metadata } = body
+        checkClient(metadata, offeredGrantTypes(app.config))
+        const { client, client_secret } = newClient(
+          { ...metadata, is_agent: agent },
+          'admin',
+          app.clock.now(),
+          client_id,
+        )
+        if ((await app.store.createClient(client)) === 'exists')
+          throw conflict('there is a client with this client_id already', 'client_exists')
+        const { client_id: id, ...shown } = clientJson(client)
+        return {
+          shown: { client_id: id, ...(client_secret ? { client_secret } : {}), ...shown },
+          changed: { client_id: id, detail: { client_name: client.client_name, grant_types: client.grant_types } },
+        }
+      },
+    }),
+    get: action({
+      method: 'GET',
+      path: '/admin/clients/{client_id}',
+      doc: 'Shows a client.',
+      cli: false,
+      run: async (app, { params }) => ({ shown: clientJson(await getClient(app, params.client_id)) }),
+    }),
+    update: action({
+      method: 'PATCH',
+      path: '/admin/clients/{client_id}',
+      doc: 'Changes the named members of a client.',
+      body: patchable,
+      audit: 'client_updated',
+      cli: {
+        flags: { id: { field: 'client_id' }, name: { field: 'client_name' }, scopes: scopesFlag },
+        without: Object.keys(fixed),
+      },
+      run: (app, { params, body }) =>
+        retryStale(async () => {
+          const client = await getClient(app, params.client_id)
+          const { token_endpoint_auth_method, agent, ...patch } = body
+          const refixed = changedFields(client, { token_endpoint_auth_method, is_agent: agent })
+          if (refixed.length > 0) throw invalid(`${refixed.join(', ')} cannot be changed`, 'fixed_field')
+          const fields = changedFields(client, patch)
+          if (fields.length === 0) return { shown: clientJson(client) }
+          const next = { ...client, ...patch, updated_at: app.clock.now() }
+          // What it has already stays, also when the server no longer offers it.
+          checkClient(next, [...offeredGrantTypes(app.config), ...client.grant_types])
+          if ((await app.store.updateClient(next)) === 'stale') return 'stale'
+          return { shown: clientJson(next), changed: { client_id: client.client_id, detail: { fields } } }
+        }),
+    }),
+    suspend: action({
+      method: 'PATCH',
+      path: '/admin/clients/{client_id}/suspend',
+      doc: 'Suspends an active client: it gets no new tokens.',
+      audit: 'client_suspended',
+      cli: false,
+      run: (app, { params }) => changeStatus(app, params.client_id, 'active', 'suspended'),
+    }),
+    reactivate: action({
+      method: 'PATCH',
+      path: '/admin/clients/{client_id}/reactivate',
+      doc: 'Ends the suspension of a client.',
+      audit: 'client_reactivated',
+      cli: false,
+      run: (app, { params }) => changeStatus(app, params.client_id, 'suspended', 'active'),
+    }),
+    rotateSecret: action({
+      method: 'POST',
+      path: '/admin/clients/{client_id}/rotate-secret',
+      doc: 'Replaces the secret of a confidential client; the new one is in this answer only.',
+      audit: 'client_secret_rotated',
+      cli: { flags: { id: { field: 'client_id' } } },
+      async run(app, { params }) {
+        const client_secret = newClientSecret()
+        const { client_id } = await changeClient(app, params.client_id, (client) => {
+          if (client.secret_hash === undefined) throw invalid('a public client has no secret', 'public_client')
+          return { ...client, secret_hash: digest(client_secret) }
+        })
+        return { shown: { client_id, client_secret }, changed: { client_id, detail: {} } }
+      },
+    }),
+    delete: action({
+      method: 'DELETE',
+      path: '/admin/clients/{client_id}',
+      doc: 'Deletes a client with its consents. One with live tokens only when forced.',
+      status: 204,
+      query: z.strictObject({ force: bool().default(false).describe('Also when it has live tokens; they are revoked.') }),
+      audit: 'client_deleted',
+      cli: { flags: { id: { field: 'client_id' } } },
+      async run(app, { params: { client_id }, query: { force } }) {
+        const now = app.clock.now()
+        const oldest = idFloor(now - longestLife(app.config))
+        const outcome = await app.store.deleteClient({ client_id, force, now, oldest })
+        if (outcome === undefined) throw notFound('client')
+        if (outcome === 'has_tokens') throw conflict('the client has live tokens; force revokes them', 'has_tokens')
+        return { changed: { client_id, detail: { force } } }
+      },
+    }),
+  },
+}
+
+async function changeStatus(app: App, client_id: string, from: Client['status'], to: Client['status']): Promise<Result> {
+  await changeClient(app, client_id, (client) => {
+    if (client.status !== from) throw conflict(`the client is ${client.status}`, 'wrong_state')
+    return { ...client, status: to }
+  })
+  return { shown: { status: to }, changed: { client_id, detail: {} } }
+}

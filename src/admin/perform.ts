@@ -1,0 +1,56 @@
+// Runs an admin operation on input from outside: checks it, then write, audit and count. REST and the command line share it.
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { OAuthError } from '../lib/error.ts'
+import { issuesOf } from '../lib/field.ts'
+import { audit } from '../oauth/audit.ts'
+import type { Action } from './action.ts'
+
+export interface RawInput {
+  params: Readonly<Record<string, string>>
+  query: Readonly<Record<string, unknown>>
+  body?: Readonly<Record<string, unknown>>
+}
+export interface Caller {
+  /** Address; empty for the command line. */
+  ip: string
+  request_id?: string
+}
+
+/** Every admin operation is done by whoever holds the key. */
+const ACTOR = 'admin'
+const NO_QUERY = z.strictObject({})
+const MAX_PARAM = 256
+const MAX_CLIENT_ID = 2048
+
+/** Performs an operation. Returns what is shown. Throws invalid_request that names every problem, and what `run` throws. */
+export async function perform(app: App, action: Action, raw: RawInput, caller: Caller): Promise<unknown> {
+  const { shown, changed } = await action.run(app, readInput(action, raw))
+  if (changed) {
+    const { client_id, detail } = changed
+    if (action.count) app.metrics.count(...action.count)
+    if (action.audit) await audit(app, { action: action.audit, actor_id: ACTOR, client_id, detail, ...caller })
+  }
+  return shown
+}
+
+/** The names of the parameters in a path. */
+export const paramNames = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+
+function readInput(action: Action, raw: RawInput): Parameters<Action['run']>[1] {
+  const problems: string[] = []
+  for (const name of paramNames(action.path)) {
+    const max = name === 'client_id' ? MAX_CLIENT_ID : MAX_PARAM
+    const { length } = raw.params[name] ?? ''
+    if (length === 0 || length > max) problems.push(`${name} must have 1 to ${max} characters`)
+  }
+  const read = (schema: z.ZodType | undefined, value: unknown, whole: string): unknown => {
+    const result = schema?.safeParse(value)
+    if (!result?.error) return result?.data
+    problems.push(...issuesOf(result.error).map(({ path, message }) => `${path || whole} ${message}`))
+  }
+  const query = read(action.query ?? NO_QUERY, raw.query, 'the query')
+  const body = read(action.body, raw.body ?? {}, 'the body')
+  if (problems.length > 0) throw new OAuthError('invalid_request', problems.join('; '), { reason: 'bad_input' })
+  return { params: { ...raw.params }, query, body }
+}

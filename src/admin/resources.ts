@@ -1,0 +1,198 @@
+// Admin operations on resources. The fields and their rules are those of config/records.ts.
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { resourceFields, resourceRecord } from '../config/records.ts'
+import { OAuthError } from '../lib/error.ts'
+import { bool, int, issuesOf, slug, word } from '../lib/field.ts'
+import { rfc3339 } from '../lib/time.ts'
+import { newResource, resourceFieldsOf } from '../oauth/resource_record.ts'
+import type { Policy, Resource } from '../oauth/types.ts'
+import { type AdminResource, action, type FlagRule } from './action.ts'
+import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
+
+const patchable = z
+  .strictObject({
+    slug: resourceFields.slug.describe('Another public name.'),
+    uri: resourceFields.uri.describe('Another audience.'),
+    backend_kind: resourceFields.backend_kind.describe('Another kind.'),
+    broker_provider_slug: resourceFields.broker_provider_slug.describe('Another provider.'),
+    display_name: resourceFields.display_name.describe('Another name.'),
+    scopes: resourceFields.scopes.removeDefault().describe('Replaces every scope.'),
+    policy: resourceFields.policy.describe('Each of exchange, runtime and connect that is named is replaced.'),
+  })
+  .partial()
+
+/** A resource as the admin API shows it. */
+const resourceJson = ({ policy: { connect, ...policy }, ...resource }: Resource) => ({
+  id: resource.id,
+  slug: resource.slug,
+  uri: resource.uri ?? '',
+  backend_kind: resource.backend_kind,
+  broker_provider_id: '',
+  broker_provider_slug: resource.broker_provider_slug ?? '',
+  display_name: resource.display_name,
+  scopes: resource.scopes,
+  policy: resource.backend_kind === 'broker' ? { ...policy, connect } : policy,
+  created_at: rfc3339(resource.created_at),
+  updated_at: rfc3339(resource.updated_at),
+})
+
+/** The resource of an id or slug. Throws not_found. */
+export async function getResource({ store }: App, name: string): Promise<Resource> {
+  const resource = await store.findResourceByName({ name })
+  if (!resource) throw notFound('resource')
+  return resource
+}
+
+/** Writes a resource that was read before. Throws conflict for a taken slug or uri, invalid_request for unknown clients. */
+export async function writeResource(app: App, stored: Resource, next: Resource): Promise<Resource | 'stale'> {
+  await checkClients(app, next.policy, stored.policy)
+  const changed = { ...next, updated_at: app.clock.now() }
+  const outcome = await app.store.updateResource(changed)
+  if (outcome === 'exists') throw taken()
+  return outcome === 'stale' ? outcome : changed
+}
+
+const taken = () => conflict('there is a resource with this slug or uri already', 'resource_exists')
+
+/** A policy may only name clients that exist; those it names already may have gone since. */
+async function checkClients({ store }: App, policy: Policy, before?: Policy): Promise<void> {
+  const idsOf = (each?: Policy) => [...(each?.exchange.allowed_client_ids ?? []), ...(each?.runtime.client_ids ?? [])]
+  const old = idsOf(before)
+  const added = idsOf(policy).filter((id) => !old.includes(id))
+  const known = added.length > 0 ? await store.listKnownClients({ client_ids: added }) : []
+  const unknown = added.filter((id) => !known.includes(id))
+  if (unknown.length > 0) throw invalid(`policy names unknown clients: ${unknown.join(', ')}`, 'unknown_client')
+}
+
+function checkKind({ backend_kind }: Pick<Resource, 'backend_kind'>): void {
+  if (backend_kind === 'broker') throw invalid('backend_kind broker is not built yet in this version', 'not_built')
+}
+
+/** `name|upstream|description`; what is missing from the right is empty. */
+const scopeTuple = (text: string) => {
+  const [name = '', upstream = '', ...description] = text.split('|')
+  return { name, upstream, description: description.join('|') }
+}
+const scopesFlag: FlagRule = {
+  field: 'scopes',
+  doc: 'A scope; repeat for more. upstream is for broker resources.',
+  value: 'name|upstream|description',
+  read: (values) => values.map(scopeTuple),
+}
+const scopeMapFlag: FlagRule = {
+  field: 'scopes',
+  doc: 'Scopes as name:upstream pairs: read:repo,write:repo_write.',
+  value: 'a:b,c:d',
+  read: (values) =>
+    values.flatMap((value) => value.split(',')).map((pair) => {
+      const colon = pair.lastIndexOf(':')
+      return { name: pair.slice(0, colon), upstream: pair.slice(colon + 1) }
+    }),
+}
+const bySlug = { slug: { field: 'id', doc: 'Slug or id of the resource.' } } as const
+const providerFlag = { 'broker-provider': { field: 'broker_provider_slug' } } as const
+const without = ['policy']
+
+export const resources: AdminResource = {
+  name: 'resource',
+  doc: 'MCP servers that tokens are for.',
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/resources',
+      doc: 'Lists resources, oldest first; with `slug` alone, shows that one.',
+      query: z
+        .strictObject({
+          slug: slug().optional().describe('Shows the one resource with this slug; takes no other parameter.'),
+          backend_kind: word(['mint', 'broker']).optional().describe('Only this kind.'),
+          broker_provider_slug: slug().optional().describe('Only those of this provider.'),
+          limit: int(1, 500).optional().describe('At most so many; 100 by default.'),
+          offset: int(0, 1_000_000_000).optional().describe('Leave out so many.'),
+        })
+        .refine(
+          ({ slug, ...filters }) => slug === undefined || Object.values(filters).every((each) => each === undefined),
+          { path: ['slug'], message: 'takes no other parameter' },
+        ),
+      cli: { flags: providerFlag, without: ['slug'] },
+      async run(app, { query: { slug, limit = 100, offset = 0, ...filter } }) {
+        if (slug !== undefined) return { shown: resourceJson(await getResource(app, slug)) }
+        return { shown: (await app.store.listResources({ ...filter, limit, offset })).map(resourceJson) }
+      },
+    }),
+    create: action({
+      method: 'POST',
+      path: '/admin/resources',
+      doc: 'Creates a resource.',
+      status: 201,
+      body: resourceRecord,
+      audit: 'resource_created',
+      count: ['ext_resource_server_ops_total', { op: 'create' }],
+      cli: { flags: { ...providerFlag, scopes: scopesFlag, 'scope-map': scopeMapFlag }, without },
+      async run(app, { body }) {
+        checkKind(body)
+        const resource = newResource(body, app.clock.now())
+        await checkClients(app, resource.policy)
+        if ((await app.store.createResource(resource)) === 'exists') throw taken()
+        return { shown: resourceJson(resource), changed: { detail: { resource_id: resource.id, slug: resource.slug } } }
+      },
+    }),
+    get: action({
+      method: 'GET',
+      path: '/admin/resources/{id}',
+      doc: 'Shows a resource by its id or slug.',
+      cli: { flags: bySlug },
+      run: async (app, { params }) => ({ shown: resourceJson(await getResource(app, params.id)) }),
+    }),
+    update: action({
+      method: 'PATCH',
+      path: '/admin/resources/{id}',
+      doc: 'Changes the named members of a resource.',
+      body: patchable,
+      audit: 'resource_updated',
+      count: ['ext_resource_server_ops_total', { op: 'update' }],
+      cli: {
+        flags: { ...bySlug, ...providerFlag, scopes: scopesFlag, 'scope-map': scopeMapFlag },
+        without: [...without, 'slug'],
+      },
+      run: (app, { params, body }) =>
+        retryStale(async () => {
+          const stored = await getResource(app, params.id)
+          const patched = resourceFieldsOf(mergeResource(stored, body))
+          const fields = changedFields(stored, patched)
+          if (fields.length === 0) return { shown: resourceJson(stored) }
+          checkKind(patched)
+          const written = await writeResource(app, stored, { ...stored, ...patched })
+          if (written === 'stale') return written
+          return { shown: resourceJson(written), changed: { detail: { resource_id: stored.id, slug: written.slug, fields } } }
+        }),
+    }),
+    delete: action({
+      method: 'DELETE',
+      path: '/admin/resources/{id}',
+      doc: 'Deletes a resource. One that users consented to only with cascade.',
+      status: 204,
+      query: z.strictObject({ cascade: bool().default(false).describe('Also revoke the consents that name it.') }),
+      audit: 'resource_deleted',
+      count: ['ext_resource_server_ops_total', { op: 'delete' }],
+      cli: { flags: bySlug },
+      async run(app, { params, query: { cascade } }) {
+        const { id, slug } = await getResource(app, params.id)
+        const outcome = await app.store.deleteResource({ id, cascade, now: app.clock.now() })
+        if (outcome === undefined) throw notFound('resource')
+        if (outcome === 'has_consents') throw conflict('users consented to it; cascade revokes that', 'has_consents')
+        return { changed: { detail: { resource_id: id, slug, cascade } } }
+      },
+    }),
+  },
+}
+
+/** A stored resource with a patch over it, checked as a whole. Throws invalid_request. */
+function mergeResource(stored: Resource, patch: z.output<typeof patchable>): z.output<typeof resourceRecord> {
+  const { slug, uri, backend_kind, broker_provider_slug, scopes } = stored
+  const written = { slug, uri, backend_kind, broker_provider_slug, scopes, display_name: stored.display_name || undefined }
+  const result = resourceRecord.safeParse({ ...written, ...patch, policy: { ...stored.policy, ...patch.policy } })
+  if (result.success) return result.data
+  const problems = issuesOf(result.error).map(({ path, message }) => `${path} ${message}`)
+  throw new OAuthError('invalid_request', problems.join('; '), { reason: 'bad_input' })
+}

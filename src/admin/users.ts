@@ -1,0 +1,194 @@
+// Admin operations on local users.
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
+import { bool, int, text, word } from '../lib/field.ts'
+import { rfc3339 } from '../lib/time.ts'
+import { newUserId } from '../oauth/client_metadata.ts'
+import type { User } from '../oauth/types.ts'
+import { type AdminResource, action, type Result } from './action.ts'
+import { changedFields, conflict, notFound, retryStale } from './outcome.ts'
+
+const MIN_PASSWORD = 8
+const email = text(254).regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address')
+const password = z
+  .string()
+  .refine((value) => value.isWellFormed(), 'must be text')
+  .refine((value) => [...value].length >= MIN_PASSWORD, `must have at least ${MIN_PASSWORD} characters`)
+  .refine(
+    (value) => Buffer.byteLength(value.normalize('NFC')) <= MAX_PASSWORD_BYTES,
+    `must have at most ${MAX_PASSWORD_BYTES} bytes`,
+  )
+const role = word(['admin', 'user'])
+
+const creatable = z.object({
+  email: email.describe('What the user signs in with; unique whatever its case.'),
+  password: password.describe(`At least ${MIN_PASSWORD} characters; stored as a hash only.`),
+  name: text(255).default('').describe('What is shown.'),
+  role: role.default('user').describe('What the user is.'),
+})
+const patchable = z
+  .object({
+    email: email.describe('Another email.'),
+    name: text(255).describe('Another name.'),
+    password: password.describe('Another password; ends the sessions of the user.'),
+    role: role.describe('Another role.'),
+  })
+  .partial()
+
+/** A user as the admin API shows it: never with its hash. */
+const userJson = (user: User) => ({
+  id: user.id,
+  email: user.email ?? '',
+  name: user.name,
+  role: user.role,
+  status: user.status,
+  disabled: user.status === 'disabled',
+  provider: user.provider,
+  created_at: rfc3339(user.created_at),
+  updated_at: rfc3339(user.updated_at),
+})
+
+const emailTaken = () => conflict('there is a user with this email already', 'email_taken')
+
+/** The user of an id. Throws not_found. */
+export async function getUser({ store }: App, id: string): Promise<User> {
+  const user = await store.findUser({ id })
+  if (!user) throw notFound('user')
+  return user
+}
+
+export const users: AdminResource = {
+  name: 'user',
+  doc: 'Local users.',
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/users',
+      doc: 'Lists users, oldest first.',
+      query: z.strictObject({
+        email: text(254).optional().describe('Only the one with this email.'),
+        limit: int(1, 1_000_000).default(1_000_000).describe('At most so many.'),
+        offset: int(0, 1_000_000_000).default(0).describe('Leave out so many.'),
+      }),
+      run: async ({ store }, { query }) => ({ shown: (await store.listUsers(query)).map(userJson) }),
+    }),
+    create: action({
+      method: 'POST',
+      path: '/admin/users',
+      doc: 'Creates a user.',
+      status: 201,
+      body: creatable,
+      audit: 'user_created',
+      cli: { flags: { name: { field: 'name', required: true } } },
+      async run(app, { body: { password, ...fields } }) {
+        const now = app.clock.now()
+        // A taken email is said before the work of hashing; the write decides.
+        if (await app.store.findUserByEmail({ email: fields.email })) throw emailTaken()
+        const user: User = {
+          ...fields,
+          id: newUserId(),
+          password_hash: await app.crypto.hashPassword(password),
+          status: 'active',
+          provider: 'local',
+          version: 1,
+          created_at: now,
+          updated_at: now,
+        }
+        if ((await app.store.createUser(user)) === 'exists') throw emailTaken()
+        return { shown: userJson(user), changed: { detail: { user_id: user.id, role: user.role } } }
+      },
+    }),
+    get: action({
+      method: 'GET',
+      path: '/admin/users/{id}',
+      doc: 'Shows a user.',
+      cli: false,
+      run: async (app, { params }) => ({ shown: userJson(await getUser(app, params.id)) }),
+    }),
+    update: action({
+      method: 'PATCH',
+      path: '/admin/users/{id}',
+      doc: 'Changes the named members of a user. A new password ends the sessions and refresh tokens of the user.',
+      body: patchable,
+      audit: 'user_updated',
+      cli: { without: ['password'] },
+      async run(app, { params, body: { password, ...patch } }) {
+        await getUser(app, params.id)
+        const password_hash = password === undefined ? undefined : await app.crypto.hashPassword(password)
+        return retryStale(async () => {
+          const user = await getUser(app, params.id)
+          const fields = [...changedFields(user, patch), ...(password_hash ? ['password'] : [])]
+          if (fields.length === 0) return { shown: userJson(user) }
+          const next = { ...user, ...patch, ...(password_hash ? { password_hash } : {}) }
+          const written = await writeUser(app, next, password_hash !== undefined)
+          return written === 'stale' ? written : changed(written, { fields })
+        })
+      },
+    }),
+    disable: action({
+      method: 'PATCH',
+      path: '/admin/users/{id}/disable',
+      doc: 'Disables a user: no sign-in, no refresh; sessions and refresh tokens end.',
+      audit: 'user_disabled',
+      cli: false,
+      run: (app, { params }) => changeStatus(app, params.id, 'disabled'),
+    }),
+    enable: action({
+      method: 'PATCH',
+      path: '/admin/users/{id}/enable',
+      doc: 'Lets a disabled user sign in again.',
+      audit: 'user_enabled',
+      cli: false,
+      run: (app, { params }) => changeStatus(app, params.id, 'active'),
+    }),
+    forceLogout: action({
+      method: 'DELETE',
+      path: '/admin/users/{id}/tokens',
+      doc: 'Ends every session and refresh token of a user, and tells how many sign-ins that were.',
+      audit: 'user_signed_out',
+      async run(app, { params: { id } }) {
+        await getUser(app, id)
+        const tokens_revoked = await app.store.signOutUser({ id, now: app.clock.now() })
+        const answer = { user_id: id, tokens_revoked }
+        return { shown: answer, changed: { detail: answer } }
+      },
+    }),
+    delete: action({
+      method: 'DELETE',
+      path: '/admin/users/{id}',
+      doc: 'Deletes a user with its consents. One with live refresh tokens only when forced.',
+      status: 204,
+      query: z.strictObject({ force: bool().default(false).describe('Also when it has live refresh tokens.') }),
+      audit: 'user_deleted',
+      async run(app, { params: { id }, query: { force } }) {
+        const outcome = await app.store.deleteUser({ id, force, now: app.clock.now() })
+        if (outcome === undefined) throw notFound('user')
+        if (outcome === 'has_tokens') throw conflict('the user has live refresh tokens; force ends them', 'has_tokens')
+        return { changed: { detail: { user_id: id, force } } }
+      },
+    }),
+  },
+}
+
+const changed = (user: User, detail: object): Result => ({
+  shown: userJson(user),
+  changed: { detail: { user_id: user.id, ...detail } },
+})
+
+/** Writes a user that was read before. Throws conflict when the email is taken. */
+async function writeUser(app: App, user: User, signOut: boolean): Promise<User | 'stale'> {
+  const now = app.clock.now()
+  const next = { ...user, updated_at: now }
+  const outcome = await app.store.updateUser({ user: next, signOut, now })
+  if (outcome === 'exists') throw emailTaken()
+  return outcome === 'stale' ? outcome : next
+}
+
+const changeStatus = (app: App, id: string, status: User['status']): Promise<Result> =>
+  retryStale(async () => {
+    const user = await getUser(app, id)
+    if (user.status === status) throw conflict(`the user is ${status} already`, 'wrong_state')
+    const written = await writeUser(app, { ...user, status }, status === 'disabled')
+    return written === 'stale' ? written : { ...changed(written, {}), shown: { status } }
+  })

@@ -1,0 +1,96 @@
+// Every long-lived part of the service, built once and in order. Functions everywhere take what they need from here.
+import { randomBytes } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { longestLife } from './config/lifetimes.ts'
+import type { Config } from './config/schema.ts'
+import { keyfileStore } from './crypto/keyfile.ts'
+import { type Keyring, openKeyring } from './crypto/keyring.ts'
+import { type CryptoLanes, openCrypto } from './crypto/pool.ts'
+import { createSealer, type Sealer } from './crypto/seal.ts'
+import { Lockout } from './http/rate_limit.ts'
+import { type Build, readBuild } from './lib/build.ts'
+import { type Clock, systemClock } from './lib/time.ts'
+import type { Claims } from './oauth/access_token.ts'
+import { prepareDatabase } from './store/database.ts'
+import { createStore, type Store } from './store/index.ts'
+import { openSqlite } from './store/sqlite.ts'
+import type { Logger } from './telemetry/logger.ts'
+import { Metrics } from './telemetry/metrics.ts'
+
+export interface App {
+  readonly config: Config
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly build: Build
+  readonly startedAt: number
+  readonly store: Store
+  readonly keyring: Keyring
+  readonly crypto: CryptoLanes
+  readonly sealer: Sealer
+  /** Claims of our own tokens whose signature was verified, by the digest of the token. */
+  readonly verified: LRUCache<string, Claims>
+  /** Failed logins by address. */
+  readonly lockout: Lockout
+  /** Which HTTP engine serves which listener; filled by serve(). */
+  readonly engines: { public?: string; admin?: string }
+  /** `draining` from the first signal on: no new requests are wanted. */
+  readonly lifecycle: { draining: boolean }
+}
+
+const MAX_VERIFIED = 20_000
+
+export interface AppOptions {
+  clock?: Clock
+}
+
+/** Migrates the database, opens the keys, starts the threads. Rejects when any part cannot be had. */
+export async function openApp(config: Config, log: Logger, { clock = systemClock }: AppOptions = {}): Promise<App> {
+  const { path, wal } = config.storage.sqlite
+  const applied = prepareDatabase(path, wal, clock.now())
+  if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
+  const keyring = await openKeyring({
+    store: keyfileStore(config.signing.key_path),
+    alg: config.signing.algorithm,
+    longestLife: longestLife(config),
+    clock,
+  })
+  const metrics = new Metrics()
+  const store = createStore(openSqlite(path, wal, log), metrics)
+  await store.saveIssuer({ issuer: config.server.issuer, now: clock.now() })
+  const app: App = {
+    config,
+    log,
+    metrics,
+    clock,
+    build: readBuild(),
+    startedAt: clock.now(),
+    store,
+    keyring,
+    crypto: openCrypto(config.server.crypto_threads, log),
+    sealer: createSealer(config.session.secret || randomBytes(32).toString('base64url')),
+    verified: new LRUCache({ max: MAX_VERIFIED }),
+    lockout: new Lockout({
+      max: config.rate_limit.auth_fail_max,
+      window: config.rate_limit.auth_fail_window,
+      lockout: config.rate_limit.auth_lockout,
+    }),
+    engines: {},
+    lifecycle: { draining: false },
+  }
+  addGauges(app)
+  return app
+}
+
+/** Ends the threads after what they still do. */
+export async function closeApp(app: App): Promise<void> {
+  await Promise.all([app.store.driver.close(), app.crypto.close()])
+}
+
+function addGauges({ metrics, store, crypto }: App): void {
+  metrics.gauge('core_active_clients', () => store.countActiveClients())
+  metrics.gauge('core_active_token_families', () => store.countActiveFamilies())
+  metrics.gauge('ext_lane_waiting', () => ({ ...waiting(crypto.stats), store: store.driver.stats.waiting }), 'lane')
+}
+const waiting = (stats: CryptoLanes['stats']) =>
+  Object.fromEntries(Object.entries(stats).map(([lane, { waiting }]) => [lane, waiting]))

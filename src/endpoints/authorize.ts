@@ -1,0 +1,132 @@
+// GET /oauth/authorize: checks, then login, then consent, then the code.
+import type { App } from '../app.ts'
+import { CODE_PREFIX } from '../grants/authorization_code.ts'
+import { type Params, parseParams, prefersHtml, type Reply, type Request, redirect } from '../http/message.ts'
+import { problem } from '../http/problem.ts'
+import { OAuthError } from '../lib/error.ts'
+import { newBearer, newId } from '../lib/id.ts'
+import {
+  parseRequested,
+  type Requested,
+  type ReturnAddress,
+  resolveReturnAddress,
+  responseUri,
+} from '../oauth/authorization.ts'
+import { scopeNames } from '../oauth/resource.ts'
+import type { AuthorizationRequest, Consent } from '../oauth/types.ts'
+import { errorPage } from './pages.ts'
+import { findSignedIn, type SignedIn } from './session.ts'
+import { basePath } from './urls.ts'
+
+/** Seconds that a person may take to decide. */
+const REQUEST_LIFETIME = 600
+/** Seconds that a code may take to come back (RFC 6749 §4.1.2 allows ten minutes; a client needs one). */
+export const CODE_LIFETIME = 60
+
+/** Answers an authorization request with a page to go to, a code, or an error at the client's redirect URI. */
+export async function authorize(app: App, request: Request): Promise<Reply> {
+  const params = parseParams(request.query)
+  const back = await resolveReturnAddress(app, params)
+  const signedIn = await findSignedIn(app, request)
+  try {
+    const requested = await parseRequested(app, params, back.client)
+    return await proceed(app, request, params, back, requested, signedIn)
+  } catch (error) {
+    if (!(error instanceof OAuthError) || error.status >= 500) throw error
+    app.metrics.count('core_auth_denied_total', { reason: error.code })
+    // Anybody may have registered such a client: without a person at the browser this would be an open redirector (RFC 9700 §4.11.2).
+    if (back.client.registration_source !== 'admin' && !signedIn) throw error
+    return redirect(responseUri(app, back, error))
+  }
+}
+
+async function proceed(
+  app: App,
+  request: Request,
+  params: Params,
+  back: ReturnAddress,
+  requested: Requested,
+  signedIn: SignedIn | undefined,
+): Promise<Reply> {
+  const { prompt } = requested
+  if (prompt.includes('none') && prompt.length > 1)
+    throw new OAuthError('invalid_request', 'prompt=none excludes other values', { reason: 'bad_prompt' })
+  if (!signedIn || prompt.includes('login')) {
+    if (prompt.includes('none')) throw new OAuthError('login_required', 'nobody is signed in')
+    return redirect(`${basePath(app)}/login?${new URLSearchParams({ redirect: comeBack(request, params) })}`)
+  }
+  const consent = await findCovering(app, back, requested, signedIn)
+  const pending = toRequest(app, back, requested, signedIn)
+  if (consent && !prompt.includes('consent')) return redirect(await grantAtOnce(app, back, pending, consent))
+  if (prompt.includes('none')) throw new OAuthError('consent_required', 'the user has not consented')
+  await app.store.createAuthorizationRequest(pending)
+  return redirect(`${basePath(app)}/consent?session_id=${pending.id}`)
+}
+
+/** The same request again after the login, but without asking for another login. */
+function comeBack(request: Request, params: Params): string {
+  if (!params.prompt?.split(' ').includes('login')) return `${request.path}?${request.query}`
+  const kept = Object.entries(params).flatMap(([name, value]) =>
+    value === undefined || name === 'prompt' ? [] : [[name, value] as [string, string]],
+  )
+  return `${request.path}?${new URLSearchParams(kept)}`
+}
+
+/** The user's earlier consent, when it covers everything that is asked. Without a resource there is nothing to remember. */
+async function findCovering(
+  app: App,
+  { client }: ReturnAddress,
+  { resource, scope }: Requested,
+  { user }: SignedIn,
+): Promise<Consent | undefined> {
+  if (!resource) return undefined
+  const { client_id } = client
+  const consent = await app.store.findConsent({ user_id: user.id, client_id, resource_id: resource.id })
+  const given = consent ? scopeNames(consent.scope) : []
+  return scope.every((name) => given.includes(name)) ? consent : undefined
+}
+
+function toRequest(
+  app: App,
+  back: ReturnAddress,
+  requested: Requested,
+  { session, user }: SignedIn,
+): AuthorizationRequest {
+  const now = app.clock.now()
+  return {
+    id: newId(),
+    client_id: back.client.client_id,
+    user_id: user.id,
+    session_id: session.id,
+    redirect_uri: back.redirect_uri,
+    redirect_uri_sent: back.redirect_uri_sent,
+    scope: requested.scope.join(' '),
+    resource: requested.resource?.uri,
+    state: back.state,
+    code_challenge: requested.code_challenge,
+    created_at: now,
+    expires_at: now + REQUEST_LIFETIME,
+  }
+}
+
+async function grantAtOnce(
+  app: App,
+  back: ReturnAddress,
+  pending: AuthorizationRequest,
+  consent: Consent,
+): Promise<string> {
+  const code = newBearer(CODE_PREFIX, pending.id)
+  await app.store.createAuthorizationRequest({
+    ...pending,
+    consent_id: consent.id,
+    code_hash: code.hash,
+    code_expires_at: app.clock.now() + CODE_LIFETIME,
+  })
+  return responseUri(app, back, { code: code.value })
+}
+
+/** Refusals that have nowhere to be sent: a page for people, a problem document for programs. */
+export const renderAuthorizeError = (error: OAuthError, request: Request): Reply =>
+  prefersHtml(request)
+    ? errorPage('This request cannot be served', `${error.message}.`, request.id, { status: error.status })
+    : problem(error, request, request.id)

@@ -1,0 +1,167 @@
+// GET and POST /consent: the user sees who asks for what, where the browser will be sent, and decides.
+import type { App } from '../app.ts'
+import { CODE_PREFIX } from '../grants/authorization_code.ts'
+import { parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { equalSecrets, isId, newBearer, newId } from '../lib/id.ts'
+import { isLoopbackHost } from '../lib/url.ts'
+import { type AuditAction, audit } from '../oauth/audit.ts'
+import { responseUri } from '../oauth/authorization.ts'
+import { scopeNames } from '../oauth/resource.ts'
+import type { AuthorizationRequest, Client, Resource } from '../oauth/types.ts'
+import { CODE_LIFETIME } from './authorize.ts'
+import { errorPage, html, type Markup, page } from './pages.ts'
+import { findSignedIn, isCrossSite, type SignedIn, sessionToken } from './session.ts'
+import { basePath } from './urls.ts'
+
+const EXPIRED = 'This request has expired or was already decided.'
+const refuse = (request: Request, status: number, text: string): Reply =>
+  errorPage('This request cannot go on', text, request.id, { status })
+
+/** The consent page of a pending request of this browser. */
+export async function showConsent(app: App, request: Request): Promise<Reply> {
+  const id = parseParams(request.query).session_id
+  const signedIn = await findSignedIn(app, request)
+  if (!signedIn)
+    return redirect(`${basePath(app)}/login?${new URLSearchParams({ redirect: `${request.path}?${request.query}` })}`)
+  const pending = await findPending(app, id, signedIn)
+  if (!pending) return refuse(request, 400, EXPIRED)
+  return consentPage(app, pending, signedIn)
+}
+
+interface Pending {
+  request: AuthorizationRequest
+  client: Client
+  resource?: Resource
+}
+
+/** A request that waits for this very session, of a client that may still ask. */
+async function findPending(
+  app: App,
+  id: string | undefined,
+  { session, user }: SignedIn,
+): Promise<Pending | undefined> {
+  if (id === undefined || !isId(id)) return undefined
+  const request = await app.store.findAuthorizationRequest({ id, now: app.clock.now() })
+  if (!request || request.session_id !== session.id || request.user_id !== user.id) return undefined
+  const [client, resource] = await Promise.all([
+    app.store.findClient({ client_id: request.client_id }),
+    request.resource === undefined ? undefined : app.store.findResource({ uri: request.resource }),
+  ])
+  if (client?.status !== 'active' || (request.resource !== undefined && !resource)) return undefined
+  return { request, client, resource }
+}
+
+function consentPage(app: App, pending: Pending, signedIn: SignedIn): Reply {
+  const { request, client, resource } = pending
+  const target = new URL(request.redirect_uri)
+  const loopback = isLoopbackHost(target.hostname)
+  const scopes = scopeNames(request.scope).map((name) => scopeItem(name, resource))
+  return page(
+    `Allow ${client.client_name}?`,
+    html`<h1>${client.client_name} asks for access</h1>
+<p class="soft">${resource ? html`to ${resource.display_name} <code>${resource.uri}</code>` : 'to your account'}</p>
+<h2>If you allow this, you will be sent to</h2>
+<p class="host">${target.host}</p>
+${loopback && html`<p class="note warn">This is a program on your own device. Allow it only if you started it yourself just now.</p>`}
+${client.registration_source !== 'admin' && html`<p class="note warn">This application chose its own name. Check the address above.</p>`}
+<form method="post" action="${basePath(app)}/consent">
+<input type="hidden" name="session_id" value="${request.id}">
+<input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, `consent ${request.id}`)}">
+<h2>It wants to</h2>
+<ul>${scopes}</ul>
+<div class="buttons">
+<button name="action" value="deny">Deny</button>
+<button class="main" name="action" value="allow">Allow</button>
+</div>
+</form>
+<footer class="soft">Signed in as ${signedIn.user.email ?? signedIn.user.name}.
+<form class="inline" method="post" action="${basePath(app)}/logout"><button class="link">Use another account</button></form></footer>`,
+    { formAction: formAction(target) },
+  )
+}
+
+/** The decision is answered by a redirect to the client, so the policy must let the form lead there. */
+const formAction = (target: URL): string | undefined =>
+  target.hostname.startsWith('[') ? undefined : `'self' ${target.origin}`
+
+function scopeItem(name: string, resource: Resource | undefined): Markup {
+  const description = resource?.scopes.find((each) => each.name === name)?.description
+  return html`<li><label><input type="checkbox" name="scopes" value="${name}" checked><span>${description || name}${description && html` <code>${name}</code>`}</span></label></li>`
+}
+
+/** Takes the decision. */
+export async function decideConsent(app: App, request: Request): Promise<Reply> {
+  const form = parseForm(request, 'scopes')
+  const signedIn = await findSignedIn(app, request)
+  if (!signedIn) return refuse(request, 401, 'You are no longer signed in.')
+  const expected = sessionToken(app, signedIn, `consent ${form.session_id}`)
+  if (isCrossSite(request) || !equalSecrets(expected, form.csrf_token ?? ''))
+    return refuse(request, 403, 'This form does not belong to your session.')
+  const pending = await findPending(app, form.session_id, signedIn)
+  if (!pending) return refuse(request, 400, EXPIRED)
+  if (form.action === 'deny') return deny(app, request, pending)
+  if (form.action !== 'allow') return refuse(request, 400, 'The decision is missing.')
+  const approved = scopeNames(form.scopes ?? '')
+  const asked = scopeNames(pending.request.scope)
+  if (approved.length === 0) return refuse(request, 400, 'Nothing was allowed. Choose at least one item, or deny.')
+  if (!approved.every((name) => asked.includes(name))) return refuse(request, 400, 'More was allowed than asked for.')
+  return allow(app, request, pending, approved)
+}
+
+async function allow(app: App, http: Request, pending: Pending, approved: string[]): Promise<Reply> {
+  const { request, resource } = pending
+  const { client_id, user_id } = request
+  const now = app.clock.now()
+  const code = newBearer(CODE_PREFIX, request.id)
+  const consent = resource && {
+    id: newId(),
+    user_id,
+    client_id,
+    resource_id: resource.id,
+    scope: await consentedScope(app, pending, resource, approved),
+  }
+  const code_expires_at = now + CODE_LIFETIME
+  const scope = approved.join(' ')
+  const taken = await app.store.approveAuthorizationRequest({
+    id: request.id,
+    scope,
+    code_hash: code.hash,
+    code_expires_at,
+    consent,
+    now,
+  })
+  if (!taken) return refuse(http, 400, EXPIRED)
+  await note(app, http, pending, 'consent_granted', scope)
+  app.metrics.count('core_consent_decisions_total', { decision: 'approved' })
+  app.metrics.observe('core_auth_flow_duration_seconds', now - request.created_at)
+  return redirect(responseUri(app, request, { code: code.value }))
+}
+
+/** What holds after this decision: what was not asked for stays as it was, what was asked for is as decided now. */
+async function consentedScope(app: App, { request }: Pending, resource: Resource, approved: string[]): Promise<string> {
+  const { user_id, client_id } = request
+  const before = await app.store.findConsent({ user_id, client_id, resource_id: resource.id })
+  const asked = scopeNames(request.scope)
+  const untouched = scopeNames(before?.scope ?? '').filter((name) => !asked.includes(name))
+  return [...untouched, ...approved].join(' ')
+}
+
+async function deny(app: App, http: Request, pending: Pending): Promise<Reply> {
+  const { request } = pending
+  if (!(await app.store.deleteAuthorizationRequest({ id: request.id }))) return refuse(http, 400, EXPIRED)
+  await note(app, http, pending, 'consent_denied', request.scope)
+  app.metrics.count('core_consent_decisions_total', { decision: 'denied' })
+  app.metrics.count('core_auth_denied_total', { reason: 'access_denied' })
+  return redirect(responseUri(app, request, new OAuthError('access_denied', 'the user denied the request')))
+}
+
+const note = (app: App, http: Request, { request, resource }: Pending, action: AuditAction, scope: string) =>
+  audit(app, {
+    action,
+    actor_id: request.user_id,
+    client_id: request.client_id,
+    ip: http.remote,
+    request_id: http.id,
+    detail: { scope, ...(resource ? { resource: resource.uri } : {}) },
+  })

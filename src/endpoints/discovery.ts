@@ -1,0 +1,32 @@
+// The well-known documents: server metadata, signing keys, protected resources.
+import type { App } from '../app.ts'
+import { offeredGrantTypes } from '../grants/index.ts'
+import { empty, json, type Reply, type Request } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { findDescribed, resourceMetadata, serverMetadata } from '../oauth/metadata.ts'
+import { listAllResources } from '../oauth/resource.ts'
+
+const HOUR = { 'cache-control': 'public, max-age=3600' }
+/** Short, so that verifiers see a rotation soon. */
+const JWKS_CACHE = 'public, max-age=300'
+
+/** Authorization server metadata (RFC 8414), also under the OpenID path. */
+export async function serverDocument(app: App): Promise<Reply> {
+  return json(200, serverMetadata(app.config, offeredGrantTypes(app.config), await listAllResources(app)), HOUR)
+}
+
+/** The public signing keys (RFC 7517). */
+export function jwks(app: App, request: Request): Reply {
+  const { body, etag } = app.keyring.jwks()
+  const headers = { 'cache-control': JWKS_CACHE, etag }
+  const known = request.headers['if-none-match']?.split(',').map((each) => each.trim().replace(/^W\//, ''))
+  if (known?.includes(etag) || known?.includes('*')) return empty(304, headers)
+  return { status: 200, headers: { 'content-type': 'application/json', ...headers }, body }
+}
+
+/** Protected resource metadata (RFC 9728); the path parameter `ref` names the resource. */
+export async function resourceDocument(app: App, request: Request): Promise<Reply> {
+  const resource = findDescribed(await listAllResources(app), request.params['ref'])
+  if (!resource) throw new OAuthError('not_found', 'no resource is registered under this path')
+  return json(200, resourceMetadata(app.config, resource), HOUR)
+}

@@ -1,0 +1,122 @@
+// GET and POST /login, POST /logout: local users with passwords.
+import type { App } from '../app.ts'
+import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
+import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { type AuditAction, audit } from '../oauth/audit.ts'
+import type { User } from '../oauth/types.ts'
+import { errorPage, html, page } from './pages.ts'
+import { endSession, findSignedIn, isCrossSite, isLoginToken, loginToken, startSession } from './session.ts'
+import { basePath, safeRedirect } from './urls.ts'
+
+const MAX_EMAIL = 320
+
+/** The login page. `redirect` is a path of ours to come back to. */
+export function showLogin(app: App, request: Request): Reply {
+  return loginPage(app, request, parseParams(request.query).redirect)
+}
+
+interface Problem {
+  status: number
+  text: string
+  headers?: Record<string, string>
+}
+
+function loginPage(app: App, request: Request, target: string | undefined, problem?: Problem): Reply {
+  const { token, cookie } = loginToken(app, request)
+  return page(
+    'Sign in',
+    html`<h1>Sign in</h1>
+<p class="soft">to ${new URL(app.config.server.issuer).host}</p>
+${problem && html`<p class="note bad" role="alert" id="problem">${problem.text}</p>`}
+<form method="post" action="${basePath(app)}/login">
+<input type="hidden" name="csrf_token" value="${token}">
+<input type="hidden" name="redirect" value="${target}">
+<label for="email">Email</label>
+<input type="email" id="email" name="email" autocomplete="username" required maxlength="${MAX_EMAIL}" autofocus${problem && html` aria-describedby="problem"`}>
+<label for="password">Password</label>
+<input type="password" id="password" name="password" autocomplete="current-password" required>
+<button class="main wide">Sign in</button>
+</form>`,
+    { status: problem?.status, headers: { ...problem?.headers, 'set-cookie': cookie } },
+  )
+}
+
+/** Signs a user in. Every wrong credential gets the same answer after the same work. */
+export async function login(app: App, request: Request): Promise<Reply> {
+  const form = readForm(request)
+  const refuse = (result: string, problem: Problem) => {
+    app.metrics.count('core_login_attempts_total', { result })
+    return loginPage(app, request, form?.redirect, problem)
+  }
+  if (!form || isCrossSite(request) || !isLoginToken(app, request, form.csrf_token))
+    return refuse('invalid', { status: 422, text: 'This form has expired. Please sign in again.' })
+  const wait = app.lockout.begin(request.remote)
+  if (wait > 0)
+    return refuse('locked_out', {
+      status: 429,
+      text: 'Too many failed attempts. Please wait before you try again.',
+      headers: { 'retry-after': String(wait) },
+    })
+
+  let result: 'success' | 'failure' | 'undecided' = 'undecided'
+  try {
+    const user = await verifyCredentials(app, form.email, form.password)
+    result = user ? 'success' : 'failure'
+    if (!user) {
+      await note(app, request, 'user_login_failed', '')
+      return refuse('failure', { status: 422, text: 'Email or password is wrong.' })
+    }
+    const cookie = await startSession(app, request, user.id)
+    await note(app, request, 'user_login', user.id)
+    app.metrics.count('core_login_attempts_total', { result: 'success' })
+    return redirect(safeRedirect(app, form.redirect), { 'set-cookie': cookie })
+  } finally {
+    if (app.lockout.end(request.remote, result)) await note(app, request, 'auth_locked_out', '')
+  }
+}
+
+/** The posted form, or undefined when it cannot be read. */
+function readForm(request: Request): Params | undefined {
+  try {
+    return parseForm(request)
+  } catch (error) {
+    if (error instanceof OAuthError) return undefined
+    throw error
+  }
+}
+
+async function verifyCredentials(app: App, email = '', password = ''): Promise<User | undefined> {
+  if (email.length > MAX_EMAIL || Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return undefined
+  const user = email === '' ? undefined : await app.store.findUserByEmail({ email: email.trim() })
+  const { right, rehashed } = await app.crypto.verifyPassword(password, user?.password_hash)
+  if (!user?.password_hash || !right || user.status !== 'active') return undefined
+  if (rehashed) await app.store.rehashPassword({ id: user.id, from: user.password_hash, to: rehashed })
+  return user
+}
+
+const note = (app: App, request: Request, action: AuditAction, actor_id: string) =>
+  audit(app, { action, actor_id, ip: request.remote, request_id: request.id })
+
+/** Ends the session of the browser. */
+export async function logout(app: App, request: Request): Promise<Reply> {
+  if (isCrossSite(request))
+    return errorPage('Not signed out', 'This request came from another site.', request.id, { status: 403 })
+  const signedIn = await findSignedIn(app, request)
+  const cookies = await endSession(app, signedIn)
+  if (signedIn) await note(app, request, 'user_logout', signedIn.user.id)
+  return redirect(`${basePath(app)}/login`, { 'set-cookie': cookies })
+}
+
+/** The start page: who is signed in, and nothing else to do here. */
+export async function showStart(app: App, request: Request): Promise<Reply> {
+  const signedIn = await findSignedIn(app, request)
+  if (!signedIn) return redirect(`${basePath(app)}/login`)
+  return page(
+    'Signed in',
+    html`<h1>You are signed in</h1>
+<p class="soft">as ${signedIn.user.email ?? signedIn.user.name}. You can close this page and go back to your application.</p>
+<form method="post" action="${basePath(app)}/logout"><button class="wide">Sign out</button></form>`,
+    { formAction: "'self'" },
+  )
+}

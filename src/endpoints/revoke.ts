@@ -1,0 +1,63 @@
+// POST /oauth/revoke (RFC 7009): 200 for everything that is not live afterwards, whoever asks.
+import type { App } from '../app.ts'
+import { REFRESH_TOKEN_PREFIX } from '../grants/refresh_token.ts'
+import { empty, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { type Bearer, equalSecrets, parseBearer } from '../lib/id.ts'
+import { decodeAccessToken, verifyAccessToken } from '../oauth/access_token.ts'
+import { audit } from '../oauth/audit.ts'
+import { authenticateClient } from '../oauth/client_auth.ts'
+import type { Client } from '../oauth/types.ts'
+
+const TYPES = ['access_token', 'refresh_token']
+
+/** What a revocation ended. */
+interface Ended {
+  type: 'access_token' | 'refresh_token'
+  sub: string
+  /** The jti, or the family. */
+  id: string
+}
+
+/** Answers a revocation request. */
+export async function revoke(app: App, request: Request): Promise<Reply> {
+  const form = parseForm(request)
+  const client = await authenticateClient(app, request, form, 'any')
+  if (form.token === undefined) throw new OAuthError('invalid_request', 'token is missing', { reason: 'missing_token' })
+  if (form.token_type_hint !== undefined && !TYPES.includes(form.token_type_hint))
+    throw new OAuthError('unsupported_token_type', `tokens of this type cannot be revoked; known: ${TYPES.join(', ')}`)
+  const bearer = parseBearer(REFRESH_TOKEN_PREFIX, form.token)
+  const ended = bearer
+    ? await revokeRefreshToken(app, bearer, client)
+    : await revokeAccessToken(app, form.token, client)
+  if (ended) {
+    app.metrics.count('core_tokens_revoked_total', { reason: 'client_request' })
+    await audit(app, {
+      action: 'token_revoked',
+      actor_id: ended.sub,
+      client_id: client.client_id,
+      ip: request.remote,
+      request_id: request.id,
+      detail: { token_type: ended.type, [ended.type === 'access_token' ? 'jti' : 'family']: ended.id },
+    })
+  }
+  return empty(200, NO_STORE)
+}
+
+/** A refresh token stands for its family: everything that came of the sign-in ends. */
+async function revokeRefreshToken(app: App, bearer: Bearer, client: Client): Promise<Ended | undefined> {
+  const found = await app.store.findRefreshToken({ id: bearer.id })
+  if (!found || !equalSecrets(bearer.hash, found.token.hash)) return undefined
+  const { id, client_id, user_id } = found.family
+  if (client_id !== client.client_id) return undefined
+  const live = await app.store.revokeFamily({ id, reason: 'client_request', now: app.clock.now() })
+  return live > 0 ? { type: 'refresh_token', sub: user_id, id } : undefined
+}
+
+async function revokeAccessToken(app: App, token: string, client: Client): Promise<Ended | undefined> {
+  const candidate = decodeAccessToken(app, token)
+  const claims = candidate && (await verifyAccessToken(app, candidate))
+  if (!claims || claims.client_id !== client.client_id) return undefined
+  const live = await app.store.revokeIssuance({ id: claims.jti, now: app.clock.now() })
+  return live > 0 ? { type: 'access_token', sub: claims.sub, id: claims.jti } : undefined
+}

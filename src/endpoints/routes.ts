@@ -1,0 +1,53 @@
+// THE table of the public listener.
+import type { App } from '../app.ts'
+import type { Reply, Request } from '../http/message.ts'
+import type { Route } from '../http/router.ts'
+import { PATHS } from '../oauth/metadata.ts'
+import { authorize, renderAuthorizeError } from './authorize.ts'
+import { decideConsent, showConsent } from './consent.ts'
+import { jwks, resourceDocument, serverDocument } from './discovery.ts'
+import { health, livez, ready } from './health.ts'
+import { introspect } from './introspect.ts'
+import { login, logout, showLogin, showStart } from './login.ts'
+import { revoke } from './revoke.ts'
+import { token } from './token.ts'
+import { basePath } from './urls.ts'
+
+const FORM = { type: 'form', limit: 64 * 1024 } as const
+const RESOURCE_METADATA = '/.well-known/oauth-protected-resource'
+
+/** The routes of the public listener. */
+export function publicRoutes(app: App): Route[] {
+  const on = (handle: (app: App, request: Request) => Reply | Promise<Reply>) => (request: Request) =>
+    handle(app, request)
+  const renderError = renderAuthorizeError
+  return [
+    ...metadataPaths(app).map((path): Route => ({ method: 'GET', path, cors: true, handle: on(serverDocument) })),
+    { method: 'GET', path: PATHS.jwks, cors: true, handle: on(jwks) },
+    { method: 'GET', path: RESOURCE_METADATA, cors: true, handle: on(resourceDocument) },
+    { method: 'GET', path: `${RESOURCE_METADATA}/{ref...}`, cors: true, handle: on(resourceDocument) },
+
+    { method: 'GET', path: PATHS.authorize, handle: on(authorize), renderError },
+    { method: 'POST', path: PATHS.token, body: FORM, cors: true, handle: on(token) },
+    { method: 'POST', path: PATHS.introspect, body: FORM, cors: true, handle: on(introspect) },
+    { method: 'POST', path: PATHS.revoke, body: FORM, cors: true, handle: on(revoke) },
+
+    { method: 'GET', path: '/', handle: on(showStart), renderError },
+    { method: 'GET', path: '/login', handle: on(showLogin), renderError },
+    { method: 'POST', path: '/login', body: FORM, handle: on(login), renderError },
+    { method: 'POST', path: '/logout', body: { type: 'any', limit: 1024 }, handle: on(logout), renderError },
+    { method: 'GET', path: '/consent', handle: on(showConsent), renderError },
+    { method: 'POST', path: '/consent', body: FORM, handle: on(decideConsent), renderError },
+
+    { method: 'GET', path: '/livez', unlimited: true, handle: on(livez) },
+    { method: 'GET', path: '/health', unlimited: true, handle: on(health) },
+    { method: 'GET', path: '/ready', unlimited: true, handle: on(ready) },
+  ]
+}
+
+/** Where clients look for the metadata; an issuer with a path is asked for in its own way (RFC 8414 §3.1). */
+function metadataPaths(app: App): string[] {
+  const names = ['oauth-authorization-server', 'openid-configuration'].map((name) => `/.well-known/${name}`)
+  const base = basePath(app)
+  return base ? [...names, ...names.map((name) => name + base)] : names
+}

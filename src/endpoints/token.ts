@@ -1,0 +1,45 @@
+// POST /oauth/token: the phases that every grant shares.
+import type { App } from '../app.ts'
+import { type Grant, grants } from '../grants/index.ts'
+import { json, NO_STORE, type Params, parseForm, type Reply, type Request } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { authenticateClient } from '../oauth/client_auth.ts'
+import { issue, type TokenResponse } from '../oauth/issue.ts'
+
+const BY_TYPE = new Map(grants.map((grant) => [grant.type, grant]))
+
+/** Answers a token request (RFC 6749 §3.2). */
+export async function token(app: App, request: Request): Promise<Reply> {
+  const form = parseForm(request)
+  const grant = grantFor(app, form.grant_type)
+  const { issued, denied } = grant.counters ?? {}
+  try {
+    const response = await run(app, request, form, grant)
+    if (issued) app.metrics.count(issued)
+    return json(200, response, NO_STORE)
+  } catch (error) {
+    if (denied && error instanceof OAuthError) app.metrics.count(denied, { reason: error.reason })
+    throw error
+  }
+}
+
+async function run(app: App, request: Request, form: Params, grant: Grant): Promise<TokenResponse> {
+  const client = await authenticateClient(app, request, form, grant.clients)
+  if (!client.grant_types.includes(grant.type))
+    throw new OAuthError('unauthorized_client', `the client is not registered for ${grant.name}`, {
+      reason: 'grant_not_registered',
+    })
+  return issue(app, request, await grant.run(app, { request, form, client }))
+}
+
+function grantFor(app: App, type: string | undefined): Grant {
+  if (type === undefined)
+    throw new OAuthError('invalid_request', 'grant_type is missing', { reason: 'missing_grant_type' })
+  const grant = BY_TYPE.get(type)
+  if (!grant) throw new OAuthError('unsupported_grant_type', 'the grant_type is not known', { reason: 'unknown_grant' })
+  if (!grant.enabled(app.config))
+    throw new OAuthError('unsupported_grant_type', `the grant is switched off: ${grant.switch} is false`, {
+      reason: 'grant_disabled',
+    })
+  return grant
+}

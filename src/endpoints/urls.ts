@@ -1,0 +1,14 @@
+// Where our own pages are, as browsers see them: below the path of the issuer, if it has one.
+import type { App } from '../app.ts'
+
+/** The path of the issuer without a trailing slash: empty for most. */
+export const basePath = (app: App): string => new URL(app.config.server.issuer).pathname.replace(/\/$/, '')
+
+/** A place of our own to go to after the login, or the start page for anything that would lead elsewhere. */
+export function safeRedirect(app: App, target: string | undefined): string {
+  const { issuer } = app.config.server
+  const fallback = `${basePath(app)}/`
+  if (!target || !/^\/(?![/\\])[^\\\s]*$/.test(target) || !URL.canParse(target, issuer)) return fallback
+  const url = new URL(target, issuer)
+  return url.origin === new URL(issuer).origin ? `${basePath(app)}${url.pathname}${url.search}` : fallback
+}

@@ -1,0 +1,100 @@
+// The authorization code grant (RFC 6749 §4.1.3) with PKCE (RFC 7636). Everything is checked before the code is consumed.
+import type { App } from '../app.ts'
+import type { Params } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { digest, equalSecrets, newBearer, newId, parseBearer } from '../lib/id.ts'
+import { audit } from '../oauth/audit.ts'
+import { checkCovered } from '../oauth/resource.ts'
+import type { AuthorizationRequest, Client, Family } from '../oauth/types.ts'
+import type { Grant, GrantInput } from './index.ts'
+import { REFRESH_TOKEN_PREFIX } from './refresh_token.ts'
+
+export const CODE_PREFIX = 'ac'
+const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/
+
+const refuse = (reason: string) => new OAuthError('invalid_grant', 'the authorization code is not valid', { reason })
+
+export const authorizationCode = {
+  type: 'authorization_code',
+  name: 'authorization_code',
+  clients: 'any',
+  enabled: () => true,
+
+  async run(app, input) {
+    const { form, client } = input
+    if (form.code === undefined) throw missing('code')
+    if (form.code_verifier === undefined) throw missing('code_verifier')
+    const code = parseBearer(CODE_PREFIX, form.code)
+    const found = code && (await app.store.findCode({ id: code.id }))
+    if (!found || !equalSecrets(code.hash, found.request.code_hash ?? '')) throw refuse('unknown_code')
+    const { request } = found
+    checkProof(form, client, request)
+    if (request.consumed_at !== undefined) throw await reused(app, input, request)
+    if ((request.code_expires_at ?? 0) <= app.clock.now()) throw refuse('code_expired')
+    checkCovered(form.resource, request.resource)
+    if (found.user_status !== 'active') throw refuse('user_inactive')
+    if (found.consent_revoked) throw refuse('consent_revoked')
+    return authorizationOf(app, input, request)
+  },
+} satisfies Grant
+
+const missing = (name: string) => new OAuthError('invalid_request', `${name} is missing`, { reason: `missing_${name}` })
+
+/** The caller must be the client of the code, at its redirect_uri, with the verifier. Throws invalid_grant. */
+function checkProof(form: Params, client: Client, request: AuthorizationRequest): void {
+  if (client.client_id !== request.client_id) throw refuse('code_of_another_client')
+  if (form.redirect_uri !== undefined ? form.redirect_uri !== request.redirect_uri : request.redirect_uri_sent)
+    throw refuse('redirect_uri_mismatch')
+  const verifier = form.code_verifier ?? ''
+  if (!VERIFIER.test(verifier) || !equalSecrets(digest(verifier), request.code_challenge)) throw refuse('pkce_mismatch')
+}
+
+/** Somebody holds code and verifier a second time: what the first use gave out is revoked (RFC 6749 §4.1.2). */
+async function reused(app: App, { request, client }: GrantInput, code: AuthorizationRequest): Promise<OAuthError> {
+  await app.store.revokeRedemption({ authorization_id: code.id, now: app.clock.now() })
+  await audit(app, {
+    action: 'auth_code_reused',
+    actor_id: code.user_id,
+    client_id: client.client_id,
+    ip: request.remote,
+    request_id: request.id,
+  })
+  return refuse('code_reused')
+}
+
+function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequest) {
+  const now = app.clock.now()
+  const { client_id, user_id, scope, resource, consent_id } = request
+  const family: Family = {
+    id: newId(),
+    client_id,
+    user_id,
+    scope,
+    resource,
+    consent_id,
+    authorization_id: request.id,
+    created_at: now,
+  }
+  const next = input.client.grant_types.includes('refresh_token') ? newBearer(REFRESH_TOKEN_PREFIX) : undefined
+  const refresh = next && {
+    id: next.id,
+    family_id: family.id,
+    hash: next.hash,
+    expires_at: now + app.config.dcr.default_refresh_expiry,
+  }
+  return {
+    grant_type: 'authorization_code',
+    client: input.client,
+    sub: user_id,
+    resource,
+    scope,
+    lifetime: app.config.dcr.default_token_expiry,
+    family_id: family.id,
+    consent_id,
+    refresh_token: next?.value,
+    async commit(issuance: Parameters<App['store']['recordIssuance']>[0]) {
+      const outcome = await app.store.redeemCode({ family, refresh, issuance, now })
+      if (outcome === 'used') throw await reused(app, input, request)
+    },
+  }
+}

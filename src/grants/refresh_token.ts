@@ -1,0 +1,86 @@
+// The refresh token grant (RFC 6749 §6) with rotation: every use replaces the token, a second use ends the family.
+import type { App } from '../app.ts'
+import { OAuthError } from '../lib/error.ts'
+import { equalSecrets, newBearer, parseBearer } from '../lib/id.ts'
+import { audit } from '../oauth/audit.ts'
+import { checkCovered, checkWithin, parseScope, scopeNames } from '../oauth/resource.ts'
+import type { Family, Issuance, RefreshToken } from '../oauth/types.ts'
+import type { Grant, GrantInput } from './index.ts'
+
+export const REFRESH_TOKEN_PREFIX = 'rt'
+
+const refuse = (reason: string) => new OAuthError('invalid_grant', 'the refresh token is not valid', { reason })
+
+export const refreshToken = {
+  type: 'refresh_token',
+  name: 'refresh_token',
+  clients: 'any',
+  enabled: () => true,
+  counters: { issued: 'core_tokens_refreshed_total' },
+
+  async run(app, input) {
+    const { form, client } = input
+    if (form.refresh_token === undefined)
+      throw new OAuthError('invalid_request', 'refresh_token is missing', { reason: 'missing_refresh_token' })
+    const bearer = parseBearer(REFRESH_TOKEN_PREFIX, form.refresh_token)
+    const found = bearer && (await app.store.findRefreshToken({ id: bearer.id }))
+    if (!found || !equalSecrets(bearer.hash, found.token.hash)) throw refuse('unknown_refresh_token')
+    const { token, family } = found
+    if (client.client_id !== family.client_id) throw refuse('refresh_token_of_another_client')
+    if (token.consumed_at !== undefined) throw await reused(app, input, family)
+    if (family.revoked_at !== undefined) throw refuse('family_revoked')
+    if (token.expires_at <= app.clock.now()) throw refuse('refresh_token_expired')
+    if (found.user_status !== 'active') throw refuse('user_inactive')
+    if (found.consent_revoked) throw refuse('consent_revoked')
+    checkCovered(form.resource, family.resource)
+    const scope = form.scope === undefined ? family.scope : narrowed(form.scope, family.scope)
+    return { ...rotation(app, input, token, family), scope }
+  },
+} satisfies Grant
+
+function narrowed(requested: string, granted: string): string {
+  const names = parseScope(requested)
+  checkWithin(names, scopeNames(granted), 'beyond_granted_scope')
+  return names.join(' ')
+}
+
+function rotation(app: App, input: GrantInput, token: RefreshToken, family: Family) {
+  const now = app.clock.now()
+  const next = newBearer(REFRESH_TOKEN_PREFIX)
+  const refresh: RefreshToken = {
+    id: next.id,
+    family_id: family.id,
+    hash: next.hash,
+    expires_at: now + app.config.dcr.default_refresh_expiry,
+  }
+  return {
+    grant_type: 'refresh_token',
+    client: input.client,
+    sub: family.user_id,
+    resource: family.resource,
+    lifetime: app.config.dcr.default_token_expiry,
+    family_id: family.id,
+    consent_id: family.consent_id,
+    refresh_token: next.value,
+    async commit(issuance: Issuance) {
+      const outcome = await app.store.rotateRefreshToken({ used: token.id, next: refresh, issuance, now })
+      if (outcome === 'reused') throw await reused(app, input, family)
+      if (outcome === 'revoked') throw refuse('family_revoked')
+    },
+  }
+}
+
+/** Thief or owner, nobody can tell: the family ends (RFC 9700 §4.14.2). Also when two uses raced. */
+async function reused(app: App, { request, client }: GrantInput, family: Family): Promise<OAuthError> {
+  const ended = await app.store.revokeFamily({ id: family.id, reason: 'refresh_reuse', now: app.clock.now() })
+  app.metrics.count('core_refresh_token_reuse_total')
+  await audit(app, {
+    action: 'refresh_token_reused',
+    actor_id: family.user_id,
+    client_id: client.client_id,
+    ip: request.remote,
+    request_id: request.id,
+    detail: { family: family.id, family_was_live: ended === 1 },
+  })
+  return refuse('refresh_token_reused')
+}

@@ -1,0 +1,90 @@
+// Access tokens: the claims of an at+jwt (RFC 9068), rebuilt from an issuance at any time, and our own tokens read back.
+import type { App } from '../app.ts'
+import { decodeJws, type Jws } from '../crypto/jws.ts'
+import { ACCESS_TOKEN_TYP, type PublishedKey } from '../crypto/keyring.ts'
+import { digest, isId } from '../lib/id.ts'
+import type { Actor, Issuance } from './types.ts'
+
+export interface Claims {
+  iss: string
+  sub: string
+  aud?: string[]
+  exp: number
+  iat: number
+  jti: string
+  client_id: string
+  scope?: string
+  cnf?: { jkt: string }
+  act?: Actor
+  agent_id?: string
+  agent_chain?: string[]
+}
+
+const MAX_AGENT_CHAIN = 8
+
+/** The claims of an issuance. `issuer` is the one in force when it was made. */
+export function claimsOf(i: Issuance, issuer: string): Claims {
+  const claims: Claims = {
+    iss: issuer,
+    sub: i.sub,
+    exp: i.expires_at,
+    iat: i.issued_at,
+    jti: i.id,
+    client_id: i.client_id,
+  }
+  if (i.resource) claims.aud = [i.resource]
+  if (i.scope) claims.scope = i.scope
+  if (i.jkt) claims.cnf = { jkt: i.jkt }
+  if (i.act) claims.act = i.act
+  if (i.is_agent) {
+    claims.agent_id = i.client_id
+    if (i.act) claims.agent_chain = agentChain(i.act)
+  }
+  return claims
+}
+
+/** The actors, first one first; of a longer chain the first and the last seven. */
+function agentChain(act: Actor): string[] {
+  const chain: string[] = []
+  for (let at: Actor | undefined = act; at; at = at.act) chain.unshift(at.sub)
+  return chain.length <= MAX_AGENT_CHAIN ? chain : [chain[0] as string, ...chain.slice(1 - MAX_AGENT_CHAIN)]
+}
+
+/** `DPoP` for a token that is bound to a key, else `Bearer`. */
+export const tokenType = (bound: { jkt?: string }): 'DPoP' | 'Bearer' => (bound.jkt ? 'DPoP' : 'Bearer')
+
+const MAX_TOKEN_LENGTH = 16_384
+
+/** A token that looks like one of ours; nothing is verified yet. */
+export interface Candidate {
+  token: string
+  jws: Jws
+  key: PublishedKey
+  jti: string
+}
+
+/** Takes a token apart. Undefined unless it is an at+jwt that names one of our keys. */
+export function decodeAccessToken(app: App, token: string): Candidate | undefined {
+  const jws = decodeJws(token, MAX_TOKEN_LENGTH)
+  const { typ, alg, kid } = jws?.header ?? {}
+  const key = typeof kid === 'string' ? app.keyring.find(kid) : undefined
+  const jti = jws?.payload['jti']
+  if (!jws || !key || typ !== ACCESS_TOKEN_TYP || alg !== key.alg || typeof jti !== 'string' || !isId(jti))
+    return undefined
+  return { token, jws, key, jti }
+}
+
+/** The claims of an unexpired token that this service signed, else undefined. Says nothing about revocation. */
+export async function verifyAccessToken(app: App, { token, jws, key }: Candidate): Promise<Claims | undefined> {
+  const id = digest(token)
+  // Resource servers ask for the same token again and again.
+  let claims = app.verified.get(id)
+  if (!claims) {
+    const { alg, jwk, thumbprint } = key
+    const { input, signature } = jws
+    if (!(await app.crypto.verify({ alg, jwk, thumbprint, input, signature }))) return undefined
+    claims = jws.payload as unknown as Claims
+    app.verified.set(id, claims)
+  }
+  return claims.iss === app.config.server.issuer && claims.exp > app.clock.now() ? claims : undefined
+}

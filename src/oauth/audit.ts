@@ -1,0 +1,59 @@
+// The audit trail, beside the issuances (an issuance is its own event). Details hold names, never secrets or tokens.
+import type { App } from '../app.ts'
+import { newId } from '../lib/id.ts'
+
+/** Everything that is recorded; the names are an interface to operators. `token_issued` is read from the issuances. */
+export const AUDIT_ACTIONS = [
+  'auth_code_reused',
+  'auth_denied',
+  'auth_locked_out',
+  'client_created',
+  'client_deleted',
+  'client_reactivated',
+  'client_secret_rotated',
+  'client_suspended',
+  'client_updated',
+  'consent_denied',
+  'consent_granted',
+  'consent_revoked',
+  'dcr_mode_updated',
+  'issuance_revoked',
+  'key_rotated',
+  'refresh_token_reused',
+  'resource_created',
+  'resource_deleted',
+  'resource_updated',
+  'token_issued',
+  'token_revoked',
+  'user_created',
+  'user_deleted',
+  'user_disabled',
+  'user_enabled',
+  'user_login',
+  'user_login_failed',
+  'user_logout',
+  'user_signed_out',
+  'user_updated',
+] as const
+export type AuditAction = (typeof AUDIT_ACTIONS)[number]
+
+export interface AuditEntry {
+  action: AuditAction
+  /** User id, client id, `admin`, `system`, or empty when nobody is known. */
+  actor_id: string
+  client_id?: string
+  /** Address of the caller. */
+  ip: string
+  request_id?: string
+  detail?: Record<string, unknown>
+}
+
+/** Records an event. Resolves when it is committed, or when it could not be (which is logged and counted). */
+export async function audit(app: App, { detail = {}, ...entry }: AuditEntry): Promise<void> {
+  try {
+    await app.store.recordAudit({ id: newId(), created_at: app.clock.now(), detail, ...entry })
+  } catch (error) {
+    app.metrics.count('ext_audit_events_dropped_total', { action: entry.action })
+    app.log.error({ err: error, action: entry.action, request_id: entry.request_id }, 'an audit event was not recorded')
+  }
+}

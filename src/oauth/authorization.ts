@@ -1,0 +1,131 @@
+// The authorization request (RFC 6749 §4.1.1, RFC 7636, RFC 8707): its checks in order, and the response by redirect.
+import type { App } from '../app.ts'
+import type { Params } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
+import { resolveClient } from './client_auth.ts'
+import { catalogOf, checkDeclared, parseScope, resolveResource } from './resource.ts'
+import type { Client, Resource } from './types.ts'
+
+/** Where a response may be sent: a client and one of its own redirect URIs. */
+export interface ReturnAddress {
+  client: Client
+  redirect_uri: string
+  /** The request named it, so the token request must too (RFC 6749 §4.1.3). */
+  redirect_uri_sent: boolean
+  state?: string
+}
+
+/** What a valid request asks for. */
+export interface Requested {
+  scope: string[]
+  resource?: Resource
+  code_challenge: string
+  prompt: readonly string[]
+}
+
+const refuse = (code: ConstructorParameters<typeof OAuthError>[0], description: string, reason: string) =>
+  new OAuthError(code, description, { reason, status: 400 })
+
+/** Client and redirect URI. What fails here is never answered by a redirect: there is nowhere safe to send it. */
+export async function resolveReturnAddress(app: App, params: Params): Promise<ReturnAddress> {
+  const { client_id, redirect_uri, state } = params
+  if (client_id === undefined) throw refuse('invalid_request', 'client_id is missing', 'missing_client_id')
+  const client = await resolveClient(app, client_id)
+  if (!client) throw refuse('invalid_client', 'the client is not known', 'unknown_client')
+  if (client.status !== 'active') throw refuse('invalid_client', 'the client is suspended', 'client_suspended')
+  if (redirect_uri === undefined) {
+    const [only, ...others] = client.redirect_uris
+    if (only === undefined || others.length > 0)
+      throw refuse('invalid_request', 'redirect_uri is missing', 'missing_redirect_uri')
+    return { client, redirect_uri: only, redirect_uri_sent: false, state }
+  }
+  if (!client.redirect_uris.some((registered) => matchesRedirect(registered, redirect_uri, client)))
+    throw refuse('invalid_request', 'the redirect_uri is not registered for this client', 'unregistered_redirect_uri')
+  return { client, redirect_uri, redirect_uri_sent: true, state }
+}
+
+/**
+ * Exact match. The one exception: a native client that registered a loopback URI without a port may listen on any port,
+ * because it cannot know which one will be free (RFC 8252 §7.3).
+ */
+function matchesRedirect(registered: string, requested: string, client: Client): boolean {
+  if (registered === requested) return true
+  if (client.application_type !== 'native' && client.registration_source !== 'cimd') return false
+  const [left, right] = [parseHttpUrl(registered), parseHttpUrl(requested)]
+  if (!left || !right || left.protocol !== 'http:' || !isLoopbackHost(left.hostname) || left.port !== '') return false
+  // The requested text itself with its port taken out, so that nothing else may differ.
+  return right.port !== '' && requested.replace(`:${right.port}`, '') === registered
+}
+
+/** Checks that a request whose return address is proven is one we can serve. Throws what is to be sent back. */
+export async function parseRequested(app: App, params: Params, client: Client): Promise<Requested> {
+  if (params.request !== undefined)
+    throw refuse('request_not_supported', 'request objects are not supported', 'request_object')
+  if (params.request_uri !== undefined)
+    throw refuse('request_uri_not_supported', 'request_uri is not supported', 'request_uri')
+  if (params.response_type === undefined)
+    throw refuse('invalid_request', 'response_type is missing', 'missing_response_type')
+  if (params.response_type !== 'code')
+    throw refuse('unsupported_response_type', 'response_type must be code', 'unsupported_response_type')
+  if (params.response_mode !== undefined && params.response_mode !== 'query')
+    throw refuse('invalid_request', 'response_mode must be query', 'unsupported_response_mode')
+  if (!client.grant_types.includes('authorization_code'))
+    throw refuse('unauthorized_client', 'the client may not use authorization_code', 'grant_not_registered')
+  const code_challenge = parseChallenge(params)
+  const resource = params.resource === undefined ? undefined : await resolveMint(app, params.resource)
+  return {
+    scope: requestedScope(app, params.scope, resource),
+    resource,
+    code_challenge,
+    prompt: params.prompt?.split(' ') ?? [],
+  }
+}
+
+const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
+
+function parseChallenge({ code_challenge, code_challenge_method }: Params): string {
+  if (code_challenge === undefined)
+    throw refuse('invalid_request', 'code_challenge is missing: PKCE is required', 'missing_code_challenge')
+  // Without a method RFC 7636 means plain, which is not offered.
+  if (code_challenge_method !== 'S256')
+    throw refuse('invalid_request', 'code_challenge_method must be S256', 'unsupported_challenge_method')
+  if (!CHALLENGE.test(code_challenge))
+    throw refuse('invalid_request', 'code_challenge is malformed', 'malformed_code_challenge')
+  return code_challenge
+}
+
+async function resolveMint(app: App, uri: string): Promise<Resource> {
+  const resource = await resolveResource(app, uri)
+  if (resource.backend_kind !== 'mint')
+    throw refuse('invalid_target', 'tokens of this resource come from its provider', 'broker_resource')
+  return resource
+}
+
+function requestedScope(app: App, scope: string | undefined, resource: Resource | undefined): string[] {
+  if (scope !== undefined) {
+    const names = parseScope(scope)
+    if (resource) checkDeclared(names, resource)
+    return names
+  }
+  if (app.config.oauth.require_scope) throw refuse('invalid_scope', 'scope is missing', 'missing_scope')
+  const names = resource ? catalogOf(resource) : []
+  if (names.length === 0) throw refuse('invalid_scope', 'scope is missing, and there is none to assume', 'no_scope')
+  return names
+}
+
+/** The redirect URI with the response in its query; `iss` names us, so that a client is never mixed up (RFC 9207). */
+export function responseUri(
+  app: App,
+  { redirect_uri, state }: Pick<ReturnAddress, 'redirect_uri' | 'state'>,
+  response: { code: string } | OAuthError,
+): string {
+  const query = new URLSearchParams(
+    response instanceof OAuthError
+      ? { error: response.code, error_description: response.message }
+      : { code: response.code },
+  )
+  if (state !== undefined) query.set('state', state)
+  query.set('iss', app.config.server.issuer)
+  return `${redirect_uri}${redirect_uri.includes('?') ? '&' : '?'}${query}`
+}

@@ -1,0 +1,75 @@
+// Who is calling: client authentication (RFC 6749 §2.3) by Basic header, by form, or by name only for public clients.
+import type { App } from '../app.ts'
+import type { Params, Request } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { digest, equalSecrets } from '../lib/id.ts'
+import type { Client } from './types.ts'
+
+interface Credentials {
+  client_id: string
+  client_secret?: string
+}
+const MAX_CREDENTIAL = 2048
+
+/** One text for every failure: a caller must not learn which clients exist. */
+const refuse = (reason: string) => new OAuthError('invalid_client', 'client authentication failed', { reason })
+
+/**
+ * Authenticates the client of a form request. `kind` confidential refuses public clients.
+ * Throws invalid_client, or invalid_request when two methods are used at once.
+ */
+export async function authenticateClient(
+  app: App,
+  request: Request,
+  form: Params,
+  kind: 'any' | 'confidential',
+): Promise<Client> {
+  const { client_id, client_secret } = readCredentials(request.headers.authorization, form)
+  const client = await resolveClient(app, client_id)
+  if (!client) throw refuse('unknown_client')
+  if (client.secret_hash === undefined) {
+    if (client_secret !== undefined) throw refuse('secret_of_public_client')
+  } else {
+    if (client_secret === undefined) throw refuse('missing_secret')
+    if (!equalSecrets(digest(client_secret), client.secret_hash)) throw refuse('wrong_secret')
+  }
+  if (client.status !== 'active') throw refuse('client_suspended')
+  if (kind === 'confidential' && client.secret_hash === undefined) throw refuse('public_client')
+  return client
+}
+
+/** The client that a client_id names, in any state. */
+export const resolveClient = async (app: App, client_id: string): Promise<Client | undefined> =>
+  client_id.length > MAX_CREDENTIAL ? undefined : app.store.findClient({ client_id })
+
+function readCredentials(authorization: string | undefined, form: Params): Credentials {
+  const { client_id, client_secret } = form
+  if (authorization === undefined) {
+    if (client_id === undefined) throw refuse('no_credentials')
+    return { client_id, client_secret }
+  }
+  const basic = parseBasic(authorization)
+  if (!basic) throw refuse('bad_authorization_header')
+  if (client_secret !== undefined || (client_id !== undefined && client_id !== basic.client_id))
+    throw new OAuthError('invalid_request', 'only one way to authenticate the client may be used', {
+      reason: 'two_client_authentications',
+    })
+  return basic
+}
+
+/** Id and secret of a Basic header, each form-encoded (RFC 6749 §2.3.1). */
+function parseBasic(authorization: string): Credentials | undefined {
+  const [, encoded] = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization) ?? []
+  if (!encoded) return undefined
+  const pair = Buffer.from(encoded, 'base64').toString('utf8')
+  const colon = pair.indexOf(':')
+  if (colon < 1) return undefined
+  try {
+    const decode = (text: string) => decodeURIComponent(text.replaceAll('+', ' '))
+    const client_id = decode(pair.slice(0, colon))
+    const client_secret = decode(pair.slice(colon + 1))
+    return { client_id, client_secret: client_secret === '' ? undefined : client_secret }
+  } catch {
+    return undefined
+  }
+}

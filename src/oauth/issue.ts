@@ -1,0 +1,81 @@
+// From what a grant decided to the answer: sign and commit at the same time, answer when both are done.
+import type { App } from '../app.ts'
+import type { Request } from '../http/message.ts'
+import { type Claims, claimsOf, tokenType } from './access_token.ts'
+import type { Actor, Client, Issuance } from './types.ts'
+
+/** What a grant decided. Says nothing about JWTs, rows, metrics or HTTP. */
+export interface Authorization {
+  /** Short name of the grant. */
+  grant_type: string
+  client: Client
+  sub: string
+  resource?: string
+  scope: string
+  /** Seconds that the token lives. */
+  lifetime: number
+  jkt?: string
+  act?: Actor
+  family_id?: string
+  consent_id?: string
+  parent_id?: string
+  refresh_token?: string
+  /** Further members of the answer. */
+  extra?: Record<string, string>
+  /** What must be committed with the token; without it only the issuance is recorded. Throws when another request was first. */
+  commit?(issuance: Issuance): Promise<void>
+}
+
+/** A token response (RFC 6749 §5.1). */
+export interface TokenResponse {
+  access_token: string
+  token_type: 'Bearer' | 'DPoP'
+  expires_in: number
+  refresh_token?: string
+  scope?: string
+}
+
+/** Issues the token of an authorization; its jti is the id of the request. Nothing is answered before it is committed. */
+export async function issue(app: App, request: Request, a: Authorization): Promise<TokenResponse> {
+  const key = app.keyring.current()
+  const now = app.clock.now()
+  const issuance: Issuance = {
+    id: request.id,
+    grant_type: a.grant_type,
+    client_id: a.client.client_id,
+    sub: a.sub,
+    resource: a.resource,
+    scope: a.scope,
+    issued_at: now,
+    expires_at: now + Math.floor(a.lifetime),
+    kid: key.kid,
+    jkt: a.jkt,
+    act: a.act,
+    is_agent: a.client.is_agent,
+    family_id: a.family_id,
+    consent_id: a.consent_id,
+    parent_id: a.parent_id,
+    ip: request.remote,
+  }
+  const claims = claimsOf(issuance, app.config.server.issuer)
+  const [access_token] = await Promise.all([
+    app.crypto.sign(key, JSON.stringify(claims)),
+    a.commit ? a.commit(issuance) : app.store.recordIssuance(issuance),
+  ])
+  count(app, request, issuance, claims)
+  return {
+    access_token,
+    token_type: tokenType(issuance),
+    expires_in: issuance.expires_at - now,
+    ...(a.refresh_token ? { refresh_token: a.refresh_token } : {}),
+    ...(a.scope ? { scope: a.scope } : {}),
+    ...a.extra,
+  }
+}
+
+function count({ metrics }: App, request: Request, { grant_type }: Issuance, claims: Claims): void {
+  metrics.count('core_tokens_issued_total', { grant_type })
+  if (claims.agent_id)
+    metrics.count('ext_agent_tokens_issued_total', { has_chain: String(Boolean(claims.agent_chain)) })
+  metrics.observe('core_token_issuance_duration_seconds', (performance.now() - request.startedMs) / 1000)
+}

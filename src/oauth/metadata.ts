@@ -1,0 +1,77 @@
+// What the service says about itself: authorization server metadata (RFC 8414) and protected resource metadata (RFC 9728).
+import type { Config } from '../config/schema.ts'
+import { AUTH_METHODS } from './client_metadata.ts'
+import { catalogOf } from './resource.ts'
+import type { Resource } from './types.ts'
+
+/** Paths of the public listener that others are told about. */
+export const PATHS = {
+  authorize: '/oauth/authorize',
+  token: '/oauth/token',
+  introspect: '/oauth/introspect',
+  revoke: '/oauth/revoke',
+  jwks: '/.well-known/jwks.json',
+} as const
+
+const CONFIDENTIAL_METHODS = AUTH_METHODS.filter((method) => method !== 'none')
+
+/** The metadata document. Members of features that are off are left out. */
+export function serverMetadata(
+  config: Config,
+  offeredGrantTypes: readonly string[],
+  resources: readonly Resource[],
+): Record<string, unknown> {
+  const { issuer } = config.server
+  const scopes = [...new Set(resources.flatMap(catalogOf))]
+  return {
+    issuer,
+    authorization_endpoint: issuer + PATHS.authorize,
+    token_endpoint: issuer + PATHS.token,
+    revocation_endpoint: issuer + PATHS.revoke,
+    introspection_endpoint: issuer + PATHS.introspect,
+    jwks_uri: issuer + PATHS.jwks,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: offeredGrantTypes,
+    token_endpoint_auth_methods_supported: AUTH_METHODS,
+    introspection_endpoint_auth_methods_supported: CONFIDENTIAL_METHODS,
+    revocation_endpoint_auth_methods_supported: AUTH_METHODS,
+    code_challenge_methods_supported: ['S256'],
+    ...(scopes.length > 0 ? { scopes_supported: scopes } : {}),
+    resource_indicators_supported: true,
+    authorization_response_iss_parameter_supported: true,
+    authplane_agent_identity_supported: true,
+  }
+}
+
+/** The metadata of a resource that has a URI. */
+export function resourceMetadata(config: Config, resource: Resource): Record<string, unknown> {
+  const scopes = catalogOf(resource)
+  return {
+    resource: resource.uri,
+    authorization_servers: [config.server.issuer],
+    ...(scopes.length > 0 ? { scopes_supported: scopes } : {}),
+    bearer_methods_supported: ['header'],
+    ...(resource.display_name ? { resource_name: resource.display_name } : {}),
+  }
+}
+
+/**
+ * The resource that a well-known path names: by the path of its URI (RFC 9728 §3.1), else by its slug. Without a `ref` it
+ * is the one whose URI has no path, else the only one there is.
+ */
+export function findDescribed(resources: readonly Resource[], ref: string | undefined): Resource | undefined {
+  const described = resources.filter((each) => each.uri !== undefined)
+  if (ref === undefined)
+    return described.find((each) => pathOf(each) === '/') ?? (described.length === 1 ? described[0] : undefined)
+  return described.find((each) => pathOf(each) === `/${ref}`) ?? described.find((each) => each.slug === ref)
+}
+
+const pathOf = (resource: Resource): string => {
+  const { pathname } = new URL(resource.uri as string)
+  try {
+    return decodeURIComponent(pathname)
+  } catch {
+    return pathname
+  }
+}

@@ -1,0 +1,80 @@
+// Resource indicators (RFC 8707) and scopes (RFC 6749 §3.3): what a request asks for and what it may have.
+import type { App } from '../app.ts'
+import type { ResourceRecord } from '../config/records.ts'
+import { OAuthError } from '../lib/error.ts'
+import { newId } from '../lib/id.ts'
+import type { Policy, Resource } from './types.ts'
+
+const MAX_SCOPE_LENGTH = 8192
+const SCOPE_TOKENS = /^[\x21\x23-\x5b\x5d-\x7e]+(?: +[\x21\x23-\x5b\x5d-\x7e]+)*$/
+
+/** The resource that a URI names, byte for byte. Throws invalid_target. */
+export async function resolveResource(app: App, uri: string): Promise<Resource> {
+  const resource = await app.store.findResource({ uri })
+  if (!resource) throw new OAuthError('invalid_target', 'the resource is not known', { reason: 'resource_not_found' })
+  return resource
+}
+
+const EVERY_RESOURCE = { limit: 100_000, offset: 0 }
+/** Every registered resource, oldest first. */
+export const listAllResources = (app: App): Promise<Resource[]> => app.store.listResources(EVERY_RESOURCE)
+
+/** The names of a scope parameter, each once. Throws invalid_scope for characters that no scope may hold. */
+export function parseScope(text: string): string[] {
+  if (text.length > MAX_SCOPE_LENGTH || !SCOPE_TOKENS.test(text))
+    throw new OAuthError('invalid_scope', 'the scope is malformed', { reason: 'malformed_scope' })
+  return [...new Set(text.split(' ').filter(Boolean))]
+}
+
+/** The names in a stored scope. */
+export const scopeNames = (scope: string): string[] => scope.split(' ').filter(Boolean)
+
+/** The scope names that a resource declares. */
+export const catalogOf = (resource: Resource): string[] => resource.scopes.map((each) => each.name)
+
+/** Refuses scopes that the resource does not declare. Throws invalid_scope. */
+export function checkDeclared(names: readonly string[], resource: Resource): void {
+  const declared = catalogOf(resource)
+  const unknown = names.filter((name) => !declared.includes(name))
+  if (unknown.length > 0)
+    throw new OAuthError('invalid_scope', `the resource does not declare: ${unknown.join(' ')}`, {
+      reason: 'scope_not_in_catalog',
+    })
+}
+
+/** Refuses scopes beyond what is allowed; never narrows silently. Throws invalid_scope. */
+export function checkWithin(names: readonly string[], allowed: readonly string[], reason: string): void {
+  const beyond = names.filter((name) => !allowed.includes(name))
+  if (beyond.length > 0) throw new OAuthError('invalid_scope', `not allowed: ${beyond.join(' ')}`, { reason })
+}
+
+/** A `resource` at the token endpoint must be the one of the grant (RFC 8707 §2.2). Throws invalid_target. */
+export function checkCovered(requested: string | undefined, granted: string | undefined): void {
+  if (requested !== undefined && requested !== granted)
+    throw new OAuthError('invalid_target', 'the grant does not cover this resource', { reason: 'resource_not_covered' })
+}
+
+/** Makes the record of a new resource. */
+export function newResource({ policy, ...record }: ResourceRecord, now: number): Resource {
+  return {
+    ...record,
+    id: `r_${newId()}`,
+    display_name: record.display_name ?? record.slug,
+    policy: mergePolicy(EMPTY_POLICY, policy ?? {}, record.backend_kind),
+    version: 1,
+    created_at: now,
+    updated_at: now,
+  }
+}
+
+const EMPTY_POLICY: Policy = {
+  exchange: { allowed_client_ids: [] },
+  runtime: { client_ids: [] },
+  connect: { allowed_return_urls: [] },
+}
+
+/** A policy with some of its parts replaced; only broker resources have a connect step. */
+export function mergePolicy(policy: Policy, parts: Partial<Policy>, kind: Resource['backend_kind']): Policy {
+  const merged = { ...policy, ...parts }
+  return kind === 'mint' ? { ...merged, connect: EMPTY_POLICY.connect } : merged
+}

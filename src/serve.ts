@@ -1,0 +1,129 @@
+// `service serve`: both listeners up, warnings said, signals handled, everything drained at the end.
+
+import { adminRoutes } from './admin/rest.ts'
+import { type App, closeApp, openApp } from './app.ts'
+import { loadConfig } from './config/load.ts'
+import { warningsOf } from './config/notices.ts'
+import type { Env } from './config/rules.ts'
+import type { Config } from './config/schema.ts'
+import { publicRoutes } from './endpoints/routes.ts'
+import type { FrontOptions, HttpFront } from './http/front.ts'
+import { openNode } from './http/node.ts'
+import { TokenBucket } from './http/rate_limit.ts'
+import { createRouter, type RouterOptions } from './http/router.ts'
+import { loadNative, openUws } from './http/uws.ts'
+import { effectiveDcrMode } from './oauth/registration_mode.ts'
+import { seedResources } from './seed.ts'
+import { type Logger, openLogger } from './telemetry/logger.ts'
+
+/** Runs the service until SIGTERM or SIGINT. Rejects with ConfigError, or when a part cannot be had; resolves to the exit code. */
+export async function serve(file: string | undefined, env: Env): Promise<number> {
+  const { config, warnings } = loadConfig(file, env)
+  const log = openLogger(config.observability.logging)
+  const app = await openApp(config, log)
+  const fronts: HttpFront[] = []
+  try {
+    for (const say of [...warnings, ...warningsOf(config, await effectiveDcrMode(app))]) log.warn(say)
+    await seedResources(app)
+    app.metrics.addProcessMetrics()
+    for await (const front of openListeners(app)) fronts.push(front)
+    log.info(
+      {
+        ...app.build,
+        issuer: config.server.issuer,
+        address: config.server.address,
+        engine: app.engines.public,
+        admin: config.admin.enabled ? config.admin.address : false,
+      },
+      'ready',
+    )
+    const signal = await untilSignal(app)
+    log.info({ signal }, 'shutting down')
+    return 0
+  } finally {
+    app.lifecycle.draining = true
+    const waitMs = config.server.shutdown_wait * 1000
+    await Promise.all(fronts.map((front) => front.close(waitMs)))
+    await closeApp(app)
+    log.info('stopped')
+  }
+}
+
+/** Opens the listeners of an app: the public one, then the admin one where it is enabled. */
+export async function* openListeners(app: App): AsyncGenerator<HttpFront> {
+  yield await openPublic(app)
+  if (app.config.admin.enabled) yield await openAdmin(app)
+}
+
+/** Resolves with the first SIGTERM or SIGINT; a second one ends the process at once. SIGHUP reloads the keys. */
+function untilSignal(app: App): Promise<string> {
+  process.on('SIGHUP', () => void reloadKeys(app))
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal))
+  })
+}
+
+async function reloadKeys({ keyring, log, metrics }: App): Promise<void> {
+  const startedMs = performance.now()
+  try {
+    await keyring.reload()
+    log.info({ kid: keyring.current().kid }, 'signing keys reloaded')
+  } catch (error) {
+    log.error({ err: error }, 'the signing keys could not be reloaded; the ones before stay in use')
+  }
+  metrics.observe('core_key_reload_duration_seconds', (performance.now() - startedMs) / 1000)
+}
+
+async function openPublic(app: App): Promise<HttpFront> {
+  const { server, rate_limit } = app.config
+  const limiter = rate_limit.enabled ? new TokenBucket(rate_limit.requests_per_second, rate_limit.burst) : undefined
+  const options = frontOptions(app, server.address, {
+    routes: publicRoutes(app),
+    allowedOrigins: server.allowed_origins,
+    limiter,
+  })
+  const front = await openEngine(app.config, app.log, options)
+  app.engines.public = front.engine
+  return front
+}
+
+/** The engine that was asked for; node:http where no native build loads. */
+async function openEngine({ server }: Config, log: Logger, options: FrontOptions): Promise<HttpFront> {
+  if (server.http_engine === 'node') return openNode(options)
+  if (server.http_engine === 'uws' || loadNative()) return openUws(options)
+  log.warn(
+    'no native build of uWebSockets.js loads on this platform: serving with node:http, which is several times slower',
+  )
+  return openNode(options)
+}
+
+async function openAdmin(app: App): Promise<HttpFront> {
+  const options = frontOptions(app, app.config.admin.address, { routes: adminRoutes(app), allowedOrigins: [] })
+  const front = await openNode(options)
+  app.engines.admin = front.engine
+  return front
+}
+
+const SECURITY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+}
+const HSTS = { 'strict-transport-security': 'max-age=63072000; includeSubDomains' }
+
+function frontOptions(
+  { config, metrics, log }: App,
+  address: string,
+  router: Pick<RouterOptions, 'routes' | 'allowedOrigins' | 'limiter'>,
+): FrontOptions {
+  const headers = { ...SECURITY_HEADERS, ...(config.session.secure ? HSTS : {}) }
+  return {
+    address,
+    accept: createRouter({ ...router, headers, metrics, log }),
+    readTimeoutMs: config.server.read_timeout * 1000,
+    writeTimeoutMs: config.server.write_timeout * 1000,
+    idleTimeoutMs: config.server.idle_timeout * 1000,
+    log,
+  }
+}

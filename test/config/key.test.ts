@@ -1,0 +1,51 @@
+// The kit that keys are declared with.
+import { expect, test } from 'vitest'
+import {
+  boolKey,
+  envNames,
+  intKey,
+  keysOf,
+  recordsKey,
+  secretKey,
+  textKey,
+  urlKey,
+  wordKey,
+} from '../../src/config/key.ts'
+import { scopeName } from '../../src/lib/field.ts'
+
+const port = intKey({ default: 1, min: 1, max: 9, doc: 'Port.', env: ['P'] })
+const tree = { a: { port, deep: { flag: boolKey({ default: true, doc: 'Flag.' }) } }, name: textKey({ doc: 'Name.' }) }
+
+test('keys are listed with their paths, in order of declaration', () => {
+  expect([...keysOf(tree)].map(({ path }) => path.join('.'))).toEqual(['a.port', 'a.deep.flag', 'name'])
+})
+
+test('the variable of a key follows from its path, and short names come after it', () => {
+  expect(envNames(['a', 'port'], port)).toEqual(['SERVICE_A_PORT', 'SERVICE_P'])
+})
+
+test('a list of records has no variable', () => {
+  expect(envNames(['resources'], recordsKey(scopeName(), { doc: 'x' }))).toEqual([])
+})
+
+test('an editor is told the form of a key', () => {
+  expect(port).toMatchObject({ form: 'int 1 to 9', json: { type: 'integer', minimum: 1, maximum: 9 } })
+  expect(wordKey({ of: ['a', 'b'], default: 'a', doc: 'x' })).toMatchObject({
+    form: 'a | b',
+    json: { enum: ['a', 'b'] },
+  })
+})
+
+test('a URL may be left empty, and is otherwise well-formed', () => {
+  const key = urlKey({ doc: 'x' })
+  expect(key.type.parse('')).toBe('')
+  expect(key.type.safeParse('nowhere').success).toBe(false)
+})
+
+test('a secret may be left empty, and is otherwise as long as it must be, counted in bytes', () => {
+  const key = secretKey({ minBytes: 4, doc: 'x' })
+  expect(key.secret).toBe(true)
+  expect(key.type.parse('')).toBe('')
+  expect(key.type.parse('éé')).toBe('éé')
+  expect(key.type.safeParse('abc').error?.issues[0]?.message).toBe('must be at least 4 bytes')
+})

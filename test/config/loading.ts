@@ -1,0 +1,48 @@
+// Loads configurations as a boot does: an object as the YAML file, and an environment.
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { ConfigError, type Loaded, loadConfig, type Problem } from '../../src/config/load.ts'
+import type { Env } from '../../src/config/rules.ts'
+import { tempFolder } from '../support/folder.ts'
+
+/** The least that a deployment with a public issuer needs. */
+export const PRODUCTION = {
+  server: { issuer: 'https://auth.example.com' },
+  session: { secret: 'k3yXw9-0123456789abcdef-ABCDEFGH', secure: true },
+  admin: { api_key: 'k3yXw9-0123456789' },
+} as const
+
+/** Writes a configuration file; JSON is YAML too. */
+export function yamlFile(content: string | object): string {
+  const file = path.join(tempFolder(), 'service.yaml')
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
+  return file
+}
+
+/** Loads a file with this content, or none, and an environment. */
+export const load = (content?: string | object, env: Env = {}): Loaded =>
+  loadConfig(content === undefined ? undefined : yamlFile(content), env)
+
+/** The problems of a configuration; empty when it loads. */
+export function problemsOf(content?: string | object, env: Env = {}): readonly Problem[] {
+  try {
+    load(content, env)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+type Tree = { readonly [name: string]: unknown }
+const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** One configuration laid over another. */
+export function over(base: Tree, more: Tree): Tree {
+  const all: Record<string, unknown> = { ...base }
+  for (const [name, value] of Object.entries(more)) {
+    const below = all[name]
+    all[name] = isTree(value) && isTree(below) ? over(below, value) : value
+  }
+  return all
+}

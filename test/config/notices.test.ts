@@ -1,0 +1,86 @@
+// What boots with a warning, and what does not boot because it is not built yet.
+import { describe, expect, test } from 'vitest'
+import { UNBUILT, warningsOf } from '../../src/config/notices.ts'
+import { load, over, PRODUCTION, problemsOf } from './loading.ts'
+
+const warnings = (content?: object) => warningsOf(load(content).config)
+const closed = over(PRODUCTION, { dcr: { mode: 'admin_only' } })
+
+describe('warnings of a boot', () => {
+  test('a deployment that has everything boots in silence', () => {
+    expect(warnings(closed)).toEqual([])
+  })
+
+  test('open registration is a warning', () => {
+    expect(warnings(over(closed, { dcr: { mode: 'open' } }))).toEqual([expect.stringContaining('dcr.mode')])
+  })
+
+  test('a public issuer without TLS is a warning', () => {
+    expect(warnings(over(closed, { server: { issuer: 'http://auth.example.com' } }))).toEqual([
+      expect.stringContaining('server.issuer'),
+    ])
+  })
+
+  test('an ephemeral secret and a closed admin API are warnings of a boot without configuration', () => {
+    const said = warnings()
+    expect(said).toEqual(
+      expect.arrayContaining([expect.stringContaining('session.secret'), expect.stringContaining('admin.api_key')]),
+    )
+  })
+
+  test('no warning repeats a secret', () => {
+    expect(warnings(over(PRODUCTION, {})).join()).not.toContain('k3yXw9')
+  })
+})
+
+describe('what is not built yet', () => {
+  const ASKING: Record<string, [asked: object, env?: Record<string, string>]> = {
+    'storage.driver': [{ storage: { driver: 'postgres', postgres: { dsn: 'postgres://localhost/x' } } }],
+    'signing.key_store': [
+      {
+        signing: {
+          key_store: 'secretstore_transit',
+          secretstore_transit: { address: 'https://v.example', token: 't' },
+        },
+      },
+    ],
+    'oidc.enabled': [
+      {
+        oidc: {
+          enabled: true,
+          issuer: 'https://id.example',
+          client_id: 'c',
+          client_secret: 's',
+          redirect_uri: 'http://localhost:9000/oidc/callback',
+        },
+      },
+    ],
+    broker_providers: [{ broker_providers: [{ slug: 'p', display_name: 'P', protocol: 'oauth', config_data: {} }] }],
+    'agents.enable_jwks_listing': [{ agents: { enable_jwks_listing: true } }],
+    'observability.tracing.enabled': [{ observability: { tracing: { enabled: true, endpoint: 'x:4317' } } }],
+    'observability.metrics.provider': [{ observability: { metrics: { provider: 'otel', otel_endpoint: 'x:4317' } } }],
+    'observability.logging.outputs.otel': [
+      { observability: { logging: { outputs: { otel: true, otel_endpoint: 'x:4317' } } } },
+    ],
+  }
+
+  test.each(UNBUILT.filter((each) => each.fatal).map((each) => each.keys.join(', ')))(
+    '%s refuses to boot: what it would keep is not there',
+    (keys) => {
+      expect(problemsOf(...(ASKING[keys] ?? []))).toEqual([{ key: keys, message: 'is not built yet in this version' }])
+    },
+  )
+
+  test.each(UNBUILT.filter((each) => !each.fatal).map((each) => each.keys.join(', ')))(
+    '%s boots with a warning',
+    (keys) => {
+      expect(load(...(ASKING[keys] ?? [])).warnings).toEqual([
+        `${keys}: not built yet in this version, treated as switched off`,
+      ])
+    },
+  )
+
+  test('a boot that asks for none of it has no such warning', () => {
+    expect(load(PRODUCTION).warnings).toEqual([])
+  })
+})

@@ -1,0 +1,270 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Browser, fieldsOf } from '../support/browser.ts'
+import { authorize, authorizeUrl, decide, redeem, signIn } from '../support/flow.ts'
+import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+const setUp = async (clientFields: Record<string, unknown> = {}, record = {}) => ({
+  client: await addClient(service, { token_endpoint_auth_method: 'none', ...clientFields }, record),
+  user: await addUser(service),
+  resource: await addResource(service),
+})
+
+describe('errors that have nowhere to be sent', () => {
+  const direct: [string, Record<string, string | undefined>, string][] = [
+    ['a missing client_id', { client_id: undefined }, 'invalid_request'],
+    ['an unknown client', { client_id: 'nobody' }, 'invalid_client'],
+    ['a redirect_uri of somebody else', { redirect_uri: 'https://evil.example/callback' }, 'invalid_request'],
+    ['a redirect_uri with another path', { redirect_uri: `${REDIRECT_URI}/more` }, 'invalid_request'],
+    ['a redirect_uri with another query', { redirect_uri: `${REDIRECT_URI}?a=b` }, 'invalid_request'],
+  ]
+  for (const [what, fields, error] of direct)
+    test(`${what} is answered with 400 ${error}, never with a redirect`, async () => {
+      const { client } = await setUp()
+      const page = await new Browser().open(authorizeUrl(service, { client_id: client.client_id, ...fields }), {
+        headers: { accept: 'application/json' },
+      })
+      expect(page.status).toBe(400)
+      expect(page.location).toBeUndefined()
+      expect(JSON.parse(page.text)).toMatchObject({ error, status: 400 })
+    })
+
+  test('a suspended client is refused', async () => {
+    const { client } = await setUp({}, { status: 'suspended' })
+    const page = await new Browser().open(authorizeUrl(service, { client_id: client.client_id }))
+    expect([page.status, page.location]).toEqual([400, undefined])
+  })
+
+  test('people see a page, and nothing of the request is markup in it', async () => {
+    const page = await new Browser().open(authorizeUrl(service, { client_id: '<script>alert(1)</script>' }))
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(page.text).not.toContain('<script')
+  })
+
+  test('a repeated parameter is refused', async () => {
+    const { client } = await setUp()
+    const url = `${authorizeUrl(service, { client_id: client.client_id })}&scope=mcp%3Awrite`
+    expect((await new Browser().open(url)).status).toBe(400)
+  })
+})
+
+describe('errors that go back to the client, with state and iss', () => {
+  const redirected: [string, Record<string, string | undefined>, string][] = [
+    ['a missing response_type', { response_type: undefined }, 'invalid_request'],
+    ['response_type=token', { response_type: 'token' }, 'unsupported_response_type'],
+    ['a missing code_challenge', { code_challenge: undefined }, 'invalid_request'],
+    ['a code_challenge of the wrong length', { code_challenge: 'short' }, 'invalid_request'],
+    ['code_challenge_method=plain', { code_challenge_method: 'plain' }, 'invalid_request'],
+    [
+      'a missing code_challenge_method, which would mean plain',
+      { code_challenge_method: undefined },
+      'invalid_request',
+    ],
+    ['a missing scope', { scope: undefined }, 'invalid_scope'],
+    ['a malformed scope', { scope: 'a"b' }, 'invalid_scope'],
+    ['an unknown resource', { resource: 'https://unknown.example/' }, 'invalid_target'],
+    ['a request object', { request: 'x.y.z' }, 'request_not_supported'],
+    ['prompt=none without a session', { prompt: 'none' }, 'login_required'],
+  ]
+  for (const [what, fields, error] of redirected)
+    test(`${what}: ${error}`, async () => {
+      const { client } = await setUp()
+      const page = await new Browser().open(authorizeUrl(service, { client_id: client.client_id, ...fields }))
+      const back = new URL(page.location ?? '')
+      expect(back.origin + back.pathname).toBe(REDIRECT_URI)
+      expect(Object.fromEntries(back.searchParams)).toMatchObject({ error, state: 'some-state', iss: service.issuer })
+      expect(back.searchParams.has('code')).toBe(false)
+    })
+
+  test('a scope that the resource does not declare: invalid_scope', async () => {
+    const { client, resource } = await setUp()
+    const page = await new Browser().open(
+      authorizeUrl(service, { client_id: client.client_id, resource: resource.uri, scope: 'mcp:admin' }),
+    )
+    expect(new URL(page.location ?? '').searchParams.get('error')).toBe('invalid_scope')
+  })
+
+  test('a resource with a trailing slash more is another resource', async () => {
+    const { client, resource } = await setUp()
+    const page = await new Browser().open(
+      authorizeUrl(service, { client_id: client.client_id, resource: `${resource.uri}/` }),
+    )
+    expect(new URL(page.location ?? '').searchParams.get('error')).toBe('invalid_target')
+  })
+
+  test('a client that anybody may have registered gets no error redirect before somebody has signed in', async () => {
+    const { client } = await setUp({}, { registration_source: 'dcr' })
+    const page = await new Browser().open(authorizeUrl(service, { client_id: client.client_id, scope: undefined }))
+    expect([page.status, page.location]).toEqual([400, undefined])
+  })
+})
+
+describe('the way to a code', () => {
+  test('login, consent, code with state and iss', async () => {
+    const { client, user, resource } = await setUp()
+    const { callback, verifier, code } = await authorize(service, client, user, { resource: resource.uri })
+    expect(callback.origin + callback.pathname).toBe(REDIRECT_URI)
+    expect(Object.fromEntries(callback.searchParams)).toEqual({
+      code: expect.stringMatching(/^ac_[A-Za-z0-9_-]{64}$/),
+      state: 'some-state',
+      iss: service.issuer,
+    })
+    expect((await redeem(service, client, { code, verifier })).status).toBe(200)
+  })
+
+  test('the consent page names client, host, resource and scopes; everything is escaped', async () => {
+    const { client, user, resource } = await setUp({ client_name: 'A <b>"bold"</b> & client' })
+    const browser = new Browser()
+    const url = authorizeUrl(service, { client_id: client.client_id, resource: resource.uri })
+    const answer = await signIn(service, browser, await browser.follow(url), user.email)
+    const page = await browser.follow(answer.location ?? '')
+    expect(page.text).toContain('A &lt;b&gt;&quot;bold&quot;&lt;/b&gt; &amp; client')
+    for (const part of ['client.example.com', resource.display_name, resource.uri, 'Use mcp:read', 'mcp:read'])
+      expect(page.text).toContain(part)
+    expect(page.text).not.toContain('your own device')
+    expect(page.headers.get('content-security-policy')).toContain(`form-action 'self' https://client.example.com`)
+    expect(page.headers.get('cache-control')).toBe('no-store')
+  })
+
+  test('a loopback redirect is warned about', async () => {
+    const redirect_uri = 'http://127.0.0.1:7777/callback'
+    const { client, user } = await setUp({ redirect_uris: [redirect_uri] })
+    const browser = new Browser()
+    const url = authorizeUrl(service, { client_id: client.client_id, redirect_uri })
+    const answer = await signIn(service, browser, await browser.follow(url), user.email)
+    expect((await browser.follow(answer.location ?? '')).text).toContain('your own device')
+  })
+
+  test('only a native client that registered a loopback URI without port may come with any port', async () => {
+    const redirect_uris = ['http://127.0.0.1/callback']
+    const tries: [Record<string, unknown>, string, boolean][] = [
+      [{ application_type: 'native', redirect_uris }, 'http://127.0.0.1:51004/callback', true],
+      [{ application_type: 'native', redirect_uris }, 'http://127.0.0.1:51004/other', false],
+      [{ application_type: 'native', redirect_uris }, 'http://localhost:51004/callback', false],
+      [{ application_type: 'native', redirect_uris }, 'http://user@127.0.0.1:51004/callback', false],
+      [
+        { application_type: 'native', redirect_uris: ['http://127.0.0.1:1/callback'] },
+        'http://127.0.0.1:2/callback',
+        false,
+      ],
+      [{ application_type: 'web', redirect_uris }, 'http://127.0.0.1:51004/callback', false],
+    ]
+    for (const [fields, redirect_uri, allowed] of tries) {
+      const { client } = await setUp(fields)
+      const page = await new Browser().open(authorizeUrl(service, { client_id: client.client_id, redirect_uri }))
+      expect([redirect_uri, page.status]).toEqual([redirect_uri, allowed ? 303 : 400])
+    }
+  })
+
+  test('consent is remembered for a resource, and asked again for more scopes or with prompt=consent', async () => {
+    const { client, user, resource } = await setUp()
+    const { browser } = await authorize(service, client, user, { resource: resource.uri })
+    const at = (fields: Record<string, string>) =>
+      browser.open(authorizeUrl(service, { client_id: client.client_id, resource: resource.uri, ...fields }))
+    expect(new URL((await at({})).location ?? '').searchParams.has('code')).toBe(true)
+    expect((await at({ scope: 'mcp:read mcp:write' })).location).toContain('/consent?')
+    expect((await at({ prompt: 'consent' })).location).toContain('/consent?')
+    expect((await at({ prompt: 'login' })).location).toContain('/login?')
+    const silent = new URL((await at({ scope: 'mcp:write', prompt: 'none' })).location ?? '')
+    expect(silent.searchParams.get('error')).toBe('consent_required')
+  })
+
+  test('allowing more scopes later keeps what was allowed before; without a resource nothing is remembered', async () => {
+    const { client, user, resource } = await setUp()
+    const { browser } = await authorize(service, client, user, { resource: resource.uri, scope: 'mcp:read' })
+    await authorize(service, client, user, { resource: resource.uri, scope: 'mcp:write' }, browser)
+    const [consent] = await service.app.store.listConsents({ user_id: user.id })
+    expect(consent?.scope.split(' ').sort()).toEqual(['mcp:read', 'mcp:write'])
+    await authorize(service, client, user, {}, browser)
+    const page = await browser.open(authorizeUrl(service, { client_id: client.client_id }))
+    expect(page.location).toContain('/consent?')
+  })
+
+  test('the user may untick scopes; the token has only the rest', async () => {
+    const { client, user, resource } = await setUp()
+    const browser = new Browser()
+    const { browser: signedIn } = await authorize(service, client, user, {}, browser)
+    const url = authorizeUrl(service, {
+      client_id: client.client_id,
+      resource: resource.uri,
+      scope: 'mcp:read mcp:write',
+      code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    })
+    const page = await decide(service, signedIn, await signedIn.follow(url), 'allow', ['mcp:write'])
+    const code = new URL(page.location ?? '').searchParams.get('code') ?? ''
+    const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
+    expect((await redeem(service, client, { code, verifier })).body['scope']).toBe('mcp:write')
+  })
+
+  test('denying redirects with access_denied, state and iss, and leaves no code and no consent', async () => {
+    const { client, user, resource } = await setUp()
+    const browser = new Browser()
+    await authorize(service, client, user, {}, browser)
+    const url = authorizeUrl(service, { client_id: client.client_id, resource: resource.uri })
+    const page = await browser.follow(url)
+    const back = new URL((await decide(service, browser, page, 'deny')).location ?? '')
+    expect(Object.fromEntries(back.searchParams)).toMatchObject({
+      error: 'access_denied',
+      state: 'some-state',
+      iss: service.issuer,
+    })
+    expect(await service.app.store.listConsents({ user_id: user.id })).toEqual([])
+    expect((await decide(service, browser, page, 'allow')).status).toBe(400)
+    const [event] = await service.app.store.listAudit({ action: 'consent_denied', since: '', limit: 1, offset: 0 })
+    expect(event).toMatchObject({ actor_id: user.id, client_id: client.client_id })
+  })
+
+  test('with oauth.require_scope false a missing scope means all scopes of the resource', async () => {
+    const lenient = await startService({ SERVICE_OAUTH_REQUIRE_SCOPE: 'false' })
+    try {
+      const client = await addClient(lenient, { token_endpoint_auth_method: 'none' })
+      const [user, resource] = [await addUser(lenient), await addResource(lenient)]
+      const authorized = await authorize(lenient, client, user, { resource: resource.uri, scope: undefined })
+      expect((await redeem(lenient, client, authorized)).body['scope']).toBe('mcp:read mcp:write')
+    } finally {
+      await lenient.close()
+    }
+  })
+})
+
+describe('forms cannot be posted for somebody else', () => {
+  test('consent: a form of another session, a changed token, another site, more scopes than asked', async () => {
+    const { client, user, resource } = await setUp()
+    const other = await addUser(service)
+    const [mine, theirs] = [new Browser(), new Browser()]
+    await authorize(service, client, user, {}, mine)
+    await authorize(service, client, other, {}, theirs)
+    const page = await mine.follow(authorizeUrl(service, { client_id: client.client_id, resource: resource.uri }))
+    const fields = [...fieldsOf(page), ['action', 'allow'] as [string, string]]
+    const url = `${service.issuer}/consent`
+    expect((await theirs.post(url, fields)).status).toBe(403)
+    expect((await new Browser().post(url, fields)).status).toBe(401)
+    expect((await mine.post(url, fields, { 'sec-fetch-site': 'cross-site' })).status).toBe(403)
+    const forged = fields.map(
+      ([name, value]) => [name, name === 'csrf_token' ? `${value}x` : value] as [string, string],
+    )
+    expect((await mine.post(url, forged)).status).toBe(403)
+    expect((await decide(service, mine, page, 'allow', ['mcp:read', 'mcp:write'])).status).toBe(400)
+    expect((await decide(service, mine, page, 'allow', [])).status).toBe(400)
+    expect((await decide(service, mine, page, 'allow')).status).toBe(303)
+    expect((await decide(service, mine, page, 'allow')).status).toBe(400)
+  })
+
+  test('a consent page belongs to the session that asked, and waits ten minutes', async () => {
+    const { client, user } = await setUp()
+    const browser = new Browser()
+    await authorize(service, client, user, {}, browser)
+    const page = await browser.open(authorizeUrl(service, { client_id: client.client_id }))
+    const again = new Browser()
+    await authorize(service, client, user, {}, again)
+    expect((await again.open(page.location ?? '')).status).toBe(400)
+    expect((await browser.open(page.location ?? '')).status).toBe(200)
+    service.advance(601)
+    expect((await browser.open(page.location ?? '')).status).toBe(400)
+  })
+})

@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Browser, fieldsOf } from '../support/browser.ts'
+import { signIn } from '../support/flow.ts'
+import { addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0' })
+})
+afterAll(() => service.close())
+
+const loginPage = async (browser: Browser, query = '') => browser.open(`${service.issuer}/login${query}`)
+const COOKIE = 'service_session'
+
+describe('signing in', () => {
+  test('the right password starts a session in an HttpOnly, SameSite cookie that nobody can read', async () => {
+    const user = await addUser(service)
+    const browser = new Browser()
+    const answer = await signIn(service, browser, await loginPage(browser, '?redirect=%2Fconsent%3Fa%3Db'), user.email)
+    expect([answer.status, answer.location]).toEqual([303, `${service.issuer}/consent?a=b`])
+    const line = answer.headers.getSetCookie().find((each) => each.startsWith(COOKIE))
+    expect(line).toMatch(/; Path=\/; Max-Age=86400; HttpOnly; SameSite=Lax$/)
+    expect(browser.cookies.get(COOKIE)).toMatch(/^eyJ[^.]+\.\.[^.]+\.[^.]+\.[^.]+$/)
+    expect((await browser.open(`${service.issuer}/`)).text).toContain(user.email)
+  })
+
+  test('the email is matched without regard to case', async () => {
+    const user = await addUser(service)
+    const browser = new Browser()
+    expect((await signIn(service, browser, await loginPage(browser), user.email.toUpperCase())).status).toBe(303)
+  })
+
+  test('wrong password, unknown user, disabled user and over-long input get the same answer', async () => {
+    const user = await addUser(service)
+    const disabled = await addUser(service, { status: 'disabled' })
+    const answers = []
+    for (const [email, password] of [
+      [user.email, 'wrong'],
+      ['nobody@example.com', PASSWORD],
+      [disabled.email, PASSWORD],
+      [`${'x'.repeat(400)}@example.com`, PASSWORD],
+      [user.email, 'x'.repeat(2000)],
+    ] as const) {
+      const browser = new Browser()
+      const answer = await signIn(service, browser, await loginPage(browser), email, password)
+      expect(browser.cookies.has(COOKIE)).toBe(false)
+      answers.push(`${answer.status} ${/role="alert"[^>]*>([^<]+)/.exec(answer.text)?.[1]}`)
+    }
+    expect(new Set(answers)).toEqual(new Set(['422 Email or password is wrong.']))
+  })
+
+  test('a form without the token of this browser, or from another site, is refused', async () => {
+    const user = await addUser(service)
+    const browser = new Browser()
+    const fields = { ...Object.fromEntries(fieldsOf(await loginPage(browser))), email: user.email, password: PASSWORD }
+    const url = `${service.issuer}/login`
+    expect((await new Browser().post(url, fields)).status).toBe(422)
+    expect((await browser.post(url, { ...fields, csrf_token: 'x' })).status).toBe(422)
+    expect((await browser.post(url, fields, { 'sec-fetch-site': 'cross-site' })).status).toBe(422)
+    expect(browser.cookies.has(COOKIE)).toBe(false)
+    expect((await browser.post(url, fields)).status).toBe(303)
+  })
+
+  test('two tabs share one nonce, so the older form still works', async () => {
+    const user = await addUser(service)
+    const browser = new Browser()
+    const first = await loginPage(browser)
+    await loginPage(browser)
+    expect((await signIn(service, browser, first, user.email)).status).toBe(303)
+  })
+
+  for (const target of [
+    'https://evil.example/',
+    '//evil.example/',
+    '/\\evil.example',
+    'javascript:alert(1)',
+    '/a\\b',
+    '/%0d%0a\r\nx: y',
+  ])
+    test(`never leads away: redirect=${JSON.stringify(target)}`, async () => {
+      const user = await addUser(service)
+      const browser = new Browser()
+      const page = await loginPage(browser, `?${new URLSearchParams({ redirect: target })}`)
+      const answer = await signIn(service, browser, page, user.email)
+      expect(answer.location).toBe(`${service.issuer}/`)
+    })
+
+  test('signing in replaces the session that the browser had', async () => {
+    const user = await addUser(service)
+    const browser = new Browser()
+    await signIn(service, browser, await loginPage(browser), user.email)
+    const stolen = new Browser()
+    stolen.cookies.set(COOKIE, browser.cookies.get(COOKIE) ?? '')
+    expect((await stolen.open(`${service.issuer}/`)).status).toBe(200)
+    await signIn(service, browser, await loginPage(browser), user.email)
+    expect((await stolen.open(`${service.issuer}/`)).location).toContain('/login')
+    expect((await browser.open(`${service.issuer}/`)).status).toBe(200)
+  })
+
+  test('a hash with weaker parameters is replaced at the next login', async () => {
+    const weak = '$argon2id$v=19$m=8192,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$'
+    const { hash } = await import('@node-rs/argon2')
+    const password_hash = await hash(PASSWORD, { memoryCost: 8192, timeCost: 1, parallelism: 1 })
+    expect(password_hash.slice(0, 30)).toBe(weak.slice(0, 30))
+    const user = await addUser(service, { password_hash })
+    const browser = new Browser()
+    expect((await signIn(service, browser, await loginPage(browser), user.email)).status).toBe(303)
+    expect((await service.app.store.findUser({ id: user.id }))?.password_hash).toContain('m=19456,t=2,p=1')
+  })
+})
+
+describe('what ends a session', () => {
+  const signedIn = async () => {
+    const user = await addUser(service)
+    const browser = new Browser()
+    await signIn(service, browser, await loginPage(browser), user.email)
+    expect((await browser.open(`${service.issuer}/`)).status).toBe(200)
+    return { user, browser, isLive: async () => (await browser.open(`${service.issuer}/`)).status === 200 }
+  }
+
+  test('logging out, also for a copy of the cookie', async () => {
+    const { browser, isLive } = await signedIn()
+    const copy = browser.cookies.get(COOKIE) ?? ''
+    const answer = await browser.post(`${service.issuer}/logout`, {})
+    expect([answer.status, answer.location]).toEqual([303, `${service.issuer}/login`])
+    expect(browser.cookies.has(COOKIE)).toBe(false)
+    browser.cookies.set(COOKIE, copy)
+    expect(await isLive()).toBe(false)
+  })
+
+  test('another site cannot log a user out', async () => {
+    const { browser, isLive } = await signedIn()
+    const answer = await browser.post(`${service.issuer}/logout`, {}, { 'sec-fetch-site': 'cross-site' })
+    expect(answer.status).toBe(403)
+    expect(await isLive()).toBe(true)
+  })
+
+  test('force-logout', async () => {
+    const { user, isLive } = await signedIn()
+    await service.app.store.signOutUser({ id: user.id, now: service.app.clock.now() })
+    expect(await isLive()).toBe(false)
+  })
+
+  test('disabling the user', async () => {
+    const { user, isLive } = await signedIn()
+    const stored = await service.app.store.findUser({ id: user.id })
+    if (!stored) throw new Error('the user is gone')
+    await service.app.store.updateUser({ user: { ...stored, status: 'disabled' }, signOut: true, now: 0 })
+    expect(await isLive()).toBe(false)
+  })
+
+  test('a changed cookie', async () => {
+    const { browser, isLive } = await signedIn()
+    const cookie = browser.cookies.get(COOKIE) ?? ''
+    browser.cookies.set(COOKIE, `${cookie.slice(0, -2)}${cookie.endsWith('AA') ? 'BB' : 'AA'}`)
+    expect(await isLive()).toBe(false)
+  })
+
+  test('session.max_age', async () => {
+    const { isLive } = await signedIn()
+    service.advance(24 * 3600 + 1)
+    expect(await isLive()).toBe(false)
+  })
+})
+
+describe('the lockout', () => {
+  test('ten failures of an address lock /login for fifteen minutes, with Retry-After, whatever the password', async () => {
+    const locked = await startService()
+    try {
+      const user = await addUser(locked)
+      const attempt = async (password: string) => {
+        const browser = new Browser()
+        return signIn(locked, browser, await browser.open(`${locked.issuer}/login`), user.email, password)
+      }
+      for (let i = 0; i < 10; i++) expect((await attempt('wrong')).status).toBe(422)
+      const refused = await attempt(PASSWORD)
+      expect(refused.status).toBe(429)
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(880)
+      const metadata = await fetch(`${locked.issuer}/.well-known/oauth-authorization-server`)
+      expect(metadata.status).toBe(200)
+      const events = await locked.app.store.listAudit({ action: 'auth_locked_out', since: '', limit: 5, offset: 0 })
+      expect(events).toHaveLength(1)
+    } finally {
+      await locked.close()
+    }
+  })
+
+  test('a success forgets the failures before it', async () => {
+    const locked = await startService({ SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '3' })
+    try {
+      const user = await addUser(locked)
+      const attempt = async (password: string) => {
+        const browser = new Browser()
+        return (await signIn(locked, browser, await browser.open(`${locked.issuer}/login`), user.email, password))
+          .status
+      }
+      const statuses = []
+      for (const password of ['x', 'x', PASSWORD, 'x', 'x', PASSWORD]) statuses.push(await attempt(password))
+      expect(statuses).toEqual([422, 422, 303, 422, 422, 303])
+    } finally {
+      await locked.close()
+    }
+  })
+})

@@ -1,0 +1,429 @@
+import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Answer, authorize, post, redeem, refresh } from '../support/flow.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+const verify = async (answer: Answer) => {
+  const keys = createRemoteJWKSet(new URL(`${service.issuer}/.well-known/jwks.json`))
+  const { payload } = await jwtVerify(String(answer.body['access_token']), keys, {
+    issuer: service.issuer,
+    typ: 'at+jwt',
+    algorithms: ['ES256'],
+  })
+  return payload
+}
+const machine = (client: { client_id: string; client_secret: string }, fields = {}) =>
+  post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials', ...fields })
+const introspect = async (client: { client_id: string; client_secret: string }, token: unknown) =>
+  (await post(`${service.issuer}/oauth/introspect`, client, { token: String(token) })).body
+const revoke = (client: { client_id: string; client_secret?: string }, token: unknown, fields = {}) =>
+  post(`${service.issuer}/oauth/revoke`, client, { token: String(token), ...fields })
+
+const setUp = async (clientFields: Record<string, unknown> = {}) => {
+  const [client, user, resource] = [
+    await addClient(service, clientFields),
+    await addUser(service),
+    await addResource(service),
+  ]
+  return { client, user, resource }
+}
+const signedIn = async (fields: Record<string, string | undefined> = {}, clientFields = {}) => {
+  const parts = await setUp(clientFields)
+  const authorized = await authorize(service, parts.client, parts.user, { resource: parts.resource.uri, ...fields })
+  return { ...parts, authorized }
+}
+
+describe('authorization_code', () => {
+  test('gives an at+jwt with the claims of RFC 9068, a refresh token, and one issuance row', async () => {
+    const { client, user, resource, authorized } = await signedIn()
+    const answer = await redeem(service, client, authorized)
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(answer.body).toEqual({
+      access_token: expect.any(String),
+      token_type: 'Bearer',
+      expires_in: 900,
+      refresh_token: expect.stringMatching(/^rt_[A-Za-z0-9_-]{64}$/),
+      scope: 'mcp:read',
+    })
+    const claims = await verify(answer)
+    expect(claims).toEqual({
+      iss: service.issuer,
+      sub: user.id,
+      aud: [resource.uri],
+      exp: (claims.iat ?? 0) + 900,
+      iat: expect.any(Number),
+      jti: expect.stringMatching(/^[A-Za-z0-9_-]{22}$/),
+      client_id: client.client_id,
+      scope: 'mcp:read',
+    })
+    const header = decodeProtectedHeader(String(answer.body['access_token']))
+    expect(header).toEqual({ typ: 'at+jwt', alg: 'ES256', kid: service.app.keyring.current().kid })
+    const issuance = await service.app.store.findIssuance({ id: String(claims.jti) })
+    expect(issuance).toMatchObject({
+      grant_type: 'authorization_code',
+      sub: user.id,
+      scope: 'mcp:read',
+      kid: header.kid,
+    })
+  })
+
+  test('without a resource the token has no audience', async () => {
+    const { client, authorized } = await signedIn({ resource: undefined })
+    expect(await verify(await redeem(service, client, authorized))).not.toHaveProperty('aud')
+  })
+
+  test('without the refresh_token grant there is no refresh token', async () => {
+    const { client, authorized } = await signedIn({}, { grant_types: ['authorization_code'] })
+    expect((await redeem(service, client, authorized)).body).not.toHaveProperty('refresh_token')
+  })
+
+  const refusals: [string, Record<string, string | undefined>, string][] = [
+    ['another verifier', { code_verifier: 'x'.repeat(43) }, 'invalid_grant'],
+    ['a verifier that is too short', { code_verifier: 'short' }, 'invalid_grant'],
+    ['no verifier', { code_verifier: undefined }, 'invalid_request'],
+    ['another redirect_uri', { redirect_uri: 'https://client.example.com/other' }, 'invalid_grant'],
+    ['no redirect_uri although the request had one', { redirect_uri: undefined }, 'invalid_grant'],
+    ['a resource that the grant does not cover', { resource: 'https://other.example/mcp' }, 'invalid_target'],
+    ['a code that was never issued', { code: `ac_${'A'.repeat(64)}` }, 'invalid_grant'],
+    ['a code with a changed secret part', { code: undefined }, 'invalid_request'],
+  ]
+  for (const [what, fields, error] of refusals)
+    test(`refuses ${what} with ${error}, and leaves the code usable`, async () => {
+      const { client, authorized } = await signedIn()
+      const refused = await redeem(service, client, authorized, fields)
+      expect([refused.status, refused.body['error']]).toEqual([400, error])
+      expect((await redeem(service, client, authorized)).status).toBe(200)
+    })
+
+  test('refuses the code of another client, and leaves it usable', async () => {
+    const { client, authorized } = await signedIn()
+    const other = await addClient(service)
+    expect((await redeem(service, other, authorized)).body['error']).toBe('invalid_grant')
+    expect((await redeem(service, client, authorized)).status).toBe(200)
+  })
+
+  test('a code lives for a minute', async () => {
+    const { client, authorized } = await signedIn()
+    service.advance(61)
+    expect((await redeem(service, client, authorized)).body['error']).toBe('invalid_grant')
+  })
+
+  test('a replay that proves the verifier ends everything the first use gave out; one that does not ends nothing', async () => {
+    const { client, authorized } = await signedIn()
+    const first = await redeem(service, client, authorized)
+    const { access_token, refresh_token } = first.body
+    await redeem(service, client, authorized, { code_verifier: 'x'.repeat(43) })
+    expect((await introspect(client, access_token))['active']).toBe(true)
+    expect((await redeem(service, client, authorized)).body['error']).toBe('invalid_grant')
+    expect(await introspect(client, access_token)).toEqual({ active: false })
+    expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
+  })
+
+  test('of parallel uses of one code exactly one succeeds, and its tokens die with the second use', async () => {
+    const { client, authorized } = await signedIn()
+    const answers = await Promise.all(Array.from({ length: 8 }, () => redeem(service, client, authorized)))
+    const [won, ...more] = answers.filter((each) => each.status === 200)
+    expect(more).toEqual([])
+    expect(await introspect(client, won?.body['access_token'])).toEqual({ active: false })
+  })
+
+  test('a user that was disabled meanwhile gets no token', async () => {
+    const { client, user, authorized } = await signedIn()
+    await service.app.store.updateUser({ user: { ...user, status: 'disabled' }, signOut: true, now: 0 })
+    expect((await redeem(service, client, authorized)).body['error']).toBe('invalid_grant')
+  })
+
+  test('a public client redeems by name and verifier alone', async () => {
+    const { client, authorized } = await signedIn({}, { token_endpoint_auth_method: 'none' })
+    expect((await redeem(service, { client_id: client.client_id }, authorized)).status).toBe(200)
+  })
+})
+
+describe('refresh_token', () => {
+  const refreshed = async (fields = {}) => {
+    const parts = await signedIn({ scope: 'mcp:read mcp:write' })
+    const first = await redeem(service, parts.client, parts.authorized)
+    return { ...parts, first, answer: await refresh(service, parts.client, first.body['refresh_token'], fields) }
+  }
+
+  test('rotates: a new access token of the same grant and a new refresh token', async () => {
+    const { first, answer, user, resource } = await refreshed()
+    expect(answer.status).toBe(200)
+    expect(answer.body['refresh_token']).not.toBe(first.body['refresh_token'])
+    expect(await verify(answer)).toMatchObject({ sub: user.id, aud: [resource.uri], scope: 'mcp:read mcp:write' })
+  })
+
+  test('narrows the scope of one access token; the next refresh may ask for everything again', async () => {
+    const { client, answer } = await refreshed({ scope: 'mcp:write' })
+    expect(answer.body['scope']).toBe('mcp:write')
+    expect((await refresh(service, client, answer.body['refresh_token'])).body['scope']).toBe('mcp:read mcp:write')
+  })
+
+  for (const [what, fields, error] of [
+    ['a scope beyond the grant', { scope: 'mcp:admin' }, 'invalid_scope'],
+    ['another resource', { resource: 'https://other.example/mcp' }, 'invalid_target'],
+  ] as const)
+    test(`refuses ${what} with ${error}, and leaves the token usable`, async () => {
+      const { client, first, answer } = await refreshed(fields)
+      expect([answer.status, answer.body['error']]).toEqual([400, error])
+      expect((await refresh(service, client, first.body['refresh_token'])).status).toBe(200)
+    })
+
+  test('a second use ends the family: the newest refresh token and every access token die', async () => {
+    const { client, first, answer } = await refreshed()
+    const reuse = await refresh(service, client, first.body['refresh_token'])
+    expect([reuse.status, reuse.body['error']]).toEqual([400, 'invalid_grant'])
+    expect((await refresh(service, client, answer.body['refresh_token'])).body['error']).toBe('invalid_grant')
+    expect(await introspect(client, answer.body['access_token'])).toEqual({ active: false })
+    expect(await introspect(client, first.body['access_token'])).toEqual({ active: false })
+    const filter = { action: 'refresh_token_reused', client_id: client.client_id, since: '', limit: 5, offset: 0 }
+    expect((await service.app.store.listAudit(filter)).length).toBeGreaterThan(0)
+  })
+
+  test('of parallel uses of one token at most one gets a new one, and it is dead', async () => {
+    const { client, answer } = await refreshed()
+    const token = answer.body['refresh_token']
+    const answers = await Promise.all(Array.from({ length: 8 }, () => refresh(service, client, token)))
+    const won = answers.filter((each) => each.status === 200)
+    expect(won.length).toBeLessThanOrEqual(1)
+    for (const each of won)
+      expect((await refresh(service, client, each.body['refresh_token'])).body['error']).toBe('invalid_grant')
+  })
+
+  test('another client cannot use it, and does not end it', async () => {
+    const { answer, client } = await refreshed()
+    const other = await addClient(service)
+    expect((await refresh(service, other, answer.body['refresh_token'])).body['error']).toBe('invalid_grant')
+    expect((await refresh(service, client, answer.body['refresh_token'])).status).toBe(200)
+  })
+
+  test('expires a week after the last rotation', async () => {
+    const { answer, client } = await refreshed()
+    service.advance(168 * 3600 + 1)
+    expect((await refresh(service, client, answer.body['refresh_token'])).body['error']).toBe('invalid_grant')
+  })
+
+  test('revoking the consent ends it and its access tokens at once', async () => {
+    const { answer, client, user } = await refreshed()
+    const [consent] = await service.app.store.listConsents({ user_id: user.id })
+    await service.app.store.revokeConsent({ id: consent?.id ?? '', now: service.app.clock.now() })
+    expect(await introspect(client, answer.body['access_token'])).toEqual({ active: false })
+    expect((await refresh(service, client, answer.body['refresh_token'])).body['error']).toBe('invalid_grant')
+  })
+})
+
+describe('client_credentials', () => {
+  test('the client is the subject, and the resource the audience; there is no refresh token', async () => {
+    const { client, resource } = await setUp()
+    const answer = await machine(client, { resource: resource.uri, scope: 'mcp:write' })
+    expect(answer.body).toMatchObject({ token_type: 'Bearer', expires_in: 3600, scope: 'mcp:write' })
+    expect(answer.body).not.toHaveProperty('refresh_token')
+    expect(await verify(answer)).toMatchObject({
+      sub: client.client_id,
+      client_id: client.client_id,
+      aud: [resource.uri],
+    })
+  })
+
+  test('without scope it gets what it is registered for, as far as the resource knows it', async () => {
+    const client = await addClient(service, { scope: 'mcp:read other:scope' })
+    const resource = await addResource(service)
+    expect((await machine(client)).body['scope']).toBe('mcp:read other:scope')
+    expect((await machine(client, { resource: resource.uri })).body['scope']).toBe('mcp:read')
+  })
+
+  const refusals: [string, Record<string, string>, number, string][] = [
+    ['a scope that it is not registered for', { scope: 'mcp:read mcp:admin' }, 400, 'invalid_scope'],
+    ['an unknown resource', { resource: 'https://unknown.example/mcp' }, 400, 'invalid_target'],
+    ['a wrong secret', { client_secret: 'cs_wrong' }, 401, 'invalid_client'],
+    ['an unknown client', { client_id: 'nobody', client_secret: 'x' }, 401, 'invalid_client'],
+    ['no secret', { client_secret: '' }, 401, 'invalid_client'],
+  ]
+  for (const [what, fields, status, error] of refusals)
+    test(`refuses ${what}: ${status} ${error}`, async () => {
+      const { client } = await setUp()
+      const { client_id, client_secret } = client
+      const answer = await post(`${service.issuer}/oauth/token`, undefined, {
+        grant_type: 'client_credentials',
+        client_id,
+        client_secret,
+        ...fields,
+      })
+      expect([answer.status, answer.body['error']]).toEqual([status, error])
+      expect(answer.headers.get('www-authenticate') !== null).toBe(status === 401)
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+      expect(await service.app.store.listIssuances({ client_id, since: '', limit: 1 })).toEqual([])
+    })
+
+  test('refuses public clients, suspended clients, clients without the grant, and two ways to authenticate', async () => {
+    const open = await addClient(service, { token_endpoint_auth_method: 'none' })
+    expect((await machine({ ...open, client_secret: '' })).status).toBe(401)
+    const suspended = await addClient(service, {}, { status: 'suspended' })
+    expect((await machine(suspended)).body['error']).toBe('invalid_client')
+    const web = await addClient(service, { grant_types: ['authorization_code'] })
+    expect((await machine(web)).body['error']).toBe('unauthorized_client')
+    const { client } = await setUp()
+    expect((await machine(client, { client_secret: client.client_secret })).body['error']).toBe('invalid_request')
+    expect((await machine(client, { client_id: 'somebody-else' })).body['error']).toBe('invalid_request')
+  })
+
+  test('an agent carries its identity', async () => {
+    const client = await addClient(service, { agent: true })
+    expect(await verify(await machine(client))).toMatchObject({ agent_id: client.client_id })
+  })
+
+  test('a grant that is switched off is unsupported, and the metadata leaves it out', async () => {
+    const off = await startService({ SERVICE_CLIENT_CREDENTIALS_ENABLED: 'false' })
+    try {
+      const client = await addClient(off)
+      const answer = await post(`${off.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+      expect(answer.body).toMatchObject({ error: 'unsupported_grant_type' })
+      expect(String(answer.body['error_description'])).toContain('client_credentials.enabled')
+      const metadata = await fetch(`${off.issuer}/.well-known/oauth-authorization-server`)
+      expect((await metadata.json()).grant_types_supported).toEqual(['authorization_code', 'refresh_token'])
+    } finally {
+      await off.close()
+    }
+  })
+})
+
+describe('introspection', () => {
+  test('tells the client of a token and the servers of its resource; to everybody else it is inactive', async () => {
+    const { client, resource, user, authorized } = await signedIn()
+    const { access_token } = (await redeem(service, client, authorized)).body
+    const [server, stranger] = [await addClient(service), await addClient(service)]
+    await service.app.store.updateResource({
+      ...resource,
+      policy: { ...resource.policy, runtime: { client_ids: [server.client_id] } },
+    })
+    for (const caller of [client, server])
+      expect(await introspect(caller, access_token)).toMatchObject({
+        active: true,
+        sub: user.id,
+        client_id: client.client_id,
+        aud: resource.uri,
+        iss: service.issuer,
+        scope: 'mcp:read',
+        token_type: 'Bearer',
+      })
+    expect(await introspect(stranger, access_token)).toEqual({ active: false })
+  })
+
+  test('refuses public clients and missing tokens', async () => {
+    const open = await addClient(service, { token_endpoint_auth_method: 'none' })
+    const answer = await post(`${service.issuer}/oauth/introspect`, { client_id: open.client_id }, { token: 'x' })
+    expect(answer.status).toBe(401)
+    const { client } = await setUp()
+    expect((await post(`${service.issuer}/oauth/introspect`, client, {})).body['error']).toBe('invalid_request')
+  })
+
+  test('inactive: refresh tokens, garbage, changed and expired tokens, suspended clients, disabled users', async () => {
+    const { client, user, authorized } = await signedIn()
+    const { access_token, refresh_token } = (await redeem(service, client, authorized)).body
+    const machineToken = String((await machine(client)).body['access_token'])
+    const [head, body, signature = ''] = machineToken.split('.')
+    const changed = `${head}.${body}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`
+    const asker = client
+    for (const token of [refresh_token, 'garbage', changed, `${machineToken}=`, `${machineToken} `])
+      expect(await introspect(asker, token)).toEqual({ active: false })
+    expect((await introspect(asker, machineToken))['active']).toBe(true)
+    expect((await introspect(asker, access_token))['active']).toBe(true)
+    const stored = await service.app.store.findUser({ id: user.id })
+    if (!stored) throw new Error('the user is gone')
+    await service.app.store.updateUser({ user: { ...stored, status: 'disabled' }, signOut: false, now: 0 })
+    expect(await introspect(asker, access_token)).toEqual({ active: false })
+    expect((await introspect(asker, machineToken))['active']).toBe(true)
+    service.advance(3601)
+    expect(await introspect(asker, machineToken)).toEqual({ active: false })
+  })
+})
+
+describe('revocation', () => {
+  test('an access token: it alone is inactive afterwards', async () => {
+    const { client, authorized } = await signedIn()
+    const { access_token, refresh_token } = (await redeem(service, client, authorized)).body
+    const answer = await revoke(client, access_token)
+    expect([answer.status, answer.body]).toEqual([200, {}])
+    expect(await introspect(client, access_token)).toEqual({ active: false })
+    expect((await refresh(service, client, refresh_token)).status).toBe(200)
+  })
+
+  test('a refresh token: the whole family is gone', async () => {
+    const { client, authorized } = await signedIn()
+    const { access_token, refresh_token } = (await redeem(service, client, authorized)).body
+    expect((await revoke(client, refresh_token, { token_type_hint: 'access_token' })).status).toBe(200)
+    expect(await introspect(client, access_token)).toEqual({ active: false })
+    expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
+  })
+
+  test('200 for unknown tokens and for those of others, which stay as they are', async () => {
+    const { client } = await setUp()
+    const other = await addClient(service)
+    const { access_token } = (await machine(client)).body
+    expect((await revoke(other, access_token)).status).toBe(200)
+    expect((await revoke(client, 'garbage')).status).toBe(200)
+    expect((await introspect(client, access_token))['active']).toBe(true)
+  })
+
+  test('a public client revokes by name; a wrong secret and an unknown kind of token are refused', async () => {
+    const { client, authorized } = await signedIn({}, { token_endpoint_auth_method: 'none' })
+    const open = { client_id: client.client_id }
+    const { refresh_token } = (await redeem(service, open, authorized)).body
+    expect((await revoke(open, refresh_token)).status).toBe(200)
+    expect((await refresh(service, open, refresh_token)).body['error']).toBe('invalid_grant')
+    const { client: closed } = await setUp()
+    expect((await revoke({ ...closed, client_secret: 'cs_wrong' }, 'x')).status).toBe(401)
+    const hinted = await revoke(closed, 'x', { token_type_hint: 'id_token' })
+    expect([hinted.status, hinted.body['error']]).toEqual([400, 'unsupported_token_type'])
+  })
+})
+
+describe('bad input at the token endpoint', () => {
+  const send = async (body: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(`${service.issuer}/oauth/token`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+      body,
+    })
+    return { status: response.status, body: await response.json(), type: response.headers.get('content-type') }
+  }
+  const cases: [string, string, number, string][] = [
+    ['an empty body', '', 400, 'invalid_request'],
+    ['a repeated parameter', 'grant_type=client_credentials&grant_type=client_credentials', 400, 'invalid_request'],
+    [
+      'several resources',
+      'grant_type=client_credentials&resource=https%3A%2F%2Fa.example&resource=https%3A%2F%2Fb.example',
+      400,
+      'invalid_target',
+    ],
+    ['a NUL', 'grant_type=client_credentials%00', 400, 'invalid_request'],
+    ['bytes that are not UTF-8', 'grant_type=%ff%fe', 400, 'invalid_request'],
+    ['a broken escape', 'grant_type=%zz', 400, 'invalid_request'],
+    ['an unknown grant', 'grant_type=password', 400, 'unsupported_grant_type'],
+    ['a body of 100 KB', `grant_type=${'x'.repeat(100_000)}`, 413, 'content_too_large'],
+  ]
+  for (const [what, body, status, error] of cases)
+    test(`${what}: ${status} ${error} as a problem document`, async () => {
+      const answer = await send(body)
+      expect([answer.status, answer.body.error]).toEqual([status, error])
+      expect(answer.type).toBe('application/problem+json')
+      expect(answer.body).toMatchObject({ error_description: expect.any(String), title: expect.any(String), status })
+    })
+
+  test('JSON is refused with 415, and a client that wants application/json alone gets it', async () => {
+    expect((await send('{}', { 'content-type': 'application/json' })).status).toBe(415)
+    expect((await send('x', { accept: 'application/json' })).type).toBe('application/json')
+  })
+
+  test('GET is refused with 405 and Allow', async () => {
+    const response = await fetch(`${service.issuer}/oauth/token`)
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST'])
+  })
+})

@@ -1,0 +1,49 @@
+// The error type and its table.
+import { expect, test } from 'vitest'
+import { CODES, type ErrorCode, OAuthError, unavailable } from '../../src/lib/error.ts'
+
+test('every code has an error status and a sentence about when it is sent', () => {
+  for (const [code, { status, doc }] of Object.entries(CODES)) {
+    expect(code).toMatch(/^[a-z_]+$/)
+    expect(status, code).toBeGreaterThanOrEqual(400)
+    expect(status, code).toBeLessThan(600)
+    expect(doc, code).toMatch(/\.$/)
+  }
+})
+
+test('a refusal has the status of its code, unless it brings its own', () => {
+  expect(new OAuthError('invalid_client', 'x').status).toBe(401)
+  expect(new OAuthError('invalid_client', 'x', { status: 400 }).status).toBe(400)
+})
+
+test('the reason of a refusal is its code, unless it says more', () => {
+  expect(new OAuthError('invalid_grant', 'x').reason).toBe('invalid_grant')
+  expect(new OAuthError('invalid_grant', 'x', { reason: 'code_used' }).reason).toBe('code_used')
+})
+
+test('no refusal below 500 takes a stack trace, and every one from 500 on does', () => {
+  for (const code of Object.keys(CODES) as ErrorCode[]) {
+    const { stack, status } = new OAuthError(code, 'what happened')
+    expect(/\n\s+at /.test(stack ?? ''), code).toBe(status >= 500)
+  }
+  expect(new OAuthError('server_error', 'x', { status: 400 }).stack).not.toContain('\n    at ')
+})
+
+test('errors that follow a refusal have their stack traces', () => {
+  new OAuthError('invalid_request', 'x')
+  expect(new Error('later').stack).toContain('\n    at ')
+})
+
+test('the cause of an error is kept for the log', () => {
+  const cause = new Error('disk full')
+  expect(new OAuthError('server_error', 'x', { cause }).cause).toBe(cause)
+  expect('cause' in new OAuthError('server_error', 'x')).toBe(false)
+})
+
+test('unavailable is a 503 that says when to come back', () => {
+  const error = unavailable('busy', { reason: 'lane_full', headers: { 'x-more': '1' } })
+  expect(error.code).toBe('temporarily_unavailable')
+  expect(error.status).toBe(503)
+  expect(error.reason).toBe('lane_full')
+  expect(error.more.headers).toEqual({ 'retry-after': '1', 'x-more': '1' })
+})

@@ -1,0 +1,126 @@
+// The vocabulary of input: what each field takes and what it says when it does not.
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import {
+  bool,
+  duration,
+  float,
+  int,
+  issuesOf,
+  list,
+  name,
+  scope,
+  scopeName,
+  slug,
+  text,
+  url,
+  word,
+} from '../../src/lib/field.ts'
+
+type Row = [field: string, input: unknown, type: z.ZodType, output: unknown]
+const accepted: Row[] = [
+  ['text', '', text(), ''],
+  ['text', 'Grüße, 世界 🎉', text(), 'Grüße, 世界 🎉'],
+  ['name', ' a ', name(), ' a '],
+  ['bool', true, bool(), true],
+  ['bool', 'true', bool(), true],
+  ['bool', '1', bool(), true],
+  ['bool', 1, bool(), true],
+  ['bool', 'false', bool(), false],
+  ['bool', '0', bool(), false],
+  ['bool', 0, bool(), false],
+  ['int', -5, int(-5, 5), -5],
+  ['int', '5', int(-5, 5), 5],
+  ['int', '-1', int(-5, 5), -1],
+  ['float', '0.25', float(0, 1), 0.25],
+  ['float', 1, float(0, 1), 1],
+  ['duration', '1h30m', duration(), 5400],
+  ['word', 'b', word(['a', 'b']), 'b'],
+  ['list', 'a, b ,,c', list(), ['a', 'b', 'c']],
+  ['list', '', list(), []],
+  ['list', ['a,b', ' c '], list(), ['a,b', ' c ']],
+  ['url', 'https://example.com/mcp', url(), 'https://example.com/mcp'],
+  ['scopeName', 'files:read', scopeName(), 'files:read'],
+  ['scope', ' a  b a ', scope(), 'a b'],
+  ['scope', '', scope(), ''],
+  ['slug', 'My-Files-2', slug(), 'my-files-2'],
+]
+test.each(accepted)('%s takes %j', (_field, input, type, output) => {
+  expect(type.parse(input)).toEqual(output)
+})
+
+const refused: [field: string, input: unknown, type: z.ZodType, message: RegExp][] = [
+  ['text', 'a\nb', text(), /one line of plain text/],
+  ['text', 'a\u0000b', text(), /one line of plain text/],
+  ['text', 'a\u007fb', text(), /one line of plain text/],
+  ['text', 'a\ud800', text(), /one line of plain text/],
+  ['text', 'abcd', text(3), /3/],
+  ['text', 5, text(), /string/],
+  ['name', '  ', name(), /must not be blank/],
+  ['bool', 'yes', bool(), /must be true, false, 1 or 0/],
+  ['bool', 2, bool(), /must be true, false, 1 or 0/],
+  ['bool', 'TRUE', bool(), /must be true, false, 1 or 0/],
+  ['int', 'ten', int(1, 10), /must be a whole number/],
+  ['int', '', int(1, 10), /must be a whole number/],
+  ['int', ' 5', int(1, 10), /must be a whole number/],
+  ['int', '0x5', int(1, 10), /must be a whole number/],
+  ['int', 1.5, int(1, 10), /must be a whole number/],
+  ['int', true, int(1, 10), /must be a whole number/],
+  ['int', 0, int(1, 10), /must be at least 1/],
+  ['int', '11', int(1, 10), /must be at most 10/],
+  ['float', 'half', float(0, 1), /must be a number/],
+  ['float', 1.01, float(0, 1), /must be at most 1/],
+  ['float', -0.01, float(0, 1), /must be at least 0/],
+  ['float', Number.NaN, float(0, 1), /must be a number/],
+  ['float', Number.POSITIVE_INFINITY, float(0, 1), /must be/],
+  ['duration', 'soon', duration(), /must be a duration such as 10s, 5m or 1h/],
+  ['duration', 10, duration(), /must be a duration such as 10s, 5m or 1h/],
+  ['duration', '59s', duration(60), /must be at least 1m/],
+  ['duration', '1h', duration(0, 60), /must be at most 1m/],
+  ['word', 'c', word(['a', 'b']), /must be one of a, b/],
+  ['list', 5, list(), /must be a list/],
+  ['list', { a: 1 }, list(), /must be a list/],
+  ['url', 'example.com', url(), /must be a well-formed http or https URL/],
+  ['url', 'ftp://example.com', url(), /must be a well-formed http or https URL/],
+  ['scopeName', 'a b', scopeName(), /scope name/],
+  ['scopeName', 'a"b', scopeName(), /scope name/],
+  ['scopeName', 'a\\b', scopeName(), /scope name/],
+  ['scopeName', '', scopeName(), /scope name/],
+  ['scope', 'a\tb', scope(), /space-separated scope names/],
+  ['scope', 'ä', scope(), /space-separated scope names/],
+  ['slug', '-a', slug(), /must be 1 to 64 of/],
+  ['slug', 'a_b', slug(), /must be 1 to 64 of/],
+  ['slug', '', slug(), /must be 1 to 64 of/],
+  ['slug', 'a'.repeat(65), slug(), /must be 1 to 64 of/],
+]
+test.each(refused)('%s refuses %j', (_field, input, type, message) => {
+  const result = type.safeParse(input)
+  expect(result.success).toBe(false)
+  if (!result.success) expect(issuesOf(result.error)[0]?.message).toMatch(message)
+})
+
+describe('what a schema says about its faults', () => {
+  const record = z.strictObject({ name: name(), scopes: z.array(z.strictObject({ name: scopeName() })).optional() })
+  const issues = (input: unknown) => {
+    const result = record.safeParse(input)
+    return result.success ? [] : issuesOf(result.error)
+  }
+
+  test('a missing member is required', () => {
+    expect(issues({})).toEqual([{ path: 'name', message: 'is required' }])
+  })
+
+  test('a fault deep inside is named by its path', () => {
+    expect(issues({ name: 'x', scopes: [{ name: 'ok' }, { name: 'a b' }] })[0]?.path).toBe('scopes[1].name')
+  })
+
+  test('unknown members are named', () => {
+    expect(issues({ name: 'x', colour: 1, size: 2 })).toEqual([
+      { path: '', message: 'has unknown members: colour, size' },
+    ])
+  })
+
+  test('a member of another type is not called missing', () => {
+    expect(issues({ name: 5 })[0]?.message).toMatch(/string/)
+  })
+})

@@ -1,0 +1,166 @@
+// The lane: batches, bounds and what a failure reaches.
+import { describe, expect, test } from 'vitest'
+import { Lane, type LaneOptions, type Outcome } from '../../src/lib/lane.ts'
+import { refusalOf } from '../support/thrown.ts'
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+/** A lane whose batches wait until the test lets them go. */
+function heldLane(options: Partial<LaneOptions<string, string>> = {}) {
+  const batches: string[][] = []
+  const held: ((outcomes?: Outcome<string>[]) => void)[] = []
+  const lane = new Lane<string, string>({
+    name: 'test',
+    workers: 1,
+    maxBatch: 100,
+    maxQueue: 100,
+    run: (jobs) => {
+      batches.push(jobs)
+      return new Promise((resolve) =>
+        held.push((outcomes) => resolve(outcomes ?? jobs.map((job) => ({ value: job.toUpperCase() })))),
+      )
+    },
+    ...options,
+  })
+  return { lane, batches, release: (outcomes?: Outcome<string>[]) => held.shift()?.(outcomes) }
+}
+
+describe('batches', () => {
+  test('jobs of one turn travel together, and each gets its own answer', async () => {
+    const { lane, batches, release } = heldLane()
+    const answers = Promise.all(['a', 'b', 'c'].map((job) => lane.push(job)))
+    expect(batches).toEqual([])
+    await turn()
+    expect(batches).toEqual([['a', 'b', 'c']])
+    release()
+    expect(await answers).toEqual(['A', 'B', 'C'])
+    expect(lane.stats).toEqual({ waiting: 0, running: 0, jobs: 3, batches: 1, refused: 0 })
+  })
+
+  test('what arrives while a batch runs is the next batch', async () => {
+    const { lane, batches, release } = heldLane()
+    const first = lane.push('a')
+    await turn()
+    const rest = [lane.push('b'), lane.push('c')]
+    await turn()
+    expect(batches).toEqual([['a']])
+    expect(lane.stats).toMatchObject({ waiting: 2, running: 1 })
+    release()
+    await first
+    expect(batches).toEqual([['a'], ['b', 'c']])
+    release()
+    expect(await Promise.all(rest)).toEqual(['B', 'C'])
+  })
+
+  test('no batch is larger than the most there may be', async () => {
+    const { lane, batches, release } = heldLane({ maxBatch: 2 })
+    const answers = Promise.all(['a', 'b', 'c'].map((job) => lane.push(job)))
+    await turn()
+    expect(batches).toEqual([['a', 'b']])
+    release()
+    await turn()
+    release()
+    expect(await answers).toEqual(['A', 'B', 'C'])
+  })
+
+  test('idle workers share what waits', async () => {
+    const { lane, batches } = heldLane({ workers: 2 })
+    for (const job of ['a', 'b', 'c', 'd']) void lane.push(job)
+    await turn()
+    expect(batches).toEqual([
+      ['a', 'b'],
+      ['c', 'd'],
+    ])
+  })
+
+  test('never more batches run at once than there are workers', async () => {
+    const { lane, batches } = heldLane({ workers: 2, maxBatch: 1 })
+    for (const job of ['a', 'b', 'c', 'd']) void lane.push(job)
+    await turn()
+    await turn()
+    expect(batches).toEqual([['a'], ['b']])
+    expect(lane.stats.running).toBe(2)
+  })
+})
+
+describe('bounds', () => {
+  test('refuses a job with 503 and the name of the lane when the queue is full, and goes on when there is room', async () => {
+    const { lane, release } = heldLane({ maxQueue: 2 })
+    const waiting = [lane.push('a'), lane.push('b')]
+    const refused = await refusalOf(() => lane.push('c'))
+    expect(refused.status).toBe(503)
+    expect(refused.reason).toBe('test_lane_full')
+    expect(refused.more.headers?.['retry-after']).toBe('1')
+    expect(lane.stats.refused).toBe(1)
+    await turn()
+    const late = lane.push('d')
+    release()
+    expect(await Promise.all(waiting)).toEqual(['A', 'B'])
+    await turn()
+    release()
+    expect(await late).toBe('D')
+  })
+})
+
+describe('failures', () => {
+  test('a job that fails takes no other job of its batch with it', async () => {
+    const { lane, release } = heldLane()
+    const settled = Promise.allSettled([lane.push('a'), lane.push('b'), lane.push('c')])
+    await turn()
+    release([{ value: 'A' }, { error: new Error('b is bad') }, { value: 'C' }])
+    expect(await settled).toEqual([
+      { status: 'fulfilled', value: 'A' },
+      { status: 'rejected', reason: new Error('b is bad') },
+      { status: 'fulfilled', value: 'C' },
+    ])
+  })
+
+  test('a job without an outcome fails instead of waiting forever', async () => {
+    const { lane, release } = heldLane()
+    const settled = Promise.allSettled([lane.push('a'), lane.push('b')])
+    await turn()
+    release([{ value: 'A' }])
+    expect((await settled).map((each) => each.status)).toEqual(['fulfilled', 'rejected'])
+  })
+
+  test('a batch that fails fails its jobs only, and the lane goes on', async () => {
+    let fail = true
+    const lane = new Lane<string, string>({
+      name: 'test',
+      workers: 1,
+      maxBatch: 10,
+      maxQueue: 10,
+      run: (jobs) => {
+        if (fail) throw new Error('the worker died')
+        return Promise.resolve(jobs.map((value) => ({ value })))
+      },
+    })
+    await expect(lane.push('a')).rejects.toThrow('the worker died')
+    fail = false
+    expect(await lane.push('b')).toBe('b')
+    expect(lane.stats.running).toBe(0)
+  })
+})
+
+describe('drained', () => {
+  test('resolves at once when nothing waits and nothing runs', async () => {
+    await heldLane().lane.drained()
+  })
+
+  test('resolves only after the last waiting job was answered', async () => {
+    const { lane, release } = heldLane({ maxBatch: 1 })
+    const answers = [lane.push('a'), lane.push('b')]
+    let drained = false
+    const done = lane.drained().then(() => {
+      drained = true
+    })
+    await turn()
+    release()
+    await answers[0]
+    await turn()
+    expect(drained).toBe(false)
+    release()
+    await done
+    expect(await answers[1]).toBe('B')
+  })
+})

@@ -1,0 +1,64 @@
+// A browser without a screen: keeps cookies, never follows redirects by itself, reads the forms of our pages.
+
+export interface Page {
+  status: number
+  headers: Headers
+  text: string
+  /** Absolute, when the answer is a redirect. */
+  location?: string
+}
+
+export class Browser {
+  readonly cookies = new Map<string, string>()
+
+  async open(url: string, init: RequestInit = {}): Promise<Page> {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const response = await fetch(url, {
+      redirect: 'manual',
+      ...init,
+      headers: { accept: 'text/html', ...(cookie ? { cookie } : {}), ...init.headers },
+    })
+    for (const line of response.headers.getSetCookie()) {
+      const [pair = '', ...attributes] = line.split('; ')
+      const eq = pair.indexOf('=')
+      if (attributes.includes('Max-Age=0')) this.cookies.delete(pair.slice(0, eq))
+      else this.cookies.set(pair.slice(0, eq), pair.slice(eq + 1))
+    }
+    const location = response.headers.get('location')
+    return {
+      status: response.status,
+      headers: response.headers,
+      text: await response.text(),
+      location: location ? new URL(location, url).href : undefined,
+    }
+  }
+
+  /** Opens a page and goes on while redirects stay at its origin. */
+  async follow(url: string): Promise<Page> {
+    let page = await this.open(url)
+    while (page.location?.startsWith(new URL(url).origin)) page = await this.open(page.location)
+    return page
+  }
+
+  post(url: string, fields: Record<string, string> | [string, string][], headers: Record<string, string> = {}) {
+    return this.open(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+      body: new URLSearchParams(fields).toString(),
+    })
+  }
+}
+
+/** The fields of the first form of a page as a browser would send them; checkboxes only when checked. */
+export function fieldsOf(page: Page): [string, string][] {
+  const [form = ''] = /<form[\s\S]*?<\/form>/.exec(page.text) ?? []
+  return [...form.matchAll(/<input[^>]*>/g)].flatMap(([tag]) => {
+    const attribute = (name: string) => new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1]
+    const name = attribute('name')
+    if (!name || (attribute('type') === 'checkbox' && !/\schecked/.test(tag))) return []
+    return [[name, unescaped(attribute('value') ?? '')] as [string, string]]
+  })
+}
+
+const ENTITIES: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" }
+const unescaped = (text: string) => text.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => ENTITIES[entity] as string)

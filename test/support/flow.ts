@@ -1,0 +1,135 @@
+// The way of a client through authorize, login, consent and token, over HTTP.
+import { createHash, randomBytes } from 'node:crypto'
+import type { Client, User } from '../../src/oauth/types.ts'
+import { Browser, fieldsOf, type Page } from './browser.ts'
+import { PASSWORD, REDIRECT_URI, type TestService } from './service.ts'
+
+/** A PKCE pair (RFC 7636 §4). */
+export function pkce(): { verifier: string; challenge: string } {
+  const verifier = randomBytes(32).toString('base64url')
+  return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
+}
+
+type Fields = Record<string, string | undefined>
+const defined = (fields: Fields) =>
+  Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined)
+
+/** The URL of an authorization request; undefined leaves a parameter out. */
+export function authorizeUrl(service: TestService, fields: Fields): string {
+  const { challenge } = pkce()
+  const query = new URLSearchParams(
+    defined({
+      response_type: 'code',
+      redirect_uri: REDIRECT_URI,
+      scope: 'mcp:read',
+      state: 'some-state',
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+      ...fields,
+    }),
+  )
+  return `${service.issuer}/oauth/authorize?${query}`
+}
+
+/** Signs a user in on a login page. Returns the answer to the form. */
+export function signIn(service: TestService, browser: Browser, page: Page, email: string, password = PASSWORD) {
+  const fields = Object.fromEntries(fieldsOf(page))
+  return browser.post(`${service.issuer}/login`, { ...fields, email, password })
+}
+
+/** Decides on a consent page; `scopes` instead of the checked ones. */
+export function decide(
+  service: TestService,
+  browser: Browser,
+  page: Page,
+  action: 'allow' | 'deny',
+  scopes?: string[],
+) {
+  const fields = fieldsOf(page).filter(([name]) => scopes === undefined || name !== 'scopes')
+  const chosen = (scopes ?? []).map((name) => ['scopes', name] as [string, string])
+  return browser.post(`${service.issuer}/consent`, [...fields, ...chosen, ['action', action]])
+}
+
+export interface Authorized {
+  code: string
+  verifier: string
+  callback: URL
+  browser: Browser
+}
+
+/** Goes the whole way to a code. */
+export async function authorize(
+  service: TestService,
+  client: Pick<Client, 'client_id'>,
+  user: Pick<User, 'email'>,
+  fields: Fields = {},
+  browser = new Browser(),
+): Promise<Authorized> {
+  const { verifier, challenge } = pkce()
+  const url = authorizeUrl(service, { client_id: client.client_id, code_challenge: challenge, ...fields })
+  let page = await browser.follow(url)
+  if (page.text.includes('type="password"')) {
+    const answer = await signIn(service, browser, page, user.email ?? '')
+    page = answer.location?.startsWith(service.issuer) ? await browser.follow(answer.location) : answer
+  }
+  if (page.text.includes('value="allow"')) page = await decide(service, browser, page, 'allow')
+  if (!page.location) throw new Error(`no redirect but ${page.status}: ${page.text}`)
+  const callback = new URL(page.location)
+  return { code: callback.searchParams.get('code') ?? '', verifier, callback, browser }
+}
+
+export interface Answer {
+  status: number
+  headers: Headers
+  body: Record<string, unknown>
+}
+
+/** Posts a form as a client: with Basic when it has a secret, else by name. */
+export async function post(
+  url: string,
+  client: { client_id: string; client_secret?: string } | undefined,
+  fields: Fields,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const secret = client?.client_secret
+  const basic = secret && Buffer.from(`${client.client_id}:${secret}`).toString('base64')
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      ...(basic ? { authorization: `Basic ${basic}` } : {}),
+      ...headers,
+    },
+    body: new URLSearchParams(defined({ ...(client && !secret ? { client_id: client.client_id } : {}), ...fields })),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : {} }
+}
+
+/** Redeems a code. */
+export const redeem = (
+  service: TestService,
+  client: { client_id: string; client_secret?: string },
+  { code, verifier }: Pick<Authorized, 'code' | 'verifier'>,
+  fields: Fields = {},
+): Promise<Answer> =>
+  post(`${service.issuer}/oauth/token`, client, {
+    grant_type: 'authorization_code',
+    code,
+    code_verifier: verifier,
+    redirect_uri: REDIRECT_URI,
+    ...fields,
+  })
+
+/** Uses a refresh token. */
+export const refresh = (
+  service: TestService,
+  client: { client_id: string; client_secret?: string },
+  refresh_token: unknown,
+  fields: Fields = {},
+): Promise<Answer> =>
+  post(`${service.issuer}/oauth/token`, client, {
+    grant_type: 'refresh_token',
+    refresh_token: String(refresh_token),
+    ...fields,
+  })

@@ -1,0 +1,17 @@
+// Temporary folders that are gone when the test file ends.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll } from 'vitest'
+
+const made: string[] = []
+afterAll(() => {
+  for (const folder of made.splice(0)) rmSync(folder, { recursive: true, force: true })
+})
+
+/** Makes an empty folder. */
+export function tempFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'service-test-'))
+  made.push(folder)
+  return folder
+}

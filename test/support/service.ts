@@ -1,0 +1,137 @@
+// A whole service in this process, on real ports, with a database and keys of its own in a temporary folder.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type App, closeApp, openApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import type { HttpFront } from '../../src/http/front.ts'
+import type { Clock } from '../../src/lib/time.ts'
+import { newClient, newUserId, parseClientMetadata } from '../../src/oauth/client_metadata.ts'
+import { newResource } from '../../src/oauth/resource.ts'
+import type { Client, Policy, Resource, User } from '../../src/oauth/types.ts'
+import { openListeners } from '../../src/serve.ts'
+import { openLogger } from '../../src/telemetry/logger.ts'
+
+export const ADMIN_KEY = 'test-admin-key-0123456789'
+export const PASSWORD = 'correct horse battery staple'
+export const REDIRECT_URI = 'https://client.example.com/callback'
+
+export interface TestService {
+  readonly app: App
+  readonly issuer: string
+  readonly admin: string
+  /** Lets the clock of the service run ahead. */
+  advance(seconds: number): void
+  close(): Promise<void>
+}
+
+/** Starts a service; `env` holds SERVICE_ variables beside the ones every test needs. */
+export async function startService(env: Record<string, string> = {}): Promise<TestService> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'service-test-'))
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const issuer = `http://localhost:${port}`
+  const { config } = loadConfig(undefined, {
+    SERVICE_SERVER_ISSUER: issuer,
+    SERVICE_SERVER_ADDRESS: `:${port}`,
+    SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
+    SERVICE_ADMIN_API_KEY: ADMIN_KEY,
+    SERVICE_STORAGE_SQLITE_PATH: path.join(folder, 'service.db'),
+    SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
+    SERVICE_RATE_LIMIT_ENABLED: 'false',
+    SERVICE_LOG_STDOUT: 'false',
+    ...env,
+  })
+  let ahead = 0
+  const clock: Clock = { now: () => Math.floor(Date.now() / 1000) + ahead }
+  const app = await openApp(config, openLogger(config.observability.logging), { clock })
+  const fronts: HttpFront[] = []
+  for await (const front of openListeners(app)) fronts.push(front)
+  return {
+    app,
+    issuer,
+    admin: `http://127.0.0.1:${adminPort}`,
+    advance(seconds) {
+      ahead += seconds
+    },
+    async close() {
+      await Promise.all(fronts.map((front) => front.close(1000)))
+      await closeApp(app)
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject)
+    server.listen(0, () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+let count = 0
+
+export async function addUser({ app }: TestService, fields: Partial<User> = {}): Promise<User & { email: string }> {
+  const now = app.clock.now()
+  const user = {
+    id: newUserId(),
+    email: `user${++count}@example.com`,
+    name: 'Ada Lovelace',
+    password_hash: await app.crypto.hashPassword(PASSWORD),
+    role: 'user' as const,
+    status: 'active' as const,
+    provider: 'local' as const,
+    version: 1,
+    created_at: now,
+    updated_at: now,
+    ...fields,
+  }
+  await app.store.createUser(user)
+  return user
+}
+
+/** A confidential client for everything that is offered, unless `fields` say otherwise. */
+export async function addClient(
+  { app }: TestService,
+  fields: Record<string, unknown> = {},
+  record: Partial<Client> = {},
+): Promise<Client & { client_secret: string }> {
+  const offered = ['authorization_code', 'refresh_token', 'client_credentials']
+  const confidential = fields['token_endpoint_auth_method'] !== 'none'
+  const metadata = parseClientMetadata(
+    {
+      client_name: `Client ${++count}`,
+      redirect_uris: [REDIRECT_URI],
+      grant_types: confidential ? offered : offered.slice(0, 2),
+      token_endpoint_auth_method: 'client_secret_basic',
+      scope: 'mcp:read mcp:write',
+      ...fields,
+    },
+    offered,
+  )
+  const { client, client_secret = '' } = newClient(metadata, 'admin', app.clock.now())
+  await app.store.createClient({ ...client, ...record })
+  return { ...client, ...record, client_secret }
+}
+
+export async function addResource(
+  { app }: TestService,
+  fields: { slug?: string; uri?: string; scopes?: string[]; policy?: Partial<Policy> } = {},
+): Promise<Resource & { uri: string }> {
+  const slug = fields.slug ?? `resource-${++count}`
+  const uri = fields.uri ?? `https://${slug}.example.com/mcp`
+  const scopes = (fields.scopes ?? ['mcp:read', 'mcp:write']).map((name) => ({
+    name,
+    description: `Use ${name}`,
+    upstream: '',
+  }))
+  const resource = newResource(
+    { slug, uri, backend_kind: 'mint', display_name: `Resource ${slug}`, scopes, policy: fields.policy },
+    app.clock.now(),
+  )
+  await app.store.createResource(resource)
+  return { ...resource, uri }
+}

@@ -1,0 +1,14 @@
+// Catches what a refusal throws, so that a test can look at every part of it.
+import { assert } from 'vitest'
+import { OAuthError } from '../../src/lib/error.ts'
+
+/** The OAuthError that `act` throws, or rejects with; fails when it does neither. */
+export async function refusalOf(act: () => unknown): Promise<OAuthError> {
+  try {
+    await act()
+  } catch (error) {
+    assert(error instanceof OAuthError, `threw ${String(error)}, not an OAuthError`)
+    return error
+  }
+  return assert.fail('nothing was refused')
+}

@@ -1,0 +1,88 @@
+// Brings the checkout into a state that runs: packages installed, build fresh. Plain JavaScript, because a bare clone
+// can run nothing else. Start, test, bench and check all go through here; `npm run build` builds in any case.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
+const at = (/** @type {string} */ file) => path.join(root, file)
+const BUILT = ['src', 'workers', 'bench', 'tools']
+const INPUTS = [...BUILT, 'migrations', 'package.json', 'tsconfig.json', 'tsconfig.build.json']
+const STAMP = at('dist/build.json')
+
+/** Installs the packages of the lockfile unless they are there, and builds unless the build is newer than its sources. */
+export function prepare() {
+  install()
+  if (isBuildStale()) build()
+}
+
+function install() {
+  const installed = changedMs(at('node_modules/.package-lock.json'))
+  if (installed >= changedMs(at('package-lock.json')) - WRITE_ORDER_MS) return
+  say('installing packages: npm ci')
+  run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund'])
+}
+// `npm install` writes the two lockfiles in either order.
+const WRITE_ORDER_MS = 2000
+
+/** Whether a source is newer than the build. A folder's own time tells of deleted files. */
+export function isBuildStale() {
+  return Math.max(...INPUTS.map(newestMs)) > changedMs(STAMP)
+}
+
+/** Compiles to dist/ in place, so that a running service never misses a file, and writes dist/build.json. */
+export function build() {
+  const started = new Date()
+  say('building')
+  run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json')])
+  removeStale('')
+  const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
+  writeFileSync(STAMP, `${JSON.stringify({ version, commit: commit(), built_at: started.toISOString() })}\n`)
+  // A source that changed while the compiler ran makes this build stale.
+  utimesSync(STAMP, started, started)
+}
+
+/** Removes compiled files whose source is gone. @param {string} folder */
+function removeStale(folder) {
+  for (const entry of readdirSync(at(path.join('dist', folder)), { withFileTypes: true })) {
+    const file = path.join(folder, entry.name)
+    const source = entry.isDirectory() ? file : file.replace(/\.js(\.map)?$/, '.ts')
+    if (file === path.basename(STAMP)) continue
+    if (!existsSync(at(source))) rmSync(at(path.join('dist', file)), { recursive: true })
+    else if (entry.isDirectory()) removeStale(file)
+  }
+}
+
+/** BUILD_COMMIT is for builds without the repository, such as the image. */
+function commit() {
+  if (process.env.BUILD_COMMIT) return process.env.BUILD_COMMIT
+  const git = spawnSync('git', ['rev-parse', '--short=12', 'HEAD'], { cwd: root, encoding: 'utf8' })
+  return git.status === 0 ? git.stdout.trim() : 'unknown'
+}
+
+/** The newest change in a file or folder, 0 when it is missing. @param {string} name @returns {number} */
+function newestMs(name) {
+  if (!existsSync(at(name)) || !statSync(at(name)).isDirectory()) return changedMs(at(name))
+  const inside = readdirSync(at(name)).map((entry) => newestMs(path.join(name, entry)))
+  return Math.max(changedMs(at(name)), ...inside)
+}
+const changedMs = (/** @type {string} */ file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
+
+/** Standard output belongs to the command that follows. @param {string} text */
+const say = (text) => process.stderr.write(`service: ${text}\n`)
+
+/** @param {string} command @param {string[]} args */
+function run(command, args) {
+  try {
+    execFileSync(command, args, { cwd: root, stdio: ['ignore', 2, 2], shell: command === 'npm' && process.platform === 'win32' })
+  } catch {
+    say(`failed: ${path.basename(command)} ${args.map((arg) => path.relative(root, arg) || arg).join(' ')}`)
+    process.exit(1)
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  install()
+  build()
+}
