@@ -1,6 +1,6 @@
 // What the configuration creates at boot: resources, each once, by slug. What exists stays as operators left it.
 import type { App } from './app.ts'
-import { newResource } from './oauth/resource.ts'
+import { newResource } from './oauth/resource_record.ts'
 
 /** Creates the configured resources that do not exist yet. */
 export async function seedResources({ config, store, clock, log }: App): Promise<void> {

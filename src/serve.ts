@@ -106,8 +106,6 @@ async function openAdmin(app: App): Promise<HttpFront> {
 
 const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'referrer-policy': 'no-referrer',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 }
 const HSTS = { 'strict-transport-security': 'max-age=63072000; includeSubDomains' }

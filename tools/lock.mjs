@@ -15,10 +15,18 @@ const added = Object.entries(lock.packages).flatMap(([parent, entry]) =>
 
 /** The entry of a package that holds a native build for one platform. @param {string} name @param {string} version @param {any} parent */
 function platformPackage(name, version, parent) {
-  const [, os, cpu, abi = ''] = /-(android|darwin|freebsd|linux|openharmony|win32)-([a-z0-9]+)(?:-([a-z]+))?$/.exec(name) ?? []
+  const [, os, cpu, abi = ''] =
+    /-(android|darwin|freebsd|linux|openharmony|win32)-([a-z0-9]+)(?:-([a-z]+))?$/.exec(name) ?? []
   if (!os || !cpu || !/^\d+\.\d+\.\d+$/.test(version)) throw new Error(`${name}@${version} is no platform package`)
   const libc = os === 'linux' ? [abi.startsWith('musl') ? 'musl' : 'glibc'] : undefined
-  return { version, cpu: [cpu], ...(parent.dev ? { dev: true } : {}), ...(libc ? { libc } : {}), optional: true, os: [os] }
+  return {
+    version,
+    cpu: [cpu],
+    ...(parent.dev ? { dev: true } : {}),
+    ...(libc ? { libc } : {}),
+    optional: true,
+    os: [os],
+  }
 }
 
 if (added.length > 0) {

@@ -34,5 +34,5 @@ function perform(job: CryptoJob): CryptoResult {
 
 export default function runBatch({ keys, jobs }: CryptoBatch): CryptoResult[] {
   for (const key of keys) if (!signing.has(key.kid)) signing.set(key.kid, key)
-  return jobs.map(perform)
+  return (JSON.parse(jobs) as CryptoJob[]).map(perform)
 }

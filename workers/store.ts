@@ -77,7 +77,8 @@ function foreignWrite(): boolean {
   return changed
 }
 
-export default function runBatch(jobs: readonly Job[]): BatchResult {
+export default function runBatch(batch: string): BatchResult {
+  const jobs = JSON.parse(batch) as Job[]
   let outcomes: BatchResult['outcomes']
   try {
     outcomes = together(jobs)

@@ -39,7 +39,7 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
 }
 
 /** Path parameters, and query and body as their schemas read them. */
-export interface Input<P extends string, Q extends z.ZodType, B extends z.ZodType> {
+interface Input<P extends string, Q extends z.ZodType, B extends z.ZodType> {
   params: ParamsOf<P>
   query: z.output<Q>
   body: z.output<B>
@@ -54,7 +54,7 @@ export interface Result {
   changed?: { client_id?: string; detail: Record<string, unknown> }
 }
 
-export interface Cli {
+interface Cli {
   /** Flags by name, where the name or the form differs from the field's. */
   readonly flags?: Readonly<Record<string, FlagRule>>
   /** Fields without a flag. */

@@ -102,8 +102,8 @@ export const clients: AdminResource = {
       query: z.strictObject({
         status: word(['active', 'suspended']).optional().describe('Only these.'),
         source: word(['admin', 'dcr', 'cimd']).optional().describe('Only those registered this way.'),
-        limit: int(1, 100_000).default(50).describe('At most so many.'),
-        offset: int(0, 1_000_000_000).default(0).describe('Leave out so many.'),
+        limit: int(1, 100_000).prefault(50).describe('At most so many.'),
+        offset: int(0, 1_000_000_000).prefault(0).describe('Leave out so many.'),
       }),
       run: async ({ store }, { query }) => ({ shown: (await store.listClients(query)).map(clientJson) }),
     }),
@@ -209,7 +209,9 @@ export const clients: AdminResource = {
       path: '/admin/clients/{client_id}',
       doc: 'Deletes a client with its consents. One with live tokens only when forced.',
       status: 204,
-      query: z.strictObject({ force: bool().default(false).describe('Also when it has live tokens; they are revoked.') }),
+      query: z.strictObject({
+        force: bool().prefault(false).describe('Also when it has live tokens; they are revoked.'),
+      }),
       audit: 'client_deleted',
       cli: { flags: { id: { field: 'client_id' } } },
       async run(app, { params: { client_id }, query: { force } }) {
@@ -224,7 +226,12 @@ export const clients: AdminResource = {
   },
 }
 
-async function changeStatus(app: App, client_id: string, from: Client['status'], to: Client['status']): Promise<Result> {
+async function changeStatus(
+  app: App,
+  client_id: string,
+  from: Client['status'],
+  to: Client['status'],
+): Promise<Result> {
   await changeClient(app, client_id, (client) => {
     if (client.status !== from) throw conflict(`the client is ${client.status}`, 'wrong_state')
     return { ...client, status: to }

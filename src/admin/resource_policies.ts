@@ -35,3 +35,96 @@ const connect: PolicyList = {
   read: (policy) => policy.connect.allowed_return_urls,
   write: (policy, allowed_return_urls) => ({ ...policy, connect: { allowed_return_urls } }),
 }
+
+const shownList = (list: PolicyList, resource: Resource) => ({ [list.member]: list.read(resource.policy) })
+
+async function getHolder(app: App, slug: string, { only }: PolicyList): Promise<Resource> {
+  const resource = await getResource(app, slug)
+  if (only && resource.backend_kind !== only) throw invalid(`only ${only} resources have this list`, 'wrong_kind')
+  return resource
+}
+
+const showList = async (app: App, slug: string, list: PolicyList): Promise<Result> => ({
+  shown: shownList(list, await getHolder(app, slug, list)),
+})
+
+const changeList = (app: App, slug: string, list: PolicyList, op: 'added' | 'removed', item: string): Promise<Result> =>
+  retryStale(async () => {
+    const stored = await getHolder(app, slug, list)
+    const items = list.read(stored.policy)
+    if (items.includes(item) === (op === 'added')) return { shown: shownList(list, stored) }
+    const changed = op === 'added' ? [...items, item] : items.filter((each) => each !== item)
+    const written = await writeResource(app, stored, { ...stored, policy: list.write(stored.policy, changed) })
+    if (written === 'stale') return written
+    return {
+      shown: shownList(list, written),
+      changed: { detail: { resource_id: stored.id, slug: stored.slug, policy: list.name, [op]: item } },
+    }
+  })
+
+const added = { audit: 'resource_updated', count: ['ext_allowlist_ops_total', { op: 'add' }] } as const
+const removed = { audit: 'resource_updated', count: ['ext_allowlist_ops_total', { op: 'remove' }] } as const
+
+const clientList = (list: PolicyList, path: string, doc: string): AdminResource => ({
+  name: `resource policy ${list.name}`,
+  doc,
+  actions: {
+    list: action({
+      method: 'GET',
+      path: `/admin/resources/{slug}/policy/${path}`,
+      doc: 'Lists the clients.',
+      run: (app, { params }) => showList(app, params.slug, list),
+    }),
+    add: action({
+      ...added,
+      method: 'POST',
+      path: `/admin/resources/{slug}/policy/${path}`,
+      doc: 'Adds a client; one that is there stays.',
+      body: z.strictObject({ client_id: text(2048).describe('The client.') }),
+      run: (app, { params, body }) => changeList(app, params.slug, list, 'added', body.client_id),
+    }),
+    remove: action({
+      ...removed,
+      method: 'DELETE',
+      path: `/admin/resources/{slug}/policy/${path}/{client_id}`,
+      doc: 'Removes a client; one that is not there is no error.',
+      run: (app, { params }) => changeList(app, params.slug, list, 'removed', params.client_id),
+    }),
+  },
+})
+
+const urlList = (list: PolicyList, path: string, doc: string): AdminResource => ({
+  name: `resource policy ${list.name}`,
+  doc,
+  actions: {
+    list: action({
+      method: 'GET',
+      path: `/admin/resources/{slug}/policy/${path}`,
+      doc: 'Lists the URL patterns.',
+      run: (app, { params }) => showList(app, params.slug, list),
+    }),
+    add: action({
+      ...added,
+      method: 'POST',
+      path: `/admin/resources/{slug}/policy/${path}`,
+      doc: 'Adds a URL pattern; one that is there stays.',
+      body: z.strictObject({ url: text(2048).describe('The pattern; * stays within its part of the URL.') }),
+      run: (app, { params, body }) => changeList(app, params.slug, list, 'added', body.url),
+    }),
+    remove: action({
+      ...removed,
+      method: 'DELETE',
+      path: `/admin/resources/{slug}/policy/${path}`,
+      doc: 'Removes a URL pattern; one that is not there is no error.',
+      query: z.strictObject({ url: text(2048).describe('The pattern.') }),
+      run: (app, { params, query }) => changeList(app, params.slug, list, 'removed', query.url),
+    }),
+  },
+})
+
+export const resourcePolicies: readonly AdminResource[] = [
+  { name: 'resource policy', doc: 'Whom a resource trusts: three lists.', actions: {} },
+  clientList(exchange, 'exchange/allowed-clients', 'Clients that may exchange tokens into a resource.'),
+  clientList(runtime, 'runtime/client-ids', 'Clients whose tokens a resource accepts, and that are its server.'),
+  urlList(connect, 'connect/allowed-return-urls', 'Where the connect flow of a broker resource may return to.'),
+]

@@ -85,12 +85,14 @@ const scopeMapFlag: FlagRule = {
   doc: 'Scopes as name:upstream pairs: read:repo,write:repo_write.',
   value: 'a:b,c:d',
   read: (values) =>
-    values.flatMap((value) => value.split(',')).map((pair) => {
-      const colon = pair.lastIndexOf(':')
-      return { name: pair.slice(0, colon), upstream: pair.slice(colon + 1) }
-    }),
+    values
+      .flatMap((value) => value.split(','))
+      .map((pair) => {
+        const colon = pair.lastIndexOf(':')
+        return { name: pair.slice(0, colon), upstream: pair.slice(colon + 1) }
+      }),
 }
-const bySlug = { slug: { field: 'id', doc: 'Slug or id of the resource.' } } as const
+const bySlug = { slug: { field: 'id' } } as const
 const providerFlag = { 'broker-provider': { field: 'broker_provider_slug' } } as const
 const without = ['policy']
 
@@ -164,7 +166,10 @@ export const resources: AdminResource = {
           checkKind(patched)
           const written = await writeResource(app, stored, { ...stored, ...patched })
           if (written === 'stale') return written
-          return { shown: resourceJson(written), changed: { detail: { resource_id: stored.id, slug: written.slug, fields } } }
+          return {
+            shown: resourceJson(written),
+            changed: { detail: { resource_id: stored.id, slug: written.slug, fields } },
+          }
         }),
     }),
     delete: action({
@@ -172,7 +177,7 @@ export const resources: AdminResource = {
       path: '/admin/resources/{id}',
       doc: 'Deletes a resource. One that users consented to only with cascade.',
       status: 204,
-      query: z.strictObject({ cascade: bool().default(false).describe('Also revoke the consents that name it.') }),
+      query: z.strictObject({ cascade: bool().prefault(false).describe('Also revoke the consents that name it.') }),
       audit: 'resource_deleted',
       count: ['ext_resource_server_ops_total', { op: 'delete' }],
       cli: { flags: bySlug },
@@ -190,7 +195,14 @@ export const resources: AdminResource = {
 /** A stored resource with a patch over it, checked as a whole. Throws invalid_request. */
 function mergeResource(stored: Resource, patch: z.output<typeof patchable>): z.output<typeof resourceRecord> {
   const { slug, uri, backend_kind, broker_provider_slug, scopes } = stored
-  const written = { slug, uri, backend_kind, broker_provider_slug, scopes, display_name: stored.display_name || undefined }
+  const written = {
+    slug,
+    uri,
+    backend_kind,
+    broker_provider_slug,
+    scopes,
+    display_name: stored.display_name || undefined,
+  }
   const result = resourceRecord.safeParse({ ...written, ...patch, policy: { ...stored.policy, ...patch.policy } })
   if (result.success) return result.data
   const problems = issuesOf(result.error).map(({ path, message }) => `${path} ${message}`)

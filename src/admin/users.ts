@@ -68,8 +68,8 @@ export const users: AdminResource = {
       doc: 'Lists users, oldest first.',
       query: z.strictObject({
         email: text(254).optional().describe('Only the one with this email.'),
-        limit: int(1, 1_000_000).default(1_000_000).describe('At most so many.'),
-        offset: int(0, 1_000_000_000).default(0).describe('Leave out so many.'),
+        limit: int(1, 1_000_000).prefault(1_000_000).describe('At most so many.'),
+        offset: int(0, 1_000_000_000).prefault(0).describe('Leave out so many.'),
       }),
       run: async ({ store }, { query }) => ({ shown: (await store.listUsers(query)).map(userJson) }),
     }),
@@ -159,7 +159,7 @@ export const users: AdminResource = {
       path: '/admin/users/{id}',
       doc: 'Deletes a user with its consents. One with live refresh tokens only when forced.',
       status: 204,
-      query: z.strictObject({ force: bool().default(false).describe('Also when it has live refresh tokens.') }),
+      query: z.strictObject({ force: bool().prefault(false).describe('Also when it has live refresh tokens.') }),
       audit: 'user_deleted',
       async run(app, { params: { id }, query: { force } }) {
         const outcome = await app.store.deleteUser({ id, force, now: app.clock.now() })

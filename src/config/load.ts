@@ -181,9 +181,10 @@ function strayVariables(env: Env): string[] {
   })
 }
 
-/** The known word that is fewest edits away, within `limit`. */
+/** The known word that is fewest edits away, within `limit` and half of the word. */
 export function nearest(word: string, known: readonly string[], limit = 3): string | undefined {
-  const scored = known.map((each) => ({ each, edits: editDistance(word, each) })).filter(({ edits }) => edits <= limit)
+  const most = Math.min(limit, word.length / 2)
+  const scored = known.map((each) => ({ each, edits: editDistance(word, each) })).filter(({ edits }) => edits <= most)
   return scored.sort((a, b) => a.edits - b.edits)[0]?.each
 }
 

@@ -19,7 +19,8 @@ export type CryptoJob = { kid: string; payload: string } | Verification
 export interface CryptoBatch {
   /** The keys that the batch signs with; a thread keeps the ones it knows. */
   keys: readonly SigningKey[]
-  jobs: readonly CryptoJob[]
+  /** CryptoJob[] as JSON: one text crosses to a thread several times faster than a list of objects. */
+  jobs: string
 }
 /** The compact JWS, or whether the signature is right. */
 export type CryptoResult = string | boolean | { failed: string }
@@ -71,7 +72,7 @@ export function openCrypto(threads: number, log: Logger): CryptoLanes {
     maxBatch: SIGN_BATCH,
     maxQueue: QUEUE.crypto,
     async run(jobs) {
-      const batch: CryptoBatch = { keys: keysFor(jobs), jobs }
+      const batch: CryptoBatch = { keys: keysFor(jobs), jobs: JSON.stringify(jobs) }
       return ((await runOn(crypto, batch)) as CryptoResult[]).map(
         (result): Outcome<string | boolean> =>
           typeof result === 'object' ? { error: new Error(result.failed) } : { value: result },

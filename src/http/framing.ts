@@ -6,12 +6,19 @@ import type { Head } from './message.ts'
 const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'authorization', 'dpop', 'content-type'])
 /** The methods that any route may have, and the two that answer for them. */
 export const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-const WITHOUT_BODY = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS'])
+const WITHOUT_BODY = new Set(['GET', 'HEAD', 'OPTIONS'])
+/** The native parser takes whatever fits into its receive buffer of 512 KiB. */
+const MAX_HEAD_BYTES = 16 * 1024
 const refuse = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
 
 /** What is wrong with the framing of a request; the connection is to be closed. Undefined when all is well. */
 export function framingFault(head: Head): OAuthError | undefined {
   const { headers, method } = head
+  if (sizeOf(head) > MAX_HEAD_BYTES)
+    return new OAuthError('invalid_request', 'the head of the request is too large', {
+      status: 431,
+      reason: 'head_too_large',
+    })
   for (const name of head.repeated)
     if (SINGLE.has(name)) return refuse(`the ${name} header is repeated`, 'repeated_header')
   if (!METHODS.has(method)) return refuse('the method is not known', 'unknown_method')
@@ -28,14 +35,21 @@ export function framingFault(head: Head): OAuthError | undefined {
   if (WITHOUT_BODY.has(method)) {
     if (encoding !== undefined || Number(length ?? 0) > 0)
       return refuse(`a ${method} request has no body`, 'unexpected_body')
-  } else if (length === undefined && encoding === undefined) {
-    // Also what is left of a POST whose Content-Length the lenient parser did not see.
+  } else if (length === undefined && encoding === undefined && method !== 'DELETE') {
+    // A DELETE may bring a body or not (RFC 9110 §9.3.5). Refused is also what is left of a POST whose Content-Length the
+    // lenient parser did not see.
     return new OAuthError('length_required', 'the request must say how long its body is')
   }
   // h2c is offered by some clients on their first request and may be ignored; anything else would change the protocol.
   if (headers.upgrade !== undefined && headers.upgrade.toLowerCase() !== 'h2c')
     return refuse('protocol upgrades are not supported', 'upgrade')
   return undefined
+}
+
+function sizeOf({ path, query, headers }: Head): number {
+  let size = path.length + query.length
+  for (const name in headers) size += name.length + (headers[name]?.length ?? 0)
+  return size
 }
 
 /** Whether the request brings a body, after framingFault() found nothing. */

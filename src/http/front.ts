@@ -1,4 +1,5 @@
 // What an HTTP engine is: it copies a request into plain values, asks `accept`, reads the body if told to, and writes the reply.
+import { LRUCache } from 'lru-cache'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Head, Reply } from './message.ts'
 
@@ -34,10 +35,20 @@ export function splitAddress(address: string): { host: string; port: number } {
   return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) }
 }
 
+/** Addresses by their text, as the same peers come again and again. */
+const addresses = new LRUCache<string, string>({ max: 10_000 })
+
 /** The address of a peer as people write it: IPv4 where it is mapped into IPv6, else the shortest form. */
 export function peerAddress(text: string): string {
   if (!text.includes(':')) return text
-  const plain = text.split('%')[0] as string
+  const known = addresses.get(text)
+  if (known !== undefined) return known
+  const address = shortAddress(text.split('%')[0] as string)
+  addresses.set(text, address)
+  return address
+}
+
+function shortAddress(plain: string): string {
   const short = URL.canParse(`http://[${plain}]`) ? new URL(`http://[${plain}]`).hostname.slice(1, -1) : plain
   const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(short)?.slice(1)
   return mapped
@@ -48,12 +59,15 @@ export function peerAddress(text: string): string {
     : short
 }
 
-/** The one writer of header values: control characters and non-ASCII never reach the wire. */
-export function* headerLines(reply: Reply): Generator<[string, string]> {
-  for (const [name, value] of Object.entries(reply.headers)) {
+/** The one writer of header values: control characters and non-ASCII never reach the wire. Throws for such a value. */
+export function headerLines(reply: Reply): [string, string][] {
+  const lines: [string, string][] = []
+  for (const name in reply.headers) {
+    const value = reply.headers[name] as string | string[]
     for (const each of typeof value === 'string' ? [value] : value) {
       if (!/^[\t\x20-\x7e]*$/.test(each)) throw new Error(`header ${name} holds a character that no header may hold`)
-      yield [name, each]
+      lines.push([name, each])
     }
   }
+  return lines
 }

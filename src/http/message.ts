@@ -43,7 +43,13 @@ export const json = (status: number, value: unknown, headers: Record<string, str
 })
 export const html = (status: number, text: string, headers: Record<string, string | string[]> = {}): Reply => ({
   status,
-  headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store', ...headers },
+  headers: {
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+    ...headers,
+  },
   body: text,
 })
 export const empty = (status: number, headers: Record<string, string> = {}): Reply => ({

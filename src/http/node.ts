@@ -51,12 +51,18 @@ function readBody(req: IncomingMessage, limit: number): Promise<Buffer | undefin
   })
 }
 
+/** Connections that got their last answer: nothing that comes behind it is processed (RFC 9112 §9.6). */
+const ended = new WeakSet<Socket>()
+
 function send(req: IncomingMessage, res: ServerResponse, reply: Reply): void {
   if (res.headersSent || res.destroyed) return
   const lines = [...headerLines(reply)]
   res.statusCode = reply.status
   for (const [name, value] of lines) res.appendHeader(name, value)
-  if (reply.close) res.setHeader('connection', 'close')
+  if (reply.close) {
+    ended.add(req.socket)
+    res.setHeader('connection', 'close')
+  }
   if (reply.status !== 204 && reply.status !== 304) res.setHeader('content-length', Buffer.byteLength(reply.body))
   res.end(req.method === 'HEAD' ? undefined : reply.body)
   if (reply.close) res.once('finish', () => req.destroy())
@@ -67,6 +73,8 @@ export async function openNode(options: FrontOptions): Promise<HttpFront> {
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
+      // framingFault() refuses it: here the refusal would let through what comes behind.
+      requireHostHeader: false,
       requestTimeout: options.readTimeoutMs,
       headersTimeout: options.readTimeoutMs,
       keepAliveTimeout: options.idleTimeoutMs,
@@ -83,6 +91,7 @@ export async function openNode(options: FrontOptions): Promise<HttpFront> {
 
   async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {
     res.on('error', () => {})
+    if (ended.has(req.socket)) return
     const head = copyHead(req)
     const accepted = options.accept(head)
     if ('status' in accepted) return send(req, res, accepted)

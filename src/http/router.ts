@@ -81,7 +81,10 @@ export function createRouter(options: RouterOptions): Accept {
 
     return {
       limit,
-      answer: (body) => answer(route, { ...head, id, startedMs, params, body }),
+      answer: (body) => {
+        const { method, path, query, headers, repeated, remote } = head
+        return answer(route, { method, path, query, headers, repeated, remote, id, startedMs, params, body })
+      },
     }
   }
 
@@ -135,30 +138,32 @@ export function createRouter(options: RouterOptions): Accept {
     error?: OAuthError
   }
 
-  function finish(reply: Reply, { head, id, startedMs, path, cors, error }: Finishing): Reply {
-    // A copy: a handler may answer with the same reply again and again.
-    const headers = { ...options.headers, ...reply.headers, ...(cors ? corsHeaders(head) : undefined) }
+  function finish(reply: Reply, context: Finishing): Reply {
+    const { head, path, startedMs, cors } = context
+    for (const name in options.headers) reply.headers[name] ??= options.headers[name] as string
+    if (cors) addCors(reply, head)
     const seconds = (performance.now() - startedMs) / 1000
     // Label values are from a fixed set, whatever is sent.
     const labels = { method: METHODS.has(head.method) ? head.method : 'other', path, status: String(reply.status) }
     options.metrics.count('core_http_requests_total', labels)
     options.metrics.observe('core_http_request_duration_seconds', seconds, labels)
+    if (reply.status >= 500 || options.log.isLevelEnabled('debug')) logRequest(reply, seconds, context)
+    return reply
+  }
+
+  function logRequest({ status }: Reply, seconds: number, { head, id, path, error }: Finishing): void {
     const fields = {
       request_id: id,
       method: head.method,
       path,
-      status: reply.status,
+      status,
       ms: Math.round(seconds * 1e5) / 100,
       remote: head.remote,
+      error: error?.code,
+      reason: error?.reason,
     }
-    if (reply.status >= 500)
-      options.log.error(
-        { ...fields, error: error?.code, reason: error?.reason, err: error?.cause ?? error },
-        'request failed',
-      )
-    else if (options.log.isLevelEnabled('debug'))
-      options.log.debug({ ...fields, error: error?.code, reason: error?.reason }, 'request')
-    return { ...reply, headers }
+    if (status < 500) options.log.debug(fields, 'request')
+    else options.log.error({ ...fields, err: error?.cause ?? error }, 'request failed')
   }
 
   function originOf(head: Head): string | undefined {
@@ -168,16 +173,13 @@ export function createRouter(options: RouterOptions): Accept {
     return options.allowedOrigins.includes(origin) ? origin : undefined
   }
 
-  function corsHeaders(head: Head): Record<string, string> | undefined {
-    if (options.allowedOrigins.length === 0) return undefined
+  function addCors(reply: Reply, head: Head): void {
+    if (options.allowedOrigins.length === 0) return
     const origin = originOf(head)
-    const vary: Record<string, string> = options.allowedOrigins.includes('*') ? {} : { vary: 'Origin' }
-    if (!origin) return vary
-    return {
-      ...vary,
-      'access-control-allow-origin': origin,
-      'access-control-expose-headers': 'DPoP-Nonce, WWW-Authenticate, Retry-After',
-    }
+    if (!options.allowedOrigins.includes('*')) reply.headers['vary'] = 'Origin'
+    if (!origin) return
+    reply.headers['access-control-allow-origin'] = origin
+    reply.headers['access-control-expose-headers'] = 'DPoP-Nonce, WWW-Authenticate, Retry-After'
   }
 }
 

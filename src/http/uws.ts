@@ -82,6 +82,7 @@ const STATUS: Record<number, string> = {
   415: '415 Unsupported Media Type',
   422: '422 Unprocessable Content',
   429: '429 Too Many Requests',
+  431: '431 Request Header Fields Too Large',
   500: '500 Internal Server Error',
   503: '503 Service Unavailable',
 }
@@ -104,7 +105,7 @@ class Exchange {
 
   /** Answers once. The last answer of a connection waits a turn: a request behind it in the buffer then cuts the connection, else it would be served. */
   send(reply: Reply): void {
-    const lines = [...headerLines(reply)]
+    const lines = headerLines(reply)
     if (reply.close) setImmediate(() => this.write(reply, lines))
     else this.write(reply, lines)
   }

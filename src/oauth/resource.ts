@@ -1,9 +1,7 @@
 // Resource indicators (RFC 8707) and scopes (RFC 6749 §3.3): what a request asks for and what it may have.
 import type { App } from '../app.ts'
-import type { ResourceRecord } from '../config/records.ts'
 import { OAuthError } from '../lib/error.ts'
-import { newId } from '../lib/id.ts'
-import type { Policy, Resource } from './types.ts'
+import type { Resource } from './types.ts'
 
 const MAX_SCOPE_LENGTH = 8192
 const SCOPE_TOKENS = /^[\x21\x23-\x5b\x5d-\x7e]+(?: +[\x21\x23-\x5b\x5d-\x7e]+)*$/
@@ -52,29 +50,4 @@ export function checkWithin(names: readonly string[], allowed: readonly string[]
 export function checkCovered(requested: string | undefined, granted: string | undefined): void {
   if (requested !== undefined && requested !== granted)
     throw new OAuthError('invalid_target', 'the grant does not cover this resource', { reason: 'resource_not_covered' })
-}
-
-/** Makes the record of a new resource. */
-export function newResource({ policy, ...record }: ResourceRecord, now: number): Resource {
-  return {
-    ...record,
-    id: `r_${newId()}`,
-    display_name: record.display_name ?? record.slug,
-    policy: mergePolicy(EMPTY_POLICY, policy ?? {}, record.backend_kind),
-    version: 1,
-    created_at: now,
-    updated_at: now,
-  }
-}
-
-const EMPTY_POLICY: Policy = {
-  exchange: { allowed_client_ids: [] },
-  runtime: { client_ids: [] },
-  connect: { allowed_return_urls: [] },
-}
-
-/** A policy with some of its parts replaced; only broker resources have a connect step. */
-export function mergePolicy(policy: Policy, parts: Partial<Policy>, kind: Resource['backend_kind']): Policy {
-  const merged = { ...policy, ...parts }
-  return kind === 'mint' ? { ...merged, connect: EMPTY_POLICY.connect } : merged
 }

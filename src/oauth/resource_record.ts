@@ -4,8 +4,10 @@ import { newId } from '../lib/id.ts'
 import type { Resource } from './types.ts'
 
 /** The stored fields of a written resource. Mint resources have no connect flow. */
-export function resourceFieldsOf(written: ResourceRecord): Omit<Resource, 'id' | 'version' | 'created_at' | 'updated_at'> {
-  const { policy, display_name = '', ...fields } = written
+export function resourceFieldsOf(
+  written: ResourceRecord,
+): Omit<Resource, 'id' | 'version' | 'created_at' | 'updated_at'> {
+  const { policy, display_name = written.slug, ...fields } = written
   const { exchange, runtime, connect } = policy ?? {}
   return {
     ...fields,

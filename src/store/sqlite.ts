@@ -32,7 +32,8 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
     async run(jobs) {
       let result: BatchResult
       try {
-        result = (await pool.run(jobs)) as BatchResult
+        // One text crosses to the thread several times faster than a list of objects.
+        result = (await pool.run(JSON.stringify(jobs))) as BatchResult
       } catch (error) {
         // The batch may have been committed or not: the caller must ask again.
         throw unavailable('the storage is not available', { reason: 'storage_thread_failed', cause: error })

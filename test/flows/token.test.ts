@@ -92,7 +92,7 @@ describe('authorization_code', () => {
     ['no redirect_uri although the request had one', { redirect_uri: undefined }, 'invalid_grant'],
     ['a resource that the grant does not cover', { resource: 'https://other.example/mcp' }, 'invalid_target'],
     ['a code that was never issued', { code: `ac_${'A'.repeat(64)}` }, 'invalid_grant'],
-    ['a code with a changed secret part', { code: undefined }, 'invalid_request'],
+    ['no code', { code: undefined }, 'invalid_request'],
   ]
   for (const [what, fields, error] of refusals)
     test(`refuses ${what} with ${error}, and leaves the code usable`, async () => {
@@ -101,6 +101,14 @@ describe('authorization_code', () => {
       expect([refused.status, refused.body['error']]).toEqual([400, error])
       expect((await redeem(service, client, authorized)).status).toBe(200)
     })
+
+  test('refuses a code whose secret part was changed, and leaves the real one usable', async () => {
+    const { client, authorized } = await signedIn()
+    const { code } = authorized
+    const changed = `${code.slice(0, -1)}${code.endsWith('A') ? 'B' : 'A'}`
+    expect((await redeem(service, client, { ...authorized, code: changed })).body['error']).toBe('invalid_grant')
+    expect((await redeem(service, client, authorized)).status).toBe(200)
+  })
 
   test('refuses the code of another client, and leaves it usable', async () => {
     const { client, authorized } = await signedIn()
@@ -287,7 +295,7 @@ describe('client_credentials', () => {
       expect(answer.body).toMatchObject({ error: 'unsupported_grant_type' })
       expect(String(answer.body['error_description'])).toContain('client_credentials.enabled')
       const metadata = await fetch(`${off.issuer}/.well-known/oauth-authorization-server`)
-      expect((await metadata.json()).grant_types_supported).toEqual(['authorization_code', 'refresh_token'])
+      expect(await metadata.json()).toMatchObject({ grant_types_supported: ['authorization_code', 'refresh_token'] })
     } finally {
       await off.close()
     }
@@ -392,7 +400,8 @@ describe('bad input at the token endpoint', () => {
       headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
       body,
     })
-    return { status: response.status, body: await response.json(), type: response.headers.get('content-type') }
+    const problem = (await response.json()) as Record<string, unknown>
+    return { status: response.status, body: problem, type: response.headers.get('content-type') }
   }
   const cases: [string, string, number, string][] = [
     ['an empty body', '', 400, 'invalid_request'],
@@ -412,7 +421,7 @@ describe('bad input at the token endpoint', () => {
   for (const [what, body, status, error] of cases)
     test(`${what}: ${status} ${error} as a problem document`, async () => {
       const answer = await send(body)
-      expect([answer.status, answer.body.error]).toEqual([status, error])
+      expect([answer.status, answer.body['error']]).toEqual([status, error])
       expect(answer.type).toBe('application/problem+json')
       expect(answer.body).toMatchObject({ error_description: expect.any(String), title: expect.any(String), status })
     })

@@ -57,6 +57,24 @@ export interface Authorized {
   browser: Browser
 }
 
+/** Takes a user through an authorization URL, signing in where asked. Returns where the browser is sent in the end. */
+export async function walk(
+  service: TestService,
+  url: string,
+  user: Pick<User, 'email'>,
+  browser = new Browser(),
+  action: 'allow' | 'deny' = 'allow',
+): Promise<URL> {
+  let page = await browser.follow(url)
+  if (page.text.includes('type="password"')) {
+    const answer = await signIn(service, browser, page, user.email ?? '')
+    page = answer.location?.startsWith(service.issuer) ? await browser.follow(answer.location) : answer
+  }
+  if (page.text.includes('value="allow"')) page = await decide(service, browser, page, action)
+  if (!page.location) throw new Error(`no redirect but ${page.status}: ${page.text}`)
+  return new URL(page.location)
+}
+
 /** Goes the whole way to a code. */
 export async function authorize(
   service: TestService,
@@ -67,14 +85,7 @@ export async function authorize(
 ): Promise<Authorized> {
   const { verifier, challenge } = pkce()
   const url = authorizeUrl(service, { client_id: client.client_id, code_challenge: challenge, ...fields })
-  let page = await browser.follow(url)
-  if (page.text.includes('type="password"')) {
-    const answer = await signIn(service, browser, page, user.email ?? '')
-    page = answer.location?.startsWith(service.issuer) ? await browser.follow(answer.location) : answer
-  }
-  if (page.text.includes('value="allow"')) page = await decide(service, browser, page, 'allow')
-  if (!page.location) throw new Error(`no redirect but ${page.status}: ${page.text}`)
-  const callback = new URL(page.location)
+  const callback = await walk(service, url, user, browser)
   return { code: callback.searchParams.get('code') ?? '', verifier, callback, browser }
 }
 

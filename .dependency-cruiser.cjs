@@ -1,0 +1,81 @@
+// The layers, as a rule. It reads the build, not the sources: there a type-only import is gone, so what is left are the
+// imports of values, which may only go to the left (docs/decisions and CONTRIBUTING.md say why).
+const LAYERS = [
+  'lib',
+  'config',
+  'telemetry',
+  'http|net|store',
+  'crypto',
+  'oauth',
+  'broker',
+  'grants',
+  'endpoints|admin',
+  'cli',
+]
+const inSrc = (folders) => `^dist/src/(${folders})/`
+const OURS = '^dist/(src|workers)/'
+
+const onlyLeft = LAYERS.slice(0, -1).map((layer, i) => ({
+  name: `${layer}: imports values only from its own folder and from folders to its left`,
+  from: { path: inSrc(layer) },
+  to: { path: inSrc(LAYERS.slice(i + 1).join('|')) },
+}))
+
+const strangers = LAYERS.filter((layer) => layer.includes('|')).map((layer) => ({
+  name: `${layer}: are strangers to each other`,
+  from: { path: inSrc(layer) },
+  to: { path: inSrc(layer), pathNot: inSrc('$1') },
+}))
+
+// Who alone may know a package or a module of Node. Whatever replaces it changes these files only.
+const KNOWN_BY = {
+  'uWebSockets\\.js|uwebsockets-glibc227': 'src/http/uws',
+  'https?|http2|net|tls|dgram|dns|undici': 'src/(http/(node|problem)|net/fetch)',
+  'better-sqlite3|pg': 'src/store/(sqlite|postgres|database|migrate)',
+  piscina: '(src/crypto/pool|src/store/sqlite|workers/\\w+)',
+  '@node-rs/argon2': 'workers/password',
+  jose: 'src/(crypto|net)/\\w+',
+  yaml: 'src/config/load',
+  pino: 'src/telemetry/logger',
+  'prom-client': 'src/telemetry/metrics',
+  commander: 'src/cli/\\w+',
+}
+const knownBy = Object.entries(KNOWN_BY).map(([what, who]) => ({
+  name: `only ${who} knows ${what}`,
+  from: { path: OURS, pathNot: `^dist/${who}\\.js$` },
+  to: { path: `^(${what})(/promises)?$|(^|/)node_modules/(${what})/` },
+}))
+
+const others = [
+  {
+    name: 'only the command line and the top files know app, serve and main',
+    from: { path: inSrc('(?!cli/)[^/]+') },
+    to: { path: '^dist/src/[^/]+\\.js$' },
+  },
+  {
+    name: 'a worker knows lib, store and crypto/jws',
+    from: { path: '^dist/workers/' },
+    to: { path: '^dist/src/', pathNot: '^dist/src/(lib/|store/|crypto/jws\\.js)' },
+  },
+  {
+    name: 'nothing that ships imports workers, bench or tools',
+    from: { path: '^dist/src/' },
+    to: { path: '^dist/(workers|bench|tools)/' },
+  },
+  {
+    name: 'what ships needs no development package',
+    from: { path: OURS },
+    to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
+  },
+  { name: 'every import resolves', from: { path: OURS }, to: { couldNotResolve: true } },
+  { name: 'no cycles', from: {}, to: { circular: true } },
+]
+
+module.exports = {
+  forbidden: [...onlyLeft, ...strangers, ...knownBy, ...others].map((rule) => ({ ...rule, severity: 'error' })),
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    moduleSystems: ['es6', 'cjs'],
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default'] },
+  },
+}

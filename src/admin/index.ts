@@ -1,0 +1,25 @@
+// The admin operations by resource, in the order of the reference. REST, command line and docs are read from this list.
+import type { AdminResource } from './action.ts'
+import { auditTrail } from './audit.ts'
+import { clients } from './clients.ts'
+import { grants } from './grants.ts'
+import { issuances } from './issuances.ts'
+import { resourcePolicies } from './resource_policies.ts'
+import { resources } from './resources.ts'
+import { dcr, keys, system } from './system.ts'
+import { users } from './users.ts'
+
+export type { Action, AdminResource } from './action.ts'
+
+export const adminResources: readonly AdminResource[] = [
+  clients,
+  users,
+  resources,
+  ...resourcePolicies,
+  grants,
+  issuances,
+  auditTrail,
+  keys,
+  dcr,
+  system,
+]

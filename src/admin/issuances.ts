@@ -1,0 +1,100 @@
+// Admin operations on the record of issued tokens. Rows are never deleted.
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { duration, int, text } from '../lib/field.ts'
+import { idFloor, isId } from '../lib/id.ts'
+import { rfc3339 } from '../lib/time.ts'
+import { claimsOf, tokenType } from '../oauth/access_token.ts'
+import { isUserId } from '../oauth/client_metadata.ts'
+import { scopeNames } from '../oauth/resource.ts'
+import type { Issuance } from '../oauth/types.ts'
+import { type AdminResource, action } from './action.ts'
+import { notFound } from './outcome.ts'
+
+const DAY = 86_400
+
+/** An issued token as the admin API lists it. */
+const issuanceJson = (issuance: Issuance) => ({
+  id: issuance.id,
+  jti: issuance.id,
+  grant_type: issuance.grant_type,
+  sub: issuance.sub,
+  ...(isUserId(issuance.sub) ? { subject_user_id: issuance.sub } : {}),
+  client_id: issuance.client_id,
+  resource: issuance.resource ?? '',
+  scope: issuance.scope,
+  scopes: scopeNames(issuance.scope),
+  token_type: tokenType(issuance),
+  backend_kind: 'mint',
+  revocable: true,
+  issued_at: rfc3339(issuance.issued_at),
+  expires_at: rfc3339(issuance.expires_at),
+  ...(issuance.revoked_at === undefined ? {} : { revoked_at: rfc3339(issuance.revoked_at) }),
+  ...(issuance.jkt === undefined ? {} : { jkt: issuance.jkt }),
+  ...(issuance.parent_id === undefined ? {} : { parent_jti: issuance.parent_id }),
+  kid: issuance.kid,
+  ip: issuance.ip,
+})
+
+/** The issuer that was in force when a token was issued. */
+async function issuerAt({ store, config }: App, at: number): Promise<string> {
+  const issuers = await store.listIssuers()
+  return issuers.find(({ since }) => since <= at)?.issuer ?? config.server.issuer
+}
+
+export const issuances: AdminResource = {
+  name: 'issuance',
+  doc: 'The record of every token issued.',
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/issuances',
+      doc: 'Lists issued tokens, newest first.',
+      query: z.strictObject({
+        user_id: text(256).optional().describe('Only tokens about this user.'),
+        client_id: text(2048).optional().describe('Only tokens of this client.'),
+        resource: text(2048).optional().describe('Only tokens for this resource: URI, slug or id.'),
+        since: duration(0, 30 * DAY)
+          .prefault('24h')
+          .describe('How far back, such as 90s, 24h or 7d; at most 30d.'),
+        limit: int(1, 5000).prefault(500).describe('At most so many.'),
+      }),
+      cli: {
+        flags: { user: { field: 'user_id' }, client: { field: 'client_id' } },
+        rows: 'issuances',
+      },
+      async run({ store, clock }, { query: { user_id, client_id, resource: name, since, limit } }) {
+        const from = clock.now() - since
+        const resource = name && ((await store.findResourceByName({ name }))?.uri ?? name)
+        const found = await store.listIssuances({ sub: user_id, client_id, resource, since: idFloor(from), limit })
+        return { shown: { issuances: found.map(issuanceJson), since: rfc3339(from), count: found.length } }
+      },
+    }),
+    get: action({
+      method: 'GET',
+      path: '/admin/issuances/{id}',
+      doc: 'Shows an issued token with all its claims, and whether it is still active.',
+      async run(app, { params: { id } }) {
+        const state = isId(id) ? await app.store.findTokenState({ id }) : undefined
+        if (!state) throw notFound('issuance')
+        const { issuance, live } = state
+        const claims = claimsOf(issuance, await issuerAt(app, issuance.issued_at))
+        const active = live && issuance.expires_at > app.clock.now()
+        return { shown: { ...issuanceJson(issuance), active, act: issuance.act, claims } }
+      },
+    }),
+    revoke: action({
+      method: 'DELETE',
+      path: '/admin/issuances/{id}',
+      doc: 'Revokes an issued token and every token exchanged from it.',
+      status: 204,
+      audit: 'issuance_revoked',
+      async run({ store, clock }, { params: { id } }) {
+        const issuance = isId(id) ? await store.findIssuance({ id }) : undefined
+        if (!issuance) throw notFound('issuance')
+        const tokens = await store.revokeIssuance({ id, now: clock.now() })
+        return tokens > 0 ? { changed: { client_id: issuance.client_id, detail: { jti: id, tokens } } } : {}
+      },
+    }),
+  },
+}

@@ -1,0 +1,72 @@
+// The routes of the admin listener: one for each admin operation, each behind the API key, and the metrics.
+import type { App } from '../app.ts'
+import { empty, type Head, json, NO_STORE, parseJson, parseParams } from '../http/message.ts'
+import type { Method, Route } from '../http/router.ts'
+import { OAuthError } from '../lib/error.ts'
+import { equalSecrets } from '../lib/id.ts'
+import { type Action, adminResources } from './index.ts'
+import { perform } from './perform.ts'
+
+const MAX_BODY = 1024 * 1024
+const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/** Every route of the admin listener. */
+export function adminRoutes(app: App): Route[] {
+  const guard = (head: Head) => checkKey(head, app.config.admin.api_key)
+  const actions = adminResources.flatMap((resource) => Object.values(resource.actions))
+  return [...metricsRoutes(app), ...actions.map((action) => routeOf(app, action, guard)), ...unknownPaths(guard)]
+}
+
+const refuse = (reason: string) => new OAuthError('unauthorized', 'the admin API key is missing or wrong', { reason })
+
+/** `Authorization: Bearer <key>`. Without a configured key nobody gets in. Throws unauthorized. */
+function checkKey({ headers: { authorization = '' }, repeated }: Head, key: string): void {
+  if (key === '') throw refuse('no_key_configured')
+  if (repeated.includes('authorization')) throw refuse('repeated_key')
+  if (!authorization.startsWith('Bearer ')) throw refuse('missing_key')
+  if (!equalSecrets(authorization.slice('Bearer '.length), key)) throw refuse('wrong_key')
+}
+
+const routeOf = (app: App, action: Action, guard: Route['guard']): Route => ({
+  method: action.method,
+  path: action.path,
+  guard,
+  ...(action.method === 'GET' ? {} : { body: { type: 'json', limit: MAX_BODY } }),
+  async handle(request) {
+    const shown = await perform(
+      app,
+      action,
+      {
+        params: request.params,
+        query: parseParams(request.query),
+        body: action.body && parseJson(request),
+      },
+      { ip: request.remote, request_id: request.id },
+    )
+    return action.status === 204 ? empty(204, NO_STORE) : json(action.status ?? 200, shown, NO_STORE)
+  },
+})
+
+/** Whoever has no key learns nothing about which paths exist. */
+const unknownPaths = (guard: Route['guard']): Route[] =>
+  ['/admin', '/admin/', '/admin/{rest...}'].flatMap((path) =>
+    METHODS.map((method) => ({
+      method,
+      path,
+      guard,
+      ...(method === 'GET' ? {} : { body: { type: 'any', limit: MAX_BODY } }),
+      handle() {
+        throw new OAuthError('not_found', 'there is nothing at this path')
+      },
+    })),
+  )
+
+function metricsRoutes({ config, metrics }: App): Route[] {
+  const { provider, path } = config.observability.metrics
+  if (provider !== 'prometheus' && provider !== 'both') return []
+  const handle = async () => {
+    const { type, text } = await metrics.render()
+    return { status: 200, headers: { 'content-type': type }, body: text }
+  }
+  return [{ method: 'GET', path, handle }]
+}

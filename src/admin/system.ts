@@ -1,0 +1,124 @@
+// Admin operations on the service itself: signing keys, registration mode, status, configuration.
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { redacted } from '../config/load.ts'
+import { grants } from '../grants/index.ts'
+import { word } from '../lib/field.ts'
+import { formatDuration, rfc3339 } from '../lib/time.ts'
+import { DCR_MODES, effectiveDcrMode, saveDcrMode } from '../oauth/registration_mode.ts'
+import { type AdminResource, action } from './action.ts'
+
+export const keys: AdminResource = {
+  name: 'key',
+  doc: 'Signing keys.',
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/keys',
+      doc: 'Lists the published keys: the current one, then the ones before it while their tokens may live.',
+      cli: { rows: 'keys' },
+      async run({ keyring }) {
+        const published = keyring.published()
+        const [current_kid, previous_kid] = published.map(({ kid }) => kid)
+        const shown = published.map(({ kid, alg, created_at, remove_at }) => ({
+          kid,
+          alg,
+          use: 'sig',
+          status: kid === current_kid ? 'current' : 'previous',
+          created_at: rfc3339(created_at),
+          ...(remove_at === undefined ? {} : { remove_at: rfc3339(remove_at) }),
+        }))
+        return { shown: { keys: shown, current_kid, previous_kid } }
+      },
+    }),
+    rotate: action({
+      method: 'POST',
+      path: '/admin/keys/rotate',
+      doc: 'Makes a new key current; the previous one stays published until its tokens have expired.',
+      audit: 'key_rotated',
+      count: ['core_key_rotation_total'],
+      async run({ keyring }) {
+        const { current_kid, previous_kid, rotated_at } = await keyring.rotate()
+        return {
+          shown: { current_kid, previous_kid, rotated_at: rfc3339(rotated_at) },
+          changed: { detail: { current_kid, previous_kid } },
+        }
+      },
+    }),
+  },
+}
+
+const mode = word(DCR_MODES).describe('Who may register clients.')
+const setMode = {
+  path: '/admin/settings/dcr',
+  doc: 'Sets who may register clients, at once and for good: it wins over dcr.mode of the configuration.',
+  body: z.object({ mode }),
+  audit: 'dcr_mode_updated',
+} as const
+
+export const dcr: AdminResource = {
+  name: 'dcr',
+  doc: 'Dynamic client registration.',
+  actions: {
+    get: action({
+      method: 'GET',
+      path: '/admin/settings/dcr',
+      doc: 'Shows who may register clients.',
+      run: async (app) => ({ shown: { mode: await effectiveDcrMode(app) } }),
+    }),
+    set: action({ ...setMode, method: 'PATCH', run: (app, { body }) => changeMode(app, body.mode) }),
+    replace: action({ ...setMode, method: 'PUT', cli: false, run: (app, { body }) => changeMode(app, body.mode) }),
+  },
+}
+
+async function changeMode(app: App, mode: z.output<typeof setMode.body>['mode']) {
+  const before = await effectiveDcrMode(app)
+  await saveDcrMode(app, mode)
+  return { shown: { mode }, ...(mode === before ? {} : { changed: { detail: { mode, before } } }) }
+}
+
+export const system: AdminResource = {
+  name: 'system',
+  doc: 'The running service.',
+  actions: {
+    status: action({
+      method: 'GET',
+      path: '/admin/system/status',
+      doc: 'Shows version, uptime, parts, features, HTTP engines and queues.',
+      cli: false,
+      run: async (app) => ({ shown: await statusOf(app) }),
+    }),
+    config: action({
+      method: 'GET',
+      path: '/admin/system/config',
+      doc: 'Shows the configuration in force; secrets are masked, durations are seconds.',
+      cli: false,
+      run: async ({ config }) => ({ shown: redacted(config) }),
+    }),
+  },
+}
+
+async function statusOf({ config, clock, startedAt, build, store, keyring, crypto, engines }: App) {
+  const uptime_secs = clock.now() - startedAt
+  const healthy = await store.readHealth().catch(() => false)
+  const encryption = config.data_encryption.driver
+  return {
+    ...build,
+    uptime: formatDuration(uptime_secs),
+    uptime_secs,
+    subsystems: [
+      { name: 'storage', status: healthy ? 'healthy' : 'unhealthy', driver: store.driver.name },
+      { name: 'signing', status: 'healthy', driver: keyring.store },
+      { name: 'encryption', status: encryption ? 'unknown' : 'not_configured', driver: encryption },
+    ],
+    features: { ...grantFeatures(config), rate_limit: config.rate_limit.enabled },
+    engines,
+    lanes: { ...crypto.stats, store: store.driver.stats },
+  }
+}
+
+/** Whether each grant that has a switch is on, by the group of its key: `token_exchange.enabled` is token_exchange. */
+const grantFeatures = (config: App['config']): Record<string, boolean> =>
+  Object.fromEntries(
+    grants.flatMap((grant) => (grant.switch ? [[grant.switch.split('.')[0], grant.enabled(config)]] : [])),
+  )

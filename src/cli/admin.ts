@@ -1,0 +1,97 @@
+// The admin commands: one for each admin operation that has a command, with flags that follow from its declaration.
+import { type Command, Option } from 'commander'
+import type { Action } from '../admin/action.ts'
+import { adminResources } from '../admin/index.ts'
+import type { RawInput } from '../admin/perform.ts'
+import { loadConfig } from '../config/load.ts'
+import type { Env } from '../config/rules.ts'
+import { type Flag, flagsOf, kebab } from './flags.ts'
+import { print, UsageError } from './output.ts'
+import { send } from './send.ts'
+import { commandAt, type GlobalOptions } from './tree.ts'
+
+const MAX_ITEM_BYTES = 1024 * 1024
+
+/** Adds every admin command to `service admin`. */
+export function addAdminCommands(program: Command, env: Env): void {
+  for (const { name, doc, actions } of adminResources) {
+    for (const [word, action] of Object.entries(actions)) {
+      if (action.cli === false) continue
+      const group = commandAt(program, `admin ${name}`)
+      group.description(doc)
+      addCommand(group.command(kebab(word)), action, env)
+    }
+  }
+}
+
+function addCommand(command: Command, action: Action, env: Env): void {
+  const flags = flagsOf(action)
+  command.description(action.doc)
+  for (const flag of flags) command.addOption(optionOf(flag))
+  const creates = action.status === 201
+  if (creates) command.argument('[-]', 'Reads the item as JSON from standard input; flags win over its members.')
+  command.action(async (...given: unknown[]) => {
+    const { config: file, json } = command.optsWithGlobals<GlobalOptions>()
+    const source = creates ? given[0] : undefined
+    if (source !== undefined && source !== '-') throw new UsageError(`unexpected argument ${source}; did you mean -?`)
+    const { config } = loadConfig(file, env)
+    const item = source === undefined ? undefined : await readItem()
+    const answer = await send(config, action, readFlags(flags, command.opts(), item))
+    print(rowsOf(answer, action, json), json)
+  })
+}
+
+function optionOf({ name, kind, value, doc, required, default: fallback }: Flag): Option {
+  const notes = [required ? 'required' : '', fallback === undefined ? '' : `default ${fallback}`].filter(Boolean)
+  const option = new Option(
+    kind === 'switch' ? `--${name} [${value}]` : `--${name} <${value}>`,
+    notes.length > 0 ? `${doc} (${notes.join(', ')})` : doc,
+  )
+  return kind === 'many' || kind === 'list'
+    ? option.argParser((text: string, before: string[] = []) => [...before, text])
+    : option
+}
+
+/** What the flags say, over what `item` says. Throws UsageError that names every missing flag. */
+function readFlags(flags: readonly Flag[], given: Record<string, unknown>, item?: Record<string, unknown>): RawInput {
+  const said = { params: {} as Record<string, string>, query: {}, body: {} }
+  const missing: string[] = []
+  for (const flag of flags) {
+    const value = readFlag(flag, given[optionOf(flag).attributeName()])
+    const part: Record<string, unknown> = said[flag.part]
+    const before = part[flag.field]
+    // Two flags of one field add to each other.
+    if (value !== undefined) part[flag.field] = Array.isArray(before) ? before.concat(value) : value
+    else if (flag.required && !(item && flag.part === 'body')) missing.push(`--${flag.name} is required`)
+  }
+  if (missing.length > 0) throw new UsageError(...missing)
+  return { ...said, body: { ...item, ...said.body } }
+}
+
+function readFlag({ kind, read }: Flag, value: unknown): unknown {
+  if (!Array.isArray(value)) return value
+  if (read) return read(value)
+  const items = value.flatMap((text: string) => text.split(','))
+  return kind === 'list' ? items.map((item) => item.trim()).filter(Boolean) : value
+}
+
+/** As text, only the rows of an answer that has them in a member. */
+const rowsOf = (answer: unknown, { cli }: Action, json: boolean | undefined): unknown =>
+  json || !cli || !cli.rows ? answer : (answer as Record<string, unknown>)[cli.rows]
+
+async function readItem(): Promise<Record<string, unknown>> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > MAX_ITEM_BYTES) throw new UsageError(`standard input holds more than ${MAX_ITEM_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  let item: unknown
+  try {
+    item = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  } catch {}
+  if (typeof item !== 'object' || item === null || Array.isArray(item))
+    throw new UsageError('standard input must hold a JSON object')
+  return item as Record<string, unknown>
+}

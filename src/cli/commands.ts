@@ -1,0 +1,71 @@
+// The command line of the service: serve, migrate, purge, version and the admin commands.
+import { Command, CommanderError } from 'commander'
+import { loadConfig } from '../config/load.ts'
+import type { Env } from '../config/rules.ts'
+import { readBuild } from '../lib/build.ts'
+import { systemClock } from '../lib/time.ts'
+import { print, printError } from './output.ts'
+import { commandAt, type GlobalOptions } from './tree.ts'
+import { UNBUILT_COMMANDS } from './unbuilt.ts'
+
+/** Runs the command line. Resolves to the exit code: 0 when it did what was asked, else 1 with `error: ` lines on standard error. */
+export async function run(argv: readonly string[], env: Env): Promise<number> {
+  const program = new Command('service')
+    .description('Authorization server for MCP.')
+    .option('--config <path>', 'YAML file with the configuration; SERVICE_ variables win over it.')
+    .option('--json', 'Print JSON instead of key=value lines.')
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError('(add --help to see what there is)')
+    .exitOverride()
+  let code = 0
+  addServerCommands(program, env, (exit) => {
+    code = exit
+  })
+  commandAt(program, 'admin').description('Operator commands; they mirror the admin API.')
+  // The admin operations bring the whole service with them: other commands start without.
+  if (argv.includes('admin')) (await import('./admin.ts')).addAdminCommands(program, env)
+  addUnbuilt(program)
+  try {
+    await program.parseAsync([...argv])
+    return code
+  } catch (error) {
+    // Commander has said what it had to say.
+    if (error instanceof CommanderError) return error.exitCode
+    printError(error)
+    return 1
+  }
+}
+
+function addServerCommands(program: Command, env: Env, exit: (code: number) => void): void {
+  const options = () => program.opts<GlobalOptions>()
+  program
+    .command('serve')
+    .description('Starts both listeners. SIGTERM and SIGINT drain and stop, SIGHUP reloads the signing keys.')
+    .action(async () => {
+      const { serve } = await import('../serve.ts')
+      exit(await serve(options().config, env))
+    })
+  program
+    .command('migrate')
+    .description('Applies pending database migrations; serve does so too.')
+    .action(async () => {
+      const { config, json } = options()
+      const { path, wal } = loadConfig(config, env).config.storage.sqlite
+      const { prepareDatabase } = await import('../store/database.ts')
+      print({ applied: prepareDatabase(path, wal, systemClock.now()) }, json)
+    })
+  program
+    .command('version')
+    .description('Prints version, commit and build time.')
+    .action(() => print(readBuild(), options().json))
+}
+
+function addUnbuilt(program: Command): void {
+  for (const { name, doc, flags = {} } of UNBUILT_COMMANDS) {
+    const command = commandAt(program, name).description(`${doc} Not built yet in this version.`)
+    for (const [flag, help] of Object.entries(flags)) command.option(flag, help)
+    command.action(() => {
+      throw new Error(`${name} is not built yet in this version`)
+    })
+  }
+}

@@ -1,0 +1,93 @@
+// The flags of an admin command, derived from the parameters, query and body of its operation.
+import { z } from 'zod'
+import type { Action, FlagRule } from '../admin/action.ts'
+import { paramNames } from '../admin/perform.ts'
+
+export interface Flag {
+  /** Without the dashes. */
+  name: string
+  /** What it fills: a path parameter, a query parameter or a member of the body. */
+  part: 'params' | 'query' | 'body'
+  field: string
+  /** A switch may go without a value, a list is comma-separated, `many` is repeated. */
+  kind: 'text' | 'switch' | 'list' | 'many'
+  /** The word for the value in the help text. */
+  value: string
+  doc: string
+  required: boolean
+  /** The default as text. */
+  default?: string
+  read?: FlagRule['read']
+}
+
+interface Field {
+  part: Flag['part']
+  name: string
+  required: boolean
+  schema: JsonSchema
+}
+interface JsonSchema {
+  type?: string
+  enum?: unknown[]
+  items?: JsonSchema
+  default?: unknown
+  description?: string
+}
+
+/** The flags of an operation, in the order of its fields; fields without a text form get none. */
+export function flagsOf(action: Action): Flag[] {
+  const { flags = {}, without = [] } = action.cli || {}
+  return fieldsOf(action).flatMap((field) => {
+    const rules = Object.entries(flags).filter(([, rule]) => rule.field === field.name)
+    if (rules.length > 0) return rules.map(([name, rule]) => flagOf(field, name, rule, rules.length > 1))
+    return without.includes(field.name) || !hasText(field.schema) ? [] : [flagOf(field, kebab(field.name))]
+  })
+}
+
+/** `rotateSecret` and `rotate_secret` are written `rotate-secret`. */
+export const kebab = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll('_', '-')
+
+function flagOf({ part, name: field, required, schema }: Field, name: string, rule?: FlagRule, shared = false): Flag {
+  const kind = rule?.read ? 'many' : schema.type === 'boolean' ? 'switch' : schema.type === 'array' ? 'list' : 'text'
+  const fallback = schema.default
+  return {
+    name,
+    part,
+    field,
+    kind,
+    value:
+      rule?.value ?? schema.enum?.join('|') ?? (kind === 'list' ? 'a,b' : kind === 'switch' ? 'true|false' : 'text'),
+    doc: rule?.doc ?? schema.description ?? field,
+    required: rule?.required ?? (required && !shared),
+    default:
+      fallback === undefined || fallback === '' || fallback === false ? undefined : String(fallback) || undefined,
+    read: rule?.read,
+  }
+}
+
+const hasText = ({ type, items }: JsonSchema) => type !== 'object' && !(type === 'array' && items?.type === 'object')
+
+const PARAMS: Readonly<Record<string, string>> = {
+  id: 'Its id.',
+  client_id: 'Its client_id.',
+  slug: 'Slug or id of the resource.',
+}
+
+function fieldsOf({ path, query, body }: Action): Field[] {
+  const params = paramNames(path).map((name): Field => {
+    return { part: 'params', name, required: true, schema: { description: PARAMS[name] } }
+  })
+  return [...params, ...members('query', query), ...members('body', body)]
+}
+
+function members(part: 'query' | 'body', schema: z.ZodType | undefined): Field[] {
+  if (!schema) return []
+  const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+  return Object.entries(properties).map(([name, property]) => ({
+    part,
+    name,
+    required: required.includes(name),
+    schema: property as JsonSchema,
+  }))
+}

@@ -1,0 +1,69 @@
+// Where an admin command is carried out: by the running server, so that what it remembers stays true, or else in this
+// process on the same database and keys.
+import type { Action } from '../admin/action.ts'
+import { perform, type RawInput } from '../admin/perform.ts'
+import type { Config } from '../config/schema.ts'
+import { splitAddress } from '../http/front.ts'
+import { openLogger } from '../telemetry/logger.ts'
+
+const PATIENCE_MS = 30_000
+/** Nobody listens there, so nothing was sent. Any other failure may have come after the work was done. */
+const NOBODY = ['ECONNREFUSED', 'EADDRNOTAVAIL', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
+
+/** Carries out an operation. Returns what it shows. Throws with the text of its refusal. */
+export async function send(config: Config, action: Action, input: RawInput): Promise<unknown> {
+  const { enabled, address, api_key } = config.admin
+  const response = enabled && api_key ? await request(originOf(address), api_key, action, input) : undefined
+  return response ? readAnswer(response) : performHere(config, action, input)
+}
+
+/** A server that listens on every interface is reached on this machine. */
+function originOf(address: string): string {
+  const { host, port } = splitAddress(address)
+  const reached = host === '' || host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
+}
+
+/** Asks the server. Undefined when none listens. */
+async function request(origin: string, key: string, action: Action, input: RawInput): Promise<Response | undefined> {
+  const path = action.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(input.params[name] ?? ''))
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(input.query)) query.set(name, String(value))
+  try {
+    return await fetch(`${origin}${path}${query.size > 0 ? `?${query}` : ''}`, {
+      method: action.method,
+      headers: { authorization: `Bearer ${key}`, ...(action.body ? { 'content-type': 'application/json' } : {}) },
+      body: action.body ? JSON.stringify(input.body ?? {}) : undefined,
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    })
+  } catch (error) {
+    const { cause = error } = error as Error
+    if (NOBODY.includes((cause as NodeJS.ErrnoException).code ?? '')) return undefined
+    throw new Error(`the server at ${origin} did not answer: ${(cause as Error).message}`)
+  }
+}
+
+async function readAnswer(response: Response): Promise<unknown> {
+  if (response.status === 204) return undefined
+  const answer: unknown = await response.json().catch(() => undefined)
+  if (response.ok && answer !== undefined) return answer
+  const { origin } = new URL(response.url)
+  if (response.status === 401) throw new Error(`the server at ${origin} has another admin.api_key`)
+  const { error_description } = (answer ?? {}) as { error_description?: string }
+  throw new Error(
+    error_description ?? `${origin} answered ${response.status}; is it the admin listener of the service?`,
+  )
+}
+
+/** Opens what the server would open, without its threads for signing, and closes it again. */
+async function performHere(config: Config, action: Action, input: RawInput): Promise<unknown> {
+  const { openApp, closeApp } = await import('../app.ts')
+  const { logging } = config.observability
+  const quiet = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
+  const app = await openApp({ ...config, server: { ...config.server, crypto_threads: 1 } }, quiet)
+  try {
+    return await perform(app, action, input, { ip: '' })
+  } finally {
+    await closeApp(app)
+  }
+}

@@ -1,0 +1,95 @@
+// A listener with routes that show what an engine does with a request.
+import type { Accept, FrontOptions, HttpFront } from '../../src/http/front.ts'
+import { empty, html, json } from '../../src/http/message.ts'
+import { createRouter, type Route } from '../../src/http/router.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { recordingLog } from '../support/log.ts'
+import { freePort, pause, Wire } from '../support/wire.ts'
+
+export type OpenEngine = (options: FrontOptions) => Promise<HttpFront>
+
+export const BODY_LIMIT = 1000
+const bad = () => ({ ...html(200, 'split'), headers: { x: 'a\r\nset-cookie: evil=1' } })
+const body = { type: 'any', limit: BODY_LIMIT } as const
+
+export interface Bench {
+  front: HttpFront
+  port: number
+  options: FrontOptions
+  /** Paths whose handlers ran, in order. */
+  handled: string[]
+  /** Opens a connection. */
+  wire(host?: string): Promise<Wire>
+  /** One request on a connection of its own. */
+  ask(text: string | Buffer): Promise<Awaited<ReturnType<Wire['answer']>>>
+}
+
+/** Opens a listener. */
+export async function openBench(open: OpenEngine, more: Partial<FrontOptions> = {}): Promise<Bench> {
+  const handled: string[] = []
+  const { log } = recordingLog()
+  const route = (method: Route['method'], path: string, handle: Route['handle']): Route => ({
+    method,
+    path,
+    handle: (request) => {
+      handled.push(`${method} ${path}`)
+      return handle(request)
+    },
+    ...(method === 'POST' ? { body } : {}),
+  })
+  const accept: Accept = createRouter({
+    routes: [
+      route('GET', '/hello', () => html(200, 'hello')),
+      route('GET', '/later', () => pause(200).then(() => html(200, 'later'))),
+      route('GET', '/never', () => new Promise(() => {})),
+      route('GET', '/head', ({ path, query, headers, remote }) => json(200, { path, query, headers, remote })),
+      route('GET', '/cookies', () => html(200, '', { 'set-cookie': ['a=1', 'b=2'] })),
+      route('GET', '/204', () => empty(204)),
+      route('GET', '/304', () => empty(304, { etag: '"x"' })),
+      route('GET', '/bad', bad),
+      route('GET', '/bad-later', () => pause(1).then(bad)),
+      route('POST', '/bad', bad),
+      route('POST', '/bad-later', () => pause(1).then(bad)),
+      route('GET', '/throw', () => {
+        throw new Error('broken')
+      }),
+      route('GET', '/reject', () => Promise.reject(new Error('broken'))),
+      route('POST', '/echo', (request) => ({ status: 200, headers: {}, body: request.body })),
+    ],
+    headers: {},
+    allowedOrigins: [],
+    metrics: new Metrics(),
+    log,
+  })
+  const port = await freePort()
+  const options: FrontOptions = {
+    address: `:${port}`,
+    accept,
+    readTimeoutMs: 30_000,
+    writeTimeoutMs: 30_000,
+    idleTimeoutMs: 30_000,
+    log,
+    ...more,
+  }
+  const front = await open(options)
+  const wire = (host?: string) => Wire.open(port, host)
+  return {
+    front,
+    port,
+    options,
+    handled,
+    wire,
+    async ask(text) {
+      const connection = await wire()
+      const answer = await connection.send(text).answer()
+      connection.leave()
+      return answer
+    },
+  }
+}
+
+const HOST = 'host: auth.example.com\r\n'
+export const get = (path: string, headers = ''): string => `GET ${path} HTTP/1.1\r\n${HOST}${headers}\r\n`
+export const post = (path: string, headers: string, text = ''): string =>
+  `POST ${path} HTTP/1.1\r\n${HOST}${headers}\r\n${text}`
+export const postText = (path: string, text: string): string => post(path, `content-length: ${text.length}\r\n`, text)

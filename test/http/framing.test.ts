@@ -1,0 +1,91 @@
+// Which requests are refused because two parsers could read them differently.
+import { describe, expect, test } from 'vitest'
+import { framingFault, hasBody } from '../../src/http/framing.ts'
+import type { Head } from '../../src/http/message.ts'
+import { head } from '../support/head.ts'
+
+const post = (headers: Record<string, string | undefined>, more: Partial<Head> = {}) =>
+  head({ method: 'POST', ...more, headers })
+
+describe('requests that are refused', () => {
+  const faults: [string, Head, string][] = [
+    ...['host', 'content-length', 'transfer-encoding', 'authorization', 'dpop', 'content-type'].map(
+      (name): [string, Head, string] => [
+        `a second ${name} header`,
+        post({ 'content-length': '1' }, { repeated: [name] }),
+        'repeated_header',
+      ],
+    ),
+    ...['FOO', 'get', 'TRACE', 'CONNECT', ''].map((method): [string, Head, string] => [
+      `the method "${method}"`,
+      head({ method }),
+      'unknown_method',
+    ]),
+    ['no Host', head({ headers: { host: undefined } }), 'missing_host'],
+    ['an empty Host', head({ headers: { host: '' } }), 'missing_host'],
+    ...['', '+5', '-1', '0x5', '5, 5', '5 ', '1e3', '12345678901', '٥'].map((length): [string, Head, string] => [
+      `a Content-Length of "${length}"`,
+      post({ 'content-length': length }),
+      'bad_content_length',
+    ]),
+    ...['', 'identity', 'gzip, chunked', 'xchunked', 'Chunked', 'chunked, chunked'].map(
+      (encoding): [string, Head, string] => [
+        `a Transfer-Encoding of "${encoding}"`,
+        post({ 'transfer-encoding': encoding }),
+        'bad_transfer_encoding',
+      ],
+    ),
+    [
+      'Content-Length beside Transfer-Encoding',
+      post({ 'content-length': '5', 'transfer-encoding': 'chunked' }),
+      'two_lengths',
+    ],
+    ...['GET', 'HEAD', 'OPTIONS'].flatMap((method): [string, Head, string][] => [
+      [`a ${method} with a Content-Length`, head({ method, headers: { 'content-length': '1' } }), 'unexpected_body'],
+      [`a chunked ${method}`, head({ method, headers: { 'transfer-encoding': 'chunked' } }), 'unexpected_body'],
+    ]),
+    ...['POST', 'PUT', 'PATCH'].map((method): [string, Head, string] => [
+      `a ${method} that says nothing about its body`,
+      head({ method }),
+      'length_required',
+    ]),
+    [
+      'a head of more than 16 KiB',
+      head({ query: 'x'.repeat(8192), headers: { x: 'y'.repeat(8192) } }),
+      'head_too_large',
+    ],
+    ...['websocket', 'h2c, websocket', 'TLS/1.0'].map((upgrade): [string, Head, string] => [
+      `an upgrade to ${upgrade}`,
+      head({ headers: { upgrade } }),
+      'upgrade',
+    ]),
+  ]
+
+  test.each(faults)('%s', (_what, bad, reason) => {
+    expect(framingFault(bad)?.reason).toBe(reason)
+  })
+
+  test('a length that is missing is 411, a large head 431, everything else 400', () => {
+    expect(framingFault(head({ query: 'x'.repeat(17_000) }))?.status).toBe(431)
+    expect(framingFault(head({ method: 'POST' }))?.status).toBe(411)
+    expect(framingFault(head({ method: 'FOO' }))?.status).toBe(400)
+  })
+})
+
+describe('requests that go through', () => {
+  test.each([
+    ['a GET', head(), false],
+    ['a GET whose body has no bytes', head({ headers: { 'content-length': '0' } }), false],
+    ['a HEAD', head({ method: 'HEAD' }), false],
+    ['a DELETE that says nothing about a body', head({ method: 'DELETE' }), false],
+    ['a DELETE with a length', head({ method: 'DELETE', headers: { 'content-length': '5' } }), true],
+    ['a POST with a length', post({ 'content-length': '5' }), true],
+    ['a POST with nothing in it', post({ 'content-length': '0' }), false],
+    ['a chunked POST', post({ 'transfer-encoding': 'chunked' }), true],
+    ['a client that offers h2c', head({ headers: { upgrade: 'h2c' } }), false],
+    ['cookies in two headers', head({ repeated: ['cookie'] }), false],
+  ])('%s', (_what, good, body) => {
+    expect(framingFault(good)).toBeUndefined()
+    expect(hasBody(good)).toBe(body)
+  })
+})

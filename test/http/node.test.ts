@@ -1,0 +1,17 @@
+// The reference engine, by the rules of both.
+import { expect, test } from 'vitest'
+import { openNode } from '../../src/http/node.ts'
+import { engineLife } from './engine_life.ts'
+import { openBench, post } from './engine_routes.ts'
+import { engineRules } from './engine_rules.ts'
+
+engineRules(openNode)
+engineLife(openNode)
+
+test('what the parser refuses is answered 400', async () => {
+  const bench = await openBench(openNode)
+  const twoLengths = post('/echo', 'content-length: 3\r\ncontent-length: 0\r\n', 'abc')
+  expect((await bench.ask(twoLengths)).status).toBe(400)
+  expect(bench.front.engine).toBe('node:http')
+  await bench.front.close(0)
+})

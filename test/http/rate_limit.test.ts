@@ -1,0 +1,133 @@
+// Buckets, subscribers and lockouts.
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Lockout, subscriber, TokenBucket } from '../../src/http/rate_limit.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+const wait = (seconds: number) => vi.advanceTimersByTime(seconds * 1000)
+
+describe('token bucket', () => {
+  test('lets a burst through, then says how long to wait', () => {
+    const bucket = new TokenBucket(2, 3)
+    expect([bucket.take(), bucket.take(), bucket.take()]).toEqual([0, 0, 0])
+    expect(bucket.take()).toBe(1)
+  })
+
+  test('fills at its rate, and never above its burst', () => {
+    const bucket = new TokenBucket(2, 3)
+    for (let i = 0; i < 3; i++) bucket.take()
+    wait(0.5)
+    expect([bucket.take(), bucket.take()]).toEqual([0, 1])
+    wait(3600)
+    expect([bucket.take(), bucket.take(), bucket.take(), bucket.take()]).toEqual([0, 0, 0, 1])
+  })
+
+  test('a refused caller does not push the next one further away', () => {
+    const bucket = new TokenBucket(0.1, 1)
+    bucket.take()
+    expect(bucket.take()).toBe(10)
+    for (let i = 0; i < 100; i++) bucket.take()
+    wait(10)
+    expect(bucket.take()).toBe(0)
+  })
+})
+
+describe('subscriber', () => {
+  test.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['0:0:0:0:0:ffff:192.0.2.7', '192.0.2.7'],
+    ['0000:0000:0000:0000:0000:ffff:c000:0207', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::9', '2001:db8:1:2::/64'],
+    ['2001:0DB8:0001:0002::', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ])('%s belongs to %s', (address, expected) => {
+    expect(subscriber(address)).toBe(expected)
+  })
+})
+
+describe('lockout', () => {
+  const options = { max: 3, window: 600, lockout: 900 }
+  const fail = (lockout: Lockout, address = 'a') => {
+    const waiting = lockout.begin(address)
+    return waiting > 0 ? waiting : lockout.end(address, 'failure')
+  }
+
+  test('the last of the allowed failures locks the address out, for as long as it is set', () => {
+    const lockout = new Lockout(options)
+    expect([fail(lockout), fail(lockout), fail(lockout)]).toEqual([false, false, true])
+    expect(lockout.begin('a')).toBe(900)
+    wait(899)
+    expect(lockout.begin('a')).toBe(1)
+    wait(1)
+    expect(lockout.begin('a')).toBe(0)
+  })
+
+  test('another address goes on', () => {
+    const lockout = new Lockout(options)
+    for (let i = 0; i < 3; i++) fail(lockout)
+    expect(lockout.begin('b')).toBe(0)
+  })
+
+  test('all addresses of one IPv6 subscriber count together', () => {
+    const lockout = new Lockout(options)
+    for (let i = 0; i < 3; i++) fail(lockout, `2001:db8:1:2::${i}`)
+    expect(lockout.begin('2001:db8:1:2:ffff::1')).toBeGreaterThan(0)
+    expect(lockout.begin('2001:db8:1:3::1')).toBe(0)
+  })
+
+  test('a success forgets the failures before it', () => {
+    const lockout = new Lockout(options)
+    fail(lockout)
+    fail(lockout)
+    lockout.begin('a')
+    expect(lockout.end('a', 'success')).toBe(false)
+    expect([fail(lockout), fail(lockout)]).toEqual([false, false])
+  })
+
+  test('an attempt that decided nothing counts neither way', () => {
+    const lockout = new Lockout(options)
+    fail(lockout)
+    fail(lockout)
+    for (let i = 0; i < 5; i++) {
+      expect(lockout.begin('a')).toBe(0)
+      expect(lockout.end('a', 'undecided')).toBe(false)
+    }
+    expect(fail(lockout)).toBe(true)
+  })
+
+  test('failures outside the window do not count', () => {
+    const lockout = new Lockout(options)
+    fail(lockout)
+    fail(lockout)
+    wait(601)
+    expect([fail(lockout), fail(lockout)]).toEqual([false, false])
+  })
+
+  test('parallel attempts cannot overtake the counter', () => {
+    const lockout = new Lockout(options)
+    const begun = Array.from({ length: 50 }, () => lockout.begin('a'))
+    expect(begun.filter((waiting) => waiting === 0).length).toBe(3)
+    const locked = begun.filter((waiting) => waiting === 0).map(() => lockout.end('a', 'failure'))
+    expect(locked).toEqual([false, false, true])
+  })
+
+  test('parallel attempts beside earlier failures cannot either', () => {
+    const lockout = new Lockout(options)
+    fail(lockout)
+    fail(lockout)
+    expect([lockout.begin('a'), lockout.begin('a')]).toEqual([0, 1])
+  })
+
+  test('0 switches it off', () => {
+    const lockout = new Lockout({ ...options, max: 0 })
+    for (let i = 0; i < 100; i++) expect(fail(lockout)).toBe(false)
+  })
+})

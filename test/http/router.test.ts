@@ -1,0 +1,280 @@
+// Route tables: what is found, what is refused before a handler runs, and what every answer gets.
+import { describe, expect, test } from 'vitest'
+import { type Head, html, json, type Reply, type Request } from '../../src/http/message.ts'
+import { TokenBucket } from '../../src/http/rate_limit.ts'
+import { createRouter, type Route, type RouterOptions, tooLarge } from '../../src/http/router.ts'
+import { OAuthError } from '../../src/lib/error.ts'
+import { isId } from '../../src/lib/id.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { head } from '../support/head.ts'
+import { recordingLog } from '../support/log.ts'
+
+const shown = (request: Request) => json(200, request.params)
+const routes: Route[] = [
+  { method: 'GET', path: '/things', handle: () => json(200, 'list'), cors: true },
+  {
+    method: 'POST',
+    path: '/things',
+    handle: (r) => json(201, r.body.toString()),
+    body: { type: 'json', limit: 100 },
+    cors: true,
+  },
+  { method: 'GET', path: '/things/{id}', handle: shown },
+  { method: 'GET', path: '/things/mine', handle: () => json(200, 'mine') },
+  { method: 'DELETE', path: '/things/{id}/parts/{part}', handle: shown },
+  { method: 'GET', path: '/docs/{ref...}', handle: shown },
+  { method: 'POST', path: '/form', handle: (r) => json(200, r.body.toString()), body: { type: 'form', limit: 100 } },
+  { method: 'GET', path: '/probe', handle: () => json(200, 'ok'), unlimited: true },
+  {
+    method: 'GET',
+    path: '/page',
+    handle: () => {
+      throw new OAuthError('invalid_request', 'no')
+    },
+    renderError: (error) => html(error.status, `<p>${error.message}</p>`),
+  },
+  { method: 'GET', path: '/throw', handle: () => Promise.reject(new Error('disk full')) },
+]
+
+/** A router, and a function that sends it a request. */
+function router(more: Partial<RouterOptions> = {}) {
+  const metrics = new Metrics()
+  const { log, lines } = recordingLog()
+  const accept = createRouter({ routes, headers: {}, allowedOrigins: [], metrics, log, ...more })
+  const send = async (method: string, path: string, text?: string, headers: Head['headers'] = {}): Promise<Reply> => {
+    const body = Buffer.from(text ?? '')
+    const length = text === undefined ? {} : { 'content-length': String(body.length) }
+    const accepted = accept(head({ method, path, headers: { ...length, ...headers } }))
+    return 'status' in accepted ? accepted : accepted.answer(body)
+  }
+  return { accept, send, metrics, lines }
+}
+const { send } = router()
+const parsed = (reply: Reply) => JSON.parse(reply.body as string)
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+describe('finding a route', () => {
+  test.each([
+    ['/things', 'list'],
+    ['/things/mine', 'mine'],
+    ['/things/7', { id: '7' }],
+    ['/things/a%2Fb%20c', { id: 'a/b c' }],
+    ['/things/https%3A%2F%2Fx', { id: 'https://x' }],
+    ['/docs/a', { ref: 'a' }],
+    ['/docs/a/b/c', { ref: 'a/b/c' }],
+    ['/docs/a%2Fb/', { ref: 'a/b/' }],
+  ])('GET %s', async (path, expected) => {
+    const reply = await send('GET', path)
+    expect([reply.status, parsed(reply)]).toEqual([200, expected])
+  })
+
+  test('several parameters are found by name', async () => {
+    expect(parsed(await send('DELETE', '/things/7/parts/9'))).toEqual({ id: '7', part: '9' })
+  })
+
+  test.each([
+    '/',
+    '/thing',
+    '/things/',
+    '//things',
+    '/things/7/',
+    '/things/7/parts',
+    '/THINGS',
+    '/docs',
+    '/docs/',
+    '/things/%',
+    '/things/%ff',
+    '/things/%00',
+    '/constructor',
+    '/__proto__',
+  ])('there is nothing at %s', async (path) => {
+    const reply = await send('GET', path)
+    expect([reply.status, parsed(reply).error]).toEqual([404, 'not_found'])
+  })
+
+  test('a HEAD is answered by the GET route', async () => {
+    expect((await send('HEAD', '/things')).status).toBe(200)
+  })
+
+  test.each([
+    ['POST', '/things/7', 'GET, HEAD'],
+    ['PUT', '/things', 'GET, HEAD, POST'],
+    ['GET', '/things/7/parts/9', 'DELETE'],
+    ['OPTIONS', '/things/7', 'GET, HEAD'],
+  ])('%s %s is 405 and says what the path takes', async (method, path, allow) => {
+    const reply = await send(method, path, method === 'GET' || method === 'OPTIONS' ? undefined : '')
+    expect([reply.status, parsed(reply).error, reply.headers.allow]).toEqual([405, 'method_not_allowed', allow])
+  })
+
+  test('two routes for one method and path are a mistake in the program', () => {
+    expect(() => router({ routes: [...routes, routes[0] as Route] })).toThrow('two routes for GET /things')
+  })
+})
+
+describe('bodies', () => {
+  test.each([
+    ['/things', '{}', 'application/json', 201],
+    ['/things', '{}', 'Application/JSON; charset="UTF-8"', 201],
+    ['/things', '', undefined, 201],
+    ['/things', '{}', undefined, 415],
+    ['/things', '{}', 'text/plain', 415],
+    ['/things', '{}', 'application/json; charset=utf-16', 415],
+    ['/things', '{}', 'application/jsonp', 415],
+    ['/form', 'a=b', 'application/x-www-form-urlencoded', 200],
+    ['/form', 'a=b', 'application/x-www-form-urlencoded;charset=UTF-8', 200],
+    ['/form', 'a=b', 'application/json', 415],
+    ['/form', 'a=b', 'multipart/form-data; boundary=x', 415],
+    ['/form', '', undefined, 415],
+  ])('POST %s with %j as %s is %d', async (path, body, type, status) => {
+    expect((await send('POST', path, body, { 'content-type': type })).status).toBe(status)
+  })
+
+  test('refuses an encoded body', async () => {
+    expect((await send('POST', '/things', '{}', { ...JSON_TYPE, 'content-encoding': 'gzip' })).status).toBe(415)
+    expect((await send('POST', '/things', '{}', { ...JSON_TYPE, 'content-encoding': 'identity' })).status).toBe(201)
+  })
+
+  test('a body over the limit of its route is refused before it is read, and the connection ends', async () => {
+    const { accept } = router()
+    const reply = accept(head({ method: 'POST', path: '/things', headers: { ...JSON_TYPE, 'content-length': '101' } }))
+    expect(reply).toMatchObject({ status: 413, close: true })
+    expect(
+      accept(head({ method: 'POST', path: '/things', headers: { 'transfer-encoding': 'chunked' } })),
+    ).toMatchObject({
+      limit: 100,
+    })
+    expect(tooLarge(100).message).toContain('100 bytes')
+  })
+
+  test('a route that takes no body refuses one', async () => {
+    expect((await send('DELETE', '/things/7/parts/9', 'x')).status).toBe(413)
+  })
+
+  test('a request that is refused unread ends its connection, unless it has no body', async () => {
+    expect((await send('POST', '/nothing', 'x')).close).toBe(true)
+    expect((await send('PUT', '/things', 'x')).close).toBe(true)
+    expect((await send('GET', '/nothing')).close).toBe(false)
+    expect((await send('FOO', '/things')).close).toBe(true)
+  })
+})
+
+describe('the limiter', () => {
+  test('refuses with 429 and Retry-After, and lets probes through', async () => {
+    const limited = router({ limiter: new TokenBucket(0.1, 1) })
+    expect((await limited.send('GET', '/things')).status).toBe(200)
+    const reply = await limited.send('GET', '/things')
+    expect([reply.status, parsed(reply).error, reply.headers['retry-after']]).toEqual([429, 'slow_down', '10'])
+    expect((await limited.send('GET', '/probe')).status).toBe(200)
+  })
+
+  test('does not count what has no route', async () => {
+    const limited = router({ limiter: new TokenBucket(0.1, 1) })
+    for (let i = 0; i < 5; i++) await limited.send('GET', '/nothing')
+    expect((await limited.send('GET', '/things')).status).toBe(200)
+  })
+})
+
+describe('browsers of other origins', () => {
+  const origin = 'https://app.example.com'
+  const open = router({ allowedOrigins: [origin] })
+  const headersOf = async (given: string | undefined, path = '/things', on = open) =>
+    (await on.send('GET', path, undefined, { origin: given })).headers
+
+  test('an allowed origin may read the answer, errors included', async () => {
+    expect(await headersOf(origin)).toMatchObject({
+      'access-control-allow-origin': origin,
+      'access-control-expose-headers': 'DPoP-Nonce, WWW-Authenticate, Retry-After',
+      vary: 'Origin',
+    })
+    const refused = await open.send('PUT', '/things', '', { origin })
+    expect([refused.status, refused.headers['access-control-allow-origin']]).toEqual([405, origin])
+  })
+
+  test.each([
+    'https://evil.example.com',
+    'https://app.example.com.evil.example',
+    'null',
+    'HTTPS://APP.EXAMPLE.COM',
+    undefined,
+  ])('the origin %s may not, and caches are told that it depends', async (given) => {
+    const headers = await headersOf(given)
+    expect(headers['access-control-allow-origin']).toBeUndefined()
+    expect(headers.vary).toBe('Origin')
+  })
+
+  test('no origin may read a route that is not for browsers', async () => {
+    expect((await headersOf(origin, '/things/7'))['access-control-allow-origin']).toBeUndefined()
+  })
+
+  test('credentials are never allowed', async () => {
+    expect(await headersOf(origin)).not.toHaveProperty('access-control-allow-credentials')
+  })
+
+  test('without allowed origins there is no CORS header at all', async () => {
+    expect(Object.keys(await headersOf(origin, '/things', router())).join()).not.toMatch(/access-control|vary/)
+  })
+
+  test('* allows every origin', async () => {
+    const headers = await headersOf('https://any.example', '/things', router({ allowedOrigins: ['*'] }))
+    expect(headers['access-control-allow-origin']).toBe('*')
+  })
+
+  test('a preflight says what may be sent', async () => {
+    const preflight = { origin, 'access-control-request-method': 'POST' }
+    const reply = await open.send('OPTIONS', '/things', undefined, preflight)
+    expect(reply.status).toBe(204)
+    expect(reply.headers).toMatchObject({
+      'access-control-allow-origin': origin,
+      'access-control-allow-methods': 'GET, POST, OPTIONS',
+      'access-control-allow-headers': expect.stringContaining('DPoP'),
+    })
+    const refused = await open.send('OPTIONS', '/things', undefined, { origin: 'https://evil.example.com' })
+    expect(Object.keys(refused.headers).join()).not.toContain('access-control')
+  })
+})
+
+describe('every answer', () => {
+  test('has the headers of the listener, where the handler says nothing else', async () => {
+    const { send: ask } = router({ headers: { 'x-content-type-options': 'nosniff', 'content-type': 'text/plain' } })
+    expect((await ask('GET', '/things')).headers).toEqual({
+      'content-type': 'application/json',
+      'x-content-type-options': 'nosniff',
+    })
+    expect((await ask('GET', '/nothing')).headers['x-content-type-options']).toBe('nosniff')
+  })
+
+  test('is counted and timed by its route, never by its path', async () => {
+    const { send: ask, metrics } = router()
+    await ask('GET', '/things/secret-1')
+    await ask('GET', '/things/secret-2')
+    await ask('GET', '/secret-3')
+    await ask('SECRET4', '/things')
+    const { text } = await metrics.render()
+    expect(text).toContain('core_http_requests_total{method="GET",path="/things/{id}",status="200"} 2')
+    expect(text).toContain('core_http_requests_total{method="GET",path="unmatched",status="404"} 1')
+    expect(text).toContain('core_http_request_duration_seconds_count{method="GET",path="/things/{id}",status="200"} 2')
+    expect(text).not.toMatch(/secret/i)
+  })
+
+  test('is logged by its route and never with its query or headers', async () => {
+    const { accept, lines } = router()
+    const accepted = accept(head({ path: '/things/7', query: 'code=secret', headers: { authorization: 'secret' } }))
+    if (!('status' in accepted)) await accepted.answer(Buffer.alloc(0))
+    expect(lines[0]).toMatchObject({ method: 'GET', path: '/things/{id}', status: 200, remote: '192.0.2.1' })
+    expect(isId(lines[0]?.request_id as string)).toBe(true)
+    expect(JSON.stringify(lines)).not.toContain('secret')
+  })
+
+  test('that is an error has the id under which it is logged, and a 500 its cause in the log alone', async () => {
+    const { send: ask, lines } = router()
+    const reply = await ask('GET', '/throw')
+    expect([reply.status, parsed(reply).error]).toEqual([500, 'server_error'])
+    expect(reply.body).not.toContain('disk full')
+    expect(lines[0]).toMatchObject({ level: 50, request_id: parsed(reply).request_id, error: 'server_error' })
+    expect(JSON.stringify(lines[0]?.err)).toContain('disk full')
+  })
+
+  test('that is an error of a page is rendered by the page', async () => {
+    expect(await send('GET', '/page')).toMatchObject({ status: 400, body: '<p>no</p>' })
+  })
+})

@@ -1,0 +1,129 @@
+// The official MCP clients, both generations, against a real MCP server whose authorization server we are.
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { Browser } from '../support/browser.ts'
+import { walk } from '../support/flow.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { GENERATIONS, type Generation, Provider } from './mcp_client.ts'
+import { type McpTestServer, startMcpServer } from './mcp_server.ts'
+
+let service: TestService
+let server: McpTestServer
+beforeAll(async () => {
+  // The 2.x client says on the console that it drops tokens; that is what one test wants.
+  vi.spyOn(console, 'warn').mockReturnValue()
+  service = await startService()
+  server = await startMcpServer(service)
+  await addResource(service, { uri: server.uri })
+})
+afterAll(async () => {
+  server.close()
+  await service.close()
+})
+
+describe.each(GENERATIONS)('$name', ({ connect, connectMachine, Unauthorized }) => {
+  const setUp = async (fields: Record<string, unknown> = {}) => {
+    const client = await addClient(service, { token_endpoint_auth_method: 'none', ...fields })
+    const provider = new Provider(client, service.issuer)
+    return { client, user: await addUser(service), browser: new Browser(), provider }
+  }
+  type Parts = Awaited<ReturnType<typeof setUp>>
+
+  /** The first connection is turned away, the user consents in the browser, the second one works. */
+  const connected = async (parts: Parts) => {
+    const { provider, user, browser } = parts
+    const first = connect(server.uri, provider)
+    await expect(first.open()).rejects.toThrow(Unauthorized)
+    await first.finish(await walk(service, String(provider.saved.url), user, browser))
+    const connection = connect(server.uri, provider)
+    await connection.open()
+    return connection
+  }
+
+  for (const method of ['none', 'client_secret_basic', 'client_secret_post'])
+    test(`a registered client (${method}) signs its user in and calls a tool`, async () => {
+      const parts = await setUp({ token_endpoint_auth_method: method })
+      const connection = await connected(parts)
+      expect(await connection.call('whoami')).toBe(`${parts.user.id} may mcp:read`)
+      expect(parts.provider.saved.url?.searchParams.get('resource')).toBe(server.uri)
+      expect(parts.provider.saved.tokens).toMatchObject({ scope: 'mcp:read', issuer: service.issuer })
+      await connection.close()
+    })
+
+  test('an expired access token is refreshed without the user', async () => {
+    const parts = await setUp()
+    const connection = await connected(parts)
+    const before = parts.provider.saved.tokens
+    service.advance(901)
+    expect(await connection.call('whoami')).toBe(`${parts.user.id} may mcp:read`)
+    expect(parts.provider.saved.tokens?.refresh_token).not.toBe(before?.refresh_token)
+    await connection.close()
+  })
+
+  test('when the refresh token is no longer good the client asks the user again', async () => {
+    const parts = await setUp()
+    const connection = await connected(parts)
+    service.advance(91 * 24 * 3600)
+    await expect(connection.call('whoami')).rejects.toThrow(Unauthorized)
+    expect(parts.provider.saved.tokens).toBeUndefined()
+    await connection.finish(await walk(service, String(parts.provider.saved.url), parts.user, parts.browser))
+    expect(await connection.call('whoami')).toBe(`${parts.user.id} may mcp:read`)
+    await connection.close()
+  })
+
+  test('a machine gets in with its own credentials', async () => {
+    const { client_id, client_secret } = await addClient(service)
+    const credentials = {
+      clientId: client_id,
+      clientSecret: client_secret,
+      scope: 'mcp:read',
+      expectedIssuer: service.issuer,
+    }
+    const connection = connectMachine(server.uri, credentials)
+    await connection.open()
+    expect(await connection.call('whoami')).toBe(`${client_id} may mcp:read`)
+    await connection.close()
+  })
+})
+
+// Only the 2.x client reads the whole authorization response and asks for more scopes by itself.
+describe('@modelcontextprotocol/client, further', () => {
+  const [{ connect, Unauthorized }] = GENERATIONS as [Generation]
+  const turnedAway = async () => {
+    const client = await addClient(service, { token_endpoint_auth_method: 'none' })
+    const parts = {
+      user: await addUser(service),
+      browser: new Browser(),
+      provider: new Provider(client, service.issuer),
+    }
+    const connection = connect(server.uri, parts.provider)
+    await expect(connection.open()).rejects.toThrow(Unauthorized)
+    return { ...parts, connection, url: String(parts.provider.saved.url) }
+  }
+
+  test('a tool that needs more than was granted sends the user to consent to the rest', async () => {
+    const { user, browser, provider, connection, url } = await turnedAway()
+    await connection.finish(await walk(service, url, user, browser))
+    const second = connect(server.uri, provider)
+    await second.open()
+    await expect(second.call('save')).rejects.toThrow(Unauthorized)
+    expect(provider.saved.url?.searchParams.get('scope')).toBe('mcp:read mcp:write')
+    await second.finish(await walk(service, String(provider.saved.url), user, browser))
+    expect(await second.call('save')).toBe(`${user.id} may mcp:read mcp:write`)
+    await second.close()
+  })
+
+  test('a response that names another issuer is refused before the code is sent anywhere', async () => {
+    const { user, browser, connection, url } = await turnedAway()
+    const callback = await walk(service, url, user, browser)
+    const forged = new URL(callback)
+    forged.searchParams.set('iss', 'https://evil.example')
+    await expect(connection.finish(forged)).rejects.toThrow(/issuer/i)
+    await connection.finish(callback)
+  })
+
+  test('the refusal of the user arrives as access_denied', async () => {
+    const { user, browser, connection, url } = await turnedAway()
+    const callback = await walk(service, url, user, browser, 'deny')
+    await expect(connection.finish(callback)).rejects.toMatchObject({ code: 'access_denied' })
+  })
+})

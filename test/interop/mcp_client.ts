@@ -1,0 +1,112 @@
+// The two generations of the official MCP client behind one face, and what such a client keeps between its requests.
+import * as v2 from '@modelcontextprotocol/client'
+import { type OAuthClientProvider, UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js'
+import { ClientCredentialsProvider } from '@modelcontextprotocol/sdk/client/auth-extensions.js'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Client as Registered } from '../../src/oauth/types.ts'
+import { REDIRECT_URI } from '../support/service.ts'
+
+/** A connection to an MCP server that may have to be authorized first. */
+export interface Connection {
+  open(): Promise<void>
+  /** Takes the authorization response. */
+  finish(callback: URL): Promise<void>
+  /** Calls a tool of the server. Returns the text that it answers. */
+  call(tool: string): Promise<string>
+  close(): Promise<void>
+}
+type Credentials = { clientId: string; clientSecret: string; scope: string; expectedIssuer: string }
+
+export interface Generation {
+  name: string
+  connect(uri: string, provider: Provider): Connection
+  /** A connection of a machine with the client_credentials grant. */
+  connectMachine(uri: string, credentials: Credentials): Connection
+  Unauthorized: new () => Error
+}
+
+const INFO = { name: 'test', version: '1.0.0' }
+const textOf = (result: unknown) => String((result as { content: { text: string }[] }).content[0]?.text)
+
+function connectV2(uri: string, authProvider: v2.OAuthClientProvider): Connection {
+  const client = new v2.Client(INFO)
+  const transport = new v2.StreamableHTTPClientTransport(new URL(uri), { authProvider })
+  return {
+    open: () => client.connect(transport),
+    finish: (callback) => transport.finishAuth(callback.searchParams),
+    call: async (name) => textOf(await client.callTool({ name })),
+    close: () => client.close(),
+  }
+}
+
+function connectV1(uri: string, authProvider: OAuthClientProvider): Connection {
+  const client = new Client(INFO)
+  const transport = new StreamableHTTPClientTransport(new URL(uri), { authProvider })
+  return {
+    open: () => client.connect(transport),
+    finish: (callback) => transport.finishAuth(callback.searchParams.get('code') ?? ''),
+    call: async (name) => textOf(await client.callTool({ name })),
+    close: () => client.close(),
+  }
+}
+
+export const GENERATIONS: Generation[] = [
+  {
+    name: '@modelcontextprotocol/client',
+    connect: connectV2,
+    connectMachine: (uri, credentials) => connectV2(uri, new v2.ClientCredentialsProvider(credentials)),
+    Unauthorized: v2.UnauthorizedError,
+  },
+  {
+    name: '@modelcontextprotocol/sdk',
+    connect: connectV1,
+    connectMachine: (uri, credentials) => connectV1(uri, new ClientCredentialsProvider(credentials)),
+    Unauthorized: UnauthorizedError,
+  },
+]
+
+type Tokens = v2.OAuthTokens & { issuer?: string }
+
+/** What a client keeps: its registration, one sign-in, and where it last wanted to send the browser. */
+export class Provider {
+  readonly redirectUrl = REDIRECT_URI
+  readonly clientMetadata: v2.OAuthClientMetadata = { client_name: 'Test', redirect_uris: [REDIRECT_URI] }
+  readonly state = () => 'a-state'
+  saved: { tokens?: Tokens; verifier?: string; url?: URL; discovery?: v2.OAuthDiscoveryState } = {}
+  private readonly registered: { client_id: string; client_secret?: string; issuer: string }
+
+  constructor(
+    { client_id, client_secret }: Pick<Registered, 'client_id'> & { client_secret?: string },
+    issuer: string,
+  ) {
+    this.registered = { client_id, issuer, ...(client_secret ? { client_secret } : {}) }
+  }
+  clientInformation() {
+    return this.registered
+  }
+  tokens() {
+    return this.saved.tokens
+  }
+  saveTokens(tokens: Tokens) {
+    this.saved.tokens = tokens
+  }
+  redirectToAuthorization(url: URL) {
+    this.saved.url = url
+  }
+  saveCodeVerifier(verifier: string) {
+    this.saved.verifier = verifier
+  }
+  codeVerifier() {
+    return this.saved.verifier ?? ''
+  }
+  discoveryState() {
+    return this.saved.discovery
+  }
+  saveDiscoveryState(discovery: v2.OAuthDiscoveryState) {
+    this.saved.discovery = discovery
+  }
+  invalidateCredentials(scope: string) {
+    if (scope === 'tokens' || scope === 'all') this.saved.tokens = undefined
+  }
+}

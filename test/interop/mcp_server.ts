@@ -1,0 +1,64 @@
+// A small real MCP server: its tools need tokens of our issuer for its own URI, which it checks as RFC 9068 §4 says.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import { createRemoteJWKSet, jwtVerify } from 'jose'
+import type { TestService } from '../support/service.ts'
+
+export interface McpTestServer {
+  /** The endpoint, which is the resource identifier too. */
+  readonly uri: string
+  close(): void
+}
+
+/** Starts the server. Everything needs `mcp:read`; the tool `save` needs `mcp:write` too. */
+export async function startMcpServer(service: TestService): Promise<McpTestServer> {
+  const keys = createRemoteJWKSet(new URL(`${service.issuer}/.well-known/jwks.json`))
+  const http = createServer((request, response) => void answer(request, response).catch(() => response.destroy()))
+  await new Promise<void>((resolve) => http.listen(0, () => resolve()))
+  const origin = `http://localhost:${(http.address() as AddressInfo).port}`
+  const uri = `${origin}/mcp`
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const challenge = (status: number, error: string, scope: string) => {
+      const metadata = `${service.issuer}/.well-known/oauth-protected-resource/mcp`
+      const fields = `error="${error}", scope="${scope}", resource_metadata="${metadata}"`
+      response.writeHead(status, { 'www-authenticate': `Bearer ${fields}` }).end()
+    }
+    if (request.url !== '/mcp') return void response.writeHead(404).end()
+    if (request.method !== 'POST') return void response.writeHead(405).end()
+    const body = JSON.parse(await text(request))
+    const claims = await verify(request.headers.authorization)
+    if (!claims) return challenge(401, 'invalid_token', 'mcp:read')
+    const scopes = String(claims.scope).split(' ')
+    if (body.params?.name === 'save' && !scopes.includes('mcp:write'))
+      return challenge(403, 'insufficient_scope', 'mcp:write')
+
+    const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true })
+    response.on('close', () => void transport.close())
+    await tools(`${claims.sub} may ${claims.scope}`).connect(transport)
+    await transport.handleRequest(request, response, body)
+  }
+
+  async function verify(authorization = '') {
+    const token = authorization.replace(/^Bearer /, '')
+    const currentDate = new Date(service.app.clock.now() * 1000)
+    try {
+      const options = { issuer: service.issuer, audience: uri, typ: 'at+jwt', currentDate }
+      return (await jwtVerify(token, keys, options)).payload
+    } catch {
+      return undefined
+    }
+  }
+
+  return { uri, close: () => void http.close() }
+}
+
+function tools(answer: string): McpServer {
+  const server = new McpServer({ name: 'test', version: '1.0.0' })
+  for (const name of ['whoami', 'save'])
+    server.registerTool(name, { description: `Tool ${name}` }, () => ({ content: [{ type: 'text', text: answer }] }))
+  return server
+}

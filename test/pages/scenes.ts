@@ -1,0 +1,118 @@
+// The pages in every state that a person can meet, each reached the way a person reaches it.
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Page } from 'playwright-core'
+import type { Client } from '../../src/oauth/types.ts'
+import { authorizeUrl } from '../support/flow.ts'
+import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
+
+export interface World {
+  service: TestService
+  /** Where the browser is sent back to: an application at another origin, with a real page. */
+  application: string
+  close(): Promise<void>
+}
+
+/** Starts a service, and an application on another port that answers every request with a page. */
+export async function openWorld(env: Record<string, string> = {}): Promise<World> {
+  const service = await startService({ SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0', ...env })
+  const { server, origin } = await serve('<!doctype html><title>application</title><link rel="icon" href="data:,">')
+  return {
+    service,
+    application: `${origin}/callback`,
+    async close() {
+      server.close()
+      await service.close()
+    },
+  }
+}
+
+/** Serves one page, or redirects everything to one place. */
+export async function serve(pageOrLocation: string): Promise<{ server: Server; origin: string }> {
+  const server = createServer((_, response) => {
+    if (pageOrLocation.startsWith('http')) response.writeHead(303, { location: pageOrLocation }).end()
+    else response.writeHead(200, { 'content-type': 'text/html' }).end(pageOrLocation)
+  })
+  await new Promise<void>((resolve) => server.listen(0, () => resolve()))
+  return { server, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+/** Fills the login form in and sends it. */
+export async function logIn(page: Page, email: string, password = PASSWORD): Promise<void> {
+  await page.getByLabel('Email').fill(email)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+interface Asking {
+  client?: Record<string, unknown>
+  record?: Partial<Client>
+  resource?: Parameters<typeof addResource>[1]
+  scope?: string
+}
+
+/** A client, a user, a resource, and the URL that asks for consent. */
+export async function setUp({ service, application }: World, { client, record, resource, scope }: Asking = {}) {
+  const registered = await addClient(
+    service,
+    { client_name: 'Inbox Assistant', redirect_uris: [application], token_endpoint_auth_method: 'none', ...client },
+    record,
+  )
+  const target = await addResource(service, resource)
+  const [redirect_uri = ''] = registered.redirect_uris
+  const { client_id } = registered
+  return {
+    client: registered,
+    user: await addUser(service),
+    resource: target,
+    url: authorizeUrl(service, { client_id, redirect_uri, resource: target.uri, scope: scope ?? 'mcp:read mcp:write' }),
+  }
+}
+
+const LONG_SCOPES = Array.from({ length: 12 }, (_, i) => `files.archive-${i}:read_and_write_everything_below_a_folder`)
+const LONG_NAME = `${'An application with a name that does not want to end '.repeat(4)}${'W'.repeat(45)}`
+const WORDS = ['Read your messages', 'Send messages as you', 'Read your calendar', 'Add and change events']
+const TWELVE = Array.from({ length: 12 }, (_, i) => `mail.part${i + 1}:${i % 2 ? 'write' : 'read'}`)
+
+async function showConsent(world: World, page: Page, asking: Asking): Promise<void> {
+  const { user, url } = await setUp(world, asking)
+  await page.goto(url)
+  await logIn(page, user.email)
+}
+
+export const SCENES: Record<string, (world: World, page: Page) => Promise<unknown>> = {
+  login: async ({ service }, page) => page.goto(`${service.issuer}/login`),
+  'login error': async (world, page) => {
+    await page.goto((await setUp(world)).url)
+    await logIn(page, 'ada@example.com', 'wrong')
+  },
+  consent: (world, page) =>
+    showConsent(world, page, { client: { redirect_uris: ['https://inbox.example.com/oauth/callback'] } }),
+  'consent of a program on this device': (world, page) => showConsent(world, page, {}),
+  'consent of a client that registered itself': (world, page) =>
+    showConsent(world, page, {
+      client: { redirect_uris: ['https://inbox.example.com/oauth/callback'] },
+      record: { registration_source: 'dcr' },
+    }),
+  'consent to twelve scopes': (world, page) =>
+    showConsent(world, page, {
+      client: { redirect_uris: ['https://inbox.example.com/oauth/callback'] },
+      resource: { scopes: TWELVE },
+      scope: TWELVE.join(' '),
+    }),
+  'consent with long texts': (world, page) =>
+    showConsent(world, page, {
+      client: {
+        client_name: LONG_NAME,
+        redirect_uris: [`https://${'very-long-label-of-a-host.'.repeat(6)}example.com/callback`],
+      },
+      record: { registration_source: 'dcr' },
+      resource: { uri: `https://${'r'.repeat(63)}.example.com/${'p'.repeat(120)}`, scopes: LONG_SCOPES },
+      scope: LONG_SCOPES.join(' '),
+    }),
+  error: ({ service }, page) => page.goto(authorizeUrl(service, { client_id: 'nobody' })),
+  'signed in': async ({ service }, page) => {
+    await page.goto(`${service.issuer}/login`)
+    await logIn(page, (await addUser(service)).email)
+  },
+}

@@ -1,0 +1,24 @@
+// Requests as plain values, as an engine would hand them over.
+
+import type { Head, Request } from '../../src/http/message.ts'
+import { newId } from '../../src/lib/id.ts'
+
+/** The head of a request; a GET of / unless told otherwise. */
+export const head = (more: Partial<Head> = {}): Head => ({
+  method: 'GET',
+  path: '/',
+  query: '',
+  repeated: [],
+  remote: '192.0.2.1',
+  ...more,
+  headers: { host: 'auth.example.com', ...more.headers },
+})
+
+/** A whole request with a body. */
+export const request = (body: string | Buffer = '', more: Partial<Request> = {}): Request => ({
+  ...head({ method: 'POST', ...more }),
+  id: newId(),
+  body: Buffer.from(body),
+  params: more.params ?? {},
+  startedMs: performance.now(),
+})

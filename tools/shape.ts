@@ -1,0 +1,100 @@
+// What the linter does not see: size, gaps in the migrations, words that must not stay, exports without a word about them.
+// Prints lines per folder, so that growth is visible. `node dist/tools/shape.js` fails with a list of faults.
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { packageRoot } from '../src/lib/paths.ts'
+
+export interface SourceFile {
+  /** Relative to the project, with slashes. */
+  file: string
+  text: string
+}
+
+const FOLDERS = ['src', 'workers', 'bench', 'tools', 'test']
+const MAX_LINES = 300
+
+// Each pattern is written so that it does not match itself.
+const FORBIDDEN: readonly { what: string; pattern: RegExp; within: RegExp; except?: RegExp }[] = [
+  { what: 'an open end', pattern: /\b(T[O]DO|F[I]XME)\b/, within: /./ },
+  { what: 'a type switched off', pattern: /(:|\bas|<) *[a]ny\b(?! \w)|@ts-[ien]|biome-[i]gnore/, within: /./ },
+  { what: 'a test switched off', pattern: /\b(test|it|describe)\.(s[k]ip|o[n]ly|t[o]do)\b/, within: /./ },
+  { what: 'console', pattern: /\bconsole\.\w/, within: /^(src|workers)\//, except: /^src\/cli\// },
+  { what: 'process.exit()', pattern: /\bprocess\.exit\(/, within: /^(src|workers)\// },
+  {
+    what: 'process.env',
+    pattern: /\bprocess\.env\b/,
+    within: /^(src|workers)\//,
+    except: /^src\/(main|config\/load)\.ts$/,
+  },
+  { what: 'an outgoing request', pattern: /\bfetch\(/, within: /^(src|workers)\//, except: /^src\/(net|cli)\// },
+]
+
+/** Every fault of these files, as lines for a person. */
+export function faultsOf(files: readonly SourceFile[], migrations: readonly string[]): string[] {
+  return [
+    ...files.flatMap((each) => [...sizeFault(each), ...forbidden(each), ...undocumented(each)]),
+    ...gaps(migrations),
+  ]
+}
+
+const linesOf = (text: string): string[] => text.replace(/\n$/, '').split('\n')
+
+function sizeFault({ file, text }: SourceFile): string[] {
+  const lines = linesOf(text).length
+  return /^(src|workers)\//.test(file) && lines > MAX_LINES
+    ? [`${file}: ${lines} lines; ${MAX_LINES} is the limit: split it by subject`]
+    : []
+}
+
+const forbidden = ({ file, text }: SourceFile): string[] =>
+  linesOf(text).flatMap((line, i) =>
+    FORBIDDEN.filter(
+      ({ pattern, within, except }) => within.test(file) && !except?.test(file) && pattern.test(line),
+    ).map(({ what }) => `${file}:${i + 1}: ${what} is not allowed here: ${line.trim()}`),
+  )
+
+/** Exported functions and classes of src need a comment directly above them. */
+function undocumented({ file, text }: SourceFile): string[] {
+  const lines = linesOf(text)
+  return lines.flatMap((line, i) => {
+    const name = /^export (?:default )?(?:async )?(?:function\*?|class) (\w+)/.exec(line)?.[1]
+    const isDocumented = /^\s*(\/\/|.*\*\/$)/.test(lines[i - 1] ?? '')
+    return name && file.startsWith('src/') && !isDocumented ? [`${file}:${i + 1}: ${name} has no doc comment`] : []
+  })
+}
+
+/** Migrations are 001, 002, and so on. */
+const gaps = (migrations: readonly string[]): string[] =>
+  migrations.flatMap((name, i) => {
+    const expected = String(i + 1).padStart(3, '0')
+    return name.startsWith(`${expected}_`) ? [] : [`migrations/${name}: ${expected} was expected here`]
+  })
+
+function readSources(folder: string): SourceFile[] {
+  return readdirSync(path.join(packageRoot, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(ts|mjs)$/.test(name))
+    .map((name) => `${folder}/${name.replaceAll(path.sep, '/')}`)
+    .map((file) => ({ file, text: readFileSync(path.join(packageRoot, file), 'utf8') }))
+}
+
+const folderOf = ({ file }: SourceFile): string => path.posix.dirname(file).split('/').slice(0, 2).join('/')
+
+function printSizes(files: readonly SourceFile[]): void {
+  for (const folder of [...new Set(files.map(folderOf))].sort()) {
+    const sizes = files.filter((each) => folderOf(each) === folder).map(({ text }) => linesOf(text).length)
+    const total = sizes.reduce((sum, lines) => sum + lines, 0)
+    const [count, sum] = [String(sizes.length).padStart(3), String(total).padStart(6)]
+    console.log(`${folder.padEnd(16)} ${count} files ${sum} lines, longest ${Math.max(...sizes)}`)
+  }
+}
+
+function main(): void {
+  const files = FOLDERS.flatMap(readSources)
+  const faults = faultsOf(files, readdirSync(path.join(packageRoot, 'migrations')).sort())
+  printSizes(files)
+  for (const fault of faults) console.error(fault)
+  if (faults.length > 0) process.exitCode = 1
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) main()
