@@ -15,14 +15,14 @@ const GRACE_MS = 5000
 export function guard(): void {
   process.once('exit', () => {
     for (const child of running) child.kill('SIGKILL')
-    for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   })
   for (const [signal, number] of [
     ['SIGINT', 2],
     ['SIGTERM', 15],
     ['SIGHUP', 1],
   ] as const)
-    process.once(signal, () => void stopAll().finally(() => process.exit(128 + number)))
+    process.once(signal, () => process.exit(128 + number))
 }
 
 /** Ends every child: politely, and by force after five seconds. */

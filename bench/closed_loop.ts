@@ -1,11 +1,12 @@
 // A load generator for work in which every request needs its own code or token. Runs in a process of its own: each connection
 // sends its next request when the last one was answered, and every latency is kept.
 import { onPlan } from './children.ts'
-import { type Answer, Connection } from './connection.ts'
+import { Connection } from './connection.ts'
 import { cpuMicros, type LoadResult, percentiles } from './usage.ts'
 
 export interface LoopPlan {
-  grant: 'authorization_code' | 'refresh_token'
+  /** Redeem codes, rotate refresh tokens, or introspect tokens that the server has not seen since it issued them. */
+  work: keyof typeof LOOPS
   base: string
   /** The server, whose CPU time is read. */
   pid: number
@@ -14,15 +15,18 @@ export interface LoopPlan {
   seconds: number
   /** Answered by a redirect with a code, thanks to the cookie of a signed-in user who has consented. */
   authorize: { path: string; cookie: string }
-  tokenPath: string
+  paths: { token: string; introspection: string }
   /** Form fields beside the code or the token, urlencoded. */
   codeForm: string
   refreshForm: string
+  /** Of clients in rotation: the form that issues a token, and the one that introspects it. */
+  machines: readonly { issueForm: string; introspectForm: string }[]
 }
+type Loop = (plan: LoopPlan, connections: Connection[]) => Promise<Tally>
 
 /** Codes live for a minute: no more are prepared at once than are redeemed in a few seconds. */
 const SLICE = { first: 400, most: 5000 }
-/** Preparing codes is not measured, but must not take for ever. */
+/** Preparing is not measured, but must not take for ever. */
 const LIMIT = (seconds: number) => 10 * seconds + 30
 
 interface Tally {
@@ -34,9 +38,26 @@ interface Tally {
 }
 const newTally = (): Tally => ({ latencies: [], errors: 0, seconds: 0, cpuMicros: 0 })
 
+const LOOPS = {
+  codes: (plan, connections) =>
+    inSlices(plan, connections, plan.paths.token, async (connection) => {
+      return `${plan.codeForm}&code=${await newCode(plan, connection)}`
+    }),
+  chains: rotateTokens,
+  tokens: (plan, connections) => {
+    let issued = 0
+    return inSlices(plan, connections, plan.paths.introspection, async (connection) => {
+      const { issueForm, introspectForm } = plan.machines[
+        issued++ % plan.machines.length
+      ] as LoopPlan['machines'][number]
+      return `${introspectForm}&token=${await newToken(plan, connection, issueForm, 'access_token')}`
+    })
+  },
+} satisfies Record<string, Loop>
+
 onPlan<LoopPlan>(async (plan) => {
   const connections = Array.from({ length: plan.connections }, () => new Connection(plan.base))
-  const measured = await (plan.grant === 'authorization_code' ? redeemCodes : rotateTokens)(plan, connections)
+  const measured = await LOOPS[plan.work](plan, connections)
   for (const connection of connections) connection.close()
   const { latencies, errors, firstError, seconds, cpuMicros: cpu } = measured
   return {
@@ -49,8 +70,13 @@ onPlan<LoopPlan>(async (plan) => {
   } satisfies LoadResult
 })
 
-/** Slices: first codes for all connections, unmeasured, then each is redeemed once, measured. */
-async function redeemCodes(plan: LoopPlan, connections: Connection[]): Promise<Tally> {
+/** Slices: first forms are prepared on all connections, unmeasured; then each is posted once, measured. */
+async function inSlices(
+  plan: LoopPlan,
+  connections: Connection[],
+  path: string,
+  prepare: (connection: Connection) => Promise<string>,
+): Promise<Tally> {
   const end = performance.now() + LIMIT(plan.warmupSeconds + plan.seconds) * 1000
   const warmup = newTally()
   await slices(plan.warmupSeconds, warmup, SLICE.first)
@@ -60,35 +86,34 @@ async function redeemCodes(plan: LoopPlan, connections: Connection[]): Promise<T
 
   async function slices(seconds: number, into: Tally, first: number): Promise<void> {
     for (let size = first; into.seconds < seconds && performance.now() < end; size = sliceFor(into, seconds)) {
-      const codes = await prepareCodes(plan, connections, size)
+      const forms = await prepareForms(size)
       const stop = performance.now() + (seconds - into.seconds) * 1000
       await measure(plan.pid, into, () =>
         Promise.all(
           connections.map(async (connection) => {
-            for (let code = codes.pop(); code && performance.now() < stop; code = codes.pop())
-              await timed(into, () => connection.post(plan.tokenPath, `${plan.codeForm}&code=${code}`))
+            for (let form = forms.pop(); form && performance.now() < stop; form = forms.pop())
+              await timed(into, connection, path, form)
           }),
         ),
       )
     }
   }
+  async function prepareForms(count: number): Promise<string[]> {
+    const forms: string[] = []
+    let left = count
+    await Promise.all(
+      connections.map(async (connection) => {
+        while (left-- > 0) forms.push(await prepare(connection))
+      }),
+    )
+    return forms
+  }
 }
 
-/** As many codes as the rest of the time needs at the rate so far. */
+/** As many as the rest of the time needs at the rate so far. */
 const sliceFor = (tally: Tally, seconds: number): number => {
   const rate = tally.latencies.length / tally.seconds || SLICE.first
   return Math.ceil(Math.min(SLICE.most, Math.max(SLICE.first, rate * Math.max(seconds - tally.seconds, 0.1) * 1.2)))
-}
-
-async function prepareCodes(plan: LoopPlan, connections: Connection[], count: number): Promise<string[]> {
-  const codes: string[] = []
-  let left = count
-  await Promise.all(
-    connections.map(async (connection) => {
-      while (left-- > 0) codes.push(await newCode(plan, connection))
-    }),
-  )
-  return codes
 }
 
 async function newCode({ authorize }: LoopPlan, connection: Connection): Promise<string> {
@@ -98,10 +123,25 @@ async function newCode({ authorize }: LoopPlan, connection: Connection): Promise
   return code
 }
 
+async function newToken(
+  { paths }: LoopPlan,
+  connection: Connection,
+  form: string,
+  kind: 'access_token' | 'refresh_token',
+): Promise<string> {
+  const { status, body } = await connection.post(paths.token, form)
+  const token = tokenIn(body, kind)
+  if (!token) throw new Error(`no ${kind}: ${status} ${body.slice(0, 500)}`)
+  return token
+}
+const tokenIn = (body: string, kind: string): string | undefined => new RegExp(`"${kind}":"([^"]+)"`).exec(body)?.[1]
+
 /** Each connection keeps a chain: the token of an answer is what the next request sends. */
 async function rotateTokens(plan: LoopPlan, connections: Connection[]): Promise<Tally> {
+  const firstToken = async (connection: Connection) =>
+    newToken(plan, connection, `${plan.codeForm}&code=${await newCode(plan, connection)}`, 'refresh_token')
   const chains = await Promise.all(
-    connections.map(async (connection) => ({ connection, token: await newToken(plan, connection) })),
+    connections.map(async (connection) => ({ connection, token: await firstToken(connection) })),
   )
   const rotateFor = async (seconds: number): Promise<Tally> => {
     const tally = newTally()
@@ -110,11 +150,10 @@ async function rotateTokens(plan: LoopPlan, connections: Connection[]): Promise<
       Promise.all(
         chains.map(async (chain) => {
           while (performance.now() < stop) {
-            const answer = await timed(tally, () =>
-              chain.connection.post(plan.tokenPath, `${plan.refreshForm}&refresh_token=${chain.token}`),
-            )
+            const form = `${plan.refreshForm}&refresh_token=${chain.token}`
+            const body = await timed(tally, chain.connection, plan.paths.token, form)
             // A chain that broke starts anew, which its connection pays with time.
-            chain.token = (answer && refreshTokenOf(answer)) ?? (await newToken(plan, chain.connection))
+            chain.token = tokenIn(body, 'refresh_token') ?? (await firstToken(chain.connection))
           }
         }),
       ),
@@ -125,16 +164,6 @@ async function rotateTokens(plan: LoopPlan, connections: Connection[]): Promise<
   return rotateFor(plan.seconds)
 }
 
-const refreshTokenOf = (answer: Answer): string | undefined => /"refresh_token":"([^"]+)"/.exec(answer.body)?.[1]
-
-async function newToken(plan: LoopPlan, connection: Connection): Promise<string> {
-  const code = await newCode(plan, connection)
-  const answer = await connection.post(plan.tokenPath, `${plan.codeForm}&code=${code}`)
-  const token = refreshTokenOf(answer)
-  if (!token) throw new Error(`no refresh token: ${answer.status} ${answer.body.slice(0, 500)}`)
-  return token
-}
-
 /** Adds the time and the server's CPU time of some work. */
 async function measure(pid: number, into: Tally, work: () => Promise<unknown>): Promise<void> {
   const [startedMs, cpu] = [performance.now(), cpuMicros(pid)]
@@ -143,20 +172,23 @@ async function measure(pid: number, into: Tally, work: () => Promise<unknown>): 
   into.cpuMicros += cpuMicros(pid) - cpu
 }
 
-/** Sends a request and counts it. Returns the answer when it is a 200. */
-async function timed(into: Tally, send: () => Promise<Answer>): Promise<Answer | undefined> {
+/** What an answer that is worth counting holds: a token, or that a token is live. */
+const EXPECTED = /"access_token":"|"active":true/
+
+/** POSTs a form and counts the answer. Returns its body, empty when it is not the expected one. */
+async function timed(into: Tally, connection: Connection, path: string, form: string): Promise<string> {
   const startedMs = performance.now()
   try {
-    const answer = await send()
-    if (answer.status === 200) {
+    const { status, body } = await connection.post(path, form)
+    if (status === 200 && EXPECTED.test(body)) {
       into.latencies.push(performance.now() - startedMs)
-      return answer
+      return body
     }
     into.errors++
-    into.firstError ??= `${answer.status} ${answer.body.slice(0, 300)}`
+    into.firstError ??= `${status} ${body.slice(0, 300)}`
   } catch (error) {
     into.errors++
     into.firstError ??= (error as Error).message
   }
-  return undefined
+  return ''
 }

@@ -47,6 +47,7 @@ export function describeRun({ connections, seconds, warmup, rounds, generator, s
     'service: rate limiting OFF, log level warn, ES256, SQLite with synchronous=FULL ' +
       `${statfsSync(tmpdir()).type === TMPFS ? 'on tmpfs, WHERE A COMMIT COSTS NOTHING' : `in ${tmpdir()}`}` +
       (settings.length ? `; set by the caller: ${settings.join(', ')}` : ''),
+    ...(startLoad > cores.length / 4 ? ['THE MACHINE WAS BUSY: these figures are not for publishing'] : []),
     ...(serviceOnly
       ? []
       : [

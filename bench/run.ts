@@ -5,13 +5,12 @@ import type { LoopPlan } from './closed_loop.ts'
 import { GENERATORS, type Generator, runLoad, wrkVersion } from './load.ts'
 import { measureParts } from './parts.ts'
 import { describeRun, type Row, table } from './report.ts'
-import { type Load, type Work, works, worksOf } from './scenarios.ts'
+import { type Load, subjects, type Work, works, worksOf } from './scenarios.ts'
 import { startPeer, startService, type Target } from './server.ts'
 import { type LoadResult, residentMiB } from './usage.ts'
 
-const nameList = works.flatMap(({ name, cold }) => (cold ? [] : name)).join(', ')
 const USAGE = `npm run bench -- SCENARIO ... [options]
-scenarios: token (all works), ${nameList}, parts
+scenarios: token (all works), ${subjects.join(', ')}, parts
   --connections N    connections of the load generator (64)
   --seconds N        how long each measurement lasts (10)
   --warmup N         seconds of load before each measurement (2)
@@ -132,7 +131,7 @@ async function measureServers(chosen: readonly Work[], settings: Settings): Prom
 async function run(scenarios: readonly string[], settings: Settings): Promise<void> {
   const chosen = works.filter((work) => scenarios.some((name) => worksOf(name, settings.cold).includes(work)))
   if (chosen.length > 0) await measureServers(chosen, settings)
-  if (scenarios.includes('parts')) print(await measureParts())
+  if (scenarios.includes('parts')) print(`\n${await measureParts()}`)
 }
 
 try {

@@ -61,28 +61,40 @@ const introspection: Work['load'] = async (target) => {
   return { kind: 'bodies', path: paths.introspection, warmup: bodies, bodies }
 }
 
-const userTokens =
-  (grant: LoopPlan['grant']): Work['load'] =>
-  async ({ base, paths, app, resource, verifier, cookie }) => ({
-    kind: 'loop',
-    plan: {
-      grant,
-      base,
-      authorize: { path: paths.authorize, cookie },
-      tokenPath: paths.token,
-      codeForm: form({ grant_type: 'authorization_code', ...app, resource, code_verifier: verifier }),
-      refreshForm: form({ grant_type: 'refresh_token', client_id: app.client_id, resource }),
-    },
-  })
+const loop =
+  (work: LoopPlan['work']): Work['load'] =>
+  async (target) => {
+    const { base, paths, app, resource, verifier, cookie } = target
+    return {
+      kind: 'loop',
+      plan: {
+        work,
+        base,
+        authorize: { path: paths.authorize, cookie },
+        paths,
+        codeForm: form({ grant_type: 'authorization_code', ...app, resource, code_verifier: verifier }),
+        refreshForm: form({ grant_type: 'refresh_token', client_id: app.client_id, resource }),
+        machines: target.machines.map((machine) => ({
+          issueForm: machineForm(machine, target, target.introspectedResource),
+          introspectForm: form({ ...machine }),
+        })),
+      },
+    }
+  }
 
 export const works: readonly Work[] = [
   { name: 'client_credentials', load: clientCredentials((target) => target.machines) },
   { name: 'client_credentials, cold', cold: true, load: clientCredentials((target) => target.coldMachines) },
-  { name: 'authorization_code', load: userTokens('authorization_code') },
-  { name: 'refresh_token', load: userTokens('refresh_token') },
-  { name: 'introspection', load: introspection },
+  { name: 'authorization_code', load: loop('codes') },
+  { name: 'refresh_token', load: loop('chains') },
+  { name: 'introspection, new tokens', load: loop('tokens') },
+  { name: 'introspection, same tokens', load: introspection },
 ]
 
-/** The works that a scenario of the command line names: `token` is all of them, else one by its name. */
+/** What a work is called on the command line: its name before the comma. */
+const subject = ({ name }: Work) => name.split(',')[0] as string
+export const subjects: readonly string[] = [...new Set(works.map(subject))]
+
+/** The works that a scenario of the command line names: `token` is all of them, else those of an endpoint or grant. */
 export const worksOf = (scenario: string, cold: boolean): readonly Work[] =>
-  works.filter((work) => (cold || !work.cold) && (scenario === 'token' || work.name.split(',')[0] === scenario))
+  works.filter((work) => (cold || !work.cold) && (scenario === 'token' || subject(work) === scenario))

@@ -46,7 +46,7 @@ export interface TargetOptions {
   coldClients: number
 }
 
-export const HOT_CLIENTS = 100
+const HOT_CLIENTS = 100
 const START_SECONDS = 30
 const SCOPE = 'mcp:read mcp:write'
 const RESOURCE = 'https://mcp.example.com/mcp'

@@ -41,7 +41,7 @@ export function residentMiB(pid: number): number {
 }
 
 /** The value that a share `q` of the sorted numbers does not exceed (nearest rank). */
-export const percentile = (sorted: ArrayLike<number>, q: number): number =>
+const percentile = (sorted: ArrayLike<number>, q: number): number =>
   sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)] ?? Number.NaN
 
 /** p50 and p99 of latencies in milliseconds: every one is kept and sorted, nothing is bucketed. */

@@ -10,7 +10,9 @@ import { createSealer, type Sealer } from './crypto/seal.ts'
 import { Lockout } from './http/rate_limit.ts'
 import { type Build, readBuild } from './lib/build.ts'
 import { type Clock, systemClock } from './lib/time.ts'
+import type { UsedSet } from './lib/used.ts'
 import type { Claims } from './oauth/access_token.ts'
+import { openUsed } from './oauth/single_use.ts'
 import { prepareDatabase } from './store/database.ts'
 import { createStore, type Store } from './store/index.ts'
 import { openSqlite } from './store/sqlite.ts'
@@ -30,6 +32,8 @@ export interface App {
   readonly sealer: Sealer
   /** Claims of our own tokens whose signature was verified, by the digest of the token. */
   readonly verified: LRUCache<string, Claims>
+  /** Proofs and assertions that were used and would still be accepted. */
+  readonly used: UsedSet
   /** Failed logins by address. */
   readonly lockout: Lockout
   /** Which HTTP engine serves which listener; filled by serve(). */
@@ -69,6 +73,7 @@ export async function openApp(config: Config, log: Logger, { clock = systemClock
     keyring,
     crypto: openCrypto(config.server.crypto_threads, log),
     sealer: createSealer(config.session.secret || randomBytes(32).toString('base64url')),
+    used: await openUsed(store, clock),
     verified: new LRUCache({ max: MAX_VERIFIED }),
     lockout: new Lockout({
       max: config.rate_limit.auth_fail_max,

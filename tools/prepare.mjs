@@ -75,11 +75,7 @@ const say = (text) => process.stderr.write(`service: ${text}\n`)
 /** @param {string} command @param {string[]} args */
 function run(command, args) {
   try {
-    execFileSync(command, args, {
-      cwd: root,
-      stdio: ['ignore', 2, 2],
-      shell: command === 'npm' && process.platform === 'win32',
-    })
+    execFileSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] })
   } catch {
     say(`failed: ${path.basename(command)} ${args.map((arg) => path.relative(root, arg) || arg).join(' ')}`)
     process.exit(1)

@@ -59,7 +59,7 @@ function undocumented({ file, text }: SourceFile): string[] {
   const lines = linesOf(text)
   return lines.flatMap((line, i) => {
     const name = /^export (?:default )?(?:async )?(?:function\*?|class) (\w+)/.exec(line)?.[1]
-    const isDocumented = /^\s*(\/\/|.*\*\/$)/.test(lines[i - 1] ?? '')
+    const isDocumented = /\*\/$/.test(lines[i - 1] ?? '')
     return name && file.startsWith('src/') && !isDocumented ? [`${file}:${i + 1}: ${name} has no doc comment`] : []
   })
 }

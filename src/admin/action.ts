@@ -1,6 +1,7 @@
 // What an admin operation is: declared once, read by the REST API, the command line and the generated reference.
 import type { z } from 'zod'
 import type { App } from '../app.ts'
+import type { Config } from '../config/schema.ts'
 import type { Method } from '../http/router.ts'
 import type { AuditAction } from '../oauth/audit.ts'
 import type { CounterName } from '../telemetry/metrics.ts'
@@ -10,6 +11,8 @@ export interface AdminResource {
   /** The words of its commands after `admin`: `client`, `resource policy exchange`. */
   readonly name: string
   readonly doc: string
+  /** Whether it is there at all, as configured; without this it always is. */
+  enabled?(config: Config): boolean
   /** By name; `rotateSecret` is the command `rotate-secret`. */
   readonly actions: Readonly<Record<string, Action>>
 }

@@ -25,19 +25,8 @@ const chosenId = text(2048)
   .refine((id) => !isUserId(id), 'must not look like the id of a user')
   .refine((id) => !isHttpUrl(id), 'must not be a URL: those name client metadata documents')
 
-const record = clientRecord.in.shape
-const creatable = z.object({
+const creatable = clientRecord.in.extend({
   client_id: chosenId.optional().describe('A stable id of your choice; without it one is made.'),
-  client_name: record.client_name.describe('What users see.'),
-  grant_types: record.grant_types.describe('What it may ask the token endpoint for.'),
-  redirect_uris: record.redirect_uris.describe('Matched exactly.'),
-  response_types: record.response_types.describe('Only code exists.'),
-  scope: record.scope.describe('Space-separated scope names it may ask for.'),
-  token_endpoint_auth_method: record.token_endpoint_auth_method.describe('none makes a public client.'),
-  application_type: record.application_type.describe('A native client may use any port of a loopback redirect URI.'),
-  agent: record.agent.describe('Its tokens carry agent claims. Fixed from then on.'),
-  agent_description: record.agent_description.describe('What the agent does.'),
-  dpop_bound_access_tokens: record.dpop_bound_access_tokens.describe('Every token request needs a DPoP proof.'),
 })
 
 const mutable = {
@@ -49,9 +38,10 @@ const mutable = {
   agent_description: clientFields.agent_description,
   dpop_bound_access_tokens: clientFields.dpop_bound_access_tokens,
 }
+const FIXED = 'Fixed since its creation; may be sent as it is.'
 const fixed = {
-  token_endpoint_auth_method: clientFields.token_endpoint_auth_method,
-  agent: clientFields.agent,
+  token_endpoint_auth_method: clientFields.token_endpoint_auth_method.describe(FIXED),
+  agent: clientFields.agent.describe(FIXED),
 }
 const patchable = z.object({ ...mutable, ...fixed }).partial()
 

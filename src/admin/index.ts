@@ -3,11 +3,14 @@ import type { AdminResource } from './action.ts'
 import { auditTrail } from './audit.ts'
 import { clients } from './clients.ts'
 import { grants } from './grants.ts'
+import { idps } from './idps.ts'
 import { issuances } from './issuances.ts'
 import { resourcePolicies } from './resource_policies.ts'
 import { resources } from './resources.ts'
+import { subjectMappings } from './subject_mappings.ts'
 import { dcr, keys, system } from './system.ts'
 import { users } from './users.ts'
+import { xaaPolicies } from './xaa_policies.ts'
 
 export type { Action, AdminResource } from './action.ts'
 
@@ -19,6 +22,9 @@ export const adminResources: readonly AdminResource[] = [
   grants,
   issuances,
   auditTrail,
+  idps,
+  xaaPolicies,
+  subjectMappings,
   keys,
   dcr,
   system,

@@ -10,17 +10,8 @@ import type { Policy, Resource } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 
-const patchable = z
-  .strictObject({
-    slug: resourceFields.slug.describe('Another public name.'),
-    uri: resourceFields.uri.describe('Another audience.'),
-    backend_kind: resourceFields.backend_kind.describe('Another kind.'),
-    broker_provider_slug: resourceFields.broker_provider_slug.describe('Another provider.'),
-    display_name: resourceFields.display_name.describe('Another name.'),
-    scopes: resourceFields.scopes.removeDefault().describe('Replaces every scope.'),
-    policy: resourceFields.policy.describe('Each of exchange, runtime and connect that is named is replaced.'),
-  })
-  .partial()
+/** Without the defaults: what a patch does not name stays. */
+const patchable = z.strictObject({ ...resourceFields, scopes: resourceFields.scopes.removeDefault() }).partial()
 
 /** A resource as the admin API shows it. */
 const resourceJson = ({ policy: { connect, ...policy }, ...resource }: Resource) => ({
@@ -88,11 +79,11 @@ const scopeMapFlag: FlagRule = {
     values
       .flatMap((value) => value.split(','))
       .map((pair) => {
-        const colon = pair.lastIndexOf(':')
-        return { name: pair.slice(0, colon), upstream: pair.slice(colon + 1) }
+        const [name = '', ...upstream] = pair.split(':')
+        return { name, upstream: upstream.join(':') }
       }),
 }
-const bySlug = { slug: { field: 'id' } } as const
+const bySlug = { slug: { field: 'id', doc: 'Slug or id of the resource.' } } as const
 const providerFlag = { 'broker-provider': { field: 'broker_provider_slug' } } as const
 const without = ['policy']
 

@@ -10,10 +10,11 @@ import { perform } from './perform.ts'
 const MAX_BODY = 1024 * 1024
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-/** Every route of the admin listener. */
+/** Every route of the admin listener, as configured. */
 export function adminRoutes(app: App): Route[] {
   const guard = (head: Head) => checkKey(head, app.config.admin.api_key)
-  const actions = adminResources.flatMap((resource) => Object.values(resource.actions))
+  const present = adminResources.filter(({ enabled }) => enabled?.(app.config) ?? true)
+  const actions = present.flatMap((resource) => Object.values(resource.actions))
   return [...metricsRoutes(app), ...actions.map((action) => routeOf(app, action, guard)), ...unknownPaths(guard)]
 }
 

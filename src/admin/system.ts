@@ -111,7 +111,7 @@ async function statusOf({ config, clock, startedAt, build, store, keyring, crypt
       { name: 'signing', status: 'healthy', driver: keyring.store },
       { name: 'encryption', status: encryption ? 'unknown' : 'not_configured', driver: encryption },
     ],
-    features: { ...grantFeatures(config), rate_limit: config.rate_limit.enabled },
+    features: { ...grantFeatures(config), dpop: config.dpop.enabled, rate_limit: config.rate_limit.enabled },
     engines,
     lanes: { ...crypto.stats, store: store.driver.stats },
   }

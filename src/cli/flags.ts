@@ -48,20 +48,22 @@ export function flagsOf(action: Action): Flag[] {
 export const kebab = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll('_', '-')
 
+const PLACEHOLDERS = { text: 'text', switch: 'true|false', list: 'a,b', many: 'text' } as const
+/** Defaults that need no word. */
+const SILENT = ['', 'false']
+
 function flagOf({ part, name: field, required, schema }: Field, name: string, rule?: FlagRule, shared = false): Flag {
   const kind = rule?.read ? 'many' : schema.type === 'boolean' ? 'switch' : schema.type === 'array' ? 'list' : 'text'
-  const fallback = schema.default
+  const fallback = String(schema.default ?? '')
   return {
     name,
     part,
     field,
     kind,
-    value:
-      rule?.value ?? schema.enum?.join('|') ?? (kind === 'list' ? 'a,b' : kind === 'switch' ? 'true|false' : 'text'),
+    value: rule?.value ?? schema.enum?.join('|') ?? PLACEHOLDERS[kind],
     doc: rule?.doc ?? schema.description ?? field,
     required: rule?.required ?? (required && !shared),
-    default:
-      fallback === undefined || fallback === '' || fallback === false ? undefined : String(fallback) || undefined,
+    default: SILENT.includes(fallback) ? undefined : fallback,
     read: rule?.read,
   }
 }

@@ -23,13 +23,13 @@ const policy = z.strictObject({
 
 /** The fields of a resource as they are written; the admin API patches with the same ones. */
 export const resourceFields = {
-  slug: slug(),
-  uri: url(),
-  backend_kind: word(['mint', 'broker']),
-  display_name: name().optional(),
-  scopes: scopeEntries.default([]),
-  broker_provider_slug: slug().optional(),
-  policy: policy.optional(),
+  slug: slug().describe('Its public name.'),
+  uri: url().describe('The audience of its tokens, exactly as the resource publishes it.'),
+  backend_kind: word(['mint', 'broker']).describe('Whether tokens are made here or had from a provider.'),
+  display_name: name().optional().describe('What users see; the slug by default.'),
+  scopes: scopeEntries.default([]).describe('What can be asked for.'),
+  broker_provider_slug: slug().optional().describe('Where a broker resource has its tokens from.'),
+  policy: policy.optional().describe('Whom it trusts.'),
 } as const
 
 /** A whole resource: a mint resource has a uri, a broker resource a provider. */

@@ -61,23 +61,30 @@ function decodeJson(segment: string): Record<string, unknown> | undefined {
 const isCanonical = (segment: string): boolean =>
   SEGMENT.test(segment) && Buffer.from(segment, 'base64url').toString('base64url') === segment
 
+/** A member of a key in its one spelling, short enough to be looked at: 8192 bits are the most. */
+const isBytes = (member: unknown): boolean =>
+  typeof member === 'string' && member !== '' && member.length <= 1366 && isCanonical(member)
+
 /** The key thumbprint of RFC 7638. Undefined for keys of other types than EC and RSA, or with missing members. */
 export function thumbprint(jwk: Jwk): string | undefined {
   const { kty, crv, x, y, e, n } = jwk
-  if (kty === 'EC' && [crv, x, y].every((each) => typeof each === 'string'))
+  if (kty === 'EC' && typeof crv === 'string' && [x, y].every(isBytes))
     return digest(JSON.stringify({ crv, kty, x, y }))
-  if (kty === 'RSA' && [e, n].every((each) => typeof each === 'string')) return digest(JSON.stringify({ e, kty, n }))
+  if (kty === 'RSA' && [e, n].every(isBytes)) return digest(JSON.stringify({ e, kty, n }))
   return undefined
 }
 
 const MIN_RSA_BITS = 2048
 const MAX_RSA_BITS = 8192
+const MAX_EXPONENT_CHARS = 6
 
 /** Imports a public key for an algorithm. Undefined when type, curve or size do not fit. */
 export function importKey(alg: Alg, jwk: Jwk): KeyObject | undefined {
   if (jwk.kty !== ALGORITHMS[alg].kty || (jwk.kty === 'EC' && jwk.crv !== 'P-256')) return undefined
   try {
     const { kty, crv, x, y, e, n } = jwk
+    // A huge exponent would make every verification as slow as a signature.
+    if (kty === 'RSA' && String(e).length > MAX_EXPONENT_CHARS) return undefined
     const key = createPublicKey({ key: { kty, crv, x, y, e, n } as Record<string, string>, format: 'jwk' })
     const bits = key.asymmetricKeyDetails?.modulusLength
     return bits !== undefined && (bits < MIN_RSA_BITS || bits > MAX_RSA_BITS) ? undefined : key

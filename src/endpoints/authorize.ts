@@ -104,6 +104,7 @@ function toRequest(
     resource: requested.resource?.uri,
     state: back.state,
     code_challenge: requested.code_challenge,
+    dpop_jkt: requested.dpop_jkt,
     created_at: now,
     expires_at: now + REQUEST_LIFETIME,
   }

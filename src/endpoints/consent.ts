@@ -7,6 +7,7 @@ import { equalSecrets, isId, newBearer, newId } from '../lib/id.ts'
 import { isLoopbackHost } from '../lib/url.ts'
 import { type AuditAction, audit } from '../oauth/audit.ts'
 import { responseUri } from '../oauth/authorization.ts'
+import { PATHS } from '../oauth/metadata.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest, Client, Resource } from '../oauth/types.ts'
 import { CODE_LIFETIME } from './authorize.ts'
@@ -54,40 +55,54 @@ async function findPending(
 
 function consentPage(app: App, pending: Pending, signedIn: SignedIn): Reply {
   const { request, client, resource } = pending
-  const target = new URL(request.redirect_uri)
-  const loopback = isLoopbackHost(target.hostname)
+  const { host, hostname } = new URL(request.redirect_uri)
   const scopes = scopeNames(request.scope).map((name) => scopeItem(name, resource))
   return page(
     `Allow ${client.client_name}?`,
-    html`<h1>${client.client_name} asks for access</h1>
-<p class="soft">${resource ? html`to ${resource.display_name} <code>${resource.uri}</code>` : 'to your account'}</p>
-<h2>If you allow this, you will be sent to</h2>
-<p class="host">${target.host}</p>
-${loopback && html`<p class="note warn">This is a program on your own device. Allow it only if you started it yourself just now.</p>`}
+    html`<h1><bdi>${client.client_name}</bdi> asks for access</h1>
+<dl>
+<div><dt>Access to</dt><dd>${resource ? html`<bdi>${resource.display_name}</bdi> <code>${resource.uri}</code>` : 'your account'}</dd></div>
+<div><dt>Afterwards you will be sent to</dt><dd class="host">${host}</dd></div>
+</dl>
+${isLoopbackHost(hostname) && html`<p class="note warn">This is a program on your own device. Allow it only if you started it yourself just now.</p>`}
 ${client.registration_source !== 'admin' && html`<p class="note warn">This application chose its own name. Check the address above.</p>`}
 <form method="post" action="${basePath(app)}/consent">
 <input type="hidden" name="session_id" value="${request.id}">
 <input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, `consent ${request.id}`)}">
-<h2>It wants to</h2>
+<fieldset>
+<legend>It wants to</legend>
 <ul>${scopes}</ul>
+</fieldset>
 <div class="buttons">
 <button name="action" value="deny">Deny</button>
 <button class="main" name="action" value="allow">Allow</button>
 </div>
 </form>
-<footer class="soft">Signed in as ${signedIn.user.email ?? signedIn.user.name}.
-<form class="inline" method="post" action="${basePath(app)}/logout"><button class="link">Use another account</button></form></footer>`,
-    { formAction: formAction(target) },
+<footer class="soft"><span>Signed in as <bdi>${signedIn.user.email ?? signedIn.user.name}</bdi></span> <a href="${asSomebodyElse(app, request)}">Use another account</a></footer>`,
   )
 }
 
-/** The decision is answered by a redirect to the client, so the policy must let the form lead there. */
-const formAction = (target: URL): string | undefined =>
-  target.hostname.startsWith('[') ? undefined : `'self' ${target.origin}`
-
 function scopeItem(name: string, resource: Resource | undefined): Markup {
   const description = resource?.scopes.find((each) => each.name === name)?.description
-  return html`<li><label><input type="checkbox" name="scopes" value="${name}" checked><span>${description || name}${description && html` <code>${name}</code>`}</span></label></li>`
+  return html`<li><label><input type="checkbox" name="scopes" value="${name}" checked><span>${description ? html`<bdi>${description}</bdi> <code>${name}</code>` : name}</span></label></li>`
+}
+
+/** The same request once more, after a new login. */
+function asSomebodyElse(app: App, request: AuthorizationRequest): string {
+  const { client_id, scope, code_challenge, state, resource, dpop_jkt } = request
+  const query = new URLSearchParams({
+    response_type: 'code',
+    client_id,
+    ...(request.redirect_uri_sent ? { redirect_uri: request.redirect_uri } : {}),
+    scope,
+    ...(state === undefined ? {} : { state }),
+    ...(resource === undefined ? {} : { resource }),
+    ...(dpop_jkt === undefined ? {} : { dpop_jkt }),
+    code_challenge,
+    code_challenge_method: 'S256',
+    prompt: 'login',
+  })
+  return `${basePath(app)}${PATHS.authorize}?${query}`
 }
 
 /** Takes the decision. */

@@ -19,23 +19,27 @@ export function showLogin(app: App, request: Request): Reply {
 interface Problem {
   status: number
   text: string
+  /** What was typed, so that only the password has to be typed again. */
+  email?: string
   headers?: Record<string, string>
 }
 
 function loginPage(app: App, request: Request, target: string | undefined, problem?: Problem): Reply {
   const { token, cookie } = loginToken(app, request)
+  const { text, email } = problem ?? {}
+  const described = text && html` aria-describedby="problem"`
   return page(
     'Sign in',
     html`<h1>Sign in</h1>
-<p class="soft">to ${new URL(app.config.server.issuer).host}</p>
-${problem && html`<p class="note bad" role="alert" id="problem">${problem.text}</p>`}
+<p class="soft">to continue to ${new URL(app.config.server.issuer).host}</p>
+${text && html`<p class="note bad" role="alert" id="problem">${text}</p>`}
 <form method="post" action="${basePath(app)}/login">
 <input type="hidden" name="csrf_token" value="${token}">
 <input type="hidden" name="redirect" value="${target}">
 <label for="email">Email</label>
-<input type="email" id="email" name="email" autocomplete="username" required maxlength="${MAX_EMAIL}" autofocus${problem && html` aria-describedby="problem"`}>
+<input type="email" id="email" name="email" autocomplete="username" required maxlength="${MAX_EMAIL}" value="${email}"${!email && html` autofocus`}${described}>
 <label for="password">Password</label>
-<input type="password" id="password" name="password" autocomplete="current-password" required>
+<input type="password" id="password" name="password" autocomplete="current-password" required${email && html` autofocus`}${described}>
 <button class="main wide">Sign in</button>
 </form>`,
     { status: problem?.status, headers: { ...problem?.headers, 'set-cookie': cookie } },
@@ -56,6 +60,7 @@ export async function login(app: App, request: Request): Promise<Reply> {
     return refuse('locked_out', {
       status: 429,
       text: 'Too many failed attempts. Please wait before you try again.',
+      email: form.email,
       headers: { 'retry-after': String(wait) },
     })
 
@@ -65,7 +70,7 @@ export async function login(app: App, request: Request): Promise<Reply> {
     result = user ? 'success' : 'failure'
     if (!user) {
       await note(app, request, 'user_login_failed', '')
-      return refuse('failure', { status: 422, text: 'Email or password is wrong.' })
+      return refuse('failure', { status: 422, text: 'Email or password is wrong.', email: form.email })
     }
     const cookie = await startSession(app, request, user.id)
     await note(app, request, 'user_login', user.id)
@@ -115,8 +120,7 @@ export async function showStart(app: App, request: Request): Promise<Reply> {
   return page(
     'Signed in',
     html`<h1>You are signed in</h1>
-<p class="soft">as ${signedIn.user.email ?? signedIn.user.name}. You can close this page and go back to your application.</p>
+<p class="soft">as <bdi>${signedIn.user.email ?? signedIn.user.name}</bdi>. You can close this page and go back to your application.</p>
 <form method="post" action="${basePath(app)}/logout"><button class="wide">Sign out</button></form>`,
-    { formAction: "'self'" },
   )
 }

@@ -12,13 +12,14 @@ export class Markup {
 type Value = string | number | Markup | undefined | false | readonly Value[]
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-// Controls that turn the direction of text could make one host look like another.
+// Characters that nobody sees but that turn or join text could make one name look like another; only joiners spell words.
+const INVISIBLE = /[^\P{Cf}\u200c\u200d]/gu
 const render = (value: Value): string => {
   if (value === undefined || value === false) return ''
   if (value instanceof Markup) return value.text
   if (typeof value === 'object') return value.map(render).join('')
   return String(value)
-    .replace(/[\u202a-\u202e\u2066-\u2069\u200e\u200f]/g, '')
+    .replace(INVISIBLE, '')
     .replace(/[&<>"']/g, (char) => ENTITIES[char] as string)
 }
 
@@ -27,70 +28,87 @@ export const html = (parts: TemplateStringsArray, ...values: Value[]): Markup =>
   new Markup(parts.reduce((all, part, i) => all + render(values[i - 1]) + part))
 
 const STYLE = `
-:root{color-scheme:light dark;--ink:#1c1f26;--soft:#5b6270;--line:#d5d9e0;--page:#f3f4f7;--card:#fff;--accent:#1f5fd0;--accent-ink:#fff;--warn:#8a4b00;--warn-bg:#fff3df;--bad:#a3181d;--bad-bg:#fdeaea}
-@media (prefers-color-scheme:dark){:root{--ink:#e9ebf0;--soft:#a3aaba;--line:#383e4b;--page:#12141a;--card:#1b1e26;--accent:#7aa7ff;--accent-ink:#0b1426;--warn:#ffce8a;--warn-bg:#3a2a10;--bad:#ff9d9f;--bad-bg:#3d1a1c}}
+:root{color-scheme:light dark;--ink:#171a21;--soft:#565d6b;--line:#e1e4ea;--edge:#858d9b;--page:#f3f5f8;--card:#fff;--tint:#f7f8fa;--accent:#2456d3;--accent-ink:#fff;--glow:#2456d31a;--warn:#7a4300;--warn-bg:#fff4e0;--bad:#a3181d;--bad-bg:#fdecec}
+@media (prefers-color-scheme:dark){:root{--ink:#eceef3;--soft:#a6aebd;--line:#2d333e;--edge:#757e8e;--page:#0e1015;--card:#171a21;--tint:#1e222b;--accent:#8db2ff;--accent-ink:#0a1633;--glow:#8db2ff1f;--warn:#ffd08a;--warn-bg:#33260f;--bad:#ffa3a4;--bad-bg:#3a191b}}
 *{box-sizing:border-box}
-body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1rem;background:var(--page);color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
-main{width:100%;max-width:27rem;background:var(--card);border:1px solid var(--line);border-radius:14px;padding:1.75rem 1.5rem;overflow-wrap:anywhere}
-h1{font-size:1.35rem;line-height:1.3;margin:0 0 .25rem}
-h2{font-size:.95rem;margin:1.25rem 0 .35rem}
-p{margin:.5rem 0}
-.soft{color:var(--soft);font-size:.92rem}
-label{display:block;margin:1rem 0 .3rem;font-weight:600}
-input[type=email],input[type=password]{width:100%;padding:.65rem .75rem;font:inherit;color:inherit;background:var(--page);border:1px solid var(--line);border-radius:8px}
+body{margin:0;min-height:100vh;min-height:100dvh;display:grid;place-items:center;padding:2rem 1rem;background:radial-gradient(60rem 32rem at 50% -8rem,var(--glow),transparent) var(--page);color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;-webkit-text-size-adjust:100%}
+main{width:100%;min-width:0;max-width:27.5rem;background:var(--card);border:1px solid var(--line);border-radius:16px;padding:2rem;box-shadow:0 1px 2px #1018280d,0 12px 32px -12px #10182829;overflow-wrap:anywhere}
+@media (max-width:30rem){body{place-items:start center;padding:0;background:var(--card)}main{border:0;border-radius:0;box-shadow:none;padding:1.75rem 1.25rem 2rem}}
+.mark{display:block;width:2.75rem;height:2.75rem;padding:.6rem;margin-bottom:1rem;border-radius:12px;color:var(--accent);background:var(--glow)}
+h1{font-size:1.4rem;line-height:1.3;letter-spacing:-.01em;text-wrap:balance;margin:0;overflow:hidden}
+p{margin:.35rem 0}
+.soft,dt,code{color:var(--soft)}
+.soft,dt{font-size:.925rem}
+code{font:.85rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
+a,.soft a{color:var(--accent);text-underline-offset:.15em}
+label{display:block;margin:1.1rem 0 .35rem;font-weight:600}
+input[type=email],input[type=password]{width:100%;min-height:2.9rem;padding:.6rem .8rem;font:inherit;color:inherit;background:var(--tint);border:1px solid var(--edge);border-radius:10px}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
-button{font:inherit;font-weight:600;min-height:2.75rem;padding:.55rem 1rem;border-radius:8px;border:1px solid var(--line);background:transparent;color:inherit;cursor:pointer}
+button{font:inherit;font-weight:600;min-height:2.9rem;padding:.55rem 1rem;border-radius:10px;border:1px solid var(--edge);background:transparent;color:inherit;cursor:pointer}
+button:hover{background:var(--tint)}
 button.main{background:var(--accent);border-color:var(--accent);color:var(--accent-ink)}
-.wide{width:100%;margin-top:1.4rem}
+button.main:hover{filter:brightness(1.08)}
+.wide{width:100%;margin-top:1.6rem}
 .buttons{display:grid;grid-template-columns:1fr 1fr;gap:.75rem;margin-top:1.5rem}
-.note{border-radius:8px;padding:.65rem .8rem;margin:1rem 0;font-size:.95rem}
+.note{border-radius:10px;padding:.7rem .9rem;margin:1.1rem 0 0;font-size:.95rem}
 .bad{color:var(--bad);background:var(--bad-bg)}
 .warn{color:var(--warn);background:var(--warn-bg)}
-.host{font-size:1.15rem;font-weight:700;padding:.6rem .8rem;border:1px solid var(--line);border-radius:8px;background:var(--page)}
-ul{list-style:none;margin:.25rem 0;padding:0}
-li label{display:flex;gap:.7rem;align-items:flex-start;margin:0;padding:.55rem 0;font-weight:400;border-bottom:1px solid var(--line)}
-li:last-child label{border-bottom:0}
-li input{margin:.25rem 0 0;width:1.15rem;height:1.15rem;flex:none;accent-color:var(--accent)}
-code{font-size:.9em;color:var(--soft)}
-footer{margin-top:1.5rem;padding-top:.8rem;border-top:1px solid var(--line)}
-.link{border:0;padding:0;min-height:0;font-weight:400;text-decoration:underline;color:var(--accent)}
-form.inline{display:inline}
+dl,ul{margin:1.25rem 0 0;padding:0;border:1px solid var(--line);border-radius:12px;list-style:none}
+dl div,li label{padding:.7rem .9rem}
+dl div+div,li+li{border-top:1px solid var(--line)}
+dd{margin:.1rem 0 0}
+dd code{display:block}
+.host{font-size:1.2rem;font-weight:700;letter-spacing:-.01em}
+fieldset{border:0;margin:1.5rem 0 0;padding:0;min-width:0}
+legend{padding:0;font-weight:600}
+fieldset ul{margin-top:.6rem}
+li label{display:flex;gap:.75rem;align-items:flex-start;margin:0;font-weight:400;cursor:pointer}
+li label:hover{background:var(--tint)}
+li:first-child label{border-radius:11px 11px 0 0}
+li:last-child label{border-radius:0 0 11px 11px}
+li:only-child label{border-radius:11px}
+li span{min-width:0}
+li code{display:block}
+li input{margin:.2rem 0 0;width:1.15rem;height:1.15rem;flex:none;accent-color:var(--accent)}
+footer{display:flex;flex-wrap:wrap;gap:0 1rem;justify-content:space-between;margin-top:1.5rem}
+footer span{min-width:0}
+.after{margin-top:1.1rem}
 `
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
+
+// A key: every page is about who may go where.
+const MARK = new Markup(
+  '<svg class="mark" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><circle cx="8" cy="16" r="5"/><path d="m11.5 12.5 9-9m-4 4 3.5 3.5"/></svg>',
+)
+/** Without form-action: Chromium holds it against every redirect after a form, also those that the client makes on its own side. */
+const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'`
 
 interface PageOptions {
   status?: number
   headers?: Record<string, string | string[]>
-  /** Where forms may lead, redirects included; any place when it cannot be told. */
-  formAction?: string
 }
 
 /** A whole page. */
-export function page(title: string, body: Markup, { status = 200, headers = {}, formAction }: PageOptions = {}): Reply {
-  const policy = [
-    "default-src 'none'",
-    `style-src 'sha256-${STYLE_HASH}'`,
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-    ...(formAction ? [`form-action ${formAction}`] : []),
-  ].join('; ')
+export function page(title: string, body: Markup, { status = 200, headers = {} }: PageOptions = {}): Reply {
   const document = html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 <title>${title}</title>
 <style>${new Markup(STYLE)}</style>
 </head>
 <body>
 <main>
+${MARK}
 ${body}
 </main>
 </body>
 </html>
 `
-  return htmlReply(status, document.text, { 'content-security-policy': policy, ...headers })
+  return htmlReply(status, document.text, { 'content-security-policy': POLICY, ...headers })
 }
 
 /** A page that says what went wrong and what to do. */
@@ -98,7 +116,7 @@ export const errorPage = (title: string, text: string, requestId: string, option
   page(
     title,
     html`<h1>${title}</h1>
-<p class="note bad" role="alert">${text}</p>
-<p class="soft">Go back to the application and try again. If this happens again, tell its support this number: <code>${requestId}</code></p>`,
+<p class="note bad" role="alert">${text.replace(/^[a-z](?=[a-z]* )/, (first) => first.toUpperCase())}</p>
+<p class="soft after">Go back to the application and try again. If this happens again, give its support this number:<br><code>${requestId}</code></p>`,
     options,
   )

@@ -4,6 +4,7 @@ import { type Grant, grants } from '../grants/index.ts'
 import { json, NO_STORE, type Params, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
+import { checkBinding, newNonce, verifyProof } from '../oauth/dpop.ts'
 import { issue, type TokenResponse } from '../oauth/issue.ts'
 
 const BY_TYPE = new Map(grants.map((grant) => [grant.type, grant]))
@@ -12,14 +13,15 @@ const BY_TYPE = new Map(grants.map((grant) => [grant.type, grant]))
 export async function token(app: App, request: Request): Promise<Reply> {
   const form = parseForm(request)
   const grant = grantFor(app, form.grant_type)
-  const { issued, denied } = grant.counters ?? {}
+  const denied = grant.counters?.denied
+  const nonce = request.headers.dpop && app.config.dpop.enabled ? { 'dpop-nonce': newNonce(app) } : undefined
   try {
     const response = await run(app, request, form, grant)
-    if (issued) app.metrics.count(issued)
-    return json(200, response, NO_STORE)
+    return json(200, response, { ...NO_STORE, ...nonce })
   } catch (error) {
-    if (denied && error instanceof OAuthError) app.metrics.count(denied, { reason: error.reason })
-    throw error
+    if (!(error instanceof OAuthError)) throw error
+    if (denied) app.metrics.count(denied, { reason: error.reason })
+    throw nonce ? error.withHeaders(nonce) : error
   }
 }
 
@@ -29,7 +31,12 @@ async function run(app: App, request: Request, form: Params, grant: Grant): Prom
     throw new OAuthError('unauthorized_client', `the client is not registered for ${grant.name}`, {
       reason: 'grant_not_registered',
     })
-  return issue(app, request, await grant.run(app, { request, form, client }))
+  const proof = await verifyProof(app, request)
+  checkBinding(client, proof)
+  const authorization = await grant.run(app, { request, form, client, proof })
+  const response = await issue(app, request, authorization)
+  if (grant.counters?.issued) app.metrics.count(grant.counters.issued, authorization.labels)
+  return response
 }
 
 function grantFor(app: App, type: string | undefined): Grant {

@@ -4,8 +4,10 @@ import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest, equalSecrets, newBearer, newId, parseBearer } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
+import { checkBound } from '../oauth/dpop.ts'
 import { checkCovered } from '../oauth/resource.ts'
 import type { AuthorizationRequest, Client, Family } from '../oauth/types.ts'
+import type { NewIssuance } from '../store/issuances.ts'
 import type { Grant, GrantInput } from './index.ts'
 import { REFRESH_TOKEN_PREFIX } from './refresh_token.ts'
 
@@ -31,6 +33,7 @@ export const authorizationCode = {
     checkProof(form, client, request)
     if (request.consumed_at !== undefined) throw await reused(app, input, request)
     if ((request.code_expires_at ?? 0) <= app.clock.now()) throw refuse('code_expired')
+    checkBound(request.dpop_jkt, input.proof)
     checkCovered(form.resource, request.resource)
     if (found.user_status !== 'active') throw refuse('user_inactive')
     if (found.consent_revoked) throw refuse('consent_revoked')
@@ -73,6 +76,8 @@ function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequ
     resource,
     consent_id,
     authorization_id: request.id,
+    // Nothing but the key stands between a stolen refresh token of a public client and its use (RFC 9449 §5).
+    jkt: input.client.secret_hash === undefined ? input.proof?.jkt : undefined,
     created_at: now,
   }
   const next = input.client.grant_types.includes('refresh_token') ? newBearer(REFRESH_TOKEN_PREFIX) : undefined
@@ -92,7 +97,9 @@ function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequ
     family_id: family.id,
     consent_id,
     refresh_token: next?.value,
-    async commit(issuance: Parameters<App['store']['recordIssuance']>[0]) {
+    jkt: input.proof?.jkt,
+    proof: input.proof,
+    async commit(issuance: NewIssuance) {
       const outcome = await app.store.redeemCode({ family, refresh, issuance, now })
       if (outcome === 'used') throw await reused(app, input, request)
     },

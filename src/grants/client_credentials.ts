@@ -11,7 +11,7 @@ export const clientCredentials = {
   enabled: (config) => config.client_credentials.enabled,
   counters: { issued: 'ext_client_credentials_issued_total', denied: 'ext_client_credentials_denied_total' },
 
-  async run(app, { form, client }) {
+  async run(app, { form, client, proof }) {
     const allowed = scopeNames(client.scope)
     const requested = form.scope === undefined ? undefined : parseScope(form.scope)
     if (requested) checkWithin(requested, allowed, 'beyond_client_scope')
@@ -29,6 +29,8 @@ export const clientCredentials = {
       resource: resource?.uri,
       scope: names.join(' '),
       lifetime: app.config.client_credentials.token_expiry,
+      jkt: proof?.jkt,
+      proof,
     }
   },
 } satisfies Grant

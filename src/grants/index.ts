@@ -2,6 +2,7 @@
 import type { App } from '../app.ts'
 import type { Config } from '../config/schema.ts'
 import type { Params, Request } from '../http/message.ts'
+import type { Proof } from '../oauth/dpop.ts'
 import type { Authorization } from '../oauth/issue.ts'
 import type { Client } from '../oauth/types.ts'
 import type { CounterName } from '../telemetry/metrics.ts'
@@ -13,6 +14,8 @@ export interface GrantInput {
   request: Request
   form: Params
   client: Client
+  /** The DPoP proof of the request. */
+  proof?: Proof
 }
 
 export interface Grant {

@@ -3,8 +3,10 @@ import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, newBearer, parseBearer } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
+import { checkBound } from '../oauth/dpop.ts'
 import { checkCovered, checkWithin, parseScope, scopeNames } from '../oauth/resource.ts'
-import type { Family, Issuance, RefreshToken } from '../oauth/types.ts'
+import type { Family, RefreshToken } from '../oauth/types.ts'
+import type { NewIssuance } from '../store/issuances.ts'
 import type { Grant, GrantInput } from './index.ts'
 
 export const REFRESH_TOKEN_PREFIX = 'rt'
@@ -32,6 +34,7 @@ export const refreshToken = {
     if (token.expires_at <= app.clock.now()) throw refuse('refresh_token_expired')
     if (found.user_status !== 'active') throw refuse('user_inactive')
     if (found.consent_revoked) throw refuse('consent_revoked')
+    checkBound(family.jkt, input.proof)
     checkCovered(form.resource, family.resource)
     const scope = form.scope === undefined ? family.scope : narrowed(form.scope, family.scope)
     return { ...rotation(app, input, token, family), scope }
@@ -62,7 +65,9 @@ function rotation(app: App, input: GrantInput, token: RefreshToken, family: Fami
     family_id: family.id,
     consent_id: family.consent_id,
     refresh_token: next.value,
-    async commit(issuance: Issuance) {
+    jkt: input.proof?.jkt,
+    proof: input.proof,
+    async commit(issuance: NewIssuance) {
       const outcome = await app.store.rotateRefreshToken({ used: token.id, next: refresh, issuance, now })
       if (outcome === 'reused') throw await reused(app, input, family)
       if (outcome === 'revoked') throw refuse('family_revoked')

@@ -2,6 +2,7 @@
 // smaller room of its own, so that made-up keys cannot push out real entries.
 import { LRUCache } from 'lru-cache'
 
+/** A bounded cache that remembers absent entries too and loads each key once at a time. */
 export class Cache<V extends object | string> {
   private readonly entries: LRUCache<string, V>
   private readonly absent: LRUCache<string, true>

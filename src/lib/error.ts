@@ -70,6 +70,11 @@ export class OAuthError extends Error {
     this.more = more
   }
 
+  /** The same refusal with more headers. */
+  withHeaders(headers: Record<string, string>): OAuthError {
+    return new OAuthError(this.code, this.message, { ...this.more, headers: { ...this.more.headers, ...headers } })
+  }
+
   get status(): number {
     return this.more.status ?? CODES[this.code].status
   }

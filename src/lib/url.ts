@@ -17,3 +17,19 @@ export function isLocalhostIssuer(issuer: string): boolean {
   const url = parseHttpUrl(issuer)
   return url !== undefined && isLoopbackHost(url.hostname)
 }
+
+const UNRESERVED = /[A-Za-z0-9._~-]/
+
+/**
+ * An http(s) URL without query and fragment, normalised by syntax and scheme (RFC 3986 §6.2.2, §6.2.3): two spellings of
+ * one place come out equal. Undefined for anything else, and for URLs that name a user.
+ */
+export function normalisedUrl(text: string): string | undefined {
+  const url = parseHttpUrl(text)
+  if (!url || url.username || url.password) return undefined
+  const path = url.pathname.replace(/%([0-9a-f]{2})/gi, (escaped, hex: string) => {
+    const char = String.fromCharCode(Number.parseInt(hex, 16))
+    return UNRESERVED.test(char) ? char : escaped.toUpperCase()
+  })
+  return url.origin + path
+}

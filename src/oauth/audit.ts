@@ -17,12 +17,18 @@ export const AUDIT_ACTIONS = [
   'consent_granted',
   'consent_revoked',
   'dcr_mode_updated',
+  'idp_created',
+  'idp_deleted',
+  'idp_keys_refreshed',
+  'idp_updated',
   'issuance_revoked',
   'key_rotated',
   'refresh_token_reused',
   'resource_created',
   'resource_deleted',
   'resource_updated',
+  'subject_mapping_created',
+  'subject_mapping_deleted',
   'token_issued',
   'token_revoked',
   'user_created',
@@ -34,6 +40,9 @@ export const AUDIT_ACTIONS = [
   'user_logout',
   'user_signed_out',
   'user_updated',
+  'xaa_policy_created',
+  'xaa_policy_deleted',
+  'xaa_policy_updated',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 

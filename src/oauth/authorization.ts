@@ -21,6 +21,8 @@ export interface Requested {
   scope: string[]
   resource?: Resource
   code_challenge: string
+  /** Key that the code is to be bound to (RFC 9449 §10). */
+  dpop_jkt?: string
   prompt: readonly string[]
 }
 
@@ -78,11 +80,13 @@ export async function parseRequested(app: App, params: Params, client: Client): 
     scope: requestedScope(app, params.scope, resource),
     resource,
     code_challenge,
+    dpop_jkt: app.config.dpop.enabled ? parseJkt(params.dpop_jkt) : undefined,
     prompt: params.prompt?.split(' ') ?? [],
   }
 }
 
-const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
+/** 32 bytes in base64url. */
+const SHA256 = /^[A-Za-z0-9_-]{43}$/
 
 function parseChallenge({ code_challenge, code_challenge_method }: Params): string {
   if (code_challenge === undefined)
@@ -90,9 +94,15 @@ function parseChallenge({ code_challenge, code_challenge_method }: Params): stri
   // Without a method RFC 7636 means plain, which is not offered.
   if (code_challenge_method !== 'S256')
     throw refuse('invalid_request', 'code_challenge_method must be S256', 'unsupported_challenge_method')
-  if (!CHALLENGE.test(code_challenge))
+  if (!SHA256.test(code_challenge))
     throw refuse('invalid_request', 'code_challenge is malformed', 'malformed_code_challenge')
   return code_challenge
+}
+
+function parseJkt(dpop_jkt: string | undefined): string | undefined {
+  if (dpop_jkt !== undefined && !SHA256.test(dpop_jkt))
+    throw refuse('invalid_request', 'dpop_jkt is not a key thumbprint', 'malformed_dpop_jkt')
+  return dpop_jkt
 }
 
 async function resolveMint(app: App, uri: string): Promise<Resource> {

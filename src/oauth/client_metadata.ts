@@ -28,16 +28,24 @@ const grantTypes = z.array(text(255), 'must be a list').min(1, 'must not be empt
 
 /** The fields that any writer of a client may set. */
 export const clientFields = {
-  client_name: name(255),
-  redirect_uris: z.array(redirectUri, 'must be a list').max(MAX_REDIRECT_URIS),
-  grant_types: grantTypes.transform((types) => [...new Set(types)]),
-  response_types: z.array(word(['code']), 'must be a list').max(1),
-  token_endpoint_auth_method: word(AUTH_METHODS),
-  application_type: word(['web', 'native']),
-  scope: scope(),
-  agent: bool(),
-  agent_description: text(255),
-  dpop_bound_access_tokens: bool(),
+  client_name: name(255).describe('What users see.'),
+  redirect_uris: z
+    .array(redirectUri, 'must be a list')
+    .max(MAX_REDIRECT_URIS)
+    .describe('Where users are sent back to; matched exactly.'),
+  grant_types: grantTypes
+    .transform((types) => [...new Set(types)])
+    .describe('What it may ask the token endpoint for; authorization_code by default.'),
+  response_types: z
+    .array(word(['code']), 'must be a list')
+    .max(1)
+    .describe('Only code exists.'),
+  token_endpoint_auth_method: word(AUTH_METHODS).describe('How it authenticates; a public client does not.'),
+  application_type: word(['web', 'native']).describe('A native client runs on the machine of its user.'),
+  scope: scope().describe('Names of the scopes it may ask for, separated by spaces.'),
+  agent: bool().describe('Its tokens carry agent claims.'),
+  agent_description: text(255).describe('What the agent does.'),
+  dpop_bound_access_tokens: bool().describe('It always sends DPoP proofs.'),
 } as const
 
 /** A whole registration with its defaults. Unknown members are ignored (RFC 7591 §2). */

@@ -1,7 +1,9 @@
 // From what a grant decided to the answer: sign and commit at the same time, answer when both are done.
 import type { App } from '../app.ts'
 import type { Request } from '../http/message.ts'
+import type { NewIssuance } from '../store/issuances.ts'
 import { type Claims, claimsOf, tokenType } from './access_token.ts'
+import { isUsedBefore, type Proof, replayedProof } from './dpop.ts'
 import type { Actor, Client, Issuance } from './types.ts'
 
 /** What a grant decided. Says nothing about JWTs, rows, metrics or HTTP. */
@@ -14,16 +16,21 @@ export interface Authorization {
   scope: string
   /** Seconds that the token lives. */
   lifetime: number
+  /** Thumbprint of the key that the token is bound to. */
   jkt?: string
+  /** The proof that is used up. */
+  proof?: Proof
   act?: Actor
   family_id?: string
   consent_id?: string
   parent_id?: string
   refresh_token?: string
+  /** Labels of the grant's own counter. */
+  labels?: Record<string, string>
   /** Further members of the answer. */
   extra?: Record<string, string>
   /** What must be committed with the token; without it only the issuance is recorded. Throws when another request was first. */
-  commit?(issuance: Issuance): Promise<void>
+  commit?(issuance: NewIssuance): Promise<void>
 }
 
 /** A token response (RFC 6749 §5.1). */
@@ -39,7 +46,7 @@ export interface TokenResponse {
 export async function issue(app: App, request: Request, a: Authorization): Promise<TokenResponse> {
   const key = app.keyring.current()
   const now = app.clock.now()
-  const issuance: Issuance = {
+  const issuance: NewIssuance = {
     id: request.id,
     grant_type: a.grant_type,
     client_id: a.client.client_id,
@@ -56,12 +63,10 @@ export async function issue(app: App, request: Request, a: Authorization): Promi
     consent_id: a.consent_id,
     parent_id: a.parent_id,
     ip: request.remote,
+    use: a.proof?.use,
   }
   const claims = claimsOf(issuance, app.config.server.issuer)
-  const [access_token] = await Promise.all([
-    app.crypto.sign(key, JSON.stringify(claims)),
-    a.commit ? a.commit(issuance) : app.store.recordIssuance(issuance),
-  ])
+  const [access_token] = await Promise.all([app.crypto.sign(key, JSON.stringify(claims)), commit(app, a, issuance)])
   count(app, request, issuance, claims)
   return {
     access_token,
@@ -70,6 +75,14 @@ export async function issue(app: App, request: Request, a: Authorization): Promi
     ...(a.refresh_token ? { refresh_token: a.refresh_token } : {}),
     ...(a.scope ? { scope: a.scope } : {}),
     ...a.extra,
+  }
+}
+
+async function commit(app: App, a: Authorization, issuance: NewIssuance): Promise<void> {
+  try {
+    await (a.commit ? a.commit(issuance) : app.store.recordIssuance(issuance))
+  } catch (error) {
+    throw isUsedBefore(error) ? replayedProof() : error
   }
 }
 

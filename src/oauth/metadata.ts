@@ -1,6 +1,7 @@
 // What the service says about itself: authorization server metadata (RFC 8414) and protected resource metadata (RFC 9728).
 import type { Config } from '../config/schema.ts'
 import { AUTH_METHODS } from './client_metadata.ts'
+import { DPOP_ALGS } from './dpop.ts'
 import { catalogOf } from './resource.ts'
 import type { Resource } from './types.ts'
 
@@ -40,6 +41,7 @@ export function serverMetadata(
     ...(scopes.length > 0 ? { scopes_supported: scopes } : {}),
     resource_indicators_supported: true,
     authorization_response_iss_parameter_supported: true,
+    ...(config.dpop.enabled ? { dpop_signing_alg_values_supported: DPOP_ALGS } : {}),
     authplane_agent_identity_supported: true,
   }
 }

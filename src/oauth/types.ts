@@ -166,3 +166,54 @@ export interface AuditEvent {
   detail: Record<string, unknown>
   created_at: number
 }
+
+/** What may be used once only, until it would be refused for its age. */
+export interface SingleUse {
+  id: string
+  kind: 'dpop' | 'assertion'
+  /** base64url of 16 bytes. */
+  hash: string
+  expires_at: number
+}
+
+/** An identity provider whose ID-JAG assertions are accepted. */
+export interface Idp {
+  id: string
+  name: string
+  /** The `iss` of its assertions, byte for byte. */
+  issuer: string
+  /** The `aud` that they must have. */
+  audience: string
+  jwks_uri: string
+  enabled: boolean
+  version: number
+  created_at: number
+  updated_at: number
+}
+
+/** What assertions of an identity provider may be redeemed for. */
+export interface XaaPolicy {
+  id: string
+  idp_id: string
+  name: string
+  /** Empty: any client. */
+  client_ids: string[]
+  /** Narrows the issued scope; undefined: no limit, empty: nothing. */
+  scopes?: string[]
+  /** Empty: any resource, or none. */
+  resources: string[]
+  enabled: boolean
+  version: number
+  created_at: number
+  updated_at: number
+}
+
+/** Who a subject of an identity provider is here. */
+export interface SubjectMapping {
+  id: string
+  idp_id: string
+  mode: 'explicit'
+  federated_subject: string
+  local_subject: string
+  created_at: number
+}

@@ -9,6 +9,7 @@ interface CachedRead {
   dropBy: Partial<Record<OpName, (input: never) => string | null>>
 }
 const everything = () => null
+const mappingKey = ({ idp_id, federated_subject }: InputOf<'findSubjectMapping'>) => `${idp_id} ${federated_subject}`
 
 const CACHED: Partial<Record<OpName, CachedRead>> = {
   findClient: {
@@ -34,6 +35,26 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
     max: 100,
     key: (input: InputOf<'findSetting'>) => input.name,
     dropBy: { saveSetting: (input: InputOf<'saveSetting'>) => input.name },
+  },
+  findIdpByIssuer: {
+    max: 1000,
+    key: (input: InputOf<'findIdpByIssuer'>) => input.issuer,
+    dropBy: {
+      createIdp: (input: InputOf<'createIdp'>) => input.issuer,
+      updateIdp: (input: InputOf<'updateIdp'>) => input.issuer,
+      deleteIdp: everything,
+    },
+  },
+  listPolicies: {
+    max: 1000,
+    key: (input: InputOf<'listPolicies'>) => input.idp_id ?? '',
+    dropBy: { createPolicy: everything, updatePolicy: everything, deletePolicy: everything, deleteIdp: everything },
+  },
+  findSubjectMapping: {
+    // Where subjects are not mapped one by one, nearly every answer is that there is none, and those have an eighth.
+    max: 100_000,
+    key: mappingKey,
+    dropBy: { createSubjectMapping: mappingKey, deleteSubjectMapping: everything, deleteIdp: everything },
   },
 }
 

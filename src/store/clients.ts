@@ -41,6 +41,7 @@ const mutable = (c: Client) => [
   c.updated_at,
 ]
 
+/** The client of this id, suspended or not. */
 export function* findClient({ client_id }: { client_id: string }): Op<Client | undefined> {
   const row = yield* one(`SELECT ${COLUMNS} FROM clients WHERE client_id = ?`, client_id)
   return row && read(row)
@@ -75,6 +76,7 @@ export function* listKnownClients({ client_ids }: { client_ids: string[] }): Op<
   return known
 }
 
+/** Adds a client; `exists` when the id is taken. */
 export function* createClient(client: Client): Op<'created' | 'exists'> {
   const added = yield* run(
     `INSERT INTO clients (secret_hash, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method, application_type, scope, status,
@@ -144,6 +146,7 @@ export function* deleteClient({
   return 'deleted'
 }
 
+/** How many clients are not suspended. */
 export function* countActiveClients(): Op<number> {
   return num((yield* one('SELECT count(*) AS n FROM clients WHERE status = ?', 'active'))?.n)
 }

@@ -7,11 +7,24 @@ import * as grants from './grants.ts'
 import * as issuances from './issuances.ts'
 import type { Op } from './op.ts'
 import * as resources from './resources.ts'
+import { listUses, recordUse } from './single_uses.ts'
 import * as system from './system.ts'
 import * as tokens from './tokens.ts'
 import * as users from './users.ts'
+import * as xaa from './xaa.ts'
 
-export const ops = { ...clients, ...users, ...tokens, ...issuances, ...resources, ...grants, ...system }
+export const ops = {
+  ...clients,
+  ...users,
+  ...tokens,
+  ...issuances,
+  ...resources,
+  ...grants,
+  ...system,
+  ...xaa,
+  listUses,
+  recordUse,
+}
 type Ops = typeof ops
 export type OpName = keyof Ops
 export type InputOf<K extends OpName> = Parameters<Ops[K]>[0]

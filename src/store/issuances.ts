@@ -1,5 +1,5 @@
 // Operations on the record: issued tokens and audit events.
-import type { AuditEvent, Issuance } from '../oauth/types.ts'
+import type { AuditEvent, Issuance, SingleUse } from '../oauth/types.ts'
 import {
   all,
   bytes,
@@ -20,6 +20,7 @@ import {
   str,
   where,
 } from './op.ts'
+import { recordUse } from './single_uses.ts'
 
 const COLUMNS =
   'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, ip, revoked_at'
@@ -44,8 +45,12 @@ const read = (row: Row): Issuance => ({
   revoked_at: maybeNum(row.revoked_at),
 })
 
-/** Records an issued token. Composed into every operation that issues one. */
-export function* recordIssuance(i: Issuance): Op<void> {
+/** A token about to be issued, with the proof that is used up by it. */
+export type NewIssuance = Issuance & { use?: SingleUse }
+
+/** Records an issued token. Composed into every operation that issues one. Throws when its proof was used before. */
+export function* recordIssuance(i: NewIssuance): Op<void> {
+  if (i.use) yield* recordUse(i.use)
   yield* run(
     `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, ip)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -68,6 +73,7 @@ export function* recordIssuance(i: Issuance): Op<void> {
   )
 }
 
+/** The record of an issued token, by its jti. */
 export function* findIssuance({ id }: { id: string }): Op<Issuance | undefined> {
   const row = yield* one(`SELECT ${COLUMNS} FROM issuances WHERE id = ?`, bytes(id))
   return row && read(row)
@@ -133,6 +139,7 @@ export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
   )).map(read)
 }
 
+/** Adds an event to the audit trail. */
 export function* recordAudit(event: AuditEvent): Op<void> {
   yield* run(
     'INSERT INTO audit_events (id, action, actor_id, client_id, ip, request_id, detail, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',

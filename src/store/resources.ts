@@ -62,6 +62,7 @@ export function* listResources({ backend_kind, broker_provider_slug, limit, offs
   return rows.map(read)
 }
 
+/** Adds a resource; `exists` when its slug or uri is taken. */
 export function* createResource(r: Resource): Op<'created' | 'exists'> {
   const added = yield* run(
     `INSERT INTO resources (slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, updated_at, id, version, created_at)

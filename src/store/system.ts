@@ -1,11 +1,13 @@
 // Operations on what the service knows about itself.
 import { all, num, type Op, one, run, str } from './op.ts'
 
+/** What operators set at run time under this name. */
 export function* findSetting({ name }: { name: string }): Op<string | undefined> {
   const row = yield* one('SELECT value FROM runtime_settings WHERE name = ?', name)
   return row && str(row.value)
 }
 
+/** Sets it, whatever it was before. */
 export function* saveSetting({ name, value, now }: { name: string; value: string; now: number }): Op<void> {
   yield* run(
     'INSERT INTO runtime_settings (name, value, updated_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at',

@@ -1,6 +1,6 @@
 // Operations on authorization requests, codes, families and refresh tokens. Every consumption is one compare-and-set.
-import type { AuthorizationRequest, Consent, Family, Issuance, RefreshToken } from '../oauth/types.ts'
-import { recordIssuance } from './issuances.ts'
+import type { AuthorizationRequest, Consent, Family, RefreshToken } from '../oauth/types.ts'
+import { type NewIssuance, recordIssuance } from './issuances.ts'
 import {
   bytes,
   flag,
@@ -51,6 +51,7 @@ const readFamily = (row: Row, id: unknown): Family => ({
   revoked_at: maybeNum(row.revoked_at),
 })
 
+/** Records a request that waits for the decision of its user, or that needs none and is a code at once. */
 export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
   yield* run(
     `INSERT INTO authorization_requests (id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, resource, state, code_challenge, dpop_jkt, consent_id,
@@ -166,7 +167,7 @@ export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
 export function* redeemCode(r: {
   family: Family
   refresh?: RefreshToken
-  issuance: Issuance
+  issuance: NewIssuance
   now: number
 }): Op<'redeemed' | 'used'> {
   const { family } = r
@@ -222,6 +223,7 @@ export interface FoundRefreshToken {
   user_status?: string
   consent_revoked: boolean
 }
+/** A refresh token in any state, with its family and what its use depends on. */
 export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken | undefined> {
   const row = yield* one(
     `SELECT r.id AS token_id, r.hash, r.expires_at, r.consumed_at, f.*, u.status AS user_status, c.revoked_at AS consent_revoked_at
@@ -245,7 +247,7 @@ export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken 
 export function* rotateRefreshToken(r: {
   used: string
   next: RefreshToken
-  issuance: Issuance
+  issuance: NewIssuance
   now: number
 }): Op<'rotated' | 'reused' | 'revoked'> {
   const family = yield* one('SELECT revoked_at FROM token_families WHERE id = ?', bytes(r.next.family_id))
@@ -274,6 +276,7 @@ export function* revokeFamily({ id, reason, now }: { id: string; reason: string;
   )
 }
 
+/** How many families are not revoked. */
 export function* countActiveFamilies(): Op<number> {
   return num((yield* one('SELECT count(*) AS n FROM token_families WHERE revoked_at IS NULL'))?.n)
 }

@@ -29,11 +29,13 @@ const mutable = (u: User) => [
   u.updated_at,
 ]
 
+/** The user of this id, disabled or not. */
 export function* findUser({ id }: { id: string }): Op<User | undefined> {
   const row = yield* one(`SELECT ${COLUMNS} FROM users WHERE id = ?`, id)
   return row && read(row)
 }
 
+/** The user with this email, whatever its case. */
 export function* findUserByEmail({ email }: { email: string }): Op<User | undefined> {
   const row = yield* one(`SELECT ${COLUMNS} FROM users WHERE email_key = ?`, emailKey(email))
   return row && read(row)
@@ -51,6 +53,7 @@ export function* listUsers({ email, limit, offset }: { email?: string; limit: nu
   return rows.map(read)
 }
 
+/** Adds a user; `exists` when the email is taken. */
 export function* createUser(user: User): Op<'created' | 'exists'> {
   const added = yield* run(
     `INSERT INTO users (email, email_key, name, password_hash, role, status, updated_at, id, provider, version, created_at)
@@ -125,6 +128,7 @@ export function* deleteUser({
   return 'deleted'
 }
 
+/** Records a sign-in. */
 export function* createSession(session: Session): Op<void> {
   yield* run(
     'INSERT INTO sessions (id, user_id, created_at, expires_at) VALUES (?, ?, ?, ?)',
@@ -167,6 +171,7 @@ export function* findSession({
   }
 }
 
+/** Ends a sign-in. */
 export function* deleteSession({ id }: { id: string }): Op<void> {
   yield* run('DELETE FROM sessions WHERE id = ?', bytes(id))
 }

@@ -3,7 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 type Labels = Readonly<Record<string, string>>
 
-const COUNTERS = {
+export const COUNTERS = {
   core_tokens_issued_total: { help: 'Access tokens issued, any grant', labels: ['grant_type'] },
   core_tokens_refreshed_total: { help: 'Refresh-token grants', labels: [] },
   core_tokens_revoked_total: { help: 'Calls of /oauth/revoke that revoked at least one token', labels: ['reason'] },
@@ -35,7 +35,7 @@ const COUNTERS = {
   ext_audit_events_dropped_total: { help: 'Audit events that could not be written', labels: ['action'] },
 } as const
 
-const HISTOGRAMS = {
+export const HISTOGRAMS = {
   core_token_issuance_duration_seconds: { help: 'Issuing a token, from request to answer', labels: [] },
   core_auth_flow_duration_seconds: { help: 'From the authorize request to the code', labels: [] },
   core_cimd_fetch_duration_seconds: { help: 'Fetching a client ID metadata document', labels: [] },
@@ -47,7 +47,7 @@ const HISTOGRAMS = {
   core_http_request_duration_seconds: { help: 'HTTP requests by route', labels: ['method', 'path', 'status'] },
 } as const
 
-const GAUGES = {
+export const GAUGES = {
   core_active_clients: 'Clients that are not suspended',
   core_active_token_families: 'Token families that are not revoked',
   ext_lane_waiting: 'Jobs waiting in a lane',
@@ -57,7 +57,7 @@ export type CounterName = keyof typeof COUNTERS
 export type HistogramName = keyof typeof HISTOGRAMS
 export type GaugeName = keyof typeof GAUGES
 
-const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+export const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** Finds the child of a metric for some labels once; prom-client would hash the labels on every call. */
 class Children<C> {
@@ -76,6 +76,7 @@ class Children<C> {
   }
 }
 
+/** The metrics of one service: counted and observed by name, rendered for the scrape. */
 export class Metrics {
   private readonly registry = new Registry()
   private readonly counters = new Map<CounterName, Children<{ inc(n: number): void }>>()

@@ -127,7 +127,7 @@ describe('the way to a code', () => {
     for (const part of ['client.example.com', resource.display_name, resource.uri, 'Use mcp:read', 'mcp:read'])
       expect(page.text).toContain(part)
     expect(page.text).not.toContain('your own device')
-    expect(page.headers.get('content-security-policy')).toContain(`form-action 'self' https://client.example.com`)
+    expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-[^']+';/)
     expect(page.headers.get('cache-control')).toBe('no-store')
   })
 

@@ -278,3 +278,46 @@ describe('every answer', () => {
     expect(await send('GET', '/page')).toMatchObject({ status: 400, body: '<p>no</p>' })
   })
 })
+
+describe('a guarded route', () => {
+  let read = 0
+  const guard = ({ headers }: Head) => {
+    if (!headers.authorization) throw new OAuthError('unauthorized', 'no key')
+  }
+  const handle = () => {
+    read++
+    return json(200, 'in')
+  }
+  const guarded = router({
+    routes: [
+      { method: 'POST', path: '/in/{id}', guard, handle, body: { type: 'json', limit: 10 } },
+      { method: 'GET', path: '/in/{rest...}', guard, handle: () => json(200, 'rest') },
+      { method: 'GET', path: '/in/{id}/parts/{part}', guard, handle: () => json(200, 'part') },
+    ],
+  })
+
+  test.each([
+    ['a request', 'POST', '{}', JSON_TYPE],
+    ['a body that is too large', 'POST', '{"x":"0123456789"}', JSON_TYPE],
+    ['a body of another type', 'POST', 'x', {}],
+    ['a wrong method', 'PUT', '{}', JSON_TYPE],
+    ['OPTIONS', 'OPTIONS', undefined, {}],
+  ])('refuses %s before anything else is looked at', async (_what, method, body, headers) => {
+    expect((await guarded.send(method, '/in/7', body, headers)).status).toBe(401)
+    expect(read).toBe(0)
+  })
+
+  test('lets in what the guard lets in', async () => {
+    expect((await guarded.send('POST', '/in/7', '{}', { ...JSON_TYPE, authorization: 'key' })).status).toBe(200)
+    expect(read).toBe(1)
+  })
+
+  test('a path that takes the rest comes after every other, however many parameters that has', async () => {
+    const at = async (path: string) => parsed(await guarded.send('GET', path, undefined, { authorization: 'key' }))
+    expect([await at('/in/7/parts/8'), await at('/in/7/parts'), await at('/in/7/parts/8/9')]).toEqual([
+      'part',
+      'rest',
+      'rest',
+    ])
+  })
+})

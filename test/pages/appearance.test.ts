@@ -1,10 +1,10 @@
-// How the pages look and read: in both color schemes, on a desktop and on the narrowest phone, for eyes and for screen readers.
-import { mkdirSync } from 'node:fs'
+// How the pages look and read: every state, in both color schemes, from a desktop down to the narrowest phone.
+// SERVICE_TEST_SHOTS names a folder for screenshots.
 import path from 'node:path'
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { CHROMIUM, test } from '../support/chromium.ts'
-import { openWorld, SCENES, type World } from './scenes.ts'
+import { flawsOf } from './probe.ts'
+import { openWorld, SCENES, showConsent, type World } from './scenes.ts'
 
 let world: World
 beforeAll(async () => {
@@ -12,21 +12,117 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-const SIZES = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 }, narrow: { width: 320, height: 640 } }
-const SCHEMES = ['light', 'dark'] as const
+const SIZES = { desktop: [1280, 800], phone: [390, 844], narrow: [320, 640] } as const
 const SHOTS = process.env['SERVICE_TEST_SHOTS']
 
 describe(`in ${CHROMIUM}`, () => {
-  for (const [name, show] of Object.entries(SCENES))
-    test(`shot ${name}`, async ({ open }) => {
-      const { page } = await open()
+  for (const [scene, show] of Object.entries(SCENES))
+    test(`${scene}: nothing is faint, cut off, nameless or too small, and the browser has no complaint`, async ({
+      open,
+    }) => {
+      const { page, complaints } = await open()
       await show(world, page)
-      for (const colorScheme of SCHEMES)
-        for (const [size, viewport] of Object.entries(SIZES)) {
+      for (const colorScheme of ['light', 'dark'] as const)
+        for (const [size, [width, height]] of Object.entries(SIZES)) {
           await page.emulateMedia({ colorScheme })
-          await page.setViewportSize(viewport)
-          if (SHOTS) await page.screenshot({ path: path.join(SHOTS, `${name}-${size}-${colorScheme}.png`.replaceAll(' ', '_')), fullPage: true })
+          await page.setViewportSize({ width, height })
+          const name = `${scene} ${size} ${colorScheme}`
+          if (SHOTS)
+            await page.screenshot({ path: path.join(SHOTS, `${name.replaceAll(' ', '-')}.png`), fullPage: true })
+          expect(await flawsOf(page), name).toEqual([])
         }
-      expect(await page.title()).not.toBe('')
+      expect(complaints).toEqual([])
     })
+
+  test('a dark scheme is dark and a light one is light', async ({ open }) => {
+    const { page } = await open()
+    await page.goto(`${world.service.issuer}/login`)
+    const background = async (colorScheme: 'light' | 'dark') => {
+      await page.emulateMedia({ colorScheme })
+      return page
+        .locator('main')
+        .evaluate((main) => main.ownerDocument.defaultView.getComputedStyle(main).backgroundColor)
+    }
+    expect([await background('light'), await background('dark')]).toEqual(['rgb(255, 255, 255)', 'rgb(23, 26, 33)'])
+  })
+
+  test('screen readers get the whole login page in order, and the problem with the fields it is about', async ({
+    open,
+  }) => {
+    const { page } = await open()
+    await SCENES['login error']?.(world, page)
+    expect(await page.locator('body').ariaSnapshot()).toBe(
+      [
+        '- main:',
+        '  - heading "Sign in" [level=1]',
+        `  - paragraph: to continue to ${new URL(world.service.issuer).host}`,
+        '  - alert: Email or password is wrong.',
+        '  - text: Email',
+        '  - textbox "Email": ada@example.com',
+        '  - text: Password',
+        '  - textbox "Password"',
+        '  - button "Sign in"',
+      ].join('\n'),
+    )
+    for (const label of ['Email', 'Password'])
+      expect(await page.getByLabel(label).getAttribute('aria-describedby')).toBe('problem')
+  })
+
+  test('screen readers get the whole consent page in order', async ({ open }) => {
+    const { page } = await open()
+    const { user, resource } = await showConsent(world, page, {
+      client: { redirect_uris: ['https://inbox.example.com/callback'] },
+      scope: 'mcp:read',
+    })
+    const snapshot = await page.locator('body').ariaSnapshot()
+    expect(snapshot.replace(/\n.*\/url:.*/, '')).toBe(
+      [
+        '- main:',
+        '  - heading "Inbox Assistant asks for access" [level=1]',
+        '  - term: Access to',
+        '  - definition:',
+        `    - text: ${resource.display_name}`,
+        `    - code: ${resource.uri}`,
+        '  - term: Afterwards you will be sent to',
+        '  - definition: inbox.example.com',
+        '  - group "It wants to":',
+        '    - text: It wants to',
+        '    - list:',
+        '      - listitem:',
+        '        - checkbox "Use mcp:read mcp:read" [checked]',
+        '        - text: Use mcp:read',
+        '        - code: mcp:read',
+        '  - button "Deny"',
+        '  - button "Allow"',
+        `  - text: Signed in as ${user.email}`,
+        '  - link "Use another account":',
+      ].join('\n'),
+    )
+  })
+
+  test('a program on this device is warned about, and a client that chose its own name', async ({ open }) => {
+    const { page } = await open()
+    const warnings = () => page.locator('.warn').allTextContents()
+    await SCENES['consent']?.(world, page)
+    expect(await warnings()).toEqual([])
+    await page.context().clearCookies()
+    await SCENES['consent of a program on this device']?.(world, page)
+    expect(await warnings()).toEqual([expect.stringContaining('on your own device')])
+    await page.context().clearCookies()
+    await SCENES['consent of a client that registered itself']?.(world, page)
+    expect(await warnings()).toEqual([expect.stringContaining('chose its own name')])
+  })
+
+  test('characters that nobody sees are taken out of a name, and a right-to-left name turns nothing but itself', async ({
+    open,
+  }) => {
+    const { page } = await open()
+    const client_name = 'moc.\u202eelgoog\u202c\u2066\u200f\u061c\u200b\ufeff\u00ad \u{e0041}שלום'
+    await showConsent(world, page, { client: { client_name } })
+    expect(await page.title()).toBe('Allow moc.elgoog שלום?')
+    const heading = page.getByRole('heading')
+    expect(await heading.textContent()).toBe('moc.elgoog שלום asks for access')
+    const [name, whole] = [await heading.locator('bdi').boundingBox(), await heading.boundingBox()]
+    expect(name?.x).toBe(whole?.x)
+  })
 })

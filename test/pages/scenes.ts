@@ -13,10 +13,13 @@ export interface World {
   close(): Promise<void>
 }
 
-/** Starts a service, and an application on another port that answers every request with a page. */
-export async function openWorld(env: Record<string, string> = {}): Promise<World> {
-  const service = await startService({ SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0', ...env })
-  const { server, origin } = await serve('<!doctype html><title>application</title><link rel="icon" href="data:,">')
+/** Starts a service, and an application at another origin, which may call the service from its page. */
+export async function openWorld(): Promise<World> {
+  const { server, origin } = await serve(PAGE)
+  const service = await startService({
+    SERVICE_SERVER_ALLOWED_ORIGINS: origin,
+    SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0',
+  })
   return {
     service,
     application: `${origin}/callback`,
@@ -26,6 +29,8 @@ export async function openWorld(env: Record<string, string> = {}): Promise<World
     },
   }
 }
+
+export const PAGE = '<!doctype html><title>application</title><link rel="icon" href="data:,">'
 
 /** Serves one page, or redirects everything to one place. */
 export async function serve(pageOrLocation: string): Promise<{ server: Server; origin: string }> {
@@ -70,14 +75,15 @@ export async function setUp({ service, application }: World, { client, record, r
 }
 
 const LONG_SCOPES = Array.from({ length: 12 }, (_, i) => `files.archive-${i}:read_and_write_everything_below_a_folder`)
-const LONG_NAME = `${'An application with a name that does not want to end '.repeat(4)}${'W'.repeat(45)}`
-const WORDS = ['Read your messages', 'Send messages as you', 'Read your calendar', 'Add and change events']
+const LONG_NAME = `${'An application with a name that does not want to end '.repeat(3)}${'W'.repeat(60)}`
 const TWELVE = Array.from({ length: 12 }, (_, i) => `mail.part${i + 1}:${i % 2 ? 'write' : 'read'}`)
 
-async function showConsent(world: World, page: Page, asking: Asking): Promise<void> {
-  const { user, url } = await setUp(world, asking)
-  await page.goto(url)
-  await logIn(page, user.email)
+/** Signs a user in at the consent page. */
+export async function showConsent(world: World, page: Page, asking: Asking) {
+  const parts = await setUp(world, asking)
+  await page.goto(parts.url)
+  await logIn(page, parts.user.email)
+  return parts
 }
 
 export const SCENES: Record<string, (world: World, page: Page) => Promise<unknown>> = {

@@ -32,14 +32,17 @@ async function findChromium(): Promise<string | undefined> {
 async function launch(): Promise<Browser | undefined> {
   const executablePath = await findChromium()
   // Containers often lack what the sandbox and /dev/shm need, and only our own pages are opened.
-  return executablePath && chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  return executablePath === undefined
+    ? undefined
+    : chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
 }
 
 const browser = await launch()
 afterAll(() => browser?.close())
+if (!browser) process.stderr.write('no Chromium: the pages are not tested; name one with SERVICE_TEST_CHROMIUM\n')
 
 /** For the titles: where these tests run, or that they do not. */
-export const CHROMIUM = browser ? `Chromium ${browser.version()}` : 'no Chromium: pages not tested'
+export const CHROMIUM = browser ? `Chromium ${browser.version()}` : 'no Chromium: not tested'
 
 export interface Tab {
   page: Page
@@ -49,7 +52,7 @@ export interface Tab {
 
 /** A test that may open tabs, each in a browser profile of its own. */
 export const test = base.extend('open', async ({ skip }, { onCleanup }) => {
-  if (!browser) return skip('no Chromium found; name one with SERVICE_TEST_CHROMIUM')
+  if (!browser) return skip('no Chromium')
   const opened: (() => Promise<void>)[] = []
   onCleanup(async () => void (await Promise.all(opened.map((close) => close()))))
   return async (options: BrowserContextOptions = {}): Promise<Tab> => {
@@ -59,7 +62,9 @@ export const test = base.extend('open', async ({ skip }, { onCleanup }) => {
     const page = await context.newPage()
     const complaints: string[] = []
     page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+      // A page that says no says it with its status too.
+      const isRefusal = message.text().startsWith('Failed to load') && message.location().url === page.url()
+      if (['error', 'warning'].includes(message.type()) && !isRefusal) complaints.push(message.text())
     })
     page.on('pageerror', (error) => complaints.push(String(error)))
     page.on('requestfailed', (request) => complaints.push(`${request.url()} ${request.failure()?.errorText}`))

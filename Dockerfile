@@ -1,0 +1,37 @@
+# Two stages: build with everything, run with what is needed. Debian 13 (trixie), because the newest native HTTP engine
+# needs glibc 2.38 or newer; on an older one the service falls back to the slower node:http.
+FROM node:22-trixie AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY tsconfig.json tsconfig.build.json ./
+COPY src src
+COPY workers workers
+COPY bench bench
+COPY tools tools
+COPY migrations migrations
+# The repository is not part of the image: docker build --build-arg COMMIT=$(git rev-parse --short=12 HEAD) .
+ARG COMMIT=unknown
+RUN BUILD_COMMIT="$COMMIT" npm run build && npm prune --omit=dev
+
+FROM node:22-trixie-slim
+ENV NODE_ENV=production
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/migrations migrations
+COPY --from=build /app/dist/build.json dist/
+COPY --from=build /app/dist/src dist/src
+COPY --from=build /app/dist/workers dist/workers
+RUN printf '#!/bin/sh\nexec node /app/dist/src/main.js "$@"\n' > /usr/local/bin/service \
+  && chmod 755 /usr/local/bin/service \
+  && install -d -o node -g node -m 700 /data
+USER node
+# From here the default paths data/service.db and data/keys are on the volume.
+WORKDIR /
+VOLUME /data
+EXPOSE 9000 9001
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:9000/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["service"]
+CMD ["serve"]

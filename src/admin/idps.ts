@@ -1,0 +1,141 @@
+// Admin operations on the identity providers whose ID-JAG assertions are accepted.
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import type { Config } from '../config/schema.ts'
+import { bool, name, text, url } from '../lib/field.ts'
+import { newId } from '../lib/id.ts'
+import { rfc3339 } from '../lib/time.ts'
+import { parseHttpUrl } from '../lib/url.ts'
+import type { Idp } from '../oauth/types.ts'
+import { type AdminResource, action } from './action.ts'
+import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
+
+const place = url().refine((value) => {
+  const parsed = parseHttpUrl(value)
+  return !value.includes('#') && !parsed?.username && !parsed?.password
+}, 'must have no fragment, user or password')
+
+const fields = {
+  name: name().describe('What operators call it; the issuer by default.'),
+  audience: text(2048).min(1, 'must not be empty').describe('The aud of its assertions; our issuer by default.'),
+  jwks_uri: place.describe('Where its keys are. Plain http only with cimd.allow_private_addresses.'),
+  enabled: bool().describe('Whether its assertions are accepted.'),
+}
+const issuer = place.describe('The iss of its assertions, byte for byte. Fixed from then on.')
+const creatable = z.object({
+  ...fields,
+  issuer,
+  name: fields.name.optional(),
+  audience: fields.audience.optional(),
+  enabled: fields.enabled.default(true),
+})
+const patchable = z.object({ ...fields, issuer }).partial()
+
+/** An identity provider as the admin API shows it. */
+const idpJson = (idp: Idp) => ({
+  id: idp.id,
+  name: idp.name,
+  issuer: idp.issuer,
+  audience: idp.audience,
+  jwks_uri: idp.jwks_uri,
+  enabled: idp.enabled,
+  created_at: rfc3339(idp.created_at),
+  updated_at: rfc3339(idp.updated_at),
+})
+
+/** The XAA endpoints are there only when the grant is. */
+export const withXaa = ({ xaa }: Config): boolean => xaa.enabled
+
+/** The identity provider of an id. Throws not_found. */
+async function getIdp({ store }: App, id: string): Promise<Idp> {
+  const idp = await store.findIdp({ id })
+  if (!idp) throw notFound('identity provider')
+  return idp
+}
+
+/** Keys that came in plain text could be anybody's; for development on one machine they are good enough. */
+function checkJwksUri({ cimd }: Config, jwks_uri: string): void {
+  if (!cimd.allow_private_addresses && !/^https:/i.test(jwks_uri))
+    throw invalid('jwks_uri must use https', 'insecure_jwks_uri')
+}
+
+const counted = (operation: string) => ['ext_xaa_idp_operations_total', { operation }] as const
+const facts = ({ id, issuer }: Idp) => ({ idp_id: id, issuer })
+
+export const idps: AdminResource = {
+  name: 'idp',
+  doc: 'Identity providers whose assertions (ID-JAG) are accepted; only with `xaa.enabled`.',
+  enabled: withXaa,
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/idps',
+      doc: 'Lists identity providers, oldest first.',
+      cli: false,
+      run: async ({ store }) => ({ shown: (await store.listIdps()).map(idpJson) }),
+    }),
+    create: action({
+      method: 'POST',
+      path: '/admin/idps',
+      doc: 'Registers an identity provider. Its assertions are worth nothing before it has a policy.',
+      status: 201,
+      body: creatable,
+      audit: 'idp_created',
+      count: counted('create'),
+      cli: false,
+      async run(app, { body }) {
+        const own = app.config.server.issuer
+        if (body.issuer === own) throw invalid('issuer must not be that of this server', 'own_issuer')
+        checkJwksUri(app.config, body.jwks_uri)
+        const now = app.clock.now()
+        const { name = body.issuer, audience = own } = body
+        const idp: Idp = { ...body, name, audience, id: `i_${newId()}`, version: 1, created_at: now, updated_at: now }
+        if ((await app.store.createIdp(idp)) === 'exists')
+          throw conflict('there is an identity provider with this issuer already', 'idp_exists')
+        return { shown: idpJson(idp), changed: { detail: facts(idp) } }
+      },
+    }),
+    get: action({
+      method: 'GET',
+      path: '/admin/idps/{idp_id}',
+      doc: 'Shows an identity provider.',
+      cli: false,
+      run: async (app, { params }) => ({ shown: idpJson(await getIdp(app, params.idp_id)) }),
+    }),
+    update: action({
+      method: 'PUT',
+      path: '/admin/idps/{idp_id}',
+      doc: 'Changes the named members of an identity provider.',
+      body: patchable,
+      audit: 'idp_updated',
+      count: counted('update'),
+      cli: false,
+      run: (app, { params, body: { issuer, ...patch } }) =>
+        retryStale(async () => {
+          const idp = await getIdp(app, params.idp_id)
+          if (issuer !== undefined && issuer !== idp.issuer) throw invalid('issuer cannot be changed', 'fixed_field')
+          const fields = changedFields(idp, patch)
+          if (fields.length === 0) return { shown: idpJson(idp) }
+          if (fields.includes('jwks_uri')) checkJwksUri(app.config, patch.jwks_uri ?? idp.jwks_uri)
+          const next = { ...idp, ...patch, updated_at: app.clock.now() }
+          if ((await app.store.updateIdp(next)) === 'stale') return 'stale'
+          return { shown: idpJson(next), changed: { detail: { ...facts(next), fields } } }
+        }),
+    }),
+    delete: action({
+      method: 'DELETE',
+      path: '/admin/idps/{idp_id}',
+      doc: 'Deletes an identity provider with its policies and subject mappings.',
+      status: 204,
+      audit: 'idp_deleted',
+      count: counted('delete'),
+      cli: false,
+      async run(app, { params }) {
+        const idp = await getIdp(app, params.idp_id)
+        const counts = await app.store.deleteIdp({ id: idp.id })
+        if (!counts) throw notFound('identity provider')
+        return { changed: { detail: { ...facts(idp), ...counts } } }
+      },
+    }),
+  },
+}

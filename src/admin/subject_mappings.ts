@@ -1,0 +1,75 @@
+// Admin operations on who the subjects of identity providers are here.
+import { z } from 'zod'
+import { name, word } from '../lib/field.ts'
+import { newId } from '../lib/id.ts'
+import { rfc3339 } from '../lib/time.ts'
+import type { SubjectMapping } from '../oauth/types.ts'
+import { type AdminResource, action } from './action.ts'
+import { withXaa } from './idps.ts'
+import { conflict, notFound } from './outcome.ts'
+
+const creatable = z.object({
+  idp_id: name().describe('The identity provider.'),
+  mode: word(['explicit']).default('explicit').describe('Only explicit exists.'),
+  federated_subject: name().describe('The sub of its assertions, byte for byte.'),
+  local_subject: name().describe('The sub of the tokens that are issued for it: the id of a user.'),
+})
+
+/** A mapping as the admin API shows it. */
+const mappingJson = (mapping: SubjectMapping) => ({
+  id: mapping.id,
+  idp_id: mapping.idp_id,
+  mode: mapping.mode,
+  federated_subject: mapping.federated_subject,
+  local_subject: mapping.local_subject,
+  created_at: rfc3339(mapping.created_at),
+})
+
+const changed = ({ id, idp_id, federated_subject, local_subject }: SubjectMapping) => ({
+  detail: { mapping_id: id, idp_id, federated_subject, local_subject },
+})
+
+export const subjectMappings: AdminResource = {
+  name: 'xaa subject-mapping',
+  doc: 'Who the subjects of identity providers are here; only with `xaa.enabled`.',
+  enabled: withXaa,
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/xaa/subject-mappings',
+      doc: 'Lists subject mappings, oldest first.',
+      query: z.strictObject({ idp_id: name().optional().describe('Only those of this identity provider.') }),
+      cli: false,
+      run: async ({ store }, { query }) => ({ shown: (await store.listSubjectMappings(query)).map(mappingJson) }),
+    }),
+    create: action({
+      method: 'POST',
+      path: '/admin/xaa/subject-mappings',
+      doc: 'Maps a subject of an identity provider to a local one.',
+      status: 201,
+      body: creatable,
+      audit: 'subject_mapping_created',
+      cli: false,
+      async run(app, { body }) {
+        const mapping: SubjectMapping = { ...body, id: `m_${newId()}`, created_at: app.clock.now() }
+        const outcome = await app.store.createSubjectMapping(mapping)
+        if (outcome === undefined) throw notFound('identity provider')
+        if (outcome === 'exists') throw conflict('this subject is mapped already', 'mapping_exists')
+        return { shown: mappingJson(mapping), changed: changed(mapping) }
+      },
+    }),
+    delete: action({
+      method: 'DELETE',
+      path: '/admin/xaa/subject-mappings/{mapping_id}',
+      doc: 'Deletes a subject mapping.',
+      status: 204,
+      audit: 'subject_mapping_deleted',
+      cli: false,
+      async run({ store }, { params }) {
+        const mapping = await store.deleteSubjectMapping({ id: params.mapping_id })
+        if (!mapping) throw notFound('subject mapping')
+        return { changed: changed(mapping) }
+      },
+    }),
+  },
+}

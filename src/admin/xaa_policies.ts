@@ -1,0 +1,124 @@
+// Admin operations on the policies that say what assertions of an identity provider may be redeemed for.
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { bool, list, name, scopeName, text, url } from '../lib/field.ts'
+import { newId } from '../lib/id.ts'
+import { rfc3339 } from '../lib/time.ts'
+import type { XaaPolicy } from '../oauth/types.ts'
+import { type AdminResource, action } from './action.ts'
+import { withXaa } from './idps.ts'
+import { changedFields, invalid, notFound, retryStale } from './outcome.ts'
+
+const distinct = (item: z.ZodType<string>) => list(item).transform((items) => [...new Set(items as string[])])
+
+const fields = {
+  name: text().describe('What operators call it.'),
+  client_ids: distinct(name(2048)).describe('The clients it is for; without any, all.'),
+  scopes: distinct(scopeName()).nullable().describe('Narrows the issued scope; null: no limit, without any: nothing.'),
+  resources: distinct(url()).describe('The resources it is for, by URI; without any, all and none.'),
+  enabled: bool().describe('Whether it counts.'),
+}
+const idp_id = name().describe('The identity provider. Fixed from then on.')
+const creatable = z.object({
+  idp_id,
+  name: fields.name.default(''),
+  client_ids: fields.client_ids.default([]),
+  scopes: fields.scopes.default(null),
+  resources: fields.resources.default([]),
+  enabled: fields.enabled.default(true),
+})
+const patchable = z.object({ ...fields, idp_id }).partial()
+
+/** A policy as the admin API shows it; without `scopes` when it does not limit them. */
+const policyJson = (policy: XaaPolicy) => ({
+  id: policy.id,
+  name: policy.name,
+  idp_id: policy.idp_id,
+  client_ids: policy.client_ids,
+  scopes: policy.scopes,
+  resources: policy.resources,
+  enabled: policy.enabled,
+  created_at: rfc3339(policy.created_at),
+  updated_at: rfc3339(policy.updated_at),
+})
+
+/** The policy of an id. Throws not_found. */
+async function getPolicy({ store }: App, id: string): Promise<XaaPolicy> {
+  const policy = await store.findPolicy({ id })
+  if (!policy) throw notFound('policy')
+  return policy
+}
+
+const facts = ({ id, idp_id }: XaaPolicy) => ({ policy_id: id, idp_id })
+
+export const xaaPolicies: AdminResource = {
+  name: 'xaa policy',
+  doc: 'What assertions of an identity provider may be redeemed for; only with `xaa.enabled`.',
+  enabled: withXaa,
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/xaa/policies',
+      doc: 'Lists policies, oldest first: the order in which they are tried.',
+      query: z.strictObject({ idp_id: name().optional().describe('Only those of this identity provider.') }),
+      cli: false,
+      run: async ({ store }, { query }) => ({ shown: (await store.listPolicies(query)).map(policyJson) }),
+    }),
+    create: action({
+      method: 'POST',
+      path: '/admin/xaa/policies',
+      doc: 'Creates a policy.',
+      status: 201,
+      body: creatable,
+      audit: 'xaa_policy_created',
+      cli: false,
+      async run(app, { body }) {
+        const now = app.clock.now()
+        const scopes = body.scopes ?? undefined
+        const policy = { ...body, scopes, id: `p_${newId()}`, version: 1, created_at: now, updated_at: now }
+        if (!(await app.store.createPolicy(policy))) throw notFound('identity provider')
+        return { shown: policyJson(policy), changed: { detail: facts(policy) } }
+      },
+    }),
+    get: action({
+      method: 'GET',
+      path: '/admin/xaa/policies/{policy_id}',
+      doc: 'Shows a policy.',
+      cli: false,
+      run: async (app, { params }) => ({ shown: policyJson(await getPolicy(app, params.policy_id)) }),
+    }),
+    update: action({
+      method: 'PUT',
+      path: '/admin/xaa/policies/{policy_id}',
+      doc: 'Changes the named members of a policy.',
+      body: patchable,
+      audit: 'xaa_policy_updated',
+      cli: false,
+      run: (app, { params, body: { idp_id, ...patch } }) =>
+        retryStale(async () => {
+          const policy = await getPolicy(app, params.policy_id)
+          if (idp_id !== undefined && idp_id !== policy.idp_id) throw invalid('idp_id cannot be changed', 'fixed_field')
+          const before = { ...policy, scopes: policy.scopes ?? null }
+          const fields = changedFields(before, patch)
+          if (fields.length === 0) return { shown: policyJson(policy) }
+          const written = { ...before, ...patch, updated_at: app.clock.now() }
+          const next = { ...written, scopes: written.scopes ?? undefined }
+          if ((await app.store.updatePolicy(next)) === 'stale') return 'stale'
+          return { shown: policyJson(next), changed: { detail: { ...facts(next), fields } } }
+        }),
+    }),
+    delete: action({
+      method: 'DELETE',
+      path: '/admin/xaa/policies/{policy_id}',
+      doc: 'Deletes a policy.',
+      status: 204,
+      audit: 'xaa_policy_deleted',
+      cli: false,
+      async run({ store }, { params }) {
+        const policy = await store.deletePolicy({ id: params.policy_id })
+        if (!policy) throw notFound('policy')
+        return { changed: { detail: facts(policy) } }
+      },
+    }),
+  },
+}

@@ -1,0 +1,268 @@
+// Outgoing HTTP, the one way this service fetches anything. A name is resolved once, every address of it is judged, and the
+// connection goes to a judged address. Each request has a connection of its own, so that none rides on an older judgement.
+import dns from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflate } from 'node:zlib'
+import { Client } from 'undici'
+import { OAuthError } from '../lib/error.ts'
+import { parseHttpUrl } from '../lib/url.ts'
+import { isAddress, isAllowedAddress } from './address.ts'
+import { Gate } from './gate.ts'
+
+export type FetchReason =
+  /** Not an absolute URL of an allowed scheme, or one with user and password. */
+  | 'bad_url'
+  /** The host is, or resolves to, a special-use address. */
+  | 'blocked_address'
+  | 'dns_failed'
+  | 'connect_failed'
+  | 'tls_failed'
+  | 'timeout'
+  | 'redirect'
+  | 'too_large'
+  /** The answer broke off, is no HTTP, or is not what was asked for. */
+  | 'bad_response'
+
+/** Why a fetch gave nothing. Holds the host and a code of the system, never a header, a path, or bytes of the peer. */
+export class FetchError extends Error {
+  readonly reason: FetchReason
+  readonly host: string
+
+  constructor(reason: FetchReason, host: string, detail?: string) {
+    super(`fetch from ${host || 'nowhere'}: ${reason}${detail ? ` (${detail})` : ''}`)
+    this.reason = reason
+    this.host = host
+  }
+}
+
+export interface FetchRequest {
+  /** GET unless told. */
+  method?: 'GET' | 'POST'
+  headers?: Readonly<Record<string, string>>
+  body?: string | Buffer
+  /** The Accept header. */
+  accept?: string
+  /** Most bytes of the body, as they come and decompressed. */
+  maxBytes: number
+  /** From the call to the last byte, waiting and name resolution included. */
+  timeoutMs: number
+  /** Plain http as well. */
+  allowHttp?: boolean
+}
+
+/** GETs of one URL may share a reply: read it, do not change it. */
+export interface FetchReply {
+  /** 2xx, 4xx or 5xx; a redirect is an error. */
+  readonly status: number
+  /** Names in lower case; repeated fields joined with a comma. */
+  readonly headers: Readonly<Record<string, string | undefined>>
+  /** Decompressed. */
+  readonly body: Buffer
+}
+
+export interface Fetcher {
+  /** Rejects with a FetchError, or with 503 when too many fetches are under way. */
+  fetch(url: string, request: FetchRequest): Promise<FetchReply>
+}
+
+export interface FetcherOptions {
+  /** Loopback and private addresses as well: cimd.allow_private_addresses. */
+  allowPrivate: boolean
+  userAgent: string
+  /** Addresses of a host name; the resolver of the system unless told. */
+  resolve?: (hostname: string) => Promise<string[]>
+  /** Fetches at once. */
+  maxTotal?: number
+  maxPerHost?: number
+}
+
+/** getaddrinfo holds one of libuv's four threads for as long as a name server is silent; the rest stay free for files. */
+const MAX_LOOKUPS = 2
+
+/** Makes the outgoing client: no redirects, no proxy from the environment, no cookies, no compression asked for. */
+export function createFetcher(options: FetcherOptions): Fetcher {
+  const { allowPrivate, userAgent, resolve = resolveBySystem, maxTotal = 32, maxPerHost = 8 } = options
+  const total = new Gate(maxTotal)
+  const lookups = new Gate(MAX_LOOKUPS)
+  const hosts = new Map<string, Gate>()
+  const flights = new Map<string, Promise<FetchReply>>()
+
+  async function inTurn(hostname: string, work: () => Promise<FetchReply>): Promise<FetchReply> {
+    const gate = hosts.get(hostname) ?? new Gate(maxPerHost)
+    hosts.set(hostname, gate)
+    try {
+      // The host's own gate first: those who wait for a slow host must not keep others from being served.
+      return await gate.run(() => total.run(work))
+    } finally {
+      if (gate.isIdle) hosts.delete(hostname)
+    }
+  }
+
+  async function addressesOf({ hostname, host }: URL): Promise<string[]> {
+    const literal = hostname.replace(/^\[|\]$/g, '')
+    const addresses = isAddress(literal) ? [literal] : await lookups.run(() => resolveOrFail(resolve, hostname, host))
+    if (!addresses.every((each) => isAllowedAddress(each, allowPrivate))) throw new FetchError('blocked_address', host)
+    return addresses
+  }
+
+  const perform = (url: URL, request: FetchRequest): Promise<FetchReply> =>
+    withDeadline(request.timeoutMs, url.host, (signal) =>
+      inTurn(url.hostname, async () => {
+        signal.throwIfAborted()
+        const addresses = await addressesOf(url)
+        signal.throwIfAborted()
+        return exchange(url, { ...request, headers: headersOf(request, userAgent) }, addresses, signal)
+      }),
+    )
+
+  return {
+    async fetch(text, request) {
+      const url = checkedUrl(text, request.allowHttp ?? false)
+      const { method = 'GET', headers, body, accept, maxBytes, timeoutMs } = request
+      // Headers may hold credentials, so that the answer is for one caller.
+      if (method !== 'GET' || headers || body) return perform(url, request)
+      const key = JSON.stringify([url.href, accept, maxBytes, timeoutMs])
+      const flight = flights.get(key) ?? perform(url, request).finally(() => flights.delete(key))
+      flights.set(key, flight)
+      return flight
+    },
+  }
+}
+
+function checkedUrl(text: string, allowHttp: boolean): URL {
+  const url = parseHttpUrl(text)
+  if (!url) throw new FetchError('bad_url', '')
+  if (url.username || url.password) throw new FetchError('bad_url', url.host, 'user and password')
+  if (url.protocol !== 'https:' && !allowHttp) throw new FetchError('bad_url', url.host, 'not https')
+  return url
+}
+
+/** Answers are small, so none is asked to be compressed; some servers do it all the same. */
+const headersOf = ({ accept = '*/*', headers }: FetchRequest, userAgent: string) => ({
+  accept,
+  'accept-encoding': 'identity',
+  'user-agent': userAgent,
+  ...headers,
+})
+
+/** Ends the wait when the time is over, whatever hangs; the work learns of it by the signal. */
+function withDeadline<T>(timeoutMs: number, host: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const deadline = new AbortController()
+    const timer = setTimeout(() => {
+      deadline.abort(new FetchError('timeout', host))
+      reject(deadline.signal.reason)
+    }, timeoutMs)
+    work(deadline.signal)
+      .finally(() => clearTimeout(timer))
+      .then(resolve, reject)
+  })
+}
+
+const resolveBySystem = (hostname: string): Promise<string[]> =>
+  new Promise((resolve, reject) => {
+    dns.lookup(hostname, { all: true, order: 'verbatim' }, (error, found) =>
+      error ? reject(error) : resolve(found.map(({ address }) => address)),
+    )
+  })
+
+async function resolveOrFail(resolve: (hostname: string) => Promise<string[]>, hostname: string, host: string) {
+  const addresses = await resolve(hostname).catch((error: unknown) => {
+    throw new FetchError('dns_failed', host, codeOf(error))
+  })
+  if (addresses.length === 0) throw new FetchError('dns_failed', host)
+  return addresses
+}
+
+async function exchange(
+  url: URL,
+  request: FetchRequest,
+  addresses: string[],
+  signal: AbortSignal,
+): Promise<FetchReply> {
+  const { method = 'GET', headers, body: sent, maxBytes, timeoutMs } = request
+  const client = new Client(url.origin, {
+    // Host and TLS server name stay those of the URL. No TLS sessions: a ticket could carry one peer's bytes to another.
+    connect: { lookup: pinned(addresses), timeout: timeoutMs, rejectUnauthorized: true, maxCachedSessions: 0 },
+  })
+  try {
+    const path = url.pathname + url.search
+    const answer = await client.request({ method, path, headers, body: sent, signal, reset: true })
+    const status = answer.statusCode
+    if (status >= 300 && status < 400) throw new FetchError('redirect', url.host, String(status))
+    const fields = Object.entries(answer.headers).map(([name, value]) => [name, [value].flat().join(', ')])
+    const received: FetchReply['headers'] = Object.fromEntries(fields)
+    if (Number(received['content-length']) > maxBytes) throw new FetchError('too_large', url.host)
+    const bytes = await readAll(answer.body, maxBytes, url.host)
+    return { status, headers: received, body: await decompressed(bytes, received, maxBytes, url.host) }
+  } catch (error) {
+    throw refusalOf(error, url.host)
+  } finally {
+    client.destroy().catch(() => {})
+  }
+}
+
+/** A name resolution that knows one answer: the judged addresses. */
+const pinned =
+  (addresses: string[]): LookupFunction =>
+  (_hostname, { all }, done) => {
+    const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
+    if (all) done(null, found)
+    else done(null, found[0]?.address ?? '', found[0]?.family)
+  }
+
+async function readAll(body: AsyncIterable<Buffer>, maxBytes: number, host: string): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    size += chunk.length
+    if (size > maxBytes) throw new FetchError('too_large', host)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const DECODERS = new Map([
+  ['gzip', promisify(gunzip)],
+  ['x-gzip', promisify(gunzip)],
+  ['deflate', promisify(inflate)],
+  ['br', promisify(brotliDecompress)],
+])
+
+/** One coding at most: nested ones have no use but to be a bomb. */
+async function decompressed(
+  body: Buffer,
+  headers: FetchReply['headers'],
+  maxBytes: number,
+  host: string,
+): Promise<Buffer> {
+  const coding = (headers['content-encoding'] ?? '').trim().toLowerCase()
+  if (coding === '' || coding === 'identity' || body.length === 0) return body
+  const decode = DECODERS.get(coding)
+  if (!decode) throw new FetchError('bad_response', host, 'unknown content-encoding')
+  try {
+    return await decode(body, { maxOutputLength: maxBytes })
+  } catch (error) {
+    throw new FetchError(codeOf(error) === 'ERR_BUFFER_TOO_LARGE' ? 'too_large' : 'bad_response', host, codeOf(error))
+  }
+}
+
+const REASONS: readonly [RegExp, FetchReason][] = [
+  [
+    /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|CRL_|DEPTH_|SELF_SIGNED|UNABLE_TO|INVALID_(CA|PURPOSE)|HOSTNAME_MISMATCH)/,
+    'tls_failed',
+  ],
+  [/^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EACCES|EPERM|EINVAL)/, 'connect_failed'],
+  [/^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'timeout'],
+  [/^(UND_ERR_HEADERS_OVERFLOW|HPE_HEADER_OVERFLOW)$/, 'too_large'],
+]
+
+function refusalOf(error: unknown, host: string): Error {
+  if (error instanceof FetchError || error instanceof OAuthError) return error
+  const code = codeOf(error) ?? ''
+  return new FetchError(REASONS.find(([pattern]) => pattern.test(code))?.[1] ?? 'bad_response', host, code)
+}
+
+const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined

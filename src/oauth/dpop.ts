@@ -1,0 +1,142 @@
+// DPoP proofs (RFC 9449): the checks as a list, the nonces, and what a proof binds.
+import type { App } from '../app.ts'
+import { type Alg, decodeJws, isAlg, type Jwk, type Jws, thumbprint } from '../crypto/jws.ts'
+import type { Request } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { equalSecrets } from '../lib/id.ts'
+import { normalisedUrl } from '../lib/url.ts'
+import { useOnce } from './single_use.ts'
+import type { Client, SingleUse } from './types.ts'
+
+/** Algorithms of proofs, in metadata order. */
+export const DPOP_ALGS: readonly Alg[] = ['ES256', 'RS256', 'PS256']
+
+/** A proof that passed every check. */
+export interface Proof {
+  /** Thumbprint of its key (RFC 7638). */
+  jkt: string
+  /** To be committed with what is issued. */
+  use: SingleUse
+}
+
+const MAX_PROOF = 8192
+const MAX_JTI = 512
+/** Clocks of honest clients may run ahead a little. */
+const FUTURE_SKEW = 10
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
+interface Decoded {
+  jws: Jws
+  jwk: Jwk
+  alg: Alg
+  jkt: string
+}
+interface Context extends Decoded {
+  app: App
+  request: Request
+  url: string
+  now: number
+}
+
+/** Refusals that need no cryptography, in order: the name of the reason, and what is wrong when it holds. */
+const CHECKS: readonly [reason: string, isBad: (c: Context) => boolean, say: string][] = [
+  ['htm', ({ jws, request }) => jws.payload['htm'] !== request.method, 'htm is not the method of this request'],
+  ['htu', ({ jws, url }) => !isUrl(jws.payload['htu'], url), 'htu is not the URL of this endpoint'],
+  ['jti', ({ jws }) => !isJti(jws.payload['jti']), 'jti is missing or too long'],
+  ['iat', (c) => !isRecent(c), 'iat is missing or outside the accepted time'],
+  ['exp', ({ jws, now }) => !isAfter(jws.payload['exp'], now), 'the proof has expired'],
+  ['nbf', ({ jws, now }) => !isBefore(jws.payload['nbf'], now), 'the proof is not valid yet'],
+]
+
+const isUrl = (htu: unknown, url: string) => typeof htu === 'string' && htu.length <= 2048 && normalisedUrl(htu) === url
+const isJti = (jti: unknown): jti is string => typeof jti === 'string' && jti !== '' && jti.length <= MAX_JTI
+const isRecent = ({ jws, app, now }: Context) => {
+  const { iat } = jws.payload
+  return typeof iat === 'number' && iat >= now - app.config.dpop.proof_lifetime && iat <= now + FUTURE_SKEW
+}
+const isAfter = (exp: unknown, now: number) => exp === undefined || (typeof exp === 'number' && exp > now)
+const isBefore = (nbf: unknown, now: number) =>
+  nbf === undefined || (typeof nbf === 'number' && nbf <= now + FUTURE_SKEW)
+
+const refuse = (reason: string, say: string) => new OAuthError('invalid_dpop_proof', say, { reason })
+
+/** The proof of a request; undefined when there is none, or DPoP is off. Throws invalid_dpop_proof or use_dpop_nonce. */
+export async function verifyProof(app: App, request: Request): Promise<Proof | undefined> {
+  const { dpop } = request.headers
+  if (dpop === undefined || !app.config.dpop.enabled) return undefined
+  try {
+    const proof = await checkProof(app, request, dpop)
+    app.metrics.count('ext_dpop_proofs_validated_total')
+    return proof
+  } catch (error) {
+    if (error instanceof OAuthError) app.metrics.count('ext_dpop_proofs_rejected_total', { reason: error.reason })
+    throw error
+  }
+}
+
+async function checkProof(app: App, request: Request, text: string): Promise<Proof> {
+  const now = app.clock.now()
+  const decoded = decodeProof(text)
+  const { jws, jwk, alg, jkt } = decoded
+  const context = { ...decoded, app, request, url: normalisedUrl(app.config.server.issuer + request.path) ?? '', now }
+  for (const [reason, isBad, say] of CHECKS) if (isBad(context)) throw refuse(reason, say)
+  const { input, signature } = jws
+  if (!(await app.crypto.verify({ alg, jwk, thumbprint: jkt, input, signature })))
+    throw refuse('signature', 'the signature does not fit the key')
+  checkNonce(app, jws.payload['nonce'], now)
+  // The last moment at which this proof, or another one with its jti, would be accepted.
+  const expires_at = now + app.config.dpop.proof_lifetime + FUTURE_SKEW + 1
+  const use = useOnce(app, 'dpop', jkt, jws.payload['jti'] as string, expires_at)
+  if (!use) throw replayedProof()
+  return { jkt, use }
+}
+
+function decodeProof(text: string): Decoded {
+  const jws = decodeJws(text, MAX_PROOF)
+  if (!jws) throw refuse('malformed', 'the proof is not one JWT')
+  const { typ, alg, jwk } = jws.header
+  if (typ !== 'dpop+jwt') throw refuse('typ', 'typ must be dpop+jwt')
+  if (!isAlg(alg) || !DPOP_ALGS.includes(alg)) throw refuse('alg', `alg must be one of ${DPOP_ALGS.join(', ')}`)
+  if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) throw refuse('jwk', 'jwk is missing')
+  if (PRIVATE_MEMBERS.some((member) => member in jwk)) throw refuse('private_jwk', 'jwk holds a private key')
+  const jkt = thumbprint(jwk as Jwk)
+  if (jkt === undefined) throw refuse('jwk', 'jwk is not a public key of a supported type')
+  return { jws, jwk: jwk as Jwk, alg, jkt }
+}
+
+// A nonce is the time it was made and a MAC over it: every instance that has session.secret can check it, and none keeps a row.
+const nonceAt = (app: App, seconds: number): string => {
+  const time = seconds.toString(36)
+  return `${time}.${app.sealer.mac('dpop nonce', time).slice(0, 22)}`
+}
+
+/** A fresh nonce for the DPoP-Nonce header. */
+export const newNonce = (app: App): string => nonceAt(app, app.clock.now())
+
+function checkNonce(app: App, nonce: unknown, now: number): void {
+  const { require_nonce, nonce_ttl } = app.config.dpop
+  if (!require_nonce) return
+  const refuseNonce = (reason: string) =>
+    new OAuthError('use_dpop_nonce', 'the proof needs the nonce of the DPoP-Nonce header', { reason })
+  if (typeof nonce !== 'string') throw refuseNonce('nonce_missing')
+  const at = Number.parseInt(nonce.split('.')[0] as string, 36)
+  const isYoung = at <= now && at >= now - nonce_ttl
+  if (!isYoung || !equalSecrets(nonceAt(app, at), nonce)) throw refuseNonce('nonce')
+}
+
+/** Another process was first to use a proof or assertion. */
+export const isUsedBefore = (error: unknown): boolean => (error as { code?: unknown }).code === 'USED_BEFORE'
+
+/** The refusal of a proof that was used before. */
+export const replayedProof = (): OAuthError => refuse('replay', 'the proof was used before')
+
+/** What is bound to a key may only be used with a proof of that key (RFC 9449 §5, §10). Throws invalid_dpop_proof. */
+export function checkBound(jkt: string | undefined, proof: Proof | undefined): void {
+  if (jkt === undefined || proof?.jkt === jkt) return
+  throw refuse(proof ? 'other_key' : 'proof_missing', 'a proof of the key that this is bound to is needed')
+}
+
+/** Clients that registered for bound tokens never get a bearer token (RFC 9449 §5.2). Throws invalid_dpop_proof. */
+export function checkBinding(client: Client, proof: Proof | undefined): void {
+  if (client.dpop_bound_access_tokens && !proof) throw refuse('proof_missing', 'this client must send a DPoP proof')
+}

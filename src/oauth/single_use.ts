@@ -1,0 +1,43 @@
+// Using something once: exactly, within this process by a set in memory, across restarts and processes by the store.
+import { hash } from 'node:crypto'
+import type { App } from '../app.ts'
+import { idFloor, newId } from '../lib/id.ts'
+import type { Clock } from '../lib/time.ts'
+import { UsedSet } from '../lib/used.ts'
+import type { Store } from '../store/index.ts'
+import type { SingleUse } from './types.ts'
+
+const HASH_BYTES = 16
+/** Uses that may count at one time: about ten thousand proofs a second for two minutes. */
+const MAX_USES = 1_500_000
+/** Seconds that anything is remembered at most. */
+const LONGEST = 24 * 3600
+
+/** Fills the set with what was used before this process began. */
+export async function openUsed(store: Store, clock: Clock): Promise<UsedSet> {
+  const used = new UsedSet(MAX_USES)
+  const now = clock.now()
+  for (const use of await store.listUses({ since: idFloor(now - LONGEST), now }))
+    used.add(keyOf(use), use.expires_at, now)
+  return used
+}
+
+/**
+ * Uses `value`, whose `owner` (a key, an issuer) keeps others from using it up. Returns the record, which must be
+ * committed with or before what rests on it; undefined when it was used before.
+ */
+export function useOnce(
+  app: App,
+  kind: SingleUse['kind'],
+  owner: string,
+  value: string,
+  expires_at: number,
+): SingleUse | undefined {
+  const digest = hash('sha256', JSON.stringify([owner, value]), 'buffer')
+    .subarray(0, HASH_BYTES)
+    .toString('base64url')
+  const use: SingleUse = { id: newId(), kind, hash: digest, expires_at }
+  return app.used.add(keyOf(use), expires_at, app.clock.now()) ? use : undefined
+}
+
+const keyOf = ({ kind, hash }: SingleUse): string => `${kind[0]}${hash}`

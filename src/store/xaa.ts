@@ -1,0 +1,189 @@
+// Operations on the registry of identity providers, with the policies and subject mappings that hang on each.
+import type { Idp, SubjectMapping, XaaPolicy } from '../oauth/types.ts'
+import { all, decoded, flag, num, type Op, one, type Row, run, str, where } from './op.ts'
+
+const IDP = 'id, name, issuer, audience, jwks_uri, enabled, version, created_at, updated_at'
+const POLICY = 'id, idp_id, name, client_ids, scopes, resources, enabled, version, created_at, updated_at'
+const MAPPING = 'id, idp_id, mode, federated_subject, local_subject, created_at'
+
+const readIdp = (row: Row): Idp => ({
+  id: str(row.id),
+  name: str(row.name),
+  issuer: str(row.issuer),
+  audience: str(row.audience),
+  jwks_uri: str(row.jwks_uri),
+  enabled: flag(row.enabled),
+  version: num(row.version),
+  created_at: num(row.created_at),
+  updated_at: num(row.updated_at),
+})
+
+const readPolicy = (row: Row): XaaPolicy => ({
+  id: str(row.id),
+  idp_id: str(row.idp_id),
+  name: str(row.name),
+  client_ids: decoded(row.client_ids),
+  scopes: row.scopes === null ? undefined : decoded(row.scopes),
+  resources: decoded(row.resources),
+  enabled: flag(row.enabled),
+  version: num(row.version),
+  created_at: num(row.created_at),
+  updated_at: num(row.updated_at),
+})
+
+const readMapping = (row: Row): SubjectMapping => ({
+  id: str(row.id),
+  idp_id: str(row.idp_id),
+  mode: row.mode as SubjectMapping['mode'],
+  federated_subject: str(row.federated_subject),
+  local_subject: str(row.local_subject),
+  created_at: num(row.created_at),
+})
+
+const mutableIdp = (idp: Idp) => [idp.name, idp.audience, idp.jwks_uri, Number(idp.enabled), idp.updated_at]
+const mutablePolicy = (policy: XaaPolicy) => [
+  policy.name,
+  JSON.stringify(policy.client_ids),
+  policy.scopes ? JSON.stringify(policy.scopes) : null,
+  JSON.stringify(policy.resources),
+  Number(policy.enabled),
+  policy.updated_at,
+]
+
+/** Keeps an identity provider from being deleted until the commit, by touching its row. False when there is none. */
+function* heldIdp(id: string): Op<boolean> {
+  return (yield* run('UPDATE idps SET id = id WHERE id = ?', id)) === 1
+}
+
+export function* findIdp({ id }: { id: string }): Op<Idp | undefined> {
+  const row = yield* one(`SELECT ${IDP} FROM idps WHERE id = ?`, id)
+  return row && readIdp(row)
+}
+
+/** By its issuer, byte for byte. */
+export function* findIdpByIssuer({ issuer }: { issuer: string }): Op<Idp | undefined> {
+  const row = yield* one(`SELECT ${IDP} FROM idps WHERE issuer = ?`, issuer)
+  return row && readIdp(row)
+}
+
+/** In order of creation. */
+export function* listIdps(): Op<Idp[]> {
+  return (yield* all(`SELECT ${IDP} FROM idps ORDER BY created_at, id`)).map(readIdp)
+}
+
+export function* createIdp(idp: Idp): Op<'created' | 'exists'> {
+  const added = yield* run(
+    `INSERT INTO idps (name, audience, jwks_uri, enabled, updated_at, id, issuer, version, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    ...mutableIdp(idp),
+    idp.id,
+    idp.issuer,
+    idp.version,
+    idp.created_at,
+  )
+  return added === 1 ? 'created' : 'exists'
+}
+
+/** Writes an identity provider that was read at `idp.version`; its issuer stays. */
+export function* updateIdp(idp: Idp): Op<'updated' | 'stale'> {
+  const changed = yield* run(
+    'UPDATE idps SET name = ?, audience = ?, jwks_uri = ?, enabled = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
+    ...mutableIdp(idp),
+    idp.id,
+    idp.version,
+  )
+  return changed === 1 ? 'updated' : 'stale'
+}
+
+/** Deletes an identity provider with its policies and mappings. Returns how many of them there were. */
+export function* deleteIdp({ id }: { id: string }): Op<{ policies: number; subject_mappings: number } | undefined> {
+  if ((yield* run('DELETE FROM idps WHERE id = ?', id)) === 0) return undefined
+  const policies = yield* run('DELETE FROM xaa_policies WHERE idp_id = ?', id)
+  const subject_mappings = yield* run('DELETE FROM subject_mappings WHERE idp_id = ?', id)
+  return { policies, subject_mappings }
+}
+
+export function* findPolicy({ id }: { id: string }): Op<XaaPolicy | undefined> {
+  const row = yield* one(`SELECT ${POLICY} FROM xaa_policies WHERE id = ?`, id)
+  return row && readPolicy(row)
+}
+
+/** Of one identity provider or of all, in the order in which they are tried: that of creation. */
+export function* listPolicies({ idp_id }: { idp_id?: string }): Op<XaaPolicy[]> {
+  const { sql, params } = where(idp_id === undefined ? undefined : ['idp_id = ?', idp_id])
+  return (yield* all(`SELECT ${POLICY} FROM xaa_policies ${sql} ORDER BY created_at, id`, ...params)).map(readPolicy)
+}
+
+/** Undefined when there is no such identity provider. */
+export function* createPolicy(policy: XaaPolicy): Op<'created' | undefined> {
+  if (!(yield* heldIdp(policy.idp_id))) return undefined
+  yield* run(
+    `INSERT INTO xaa_policies (name, client_ids, scopes, resources, enabled, updated_at, id, idp_id, version, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ...mutablePolicy(policy),
+    policy.id,
+    policy.idp_id,
+    policy.version,
+    policy.created_at,
+  )
+  return 'created'
+}
+
+/** Writes a policy that was read at `policy.version`; its identity provider stays. */
+export function* updatePolicy(policy: XaaPolicy): Op<'updated' | 'stale'> {
+  const changed = yield* run(
+    'UPDATE xaa_policies SET name = ?, client_ids = ?, scopes = ?, resources = ?, enabled = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
+    ...mutablePolicy(policy),
+    policy.id,
+    policy.version,
+  )
+  return changed === 1 ? 'updated' : 'stale'
+}
+
+/** Returns the policy that is gone. */
+export function* deletePolicy({ id }: { id: string }): Op<XaaPolicy | undefined> {
+  const row = yield* one(`DELETE FROM xaa_policies WHERE id = ? RETURNING ${POLICY}`, id)
+  return row && readPolicy(row)
+}
+
+/** Who a subject (the `sub` of an assertion, byte for byte) of an identity provider is here. */
+export function* findSubjectMapping({
+  idp_id,
+  federated_subject,
+}: Pick<SubjectMapping, 'idp_id' | 'federated_subject'>): Op<SubjectMapping | undefined> {
+  const row = yield* one(
+    `SELECT ${MAPPING} FROM subject_mappings WHERE idp_id = ? AND federated_subject = ?`,
+    idp_id,
+    federated_subject,
+  )
+  return row && readMapping(row)
+}
+
+/** Of one identity provider or of all, in order of creation. */
+export function* listSubjectMappings({ idp_id }: { idp_id?: string }): Op<SubjectMapping[]> {
+  const { sql, params } = where(idp_id === undefined ? undefined : ['idp_id = ?', idp_id])
+  const rows = yield* all(`SELECT ${MAPPING} FROM subject_mappings ${sql} ORDER BY created_at, id`, ...params)
+  return rows.map(readMapping)
+}
+
+/** A subject is mapped once. Undefined when there is no such identity provider. */
+export function* createSubjectMapping(m: SubjectMapping): Op<'created' | 'exists' | undefined> {
+  if (!(yield* heldIdp(m.idp_id))) return undefined
+  const added = yield* run(
+    `INSERT INTO subject_mappings (id, idp_id, mode, federated_subject, local_subject, created_at)
+     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    m.id,
+    m.idp_id,
+    m.mode,
+    m.federated_subject,
+    m.local_subject,
+    m.created_at,
+  )
+  return added === 1 ? 'created' : 'exists'
+}
+
+/** Returns the mapping that is gone. */
+export function* deleteSubjectMapping({ id }: { id: string }): Op<SubjectMapping | undefined> {
+  const row = yield* one(`DELETE FROM subject_mappings WHERE id = ? RETURNING ${MAPPING}`, id)
+  return row && readMapping(row)
+}

@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { digest } from '../../src/lib/id.ts'
+import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
+import { post } from '../support/flow.ts'
+import { addClient, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+interface ClientJson {
+  client_id: string
+  client_secret?: string
+  client_name: string
+  grant_types: string[]
+  status: string
+  error?: string
+  error_description?: string
+}
+const create = (fields: object) => callAdmin<ClientJson>(service, 'POST', '/admin/clients', fields)
+const read = (client_id: string) =>
+  callAdmin<ClientJson>(service, 'GET', `/admin/clients/${encodeURIComponent(client_id)}`)
+const patch = (client_id: string, body: object) =>
+  callAdmin<ClientJson>(service, 'PATCH', `/admin/clients/${client_id}`, body)
+const token = (client: { client_id: string; client_secret?: string }) =>
+  post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+const machine = {
+  client_name: 'Job',
+  grant_types: ['client_credentials'],
+  token_endpoint_auth_method: 'client_secret_post',
+}
+const web = { client_name: 'Web', redirect_uris: [REDIRECT_URI] }
+
+test('creates a confidential client whose secret is shown once, works, and is stored as a hash only', async () => {
+  const { status, body } = await create(machine)
+  expect(status).toBe(201)
+  expect((await token(body)).status).toBe(200)
+  const shown = JSON.stringify([
+    (await read(body.client_id)).body,
+    (await patch(body.client_id, { client_name: 'J' })).body,
+  ])
+  const stored = await service.app.store.findClient({ client_id: body.client_id })
+  expect(stored?.secret_hash).toBe(digest(body.client_secret ?? ''))
+  expect(shown).not.toContain(body.client_secret)
+  expect(shown).not.toContain(stored?.secret_hash)
+})
+
+test('creates a public client without a secret, with the defaults of a registration', async () => {
+  const { status, body } = await create(web)
+  expect(status).toBe(201)
+  expect(body.client_secret).toBeUndefined()
+  expect((await read(body.client_id)).body).toEqual({
+    client_id: body.client_id,
+    client_name: 'Web',
+    redirect_uris: [REDIRECT_URI],
+    grant_types: ['authorization_code'],
+    response_types: ['code'],
+    token_endpoint_auth_method: 'none',
+    application_type: 'web',
+    scope: '',
+    dpop_bound_access_tokens: false,
+    agent: false,
+    is_agent: false,
+    agent_description: '',
+    status: 'active',
+    registration_source: 'admin',
+    issued_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+    updated_at: expect.stringMatching(/Z$/),
+    id: body.client_id,
+    name: 'Web',
+  })
+})
+
+test('takes a chosen client_id once', async () => {
+  expect((await create({ ...web, client_id: 'my-app' })).body.client_id).toBe('my-app')
+  const twin = await create({ ...web, client_id: 'my-app' })
+  expect([twin.status, twin.body.error]).toEqual([409, 'conflict'])
+})
+
+test.each([
+  ['the id of a user', 'u_AaH8_nLzcACrgBejrpDncA'],
+  ['a URL, which is for metadata documents', 'https://client.example.com/metadata'],
+  ['a plain http URL', 'http://client.example.com/metadata'],
+  ['a path segment that means something', '..'],
+  ['text with a space', 'my app'],
+  ['text beyond ASCII', 'äpp'],
+  ['nothing', ''],
+  ['too much', 'x'.repeat(2049)],
+])('refuses a chosen client_id that is %s', async (_what, client_id) => {
+  const { status, body } = await create({ ...web, client_id })
+  expect([status, body.error]).toEqual([400, 'invalid_request'])
+  expect(body.error_description).toContain('client_id')
+})
+
+test('finds a client whose id has every character that is allowed', async () => {
+  const client_id = String.fromCharCode(...Array.from({ length: 94 }, (_, i) => 0x21 + i))
+  expect((await create({ ...web, client_id })).status).toBe(201)
+  expect((await read(client_id)).body.client_id).toBe(client_id)
+})
+
+test.each([
+  ['no name', { client_name: undefined }],
+  ['a blank name', { client_name: ' ' }],
+  ['a grant type that is not offered', { grant_types: ['password'] }],
+  ['no redirect URI for the code grant', { redirect_uris: [] }],
+  ['a redirect URI with a fragment', { redirect_uris: ['https://client.example.com/cb#x'] }],
+  ['an unknown authentication method', { token_endpoint_auth_method: 'magic' }],
+  ['an unknown application type', { application_type: 'toaster' }],
+  ['an agent description of 256 characters', { agent_description: 'x'.repeat(256) }],
+  ['client_credentials for a public client', { grant_types: ['client_credentials'] }],
+])('refuses %s', async (_what, fields) => {
+  expect((await create({ ...web, ...fields })).status).toBe(400)
+})
+
+test('names every problem at once', async () => {
+  const { body } = await create({ redirect_uris: ['nonsense'], application_type: 'toaster', agent: 'maybe' })
+  for (const member of ['client_name', 'redirect_uris[0]', 'application_type', 'agent'])
+    expect(body.error_description).toContain(member)
+})
+
+test('a patch changes what it names, leaves the rest, and is recorded with names only', async () => {
+  const client = await addClient(service)
+  const { body } = await patch(client.client_id, { client_name: 'Patched', scope: 'a b a' })
+  expect(body).toMatchObject({ client_name: 'Patched', scope: 'a b', grant_types: client.grant_types })
+  const [event] = await eventsOf(service, 'client_updated')
+  expect(event).toMatchObject({ client_id: client.client_id, detail: { fields: ['client_name', 'scope'] } })
+  expect(JSON.stringify(event)).not.toContain('Patched')
+})
+
+test.each([
+  ['nothing', {}],
+  ['what is there already', { client_name: 'Same', agent: false }],
+])('a patch with %s changes nothing and is not recorded', async (_what, body) => {
+  const client = await addClient(service, { client_name: 'Same' })
+  const before = (await read(client.client_id)).body
+  service.advance(5)
+  expect((await patch(client.client_id, body)).body).toEqual(before)
+  expect((await eventsOf(service, 'client_updated')).some((event) => event.client_id === client.client_id)).toBe(false)
+})
+
+test.each([
+  ['agent', { agent: true }],
+  ['token_endpoint_auth_method', { token_endpoint_auth_method: 'none' }],
+])('a patch cannot change %s', async (_what, body) => {
+  const client = await addClient(service)
+  expect((await patch(client.client_id, { client_name: 'Other', ...body })).status).toBe(400)
+  expect((await read(client.client_id)).body.client_name).toBe(client.client_name)
+})
+
+test('a patch cannot make a client that could not be created', async () => {
+  const { client_id } = await addClient(service, { token_endpoint_auth_method: 'none' })
+  for (const body of [{ grant_types: ['client_credentials'] }, { redirect_uris: [] }, { grant_types: ['password'] }])
+    expect((await patch(client_id, body)).status).toBe(400)
+})
+
+test('a patch leaves a grant type alone that the server no longer offers', async () => {
+  const { client_id } = await addClient(service, {}, { grant_types: ['authorization_code', 'urn:example:gone'] })
+  expect((await patch(client_id, { client_name: 'Still here' })).status).toBe(200)
+})
+
+test('patches at the same time are all kept', async () => {
+  const { client_id } = await addClient(service)
+  const patches = [{ client_name: 'Both' }, { scope: 'x' }, { agent_description: 'kept' }]
+  const answers = await Promise.all(patches.map((body) => patch(client_id, body)))
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+  expect((await read(client_id)).body).toMatchObject({ client_name: 'Both', scope: 'x', agent_description: 'kept' })
+})
+
+test('a suspended client gets no tokens until it is reactivated; the wrong state is a conflict', async () => {
+  const client = await addClient(service)
+  const change = (to: string) => callAdmin(service, 'PATCH', `/admin/clients/${client.client_id}/${to}`)
+  expect((await change('reactivate')).status).toBe(409)
+  expect((await change('suspend')).body).toEqual({ status: 'suspended' })
+  expect((await change('suspend')).status).toBe(409)
+  expect((await token(client)).status).toBe(401)
+  expect((await change('reactivate')).body).toEqual({ status: 'active' })
+  expect((await token(client)).status).toBe(200)
+})
+
+test('a rotated secret replaces the old one at once', async () => {
+  const client = await addClient(service)
+  const path = `/admin/clients/${client.client_id}/rotate-secret`
+  const { client_secret } = await okAdmin<ClientJson>(service, 'POST', path)
+  expect((await token(client)).status).toBe(401)
+  expect((await token({ ...client, client_secret })).status).toBe(200)
+  expect(JSON.stringify(await eventsOf(service, 'client_secret_rotated'))).not.toContain(client_secret)
+})
+
+test('a public client has no secret to rotate', async () => {
+  const { client_id } = await addClient(service, { token_endpoint_auth_method: 'none' })
+  const answer = await callAdmin(service, 'POST', `/admin/clients/${client_id}/rotate-secret`)
+  expect([answer.status, answer.body['error']]).toEqual([400, 'invalid_request'])
+})
+
+test('a client with live tokens is deleted only when forced, and then its tokens are dead', async () => {
+  const [client, server] = [await addClient(service), await addClient(service)]
+  const access_token = String((await token(client)).body['access_token'])
+  const remove = (query = '') => callAdmin(service, 'DELETE', `/admin/clients/${client.client_id}${query}`)
+  expect((await remove()).status).toBe(409)
+  expect((await remove('?force=true')).status).toBe(204)
+  expect((await remove()).status).toBe(404)
+  expect((await token(client)).status).toBe(401)
+  const answer = await post(`${service.issuer}/oauth/introspect`, server, { token: access_token })
+  expect(answer.body).toEqual({ active: false })
+})
+
+test('a client whose tokens have expired is deleted without force', async () => {
+  const client = await addClient(service)
+  await token(client)
+  service.advance(service.app.config.client_credentials.token_expiry + 1)
+  expect((await callAdmin(service, 'DELETE', `/admin/clients/${client.client_id}`)).status).toBe(204)
+})
+
+test('lists clients by status and source, page by page, in order of creation', async () => {
+  const made = []
+  for (const status of ['active', 'active', 'suspended'] as const) {
+    service.advance(1)
+    made.push(await addClient(service, {}, { status }))
+  }
+  const list = async (query: string) =>
+    (await okAdmin<ClientJson[]>(service, 'GET', `/admin/clients?${query}`)).map(({ client_id }) => client_id)
+  const all = await list('limit=1000')
+  expect(all.slice(-3)).toEqual(made.map(({ client_id }) => client_id))
+  expect(await list(`limit=1&offset=${all.length - 2}`)).toEqual([made[1]?.client_id])
+  expect(await list('status=suspended')).toContain(made[2]?.client_id)
+  expect(await list('status=suspended')).not.toContain(made[0]?.client_id)
+  expect(await list('source=dcr')).toEqual([])
+})
+
+test.each(['status=dead', 'source=mars', 'limit=0', 'limit=many', 'limit=1e9', 'offset=-1', 'limit=1&limit=2'])(
+  'refuses to list with %s',
+  async (query) => {
+    expect((await callAdmin(service, 'GET', `/admin/clients?${query}`)).status).toBe(400)
+  },
+)

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { changedFields, retryStale } from '../../src/admin/outcome.ts'
+import { refusalOf } from '../support/thrown.ts'
+
+test('tries again when the write came too late', async () => {
+  const outcomes = ['stale', 'stale', 'written'] as const
+  let attempts = 0
+  expect(await retryStale(async () => outcomes[attempts++] ?? 'stale')).toBe('written')
+  expect(attempts).toBe(3)
+})
+
+test('gives up with a conflict', async () => {
+  const refusal = await refusalOf(() => retryStale(async () => 'stale'))
+  expect([refusal.status, refusal.reason]).toEqual([409, 'stale'])
+})
+
+test('a refusal of the attempt is not tried again', async () => {
+  let attempts = 0
+  const attempt = async () => {
+    attempts++
+    throw new Error('refused')
+  }
+  await expect(retryStale(attempt)).rejects.toThrow('refused')
+  expect(attempts).toBe(1)
+})
+
+test('names the members of a patch that differ, by their content', () => {
+  const stored = { name: 'a', list: ['x', 'y'], flag: false, gone: undefined }
+  expect(changedFields(stored, { name: 'a', list: ['x', 'y'], flag: false })).toEqual([])
+  expect(changedFields(stored, { name: 'b', list: ['y', 'x'], flag: true, gone: undefined })).toEqual([
+    'name',
+    'list',
+    'flag',
+  ])
+})

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { callAdmin } from '../support/admin.ts'
+import { ADMIN_KEY, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+const UNKNOWN = ['/admin', '/admin/', '/admin/nothing', '/admin/clients/', '/admin/clients/x/y/z', '/admin/ui/']
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+const status = async (method: string, path: string, headers?: Record<string, string>) =>
+  (await fetch(service.admin + path, { method, headers })).status
+
+test.each(UNKNOWN)('whoever has no key learns nothing about %s, with any method', async (path) => {
+  for (const method of METHODS) expect(await status(method, path), method).toBe(401)
+})
+
+test.each(UNKNOWN)('with the key, %s is not found', async (path) => {
+  const headers = { authorization: `Bearer ${ADMIN_KEY}` }
+  for (const method of METHODS.slice(0, -1)) expect(await status(method, path, headers), method).toBe(404)
+})
+
+test('a method that a path does not take is 401 without the key, and 405 with it', async () => {
+  expect(await status('PUT', '/admin/clients')).toBe(401)
+  const answer = await callAdmin(service, 'PUT', '/admin/clients', {})
+  expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST'])
+})
+
+test('the key is asked for before the body is looked at', async () => {
+  const body = 'x'.repeat(2 * 1024 * 1024)
+  expect((await callAdmin(service, 'POST', '/admin/clients', body, { 'content-type': 'text/plain' })).status).toBe(401)
+})
+
+test('no answer may be stored, and no origin may read it', async () => {
+  const headers = { authorization: `Bearer ${ADMIN_KEY}`, origin: 'https://evil.example.com' }
+  const answer = await callAdmin(service, 'GET', '/admin/clients', undefined, headers)
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+})
+
+test('an operation without a body takes an empty object as well', async () => {
+  expect((await callAdmin(service, 'POST', '/admin/keys/rotate', {})).status).toBe(200)
+})
+
+test('the metrics are there without the key', async () => {
+  const answer = await fetch(`${service.admin}/metrics`)
+  expect(answer.headers.get('content-type')).toContain('text/plain')
+  expect(await answer.text()).toContain('core_http_requests_total')
+})
+
+test('without a configured key every call is refused, also one with an empty key', async () => {
+  const open = await startService({ SERVICE_ADMIN_API_KEY: '' })
+  try {
+    for (const authorization of ['', 'Bearer ', 'Bearer undefined', `Bearer ${ADMIN_KEY}`])
+      expect((await callAdmin(open, 'GET', '/admin/clients', undefined, { authorization })).status).toBe(401)
+  } finally {
+    await open.close()
+  }
+})
+
+test.each([
+  ['no provider', { SERVICE_METRICS_PROVIDER: 'none' }, '/metrics', 404],
+  ['another path', { SERVICE_METRICS_PATH: '/scrape' }, '/scrape', 200],
+])('the metrics follow the configuration: %s', async (_what, env, path, expected) => {
+  const other = await startService(env)
+  try {
+    expect((await fetch(other.admin + path)).status).toBe(expected)
+  } finally {
+    await other.close()
+  }
+})

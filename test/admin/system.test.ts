@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
+import { post } from '../support/flow.ts'
+import { ADMIN_KEY, addClient, startService, type TestService } from '../support/service.ts'
+
+const SESSION_SECRET = 'a-session-secret-of-more-than-32-bytes'
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ SERVICE_SESSION_SECRET: SESSION_SECRET })
+})
+afterAll(() => service.close())
+
+interface Keys {
+  keys: { kid: string; status: string; remove_at?: string }[]
+  current_kid: string
+  previous_kid?: string
+}
+const keys = () => okAdmin<Keys>(service, 'GET', '/admin/keys')
+const rotate = () =>
+  okAdmin<{ current_kid: string; previous_kid: string; rotated_at: string }>(service, 'POST', '/admin/keys/rotate')
+
+test('a rotation makes a new key current for the next token, and keeps the previous one published', async () => {
+  const before = await keys()
+  expect(before.previous_kid).toBeUndefined()
+  const rotated = await rotate()
+  expect(rotated.previous_kid).toBe(before.current_kid)
+  expect(rotated.rotated_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+  const after = await keys()
+  expect([after.current_kid, after.previous_kid]).toEqual([rotated.current_kid, rotated.previous_kid])
+  expect(after.keys.map(({ status }) => status)).toEqual(['current', 'previous'])
+  expect(after.keys.map(({ remove_at }) => remove_at !== undefined)).toEqual([false, true])
+  const answer = await post(`${service.issuer}/oauth/token`, await addClient(service), {
+    grant_type: 'client_credentials',
+  })
+  const [header = ''] = String(answer.body['access_token']).split('.')
+  expect(JSON.parse(Buffer.from(header, 'base64url').toString()).kid).toBe(rotated.current_kid)
+})
+
+test('a rotation is recorded and counted; no private member is shown', async () => {
+  const { current_kid, previous_kid } = await rotate()
+  expect((await eventsOf(service, 'key_rotated'))[0]?.detail).toEqual({ current_kid, previous_kid })
+  expect((await service.app.metrics.render()).text).toMatch(/core_key_rotation_total [1-9]/)
+  expect(JSON.stringify(await keys())).not.toMatch(/"d"|PRIVATE/)
+})
+
+test('rotations at the same time leave exactly one current key', async () => {
+  const rotations = await Promise.all([rotate(), rotate(), rotate()])
+  const { keys: published, current_kid } = await keys()
+  expect(published.filter(({ status }) => status === 'current')).toHaveLength(1)
+  const kids = published.map(({ kid }) => kid)
+  for (const rotation of rotations) expect(kids).toContain(rotation.current_kid)
+  expect(rotations.map((rotation) => rotation.current_kid)).toContain(current_kid)
+})
+
+test('the registration mode is that of the configuration until it is set, then it stays', async () => {
+  const path = '/admin/settings/dcr'
+  expect(await okAdmin(service, 'GET', path)).toEqual({ mode: 'open' })
+  for (const [method, mode] of [
+    ['PATCH', 'admin_only'],
+    ['PUT', 'approved_redirects'],
+  ] as const) {
+    expect(await okAdmin(service, method, path, { mode })).toEqual({ mode })
+    expect(await okAdmin(service, 'GET', path)).toEqual({ mode })
+    expect(await okAdmin(service, method, path, { mode })).toEqual({ mode })
+  }
+  expect((await eventsOf(service, 'dcr_mode_updated')).map(({ detail }) => detail)).toEqual([
+    { mode: 'approved_redirects', before: 'admin_only' },
+    { mode: 'admin_only', before: 'open' },
+  ])
+})
+
+test.each([{ mode: 'closed' }, { mode: 'OPEN' }, {}])('refuses the registration mode %o', async (body) => {
+  const before = await okAdmin(service, 'GET', '/admin/settings/dcr')
+  expect((await callAdmin(service, 'PATCH', '/admin/settings/dcr', body)).status).toBe(400)
+  expect(await okAdmin(service, 'GET', '/admin/settings/dcr')).toEqual(before)
+})
+
+test('the status has version, uptime, parts, features, engines and queues', async () => {
+  service.advance(3_723)
+  const status = await okAdmin(service, 'GET', '/admin/system/status')
+  expect(status).toMatchObject({
+    version: service.app.build.version,
+    commit: service.app.build.commit,
+    uptime: expect.stringMatching(/^1h2m\d+s$/),
+    uptime_secs: expect.any(Number),
+    subsystems: [
+      { name: 'storage', status: 'healthy', driver: 'sqlite' },
+      { name: 'signing', status: 'healthy', driver: 'keyfile' },
+      { name: 'encryption', status: 'not_configured' },
+    ],
+    features: { client_credentials: true },
+    engines: { public: service.app.engines.public, admin: 'node:http' },
+    lanes: { crypto: { waiting: 0 }, password: { waiting: 0 }, store: { jobs: expect.any(Number) } },
+  })
+})
+
+test('a feature that is switched off is shown as off', async () => {
+  const other = await startService({ SERVICE_CLIENT_CREDENTIALS_ENABLED: 'false' })
+  try {
+    expect(await okAdmin(other, 'GET', '/admin/system/status')).toMatchObject({
+      features: { client_credentials: false },
+    })
+  } finally {
+    await other.close()
+  }
+})
+
+test('the configuration is shown as it is in force, without its secrets', async () => {
+  const config = await okAdmin(service, 'GET', '/admin/system/config')
+  expect(config).toMatchObject({
+    server: { issuer: service.issuer },
+    storage: { driver: 'sqlite' },
+    session: { secret: '***', max_age: 86_400 },
+    admin: { api_key: '***' },
+    oidc: { client_secret: '' },
+  })
+  const everything = JSON.stringify([config, await okAdmin(service, 'GET', '/admin/system/status')])
+  for (const secret of [ADMIN_KEY, SESSION_SECRET]) expect(everything).not.toContain(secret)
+})
+
+test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('the configuration cannot be changed with %s', async (method) => {
+  expect((await callAdmin(service, method, '/admin/system/config', { dcr: { mode: 'open' } })).status).toBe(405)
+})

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { MAX_PASSWORD_BYTES } from '../../src/crypto/pool.ts'
+import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
+import { authorize, redeem, refresh } from '../support/flow.ts'
+import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+interface UserJson {
+  id: string
+  email: string
+  name: string
+  role: string
+  status: string
+  disabled: boolean
+  error?: string
+}
+const create = (fields: object) => callAdmin<UserJson>(service, 'POST', '/admin/users', fields)
+const patch = (id: string, body: object) => callAdmin<UserJson>(service, 'PATCH', `/admin/users/${id}`, body)
+const change = (id: string, to: string) => callAdmin(service, 'PATCH', `/admin/users/${id}/${to}`)
+const read = (id: string) => okAdmin<UserJson>(service, 'GET', `/admin/users/${id}`)
+const list = (query: string) => okAdmin<UserJson[]>(service, 'GET', `/admin/users?${query}`)
+const storedHash = async (id: string) => (await service.app.store.findUser({ id }))?.password_hash ?? ''
+const isRight = async (id: string, password: string) =>
+  (await service.app.crypto.verifyPassword(password, await storedHash(id))).right
+
+/** A user who is signed in at a client, with a refresh token. */
+async function signedIn() {
+  const [user, client, resource] = [await addUser(service), await addClient(service), await addResource(service)]
+  const authorized = await authorize(service, client, user, { resource: resource.uri })
+  const { body } = await redeem(service, client, authorized)
+  return { user, client, refresh_token: body['refresh_token'] }
+}
+
+test('creates a user whose password works and is nowhere to be seen', async () => {
+  const { status, body } = await create({ email: 'ada@example.com', password: PASSWORD, name: 'Ada' })
+  expect(status).toBe(201)
+  expect(body).toMatchObject({ email: 'ada@example.com', name: 'Ada', role: 'user', status: 'active', disabled: false })
+  expect(await isRight(body.id, PASSWORD)).toBe(true)
+  const shown = JSON.stringify([
+    body,
+    await read(body.id),
+    await list('limit=1000'),
+    await eventsOf(service, 'user_created'),
+  ])
+  expect(shown).not.toContain(PASSWORD)
+  expect(shown).not.toContain('argon2')
+})
+
+test.each([
+  ['no email', { email: undefined }],
+  ['no password', { password: undefined }],
+  ['an email without @', { email: 'ada.example.com' }],
+  ['an email with a space', { email: 'ada l@example.com' }],
+  ['an email of 255 characters', { email: `${'x'.repeat(243)}@example.com` }],
+  ['an empty password', { password: '' }],
+  ['a password of 7 characters, however many bytes they have', { password: '🔑'.repeat(7) }],
+  ['a password that is too long to hash', { password: 'x'.repeat(MAX_PASSWORD_BYTES + 1) }],
+  ['an unknown role', { role: 'emperor' }],
+  ['a name of two lines', { name: 'Ada\nLovelace' }],
+])('refuses %s', async (_what, fields) => {
+  const { status, body } = await create({ email: 'new@example.com', password: PASSWORD, name: 'New', ...fields })
+  expect([status, body.error]).toEqual([400, 'invalid_request'])
+  expect(await list('email=new@example.com')).toEqual([])
+})
+
+test('takes the shortest and the longest password', async () => {
+  for (const password of ['🔑'.repeat(8), 'x'.repeat(MAX_PASSWORD_BYTES)])
+    expect((await create({ email: `${password.length}@example.com`, password })).status).toBe(201)
+})
+
+test('an email is taken whatever its case, for creation and for change', async () => {
+  const [one, two] = [await addUser(service, { email: 'Taken@example.com' }), await addUser(service)]
+  expect((await create({ email: 'TAKEN@example.com', password: PASSWORD })).status).toBe(409)
+  expect((await patch(two.id, { email: 'taken@EXAMPLE.com' })).status).toBe(409)
+  expect((await patch(one.id, { email: 'taken@example.com' })).body.email).toBe('taken@example.com')
+})
+
+test('two creations of one email at the same time make one user', async () => {
+  const answers = await Promise.all([1, 2].map(() => create({ email: 'race@example.com', password: PASSWORD })))
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 409])
+})
+
+test('finds a user by email, literally', async () => {
+  const user = await addUser(service)
+  expect((await list(`email=${user.email}`)).map(({ id }) => id)).toEqual([user.id])
+  expect(await list(`email=${encodeURIComponent("' OR 1=1 --")}`)).toEqual([])
+  expect(await list('email=%25@example.com')).toEqual([])
+})
+
+test('lists users page by page, oldest first', async () => {
+  service.advance(1)
+  const made = [await addUser(service)]
+  service.advance(1)
+  made.push(await addUser(service))
+  const all = await list('')
+  expect(all.slice(-2).map(({ id }) => id)).toEqual(made.map(({ id }) => id))
+  expect((await list(`offset=${all.length - 1}&limit=1`)).map(({ id }) => id)).toEqual([made[1]?.id])
+})
+
+test('a patch changes what it names and leaves the password alone', async () => {
+  const user = await addUser(service)
+  const hash = await storedHash(user.id)
+  expect((await patch(user.id, { name: 'Countess', role: 'admin' })).body).toMatchObject({
+    name: 'Countess',
+    role: 'admin',
+    email: user.email,
+  })
+  expect(await storedHash(user.id)).toBe(hash)
+  expect((await eventsOf(service, 'user_updated'))[0]?.detail).toEqual({ user_id: user.id, fields: ['name', 'role'] })
+})
+
+test('an empty patch changes nothing and is not recorded', async () => {
+  const user = await addUser(service)
+  const before = await read(user.id)
+  service.advance(5)
+  expect((await patch(user.id, {})).body).toEqual(before)
+  expect((await eventsOf(service, 'user_updated')).some(({ detail }) => detail['user_id'] === user.id)).toBe(false)
+})
+
+test('a new password replaces the old one and ends what the user was signed in to', async () => {
+  const { user, client, refresh_token } = await signedIn()
+  expect((await patch(user.id, { password: 'an entirely new phrase' })).status).toBe(200)
+  expect(await isRight(user.id, PASSWORD)).toBe(false)
+  expect(await isRight(user.id, 'an entirely new phrase')).toBe(true)
+  expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
+  const [event] = await eventsOf(service, 'user_updated')
+  expect(event?.detail).toEqual({ user_id: user.id, fields: ['password'] })
+})
+
+test('another name does not end what the user was signed in to', async () => {
+  const { user, client, refresh_token } = await signedIn()
+  await patch(user.id, { name: 'Other' })
+  expect((await refresh(service, client, refresh_token)).status).toBe(200)
+})
+
+test('disabling ends what the user was signed in to; the wrong state is a conflict', async () => {
+  const { user, client, refresh_token } = await signedIn()
+  expect((await change(user.id, 'enable')).status).toBe(409)
+  expect((await change(user.id, 'disable')).body).toEqual({ status: 'disabled' })
+  expect((await change(user.id, 'disable')).status).toBe(409)
+  expect(await read(user.id)).toMatchObject({ status: 'disabled', disabled: true })
+  expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
+  expect((await change(user.id, 'enable')).body).toEqual({ status: 'active' })
+  expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
+})
+
+test('a forced logout ends the refresh tokens and counts the sign-ins', async () => {
+  const { user, client, refresh_token } = await signedIn()
+  const logout = () => okAdmin(service, 'DELETE', `/admin/users/${user.id}/tokens`)
+  expect(await logout()).toEqual({ user_id: user.id, tokens_revoked: 1 })
+  expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
+  expect(await logout()).toEqual({ user_id: user.id, tokens_revoked: 0 })
+})
+
+test('a user with live refresh tokens is deleted only when forced', async () => {
+  const { user, client, refresh_token } = await signedIn()
+  const remove = (query = '') => callAdmin(service, 'DELETE', `/admin/users/${user.id}${query}`)
+  expect((await remove()).status).toBe(409)
+  expect((await remove('?force=maybe')).status).toBe(400)
+  expect((await remove('?force=true')).status).toBe(204)
+  expect((await remove()).status).toBe(404)
+  expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
+})

@@ -1,0 +1,176 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { okAdmin } from '../support/admin.ts'
+import { envOf, okCli, runCli } from '../support/cli.ts'
+import { post } from '../support/flow.ts'
+import { tempFolder } from '../support/folder.ts'
+import { addClient, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+let viaServer: Record<string, string>
+/** The same database, but nobody answers at the admin address. */
+let direct: Record<string, string>
+beforeAll(async () => {
+  service = await startService()
+  viaServer = envOf(service)
+  direct = { ...viaServer, SERVICE_ADMIN_ADDRESS: '127.0.0.1:2' }
+})
+afterAll(() => service.close())
+
+const valueIn = (stdout: string, key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(stdout)?.[1]
+const machine = 'admin client create --name Job --grant-types client_credentials --auth-method client_secret_post'
+const token = (client_id = '', client_secret = '') =>
+  post(`${service.issuer}/oauth/token`, { client_id, client_secret }, { grant_type: 'client_credentials' })
+
+test.each([
+  'client list',
+  'user list',
+  'resource list',
+  'key list',
+  'dcr get',
+  'client list --status active --limit 1',
+])('admin %s prints the same through the server and on the database, as lines and as JSON', async (command) => {
+  await addUser(service)
+  for (const format of [[], ['--json']]) {
+    const args = ['admin', ...command.split(' '), ...format]
+    expect(await okCli(args, direct)).toBe(await okCli(args, viaServer))
+  }
+})
+
+test('--json prints what the admin API answers', async () => {
+  const printed = JSON.parse(await okCli(['admin', 'client', 'list', '--json'], viaServer))
+  expect(printed).toEqual(await okAdmin(service, 'GET', '/admin/clients'))
+})
+
+test.each([
+  ['user delete --id nothing-here', 'there is no such user'],
+  ['resource get --slug nothing-here', 'there is no such resource'],
+  ['issuance list --since 31d', 'since must be at most 720h'],
+  ['dcr set --mode closed', 'mode must be one of open, approved_redirects, admin_only'],
+  ['client create --name X --redirect-uris nonsense', 'redirect_uris[0] must be an https URL'],
+])('admin %s fails in the same words through the server and on the database', async (command, message) => {
+  const args = ['admin', ...command.split(' ')]
+  const [there, here] = [await runCli(args, viaServer), await runCli(args, direct)]
+  expect(there).toEqual(here)
+  expect([there.code, there.stdout]).toEqual([1, ''])
+  expect(there.stderr).toMatch(/^error: /)
+  expect(there.stderr).toContain(message)
+})
+
+describe.each([
+  ['through the server', () => viaServer],
+  ['on the database', () => direct],
+])('%s', (_how, env) => {
+  test('a client is created with its secret, updated, rotated and deleted', async () => {
+    const made = await okCli([...machine.split(' '), '--scopes', 'mcp:read', '--scopes', 'mcp:write'], env())
+    const [id = '', secret = ''] = [valueIn(made, 'client_id'), valueIn(made, 'client_secret')]
+    expect(valueIn(made, 'scope')).toBe('mcp:read mcp:write')
+    expect((await token(id, secret)).status).toBe(200)
+    const updated = await okCli(['admin', 'client', 'update', '--id', id, '--name', 'Job 2'], env())
+    expect(valueIn(updated, 'client_name')).toBe('Job 2')
+    expect(updated).not.toContain(secret)
+    const rotated = await okCli(['admin', 'client', 'rotate-secret', '--id', id], env())
+    await expect.poll(async () => (await token(id, valueIn(rotated, 'client_secret'))).status).toBe(200)
+    expect((await token(id, secret)).status).toBe(401)
+    expect((await runCli(['admin', 'client', 'delete', '--id', id], env())).stderr).toContain('live tokens')
+    expect(await okCli(['admin', 'client', 'delete', '--id', id, '--force'], env())).toBe('')
+    expect((await runCli(['admin', 'client', 'delete', '--id', id], env())).stderr).toContain('no such client')
+  })
+
+  test('the registration mode reaches the running server', async () => {
+    for (const mode of ['admin_only', 'open']) {
+      expect(await okCli(['admin', 'dcr', 'set', '--mode', mode], env())).toBe(`mode=${mode}\n`)
+      await expect.poll(() => okAdmin(service, 'GET', '/admin/settings/dcr'), { timeout: 5000 }).toEqual({ mode })
+    }
+  })
+
+  test('a resource is created from scopes and a scope map, and its policy is changed', async () => {
+    const slug = `cli-${env() === direct ? 'direct' : 'server'}`
+    const { client_id } = await addClient(service)
+    const create = ['--slug', slug, '--uri', `https://${slug}.example.com/mcp`, '--backend-kind', 'mint']
+    const scopes = ['--scopes', 'mcp:read||Read, and more', '--scope-map', 'a:b,c:d']
+    await okCli(['admin', 'resource', 'create', ...create, ...scopes], env())
+    const shown = JSON.parse(await okCli(['admin', 'resource', 'get', '--slug', slug, '--json'], env()))
+    expect(shown.scopes).toEqual([
+      { name: 'mcp:read', upstream: '', description: 'Read, and more' },
+      { name: 'a', upstream: 'b', description: '' },
+      { name: 'c', upstream: 'd', description: '' },
+    ])
+    const policy = ['admin', 'resource', 'policy', 'runtime']
+    const named = ['--slug', slug, '--client-id', client_id]
+    expect(await okCli([...policy, 'add', ...named], env())).toBe(`client_ids=${client_id}\n`)
+    expect(await okCli([...policy, 'remove', ...named], env())).toBe('client_ids=\n')
+    expect(await okCli(['admin', 'resource', 'delete', '--slug', slug], env())).toBe('')
+  })
+
+  test('an item comes from standard input; flags win over its members', async () => {
+    const item = JSON.stringify({ client_name: 'From input', redirect_uris: ['https://client.example.com/cb'] })
+    const args = ['admin', 'client', 'create', '--name', 'From flag', '--json', '-']
+    expect(JSON.parse(await okCli(args, env(), item))).toMatchObject({
+      client_name: 'From flag',
+      redirect_uris: ['https://client.example.com/cb'],
+    })
+  })
+})
+
+test.each([
+  ['malformed JSON', '{"client_name":', 'must hold a JSON object'],
+  ['a list', '[]', 'must hold a JSON object'],
+  ['nothing', '', 'must hold a JSON object'],
+  ['more than 1 MiB', `{"x":"${'x'.repeat(1024 * 1024)}"}`, 'more than 1048576 bytes'],
+  ['an item without what it needs', '{}', 'client_name is required'],
+])('standard input with %s is refused', async (_what, input, message) => {
+  const { code, stderr } = await runCli(['admin', 'client', 'create', '--json', '-'], direct, input)
+  expect([code, stderr.startsWith('error: ')]).toEqual([1, true])
+  expect(stderr).toContain(message)
+})
+
+test('a switch takes false as well', async () => {
+  const flags = ['--redirect-uris', 'https://client.example.com/cb', '--agent', 'false', '--json']
+  const made = JSON.parse(await okCli(['admin', 'client', 'create', '--name', 'No agent', ...flags], viaServer))
+  expect(made.agent).toBe(false)
+})
+
+test('issuances are printed as rows, blank lines between them', async () => {
+  const client = await addClient(service)
+  for (const _round of [1, 2]) await token(client.client_id, client.client_secret)
+  const printed = await okCli(['admin', 'issuance', 'list', '--client', client.client_id], viaServer)
+  expect(printed.split('\n\n').map((row) => valueIn(row, 'client_id'))).toEqual([client.client_id, client.client_id])
+  expect(printed.match(/^[\w.[\]]+=/gm)).toHaveLength(printed.split('\n').filter(Boolean).length)
+})
+
+test('the first user is made where nothing was before, without showing the password', async () => {
+  const folder = tempFolder()
+  const env = {
+    SERVICE_ADMIN_ADDRESS: '127.0.0.1:2',
+    SERVICE_STORAGE_SQLITE_PATH: path.join(folder, 'data/service.db'),
+    SERVICE_SIGNING_KEY_PATH: path.join(folder, 'data/keys'),
+  }
+  const flags = ['--email', 'root@example.com', '--password', PASSWORD, '--name', 'Root', '--role', 'admin']
+  const made = await okCli(['admin', 'user', 'create', ...flags], env)
+  expect(made).not.toContain(PASSWORD)
+  expect([valueIn(made, 'email'), valueIn(made, 'role')]).toEqual(['root@example.com', 'admin'])
+  expect(await okCli(['admin', 'user', 'list'], env)).toBe(made)
+})
+
+test('a server with another key is not worked around', async () => {
+  const { code, stderr } = await runCli(['admin', 'user', 'list'], { ...viaServer, SERVICE_ADMIN_API_KEY: 'other' })
+  expect([code, stderr]).toEqual([1, `error: the server at ${service.admin} has another admin.api_key\n`])
+})
+
+test('something else that listens at the admin address is not taken for the server', async () => {
+  const stranger = createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1')
+  await once(stranger, 'listening')
+  try {
+    const { port } = stranger.address() as AddressInfo
+    const env = { ...viaServer, SERVICE_ADMIN_ADDRESS: `127.0.0.1:${port}` }
+    const { code, stderr } = await runCli(['admin', 'user', 'list'], env)
+    expect(code).toBe(1)
+    expect(stderr).toContain('is it the admin listener of the service?')
+  } finally {
+    stranger.close()
+  }
+})

@@ -1,0 +1,95 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { UNBUILT_COMMANDS } from '../../src/cli/unbuilt.ts'
+import { readBuild } from '../../src/lib/build.ts'
+import { okCli, runCli } from '../support/cli.ts'
+import { tempFolder } from '../support/folder.ts'
+
+const inFolder = () => {
+  const folder = tempFolder()
+  return {
+    folder,
+    env: {
+      SERVICE_STORAGE_SQLITE_PATH: path.join(folder, 'service.db'),
+      SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
+    },
+  }
+}
+
+test('version prints version, commit and build time, as lines or as JSON', async () => {
+  const { version, commit, built_at } = readBuild()
+  expect(await okCli(['version'])).toBe(`version=${version}\ncommit=${commit}\nbuilt_at=${built_at}\n`)
+  for (const args of [
+    ['version', '--json'],
+    ['--json', 'version'],
+  ])
+    expect(JSON.parse(await okCli(args))).toEqual({ version, commit, built_at })
+})
+
+test.each([
+  [['--help'], 'serve'],
+  [['serve', '--help'], 'SIGHUP'],
+  [['migrate', '--help'], 'migrations'],
+  [['version', '--help'], 'build time'],
+  [['purge', '--help'], '--timeout'],
+  [['admin', '--help'], 'client'],
+  [['admin', 'client', '--help'], 'rotate-secret'],
+  [['admin', 'client', 'create', '--help'], '--redirect-uris'],
+  [['admin', 'resource', 'policy', '--help'], 'exchange'],
+  [['admin', 'resource', 'policy', 'connect', 'remove', '--help'], '--url'],
+  [['admin', 'fronting', 'create', '--help'], '--scope-map'],
+])('%j shows help and exits 0', async (args, word) => {
+  const help = await okCli(args)
+  for (const text of [word, '--config', '--json', '--help']) expect(help).toContain(text)
+})
+
+test.each([
+  ['an unknown command', ['frobnicate'], "unknown command 'frobnicate'"],
+  ['an unknown group', ['admin', 'frobnicate'], "unknown command 'frobnicate'"],
+  ['an unknown subcommand', ['admin', 'user', 'frobnicate'], "unknown command 'frobnicate'"],
+  ['a typo', ['admin', 'user', 'creat'], 'Did you mean create?'],
+  ['an unknown flag', ['admin', 'user', 'list', '--verbose'], "unknown option '--verbose'"],
+  ['a flag without its value', ['admin', 'user', 'delete', '--id'], 'argument missing'],
+  ['an argument nobody asked for', ['admin', 'user', 'list', 'all'], 'too many arguments'],
+  ['a file where - was meant', ['admin', 'user', 'create', 'item.json'], 'did you mean -?'],
+  ['a configuration that is not there', ['admin', 'user', 'list', '--config', '/nowhere.yaml'], '/nowhere.yaml'],
+])('%s is an error with exit code 1 and a hint', async (_what, args, message) => {
+  const { code, stdout, stderr } = await runCli(args)
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).toMatch(/^error: /)
+  expect(stderr).toContain(message)
+})
+
+test('every missing flag is named on a line of its own', async () => {
+  const { code, stderr } = await runCli(['admin', 'user', 'create', '--email', 'ada@example.com'])
+  expect([code, stderr]).toEqual([1, 'error: --password is required\nerror: --name is required\n'])
+})
+
+test.each(['serve', 'migrate', 'admin user list'])(
+  '%s refuses a configuration that cannot be used, naming every key on a line of its own',
+  async (command) => {
+    const folder = tempFolder()
+    const file = path.join(folder, 'service.yaml')
+    writeFileSync(file, 'dcr: { mode: closed }\nstorage: { driver: mysql }\n')
+    const { code, stderr } = await runCli([...command.split(' '), '--config', file])
+    expect(code).toBe(1)
+    const lines = stderr.trimEnd().split('\n')
+    expect(lines).toHaveLength(2)
+    expect(lines[0]).toMatch(/^error: storage\.driver /)
+    expect(lines[1]).toMatch(/^error: dcr\.mode /)
+  },
+)
+
+test('migrate creates the database, names what it applied, and has nothing to do the second time', async () => {
+  const { env } = inFolder()
+  expect(await okCli(['migrate'], env)).toMatch(/^applied=001_\w+(,\d{3}_\w+)*\n$/)
+  expect(existsSync(env.SERVICE_STORAGE_SQLITE_PATH)).toBe(true)
+  expect(await okCli(['migrate'], env)).toBe('applied=\n')
+  expect(JSON.parse(await okCli(['migrate', '--json'], env))).toEqual({ applied: [] })
+})
+
+test.each(UNBUILT_COMMANDS.map(({ name }) => name))('%s says that it is not built yet', async (name) => {
+  const { code, stderr } = await runCli(name.split(' '))
+  expect([code, stderr]).toEqual([1, `error: ${name} is not built yet in this version\n`])
+})

@@ -1,0 +1,108 @@
+import { expect, test } from 'vitest'
+import { adminResources } from '../../src/admin/index.ts'
+import { type Flag, flagsOf, kebab } from '../../src/cli/flags.ts'
+
+const commands = adminResources.flatMap(({ name, actions }) =>
+  Object.entries(actions).flatMap(([word, action]) =>
+    action.cli === false ? [] : [{ command: `${name} ${kebab(word)}`, flags: flagsOf(action) }],
+  ),
+)
+const flagsFor = (command: string): Flag[] => commands.find((each) => each.command === command)?.flags ?? []
+
+// The commands of the specification with the flags that it names, and the ones that are natural beside them.
+const SPECIFIED: [string, string[]][] = [
+  ['user create', ['email', 'password', 'name', 'role']],
+  ['user list', ['email']],
+  ['user update', ['id', 'email', 'name', 'role']],
+  ['user force-logout', ['id']],
+  ['user delete', ['id', 'force']],
+  ['client list', ['status', 'source', 'limit']],
+  [
+    'client create',
+    ['name', 'grant-types', 'redirect-uris', 'scopes', 'auth-method', 'agent', 'agent-description', 'client-id'],
+  ],
+  ['client update', ['id', 'name', 'redirect-uris', 'grant-types', 'scopes']],
+  ['client rotate-secret', ['id']],
+  ['client delete', ['id', 'force']],
+  ['resource list', ['backend-kind', 'broker-provider']],
+  ['resource get', ['slug']],
+  ['resource create', ['slug', 'uri', 'backend-kind', 'broker-provider', 'display-name', 'scopes', 'scope-map']],
+  ['resource update', ['slug', 'scopes']],
+  ['resource delete', ['slug', 'cascade']],
+  ['resource policy exchange list', ['slug']],
+  ['resource policy exchange add', ['slug', 'client-id']],
+  ['resource policy runtime remove', ['slug', 'client-id']],
+  ['resource policy connect add', ['slug', 'url']],
+  ['grant list-user-grants', ['user']],
+  ['grant revoke-consent', ['id']],
+  ['issuance list', ['user', 'client', 'resource', 'since', 'limit']],
+  ['issuance get', ['id']],
+  ['key list', []],
+  ['key rotate', []],
+  ['dcr get', []],
+  ['dcr set', ['mode']],
+]
+
+test.each(SPECIFIED)('%s has the flags %j', (command, names) => {
+  expect(commands.map((each) => each.command)).toContain(command)
+  expect(flagsFor(command).map(({ name }) => name)).toEqual(expect.arrayContaining(names))
+})
+
+test('what the specification keeps to REST has no command', () => {
+  const names = commands.map(({ command }) => command)
+  for (const command of [
+    'user get',
+    'user disable',
+    'user enable',
+    'client get',
+    'client suspend',
+    'client reactivate',
+  ])
+    expect(names).not.toContain(command)
+  expect(names.filter((name) => /^(audit|system)/.test(name))).toEqual([])
+  expect(flagsFor('user update').map(({ name }) => name)).not.toContain('password')
+})
+
+test('no command has two flags of one name, and every flag has its word of help', () => {
+  for (const { command, flags } of commands) {
+    expect(new Set(flags.map(({ name }) => name)).size, command).toBe(flags.length)
+    for (const { name, doc } of flags) expect(doc, `${command} --${name}`).toMatch(/^[A-Z].*\.$/)
+  }
+})
+
+test('required are the parameters of the path and the members without a default', () => {
+  const required = (command: string) => flagsFor(command).flatMap((flag) => (flag.required ? [flag.name] : []))
+  expect(required('user create')).toEqual(['email', 'password', 'name'])
+  expect(required('client create')).toEqual(['name'])
+  expect(required('client update')).toEqual(['id'])
+  expect(required('resource create')).toEqual(['slug', 'backend-kind'])
+  expect(required('resource policy connect remove')).toEqual(['slug', 'url'])
+  expect(required('dcr set')).toEqual(['mode'])
+})
+
+test('the kind of a flag follows from its field', () => {
+  const kinds = Object.fromEntries(flagsFor('client create').map(({ name, kind }) => [name, kind]))
+  expect(kinds).toMatchObject({ name: 'text', 'grant-types': 'list', agent: 'switch', scopes: 'many' })
+})
+
+const read = (name: string, values: string[]) =>
+  flagsFor('resource create')
+    .find((flag) => flag.name === name)
+    ?.read?.(values)
+
+test.each([
+  ['mcp:read||Read things', { name: 'mcp:read', upstream: '', description: 'Read things' }],
+  ['code|repo|Read | write', { name: 'code', upstream: 'repo', description: 'Read | write' }],
+  ['code|repo', { name: 'code', upstream: 'repo', description: '' }],
+  ['code', { name: 'code', upstream: '', description: '' }],
+])('the scope %s is read as name, upstream and description', (text, scope) => {
+  expect(read('scopes', [text])).toEqual([scope])
+})
+
+test('a scope map names scopes and their upstream scopes', () => {
+  expect(read('scope-map', ['a:b,c:d:e', 'f'])).toEqual([
+    { name: 'a', upstream: 'b' },
+    { name: 'c', upstream: 'd:e' },
+    { name: 'f', upstream: '' },
+  ])
+})

@@ -1,0 +1,238 @@
+// Compact JWS: strict decoding, and signatures that an independent library agrees with.
+import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { compactVerify, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose'
+import { describe, expect, test } from 'vitest'
+import {
+  type Alg,
+  decodeJws,
+  headerSegment,
+  importKey,
+  isAlg,
+  type Jwk,
+  signJws,
+  thumbprint,
+  verifySignature,
+} from '../../src/crypto/jws.ts'
+import { PROOF, PROOF_JWK, PROOF_THUMBPRINT, RSA_JWK, RSA_THUMBPRINT } from './vectors.ts'
+
+const MAX = 10_000
+const encode = (value: unknown) =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+const compact = (header: unknown, payload: unknown = { sub: 'x' }, signature = 'AAAA') =>
+  `${encode(header)}.${encode(payload)}.${signature}`
+const good = compact({ alg: 'ES256', typ: 'at+jwt' })
+
+describe('decoding', () => {
+  test('a compact JWS comes apart into what was signed and the signature', () => {
+    expect(decodeJws(good, MAX)).toEqual({
+      header: { alg: 'ES256', typ: 'at+jwt' },
+      payload: { sub: 'x' },
+      input: good.slice(0, good.lastIndexOf('.')),
+      signature: 'AAAA',
+    })
+  })
+
+  test('the example proof of RFC 9449 §4.1 decodes', () => {
+    expect(decodeJws(PROOF, MAX)).toMatchObject({
+      header: { typ: 'dpop+jwt', alg: 'ES256', jwk: PROOF_JWK },
+      payload: { htm: 'POST', htu: 'https://server.example.com/token', jti: '-BwC3ESc6acc2lTc', iat: 1562262616 },
+    })
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['two segments', good.slice(0, good.lastIndexOf('.'))],
+    ['four segments', `${good}.AAAA`],
+    ['five segments, which is a JWE', `${good}.AAAA.AAAA`],
+    ['an empty header', good.slice(good.indexOf('.'))],
+    ['an empty payload', compact({ alg: 'ES256' }, '')],
+    ['padding', compact({ alg: 'ES256' }, { sub: 'x' }, 'AA==')],
+    ['another alphabet', compact({ alg: 'ES256' }, { sub: 'x' }, 'AA+/')],
+    ['white space', ` ${good}`],
+    ['a line break behind it', `${good}\n`],
+    ['non-canonical bits in the signature', compact({ alg: 'ES256' }, { sub: 'x' }, 'AB')],
+    [
+      'non-canonical bits in the header',
+      good.replace(
+        encode({ alg: 'ES256', typ: 'at+jwt' }),
+        (text) => `${text.slice(0, -1)}${text.endsWith('Q') ? 'R' : 'B'}`,
+      ),
+    ],
+    ['a length that no bytes have', compact({ alg: 'ES256' }, { sub: 'x' }, 'AAAAA')],
+    ['a header that is no JSON', compact('{alg}')],
+    ['a header that is an array', compact([{ alg: 'ES256' }])],
+    ['a header that is null', compact('null')],
+    ['a header that is text', compact('"ES256"')],
+    ['a header in Latin-1', `${Buffer.from('{"alg":"\xe4"}', 'latin1').toString('base64url')}.${encode({})}.AAAA`],
+    ['a payload that is an array', compact({ alg: 'ES256' }, [])],
+    ['a payload that is text', compact({ alg: 'ES256' }, '"sub"')],
+    ['crit', compact({ alg: 'ES256', crit: ['exp'], exp: 1 })],
+    ['an empty crit', compact({ alg: 'ES256', crit: [] })],
+    ['b64', compact({ alg: 'ES256', b64: false })],
+    ['b64 that changes nothing', compact({ alg: 'ES256', b64: true })],
+    ['zip', compact({ alg: 'ES256', zip: 'DEF' })],
+  ])('refuses %s', (_what, text) => {
+    expect(decodeJws(text, MAX)).toBeUndefined()
+  })
+
+  test('refuses what is longer than it may be, by one character', () => {
+    expect(decodeJws(good, good.length)).toBeDefined()
+    expect(decodeJws(good, good.length - 1)).toBeUndefined()
+  })
+
+  test('of a member that comes twice the last one counts, for every reader alike (RFC 7515 §4)', () => {
+    expect(decodeJws(compact('{"alg":"none","alg":"ES256"}'), MAX)?.header).toEqual({ alg: 'ES256' })
+  })
+
+  test('a member called __proto__ is a member', () => {
+    const header = decodeJws(compact('{"__proto__":{"alg":"ES256"}}'), MAX)?.header
+    expect(header && 'alg' in header).toBe(false)
+  })
+})
+
+test.each([
+  'none',
+  'None',
+  'HS256',
+  'ES384',
+  'RS512',
+  'EdDSA',
+  'es256',
+  '',
+  'toString',
+  '__proto__',
+  undefined,
+  null,
+  ['ES256'],
+  {},
+])('%j is no algorithm', (alg) => {
+  expect(isAlg(alg)).toBe(false)
+})
+
+describe('signatures', () => {
+  const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const pair = (alg: Alg) => (alg === 'ES256' ? ec : rsa)
+  const jwkOf = (key: KeyObject) => key.export({ format: 'jwk' }) as Jwk
+  const payload = JSON.stringify({ sub: 'ä', n: 1 })
+  const ALGS: Alg[] = ['ES256', 'RS256', 'PS256']
+
+  test.each(ALGS)('%s: what is signed here verifies in jose, with its header', async (alg) => {
+    const jws = signJws(alg, pair(alg).privateKey, headerSegment('at+jwt', alg, 'k1'), payload)
+    const verified = await compactVerify(jws, pair(alg).publicKey)
+    expect(verified.protectedHeader).toEqual({ typ: 'at+jwt', alg, kid: 'k1' })
+    expect(Buffer.from(verified.payload).toString()).toBe(payload)
+  })
+
+  test.each(ALGS)('%s: what jose signs verifies here, and nothing that differs does', async (alg) => {
+    const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
+    const jws = decodeJws(await new SignJWT({ a: 1 }).setProtectedHeader({ alg }).sign(privateKey), MAX)
+    const key = importKey(alg, (await exportJWK(publicKey)) as Jwk)
+    if (!jws || !key) return expect.fail('not decoded')
+    expect(verifySignature(alg, key, jws.input, jws.signature)).toBe(true)
+    expect(verifySignature(alg, key, `${jws.input}x`, jws.signature)).toBe(false)
+    const flipped = Buffer.from(jws.signature, 'base64url')
+    flipped.writeUInt8(flipped.readUInt8(10) ^ 1, 10)
+    expect(verifySignature(alg, key, jws.input, flipped.toString('base64url'))).toBe(false)
+    expect(verifySignature(alg, pair(alg).publicKey, jws.input, jws.signature)).toBe(false)
+  })
+
+  test('the example proof of RFC 9449 §4.1 verifies', () => {
+    const jws = decodeJws(PROOF, MAX)
+    const key = importKey('ES256', PROOF_JWK)
+    if (!jws || !key) return expect.fail('not decoded')
+    expect(verifySignature('ES256', key, jws.input, jws.signature)).toBe(true)
+  })
+
+  test('an RS256 signature is no PS256 signature, nor the other way round', () => {
+    for (const [signed, read] of [
+      ['RS256', 'PS256'],
+      ['PS256', 'RS256'],
+    ] as const) {
+      const jws = decodeJws(signJws(signed, rsa.privateKey, headerSegment('at+jwt', signed, 'k'), payload), MAX)
+      expect(verifySignature(read, rsa.publicKey, jws?.input ?? '', jws?.signature ?? '')).toBe(false)
+    }
+  })
+
+  test.each([
+    ['nothing', ''],
+    [
+      'a DER signature',
+      Buffer.from(`3044${'0220'.padEnd(68, '1')}${'0220'.padEnd(68, '1')}`, 'hex').toString('base64url'),
+    ],
+    ['zeros', Buffer.alloc(64).toString('base64url')],
+    ['63 bytes', Buffer.alloc(63, 1).toString('base64url')],
+  ])('%s is no ES256 signature', (_what, signature) => {
+    expect(verifySignature('ES256', ec.publicKey, 'a.b', signature)).toBe(false)
+  })
+
+  describe('keys', () => {
+    const ecJwk = jwkOf(ec.publicKey)
+    const rsaJwk = jwkOf(rsa.publicKey)
+    const curve = (namedCurve: string) => jwkOf(generateKeyPairSync('ec', { namedCurve }).publicKey)
+
+    test.each(ALGS)('a fitting key is imported for %s', (alg) => {
+      expect(importKey(alg, jwkOf(pair(alg).publicKey))?.type).toBe('public')
+    })
+
+    test.each<[string, Alg, () => Jwk]>([
+      ['an RSA key for ES256', 'ES256', () => rsaJwk],
+      ['an EC key for RS256', 'RS256', () => ecJwk],
+      ['an EC key for PS256', 'PS256', () => ecJwk],
+      ['a key on P-384', 'ES256', () => curve('P-384')],
+      ['a key on P-521', 'ES256', () => curve('P-521')],
+      ['a key on secp256k1', 'ES256', () => curve('secp256k1')],
+      ['a P-384 key that says P-256', 'ES256', () => ({ ...curve('P-384'), crv: 'P-256' })],
+      ['a point that is not on the curve', 'ES256', () => ({ ...ecJwk, y: ecJwk.x })],
+      ['a key without y', 'ES256', () => ({ ...ecJwk, y: undefined })],
+      ['a key whose x is a number', 'ES256', () => ({ ...ecJwk, x: 1 })],
+      ['an RSA key of 1024 bits', 'RS256', () => jwkOf(generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey)],
+      ['an RSA key of 2047 bits', 'PS256', () => jwkOf(generateKeyPairSync('rsa', { modulusLength: 2047 }).publicKey)],
+      ['an RSA key of 16384 bits', 'RS256', () => ({ ...rsaJwk, n: Buffer.alloc(2048, 0xff).toString('base64url') })],
+      ['an RSA key without n', 'RS256', () => ({ ...rsaJwk, n: undefined })],
+      ['a symmetric key', 'ES256', () => ({ kty: 'oct', k: 'AAAA' })],
+      ['an Ed25519 key', 'ES256', () => jwkOf(generateKeyPairSync('ed25519').publicKey)],
+    ])('refuses %s', (_what, alg, jwk) => {
+      expect(importKey(alg, jwk())).toBeUndefined()
+    })
+
+    test('of a private key only the public part is used', () => {
+      expect(importKey('ES256', jwkOf(ec.privateKey))?.type).toBe('public')
+    })
+  })
+})
+
+describe('thumbprints', () => {
+  test('the example of RFC 7638 §3.1', () => {
+    expect(thumbprint(RSA_JWK)).toBe(RSA_THUMBPRINT)
+  })
+
+  test('the example of RFC 9449 §6.1', () => {
+    expect(thumbprint(PROOF_JWK)).toBe(PROOF_THUMBPRINT)
+  })
+
+  test('neither order nor further members change it', () => {
+    const { kty, n, e } = RSA_JWK as Record<string, string>
+    expect(thumbprint({ e, n, kty, alg: 'PS256', use: 'sig', kid: 'x' } as Jwk)).toBe(RSA_THUMBPRINT)
+  })
+
+  test('only the required members count, in their order, without white space', () => {
+    const { crv, kty, x, y } = PROOF_JWK as Record<string, string>
+    const text = `{"crv":"${crv}","kty":"${kty}","x":"${x}","y":"${y}"}`
+    expect(thumbprint(PROOF_JWK)).toBe(createHash('sha256').update(text).digest('base64url'))
+  })
+
+  test.each<[string, Jwk]>([
+    ['a symmetric key', { kty: 'oct', k: 'AAAA' }],
+    ['an Ed25519 key', { kty: 'OKP', crv: 'Ed25519', x: 'AAAA' }],
+    ['an EC key without y', { kty: 'EC', crv: 'P-256', x: 'AAAA' }],
+    ['an RSA key whose n is a number', { kty: 'RSA', e: 'AQAB', n: 1 }],
+  ])('%s has none', (_what, jwk) => {
+    expect(thumbprint(jwk)).toBeUndefined()
+  })
+
+  test('jose imports the same keys', async () => {
+    await expect(importJWK(PROOF_JWK, 'ES256')).resolves.toBeDefined()
+    await expect(importJWK(RSA_JWK, 'RS256')).resolves.toBeDefined()
+  })
+})

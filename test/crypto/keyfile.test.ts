@@ -1,0 +1,162 @@
+// Keys in a folder: who may read them, and what several processes see of each other's changes.
+import { execFile } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { keyfileStore, type StoredKey } from '../../src/crypto/keyfile.ts'
+import { packageRoot } from '../../src/lib/paths.ts'
+import { tempFolder } from '../support/folder.ts'
+import { pause } from '../support/wire.ts'
+
+const key = (kid: string, more: Partial<StoredKey> = {}): StoredKey => ({
+  kid,
+  alg: 'ES256',
+  pem: `-----BEGIN PRIVATE KEY-----\n${kid}\n-----END PRIVATE KEY-----\n`,
+  created_at: 1,
+  ...more,
+})
+const newFolder = () => path.join(tempFolder(), 'data/keys')
+const mode = (file: string) => (statSync(file).mode & 0o777).toString(8)
+
+describe('the folder', () => {
+  test('is made for its owner alone, and so is every file in it', async () => {
+    const folder = newFolder()
+    await keyfileStore(folder).change(() => [key('a'), key('b')])
+    expect(mode(folder)).toBe('700')
+    expect(readdirSync(folder).sort()).toEqual(['a.pem', 'b.pem', 'keys.json'])
+    for (const file of readdirSync(folder)) expect(mode(path.join(folder, file)), file).toBe('600')
+  })
+
+  test('that others may read is closed to them', async () => {
+    const folder = tempFolder()
+    chmodSync(folder, 0o755)
+    await keyfileStore(folder).change(() => [key('a')])
+    expect(mode(folder)).toBe('700')
+  })
+
+  test('that is empty or missing holds no keys, and reading does not make it', async () => {
+    const folder = newFolder()
+    expect(await keyfileStore(folder).load()).toEqual([])
+    expect(existsSync(folder)).toBe(false)
+  })
+})
+
+describe('changes', () => {
+  test('what is written is read back, in order, by another store of the same folder', async () => {
+    const folder = newFolder()
+    const keys = [key('a', { retired_at: 5, remove_at: 9 }), key('b')]
+    expect(await keyfileStore(folder).change(() => keys)).toEqual(keys)
+    expect(await keyfileStore(folder).load()).toEqual(keys)
+  })
+
+  test('a change sees what was there, and a key that is gone takes its file with it', async () => {
+    const folder = newFolder()
+    const store = keyfileStore(folder)
+    await store.change(() => [key('a'), key('b')])
+    await store.change((before) => before.filter(({ kid }) => kid !== 'a'))
+    expect((await store.load()).map(({ kid }) => kid)).toEqual(['b'])
+    expect(existsSync(path.join(folder, 'a.pem'))).toBe(false)
+  })
+
+  test('the index holds no key material', async () => {
+    const folder = newFolder()
+    await keyfileStore(folder).change(() => [key('a')])
+    expect(readFileSync(path.join(folder, 'keys.json'), 'utf8')).not.toContain('PRIVATE')
+  })
+
+  test('a change that fails changes nothing, and the next one goes through', async () => {
+    const folder = newFolder()
+    const store = keyfileStore(folder)
+    await store.change(() => [key('a')])
+    const failing = store.change(() => {
+      throw new Error('no')
+    })
+    await expect(failing).rejects.toThrow('no')
+    expect((await store.load()).map(({ kid }) => kid)).toEqual(['a'])
+    await store.change((before) => [...before, key('b')])
+    expect((await store.load()).map(({ kid }) => kid)).toEqual(['a', 'b'])
+  })
+
+  test('an index that cannot be read is an error, not an empty store', async () => {
+    const folder = newFolder()
+    const store = keyfileStore(folder)
+    await store.change(() => [key('a')])
+    writeFileSync(path.join(folder, 'keys.json'), '{"keys":[')
+    await expect(store.load()).rejects.toThrow()
+    await expect(store.change((before) => before)).rejects.toThrow()
+  })
+
+  test('a key whose file is missing is an error', async () => {
+    const folder = newFolder()
+    const store = keyfileStore(folder)
+    await store.change(() => [key('a')])
+    unlinkSync(path.join(folder, 'a.pem'))
+    await expect(store.load()).rejects.toThrow('a.pem')
+  })
+})
+
+describe('several processes', () => {
+  test('a change waits for the process that holds the lock', async () => {
+    const folder = newFolder()
+    const store = keyfileStore(folder)
+    await store.change(() => [key('a')])
+    const lock = path.join(folder, 'keys.lock')
+    writeFileSync(lock, '')
+    let done = false
+    const change = store
+      .change((before) => [...before, key('b')])
+      .then(() => {
+        done = true
+      })
+    await pause(100)
+    expect(done).toBe(false)
+    unlinkSync(lock)
+    await change
+    expect((await store.load()).length).toBe(2)
+  })
+
+  test('a lock that a dead process left is taken over', async () => {
+    const folder = newFolder()
+    const store = keyfileStore(folder)
+    await store.change(() => [key('a')])
+    const lock = path.join(folder, 'keys.lock')
+    writeFileSync(lock, '')
+    const longAgo = Date.now() / 1000 - 60
+    utimesSync(lock, longAgo, longAgo)
+    await store.change((before) => [...before, key('b')])
+    expect((await store.load()).length).toBe(2)
+    expect(existsSync(lock)).toBe(false)
+  })
+
+  test('two processes that rotate at the same time lose no key, and one key is current', async () => {
+    const folder = newFolder()
+    const built = (file: string) => JSON.stringify(path.join(packageRoot, 'dist/src', file))
+    const script = `
+      import { openKeyring } from ${built('crypto/keyring.js')}
+      import { keyfileStore } from ${built('crypto/keyfile.js')}
+      import { systemClock as clock } from ${built('lib/time.js')}
+      const ring = await openKeyring({ store: keyfileStore(process.argv[1]), alg: 'ES256', longestLife: 3600, clock })
+      const kids = []
+      for (let i = 0; i < 10; i++) kids.push((await ring.rotate()).current_kid)
+      console.log(JSON.stringify(kids))`
+    const run = promisify(execFile)
+    const runs = await Promise.all(
+      [1, 2].map(() => run(process.execPath, ['--input-type=module', '-e', script, folder])),
+    )
+    const rotated = runs.flatMap(({ stdout }) => JSON.parse(stdout) as string[])
+    const keys = await keyfileStore(folder).load()
+    expect(keys.length).toBe(21)
+    expect(keys.map(({ kid }) => kid)).toEqual(expect.arrayContaining(rotated))
+    expect(keys.filter((each) => each.retired_at === undefined)).toEqual([keys.at(-1)])
+  })
+})

@@ -1,0 +1,183 @@
+// The signing keys: what is current, what is published, and for how long.
+import { generateKeyPairSync } from 'node:crypto'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import { describe, expect, test } from 'vitest'
+import { type Alg, signJws } from '../../src/crypto/jws.ts'
+import type { KeyStore, StoredKey } from '../../src/crypto/keyfile.ts'
+import { ACCESS_TOKEN_TYP, type Keyring, openKeyring } from '../../src/crypto/keyring.ts'
+import { isId } from '../../src/lib/id.ts'
+import { type TestClock, testClock } from '../support/clock.ts'
+
+const LIFE = 3600
+const SKEW = 60
+
+/** A key store in memory, which several rings can share. */
+function memoryStore(keys: StoredKey[] = []): KeyStore & { keys: StoredKey[] } {
+  return {
+    name: 'memory',
+    keys,
+    async load() {
+      return structuredClone(this.keys)
+    },
+    async change(decide) {
+      this.keys = decide(structuredClone(this.keys))
+      return structuredClone(this.keys)
+    },
+  }
+}
+
+async function ring({ store = memoryStore(), clock = testClock(), alg = 'ES256' as Alg } = {}) {
+  return { store, clock, ring: await openKeyring({ store, alg, longestLife: LIFE, clock }) }
+}
+const kids = (keys: Keyring) => (JSON.parse(keys.jwks().body).keys as { kid: string }[]).map(({ kid }) => kid)
+const tokenOf = (keys: Keyring, clock: TestClock) => {
+  const { alg, key, header } = keys.current()
+  return signJws(alg, key, header, JSON.stringify({ sub: 'x', exp: clock.now() + LIFE }))
+}
+
+describe('the first key', () => {
+  test.each<[Alg, object]>([
+    ['ES256', { kty: 'EC', crv: 'P-256' }],
+    ['RS256', { kty: 'RSA', e: 'AQAB' }],
+  ])('is made as %s where there is none, and kept', async (alg, shape) => {
+    const { store, ring: first } = await ring({ alg })
+    expect(JSON.parse(first.jwks().body).keys[0]).toMatchObject({ ...shape, alg, use: 'sig' })
+    expect(isId(first.current().kid)).toBe(true)
+    const { ring: second } = await ring({ store, alg })
+    expect(second.current().kid).toBe(first.current().kid)
+    expect(store.keys.length).toBe(1)
+  })
+
+  test('of two processes that start together is one', async () => {
+    const store = memoryStore()
+    const rings = await Promise.all([ring({ store }), ring({ store })])
+    expect(new Set(rings.map((each) => each.ring.current().kid)).size).toBe(1)
+  })
+})
+
+describe('the JWK set', () => {
+  test('verifies a token in jose, by kid', async () => {
+    const { ring: keys, clock } = await ring()
+    const set = createLocalJWKSet(JSON.parse(keys.jwks().body))
+    const { protectedHeader } = await jwtVerify(tokenOf(keys, clock), set, {
+      typ: 'at+jwt',
+      currentDate: new Date(clock.now() * 1000),
+    })
+    expect(protectedHeader).toEqual({ typ: ACCESS_TOKEN_TYP, alg: 'ES256', kid: keys.current().kid })
+  })
+
+  test.each<Alg>(['ES256', 'RS256'])('holds nothing of a private key: %s', async (alg) => {
+    const { ring: keys } = await ring({ alg })
+    for (const key of JSON.parse(keys.jwks().body).keys as object[])
+      for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']) expect(key).not.toHaveProperty(member)
+  })
+
+  test('has an ETag that changes exactly when the set does', async () => {
+    const { ring: keys } = await ring()
+    const { etag } = keys.jwks()
+    expect(etag).toMatch(/^"[A-Za-z0-9_-]{43}"$/)
+    expect(keys.jwks().etag).toBe(etag)
+    await keys.rotate()
+    expect(keys.jwks().etag).not.toBe(etag)
+  })
+})
+
+describe('rotation', () => {
+  test('makes a new key current at once and says so', async () => {
+    const { ring: keys, clock } = await ring()
+    const before = keys.current().kid
+    const rotation = await keys.rotate()
+    expect(rotation).toEqual({ current_kid: keys.current().kid, previous_kid: before, rotated_at: clock.now() })
+    expect(rotation.current_kid).not.toBe(before)
+    expect(kids(keys)).toEqual([rotation.current_kid, before])
+  })
+
+  test('keeps the previous key published until the last token it signed has expired, then drops it', async () => {
+    const { ring: keys, clock } = await ring()
+    const token = tokenOf(keys, clock)
+    const { previous_kid } = await keys.rotate()
+    clock.advance(LIFE - 1)
+    const set = createLocalJWKSet(JSON.parse(keys.jwks().body))
+    await jwtVerify(token, set, { currentDate: new Date(clock.now() * 1000) })
+    clock.advance(SKEW)
+    expect(kids(keys)).toContain(previous_kid)
+    expect(keys.find(previous_kid)).toMatchObject({ kid: previous_kid, remove_at: clock.now() + 1 })
+    clock.advance(1)
+    expect(kids(keys)).toEqual([keys.current().kid])
+    expect(keys.find(previous_kid)).toBeUndefined()
+    expect(keys.published().length).toBe(1)
+  })
+
+  test('the next rotation removes what is no longer published from the store', async () => {
+    const { ring: keys, clock, store } = await ring()
+    const { previous_kid } = await keys.rotate()
+    clock.advance(LIFE + SKEW)
+    await keys.rotate()
+    expect(store.keys.map(({ kid }) => kid)).not.toContain(previous_kid)
+    expect(store.keys.length).toBe(2)
+  })
+
+  test('several in a row keep every key as long as it is needed, newest first', async () => {
+    const { ring: keys, clock } = await ring()
+    const all = [keys.current().kid]
+    for (let i = 0; i < 3; i++) {
+      clock.advance(10)
+      all.unshift((await keys.rotate()).current_kid)
+    }
+    expect(kids(keys)).toEqual(all)
+    clock.advance(LIFE + SKEW - 20)
+    expect(kids(keys)).toEqual(all.slice(0, 3))
+  })
+
+  test('takes the algorithm that is configured, and leaves the old key what it was', async () => {
+    const { store } = await ring({ alg: 'RS256' })
+    const { ring: keys } = await ring({ store, alg: 'ES256' })
+    expect(keys.current().alg).toBe('RS256')
+    await keys.rotate()
+    expect(keys.published().map(({ alg }) => alg)).toEqual(['ES256', 'RS256'])
+  })
+})
+
+describe('reloading', () => {
+  test('takes over what another process rotated', async () => {
+    const { ring: mine, store } = await ring()
+    const { ring: theirs } = await ring({ store })
+    const { current_kid } = await theirs.rotate()
+    expect(mine.find(current_kid)).toBeUndefined()
+    await mine.reload()
+    expect(mine.current().kid).toBe(current_kid)
+    expect(kids(mine)).toEqual(kids(theirs))
+  })
+
+  test.each<[string, (store: ReturnType<typeof memoryStore>) => void]>([
+    ['cannot be read', (store) => (store.load = () => Promise.reject(new Error('away')))],
+    [
+      'holds a key that is broken',
+      (store) => store.keys.push({ ...(store.keys[0] as StoredKey), kid: 'x', pem: 'broken' }),
+    ],
+  ])('keeps the keys it has when the store %s', async (_what, breakStore) => {
+    const { ring: keys, store } = await ring()
+    const before = [keys.current(), keys.jwks().body]
+    breakStore(store)
+    await expect(keys.reload()).rejects.toThrow()
+    expect([keys.current(), keys.jwks().body]).toEqual(before)
+  })
+
+  test('a rotation that cannot be stored changes nothing', async () => {
+    const { ring: keys, store } = await ring()
+    const before = keys.current().kid
+    store.change = () => Promise.reject(new Error('read-only'))
+    await expect(keys.rotate()).rejects.toThrow('read-only')
+    expect(keys.current().kid).toBe(before)
+  })
+})
+
+test('a key that was made elsewhere is used as it is', async () => {
+  const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
+    type: 'pkcs8',
+    format: 'pem',
+  }) as string
+  const { ring: keys } = await ring({ store: memoryStore([{ kid: 'mine', alg: 'ES256', pem, created_at: 1 }]) })
+  expect(keys.current().kid).toBe('mine')
+  expect(keys.find('mine')?.thumbprint).toMatch(/^[A-Za-z0-9_-]{43}$/)
+})

@@ -1,0 +1,170 @@
+// The crypto lanes on their real threads.
+import { generateKeyPairSync } from 'node:crypto'
+import { hashSync } from '@node-rs/argon2'
+import { compactVerify } from 'jose'
+import { Piscina } from 'piscina'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type Alg, decodeJws, headerSegment, type Jwk, thumbprint } from '../../src/crypto/jws.ts'
+import { type CryptoLanes, openCrypto, type SigningKey } from '../../src/crypto/pool.ts'
+import { silentLog } from '../support/log.ts'
+import { PROOF, PROOF_JWK, PROOF_THUMBPRINT } from './vectors.ts'
+
+const pools = new Set<Piscina>()
+let lanes: CryptoLanes
+beforeAll(() => {
+  const run = Piscina.prototype.run
+  vi.spyOn(Piscina.prototype, 'run').mockImplementation(function (this: Piscina, ...task) {
+    pools.add(this)
+    return run.apply(this, task)
+  })
+  lanes = openCrypto(2, silentLog)
+})
+afterAll(() => lanes.close())
+
+function newKey(alg: Alg, kid: string) {
+  const pair =
+    alg === 'ES256'
+      ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      : generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const jwk = pair.publicKey.export({ format: 'jwk' }) as Jwk
+  const key: SigningKey = { kid, alg, key: pair.privateKey, header: headerSegment('at+jwt', alg, kid) }
+  return { key, jwk, publicKey: pair.publicKey, thumbprint: thumbprint(jwk) as string }
+}
+
+describe('signatures', () => {
+  test.each<Alg>(['ES256', 'RS256', 'PS256'])(
+    '%s: a signature made on a thread verifies in jose and on a thread',
+    async (alg) => {
+      const { key, jwk, publicKey, thumbprint } = newKey(alg, `kid ${alg}`)
+      const compact = await lanes.sign(key, '{"sub":"ä"}')
+      const { payload, protectedHeader } = await compactVerify(compact, publicKey)
+      expect(Buffer.from(payload).toString()).toBe('{"sub":"ä"}')
+      expect(protectedHeader.kid).toBe(`kid ${alg}`)
+      const jws = decodeJws(compact, 10_000)
+      if (!jws) return expect.fail('not decoded')
+      const { input, signature } = jws
+      expect(await lanes.verify({ alg, jwk, thumbprint, input, signature })).toBe(true)
+      expect(await lanes.verify({ alg, jwk, thumbprint, input: `${input}x`, signature })).toBe(false)
+    },
+  )
+
+  test('many at once travel in batches, and each caller gets its own', async () => {
+    const { key, publicKey } = newKey('ES256', 'batch')
+    const before = { ...lanes.stats.crypto }
+    const signed = await Promise.all(Array.from({ length: 200 }, (_, i) => lanes.sign(key, `{"n":${i}}`)))
+    for (const [i, compact] of signed.entries())
+      expect(Buffer.from((await compactVerify(compact, publicKey)).payload).toString()).toBe(`{"n":${i}}`)
+    expect(lanes.stats.crypto.jobs - before.jobs).toBe(200)
+    expect(lanes.stats.crypto.batches - before.batches).toBeLessThan(20)
+  })
+
+  test('several keys in one batch are not mixed up', async () => {
+    const keys = [newKey('ES256', 'one'), newKey('ES256', 'two'), newKey('RS256', 'three')]
+    const signed = await Promise.all(keys.map(({ key }) => lanes.sign(key, '{}')))
+    for (const [i, compact] of signed.entries()) {
+      const { key, publicKey } = keys[i] as (typeof keys)[number]
+      expect((await compactVerify(compact, publicKey)).protectedHeader.kid).toBe(key.kid)
+    }
+  })
+
+  test('a job that fails takes no other job of its batch with it', async () => {
+    const { key } = newKey('ES256', 'good')
+    const unusable = { ...newKey('ES256', 'bad').key, alg: 'RS256' as Alg, key: newKey('ES256', 'public').publicKey }
+    const [good, bad, again] = await Promise.allSettled([
+      lanes.sign(key, '{}'),
+      lanes.sign(unusable, '{}'),
+      lanes.sign(key, '{}'),
+    ])
+    expect([good.status, bad.status, again.status]).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  })
+
+  test('a key that does not fit its algorithm verifies nothing', async () => {
+    const [input, signature] = [PROOF.slice(0, PROOF.lastIndexOf('.')), PROOF.slice(PROOF.lastIndexOf('.') + 1)]
+    const proof = { jwk: PROOF_JWK, thumbprint: PROOF_THUMBPRINT, input, signature }
+    expect(await lanes.verify({ ...proof, alg: 'ES256' })).toBe(true)
+    expect(await lanes.verify({ ...proof, alg: 'RS256' })).toBe(false)
+    const broken = { ...PROOF_JWK, x: 'AAAA' }
+    expect(await lanes.verify({ ...proof, alg: 'ES256', jwk: broken, thumbprint: thumbprint(broken) as string })).toBe(
+      false,
+    )
+  })
+
+  test('a thread that dies fails its batch with 503, and another one takes its place', async () => {
+    const { key } = newKey('RS256', 'survivor')
+    const waiting = Promise.allSettled(Array.from({ length: 300 }, () => lanes.sign(key, '{}')))
+    await new Promise((resolve) => setImmediate(resolve))
+    for (const pool of pools) for (const thread of pool.threads) void thread.terminate()
+    const refused = (await waiting).filter((each) => each.status === 'rejected')
+    expect(refused.length).toBeGreaterThan(0)
+    for (const { reason } of refused)
+      expect(reason).toMatchObject({ code: 'temporarily_unavailable', reason: 'worker_failed' })
+    expect(await lanes.sign(key, '{}')).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/)
+  })
+})
+
+describe('passwords', () => {
+  test('a password becomes an argon2id PHC string with the parameters of OWASP', async () => {
+    const phc = await lanes.hashPassword('correct horse')
+    expect(phc).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
+    expect(await lanes.hashPassword('correct horse')).not.toBe(phc)
+    expect(await lanes.verifyPassword('correct horse', phc)).toEqual({ right: true })
+    expect(await lanes.verifyPassword('Correct horse', phc)).toEqual({ right: false })
+    expect(await lanes.verifyPassword('', phc)).toEqual({ right: false })
+  })
+
+  test('two spellings of one letter are one password', async () => {
+    const phc = await lanes.hashPassword('caf\u00e9')
+    expect(await lanes.verifyPassword('cafe\u0301', phc)).toEqual({ right: true })
+  })
+
+  test.each([
+    ['memory', { memoryCost: 8192, timeCost: 2, parallelism: 1 }],
+    ['time', { memoryCost: 19_456, timeCost: 1, parallelism: 1 }],
+  ])('a hash with less %s is replaced when the password is right, and only then', async (_what, parameters) => {
+    const old = hashSync('pass', { algorithm: 2, ...parameters })
+    const { right, rehashed } = await lanes.verifyPassword('pass', old)
+    expect([right, rehashed?.startsWith('$argon2id$v=19$m=19456,t=2,p=1$')]).toEqual([true, true])
+    expect(await lanes.verifyPassword('pass', rehashed)).toEqual({ right: true })
+    expect(await lanes.verifyPassword('wrong', old)).toEqual({ right: false })
+  })
+
+  test('a hash with more of everything stays', async () => {
+    const strong = hashSync('pass', { algorithm: 2, memoryCost: 20_000, timeCost: 3, parallelism: 1 })
+    expect(await lanes.verifyPassword('pass', strong)).toEqual({ right: true })
+  })
+
+  test.each([undefined, '', 'x', '$argon2id$v=19$m=19456,t=2,p=1$', '$2b$10$abcdefghijklmnopqrstuv'])(
+    'against %j every password is wrong',
+    async (hash) => {
+      expect(await lanes.verifyPassword('pass', hash)).toEqual({ right: false })
+    },
+  )
+
+  test('an unknown user costs as much as a known one', async () => {
+    const phc = await lanes.hashPassword('pass')
+    const time = async (hash: string | undefined) => {
+      const startedMs = performance.now()
+      for (let i = 0; i < 3; i++) await lanes.verifyPassword('wrong', hash)
+      return performance.now() - startedMs
+    }
+    const [known, unknown] = [await time(phc), await time(undefined)]
+    expect(unknown).toBeGreaterThan(known / 3)
+  })
+
+  test('more logins than the queue holds are refused with 503, and the rest is served', async () => {
+    const begun = Array.from({ length: 70 }, () => lanes.verifyPassword('x', ''))
+    const settled = await Promise.allSettled(begun)
+    const refused = settled.filter((each) => each.status === 'rejected')
+    expect(refused.length).toBeGreaterThan(0)
+    expect(refused[0]?.reason).toMatchObject({ code: 'temporarily_unavailable', reason: 'password_lane_full' })
+    expect(settled.length - refused.length).toBeGreaterThanOrEqual(64)
+  })
+})
+
+test('close() waits for what is under way', async () => {
+  const own = openCrypto(1, silentLog)
+  const { key } = newKey('ES256', 'closing')
+  const last = own.sign(key, '{}')
+  await own.close()
+  expect(await last).toContain('.')
+})

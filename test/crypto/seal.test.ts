@@ -1,0 +1,71 @@
+// Values that travel through a browser.
+import { hkdfSync } from 'node:crypto'
+import { CompactEncrypt, compactDecrypt } from 'jose'
+import { describe, expect, test } from 'vitest'
+import { createSealer } from '../../src/crypto/seal.ts'
+
+const SECRET = 'a secret of 32 bytes, 0123456789'
+const sealer = createSealer(SECRET)
+
+describe('sealed values', () => {
+  test('a value comes back as it was', async () => {
+    const value = { id: 'x', n: 1, list: ['ä'] }
+    expect(await sealer.open(await sealer.seal(value))).toEqual(value)
+  })
+
+  test('a process that starts again with the same secret opens what was sealed before', async () => {
+    expect(await createSealer(SECRET).open(await sealer.seal({ a: 1 }))).toEqual({ a: 1 })
+  })
+
+  test('the value cannot be read, and sealing it again gives another text', async () => {
+    const [one, two] = [await sealer.seal({ user: 'alice' }), await sealer.seal({ user: 'alice' })]
+    expect(one).not.toBe(two)
+    for (const part of one.split('.')) expect(Buffer.from(part, 'base64url').toString()).not.toContain('alice')
+  })
+
+  test('another secret opens nothing', async () => {
+    expect(await createSealer(`${SECRET}!`).open(await sealer.seal({ a: 1 }))).toBeUndefined()
+  })
+
+  test('every part of the text is protected', async () => {
+    const sealed = await sealer.seal({ a: 1 })
+    const parts = sealed.split('.')
+    for (const [i, part] of parts.entries()) {
+      if (part === '') continue
+      const changed = (part.startsWith('A') ? 'B' : 'A') + part.slice(1)
+      const text = parts.with(i, changed).join('.')
+      expect(await sealer.open(text), `part ${i}`).toBeUndefined()
+    }
+  })
+
+  test.each(['', 'x', 'a.b.c.d.e', '....', '{}', 'x'.repeat(5000)])('%j opens to nothing', async (text) => {
+    expect(await sealer.open(text)).toBeUndefined()
+  })
+
+  test('what is sealed with another algorithm opens to nothing, although the key is right', async () => {
+    const key = Buffer.from(hkdfSync('sha256', SECRET, 'service', 'session cookie', 32))
+    const text = Buffer.from('{"a":1}')
+    const right = await new CompactEncrypt(text).setProtectedHeader({ alg: 'dir', enc: 'A256GCM' }).encrypt(key)
+    expect(await sealer.open(right)).toEqual({ a: 1 })
+    const other = await new CompactEncrypt(text).setProtectedHeader({ alg: 'A256KW', enc: 'A256GCM' }).encrypt(key)
+    await expect(compactDecrypt(other, key)).resolves.toBeDefined()
+    expect(await sealer.open(other)).toBeUndefined()
+  })
+})
+
+describe('MACs', () => {
+  test('a MAC is 256 bits, the same for the same purpose and text', () => {
+    expect(Buffer.from(sealer.mac('csrf', 'a'), 'base64url').length).toBe(32)
+    expect(createSealer(SECRET).mac('csrf', 'a')).toBe(sealer.mac('csrf', 'a'))
+  })
+
+  test('another purpose, text or secret gives another MAC', () => {
+    const macs = [
+      sealer.mac('csrf', 'a'),
+      sealer.mac('login', 'a'),
+      sealer.mac('csrf', 'b'),
+      createSealer(`${SECRET}!`).mac('csrf', 'a'),
+    ]
+    expect(new Set(macs).size).toBe(4)
+  })
+})

@@ -1,0 +1,197 @@
+// What people do on the pages, in a real browser: its cookies, its policy and its redirects to other origins take part.
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { CHROMIUM, test } from '../support/chromium.ts'
+import { addUser, PASSWORD } from '../support/service.ts'
+import { logIn, openWorld, PAGE, serve, setUp, type World } from './scenes.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(() => world.close())
+
+/** The query that the application was called back with. */
+const arrival = async (page: Page): Promise<URLSearchParams> => {
+  await page.waitForURL(`${world.application}?**`)
+  return new URL(page.url()).searchParams
+}
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const BODY = 'grant_type=client_credentials'
+const press = (page: Page, name: 'Allow' | 'Deny') => page.getByRole('button', { name }).click()
+
+describe(`in ${CHROMIUM}`, () => {
+  test('a wrong password, the right one, Allow: the browser arrives at the application with a code', async ({
+    open,
+  }) => {
+    const { page, complaints } = await open()
+    const { url, user } = await setUp(world)
+    await page.goto(url)
+    await logIn(page, user.email, 'wrong')
+    expect(await page.getByRole('alert').textContent()).toBe('Email or password is wrong.')
+    expect(await page.getByLabel('Email').inputValue()).toBe(user.email)
+    await logIn(page, user.email)
+    await press(page, 'Allow')
+    expect((await arrival(page)).get('code')).toMatch(/^ac_/)
+    expect(complaints).toEqual([])
+  })
+
+  test('Deny: it arrives with access_denied', async ({ open }) => {
+    const { page, complaints } = await open()
+    const { url, user } = await setUp(world)
+    await page.goto(url)
+    await logIn(page, user.email)
+    await press(page, 'Deny')
+    expect(Object.fromEntries(await arrival(page))).toMatchObject({
+      error: 'access_denied',
+      state: 'some-state',
+      iss: world.service.issuer,
+    })
+    expect(complaints).toEqual([])
+  })
+
+  test('a consent given before leads from the login form right to the application', async ({ open }) => {
+    const { url, user } = await setUp(world)
+    for (const consents of [true, false]) {
+      const { page, complaints } = await open()
+      await page.goto(url)
+      await logIn(page, user.email)
+      if (consents) await press(page, 'Allow')
+      expect((await arrival(page)).get('code')).toMatch(/^ac_/)
+      expect(complaints).toEqual([])
+    }
+  })
+
+  // Chromium holds form-action against the whole chain, which would strand users of https://… callbacks that open an app.
+  test('an application may send the browser on from its callback to yet another origin', async ({ open }) => {
+    const { page, complaints } = await open()
+    const callback = await serve(world.application)
+    const { url, user } = await setUp(world, { client: { redirect_uris: [`${callback.origin}/callback`] } })
+    await page.goto(url)
+    await logIn(page, user.email)
+    await press(page, 'Allow')
+    await page.waitForURL(world.application)
+    expect(complaints).toEqual([])
+    callback.server.close()
+  })
+
+  test('everything works without JavaScript', async ({ open }) => {
+    const { page } = await open({ javaScriptEnabled: false })
+    const { url, user } = await setUp(world)
+    await page.goto(url)
+    await logIn(page, user.email)
+    await press(page, 'Allow')
+    expect((await arrival(page)).get('code')).toMatch(/^ac_/)
+  })
+
+  test('the keyboard is enough: the cursor waits in the first field, Tab follows the reading order, Enter sends', async ({
+    open,
+  }) => {
+    const { page } = await open()
+    const { url, user } = await setUp(world)
+    const focused = () => page.locator(':focus').evaluate((element) => element.value || element.textContent)
+    await page.goto(url)
+    await page.locator('#email:focus').waitFor()
+    await page.keyboard.type(user.email)
+    await page.keyboard.press('Tab')
+    await page.keyboard.type(PASSWORD)
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/consent?**')
+    const order: string[] = []
+    for (let i = 0; i < 5; i++) {
+      await page.keyboard.press('Tab')
+      order.push(await focused())
+    }
+    expect(order).toEqual(['mcp:read', 'mcp:write', 'deny', 'allow', 'Use another account'])
+    await page.keyboard.press('Shift+Tab')
+    await page.keyboard.press('Enter')
+    expect((await arrival(page)).get('code')).toMatch(/^ac_/)
+  })
+
+  test('Enter anywhere else on the consent page never allows', async ({ open }) => {
+    const { page } = await open()
+    const { url, user } = await setUp(world)
+    await page.goto(url)
+    await logIn(page, user.email)
+    await page.getByRole('checkbox').first().press('Enter')
+    expect((await arrival(page)).get('error')).toBe('access_denied')
+  })
+
+  test('what is unchecked is not granted', async ({ open }) => {
+    const { page } = await open()
+    const { url, user, client, resource } = await setUp(world)
+    await page.goto(url)
+    await logIn(page, user.email)
+    await page.getByRole('checkbox', { name: 'mcp:write' }).uncheck()
+    await press(page, 'Allow')
+    await arrival(page)
+    const { client_id } = client
+    const consent = await world.service.app.store.findConsent({ user_id: user.id, client_id, resource_id: resource.id })
+    expect(consent?.scope).toBe('mcp:read')
+  })
+
+  test('"Use another account" keeps the request and asks the next user', async ({ open }) => {
+    const { page } = await open()
+    const { url, user, client, resource } = await setUp(world)
+    const other = await addUser(world.service)
+    await page.goto(url)
+    await logIn(page, user.email)
+    await page.getByRole('link', { name: 'Use another account' }).click()
+    await logIn(page, other.email)
+    expect(await page.locator('footer').textContent()).toContain(other.email)
+    await press(page, 'Allow')
+    expect((await arrival(page)).get('state')).toBe('some-state')
+    const { client_id } = client
+    const consentOf = ({ id }: { id: string }) =>
+      world.service.app.store.findConsent({ user_id: id, client_id, resource_id: resource.id })
+    expect(await consentOf(other)).toBeDefined()
+    expect(await consentOf(user)).toBeUndefined()
+  })
+
+  test('signing out leads to the login page, and the session is over', async ({ open }) => {
+    const { page, complaints } = await open()
+    const user = await addUser(world.service)
+    await page.goto(`${world.service.issuer}/`)
+    await logIn(page, user.email)
+    expect(await page.getByRole('main').textContent()).toContain(user.email)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Password').waitFor()
+    await page.goto(`${world.service.issuer}/`)
+    expect(page.url()).toBe(`${world.service.issuer}/login`)
+    expect(complaints).toEqual([])
+  })
+
+  test('another site cannot show the pages in a frame', async ({ open }) => {
+    const { page, complaints } = await open()
+    await page.goto(world.application)
+    await page.setContent(`<iframe src="${world.service.issuer}/login"></iframe>`)
+    await expect.poll(() => complaints.join()).toContain('frame-ancestors')
+    expect(await page.frames()[1]?.locator('input').count()).toBe(0)
+  })
+
+  test('a client in a page of an allowed origin may call the service but not open its pages; others may do neither', async ({
+    open,
+  }) => {
+    const { page } = await open()
+    const status = (path: string, init: RequestInit = {}) =>
+      page.evaluate(
+        ([url, request]) =>
+          fetch(url, request).then(
+            (response) => response.status,
+            () => 'blocked',
+          ),
+        [world.service.issuer + path, init] as const,
+      )
+    const statuses = async () => [
+      await status('/.well-known/oauth-authorization-server', { headers: { 'MCP-Protocol-Version': '2025-11-25' } }),
+      await status('/oauth/token', { method: 'POST', headers: { ...FORM, authorization: 'Basic YTpi' }, body: BODY }),
+      await status('/login'),
+    ]
+    await page.goto(world.application)
+    expect(await statuses()).toEqual([200, 401, 'blocked'])
+    const stranger = await serve(PAGE)
+    await page.goto(stranger.origin)
+    expect(await statuses()).toEqual(['blocked', 'blocked', 'blocked'])
+    stranger.server.close()
+  })
+})

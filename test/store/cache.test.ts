@@ -1,0 +1,162 @@
+// Which reads are cached, and which writes make them forget.
+import { describe, expect, test, vi } from 'vitest'
+import { cached } from '../../src/store/cache.ts'
+import { isRead, type OpName, ops } from '../../src/store/index.ts'
+import { aClient, aResource, NOW } from '../support/records.ts'
+
+/** The operations over a driver that answers with what the test gives. */
+function bench() {
+  const call = vi.fn(async (op: OpName, _input: unknown): Promise<unknown> => `answer of ${op}`)
+  const { operations, dropCaches } = cached(Object.keys(ops) as OpName[], call)
+  const calls = (op: OpName) => call.mock.calls.filter(([name]) => name === op).length
+  return { call, operations, dropCaches, calls }
+}
+const client = aClient()
+const resource = aResource()
+
+describe('reads', () => {
+  test('a cached read asks the driver once per key', async () => {
+    const { operations, calls } = bench()
+    await operations.findClient({ client_id: 'a' })
+    expect(await operations.findClient({ client_id: 'a' })).toBe('answer of findClient')
+    expect(calls('findClient')).toBe(1)
+    await operations.findClient({ client_id: 'b' })
+    expect(calls('findClient')).toBe(2)
+  })
+
+  test('a list is cached by its whole filter', async () => {
+    const { operations, calls } = bench()
+    await operations.listResources({ limit: 10, offset: 0 })
+    await operations.listResources({ limit: 10, offset: 10 })
+    await operations.listResources({ limit: 10, offset: 0, backend_kind: 'mint' })
+    expect(calls('listResources')).toBe(3)
+  })
+
+  test('whatever decides over a token is never cached', async () => {
+    const { operations, calls } = bench()
+    const id = 'x'
+    for (let i = 0; i < 2; i++) {
+      await operations.findTokenState({ id })
+      await operations.findCode({ id })
+      await operations.findRefreshToken({ id })
+      await operations.findSession({ id, now: NOW })
+      await operations.findUser({ id })
+      await operations.findConsent({ user_id: 'u', client_id: 'c', resource_id: 'r' })
+    }
+    for (const op of [
+      'findTokenState',
+      'findCode',
+      'findRefreshToken',
+      'findSession',
+      'findUser',
+      'findConsent',
+    ] as const)
+      expect(calls(op), op).toBe(2)
+  })
+})
+
+describe('writes', () => {
+  const reads = {
+    findClient: (o: ReturnType<typeof bench>['operations']) => o.findClient({ client_id: client.client_id }),
+    findResource: (o: ReturnType<typeof bench>['operations']) => o.findResource({ uri: resource.uri ?? '' }),
+    listResources: (o: ReturnType<typeof bench>['operations']) => o.listResources({ limit: 1, offset: 0 }),
+    findSetting: (o: ReturnType<typeof bench>['operations']) => o.findSetting({ name: 'dcr' }),
+  }
+  type Write = (o: ReturnType<typeof bench>['operations']) => Promise<unknown>
+  const writes: [string, Write, (keyof typeof reads)[]][] = [
+    ['createClient', (o) => o.createClient(client), ['findClient']],
+    ['updateClient', (o) => o.updateClient(client), ['findClient']],
+    [
+      'deleteClient',
+      (o) => o.deleteClient({ client_id: client.client_id, force: true, now: NOW, oldest: '' }),
+      ['findClient'],
+    ],
+    ['createResource', (o) => o.createResource(resource), ['findResource', 'listResources']],
+    ['updateResource', (o) => o.updateResource(resource), ['findResource', 'listResources']],
+    [
+      'deleteResource',
+      (o) => o.deleteResource({ id: resource.id, now: NOW, cascade: false }),
+      ['findResource', 'listResources'],
+    ],
+    ['saveSetting', (o) => o.saveSetting({ name: 'dcr', value: 'x', now: NOW }), ['findSetting']],
+  ]
+
+  test.each(writes)('%s makes its reads forget, and no others', async (_name, write, forgotten) => {
+    const { operations, calls } = bench()
+    for (const read of Object.values(reads)) await read(operations)
+    await write(operations)
+    for (const [name, read] of Object.entries(reads)) {
+      await read(operations)
+      expect(calls(name as OpName), name).toBe(forgotten.includes(name as keyof typeof reads) ? 2 : 1)
+    }
+  })
+
+  test('a read behind a write is never answered from before it', async () => {
+    const { operations, call } = bench()
+    await reads.findClient(operations)
+    let commit: (value: unknown) => void = () => {}
+    call.mockReturnValueOnce(
+      new Promise((resolve) => {
+        commit = resolve
+      }),
+    )
+    const write = operations.updateClient(client)
+    call.mockResolvedValueOnce('new')
+    expect(await reads.findClient(operations)).toBe('new')
+    commit('updated')
+    await write
+  })
+
+  test('a write that fails makes its reads forget too: it may have been committed', async () => {
+    const { operations, call, calls } = bench()
+    await reads.findClient(operations)
+    call.mockRejectedValueOnce(new Error('the thread died'))
+    await expect(operations.updateClient(client)).rejects.toThrow('the thread died')
+    await reads.findClient(operations)
+    expect(calls('findClient')).toBe(2)
+  })
+
+  test('a read that was under way during a write is not remembered', async () => {
+    const { operations, call, calls } = bench()
+    let answer: (value: unknown) => void = () => {}
+    call.mockReturnValueOnce(new Promise((resolve) => (answer = resolve)))
+    const old = reads.findClient(operations)
+    await operations.updateClient(client)
+    answer('old')
+    expect(await old).toBe('old')
+    expect(await reads.findClient(operations)).toBe('answer of findClient')
+    expect(calls('findClient')).toBe(2)
+  })
+
+  test('a read that begins during a write, before its commit, is not remembered', async () => {
+    const { operations, call } = bench()
+    let commit: (value: unknown) => void = () => {}
+    call.mockReturnValueOnce(new Promise((resolve) => (commit = resolve)))
+    const write = operations.updateClient(client)
+    call.mockResolvedValueOnce('old')
+    expect(await reads.findClient(operations)).toBe('old')
+    commit('updated')
+    await write
+    expect(await reads.findClient(operations)).toBe('answer of findClient')
+  })
+})
+
+test('dropCaches() forgets everything', async () => {
+  const { operations, dropCaches, calls } = bench()
+  await operations.findClient({ client_id: 'a' })
+  await operations.findSetting({ name: 'a' })
+  dropCaches()
+  await operations.findClient({ client_id: 'a' })
+  await operations.findSetting({ name: 'a' })
+  expect([calls('findClient'), calls('findSetting')]).toEqual([2, 2])
+})
+
+test.each(['findClient', 'listUsers', 'countActiveClients', 'readHealth'])('%s is a read', (name) => {
+  expect(isRead(name)).toBe(true)
+})
+test.each(['createClient', 'redeemCode', 'rehashPassword', 'recordAudit', 'revokeFamily', 'rotateRefreshToken'])(
+  '%s is a write',
+  (name) => {
+    expect(isRead(name)).toBe(false)
+  },
+)

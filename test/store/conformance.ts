@@ -1,0 +1,51 @@
+// What every database driver must do, called by a file of a few lines per driver.
+import { afterAll, beforeAll, describe } from 'vitest'
+import type { Store } from '../../src/store/index.ts'
+import { clientRules } from './conformance/clients.ts'
+import { consentRules } from './conformance/consents.ts'
+import { driverRules } from './conformance/driver.ts'
+import { issuanceRules } from './conformance/issuances.ts'
+import { recordRules } from './conformance/record.ts'
+import { resourceRules } from './conformance/resources.ts'
+import { systemRules } from './conformance/system.ts'
+import { tokenRules } from './conformance/tokens.ts'
+import { userRules } from './conformance/users.ts'
+
+export interface Opened {
+  store: Store
+  /** Another connection to the same database, as a second process would have. */
+  again(): Promise<Opened>
+  close(): Promise<void>
+}
+/** Opens a store on an empty, migrated database. */
+export type Open = () => Promise<Opened>
+
+/** What the rules of one topic get: a store that all of them share, and a way to one of their own. */
+export interface Bench {
+  readonly store: Store
+  open: Open
+}
+
+/** Declares the rules. Tests share a database and tell their rows apart by fresh ids; those that count open their own. */
+export function conformance(open: Open): void {
+  let shared: Opened
+  beforeAll(async () => {
+    shared = await open()
+  })
+  afterAll(() => shared.close())
+  const bench: Bench = {
+    open,
+    get store() {
+      return shared.store
+    },
+  }
+  describe('clients', () => clientRules(bench))
+  describe('users', () => userRules(bench))
+  describe('codes and refresh tokens', () => tokenRules(bench))
+  describe('consents', () => consentRules(bench))
+  describe('issued tokens', () => issuanceRules(bench))
+  describe('the record', () => recordRules(bench))
+  describe('resources', () => resourceRules(bench))
+  describe('settings', () => systemRules(bench))
+  describe('driver', () => driverRules(bench))
+}

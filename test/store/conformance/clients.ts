@@ -1,0 +1,164 @@
+// Rules of client operations.
+import { expect, test } from 'vitest'
+import { idFloor } from '../../../src/lib/id.ts'
+import type { Client } from '../../../src/oauth/types.ts'
+import { aClient, aFamily, anIssuance, aRequest, issuanceOf, NOW } from '../../support/records.ts'
+import type { Bench } from '../conformance.ts'
+
+export function clientRules(bench: Bench): void {
+  const created = async (more: Partial<Client> = {}) => {
+    const client = aClient(more)
+    expect(await bench.store.createClient(client)).toBe('created')
+    return client
+  }
+  const find = (client: Client) => bench.store.findClient({ client_id: client.client_id })
+  const remove = (client: Client, force = false) =>
+    bench.store.deleteClient({ client_id: client.client_id, force, now: NOW, oldest: idFloor(0) })
+
+  test('a client is read as it was written, in every field', async () => {
+    const plain = await created()
+    const full = await created({
+      secret_hash: undefined,
+      redirect_uris: ['http://127.0.0.1', 'https://b.example/ä?x=1'],
+      response_types: [],
+      token_endpoint_auth_method: 'none',
+      application_type: 'native',
+      scope: '',
+      status: 'suspended',
+      registration_source: 'dcr',
+      is_agent: true,
+      agent_description: "it's an agent — 🎉",
+      dpop_bound_access_tokens: true,
+      version: 7,
+    })
+    expect(await find(plain)).toEqual(plain)
+    expect(await find(full)).toEqual(full)
+  })
+
+  test('a client that is not there is undefined', async () => {
+    expect(await bench.store.findClient({ client_id: 'https://nobody.example/client.json' })).toBeUndefined()
+  })
+
+  test('an id is taken once, and the first owner keeps it', async () => {
+    const client = await created({ client_name: 'First' })
+    expect(await bench.store.createClient({ ...client, client_name: 'Second' })).toBe('exists')
+    expect((await find(client))?.client_name).toBe('First')
+  })
+
+  test('an id that was asked for before it existed is found afterwards', async () => {
+    const client = aClient()
+    expect(await find(client)).toBeUndefined()
+    await bench.store.createClient(client)
+    expect(await find(client)).toEqual(client)
+  })
+
+  test('a change is seen at once, and moves the version on', async () => {
+    const client = await created()
+    await find(client)
+    const changed = { ...client, client_name: 'New', status: 'suspended' as const, updated_at: NOW + 5 }
+    expect(await bench.store.updateClient(changed)).toBe('updated')
+    expect(await find(client)).toEqual({ ...changed, version: 2 })
+  })
+
+  test('a change of what was read before another change is stale, and changes nothing', async () => {
+    const client = await created()
+    await bench.store.updateClient({ ...client, client_name: 'One' })
+    expect(await bench.store.updateClient({ ...client, client_name: 'Two' })).toBe('stale')
+    expect((await find(client))?.client_name).toBe('One')
+    expect(await bench.store.updateClient(aClient())).toBe('stale')
+  })
+
+  test('neither source nor age of a client can be changed', async () => {
+    const client = await created()
+    await bench.store.updateClient({ ...client, registration_source: 'dcr', issued_at: NOW + 1 })
+    expect(await find(client)).toMatchObject({ registration_source: 'admin', issued_at: NOW })
+  })
+
+  test('clients are listed oldest first, page by page, by status and source', async () => {
+    const { store, close } = await bench.open()
+    const clients = [
+      aClient({ client_id: 'b', issued_at: NOW + 1, registration_source: 'dcr' }),
+      aClient({ client_id: 'a', issued_at: NOW + 1 }),
+      aClient({ client_id: 'c', issued_at: NOW, status: 'suspended' }),
+    ]
+    for (const client of clients) await store.createClient(client)
+    const ids = async (filter: object) =>
+      (await store.listClients({ limit: 10, offset: 0, ...filter })).map((client) => client.client_id)
+    expect(await ids({})).toEqual(['c', 'a', 'b'])
+    expect(await ids({ limit: 1, offset: 1 })).toEqual(['a'])
+    expect(await ids({ offset: 3 })).toEqual([])
+    expect(await ids({ status: 'active' })).toEqual(['a', 'b'])
+    expect(await ids({ status: 'active', source: 'dcr' })).toEqual(['b'])
+    expect(await store.countActiveClients()).toBe(2)
+    await close()
+  })
+
+  test('the clients among some ids that exist are told', async () => {
+    const [one, two] = [await created(), await created()]
+    const client_ids = [two.client_id, 'nobody', one.client_id]
+    expect(await bench.store.listKnownClients({ client_ids })).toEqual([two.client_id, one.client_id])
+  })
+
+  test('a client without tokens is deleted, once', async () => {
+    const client = await created()
+    await find(client)
+    expect(await remove(client)).toBe('deleted')
+    expect(await find(client)).toBeUndefined()
+    expect(await remove(client)).toBeUndefined()
+  })
+
+  test('a client with a live token is deleted only when forced, and its tokens end', async () => {
+    const client = await created()
+    const token = anIssuance({ client_id: client.client_id, sub: client.client_id })
+    await bench.store.recordIssuance(token)
+    expect(await remove(client)).toBe('has_tokens')
+    expect(await find(client)).toEqual(client)
+    expect((await bench.store.findTokenState({ id: token.id }))?.live).toBe(true)
+    expect(await remove(client, true)).toBe('deleted')
+    expect(await bench.store.findTokenState({ id: token.id })).toMatchObject({
+      live: false,
+      issuance: { revoked_at: NOW },
+    })
+  })
+
+  test('a client with a live family is deleted only when forced, and its family and consents end', async () => {
+    const client = await created()
+    const request = aRequest({ client_id: client.client_id })
+    await bench.store.createAuthorizationRequest(request)
+    const consent = {
+      id: aClient().client_id,
+      user_id: request.user_id,
+      client_id: client.client_id,
+      resource_id: 'r',
+      scope: 'a',
+    }
+    const code = { code_hash: client.secret_hash ?? '', code_expires_at: NOW + 60 }
+    await bench.store.approveAuthorizationRequest({ id: request.id, scope: 'a', ...code, consent, now: NOW })
+    const family = aFamily({ client_id: client.client_id, user_id: request.user_id, authorization_id: request.id })
+    const issuance = issuanceOf(family, { expires_at: NOW - 1 })
+    await bench.store.redeemCode({ family, issuance, now: NOW })
+    expect(await remove(client)).toBe('has_tokens')
+    expect(await remove(client, true)).toBe('deleted')
+    expect((await bench.store.findTokenState({ id: issuance.id }))?.live).toBe(false)
+    expect(await bench.store.findConsent(consent)).toBeUndefined()
+    expect((await bench.store.listConsents(consent))[0]?.revoked_at).toBe(NOW)
+  })
+
+  test('tokens that are expired or revoked do not keep a client', async () => {
+    const client = await created()
+    await bench.store.recordIssuance(anIssuance({ client_id: client.client_id, expires_at: NOW }))
+    const revoked = anIssuance({ client_id: client.client_id })
+    await bench.store.recordIssuance(revoked)
+    await bench.store.revokeIssuance({ id: revoked.id, now: NOW })
+    expect(await remove(client)).toBe('deleted')
+  })
+
+  test('a deleted client takes nothing of another one with it', async () => {
+    const [mine, other] = [await created(), await created()]
+    const token = anIssuance({ client_id: other.client_id })
+    await bench.store.recordIssuance(token)
+    await remove(mine, true)
+    expect(await find(other)).toEqual(other)
+    expect((await bench.store.findTokenState({ id: token.id }))?.live).toBe(true)
+  })
+}

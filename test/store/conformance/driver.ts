@@ -1,0 +1,121 @@
+// Rules of running operations: together, apart, and beside another process.
+import { describe, expect, test } from 'vitest'
+import { newId } from '../../../src/lib/id.ts'
+import { isRead, type OpName, ops } from '../../../src/store/index.ts'
+import { aClient, anIssuance, aResource, NOW } from '../../support/records.ts'
+import type { Bench } from '../conformance.ts'
+
+const eventually = async (check: () => Promise<boolean>, ms = 5000) => {
+  for (const deadline = performance.now() + ms; performance.now() < deadline; ) {
+    if (await check()) return true
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  return false
+}
+
+export function driverRules(bench: Bench): void {
+  describe('operations at the same time', () => {
+    test('each gets its own answer', async () => {
+      const clients = Array.from({ length: 300 }, () => aClient())
+      expect(new Set(await Promise.all(clients.map((client) => bench.store.createClient(client))))).toEqual(
+        new Set(['created']),
+      )
+      const found = await Promise.all(clients.map(({ client_id }) => bench.store.findClient({ client_id })))
+      expect(found).toEqual(clients)
+    })
+
+    test('one that fails leaves nothing behind and takes no other one with it', async () => {
+      const [good, taken, late] = [anIssuance(), anIssuance(), anIssuance()]
+      await bench.store.recordIssuance(taken)
+      const settled = await Promise.allSettled([
+        bench.store.recordIssuance(good),
+        bench.store.recordIssuance(taken),
+        bench.store.createClient({ ...aClient(), client_name: null as unknown as string }),
+        bench.store.recordIssuance(late),
+      ])
+      expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled'])
+      for (const { id } of [good, taken, late]) expect(await bench.store.findIssuance({ id })).toBeDefined()
+    })
+
+    test('what fails for the program is no 503: the database is there', async () => {
+      const taken = anIssuance()
+      await bench.store.recordIssuance(taken)
+      const error = await bench.store.recordIssuance(taken).catch((thrown: unknown) => thrown)
+      expect(error).toBeInstanceOf(Error)
+      expect(error).not.toHaveProperty('more')
+    })
+
+    test('an operation sees what was written before it', async () => {
+      const client = aClient()
+      const written = bench.store.createClient(client)
+      const read = bench.store.driver.call('findClient', { client_id: client.client_id })
+      expect([await written, await read]).toEqual(['created', client])
+    })
+  })
+
+  test('an operation that only reads is named so, and no other one', () => {
+    const SQL_WRITES = /INSERT|UPDATE|DELETE/
+    for (const name of Object.keys(ops) as OpName[]) {
+      const source = ops[name].toString()
+      if (isRead(name)) expect(SQL_WRITES.test(source), name).toBe(false)
+      else expect(/yield/.test(source), name).toBe(true)
+    }
+  })
+
+  describe('another process', () => {
+    test('what it writes is seen, also what was read before and what was missing before', async () => {
+      const mine = await bench.open()
+      const other = await mine.again()
+      const [client, resource, name] = [aClient(), aResource(), newId()]
+      await mine.store.createClient(client)
+      const read = () =>
+        Promise.all([
+          mine.store.findClient({ client_id: client.client_id }),
+          mine.store.findResource({ uri: resource.uri ?? '' }),
+          mine.store.findSetting({ name }),
+        ])
+      expect(await read()).toEqual([client, undefined, undefined])
+      await other.store.updateClient({ ...client, status: 'suspended' })
+      await other.store.createResource(resource)
+      await other.store.saveSetting({ name, value: 'admin_only', now: NOW })
+      const isFresh = async () => {
+        const [seen, found, setting] = await read()
+        return seen?.status === 'suspended' && found !== undefined && setting === 'admin_only'
+      }
+      expect(await eventually(isFresh)).toBe(true)
+      await other.close()
+      await mine.close()
+    })
+
+    test('its own writes do not make a process forget what it read', async () => {
+      const mine = await bench.open()
+      const client = aClient()
+      await mine.store.createClient(client)
+      const first = await mine.store.findClient(client)
+      await mine.store.createClient(aClient())
+      await mine.store.readHealth()
+      expect(await mine.store.findClient(client)).toBe(first)
+      await mine.close()
+    })
+
+    test('an id is taken once between two processes', async () => {
+      const mine = await bench.open()
+      const other = await mine.again()
+      const client = aClient()
+      const outcomes = await Promise.all(
+        [mine, other].flatMap(({ store }) => Array.from({ length: 5 }, () => store.createClient(client))),
+      )
+      expect(outcomes.filter((outcome) => outcome === 'created').length).toBe(1)
+      await other.close()
+      await mine.close()
+    })
+  })
+
+  test('closing answers what is under way', async () => {
+    const mine = await bench.open()
+    const client = aClient()
+    const written = mine.store.createClient(client)
+    await mine.close()
+    expect(await written).toBe('created')
+  })
+}

@@ -1,0 +1,118 @@
+// Rules of issued tokens: what is recorded, whether one still counts, and what goes with it when it is revoked.
+import { describe, expect, test } from 'vitest'
+import { newId } from '../../../src/lib/id.ts'
+import type { Issuance } from '../../../src/oauth/types.ts'
+import { anIssuance, NOW } from '../../support/records.ts'
+import type { Bench } from '../conformance.ts'
+import { signedIn } from './scenes.ts'
+
+export function issuanceRules(bench: Bench): void {
+  const recorded = async (more: Partial<Issuance> = {}) => {
+    const issuance = anIssuance(more)
+    await bench.store.recordIssuance(issuance)
+    return issuance
+  }
+  const state = (issuance: Issuance) => bench.store.findTokenState({ id: issuance.id })
+  const revoke = (issuance: Issuance, now = NOW) => bench.store.revokeIssuance({ id: issuance.id, now })
+
+  test('a token is recorded in every field', async () => {
+    const full = await recorded({
+      grant_type: 'token_exchange',
+      jkt: PROOF,
+      act: { sub: 'b', actor_type: 'agent', act: { sub: 'a' } },
+      is_agent: true,
+      family_id: newId(),
+      consent_id: newId(),
+      parent_id: newId(),
+      ip: '2001:db8::1',
+    })
+    const machine = anIssuance({ resource: undefined, scope: '' })
+    machine.sub = machine.client_id
+    await bench.store.recordIssuance(machine)
+    for (const issuance of [full, machine])
+      expect(await bench.store.findIssuance({ id: issuance.id })).toEqual(issuance)
+    expect(await bench.store.findIssuance({ id: newId() })).toBeUndefined()
+  })
+
+  test('an id is issued once: recording it again fails and keeps the first', async () => {
+    const issuance = await recorded({ scope: 'first' })
+    await expect(bench.store.recordIssuance({ ...issuance, scope: 'second' })).rejects.toThrow()
+    expect((await bench.store.findIssuance({ id: issuance.id }))?.scope).toBe('first')
+  })
+
+  describe('whether a token counts', () => {
+    test('one that was never recorded is undefined', async () => {
+      expect(await state(anIssuance())).toBeUndefined()
+    })
+
+    test('one of a machine counts until it is revoked', async () => {
+      const token = await recorded()
+      expect(await state(token)).toEqual({ live: true, user_status: undefined, issuance: token })
+      await revoke(token)
+      expect(await state(token)).toMatchObject({ live: false, issuance: { revoked_at: NOW } })
+    })
+
+    test('one of a user counts while token, family and consent do', async () => {
+      const ends = [
+        (scene: Awaited<ReturnType<typeof signedIn>>) => revoke(scene.issuance),
+        (scene: Awaited<ReturnType<typeof signedIn>>) =>
+          bench.store.revokeFamily({ id: scene.family.id, reason: 'explicit', now: NOW }),
+        (scene: Awaited<ReturnType<typeof signedIn>>) => bench.store.revokeConsent({ id: scene.consent.id, now: NOW }),
+      ]
+      for (const end of ends) {
+        const scene = await signedIn(bench.store)
+        expect(await state(scene.issuance)).toMatchObject({ live: true, user_status: 'active' })
+        await end(scene)
+        expect((await state(scene.issuance))?.live).toBe(false)
+      }
+    })
+
+    test('it tells the state of the user, without which nobody is meant', async () => {
+      const { user, issuance } = await signedIn(bench.store)
+      await bench.store.updateUser({ user: { ...user, status: 'disabled' }, signOut: false, now: NOW })
+      expect(await state(issuance)).toMatchObject({ live: true, user_status: 'disabled' })
+    })
+
+    test('an exchanged token ends with the family and consent that it carries on', async () => {
+      const scene = await signedIn(bench.store)
+      const { family, consent, issuance } = scene
+      const exchanged = await recorded({ parent_id: issuance.id, family_id: family.id, consent_id: consent.id })
+      expect((await state(exchanged))?.live).toBe(true)
+      await bench.store.revokeFamily({ id: family.id, reason: 'explicit', now: NOW })
+      expect((await state(exchanged))?.live).toBe(false)
+    })
+  })
+
+  describe('revoking', () => {
+    test('a token ends with everything exchanged from it, however deep, and nothing else', async () => {
+      const root = await recorded()
+      const left = await recorded({ parent_id: root.id })
+      const right = await recorded({ parent_id: root.id })
+      const deep = await recorded({ parent_id: left.id })
+      const deeper = await recorded({ parent_id: deep.id })
+      const other = await recorded()
+      expect(await revoke(left, NOW + 1)).toBe(3)
+      const live = async () =>
+        Promise.all([root, left, right, deep, deeper, other].map(async (each) => (await state(each))?.live))
+      expect(await live()).toEqual([true, false, true, false, false, true])
+      expect(await revoke(root, NOW + 2)).toBe(2)
+      expect(await live()).toEqual([false, false, false, false, false, true])
+    })
+
+    test('a token that ended keeps its time, also when its parent ends later', async () => {
+      const root = await recorded()
+      const child = await recorded({ parent_id: root.id })
+      await revoke(child, NOW + 1)
+      expect(await revoke(root, NOW + 2)).toBe(1)
+      expect(await revoke(root, NOW + 3)).toBe(0)
+      expect((await state(child))?.issuance.revoked_at).toBe(NOW + 1)
+      expect((await state(root))?.issuance.revoked_at).toBe(NOW + 2)
+    })
+
+    test('an unknown token ends nothing', async () => {
+      expect(await revoke(anIssuance())).toBe(0)
+    })
+  })
+}
+
+const PROOF = '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I'

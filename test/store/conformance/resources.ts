@@ -1,0 +1,120 @@
+// Rules of resource operations.
+import { describe, expect, test } from 'vitest'
+import type { Resource } from '../../../src/oauth/types.ts'
+import { aResource, NOW } from '../../support/records.ts'
+import type { Bench } from '../conformance.ts'
+import { signedIn } from './scenes.ts'
+
+export function resourceRules(bench: Bench): void {
+  const created = async (more: Partial<Resource> = {}) => {
+    const resource = aResource(more)
+    expect(await bench.store.createResource(resource)).toBe('created')
+    return resource
+  }
+  const byUri = (resource: Resource) => bench.store.findResource({ uri: resource.uri ?? '' })
+
+  test('a resource is read as it was written, by uri, id and slug', async () => {
+    const mint = await created()
+    const broker = await created({ uri: undefined, backend_kind: 'broker', broker_provider_slug: 'acme', scopes: [] })
+    expect(await byUri(mint)).toEqual(mint)
+    for (const resource of [mint, broker])
+      for (const name of [resource.id, resource.slug])
+        expect(await bench.store.findResourceByName({ name })).toEqual(resource)
+    expect(await bench.store.findResourceByName({ name: 'nothing' })).toBeUndefined()
+  })
+
+  test('a uri is compared byte for byte', async () => {
+    const resource = await created()
+    for (const uri of [
+      `${resource.uri}/`,
+      resource.uri?.toUpperCase() ?? '',
+      resource.uri?.replace('https', 'HTTPS') ?? '',
+    ])
+      expect(await bench.store.findResource({ uri })).toBeUndefined()
+  })
+
+  test('a slug and a uri are taken once; resources without a uri do not stand in each other’s way', async () => {
+    const resource = await created()
+    expect(await bench.store.createResource(aResource({ slug: resource.slug }))).toBe('exists')
+    expect(await bench.store.createResource(aResource({ uri: resource.uri }))).toBe('exists')
+    await created({ uri: undefined })
+    await created({ uri: undefined })
+  })
+
+  test('a resource that was asked for before it existed is found afterwards', async () => {
+    const resource = aResource()
+    expect(await byUri(resource)).toBeUndefined()
+    await bench.store.createResource(resource)
+    expect(await byUri(resource)).toEqual(resource)
+  })
+
+  test('a change is seen at once, also under the uri that it had, and moves the version on', async () => {
+    const resource = await created()
+    await byUri(resource)
+    const changed = { ...resource, uri: `${resource.uri}/v2`, display_name: 'New', updated_at: NOW + 1 }
+    expect(await bench.store.updateResource(changed)).toBe('updated')
+    expect(await byUri(resource)).toBeUndefined()
+    expect(await byUri(changed)).toEqual({ ...changed, version: 2 })
+  })
+
+  test('a change of what was read before another change is stale', async () => {
+    const resource = await created()
+    await bench.store.updateResource({ ...resource, display_name: 'One' })
+    expect(await bench.store.updateResource({ ...resource, display_name: 'Two' })).toBe('stale')
+    expect((await byUri(resource))?.display_name).toBe('One')
+  })
+
+  test('a change cannot take the slug or uri of another resource', async () => {
+    const [mine, other] = [await created(), await created()]
+    expect(await bench.store.updateResource({ ...mine, slug: other.slug })).toBe('exists')
+    expect(await bench.store.updateResource({ ...mine, uri: other.uri })).toBe('exists')
+    expect(await byUri(mine)).toEqual(mine)
+  })
+
+  test('resources are listed oldest first, page by page, by kind and provider, and a new one is seen at once', async () => {
+    const { store, close } = await bench.open()
+    const slugs = async (filter: object = {}) =>
+      (await store.listResources({ limit: 10, offset: 0, ...filter })).map(({ slug }) => slug)
+    expect(await slugs()).toEqual([])
+    const broker = { backend_kind: 'broker' as const, uri: undefined }
+    await store.createResource(aResource({ id: 'b', slug: 'b', created_at: NOW + 1 }))
+    await store.createResource(
+      aResource({ id: 'a', slug: 'a', created_at: NOW + 1, ...broker, broker_provider_slug: 'p' }),
+    )
+    await store.createResource(aResource({ id: 'c', slug: 'c', ...broker, broker_provider_slug: 'q' }))
+    expect(await slugs()).toEqual(['c', 'a', 'b'])
+    expect(await slugs({ limit: 1, offset: 1 })).toEqual(['a'])
+    expect(await slugs({ backend_kind: 'mint' })).toEqual(['b'])
+    expect(await slugs({ broker_provider_slug: 'p' })).toEqual(['a'])
+    await close()
+  })
+
+  describe('deleting', () => {
+    const remove = (id: string, cascade = false) => bench.store.deleteResource({ id, now: NOW + 1, cascade })
+
+    test('a resource that nobody consented to is deleted, once', async () => {
+      const resource = await created()
+      await byUri(resource)
+      expect(await remove(resource.id)).toBe('deleted')
+      expect(await byUri(resource)).toBeUndefined()
+      expect(await remove(resource.id)).toBeUndefined()
+    })
+
+    test('a resource with a consent in force is deleted only with it, and its tokens end', async () => {
+      const { consent, issuance } = await signedIn(bench.store)
+      const resource = await created({ id: consent.resource_id })
+      expect(await remove(resource.id)).toBe('has_consents')
+      expect(await byUri(resource)).toEqual(resource)
+      expect(await remove(resource.id, true)).toBe('deleted')
+      expect(await bench.store.findConsent(consent)).toBeUndefined()
+      expect((await bench.store.findTokenState({ id: issuance.id }))?.live).toBe(false)
+    })
+
+    test('a revoked consent does not keep a resource', async () => {
+      const { consent } = await signedIn(bench.store)
+      const resource = await created({ id: consent.resource_id })
+      await bench.store.revokeConsent({ id: consent.id, now: NOW })
+      expect(await remove(resource.id)).toBe('deleted')
+    })
+  })
+}

@@ -1,0 +1,207 @@
+// Rules of authorization requests, codes, families and refresh tokens.
+import { describe, expect, test } from 'vitest'
+import { newBearer, newId } from '../../../src/lib/id.ts'
+import type { Family } from '../../../src/oauth/types.ts'
+import { aFamily, anIssuance, aRefreshToken, aRequest, issuanceOf, NOW } from '../../support/records.ts'
+import type { Bench } from '../conformance.ts'
+import { approved, redemption, signedIn } from './scenes.ts'
+
+export function tokenRules(bench: Bench): void {
+  const code = () => ({ code_hash: newBearer('ac').hash, code_expires_at: NOW + 60 })
+  const isLive = async (id: string) => (await bench.store.findTokenState({ id }))?.live
+
+  describe('authorization requests', () => {
+    const pending = (id: string, now = NOW) => bench.store.findAuthorizationRequest({ id, now })
+
+    test('a request waits for its decision until it expires', async () => {
+      const full = aRequest({ dpop_jkt: 'jkt' })
+      const bare = aRequest({ resource: undefined, state: undefined, redirect_uri_sent: false })
+      for (const request of [full, bare]) {
+        await bench.store.createAuthorizationRequest(request)
+        expect(await pending(request.id)).toEqual(request)
+        expect(await pending(request.id, NOW + 599)).toBeDefined()
+        expect(await pending(request.id, NOW + 600)).toBeUndefined()
+      }
+    })
+
+    test('a request becomes a code once, with what was approved', async () => {
+      const request = aRequest()
+      await bench.store.createAuthorizationRequest(request)
+      const approval = { id: request.id, scope: 'less', ...code(), now: NOW }
+      expect(await bench.store.findCode({ id: request.id })).toBeUndefined()
+      expect(await bench.store.approveAuthorizationRequest(approval)).toBe(true)
+      expect(await pending(request.id)).toBeUndefined()
+      expect((await bench.store.findCode({ id: request.id }))?.request).toEqual({
+        ...request,
+        scope: 'less',
+        code_hash: approval.code_hash,
+        code_expires_at: NOW + 60,
+      })
+      expect(await bench.store.approveAuthorizationRequest({ ...approval, ...code() })).toBe(false)
+      expect((await bench.store.findCode({ id: request.id }))?.request.code_hash).toBe(approval.code_hash)
+    })
+
+    test('two decisions at the same time are one', async () => {
+      const request = aRequest()
+      await bench.store.createAuthorizationRequest(request)
+      const approve = () => bench.store.approveAuthorizationRequest({ id: request.id, scope: 'a', ...code(), now: NOW })
+      expect((await Promise.all([approve(), approve(), approve()])).filter(Boolean).length).toBe(1)
+    })
+
+    test('a request that is too late, or unknown, becomes no code', async () => {
+      const request = aRequest({ expires_at: NOW })
+      await bench.store.createAuthorizationRequest(request)
+      for (const id of [request.id, newId()])
+        expect(await bench.store.approveAuthorizationRequest({ id, scope: 'a', ...code(), now: NOW })).toBe(false)
+      expect(await bench.store.findCode({ id: request.id })).toBeUndefined()
+    })
+
+    test('a denied request is gone, and an approved one is not', async () => {
+      const request = aRequest()
+      await bench.store.createAuthorizationRequest(request)
+      expect(await bench.store.deleteAuthorizationRequest({ id: request.id })).toBe(true)
+      expect(await pending(request.id)).toBeUndefined()
+      expect(await bench.store.deleteAuthorizationRequest({ id: request.id })).toBe(false)
+      const scene = await approved(bench.store)
+      expect(await bench.store.deleteAuthorizationRequest({ id: scene.request.id })).toBe(false)
+      expect(await bench.store.findCode({ id: scene.request.id })).toBeDefined()
+    })
+  })
+
+  describe('codes', () => {
+    test('a code is found with what its redemption depends on', async () => {
+      const { request, user, consent } = await approved(bench.store)
+      const find = () => bench.store.findCode({ id: request.id })
+      expect(await find()).toMatchObject({
+        request: { consent_id: consent.id, consumed_at: undefined },
+        user_status: 'active',
+        consent_revoked: false,
+      })
+      await bench.store.updateUser({ user: { ...user, status: 'disabled' }, signOut: false, now: NOW })
+      await bench.store.revokeConsent({ id: consent.id, now: NOW })
+      expect(await find()).toMatchObject({ user_status: 'disabled', consent_revoked: true })
+      await bench.store.deleteUser({ id: user.id, force: true, now: NOW })
+      expect((await find())?.user_status).toBeUndefined()
+    })
+
+    test('its redemption records family, refresh token and access token together', async () => {
+      const scene = await approved(bench.store)
+      const { family, refresh, issuance } = redemption(scene)
+      expect(await bench.store.redeemCode({ family, refresh, issuance, now: NOW + 1 })).toBe('redeemed')
+      expect((await bench.store.findCode({ id: scene.request.id }))?.request.consumed_at).toBe(NOW + 1)
+      expect(await bench.store.findRefreshToken({ id: refresh.id })).toEqual({
+        token: refresh,
+        family,
+        user_status: 'active',
+        consent_revoked: false,
+      })
+      expect(await bench.store.findIssuance({ id: issuance.id })).toEqual(issuance)
+    })
+
+    test('a client without the refresh grant gets a family without refresh token', async () => {
+      const { family, issuance } = redemption(await approved(bench.store))
+      expect(await bench.store.redeemCode({ family, issuance, now: NOW })).toBe('redeemed')
+      expect(await isLive(issuance.id)).toBe(true)
+    })
+
+    test('a second redemption records nothing and ends what the first one gave out', async () => {
+      const scene = await approved(bench.store)
+      const [first, second] = [redemption(scene), redemption(scene)]
+      await bench.store.redeemCode({ ...first, now: NOW })
+      expect(await bench.store.redeemCode({ ...second, now: NOW + 1 })).toBe('used')
+      expect(await bench.store.findIssuance({ id: second.issuance.id })).toBeUndefined()
+      expect(await bench.store.findRefreshToken({ id: second.refresh.id })).toBeUndefined()
+      expect((await bench.store.findRefreshToken({ id: first.refresh.id }))?.family.revoked_at).toBe(NOW + 1)
+      expect(await isLive(first.issuance.id)).toBe(false)
+    })
+
+    test('of redemptions at the same time exactly one wins, and the losers end it', async () => {
+      const scene = await approved(bench.store)
+      const all = Array.from({ length: 5 }, () => redemption(scene))
+      const outcomes = await Promise.all(all.map((each) => bench.store.redeemCode({ ...each, now: NOW })))
+      expect(outcomes.filter((outcome) => outcome === 'redeemed').length).toBe(1)
+      const found = await Promise.all(all.map(({ refresh }) => bench.store.findRefreshToken({ id: refresh.id })))
+      expect(found.filter(Boolean).map((each) => each?.family.revoked_at)).toEqual([NOW])
+    })
+
+    test('a replayed code can end what it gave out without being redeemed', async () => {
+      const { request, issuance } = await signedIn(bench.store)
+      expect(await bench.store.revokeRedemption({ authorization_id: request.id, now: NOW })).toBe(1)
+      expect(await bench.store.revokeRedemption({ authorization_id: request.id, now: NOW })).toBe(0)
+      expect(await isLive(issuance.id)).toBe(false)
+    })
+  })
+
+  describe('refresh tokens', () => {
+    const next = (family: Family) => ({ next: aRefreshToken(family), issuance: issuanceOf(family) })
+    const rotate = (used: string, to: ReturnType<typeof next>, now = NOW) =>
+      bench.store.rotateRefreshToken({ used, ...to, now })
+
+    test('a rotation consumes one and records the next one with its access token', async () => {
+      const { family, refresh } = await signedIn(bench.store)
+      const to = next(family)
+      expect(await rotate(refresh.id, to, NOW + 5)).toBe('rotated')
+      expect((await bench.store.findRefreshToken({ id: refresh.id }))?.token.consumed_at).toBe(NOW + 5)
+      expect((await bench.store.findRefreshToken({ id: to.next.id }))?.token).toEqual(to.next)
+      expect(await isLive(to.issuance.id)).toBe(true)
+    })
+
+    test('the reuse of a consumed one ends its family, and records nothing', async () => {
+      const { family, refresh, issuance } = await signedIn(bench.store)
+      const [first, second, third] = [next(family), next(family), next(family)]
+      await rotate(refresh.id, first)
+      expect(await rotate(refresh.id, second, NOW + 9)).toBe('reused')
+      expect(await bench.store.findRefreshToken({ id: second.next.id })).toBeUndefined()
+      expect(await bench.store.findIssuance({ id: second.issuance.id })).toBeUndefined()
+      expect((await bench.store.findRefreshToken({ id: first.next.id }))?.family.revoked_at).toBe(NOW + 9)
+      expect([await isLive(issuance.id), await isLive(first.issuance.id)]).toEqual([false, false])
+      expect(await rotate(first.next.id, third)).toBe('revoked')
+      expect(await bench.store.findIssuance({ id: third.issuance.id })).toBeUndefined()
+    })
+
+    test('of rotations at the same time exactly one wins, and the family ends', async () => {
+      const { family, refresh } = await signedIn(bench.store)
+      const all = Array.from({ length: 8 }, () => next(family))
+      const outcomes = await Promise.all(all.map((to) => rotate(refresh.id, to)))
+      expect(outcomes.filter((outcome) => outcome === 'rotated').length).toBe(1)
+      expect(outcomes.filter((outcome) => outcome === 'reused').length).toBe(1)
+      expect(outcomes.filter((outcome) => outcome === 'revoked').length).toBe(6)
+      const recorded = await Promise.all(all.map(({ issuance }) => bench.store.findIssuance({ id: issuance.id })))
+      expect(recorded.filter(Boolean).length).toBe(1)
+    })
+
+    test('one of a family that ended is revoked, and stays unconsumed', async () => {
+      const { family, refresh } = await signedIn(bench.store)
+      expect(await bench.store.revokeFamily({ id: family.id, reason: 'explicit', now: NOW })).toBe(1)
+      expect(await bench.store.revokeFamily({ id: family.id, reason: 'explicit', now: NOW + 1 })).toBe(0)
+      expect(await rotate(refresh.id, next(family))).toBe('revoked')
+      const found = await bench.store.findRefreshToken({ id: refresh.id })
+      expect([found?.token.consumed_at, found?.family.revoked_at]).toEqual([undefined, NOW])
+    })
+
+    test('one that nobody gave out is not found, and rotates nothing', async () => {
+      expect(await bench.store.findRefreshToken({ id: newId() })).toBeUndefined()
+      const family = aFamily()
+      expect(await rotate(newId(), next(family))).toBe('revoked')
+    })
+
+    test('it is found with the state of its user and consent', async () => {
+      const { user, consent, refresh } = await signedIn(bench.store)
+      await bench.store.updateUser({ user: { ...user, status: 'disabled' }, signOut: false, now: NOW })
+      await bench.store.revokeConsent({ id: consent.id, now: NOW })
+      expect(await bench.store.findRefreshToken({ id: refresh.id })).toMatchObject({
+        user_status: 'disabled',
+        consent_revoked: true,
+      })
+    })
+
+    test('every field of a family comes back', async () => {
+      const scene = await approved(bench.store)
+      const { family, issuance } = redemption(scene)
+      Object.assign(family, { jkt: 'jkt', resource: undefined })
+      const refresh = aRefreshToken(family)
+      await bench.store.redeemCode({ family, refresh, issuance: anIssuance(issuance), now: NOW })
+      expect((await bench.store.findRefreshToken({ id: refresh.id }))?.family).toEqual(family)
+    })
+  })
+}

@@ -1,0 +1,189 @@
+// Rules of user and session operations.
+import { describe, expect, test } from 'vitest'
+import type { User } from '../../../src/oauth/types.ts'
+import { aFamily, aSession, aUser, issuanceOf, NOW } from '../../support/records.ts'
+import type { Bench } from '../conformance.ts'
+import { signedIn } from './scenes.ts'
+
+export function userRules(bench: Bench): void {
+  const created = async (more: Partial<User> = {}) => {
+    const user = aUser(more)
+    expect(await bench.store.createUser(user)).toBe('created')
+    return user
+  }
+  const update = (user: User, signOut = false) => bench.store.updateUser({ user, signOut, now: NOW })
+  const find = (user: User) => bench.store.findUser({ id: user.id })
+
+  test('a user is read as it was written, by id and by email', async () => {
+    const local = await created()
+    const federated = await created({
+      email: undefined,
+      password_hash: undefined,
+      provider: 'oidc',
+      role: 'admin',
+      status: 'disabled',
+    })
+    expect(await find(local)).toEqual(local)
+    expect(await bench.store.findUserByEmail({ email: local.email ?? '' })).toEqual(local)
+    expect(await find(federated)).toEqual(federated)
+    expect(await bench.store.findUser({ id: 'nobody' })).toBeUndefined()
+    expect(await bench.store.findUserByEmail({ email: 'nobody@example.com' })).toBeUndefined()
+  })
+
+  test('an email belongs to one user, however it is spelt, and is kept as it was written', async () => {
+    const user = aUser()
+    user.email = `Alice.${user.id}@Example.com`
+    await bench.store.createUser(user)
+    expect(await bench.store.createUser(aUser({ email: user.email.toUpperCase() }))).toBe('exists')
+    expect((await bench.store.findUserByEmail({ email: user.email.toLowerCase() }))?.email).toBe(user.email)
+    const other = await created()
+    expect(await update({ ...other, email: user.email.toLowerCase() })).toBe('exists')
+    expect((await find(other))?.email).toBe(other.email)
+  })
+
+  test('users without an email do not stand in each other’s way', async () => {
+    const [one, two] = [await created({ email: undefined }), await created({ email: undefined })]
+    expect(await update({ ...one, name: 'One' })).toBe('updated')
+    expect((await find(two))?.name).toBe('Alice')
+  })
+
+  test('a change moves the version on, and one of what was read before is stale', async () => {
+    const user = await created()
+    expect(await update({ ...user, name: 'New', updated_at: NOW + 1 })).toBe('updated')
+    expect(await find(user)).toEqual({ ...user, name: 'New', updated_at: NOW + 1, version: 2 })
+    expect(await update({ ...user, name: 'Newer' })).toBe('stale')
+    expect(await update(aUser())).toBe('stale')
+  })
+
+  test('users are listed oldest first, page by page, or by email', async () => {
+    const { store, close } = await bench.open()
+    const users = [
+      aUser({ id: 'b', created_at: NOW + 1, email: 'b@example.com' }),
+      aUser({ id: 'a', created_at: NOW + 1, email: 'a@example.com' }),
+      aUser({ id: 'c', email: undefined }),
+    ]
+    for (const user of users) await store.createUser(user)
+    const ids = async (filter: object) =>
+      (await store.listUsers({ limit: 10, offset: 0, ...filter })).map(({ id }) => id)
+    expect(await ids({})).toEqual(['c', 'a', 'b'])
+    expect(await ids({ limit: 1, offset: 1 })).toEqual(['a'])
+    expect(await ids({ email: 'B@Example.com' })).toEqual(['b'])
+    await close()
+  })
+
+  test('a rehashed password replaces the hash it was made from, and no other', async () => {
+    const user = await created({ password_hash: 'old' })
+    expect(await bench.store.rehashPassword({ id: user.id, from: 'old', to: 'new' })).toBe(1)
+    expect(await bench.store.rehashPassword({ id: user.id, from: 'old', to: 'newer' })).toBe(0)
+    expect(await find(user)).toEqual({ ...user, password_hash: 'new' })
+  })
+
+  describe('sessions', () => {
+    const session = async (user: User, more = {}) => {
+      const made = aSession(user, more)
+      await bench.store.createSession(made)
+      return made
+    }
+    const at = (id: string, now = NOW) => bench.store.findSession({ id, now })
+
+    test('a session is found with its user until it expires', async () => {
+      const user = await created()
+      const mine = await session(user, { expires_at: NOW + 10 })
+      expect(await at(mine.id)).toEqual({ session: mine, user })
+      expect(await at(mine.id, NOW + 9)).toBeDefined()
+      expect(await at(mine.id, NOW + 10)).toBeUndefined()
+    })
+
+    test('a session that was ended is gone, and no other one', async () => {
+      const user = await created()
+      const [one, two] = [await session(user), await session(user)]
+      await bench.store.deleteSession({ id: one.id })
+      await bench.store.deleteSession({ id: one.id })
+      expect(await at(one.id)).toBeUndefined()
+      expect(await at(two.id)).toBeDefined()
+    })
+
+    test('a disabled user has no session, from the moment on in which it is disabled', async () => {
+      const user = await created()
+      const mine = await session(user)
+      await update({ ...user, status: 'disabled' })
+      expect(await at(mine.id)).toBeUndefined()
+    })
+
+    test('signing a user out ends every session and family of that user alone', async () => {
+      const scene = await signedIn(bench.store)
+      const other = await signedIn(bench.store)
+      const [mine, theirs] = [await session(scene.user), await session(other.user)]
+      expect(await bench.store.signOutUser({ id: scene.user.id, now: NOW + 1 })).toBe(1)
+      expect(await at(mine.id)).toBeUndefined()
+      expect(await at(theirs.id)).toBeDefined()
+      const found = await bench.store.findRefreshToken({ id: scene.refresh.id })
+      expect(found?.family.revoked_at).toBe(NOW + 1)
+      expect((await bench.store.findTokenState({ id: scene.issuance.id }))?.live).toBe(false)
+      expect((await bench.store.findTokenState({ id: other.issuance.id }))?.live).toBe(true)
+      expect(await bench.store.signOutUser({ id: scene.user.id, now: NOW + 2 })).toBe(0)
+    })
+
+    test('a change may sign the user out with it, and a stale one does not', async () => {
+      const { user, refresh } = await signedIn(bench.store)
+      const mine = await session(user)
+      const familyEnd = async () => (await bench.store.findRefreshToken({ id: refresh.id }))?.family.revoked_at
+      expect(await update({ ...user, version: 9 }, true)).toBe('stale')
+      expect([(await at(mine.id)) !== undefined, await familyEnd()]).toEqual([true, undefined])
+      expect(await update(user, false)).toBe('updated')
+      expect([(await at(mine.id)) !== undefined, await familyEnd()]).toEqual([true, undefined])
+      expect(await update({ ...user, version: 2 }, true)).toBe('updated')
+      expect([(await at(mine.id)) !== undefined, await familyEnd()]).toEqual([false, NOW])
+    })
+  })
+
+  describe('deleting', () => {
+    const remove = (user: User, force = false) => bench.store.deleteUser({ id: user.id, force, now: NOW + 1 })
+
+    test('a user without tokens is deleted with its sessions, once', async () => {
+      const user = await created()
+      const mine = aSession(user)
+      await bench.store.createSession(mine)
+      expect(await remove(user)).toBe('deleted')
+      expect(await find(user)).toBeUndefined()
+      expect(await bench.store.findSession({ id: mine.id, now: NOW })).toBeUndefined()
+      expect(await remove(user)).toBeUndefined()
+    })
+
+    test('a user with a live family is deleted only when forced, and families and consents end', async () => {
+      const { user, refresh, issuance, consent } = await signedIn(bench.store)
+      expect(await remove(user)).toBe('has_tokens')
+      expect(await find(user)).toBeDefined()
+      expect(await remove(user, true)).toBe('deleted')
+      expect(await bench.store.findRefreshToken({ id: refresh.id })).toMatchObject({
+        user_status: undefined,
+        consent_revoked: true,
+        family: { revoked_at: NOW + 1 },
+      })
+      expect(await bench.store.findTokenState({ id: issuance.id })).toMatchObject({
+        live: false,
+        user_status: undefined,
+      })
+      expect((await bench.store.listConsents(consent))[0]?.revoked_at).toBe(NOW + 1)
+    })
+
+    test('the email of a deleted user is free again', async () => {
+      const user = await created()
+      await remove(user)
+      await created({ email: user.email })
+    })
+  })
+
+  test('counts the families that are not revoked', async () => {
+    const { store, close } = await bench.open()
+    expect(await store.countActiveFamilies()).toBe(0)
+    const { user } = await signedIn(store)
+    await signedIn(store)
+    expect(await store.countActiveFamilies()).toBe(2)
+    await store.signOutUser({ id: user.id, now: NOW })
+    expect(await store.countActiveFamilies()).toBe(1)
+    expect(await store.redeemCode({ family: aFamily(), issuance: issuanceOf(aFamily()), now: NOW })).toBe('used')
+    expect(await store.countActiveFamilies()).toBe(1)
+    await close()
+  })
+}

@@ -1,0 +1,46 @@
+// The store on top of a driver: every operation is there, measured, and told about other processes.
+import { expect, test, vi } from 'vitest'
+import { createStore, type Driver, type OpName, ops } from '../../src/store/index.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+
+function bench() {
+  let foreignWrite = () => {}
+  const call = vi.fn(async (op: OpName, _input: unknown): Promise<unknown> => op)
+  const driver: Driver = {
+    name: 'sqlite',
+    stats: { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0 },
+    isHealthy: () => true,
+    call,
+    onForeignWrite: (listener) => {
+      foreignWrite = listener
+    },
+    close: async () => {},
+  }
+  const metrics = new Metrics()
+  return { store: createStore(driver, metrics), call, metrics, writeElsewhere: () => foreignWrite() }
+}
+
+test('every operation goes to the driver by its name', async () => {
+  const { store, call } = bench()
+  for (const op of Object.keys(ops) as OpName[]) {
+    const operation = store[op] as (input: unknown) => Promise<unknown>
+    expect(await operation({ client_id: 'c', uri: 'u', name: 'n' })).toBe(op)
+    expect(call).toHaveBeenLastCalledWith(op, { client_id: 'c', uri: 'u', name: 'n' })
+  }
+})
+
+test('every call is timed under the name of its operation, those that fail too', async () => {
+  const { store, call, metrics } = bench()
+  await store.readHealth()
+  call.mockRejectedValueOnce(new Error('away'))
+  await expect(store.readHealth()).rejects.toThrow('away')
+  expect((await metrics.render()).text).toContain('core_db_operation_duration_seconds_count{op="readHealth"} 2')
+})
+
+test('what another process writes makes every cache forget', async () => {
+  const { store, call, writeElsewhere } = bench()
+  await store.findClient({ client_id: 'c' })
+  writeElsewhere()
+  await store.findClient({ client_id: 'c' })
+  expect(call).toHaveBeenCalledTimes(2)
+})

@@ -1,0 +1,150 @@
+// Migrations: applied once, in order, from the files they were applied from.
+import { copyFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { migrationsFolder } from '../../src/lib/paths.ts'
+import { type Migration, migrateSqlite, pendingMigrations, readMigrations } from '../../src/store/migrate.ts'
+import { tempFolder } from '../support/folder.ts'
+import { NOW } from '../support/records.ts'
+
+const real = readMigrations('sqlite')
+const tables = (db: Database.Database) =>
+  db
+    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`)
+    .all()
+    .map((row) => (row as { name: string }).name)
+const applied = (db: Database.Database) =>
+  db.prepare('SELECT version, name, checksum, applied_at FROM schema_migrations ORDER BY version').all()
+
+let db: Database.Database
+beforeEach(() => {
+  db = new Database(':memory:')
+})
+
+describe('on a database', () => {
+  test('that is empty, all are applied and remembered with checksum and time', () => {
+    const names = migrateSqlite(db, NOW)
+    expect(names.slice(0, 4)).toEqual([
+      '001_clients_users',
+      '002_tokens',
+      '003_resources_consents',
+      '004_client_application_type',
+    ])
+    expect(names.length).toBe(real.length)
+    expect(applied(db)).toEqual(
+      real.map(({ version, name, checksum }) => ({ version, name, checksum, applied_at: NOW })),
+    )
+    expect(tables(db)).toEqual(expect.arrayContaining(['clients', 'users', 'issuances', 'audit_events', 'resources']))
+  })
+
+  test('that has them all, nothing is done', () => {
+    migrateSqlite(db, NOW)
+    expect(migrateSqlite(db, NOW + 1)).toEqual([])
+    expect(applied(db)).toEqual(
+      real.map(({ version, name, checksum }) => ({ version, name, checksum, applied_at: NOW })),
+    )
+  })
+
+  test('of an older version, what is missing is applied, and rows stay', () => {
+    migrateSqlite(db, NOW, real.slice(0, 3))
+    db.exec(
+      `INSERT INTO clients VALUES ('c', NULL, 'Old', '[]', '[]', '[]', 'none', '', 'active', 'admin', 0, '', 0, 1, 1, 1)`,
+    )
+    expect(migrateSqlite(db, NOW + 1)[0]).toBe('004_client_application_type')
+    expect(db.prepare('SELECT client_name, application_type FROM clients').get()).toEqual({
+      client_name: 'Old',
+      application_type: null,
+    })
+  })
+
+  test('of a newer version, nothing is done', () => {
+    const newer: Migration = { version: real.length + 1, name: 'future', checksum: 'x', sql: 'CREATE TABLE future (x)' }
+    migrateSqlite(db, NOW, [...real, newer])
+    expect(() => migrateSqlite(db, NOW)).toThrow(
+      `the database has migration ${newer.version}, this version knows ${real.length}: it was written by a newer version`,
+    )
+  })
+
+  test('that was made from other files, nothing is done', () => {
+    migrateSqlite(db, NOW, real.slice(0, 2))
+    const changed = real.map((each) => (each.version === 2 ? { ...each, checksum: 'changed' } : each))
+    expect(() => migrateSqlite(db, NOW, changed)).toThrow('migration 2 (tokens) was applied from another file')
+    expect(applied(db).length).toBe(2)
+  })
+
+  test('a migration that fails leaves nothing of itself, and those before it stay', () => {
+    const bad: Migration = { version: 2, name: 'bad', checksum: 'x', sql: 'CREATE TABLE half (x); CREATE TABL' }
+    expect(() => migrateSqlite(db, NOW, [real[0] as Migration, bad])).toThrow()
+    expect(tables(db)).not.toContain('half')
+    expect(applied(db).length).toBe(1)
+    expect(migrateSqlite(db, NOW).length).toBe(real.length - 1)
+  })
+
+  test('what another process applied while this one waited is not applied again', () => {
+    const file = path.join(tempFolder(), 'x.db')
+    const [mine, theirs] = [new Database(file), new Database(file)]
+    // The other process is done between the look of this one and its turn.
+    const prepare = mine.prepare.bind(mine)
+    let looks = 0
+    mine.prepare = ((sql: string) => {
+      const statement = prepare(sql)
+      if (sql.startsWith('SELECT version') && looks++ === 0) {
+        const rows = statement.all()
+        migrateSqlite(theirs, NOW)
+        return { all: () => rows }
+      }
+      return statement
+    }) as typeof mine.prepare
+    expect(migrateSqlite(mine, NOW + 1)).toEqual([])
+    expect(applied(theirs)).toEqual(
+      real.map(({ version, name, checksum }) => ({ version, name, checksum, applied_at: NOW })),
+    )
+    mine.close()
+    theirs.close()
+  })
+
+  test('that lacks one in the middle, that one is applied', () => {
+    const [first, , third] = real as [Migration, Migration, Migration]
+    expect(pendingMigrations(real.slice(0, 3), [first, third]).map(({ version }) => version)).toEqual([2])
+  })
+})
+
+describe('the files', () => {
+  const copy = () => {
+    const folder = tempFolder()
+    for (const file of readdirSync(migrationsFolder))
+      copyFileSync(path.join(migrationsFolder, file), path.join(folder, file))
+    return folder
+  }
+
+  test.each([
+    [
+      'leave a number out',
+      (folder: string) =>
+        renameSync(path.join(folder, '004_client_application_type.sql'), path.join(folder, '999_x.sql')),
+    ],
+    ['use a number twice', (folder: string) => writeFileSync(path.join(folder, '002_again.sql'), '')],
+    ['have another form of name', (folder: string) => writeFileSync(path.join(folder, 'fix.sql'), '')],
+  ])('must not %s', (_what, change) => {
+    const folder = copy()
+    expect(readMigrations('sqlite', folder).length).toBe(real.length)
+    change(folder)
+    expect(() => readMigrations('sqlite', folder)).toThrow('names are NNN_name.sql without a gap')
+  })
+
+  test('have one checksum for both databases, which changes with any byte', () => {
+    const postgres = readMigrations('postgres')
+    expect(postgres.map(({ checksum }) => checksum)).toEqual(real.map(({ checksum }) => checksum))
+    const folder = copy()
+    writeFileSync(path.join(folder, '001_clients_users.sql'), '-- other\n')
+    expect(readMigrations('sqlite', folder)[0]?.checksum).not.toBe(real[0]?.checksum)
+  })
+
+  test('keep lines that are marked for one database from the other', () => {
+    const folder = tempFolder()
+    writeFileSync(path.join(folder, '001_x.sql'), 'a\nb -- sqlite only\nc -- postgres only\n')
+    expect(readMigrations('sqlite', folder)[0]?.sql).toBe('a\nb -- sqlite only\n')
+    expect(readMigrations('postgres', folder)[0]?.sql).toBe('a\nc -- postgres only\n')
+  })
+})

@@ -1,0 +1,23 @@
+// Stores on real SQLite files.
+import path from 'node:path'
+import { prepareDatabase } from '../../src/store/database.ts'
+import { createStore } from '../../src/store/index.ts'
+import { openSqlite } from '../../src/store/sqlite.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { tempFolder } from '../support/folder.ts'
+import { silentLog } from '../support/log.ts'
+import { NOW } from '../support/records.ts'
+import type { Opened } from './conformance.ts'
+
+/** Opens the store of a database file. */
+export function openFile(file: string): Opened {
+  const store = createStore(openSqlite(file, true, silentLog), new Metrics())
+  return { store, again: async () => openFile(file), close: () => store.driver.close() }
+}
+
+/** A store on a new, migrated file. */
+export async function openSqliteStore(): Promise<Opened> {
+  const file = path.join(tempFolder(), 'service.db')
+  prepareDatabase(file, true, NOW)
+  return openFile(file)
+}

@@ -1,0 +1,58 @@
+// The storage thread: what happens when it dies, and when the database is away.
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { Piscina } from 'piscina'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { prepareDatabase } from '../../src/store/database.ts'
+import { tempFolder } from '../support/folder.ts'
+import { aClient, NOW } from '../support/records.ts'
+import { refusalOf } from '../support/thrown.ts'
+import type { Opened } from './conformance.ts'
+import { openFile } from './sqlite_file.ts'
+
+const pools = new Set<Piscina>()
+const run = Piscina.prototype.run
+vi.spyOn(Piscina.prototype, 'run').mockImplementation(function (this: Piscina, ...task) {
+  pools.add(this)
+  return run.apply(this, task)
+})
+
+let file: string
+let opened: Opened
+beforeEach(() => {
+  pools.clear()
+  file = path.join(tempFolder(), 'service.db')
+  prepareDatabase(file, true, NOW)
+  opened = openFile(file)
+})
+afterEach(() => opened.close())
+
+test('a thread that dies before its answer is a 503 with Retry-After, and another one takes its place', async () => {
+  const { store } = opened
+  const client = aClient()
+  await store.createClient(client)
+  const [pool] = pools
+  vi.mocked(Piscina.prototype.run).mockImplementationOnce(function (this: Piscina, ...task) {
+    const result = run.apply(this, task)
+    void pool?.threads[0]?.terminate()
+    return result
+  })
+  const error = await refusalOf(() => store.createClient(aClient()))
+  expect([error.status, error.reason, error.more.headers?.['retry-after']]).toEqual([503, 'storage_thread_failed', '1'])
+  expect(await store.findClient({ client_id: client.client_id })).toEqual(client)
+  expect(await store.createClient(aClient())).toBe('created')
+})
+
+test('a database that another process keeps locked is a 503, and works again when it is free', {
+  timeout: 20_000,
+}, async () => {
+  const { store } = opened
+  await store.readHealth()
+  const other = new Database(file)
+  other.exec('BEGIN EXCLUSIVE')
+  const error = await refusalOf(() => store.createClient(aClient()))
+  expect([error.status, error.reason]).toEqual([503, 'storage_unavailable'])
+  other.exec('ROLLBACK')
+  other.close()
+  expect(await store.createClient(aClient())).toBe('created')
+})

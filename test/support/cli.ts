@@ -1,0 +1,46 @@
+// Runs the built binary as an operator would.
+import { spawn } from 'node:child_process'
+import path from 'node:path'
+import { assert } from 'vitest'
+import { packageRoot } from '../../src/lib/paths.ts'
+import type { TestService } from './service.ts'
+
+export interface Ran {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+/** Runs a command to its end, with only these variables of the service. */
+export function runCli(args: readonly string[], env: Record<string, string> = {}, input = ''): Promise<Ran> {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SERVICE_'))
+  const child = spawn(process.execPath, [path.join(packageRoot, 'dist/src/main.js'), ...args], {
+    env: { ...Object.fromEntries(inherited), ...env },
+  })
+  let [stdout, stderr] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  child.stdin.on('error', () => {}).end(input)
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
+}
+
+/** The standard output of a command that must succeed. */
+export async function okCli(args: readonly string[], env: Record<string, string> = {}, input = ''): Promise<string> {
+  const { code, stdout, stderr } = await runCli(args, env, input)
+  assert(code === 0, `service ${args.join(' ')}: exit ${code}\n${stderr}${stdout}`)
+  return stdout
+}
+
+/** The variables with which a command works on a test service. */
+export const envOf = ({ app: { config } }: TestService): Record<string, string> => ({
+  SERVICE_SERVER_ISSUER: config.server.issuer,
+  SERVICE_SERVER_ADDRESS: config.server.address,
+  SERVICE_ADMIN_ADDRESS: config.admin.address,
+  SERVICE_ADMIN_API_KEY: config.admin.api_key,
+  SERVICE_STORAGE_SQLITE_PATH: config.storage.sqlite.path,
+  SERVICE_SIGNING_KEY_PATH: config.signing.key_path,
+})

@@ -1,0 +1,167 @@
+// Records of the store with every field filled in; a test names the fields that it is about.
+import { newBearer, newId } from '../../src/lib/id.ts'
+import type {
+  AuditEvent,
+  AuthorizationRequest,
+  Client,
+  Family,
+  Issuance,
+  RefreshToken,
+  Resource,
+  Session,
+  User,
+} from '../../src/oauth/types.ts'
+
+/** The moment in which tests of the store happen. */
+export const NOW = 1_800_000_000
+
+export const aClient = (more: Partial<Client> = {}): Client => ({
+  client_id: newId(),
+  secret_hash: newBearer('cs').hash,
+  client_name: 'Editor',
+  redirect_uris: ['https://client.example.com/callback'],
+  grant_types: ['authorization_code', 'refresh_token'],
+  response_types: ['code'],
+  token_endpoint_auth_method: 'client_secret_basic',
+  application_type: 'web',
+  scope: 'files:read files:write',
+  status: 'active',
+  registration_source: 'admin',
+  is_agent: false,
+  agent_description: '',
+  dpop_bound_access_tokens: false,
+  version: 1,
+  issued_at: NOW,
+  updated_at: NOW,
+  ...more,
+})
+
+export function aUser(more: Partial<User> = {}): User {
+  const id = newId()
+  return {
+    id,
+    email: `${id}@example.com`,
+    name: 'Alice',
+    password_hash: '$argon2id$v=19$m=19456,t=2,p=1$a$b',
+    role: 'user',
+    status: 'active',
+    provider: 'local',
+    version: 1,
+    created_at: NOW,
+    updated_at: NOW,
+    ...more,
+  }
+}
+
+export const aSession = (user: User, more: Partial<Session> = {}): Session => ({
+  id: newId(),
+  user_id: user.id,
+  created_at: NOW,
+  expires_at: NOW + 86_400,
+  ...more,
+})
+
+export const aResource = (more: Partial<Resource> = {}): Resource => {
+  const id = newId()
+  return {
+    id,
+    slug: `slug-${id.toLowerCase().replaceAll('_', '-')}-${id.length}`,
+    uri: `https://${id}.example.com/mcp`,
+    backend_kind: 'mint',
+    broker_provider_slug: undefined,
+    display_name: 'Files',
+    scopes: [{ name: 'files:read', description: 'Read files', upstream: '' }],
+    policy: {
+      exchange: { allowed_client_ids: [] },
+      runtime: { client_ids: ['c'] },
+      connect: { allowed_return_urls: [] },
+    },
+    version: 1,
+    created_at: NOW,
+    updated_at: NOW,
+    ...more,
+  }
+}
+
+export const aRequest = (more: Partial<AuthorizationRequest> = {}): AuthorizationRequest => ({
+  id: newId(),
+  client_id: newId(),
+  user_id: newId(),
+  session_id: newId(),
+  redirect_uri: 'https://client.example.com/callback',
+  redirect_uri_sent: true,
+  scope: 'files:read',
+  resource: 'https://files.example.com/mcp',
+  state: 'st',
+  code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+  dpop_jkt: undefined,
+  consent_id: undefined,
+  code_hash: undefined,
+  code_expires_at: undefined,
+  consumed_at: undefined,
+  created_at: NOW,
+  expires_at: NOW + 600,
+  ...more,
+})
+
+export const aFamily = (more: Partial<Family> = {}): Family => ({
+  id: newId(),
+  client_id: newId(),
+  user_id: newId(),
+  scope: 'files:read',
+  resource: 'https://files.example.com/mcp',
+  consent_id: undefined,
+  authorization_id: newId(),
+  jkt: undefined,
+  created_at: NOW,
+  revoked_at: undefined,
+  ...more,
+})
+
+export function aRefreshToken(family: Family, more: Partial<RefreshToken> = {}): RefreshToken {
+  const { id, hash } = newBearer('rt')
+  return { id, family_id: family.id, hash, expires_at: NOW + 604_800, consumed_at: undefined, ...more }
+}
+
+export const anIssuance = (more: Partial<Issuance> = {}): Issuance => ({
+  id: newId(),
+  grant_type: 'authorization_code',
+  client_id: newId(),
+  sub: newId(),
+  resource: 'https://files.example.com/mcp',
+  scope: 'files:read',
+  issued_at: NOW,
+  expires_at: NOW + 900,
+  kid: 'k1',
+  jkt: undefined,
+  act: undefined,
+  is_agent: false,
+  family_id: undefined,
+  consent_id: undefined,
+  parent_id: undefined,
+  ip: '192.0.2.1',
+  revoked_at: undefined,
+  ...more,
+})
+
+export const anEvent = (more: Partial<AuditEvent> = {}): AuditEvent => ({
+  id: newId(),
+  action: 'consent_granted',
+  actor_id: 'admin',
+  client_id: undefined,
+  ip: '192.0.2.1',
+  request_id: undefined,
+  detail: {},
+  created_at: NOW,
+  ...more,
+})
+
+/** The issuance of a family's access token. */
+export const issuanceOf = (family: Family, more: Partial<Issuance> = {}): Issuance =>
+  anIssuance({
+    client_id: family.client_id,
+    sub: family.user_id,
+    family_id: family.id,
+    consent_id: family.consent_id,
+    ...more,
+  })

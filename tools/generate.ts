@@ -1,0 +1,44 @@
+// Writes every generated file; `--check` writes nothing and fails when one differs from what would be written.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { packageRoot } from '../src/lib/paths.ts'
+import { renderAdminApi } from './reference/admin_api.ts'
+import { renderConfiguration, renderExample, renderJsonSchema } from './reference/configuration.ts'
+import { renderErrors } from './reference/errors.ts'
+import { renderMetrics } from './reference/metrics.ts'
+
+export const GENERATED: readonly { file: string; render(): string | Promise<string> }[] = [
+  { file: 'config.example.yaml', render: renderExample },
+  { file: 'docs/reference/config.schema.json', render: renderJsonSchema },
+  { file: 'docs/reference/configuration.md', render: renderConfiguration },
+  { file: 'docs/reference/admin-api.md', render: renderAdminApi },
+  { file: 'docs/reference/errors.md', render: renderErrors },
+  { file: 'docs/reference/metrics.md', render: renderMetrics },
+]
+
+/** The generated files under `root` that are missing or differ from their source, with the text they should have. */
+export async function drifted(root: string): Promise<{ file: string; text: string }[]> {
+  const rendered = await Promise.all(GENERATED.map(async ({ file, render }) => ({ file, text: await render() })))
+  return rendered.filter(({ file, text }) => {
+    const full = path.join(root, file)
+    return !existsSync(full) || readFileSync(full, 'utf8') !== text
+  })
+}
+
+async function main(): Promise<void> {
+  const drift = await drifted(packageRoot)
+  if (process.argv.includes('--check')) {
+    if (drift.length === 0) return console.log(`${GENERATED.length} generated files are up to date`)
+    console.error(`not what their source says: ${drift.map(({ file }) => file).join(', ')}\nrun: npm run generate`)
+    process.exitCode = 1
+    return
+  }
+  for (const { file, text } of drift) {
+    mkdirSync(path.dirname(path.join(packageRoot, file)), { recursive: true })
+    writeFileSync(path.join(packageRoot, file), text)
+    console.log(`wrote ${file}`)
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await main()

@@ -1,0 +1,126 @@
+// What follows from the configuration schema: the example file, the schema for editors, the reference page.
+import { stringify } from 'yaml'
+import { envNames, isKey, type Key, keysOf, type Schema } from '../../src/config/key.ts'
+import { schema } from '../../src/config/schema.ts'
+import { code, page, table } from './markdown.ts'
+
+const WIDTH = 110
+/** Lists of records are best shown by one. */
+const RECORDS: Readonly<Record<string, unknown>> = {
+  resources: [
+    {
+      slug: 'notes',
+      uri: 'https://notes.example.com/mcp',
+      backend_kind: 'mint',
+      display_name: 'Notes',
+      scopes: [{ name: 'notes:read', description: 'Read your notes' }],
+    },
+  ],
+  broker_providers: [
+    {
+      slug: 'github',
+      display_name: 'GitHub',
+      protocol: 'oauth',
+      config_data: {
+        client_id: 'id-there',
+        client_secret_ref: 'NAME_OF_A_SECRET',
+        authorize_url: 'https://github.com/login/oauth/authorize',
+        token_url: 'https://github.com/login/oauth/access_token',
+        response_format: 'standard',
+      },
+    },
+  ],
+}
+
+const EXAMPLE_HEAD = `# yaml-language-server: $schema=docs/reference/config.schema.json
+# Every key with its default. Remove the # in front of a key to change it; what stays commented out follows the release.
+# Precedence: these defaults, then this file (service serve --config FILE), then the environment variable named with the key.
+# Durations are written like 10s, 5m or 1h30m. Generated from src/config/schema.ts by \`npm run generate\`; do not edit.`
+
+/** config.example.yaml: sections are there, keys are commented out, so that it changes nothing as it is. */
+export const renderExample = (): string => `${[EXAMPLE_HEAD, '', ...exampleLines(schema, '', [])].join('\n')}\n`
+
+function exampleLines(entries: Schema, indent: string, at: readonly string[]): string[] {
+  return Object.entries(entries).flatMap(([name, entry], i) => {
+    const path = [...at, name]
+    const gap = at.length === 0 && i > 0 ? [''] : []
+    if (!isKey(entry)) return [...gap, `${indent}${name}:`, ...exampleLines(entry, `${indent}  `, path)]
+    const about = [...wrap(entry.doc), factsOf(path, entry)].map((line) => `${indent}# ${line}`)
+    return [...gap, ...about, ...yamlOf(name, entry).map((line) => `${indent}#${line}`)]
+  })
+}
+
+const factsOf = (path: readonly string[], key: Key) => [key.form, ...envNames(path, key)].join(', ')
+const yamlOf = (name: string, key: Key): string[] => {
+  const example = RECORDS[name]
+  const plain = { lineWidth: 0, collectionStyle: 'flow', flowCollectionPadding: false } as const
+  const text = example ? stringify({ [name]: example }) : `${name}: ${stringify(key.default ?? '', plain)}`
+  return text.trimEnd().split('\n')
+}
+
+function wrap(text: string): string[] {
+  const lines = ['']
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1) ?? ''
+    if (last && last.length + word.length >= WIDTH) lines.push(word)
+    else lines[lines.length - 1] = last ? `${last} ${word}` : word
+  }
+  return lines
+}
+
+/** JSON Schema (draft 2020-12) of the configuration file. */
+export const renderJsonSchema = (): string =>
+  `${JSON.stringify({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Configuration of the service', ...objectOf(schema, []) }, null, 2)}\n`
+
+/** A section that is there but empty is null in YAML. */
+const objectOf = (entries: Schema, at: readonly string[]): object => ({
+  type: at.length === 0 ? 'object' : ['object', 'null'],
+  additionalProperties: false,
+  properties: Object.fromEntries(
+    Object.entries(entries).map(([name, entry]) => [
+      name,
+      isKey(entry) ? leafOf([...at, name], entry) : objectOf(entry, [...at, name]),
+    ]),
+  ),
+})
+
+function leafOf(path: readonly string[], key: Key): object {
+  const names = envNames(path, key)
+  const environment = names.length > 0 ? ` Environment: ${names.join(', ')}.` : ''
+  return { description: `${key.doc}${environment}`, default: key.default, ...withoutDialect(key.json) }
+}
+
+/** zod names the dialect in every schema; it belongs at the top only. */
+const withoutDialect = ({ items, ...json }: Key['json'] & { items?: { $schema?: string } }): object => {
+  if (!items) return json
+  const { $schema, ...item } = items
+  return { ...json, items: item }
+}
+
+const PAGE_INTRO = `Precedence, lowest to highest: the defaults below, the YAML file of \`--config\`, environment variables. A variable is named after its key:
+\`SERVICE_\` and the path in upper case with \`_\`; some keys have shorter names beside it. An empty variable counts as unset. Lists in variables are
+separated by commas, booleans are \`true\`, \`false\`, \`1\` or \`0\`, durations are written like \`10s\`, \`5m\` or \`1h30m\`. Unknown keys are refused, and everything
+that is wrong is reported together. \`config.example.yaml\` has every key; \`config.schema.json\` teaches an editor.`
+
+/** docs/reference/configuration.md: a table per section. */
+export const renderConfiguration = (): string =>
+  page(
+    'Configuration',
+    'src/config/schema.ts',
+    PAGE_INTRO,
+    ...Object.entries(schema as Schema).flatMap(([name, entry]) => [
+      `## ${name}`,
+      table(['Key', 'Form', 'Default', 'Environment', 'Meaning'], rowsOf({ [name]: entry })),
+    ]),
+  )
+
+const rowsOf = (entries: Schema): string[][] =>
+  [...keysOf(entries)].map(({ path, key }) => [
+    code(path.join('.')),
+    key.form,
+    code(defaultOf(key)),
+    envNames(path, key).map(code).join(' '),
+    key.doc,
+  ])
+const defaultOf = ({ default: value }: Key): string =>
+  Array.isArray(value) ? value.join(', ') : value === undefined ? '' : String(value)

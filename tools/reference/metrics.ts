@@ -1,0 +1,27 @@
+// docs/reference/metrics.md: what the scrape endpoint offers.
+import { BUCKETS, COUNTERS, GAUGES, HISTOGRAMS } from '../../src/telemetry/metrics.ts'
+import { code, page, table } from './markdown.ts'
+
+const INTRO = `Names, labels and buckets are stable. \`core_\` names are the original ones, \`ext_\` names came later. A metric without labels is
+there from the first scrape; one with labels appears with its first event. The metrics of the process itself (\`process_\`, \`nodejs_\`) come beside these.`
+
+const rows = (metrics: Readonly<Record<string, { help: string; labels: readonly string[] }>>) =>
+  Object.entries(metrics).map(([name, { help, labels }]) => [code(name), labels.map(code).join(', '), help])
+
+/** Counters, histograms and gauges in the order of their declaration. */
+export const renderMetrics = (): string =>
+  page(
+    'Metrics',
+    'src/telemetry/metrics.ts',
+    INTRO,
+    '## Counters',
+    table(['Name', 'Labels', 'Counts'], rows(COUNTERS)),
+    '## Histograms',
+    `Seconds, in the buckets ${BUCKETS.join(', ')}.`,
+    table(['Name', 'Labels', 'Measures'], rows(HISTOGRAMS)),
+    '## Gauges',
+    table(
+      ['Name', 'Shows'],
+      Object.entries(GAUGES).map(([name, help]) => [code(name), help]),
+    ),
+  )
