@@ -43,7 +43,7 @@ export function describeRun({ connections, seconds, warmup, rounds, generator, s
       `Node ${process.versions.node}, OpenSSL ${process.versions.openssl}; load average at the start ${startLoad.toFixed(2)}`,
     `load: ${connections} connections on loopback from the same machine, ${rounds} x ${seconds} s after ${warmup} s of warm-up, ` +
       `servers in turns; ${generator === 'wrk' ? wrkVersion() : `autocannon ${versionOfDependency('autocannon')}`}, ` +
-      'own closed loop for codes and refresh tokens',
+      'own closed loop for codes, refresh tokens and new tokens',
     'service: rate limiting OFF, log level warn, ES256, SQLite with synchronous=FULL ' +
       `${statfsSync(tmpdir()).type === TMPFS ? 'on tmpfs, WHERE A COMMIT COSTS NOTHING' : `in ${tmpdir()}`}` +
       (settings.length ? `; set by the caller: ${settings.join(', ')}` : ''),

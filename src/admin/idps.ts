@@ -2,10 +2,13 @@
 import { z } from 'zod'
 import type { App } from '../app.ts'
 import type { Config } from '../config/schema.ts'
+import { unavailable } from '../lib/error.ts'
 import { bool, name, text, url } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { parseHttpUrl } from '../lib/url.ts'
+import { FetchError } from '../net/error.ts'
+import type { RemoteKeys } from '../net/jwks.ts'
 import type { Idp } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
@@ -57,6 +60,18 @@ async function getIdp({ store }: App, id: string): Promise<Idp> {
 function checkJwksUri({ cimd }: Config, jwks_uri: string): void {
   if (!cimd.allow_private_addresses && !/^https:/i.test(jwks_uri))
     throw invalid('jwks_uri must use https', 'insecure_jwks_uri')
+}
+
+const remoteKeysOf = (app: App): RemoteKeys => (app as App & { remoteKeys: RemoteKeys }).remoteKeys
+
+/** Fetches the keys of an identity provider now. Returns how many there are. Throws temporarily_unavailable that says why not. */
+async function refreshKeys(app: App, { jwks_uri }: Idp): Promise<number> {
+  try {
+    return await remoteKeysOf(app).refresh(jwks_uri)
+  } catch (error) {
+    if (!(error instanceof FetchError)) throw error
+    throw unavailable(`the keys could not be fetched: ${error.message}`, { reason: error.reason, cause: error })
+  }
 }
 
 const counted = (operation: string) => ['ext_xaa_idp_operations_total', { operation }] as const
@@ -119,8 +134,22 @@ export const idps: AdminResource = {
           if (fields.includes('jwks_uri')) checkJwksUri(app.config, patch.jwks_uri ?? idp.jwks_uri)
           const next = { ...idp, ...patch, updated_at: app.clock.now() }
           if ((await app.store.updateIdp(next)) === 'stale') return 'stale'
+          if (next.jwks_uri !== idp.jwks_uri) remoteKeysOf(app).drop(idp.jwks_uri)
           return { shown: idpJson(next), changed: { detail: { ...facts(next), fields } } }
         }),
+    }),
+    refreshKeys: action({
+      method: 'POST',
+      path: '/admin/idps/{idp_id}/refresh-keys',
+      doc: 'Forgets the keys of an identity provider and fetches them now.',
+      audit: 'idp_keys_refreshed',
+      count: counted('refresh_keys'),
+      cli: false,
+      async run(app, { params }) {
+        const idp = await getIdp(app, params.idp_id)
+        const keys = await refreshKeys(app, idp)
+        return { shown: { status: 'refreshed' }, changed: { detail: { ...facts(idp), keys } } }
+      },
     }),
     delete: action({
       method: 'DELETE',
@@ -134,6 +163,7 @@ export const idps: AdminResource = {
         const idp = await getIdp(app, params.idp_id)
         const counts = await app.store.deleteIdp({ id: idp.id })
         if (!counts) throw notFound('identity provider')
+        remoteKeysOf(app).drop(idp.jwks_uri)
         return { changed: { detail: { ...facts(idp), ...counts } } }
       },
     }),

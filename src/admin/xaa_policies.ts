@@ -1,15 +1,13 @@
 // Admin operations on the policies that say what assertions of an identity provider may be redeemed for.
 import { z } from 'zod'
 import type { App } from '../app.ts'
-import { bool, list, name, scopeName, text, url } from '../lib/field.ts'
+import { bool, distinct, name, scopeName, text, url } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import type { XaaPolicy } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
 import { withXaa } from './idps.ts'
 import { changedFields, invalid, notFound, retryStale } from './outcome.ts'
-
-const distinct = (item: z.ZodType<string>) => list(item).transform((items) => [...new Set(items as string[])])
 
 const fields = {
   name: text().describe('What operators call it.'),

@@ -1,6 +1,6 @@
 // Records that both the configuration file and the admin API write: resources and broker providers.
 import { z } from 'zod'
-import { list, name, scopeName, slug, text, url, word } from '../lib/field.ts'
+import { distinct, list, name, scopeName, slug, text, url, word } from '../lib/field.ts'
 
 const scopeEntry = z.strictObject({
   name: scopeName().min(1, 'must not be empty'),
@@ -13,11 +13,9 @@ const scopeEntries = z
   .max(500)
   .refine((scopes) => new Set(scopes.map((each) => each.name)).size === scopes.length, 'must not name a scope twice')
 
-const clientIds = () => list(text(2048)).transform((ids) => [...new Set(ids as string[])])
-
 const policy = z.strictObject({
-  exchange: z.strictObject({ allowed_client_ids: clientIds().default([]) }).optional(),
-  runtime: z.strictObject({ client_ids: clientIds().default([]) }).optional(),
+  exchange: z.strictObject({ allowed_client_ids: distinct().default([]) }).optional(),
+  runtime: z.strictObject({ client_ids: distinct().default([]) }).optional(),
   connect: z.strictObject({ allowed_return_urls: list(text(2048)).default([]) }).optional(),
 })
 

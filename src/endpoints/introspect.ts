@@ -2,9 +2,8 @@
 import type { App } from '../app.ts'
 import { json, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { type Claims, decodeAccessToken, tokenType, verifyAccessToken } from '../oauth/access_token.ts'
+import { type Claims, findLiveToken, tokenType } from '../oauth/access_token.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
-import { isUserId } from '../oauth/client_metadata.ts'
 import type { Client } from '../oauth/types.ts'
 
 /** Answers an introspection request; whatever is not live, or not the caller's business, is just inactive. */
@@ -12,23 +11,11 @@ export async function introspect(app: App, request: Request): Promise<Reply> {
   const form = parseForm(request)
   const caller = await authenticateClient(app, request, form, 'confidential')
   if (form.token === undefined) throw new OAuthError('invalid_request', 'token is missing', { reason: 'missing_token' })
-  const claims = await findLive(app, form.token, caller)
+  const live = await findLiveToken(app, form.token)
+  const claims = live && (await maySee(app, live.claims, caller)) ? live.claims : undefined
   app.metrics.count('core_introspection_total', { result: claims ? 'active' : 'inactive' })
   app.metrics.observe('core_introspection_duration_seconds', (performance.now() - request.startedMs) / 1000)
   return json(200, claims ? shown(claims) : { active: false }, NO_STORE)
-}
-
-async function findLive(app: App, token: string, caller: Client): Promise<Claims | undefined> {
-  const candidate = decodeAccessToken(app, token)
-  if (!candidate) return undefined
-  const [claims, state] = await Promise.all([
-    verifyAccessToken(app, candidate),
-    app.store.findTokenState({ id: candidate.jti }),
-  ])
-  if (!claims || !state?.live || !(await maySee(app, claims, caller))) return undefined
-  const issuedTo = await app.store.findClient({ client_id: claims.client_id })
-  if (issuedTo?.status !== 'active') return undefined
-  return isUserId(claims.sub) && state.user_status !== 'active' ? undefined : claims
 }
 
 /** The client that the token was issued to, and the clients that serve its resource. */

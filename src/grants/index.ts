@@ -9,6 +9,7 @@ import type { CounterName } from '../telemetry/metrics.ts'
 import { authorizationCode } from './authorization_code.ts'
 import { clientCredentials } from './client_credentials.ts'
 import { refreshToken } from './refresh_token.ts'
+import { tokenExchange } from './token_exchange.ts'
 
 export interface GrantInput {
   request: Request
@@ -35,7 +36,7 @@ export interface Grant {
 }
 
 /** In the order of the metadata. */
-export const grants: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials]
+export const grants: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, tokenExchange]
 
 /** The grant types that this server offers as configured. */
 export const offeredGrantTypes = (config: Config): string[] =>

@@ -71,6 +71,9 @@ export const list = (item: z.ZodType<string> = text(2048)) =>
     z.array(item, 'must be a list').max(1000),
   )
 
+/** A list in which each text counts once. */
+export const distinct = (item?: z.ZodType<string>) => list(item).transform((items) => [...new Set(items as string[])])
+
 /** An absolute http or https URL. */
 export const url = (max = 2048) => text(max).refine(isHttpUrl, 'must be a well-formed http or https URL')
 

@@ -2,39 +2,12 @@
 // connection goes to a judged address. Each request has a connection of its own, so that none rides on an older judgement.
 import dns from 'node:dns'
 import type { LookupFunction } from 'node:net'
-import { promisify } from 'node:util'
-import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { Client } from 'undici'
-import { OAuthError } from '../lib/error.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { isAddress, isAllowedAddress } from './address.ts'
+import { decompressed, readAll } from './body.ts'
+import { codeOf, FetchError, refusalOf } from './error.ts'
 import { Gate } from './gate.ts'
-
-export type FetchReason =
-  /** Not an absolute URL of an allowed scheme, or one with user and password. */
-  | 'bad_url'
-  /** The host is, or resolves to, a special-use address. */
-  | 'blocked_address'
-  | 'dns_failed'
-  | 'connect_failed'
-  | 'tls_failed'
-  | 'timeout'
-  | 'redirect'
-  | 'too_large'
-  /** The answer broke off, is no HTTP, or is not what was asked for. */
-  | 'bad_response'
-
-/** Why a fetch gave nothing. Holds the host and a code of the system, never a header, a path, or bytes of the peer. */
-export class FetchError extends Error {
-  readonly reason: FetchReason
-  readonly host: string
-
-  constructor(reason: FetchReason, host: string, detail?: string) {
-    super(`fetch from ${host || 'nowhere'}: ${reason}${detail ? ` (${detail})` : ''}`)
-    this.reason = reason
-    this.host = host
-  }
-}
 
 export interface FetchRequest {
   /** GET unless told. */
@@ -211,58 +184,3 @@ const pinned =
     if (all) done(null, found)
     else done(null, found[0]?.address ?? '', found[0]?.family)
   }
-
-async function readAll(body: AsyncIterable<Buffer>, maxBytes: number, host: string): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body) {
-    size += chunk.length
-    if (size > maxBytes) throw new FetchError('too_large', host)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
-const DECODERS = new Map([
-  ['gzip', promisify(gunzip)],
-  ['x-gzip', promisify(gunzip)],
-  ['deflate', promisify(inflate)],
-  ['br', promisify(brotliDecompress)],
-])
-
-/** One coding at most: nested ones have no use but to be a bomb. */
-async function decompressed(
-  body: Buffer,
-  headers: FetchReply['headers'],
-  maxBytes: number,
-  host: string,
-): Promise<Buffer> {
-  const coding = (headers['content-encoding'] ?? '').trim().toLowerCase()
-  if (coding === '' || coding === 'identity' || body.length === 0) return body
-  const decode = DECODERS.get(coding)
-  if (!decode) throw new FetchError('bad_response', host, 'unknown content-encoding')
-  try {
-    return await decode(body, { maxOutputLength: maxBytes })
-  } catch (error) {
-    throw new FetchError(codeOf(error) === 'ERR_BUFFER_TOO_LARGE' ? 'too_large' : 'bad_response', host, codeOf(error))
-  }
-}
-
-const REASONS: readonly [RegExp, FetchReason][] = [
-  [
-    /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|CRL_|DEPTH_|SELF_SIGNED|UNABLE_TO|INVALID_(CA|PURPOSE)|HOSTNAME_MISMATCH)/,
-    'tls_failed',
-  ],
-  [/^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EACCES|EPERM|EINVAL)/, 'connect_failed'],
-  [/^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'timeout'],
-  [/^(UND_ERR_HEADERS_OVERFLOW|HPE_HEADER_OVERFLOW)$/, 'too_large'],
-]
-
-function refusalOf(error: unknown, host: string): Error {
-  if (error instanceof FetchError || error instanceof OAuthError) return error
-  const code = codeOf(error) ?? ''
-  return new FetchError(REASONS.find(([pattern]) => pattern.test(code))?.[1] ?? 'bad_response', host, code)
-}
-
-const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined

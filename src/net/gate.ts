@@ -6,6 +6,7 @@ const MAX_WAIT_MS = 2000
 
 const full = () => unavailable('too many outgoing requests are under way', { reason: 'outbound_full' })
 
+/** `max` at once, 256 in line for 2 seconds each. */
 export class Gate {
   private readonly max: number
   private running = 0

@@ -3,7 +3,8 @@
 import { LRUCache } from 'lru-cache'
 import type { Alg, Jwk } from '../crypto/jws.ts'
 import type { Clock } from '../lib/time.ts'
-import { FetchError, type Fetcher } from './fetch.ts'
+import { FetchError } from './error.ts'
+import type { Fetcher } from './fetch.ts'
 import { jsonObjectOf } from './json.ts'
 
 export interface RemoteKeysOptions {

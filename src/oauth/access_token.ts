@@ -3,6 +3,7 @@ import type { App } from '../app.ts'
 import { decodeJws, type Jws } from '../crypto/jws.ts'
 import { ACCESS_TOKEN_TYP, type PublishedKey } from '../crypto/keyring.ts'
 import { digest, isId } from '../lib/id.ts'
+import { isUserId } from './client_metadata.ts'
 import type { Actor, Issuance } from './types.ts'
 
 export interface Claims {
@@ -87,4 +88,25 @@ export async function verifyAccessToken(app: App, { token, jws, key }: Candidate
     app.verified.set(id, claims)
   }
   return claims.iss === app.config.server.issuer && claims.exp > app.clock.now() ? claims : undefined
+}
+
+/** A verified token that may still be used, with its record. */
+export interface LiveToken {
+  claims: Claims
+  issuance: Issuance
+}
+
+/** A token of this service that is unexpired, not revoked in any way, and whose client and user may still act; else undefined. */
+export async function findLiveToken(app: App, token: string): Promise<LiveToken | undefined> {
+  const candidate = decodeAccessToken(app, token)
+  if (!candidate) return undefined
+  const [claims, state] = await Promise.all([
+    verifyAccessToken(app, candidate),
+    app.store.findTokenState({ id: candidate.jti }),
+  ])
+  if (!claims || !state?.live) return undefined
+  const issuedTo = await app.store.findClient({ client_id: claims.client_id })
+  if (issuedTo?.status !== 'active') return undefined
+  if (isUserId(claims.sub) && state.user_status !== 'active') return undefined
+  return { claims, issuance: state.issuance }
 }

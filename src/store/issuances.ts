@@ -86,19 +86,47 @@ export interface TokenState {
   user_status?: string
   issuance: Issuance
 }
+
+/** What may end a token from outside: its family and its consent. */
+const REACHED_BY = 'LEFT JOIN token_families f ON f.id = i.family_id LEFT JOIN consent_grants c ON c.id = i.consent_id'
+const REACHED = 'f.revoked_at AS family_revoked_at, c.revoked_at AS consent_revoked_at'
+const isReached = (row: Row) =>
+  [row.revoked_at, row.family_revoked_at, row.consent_revoked_at].some((at) => at !== null)
+
 /** What became of an issued token since; undefined when it was never recorded here. */
 export function* findTokenState({ id }: { id: string }): Op<TokenState | undefined> {
+  const columns = COLUMNS.split(', ').map((column) => `i.${column}`)
   const row = yield* one(
-    `SELECT ${COLUMNS.split(', ')
-      .map((c) => `i.${c}`)
-      .join(', ')}, f.revoked_at AS family_revoked_at, c.revoked_at AS consent_revoked_at, u.status AS user_status
-     FROM issuances i LEFT JOIN token_families f ON f.id = i.family_id LEFT JOIN consent_grants c ON c.id = i.consent_id LEFT JOIN users u ON u.id = i.sub
-     WHERE i.id = ?`,
+    `SELECT ${columns}, ${REACHED}, u.status AS user_status FROM issuances i ${REACHED_BY} LEFT JOIN users u ON u.id = i.sub WHERE i.id = ?`,
     bytes(id),
   )
   if (!row) return undefined
-  const live = row.revoked_at === null && row.family_revoked_at === null && row.consent_revoked_at === null
+  const live = !isReached(row) && (yield* hasLiveAncestors(row.parent_id))
   return { live, user_status: maybeStr(row.user_status), issuance: read(row) }
+}
+
+/** Whether the token that this one was exchanged for is live, and the one before it, up to the first. */
+function* hasLiveAncestors(parent_id: unknown): Op<boolean> {
+  for (let id = parent_id as Buffer | null; id !== null; ) {
+    const row: Row | undefined = yield* one(
+      `SELECT i.parent_id, i.revoked_at, ${REACHED} FROM issuances i ${REACHED_BY} WHERE i.id = ?`,
+      id,
+    )
+    if (!row || isReached(row)) return false
+    id = row.parent_id as Buffer | null
+  }
+  return true
+}
+
+/** Records a token that was exchanged for another one, unless that one or the consent it rests on died meanwhile. */
+export function* recordExchange(issuance: NewIssuance): Op<'recorded' | 'subject_revoked' | 'consent_revoked'> {
+  if (!(yield* hasLiveAncestors(maybeBytes(issuance.parent_id)))) return 'subject_revoked'
+  const consent = issuance.consent_id
+    ? yield* one('SELECT revoked_at FROM consent_grants WHERE id = ?', bytes(issuance.consent_id))
+    : undefined
+  if (consent && consent.revoked_at !== null) return 'consent_revoked'
+  yield* recordIssuance(issuance)
+  return 'recorded'
 }
 
 /** Revokes a token and everything exchanged from it. Returns how many were live. */

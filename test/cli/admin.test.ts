@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
-import { envOf, okCli, runCli } from '../support/cli.ts'
+import { envOf, okCli, runCli, runHere } from '../support/cli.ts'
 import { post } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
 import { addClient, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
@@ -36,7 +36,7 @@ test.each([
   await addUser(service)
   for (const format of [[], ['--json']]) {
     const args = ['admin', ...command.split(' '), ...format]
-    expect(await okCli(args, direct)).toBe(await okCli(args, viaServer))
+    expect(await runHere(args, direct)).toEqual(await runHere(args, viaServer))
   }
 })
 
@@ -53,7 +53,7 @@ test.each([
   ['client create --name X --redirect-uris nonsense', 'redirect_uris[0] must be an https URL'],
 ])('admin %s fails in the same words through the server and on the database', async (command, message) => {
   const args = ['admin', ...command.split(' ')]
-  const [there, here] = [await runCli(args, viaServer), await runCli(args, direct)]
+  const [there, here] = [await runHere(args, viaServer), await runHere(args, direct)]
   expect(there).toEqual(here)
   expect([there.code, there.stdout]).toEqual([1, ''])
   expect(there.stderr).toMatch(/^error: /)

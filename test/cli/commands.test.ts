@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { UNBUILT_COMMANDS } from '../../src/cli/unbuilt.ts'
 import { readBuild } from '../../src/lib/build.ts'
-import { okCli, runCli } from '../support/cli.ts'
+import { okCli, runCli, runHere } from '../support/cli.ts'
 import { tempFolder } from '../support/folder.ts'
 
 const inFolder = () => {
@@ -40,7 +40,8 @@ test.each([
   [['admin', 'resource', 'policy', 'connect', 'remove', '--help'], '--url'],
   [['admin', 'fronting', 'create', '--help'], '--scope-map'],
 ])('%j shows help and exits 0', async (args, word) => {
-  const help = await okCli(args)
+  const { code, stdout: help } = await runHere(args)
+  expect(code).toBe(0)
   for (const text of [word, '--config', '--json', '--help']) expect(help).toContain(text)
 })
 
@@ -55,14 +56,19 @@ test.each([
   ['a file where - was meant', ['admin', 'user', 'create', 'item.json'], 'did you mean -?'],
   ['a configuration that is not there', ['admin', 'user', 'list', '--config', '/nowhere.yaml'], '/nowhere.yaml'],
 ])('%s is an error with exit code 1 and a hint', async (_what, args, message) => {
-  const { code, stdout, stderr } = await runCli(args)
+  const { code, stdout, stderr } = await runHere(args)
   expect([code, stdout]).toEqual([1, ''])
   expect(stderr).toMatch(/^error: /)
   expect(stderr).toContain(message)
 })
 
+test('an error is on standard error and in the exit code of the process', async () => {
+  const { code, stdout, stderr } = await runCli(['admin', 'frobnicate'])
+  expect([code, stdout, stderr.split('\n')[0]]).toEqual([1, '', "error: unknown command 'frobnicate'"])
+})
+
 test('every missing flag is named on a line of its own', async () => {
-  const { code, stderr } = await runCli(['admin', 'user', 'create', '--email', 'ada@example.com'])
+  const { code, stderr } = await runHere(['admin', 'user', 'create', '--email', 'ada@example.com'])
   expect([code, stderr]).toEqual([1, 'error: --password is required\nerror: --name is required\n'])
 })
 
@@ -72,7 +78,7 @@ test.each(['serve', 'migrate', 'admin user list'])(
     const folder = tempFolder()
     const file = path.join(folder, 'service.yaml')
     writeFileSync(file, 'dcr: { mode: closed }\nstorage: { driver: mysql }\n')
-    const { code, stderr } = await runCli([...command.split(' '), '--config', file])
+    const { code, stderr } = await runHere([...command.split(' '), '--config', file])
     expect(code).toBe(1)
     const lines = stderr.trimEnd().split('\n')
     expect(lines).toHaveLength(2)
@@ -90,6 +96,6 @@ test('migrate creates the database, names what it applied, and has nothing to do
 })
 
 test.each(UNBUILT_COMMANDS.map(({ name }) => name))('%s says that it is not built yet', async (name) => {
-  const { code, stderr } = await runCli(name.split(' '))
+  const { code, stderr } = await runHere(name.split(' '))
   expect([code, stderr]).toEqual([1, `error: ${name} is not built yet in this version\n`])
 })

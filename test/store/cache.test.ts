@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { cached } from '../../src/store/cache.ts'
 import { isRead, type OpName, ops } from '../../src/store/index.ts'
-import { aClient, aResource, NOW } from '../support/records.ts'
+import { aClient, anIdp, anXaaPolicy, aResource, aSubjectMapping, NOW } from '../support/records.ts'
 
 /** The operations over a driver that answers with what the test gives. */
 function bench() {
@@ -13,6 +13,9 @@ function bench() {
 }
 const client = aClient()
 const resource = aResource()
+const idp = anIdp()
+const policy = anXaaPolicy(idp)
+const mapping = aSubjectMapping(idp)
 
 describe('reads', () => {
   test('a cached read asks the driver once per key', async () => {
@@ -61,6 +64,9 @@ describe('writes', () => {
     findResource: (o: ReturnType<typeof bench>['operations']) => o.findResource({ uri: resource.uri ?? '' }),
     listResources: (o: ReturnType<typeof bench>['operations']) => o.listResources({ limit: 1, offset: 0 }),
     findSetting: (o: ReturnType<typeof bench>['operations']) => o.findSetting({ name: 'dcr' }),
+    findIdpByIssuer: (o: ReturnType<typeof bench>['operations']) => o.findIdpByIssuer({ issuer: idp.issuer }),
+    listPolicies: (o: ReturnType<typeof bench>['operations']) => o.listPolicies({ idp_id: idp.id }),
+    findSubjectMapping: (o: ReturnType<typeof bench>['operations']) => o.findSubjectMapping(mapping),
   }
   type Write = (o: ReturnType<typeof bench>['operations']) => Promise<unknown>
   const writes: [string, Write, (keyof typeof reads)[]][] = [
@@ -79,6 +85,14 @@ describe('writes', () => {
       ['findResource', 'listResources'],
     ],
     ['saveSetting', (o) => o.saveSetting({ name: 'dcr', value: 'x', now: NOW }), ['findSetting']],
+    ['createIdp', (o) => o.createIdp(idp), ['findIdpByIssuer']],
+    ['updateIdp', (o) => o.updateIdp(idp), ['findIdpByIssuer']],
+    ['deleteIdp', (o) => o.deleteIdp({ id: idp.id }), ['findIdpByIssuer', 'listPolicies', 'findSubjectMapping']],
+    ['createPolicy', (o) => o.createPolicy(policy), ['listPolicies']],
+    ['updatePolicy', (o) => o.updatePolicy(policy), ['listPolicies']],
+    ['deletePolicy', (o) => o.deletePolicy({ id: policy.id }), ['listPolicies']],
+    ['createSubjectMapping', (o) => o.createSubjectMapping(mapping), ['findSubjectMapping']],
+    ['deleteSubjectMapping', (o) => o.deleteSubjectMapping({ id: mapping.id }), ['findSubjectMapping']],
   ]
 
   test.each(writes)('%s makes its reads forget, and no others', async (_name, write, forgotten) => {

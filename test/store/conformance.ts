@@ -10,6 +10,7 @@ import { resourceRules } from './conformance/resources.ts'
 import { systemRules } from './conformance/system.ts'
 import { tokenRules } from './conformance/tokens.ts'
 import { userRules } from './conformance/users.ts'
+import { xaaRules } from './conformance/xaa.ts'
 
 export interface Opened {
   store: Store
@@ -46,6 +47,7 @@ export function conformance(open: Open): void {
   describe('issued tokens', () => issuanceRules(bench))
   describe('the record', () => recordRules(bench))
   describe('resources', () => resourceRules(bench))
+  describe('identity providers', () => xaaRules(bench))
   describe('settings', () => systemRules(bench))
   describe('driver', () => driverRules(bench))
 }

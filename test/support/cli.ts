@@ -1,7 +1,8 @@
 // Runs the built binary as an operator would.
 import { spawn } from 'node:child_process'
 import path from 'node:path'
-import { assert } from 'vitest'
+import { assert, vi } from 'vitest'
+import { run } from '../../src/cli/commands.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
 import type { TestService } from './service.ts'
 
@@ -26,6 +27,24 @@ export function runCli(args: readonly string[], env: Record<string, string> = {}
   })
   child.stdin.on('error', () => {}).end(input)
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
+}
+
+/** Runs a command in this process: much faster, for what needs neither threads nor standard input. */
+export async function runHere(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
+  const written = (stream: NodeJS.WriteStream) => {
+    let text = ''
+    const spy = vi.spyOn(stream, 'write').mockImplementation((chunk) => {
+      text += String(chunk)
+      return true
+    })
+    return () => {
+      spy.mockRestore()
+      return text
+    }
+  }
+  const [stdout, stderr] = [written(process.stdout), written(process.stderr)]
+  const code = await run(['node', 'service', ...args], env)
+  return { code, stdout: stdout(), stderr: stderr() }
 }
 
 /** The standard output of a command that must succeed. */

@@ -5,11 +5,14 @@ import type {
   AuthorizationRequest,
   Client,
   Family,
+  Idp,
   Issuance,
   RefreshToken,
   Resource,
   Session,
+  SubjectMapping,
   User,
+  XaaPolicy,
 } from '../../src/oauth/types.ts'
 
 /** The moment in which tests of the store happen. */
@@ -165,3 +168,43 @@ export const issuanceOf = (family: Family, more: Partial<Issuance> = {}): Issuan
     consent_id: family.consent_id,
     ...more,
   })
+
+export const anIdp = (more: Partial<Idp> = {}): Idp => {
+  const id = newId()
+  return {
+    id,
+    name: 'Acme',
+    issuer: `https://${id}.example.com`,
+    audience: 'https://as.example.com',
+    jwks_uri: `https://${id}.example.com/jwks.json`,
+    enabled: true,
+    version: 1,
+    created_at: NOW,
+    updated_at: NOW,
+    ...more,
+  }
+}
+
+export const anXaaPolicy = (idp: Idp, more: Partial<XaaPolicy> = {}): XaaPolicy => ({
+  id: newId(),
+  idp_id: idp.id,
+  name: 'Files for all',
+  client_ids: ['c'],
+  scopes: ['files:read'],
+  resources: ['https://files.example.com/mcp'],
+  enabled: true,
+  version: 1,
+  created_at: NOW,
+  updated_at: NOW,
+  ...more,
+})
+
+export const aSubjectMapping = (idp: Idp, more: Partial<SubjectMapping> = {}): SubjectMapping => ({
+  id: newId(),
+  idp_id: idp.id,
+  mode: 'explicit',
+  federated_subject: 'employee-1',
+  local_subject: 'u_1',
+  created_at: NOW,
+  ...more,
+})

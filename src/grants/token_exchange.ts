@@ -1,0 +1,94 @@
+// Token exchange (RFC 8693): impersonation, or delegation when an actor token comes along. Never widens anything.
+import type { App } from '../app.ts'
+import type { Params } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { findLiveToken, type LiveToken } from '../oauth/access_token.ts'
+import { checkBound } from '../oauth/dpop.ts'
+import { type Allowed, allowMint, allowSameAudience, delegatedTo, type Exchange } from '../oauth/exchange_policy.ts'
+import { resolveResource } from '../oauth/resource.ts'
+import type { Actor } from '../oauth/types.ts'
+import type { NewIssuance } from '../store/issuances.ts'
+import type { Grant, GrantInput } from './index.ts'
+
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+const TOKEN_TYPES = [ACCESS_TOKEN, 'urn:ietf:params:oauth:token-type:jwt']
+
+const invalid = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
+const refuse = (description: string, reason: string) => new OAuthError('invalid_grant', description, { reason })
+
+export const tokenExchange = {
+  type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+  name: 'token_exchange',
+  clients: 'confidential',
+  switch: 'token_exchange.enabled',
+  enabled: (config) => config.token_exchange.enabled,
+  counters: { issued: 'ext_token_exchange_total', denied: 'ext_token_exchange_denied_total' },
+
+  async run(app, input) {
+    const { form, client, proof } = input
+    checkParams(form)
+    const subject = await findLiveToken(app, form.subject_token as string)
+    if (!subject) throw refuse('the subject token is not valid', 'invalid_subject_token')
+    const { claims, issuance } = subject
+    const target = form.resource ?? form.audience
+    const allowed = await allow(app, { caller: client, subject, scope: form.scope }, target)
+    const act = await actorOf(app, input, subject)
+    // Who exchanges its own token must still hold its key; whoever was handed it keeps the binding or brings its own.
+    if (claims.client_id === client.client_id) checkBound(claims.cnf?.jkt, proof)
+    return {
+      grant_type: 'token_exchange',
+      client,
+      sub: claims.sub,
+      ...allowed,
+      lifetime: Math.min(app.config.token_exchange.token_expiry, claims.exp - app.clock.now()),
+      jkt: proof?.jkt ?? claims.cnf?.jkt,
+      proof,
+      act,
+      family_id: issuance.family_id,
+      parent_id: issuance.id,
+      labels: { kind: form.actor_token === undefined ? 'impersonation' : 'delegation' },
+      extra: { issued_token_type: ACCESS_TOKEN },
+      async commit(next: NewIssuance) {
+        const outcome = await app.store.recordExchange(next)
+        if (outcome !== 'recorded') throw refuse('the subject token is not valid', outcome)
+      },
+    }
+  },
+} satisfies Grant
+
+function checkParams(form: Params): void {
+  if (form.subject_token === undefined) throw invalid('subject_token is missing', 'missing_subject_token')
+  checkType('subject_token_type', form.subject_token_type)
+  if (form.actor_token !== undefined) checkType('actor_token_type', form.actor_token_type)
+  else if (form.actor_token_type !== undefined)
+    throw invalid('actor_token_type needs an actor_token', 'missing_actor_token')
+  if (form.requested_token_type !== undefined) checkType('requested_token_type', form.requested_token_type)
+  if (form.audience !== undefined && form.resource !== undefined && form.audience !== form.resource)
+    throw new OAuthError('invalid_target', 'audience and resource name different targets', { reason: 'two_targets' })
+}
+
+function checkType(name: string, type: string | undefined): void {
+  if (type === undefined || !TOKEN_TYPES.includes(type))
+    throw invalid(`${name} must be one of ${TOKEN_TYPES.join(', ')}`, `bad_${name}`)
+}
+
+/** The rules of the kind of target that is named. */
+async function allow(app: App, exchange: Exchange, target: string | undefined): Promise<Allowed> {
+  if (target === undefined) return allowSameAudience(app, exchange)
+  const resource = await resolveResource(app, target)
+  if (resource.backend_kind === 'mint') return allowMint(app, exchange, resource)
+  throw new OAuthError('invalid_target', 'tokens of brokered resources are not offered', { reason: 'broker_resource' })
+}
+
+/** The chain of actors of the new token. Without an actor token the one before stays: it must not be laundered away. */
+async function actorOf(app: App, { form, client, proof }: GrantInput, subject: LiveToken): Promise<Actor | undefined> {
+  const before = subject.claims.act
+  if (form.actor_token === undefined) return before
+  const actor = await findLiveToken(app, form.actor_token)
+  if (!actor) throw refuse('the actor token is not valid', 'invalid_actor_token')
+  // Anybody else's token would make its owner the actor of something it knows nothing about.
+  if (actor.claims.client_id !== client.client_id)
+    throw refuse('the actor token is not valid', 'actor_token_of_another_client')
+  checkBound(actor.claims.cnf?.jkt, proof)
+  return delegatedTo(app, client, before)
+}

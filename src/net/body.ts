@@ -1,0 +1,42 @@
+// The body of an answer, never more of it than was allowed for.
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflate } from 'node:zlib'
+import { codeOf, FetchError } from './error.ts'
+import type { FetchReply } from './fetch.ts'
+
+/** The bytes of a body; refuses more than maxBytes. */
+export async function readAll(body: AsyncIterable<Buffer>, maxBytes: number, host: string): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    size += chunk.length
+    if (size > maxBytes) throw new FetchError('too_large', host)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const DECODERS = new Map([
+  ['gzip', promisify(gunzip)],
+  ['x-gzip', promisify(gunzip)],
+  ['deflate', promisify(inflate)],
+  ['br', promisify(brotliDecompress)],
+])
+
+/** Undoes the content coding; refuses what grows beyond maxBytes. One coding at most: nested ones have no use but to be a bomb. */
+export async function decompressed(
+  body: Buffer,
+  headers: FetchReply['headers'],
+  maxBytes: number,
+  host: string,
+): Promise<Buffer> {
+  const coding = (headers['content-encoding'] ?? '').trim().toLowerCase()
+  if (coding === '' || coding === 'identity' || body.length === 0) return body
+  const decode = DECODERS.get(coding)
+  if (!decode) throw new FetchError('bad_response', host, 'unknown content-encoding')
+  try {
+    return await decode(body, { maxOutputLength: maxBytes })
+  } catch (error) {
+    throw new FetchError(codeOf(error) === 'ERR_BUFFER_TOO_LARGE' ? 'too_large' : 'bad_response', host, codeOf(error))
+  }
+}

@@ -1,0 +1,49 @@
+// Why fetches fail, in words that may be logged.
+import { OAuthError } from '../lib/error.ts'
+
+export type FetchReason =
+  /** Not an absolute URL of an allowed scheme, or one with user and password. */
+  | 'bad_url'
+  /** The host is, or resolves to, a special-use address. */
+  | 'blocked_address'
+  | 'dns_failed'
+  | 'connect_failed'
+  | 'tls_failed'
+  | 'timeout'
+  | 'redirect'
+  | 'too_large'
+  /** The answer broke off, is no HTTP, or is not what was asked for. */
+  | 'bad_response'
+
+/** Why a fetch gave nothing. Holds the host and a code of the system, never a header, a path, or bytes of the peer. */
+export class FetchError extends Error {
+  readonly reason: FetchReason
+  readonly host: string
+
+  constructor(reason: FetchReason, host: string, detail?: string) {
+    super(`fetch from ${host || 'nowhere'}: ${reason}${detail ? ` (${detail})` : ''}`)
+    this.reason = reason
+    this.host = host
+  }
+}
+
+const REASONS: readonly [RegExp, FetchReason][] = [
+  [
+    /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|CRL_|DEPTH_|SELF_SIGNED|UNABLE_TO|INVALID_(CA|PURPOSE)|HOSTNAME_MISMATCH)/,
+    'tls_failed',
+  ],
+  [/^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EACCES|EPERM|EINVAL)/, 'connect_failed'],
+  [/^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'timeout'],
+  [/^(UND_ERR_HEADERS_OVERFLOW|HPE_HEADER_OVERFLOW)$/, 'too_large'],
+]
+
+/** What a failed exchange with `host` is thrown as. The original stays behind: it may hold what the peer sent. */
+export function refusalOf(error: unknown, host: string): Error {
+  if (error instanceof FetchError || error instanceof OAuthError) return error
+  const code = codeOf(error) ?? ''
+  return new FetchError(REASONS.find(([pattern]) => pattern.test(code))?.[1] ?? 'bad_response', host, code)
+}
+
+/** The code of an error of Node or undici. */
+export const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined

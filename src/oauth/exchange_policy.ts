@@ -1,0 +1,101 @@
+// Who may exchange what into which resource (RFC 8693 §2.1): the rules, in order, for every kind of target.
+import type { App } from '../app.ts'
+import { OAuthError } from '../lib/error.ts'
+import type { LiveToken } from './access_token.ts'
+import { PATHS } from './metadata.ts'
+import { catalogOf, checkDeclared, checkWithin, parseScope, scopeNames } from './resource.ts'
+import type { Actor, Client, Consent, Resource } from './types.ts'
+
+export interface Exchange {
+  caller: Client
+  subject: LiveToken
+  /** The scope parameter. */
+  scope?: string
+}
+/** What an exchange may have. */
+export interface Allowed {
+  resource?: string
+  scope: string
+  consent_id?: string
+}
+
+const isOwn = ({ caller, subject }: Exchange) => caller.client_id === subject.claims.client_id
+const isSelfExchange = (app: App, exchange: Exchange) =>
+  app.config.token_exchange.allow_self_exchange && isOwn(exchange)
+
+/** Without a target: a client may renew its own token for the same audience, where that is switched on. Throws access_denied. */
+export function allowSameAudience(app: App, exchange: Exchange): Allowed {
+  const { claims } = exchange.subject
+  if (!isSelfExchange(app, exchange))
+    throw new OAuthError('access_denied', 'a resource must be named', { reason: 'self_exchange_not_allowed' })
+  const held = scopeNames(claims.scope ?? '')
+  const requested = exchange.scope === undefined ? held : parseScope(exchange.scope)
+  checkWithin(requested, held, 'subject_scope_ceiling')
+  return { resource: claims.aud?.[0], scope: atLeastOne(requested) }
+}
+
+/** Into a resource of ours. Throws invalid_scope, access_denied for a client that no list names, or consent_required. */
+export async function allowMint(app: App, exchange: Exchange, resource: Resource): Promise<Allowed> {
+  const held = scopeNames(exchange.subject.claims.scope ?? '')
+  const requested = exchange.scope === undefined ? undefined : parseScope(exchange.scope)
+  if (requested) checkDeclared(requested, resource)
+  if (requested) checkWithin(requested, held, 'subject_scope_ceiling')
+  if (!isOwn(exchange)) checkNamed(exchange.caller, resource)
+  const within = held.filter((name) => catalogOf(resource).includes(name))
+  if (isSelfExchange(app, exchange)) return { resource: resource.uri, scope: atLeastOne(requested ?? within) }
+  const consent = await findSubjectConsent(app, exchange, resource)
+  const consented = scopeNames(consent?.scope ?? '')
+  const names = requested ?? within.filter((name) => consented.includes(name))
+  const missing = (requested ?? within).filter((name) => !consented.includes(name))
+  if (!consent) throw consentRequired(app, exchange, resource, requested ?? within, 'consent_missing')
+  if (requested && missing.length > 0) throw consentRequired(app, exchange, resource, missing, 'scope_insufficient')
+  return { resource: resource.uri, scope: atLeastOne(names), consent_id: consent.id }
+}
+
+/** A token of one client in the hands of another: only where the resource names that other client. */
+function checkNamed({ client_id }: Client, { policy }: Resource): void {
+  if (policy.exchange.allowed_client_ids.includes(client_id) || policy.runtime.client_ids.includes(client_id)) return
+  throw new OAuthError('access_denied', 'this client may not exchange tokens into this resource', {
+    reason: 'cross_client_not_authorized',
+  })
+}
+
+/** What the user allowed the client that the subject token was issued to, not the one that exchanges it. */
+const findSubjectConsent = (app: App, { subject }: Exchange, resource: Resource): Promise<Consent | undefined> =>
+  app.store.findConsent({
+    user_id: subject.claims.sub,
+    client_id: subject.claims.client_id,
+    resource_id: resource.id,
+  })
+
+function consentRequired(
+  app: App,
+  { subject }: Exchange,
+  { slug, uri = '' }: Resource,
+  scope: readonly string[],
+  cause: 'consent_missing' | 'scope_insufficient',
+): OAuthError {
+  const query = new URLSearchParams({ client_id: subject.claims.client_id, resource: uri, scope: scope.join(' ') })
+  const consent_url = `${app.config.server.issuer}${PATHS.authorize}?${query}`
+  return new OAuthError('consent_required', `the user must authorize access to ${slug}`, {
+    reason: cause,
+    body: { consent_url, cause },
+  })
+}
+
+/** A token without any scope is of no use, and must never be taken for one with every scope. */
+function atLeastOne(names: readonly string[]): string {
+  if (names.length === 0)
+    throw new OAuthError('invalid_scope', 'nothing is left of the scope', { reason: 'default_scope_empty' })
+  return names.join(' ')
+}
+
+/** The chain with the caller in front. Throws invalid_request beyond `token_exchange.max_chain_depth`. */
+export function delegatedTo(app: App, caller: Client, before: Actor | undefined): Actor {
+  let depth = 1
+  for (let at = before; at; at = at.act) depth++
+  if (depth > app.config.token_exchange.max_chain_depth)
+    throw new OAuthError('invalid_request', 'the chain of actors is too long', { reason: 'chain_too_deep' })
+  const actor_type = caller.is_agent ? 'agent' : 'service'
+  return { sub: caller.client_id, actor_type, ...(before ? { act: before } : {}) }
+}
