@@ -11,6 +11,8 @@ import { Lockout } from './http/rate_limit.ts'
 import { type Build, readBuild } from './lib/build.ts'
 import { type Clock, systemClock } from './lib/time.ts'
 import type { UsedSet } from './lib/used.ts'
+import { createFetcher, type Fetcher } from './net/fetch.ts'
+import { createRemoteKeys, type RemoteKeys } from './net/jwks.ts'
 import type { Claims } from './oauth/access_token.ts'
 import { openUsed } from './oauth/single_use.ts'
 import { prepareDatabase } from './store/database.ts'
@@ -32,6 +34,10 @@ export interface App {
   readonly sealer: Sealer
   /** Claims of our own tokens whose signature was verified, by the digest of the token. */
   readonly verified: LRUCache<string, Claims>
+  /** The one way out: every fetch goes through it. */
+  readonly fetcher: Fetcher
+  /** Keys of identity providers. */
+  readonly remoteKeys: RemoteKeys
   /** Proofs and assertions that were used and would still be accepted. */
   readonly used: UsedSet
   /** Failed logins by address. */
@@ -42,6 +48,8 @@ export interface App {
   readonly lifecycle: { draining: boolean }
 }
 
+/** Seconds between two fetches of one key set that tokens with unknown keys may cause. */
+const UNKNOWN_KEY_COOLDOWN = 30
 const MAX_VERIFIED = 20_000
 
 export interface AppOptions {
@@ -62,17 +70,30 @@ export async function openApp(config: Config, log: Logger, { clock = systemClock
   const metrics = new Metrics()
   const store = createStore(openSqlite(path, wal, log), metrics)
   await store.saveIssuer({ issuer: config.server.issuer, now: clock.now() })
+  const build = readBuild()
+  const fetcher = createFetcher({
+    allowPrivate: config.cimd.allow_private_addresses,
+    userAgent: `service/${build.version}`,
+  })
   const app: App = {
     config,
     log,
     metrics,
     clock,
-    build: readBuild(),
+    build,
     startedAt: clock.now(),
     store,
     keyring,
     crypto: openCrypto(config.server.crypto_threads, log),
     sealer: createSealer(config.session.secret || randomBytes(32).toString('base64url')),
+    fetcher,
+    remoteKeys: createRemoteKeys({
+      fetcher,
+      clock,
+      ttl: config.xaa.jwks_cache_ttl,
+      cooldown: UNKNOWN_KEY_COOLDOWN,
+      allowHttp: config.cimd.allow_private_addresses,
+    }),
     used: await openUsed(store, clock),
     verified: new LRUCache({ max: MAX_VERIFIED }),
     lockout: new Lockout({

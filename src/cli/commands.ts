@@ -25,7 +25,6 @@ export async function run(argv: readonly string[], env: Env): Promise<number> {
   // The admin operations bring the whole service with them: other commands start without.
   if (argv.includes('admin')) (await import('./admin.ts')).addAdminCommands(program, env)
   addUnbuilt(program)
-  process.stdout.once('error', forgiveClosedPipe)
   try {
     await program.parseAsync([...argv])
     return code
@@ -35,11 +34,6 @@ export async function run(argv: readonly string[], env: Env): Promise<number> {
     printError(error)
     return 1
   }
-}
-
-/** A reader that has seen enough, such as head, is no fault. */
-function forgiveClosedPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error
 }
 
 function addServerCommands(program: Command, env: Env, exit: (code: number) => void): void {

@@ -1,6 +1,5 @@
 // The client credentials grant (RFC 6749 §4.4): a machine acts for itself. Needs no read: everything is in memory.
-import { OAuthError } from '../lib/error.ts'
-import { catalogOf, checkDeclared, checkWithin, parseScope, resolveResource, scopeNames } from '../oauth/resource.ts'
+import { catalogOf, checkDeclared, checkWithin, parseScope, resolveMint, scopeNames } from '../oauth/resource.ts'
 import type { Grant } from './index.ts'
 
 export const clientCredentials = {
@@ -15,11 +14,7 @@ export const clientCredentials = {
     const allowed = scopeNames(client.scope)
     const requested = form.scope === undefined ? undefined : parseScope(form.scope)
     if (requested) checkWithin(requested, allowed, 'beyond_client_scope')
-    const resource = form.resource === undefined ? undefined : await resolveResource(app, form.resource)
-    if (resource?.backend_kind === 'broker')
-      throw new OAuthError('invalid_target', 'tokens of this resource come from its provider', {
-        reason: 'broker_resource',
-      })
+    const resource = form.resource === undefined ? undefined : await resolveMint(app, form.resource)
     if (resource && requested) checkDeclared(requested, resource)
     const names = requested ?? (resource ? allowed.filter((name) => catalogOf(resource).includes(name)) : allowed)
     return {

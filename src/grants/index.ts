@@ -8,6 +8,7 @@ import type { Client } from '../oauth/types.ts'
 import type { CounterName } from '../telemetry/metrics.ts'
 import { authorizationCode } from './authorization_code.ts'
 import { clientCredentials } from './client_credentials.ts'
+import { jwtBearer } from './jwt_bearer.ts'
 import { refreshToken } from './refresh_token.ts'
 import { tokenExchange } from './token_exchange.ts'
 
@@ -36,7 +37,7 @@ export interface Grant {
 }
 
 /** In the order of the metadata. */
-export const grants: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, tokenExchange]
+export const grants: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, tokenExchange, jwtBearer]
 
 /** The grant types that this server offers as configured. */
 export const offeredGrantTypes = (config: Config): string[] =>

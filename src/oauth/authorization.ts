@@ -4,7 +4,7 @@ import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
 import { resolveClient } from './client_auth.ts'
-import { catalogOf, checkDeclared, parseScope, resolveResource } from './resource.ts'
+import { catalogOf, checkDeclared, parseScope, resolveMint } from './resource.ts'
 import type { Client, Resource } from './types.ts'
 
 /** Where a response may be sent: a client and one of its own redirect URIs. */
@@ -103,13 +103,6 @@ function parseJkt(dpop_jkt: string | undefined): string | undefined {
   if (dpop_jkt !== undefined && !SHA256.test(dpop_jkt))
     throw refuse('invalid_request', 'dpop_jkt is not a key thumbprint', 'malformed_dpop_jkt')
   return dpop_jkt
-}
-
-async function resolveMint(app: App, uri: string): Promise<Resource> {
-  const resource = await resolveResource(app, uri)
-  if (resource.backend_kind !== 'mint')
-    throw refuse('invalid_target', 'tokens of this resource come from its provider', 'broker_resource')
-  return resource
 }
 
 function requestedScope(app: App, scope: string | undefined, resource: Resource | undefined): string[] {

@@ -2,6 +2,7 @@
 import type { Config } from '../config/schema.ts'
 import { AUTH_METHODS } from './client_metadata.ts'
 import { DPOP_ALGS } from './dpop.ts'
+import { ID_JAG_PROFILE } from './id_jag.ts'
 import { catalogOf } from './resource.ts'
 import type { Resource } from './types.ts'
 
@@ -43,6 +44,10 @@ export function serverMetadata(
     authorization_response_iss_parameter_supported: true,
     ...(config.dpop.enabled ? { dpop_signing_alg_values_supported: DPOP_ALGS } : {}),
     authplane_agent_identity_supported: true,
+    // identity_assertion_supported is deprecated and goes with 0.3.0.
+    ...(config.xaa.enabled
+      ? { authorization_grant_profiles_supported: [ID_JAG_PROFILE], identity_assertion_supported: true }
+      : {}),
   }
 }
 

@@ -13,6 +13,15 @@ export async function resolveResource(app: App, uri: string): Promise<Resource> 
   return resource
 }
 
+/** The resource of a URI that we make tokens for ourselves. Throws invalid_target. */
+export async function resolveMint(app: App, uri: string): Promise<Resource> {
+  const resource = await resolveResource(app, uri)
+  if (resource.backend_kind === 'mint') return resource
+  throw new OAuthError('invalid_target', 'tokens of this resource come from its provider', {
+    reason: 'broker_resource',
+  })
+}
+
 const EVERY_RESOURCE = { limit: 100_000, offset: 0 }
 /** Every registered resource, oldest first. */
 export const listAllResources = (app: App): Promise<Resource[]> => app.store.listResources(EVERY_RESOURCE)

@@ -1,6 +1,6 @@
 // Operations on the registry of identity providers, with the policies and subject mappings that hang on each.
 import type { Idp, SubjectMapping, XaaPolicy } from '../oauth/types.ts'
-import { all, decoded, flag, num, type Op, one, type Row, run, str, where } from './op.ts'
+import { all, bytes, decoded, flag, num, type Op, one, type Row, run, str, where } from './op.ts'
 
 const IDP = 'id, name, issuer, audience, jwks_uri, enabled, version, created_at, updated_at'
 const POLICY = 'id, idp_id, name, client_ids, scopes, resources, enabled, version, created_at, updated_at'
@@ -108,10 +108,15 @@ export function* findPolicy({ id }: { id: string }): Op<XaaPolicy | undefined> {
   return row && readPolicy(row)
 }
 
-/** Of one identity provider or of all, in the order in which they are tried: that of creation. */
+/** By the bytes of the ids, which are made in order; their text sorts otherwise. */
+const byAge = (a: XaaPolicy, b: XaaPolicy): number =>
+  a.created_at - b.created_at || Buffer.compare(bytes(a.id.slice(2)), bytes(b.id.slice(2)))
+
+/** Of one identity provider or of all, in the order in which they are tried: that of creation, also within a second. */
 export function* listPolicies({ idp_id }: { idp_id?: string }): Op<XaaPolicy[]> {
   const { sql, params } = where(idp_id === undefined ? undefined : ['idp_id = ?', idp_id])
-  return (yield* all(`SELECT ${POLICY} FROM xaa_policies ${sql} ORDER BY created_at, id`, ...params)).map(readPolicy)
+  const rows = yield* all(`SELECT ${POLICY} FROM xaa_policies ${sql} ORDER BY created_at, id`, ...params)
+  return rows.map(readPolicy).sort(byAge)
 }
 
 /** Undefined when there is no such identity provider. */

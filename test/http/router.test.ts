@@ -1,8 +1,9 @@
 // Route tables: what is found, what is refused before a handler runs, and what every answer gets.
 import { describe, expect, test } from 'vitest'
-import type { Reply } from '../../src/http/message.ts'
+import { type Head, json, type Reply } from '../../src/http/message.ts'
 import { TokenBucket } from '../../src/http/rate_limit.ts'
 import { type Route, tooLarge } from '../../src/http/router.ts'
+import { OAuthError } from '../../src/lib/error.ts'
 import { isId } from '../../src/lib/id.ts'
 import { head } from '../support/head.ts'
 import { router, routes } from './router_bench.ts'

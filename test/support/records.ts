@@ -186,7 +186,7 @@ export const anIdp = (more: Partial<Idp> = {}): Idp => {
 }
 
 export const anXaaPolicy = (idp: Idp, more: Partial<XaaPolicy> = {}): XaaPolicy => ({
-  id: newId(),
+  id: `p_${newId()}`,
   idp_id: idp.id,
   name: 'Files for all',
   client_ids: ['c'],

@@ -1,0 +1,68 @@
+// The JWT bearer grant (RFC 7523) with ID-JAG assertions: a token for somebody whom an identity provider vouches for.
+import type { App } from '../app.ts'
+import { OAuthError } from '../lib/error.ts'
+import { type Assertion, consumeAssertion, verifyAssertion } from '../oauth/id_jag.ts'
+import { catalogOf, checkDeclared, checkWithin, parseScope, resolveMint, scopeNames } from '../oauth/resource.ts'
+import type { Client } from '../oauth/types.ts'
+import { applyPolicies, resolveSubject } from '../oauth/xaa_policy.ts'
+import type { Grant } from './index.ts'
+
+const target = (description: string, reason: string) => new OAuthError('invalid_target', description, { reason })
+
+export const jwtBearer = {
+  type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+  name: 'jwt_bearer',
+  clients: 'confidential',
+  switch: 'xaa.enabled',
+  enabled: (config) => config.xaa.enabled,
+
+  async run(app, { form, client, proof }) {
+    if (form.assertion === undefined)
+      throw new OAuthError('invalid_grant', 'the assertion is missing', { reason: 'missing_assertion' })
+    const assertion = await verifyAssertion(app, form.assertion, client)
+    if (assertion.jkt !== undefined && assertion.jkt !== proof?.jkt)
+      throw new OAuthError('invalid_grant', 'the assertion is bound to another key', { reason: 'assertion_key' })
+    const uri = targetOf(app, form.resource, assertion)
+    // What is refused above leaves the assertion usable for a corrected request; what is refused below would tell about
+    // the state of this server, and costs the assertion.
+    await consumeAssertion(app, assertion)
+    const ceiling = ceilingOf(client, assertion)
+    const requested = form.scope === undefined ? undefined : parseScope(form.scope)
+    if (requested) checkWithin(requested, ceiling, 'beyond_assertion_scope')
+    const resource = uri === undefined ? undefined : await resolveMint(app, uri)
+    const wanted = requested ?? ceiling
+    if (requested && resource) checkDeclared(requested, resource)
+    const declared = resource ? wanted.filter((name) => catalogOf(resource).includes(name)) : wanted
+    const scope = await applyPolicies(app, assertion, client, resource, declared)
+    return {
+      grant_type: 'jwt_bearer',
+      client,
+      sub: await resolveSubject(app, assertion),
+      resource: resource?.uri,
+      scope: scope.join(' '),
+      lifetime: app.config.xaa.token_expiry,
+      jkt: proof?.jkt,
+      proof,
+    }
+  },
+} satisfies Grant
+
+/** The one resource that request and assertion agree on. */
+function targetOf(app: App, requested: string | undefined, { resources }: Assertion): string | undefined {
+  if (requested !== undefined && resources.length > 0 && !resources.includes(requested))
+    throw target('the assertion is for another resource', 'assertion_resource')
+  if (requested === undefined && resources.length > 1) throw target('one resource must be named', 'ambiguous_resource')
+  const uri = requested ?? resources[0]
+  if (uri === undefined && app.config.xaa.require_resource) throw target('a resource must be named', 'missing_resource')
+  return uri
+}
+
+/** What the client is registered for and the assertion speaks of. */
+function ceilingOf(client: Client, { scope }: Assertion): string[] {
+  const registered = scopeNames(client.scope)
+  const asserted = scope === undefined ? undefined : scopeNames(scope)
+  const ceiling = asserted ? registered.filter((name) => asserted.includes(name)) : registered
+  if (ceiling.length === 0)
+    throw new OAuthError('invalid_scope', 'nothing is left of the scope', { reason: 'default_scope_empty' })
+  return ceiling
+}

@@ -1,0 +1,123 @@
+// Identity assertion grants (ID-JAG, Enterprise-Managed Authorization): what an identity provider says, checked in order.
+import type { App } from '../app.ts'
+import { decodeJws, isAlg, type Jws, thumbprint } from '../crypto/jws.ts'
+import { OAuthError, unavailable } from '../lib/error.ts'
+import { FetchError } from '../net/error.ts'
+import { isUsedBefore } from './dpop.ts'
+import { useOnce } from './single_use.ts'
+import type { Client, Idp } from './types.ts'
+
+export const ID_JAG_PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
+const TYP = 'oauth-id-jag+jwt'
+const MAX_ASSERTION = 16_384
+const MAX_CLAIM = 1024
+/** Seconds that the clocks of two honest servers may differ. */
+const SKEW = 30
+/** Keys that are tried for one assertion; sets with more of one kid, or of none, are not for us. */
+const MAX_TRIES = 16
+
+/** A verified assertion for the client that brings it. */
+export interface Assertion {
+  idp: Idp
+  sub: string
+  jti: string
+  /** Epoch seconds after which it is too old in any case. */
+  good_until: number
+  scope?: string
+  resources: string[]
+  /** Key that its bearer must prove (RFC 7800). */
+  jkt?: string
+}
+
+const refuse = (reason: string) => new OAuthError('invalid_grant', 'the assertion is not valid', { reason })
+const isText = (value: unknown): value is string =>
+  // Also what a lone surrogate or a control character would make of a log line or an identifier.
+  typeof value === 'string' && value !== '' && value.length <= MAX_CLAIM && /^[^\p{C}]+$/u.test(value)
+
+/** Verifies an assertion. Throws invalid_grant, or 503 when the keys of its issuer cannot be had. */
+export async function verifyAssertion(app: App, text: string, client: Client): Promise<Assertion> {
+  const jws = decodeJws(text, MAX_ASSERTION)
+  if (!jws) throw refuse('malformed')
+  if (jws.header['typ'] !== TYP) throw refuse('typ')
+  const idp = await findIssuer(app, jws.payload['iss'])
+  await checkSignature(app, jws, idp)
+  return readClaims(app, jws.payload, idp, client)
+}
+
+/** The identity provider of an `iss`: registered, switched on, and not ourselves. */
+async function findIssuer(app: App, iss: unknown): Promise<Idp> {
+  if (!isText(iss) || iss === app.config.server.issuer) throw refuse('issuer')
+  const idp = await app.store.findIdpByIssuer({ issuer: iss })
+  if (!idp) throw refuse('unknown_issuer')
+  if (!idp.enabled) throw refuse('issuer_disabled')
+  return idp
+}
+
+async function checkSignature(app: App, { header, input, signature }: Jws, { jwks_uri }: Idp): Promise<void> {
+  const { alg, kid } = header
+  if (!isAlg(alg)) throw refuse('alg')
+  if (kid !== undefined && !isText(kid)) throw refuse('kid')
+  const keys = await app.remoteKeys.find(jwks_uri, { kid, alg }).catch((error: unknown) => {
+    if (!(error instanceof FetchError)) throw error
+    throw unavailable('the keys of the issuer cannot be had', { reason: `jwks_${error.reason}`, cause: error })
+  })
+  for (const jwk of keys.slice(0, MAX_TRIES)) {
+    const id = thumbprint(jwk)
+    if (id && (await app.crypto.verify({ alg, jwk, thumbprint: id, input, signature }))) return
+  }
+  throw refuse(keys.length === 0 ? 'unknown_key' : 'signature')
+}
+
+function readClaims(app: App, payload: Jws['payload'], idp: Idp, client: Client): Assertion {
+  const { aud, exp, iat, nbf, sub, jti, client_id, scope, resource, cnf, authorization_details } = payload
+  const now = app.clock.now()
+  const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+  if (!isTime(exp) || exp <= now - SKEW) throw refuse('expired')
+  if (!isTime(iat) || iat > now + SKEW) throw refuse('iat')
+  const good_until = iat + app.config.xaa.max_assertion_age
+  if (good_until < now) throw refuse('too_old')
+  if (nbf !== undefined && !(isTime(nbf) && nbf <= now + SKEW)) throw refuse('nbf')
+  if (onlyOf(aud) !== idp.audience) throw refuse('audience')
+  if (!isText(sub)) throw refuse('sub')
+  if (!isText(jti)) throw refuse('jti')
+  if (client_id !== client.client_id) throw refuse('another_client')
+  if (scope !== undefined && typeof scope !== 'string') throw refuse('scope')
+  // What they limit we could not enforce (RFC 9396).
+  if (authorization_details !== undefined) throw refuse('authorization_details')
+  return {
+    idp,
+    sub,
+    jti,
+    good_until: Math.min(exp, good_until) + SKEW,
+    scope,
+    resources: resource === undefined ? [] : listOf(resource),
+    jkt: confirmedKey(cnf),
+  }
+}
+
+const onlyOf = (aud: unknown): unknown => (Array.isArray(aud) && aud.length === 1 ? aud[0] : aud)
+
+function listOf(resource: unknown): string[] {
+  const list = Array.isArray(resource) ? resource : [resource]
+  if (!list.every(isText)) throw refuse('resource')
+  return list
+}
+
+/** The one confirmation method that is understood here; another one must not be ignored (RFC 7800 §3.1). */
+function confirmedKey(cnf: unknown): string | undefined {
+  if (cnf === undefined) return undefined
+  const { jkt, ...others } = (cnf ?? {}) as Record<string, unknown>
+  if (typeof jkt !== 'string' || Object.keys(others).length > 0) throw refuse('cnf')
+  return jkt
+}
+
+/** Uses up an assertion. Throws invalid_grant when it was used before, here or in another process. */
+export async function consumeAssertion(app: App, { idp, jti, good_until }: Assertion): Promise<void> {
+  const use = useOnce(app, 'assertion', idp.issuer, jti, Math.ceil(good_until) + 1)
+  if (!use) throw refuse('replay')
+  try {
+    await app.store.recordUse(use)
+  } catch (error) {
+    throw isUsedBefore(error) ? refuse('replay') : error
+  }
+}

@@ -1,0 +1,60 @@
+// What an assertion may be redeemed for, and who its subject is here.
+import type { App } from '../app.ts'
+import { OAuthError } from '../lib/error.ts'
+import { isUserId } from './client_metadata.ts'
+import type { Assertion } from './id_jag.ts'
+import type { Client, Resource, XaaPolicy } from './types.ts'
+
+const denied = (description: string, reason: string) => new OAuthError('access_denied', description, { reason })
+
+/** The part of `scope` that the first matching policy of the identity provider leaves. Throws access_denied when none does. */
+export async function applyPolicies(
+  app: App,
+  { idp }: Assertion,
+  client: Client,
+  resource: Resource | undefined,
+  scope: readonly string[],
+): Promise<string[]> {
+  const policies = await app.store.listPolicies({ idp_id: idp.id })
+  for (const policy of policies.filter((each) => covers(each, client, resource))) {
+    const left = policy.scopes ? scope.filter((name) => policy.scopes?.includes(name)) : [...scope]
+    if (left.length === 0) continue
+    app.metrics.count('ext_xaa_policy_evaluation_total', { result: 'allowed' })
+    return left
+  }
+  app.metrics.count('ext_xaa_policy_evaluation_total', { result: 'denied' })
+  throw denied('no policy allows this', 'policy_denied')
+}
+
+const covers = ({ enabled, client_ids, resources }: XaaPolicy, client: Client, resource: Resource | undefined) =>
+  enabled &&
+  (client_ids.length === 0 || client_ids.includes(client.client_id)) &&
+  (resources.length === 0 || (resource?.uri !== undefined && resources.includes(resource.uri)))
+
+/**
+ * The `sub` of the token: the mapped one, else (unless `strict`) one that no user or client here can have.
+ * Throws access_denied without a mapping, invalid_grant when the mapped user may not act.
+ */
+export async function resolveSubject(app: App, { idp, sub }: Assertion): Promise<string> {
+  const count = (result: string) => app.metrics.count('ext_xaa_subject_resolutions_total', { result })
+  const mapping = await app.store.findSubjectMapping({ idp_id: idp.id, federated_subject: sub })
+  if (mapping) {
+    await checkLocal(app, mapping.local_subject)
+    count('mapped')
+    return mapping.local_subject
+  }
+  if (app.config.xaa.subject_mode === 'strict') {
+    count('denied')
+    throw denied('the subject is not mapped to anybody here', 'subject_not_mapped')
+  }
+  count('auto_mapped')
+  // Keyed on issuer and subject, never on an email: who controls a directory must not become a local account by a name.
+  return `${idp.issuer}:${sub}`
+}
+
+async function checkLocal(app: App, local_subject: string): Promise<void> {
+  const mayAct = isUserId(local_subject)
+    ? (await app.store.findUser({ id: local_subject }))?.status === 'active'
+    : (await app.store.findClient({ client_id: local_subject })) === undefined
+  if (!mayAct) throw new OAuthError('invalid_grant', 'the subject may not act here', { reason: 'subject_inactive' })
+}

@@ -1,0 +1,131 @@
+// Where a fetch may go: literal addresses in every spelling, names with every kind of answer, and one resolution per fetch.
+import dns from 'node:dns'
+import { afterEach, expect, test, vi } from 'vitest'
+import { createFetcher } from '../../src/net/fetch.ts'
+import { refusalOf } from '../support/thrown.ts'
+import { faultOf, fetchFrom, localFetcher, servePeer } from './peers.ts'
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+const PUBLIC = '93.184.215.14'
+
+const guarded = (resolve?: (hostname: string) => Promise<string[]>) =>
+  createFetcher({ allowPrivate: false, userAgent: 'service-test', ...(resolve ? { resolve } : {}) })
+
+const LOOPBACK_SPELLINGS = [
+  ...['127.0.0.1', '127.1', '127.0.1', '127.0.0.1.', '2130706433', '0x7f000001', '0x7f.1', '0x7F.0x0.0x0.0x1'],
+  ...[
+    '017700000001',
+    '0177.0.0.1',
+    '0177.1',
+    '127.0.0.01',
+    '127%2e0%2e0%2e1',
+    '１２７.0.0.1',
+    '①②⑦.⓪.⓪.①',
+    '127。0。0。1',
+  ],
+  ...['[::1]', '[0:0:0:0:0:0:0:1]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]', '[64:ff9b::7f00:1]'],
+  ...['[2002:7f00:1::]', '[::]', '0.0.0.0', '0'],
+]
+test.each(LOOPBACK_SPELLINGS)('the literal %s reaches nothing', async (host) => {
+  const trap = await servePeer((_, response) => response.end())
+  const resolve = vi.fn()
+  const fault = await faultOf(fetchFrom(guarded(resolve), `http://${host}:${trap.port}/`))
+  expect(fault.reason).toBe('blocked_address')
+  expect(trap.connections).toBe(0)
+  expect(resolve).not.toHaveBeenCalled()
+})
+
+test.each(['[fe80::1%25eth0]', '[::1', '1.2.3.4.5', '256.1.1.1', '0x100000000', '127.0.0.1:99999'])(
+  '%s is no host at all',
+  async (host) => {
+    expect((await faultOf(fetchFrom(guarded(), `http://${host}/`))).reason).toBe('bad_url')
+  },
+)
+
+test('localhost is refused by what the system resolves it to', async () => {
+  const trap = await servePeer((_, response) => response.end())
+  expect((await faultOf(fetchFrom(guarded(), `http://localhost:${trap.port}/`))).reason).toBe('blocked_address')
+  expect(trap.connections).toBe(0)
+})
+
+test.each([
+  ['private only', ['127.0.0.1']],
+  ['public and private', [PUBLIC, '127.0.0.1']],
+  ['private and public', ['127.0.0.1', PUBLIC]],
+  ['public and mapped', [PUBLIC, '::ffff:127.0.0.1']],
+  ['public and metadata', [PUBLIC, '169.254.169.254']],
+  ['no address', [PUBLIC, 'nonsense']],
+])('a name with %s answers is refused as a whole', async (_, addresses) => {
+  const trap = await servePeer((_request, response) => response.end())
+  const fetcher = guarded(async () => addresses)
+  expect((await faultOf(fetchFrom(fetcher, `http://evil.test:${trap.port}/`))).reason).toBe('blocked_address')
+  expect(trap.connections).toBe(0)
+})
+
+test.each(['169.254.169.254', '0.0.0.0', '224.0.0.1', 'fe80::1', '::ffff:127.0.0.1', '100.64.0.1', 'fd00:ec2::254'])(
+  'where private addresses are allowed, a name for %s is still refused',
+  async (address) => {
+    const fetcher = localFetcher({ resolve: async () => ['127.0.0.1', address] })
+    expect((await faultOf(fetchFrom(fetcher, 'http://evil.test/'))).reason).toBe('blocked_address')
+  },
+)
+
+test('the connection goes to the address that was judged, under the name of the URL, and nobody resolves again', async () => {
+  const bySystem = vi.spyOn(dns, 'lookup')
+  const peer = await servePeer((request, response) => response.end(request.headers.host))
+  const resolve = vi.fn(async () => ['127.0.0.1'])
+  const { body } = await fetchFrom(localFetcher({ resolve }), `http://idp.test:${peer.port}/`)
+  expect(String(body)).toBe(`idp.test:${peer.port}`)
+  expect(resolve.mock.calls).toEqual([['idp.test']])
+  expect(bySystem).not.toHaveBeenCalled()
+})
+
+test('a name that changes its answer between judgement and use (DNS rebinding) gains nothing', async () => {
+  const [first, second] = [await servePeer((_, response) => response.end('first')), '169.254.169.254']
+  const resolve = vi.fn(async () => [second]).mockResolvedValueOnce(['127.0.0.1'])
+  const fetcher = localFetcher({ resolve })
+  const url = `http://rebind.test:${first.port}/`
+  expect(String((await fetchFrom(fetcher, url)).body)).toBe('first')
+  // The next fetch judges anew; no connection was kept that would let it pass.
+  expect((await faultOf(fetchFrom(fetcher, url))).reason).toBe('blocked_address')
+  expect(resolve).toHaveBeenCalledTimes(2)
+  expect(first.connections).toBe(1)
+})
+
+test('when one judged address does not answer, the next one is tried', async () => {
+  const peer = await servePeer((_, response) => response.end('x'))
+  const fetcher = localFetcher({ resolve: async () => ['127.0.0.2', '::1', '127.0.0.1'] })
+  expect((await fetchFrom(fetcher, `http://idp.test:${peer.port}/`)).status).toBe(200)
+})
+
+test('a name that does not resolve is dns_failed', async () => {
+  vi.spyOn(dns, 'lookup').mockImplementation(((_host: string, _options: unknown, done: (error: Error) => void) =>
+    done(Object.assign(new Error('nothing'), { code: 'ENOTFOUND' }))) as typeof dns.lookup)
+  const fault = await faultOf(fetchFrom(guarded(), 'https://nowhere.test/'))
+  expect([fault.reason, fault.message]).toEqual(['dns_failed', 'fetch from nowhere.test: dns_failed (ENOTFOUND)'])
+  expect(
+    (
+      await faultOf(
+        fetchFrom(
+          guarded(async () => []),
+          'https://nowhere.test/',
+        ),
+      )
+    ).reason,
+  ).toBe('dns_failed')
+})
+
+test('name servers that are silent hold two look-ups; further names are refused, literal addresses go on', async () => {
+  const peer = await servePeer((_, response) => response.end('x'))
+  const resolve = vi.fn(() => new Promise<string[]>(() => {}))
+  const fetcher = localFetcher({ resolve })
+  const silent = ['a.test', 'b.test'].map((host) => faultOf(fetchFrom(fetcher, `https://${host}/`, { timeoutMs: 100 })))
+  expect((await Promise.all(silent)).map(({ reason }) => reason)).toEqual(['timeout', 'timeout'])
+  const third = refusalOf(() => fetchFrom(fetcher, 'https://c.test/'))
+  expect((await fetchFrom(fetcher, peer.url)).status).toBe(200)
+  expect((await third).reason).toBe('outbound_full')
+  expect(resolve).toHaveBeenCalledTimes(2)
+})

@@ -1,0 +1,76 @@
+// Whom a fetch believes: the certificate must be trusted and be for the host of the URL, whatever address is behind it.
+import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import path from 'node:path'
+import { afterEach, expect, test, vi } from 'vitest'
+import { packageRoot } from '../../src/lib/paths.ts'
+import { tempFolder } from '../support/folder.ts'
+import { cert, key } from './certificate.ts'
+import { faultOf, fetchFrom, localFetcher, servePeer } from './peers.ts'
+
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
+const names: (string | undefined)[] = []
+const tlsPeer = () => {
+  const server = createServer({ key, cert, SNICallback: (name, done) => (names.push(name), done(null)) })
+  return servePeer((request, response) => response.end(request.headers.host), server, 'https')
+}
+const toLoopback = { resolve: async () => ['127.0.0.1'] }
+
+test('a certificate that nobody vouches for is tls_failed, and nothing is sent', async () => {
+  const peer = await tlsPeer()
+  const fault = await faultOf(fetchFrom(localFetcher(toLoopback), `https://idp.test:${peer.port}/`))
+  expect([fault.reason, fault.message]).toEqual([
+    'tls_failed',
+    `fetch from idp.test:${peer.port}: tls_failed (DEPTH_ZERO_SELF_SIGNED_CERT)`,
+  ])
+  expect(peer.asked).toEqual([])
+})
+
+test('no environment variable switches the check off', async () => {
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  const peer = await tlsPeer()
+  expect((await faultOf(fetchFrom(localFetcher(toLoopback), `https://idp.test:${peer.port}/`))).reason).toBe(
+    'tls_failed',
+  )
+  expect(peer.asked).toEqual([])
+})
+
+test('https to a port that speaks plain http is tls_failed', async () => {
+  const peer = await servePeer((_, response) => response.end())
+  expect((await faultOf(fetchFrom(localFetcher(), peer.url.replace('http', 'https')))).reason).toBe('tls_failed')
+})
+
+/** Fetches as a process whose operator trusts our certificate; gives the body, or the reason. */
+async function fetchTrusting(url: string): Promise<string> {
+  const authorities = path.join(tempFolder(), 'authorities.pem')
+  writeFileSync(authorities, cert)
+  const script = `
+    import { createFetcher } from ${JSON.stringify(path.join(packageRoot, 'dist/src/net/fetch.js'))}
+    const fetcher = createFetcher({ allowPrivate: true, userAgent: 'service-test', resolve: async () => ['127.0.0.1'] })
+    const request = { maxBytes: 1000, timeoutMs: 5000 }
+    console.log(await fetcher.fetch(${JSON.stringify(url)}, request).then(({ body }) => String(body), ({ message }) => message))`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    env: { ...process.env, NODE_EXTRA_CA_CERTS: authorities },
+  })
+  const [out, err] = await Promise.all([child.stdout.toArray(), child.stderr.toArray()])
+  return Buffer.concat([...out, ...err])
+    .toString()
+    .trim()
+}
+
+test('a trusted certificate for the host is accepted; name and Host header are those of the URL', async () => {
+  const peer = await tlsPeer()
+  names.length = 0
+  expect(await fetchTrusting(`https://idp.test:${peer.port}/`)).toBe(`idp.test:${peer.port}`)
+  expect(names).toEqual(['idp.test'])
+})
+
+test.each(['other.test', 'sub.idp.test', '127.0.0.1'])('a trusted certificate is not good for %s', async (host) => {
+  const peer = await tlsPeer()
+  expect(await fetchTrusting(`https://${host}:${peer.port}/`)).toMatch(/tls_failed \(ERR_TLS_CERT_ALTNAME_INVALID\)$/)
+  expect(peer.asked).toEqual([])
+})
