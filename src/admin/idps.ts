@@ -8,7 +8,6 @@ import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { FetchError } from '../net/error.ts'
-import type { RemoteKeys } from '../net/jwks.ts'
 import type { Idp } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
@@ -26,11 +25,11 @@ const fields = {
 }
 const issuer = place.describe('The iss of its assertions, byte for byte. Fixed from then on.')
 const creatable = z.object({
-  ...fields,
   issuer,
-  name: fields.name.optional(),
   audience: fields.audience.optional(),
-  enabled: fields.enabled.default(true),
+  jwks_uri: fields.jwks_uri,
+  name: fields.name.optional(),
+  enabled: fields.enabled.prefault(true),
 })
 const patchable = z.object({ ...fields, issuer }).partial()
 
@@ -62,12 +61,10 @@ function checkJwksUri({ cimd }: Config, jwks_uri: string): void {
     throw invalid('jwks_uri must use https', 'insecure_jwks_uri')
 }
 
-const remoteKeysOf = (app: App): RemoteKeys => (app as App & { remoteKeys: RemoteKeys }).remoteKeys
-
 /** Fetches the keys of an identity provider now. Returns how many there are. Throws temporarily_unavailable that says why not. */
-async function refreshKeys(app: App, { jwks_uri }: Idp): Promise<number> {
+async function refreshKeys({ remoteKeys }: App, { jwks_uri }: Idp): Promise<number> {
   try {
-    return await remoteKeysOf(app).refresh(jwks_uri)
+    return await remoteKeys.refresh(jwks_uri)
   } catch (error) {
     if (!(error instanceof FetchError)) throw error
     throw unavailable(`the keys could not be fetched: ${error.message}`, { reason: error.reason, cause: error })
@@ -134,7 +131,7 @@ export const idps: AdminResource = {
           if (fields.includes('jwks_uri')) checkJwksUri(app.config, patch.jwks_uri ?? idp.jwks_uri)
           const next = { ...idp, ...patch, updated_at: app.clock.now() }
           if ((await app.store.updateIdp(next)) === 'stale') return 'stale'
-          if (next.jwks_uri !== idp.jwks_uri) remoteKeysOf(app).drop(idp.jwks_uri)
+          if (next.jwks_uri !== idp.jwks_uri) app.remoteKeys.drop(idp.jwks_uri)
           return { shown: idpJson(next), changed: { detail: { ...facts(next), fields } } }
         }),
     }),
@@ -163,7 +160,7 @@ export const idps: AdminResource = {
         const idp = await getIdp(app, params.idp_id)
         const counts = await app.store.deleteIdp({ id: idp.id })
         if (!counts) throw notFound('identity provider')
-        remoteKeysOf(app).drop(idp.jwks_uri)
+        app.remoteKeys.drop(idp.jwks_uri)
         return { changed: { detail: { ...facts(idp), ...counts } } }
       },
     }),

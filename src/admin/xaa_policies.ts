@@ -20,10 +20,10 @@ const idp_id = name().describe('The identity provider. Fixed from then on.')
 const creatable = z.object({
   idp_id,
   name: fields.name.default(''),
-  client_ids: fields.client_ids.default([]),
-  scopes: fields.scopes.default(null),
-  resources: fields.resources.default([]),
-  enabled: fields.enabled.default(true),
+  client_ids: fields.client_ids.prefault([]),
+  scopes: fields.scopes.prefault(null),
+  resources: fields.resources.prefault([]),
+  enabled: fields.enabled.prefault(true),
 })
 const patchable = z.object({ ...fields, idp_id }).partial()
 

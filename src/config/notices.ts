@@ -28,7 +28,6 @@ export const UNBUILT: readonly { keys: readonly string[]; asked(config: Config):
   },
   { keys: ['oidc.enabled'], asked: (c) => c.oidc.enabled },
   { keys: ['broker_providers'], asked: (c) => c.broker_providers.length > 0 },
-  { keys: ['agents.enable_jwks_listing'], asked: (c) => c.agents.enable_jwks_listing },
   { keys: ['observability.tracing.enabled'], asked: (c) => c.observability.tracing.enabled },
   {
     keys: ['observability.metrics.provider'],

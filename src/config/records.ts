@@ -44,7 +44,7 @@ export const resourceRecord = z
 export type ResourceRecord = z.output<typeof resourceRecord>
 
 /** The fields of a broker provider as they are written. */
-export const providerFields = {
+const providerFields = {
   slug: slug(),
   display_name: name(),
   protocol: word(['oauth', 'apikey', 'service_account']),

@@ -101,7 +101,7 @@ export async function openKeyring({ store, alg, longestLife, clock }: Options): 
       use(keys)
       return { current_kid: next.kid, previous_kid: previous, rotated_at: now }
     },
-    reload: async () => use(await ready()),
+    reload: async () => use(await store.load()),
   }
 }
 

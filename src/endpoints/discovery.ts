@@ -3,7 +3,7 @@ import type { App } from '../app.ts'
 import { offeredGrantTypes } from '../grants/index.ts'
 import { empty, json, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { findDescribed, resourceMetadata, serverMetadata } from '../oauth/metadata.ts'
+import { findDescribed, PATHS, resourceMetadata, serverMetadata } from '../oauth/metadata.ts'
 import { listAllResources } from '../oauth/resource.ts'
 
 const HOUR = { 'cache-control': 'public, max-age=3600' }
@@ -29,4 +29,16 @@ export async function resourceDocument(app: App, request: Request): Promise<Repl
   const resource = findDescribed(await listAllResources(app), request.params['ref'])
   if (!resource) throw new OAuthError('not_found', 'no resource is registered under this path')
   return json(200, resourceMetadata(app.config, resource), HOUR)
+}
+
+/** The agents among the clients; every token that carries one of their ids is signed by our own keys. */
+export async function agentsDocument({ config, store }: App): Promise<Reply> {
+  const agents = await store.listAgents()
+  const shown = agents.map(({ client_id, client_name, agent_description }) => ({
+    agent_id: client_id,
+    client_name,
+    ...(agent_description ? { agent_description } : {}),
+    jwks_uri: config.server.issuer + PATHS.jwks,
+  }))
+  return json(200, { issuer: config.server.issuer, agents: shown }, HOUR)
 }

@@ -5,7 +5,7 @@ import type { Route } from '../http/router.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { authorize, renderAuthorizeError } from './authorize.ts'
 import { decideConsent, showConsent } from './consent.ts'
-import { jwks, resourceDocument, serverDocument } from './discovery.ts'
+import { agentsDocument, jwks, resourceDocument, serverDocument } from './discovery.ts'
 import { health, livez, ready } from './health.ts'
 import { introspect } from './introspect.ts'
 import { login, logout, showLogin, showStart } from './login.ts'
@@ -26,6 +26,10 @@ export function publicRoutes(app: App): Route[] {
     { method: 'GET', path: PATHS.jwks, cors: true, handle: on(jwks) },
     { method: 'GET', path: RESOURCE_METADATA, cors: true, handle: on(resourceDocument) },
     { method: 'GET', path: `${RESOURCE_METADATA}/{ref...}`, cors: true, handle: on(resourceDocument) },
+
+    ...(app.config.agents.enable_jwks_listing
+      ? [{ method: 'GET', path: '/.well-known/agents.json', cors: true, handle: on(agentsDocument) } as const]
+      : []),
 
     { method: 'GET', path: PATHS.authorize, handle: on(authorize), renderError },
     { method: 'POST', path: PATHS.token, body: FORM, cors: true, handle: on(token) },

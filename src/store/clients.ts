@@ -68,6 +68,15 @@ export function* listClients({ status, source, limit, offset }: ClientFilter): O
   return rows.map(read)
 }
 
+/** The active agents, in order of creation. */
+export function* listAgents(): Op<Client[]> {
+  const rows = yield* all(
+    `SELECT ${COLUMNS} FROM clients WHERE is_agent = 1 AND status = ? ORDER BY issued_at, client_id`,
+    'active',
+  )
+  return rows.map(read)
+}
+
 /** The clients among some ids that exist. */
 export function* listKnownClients({ client_ids }: { client_ids: string[] }): Op<string[]> {
   const known: string[] = []

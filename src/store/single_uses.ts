@@ -3,7 +3,7 @@ import type { SingleUse } from '../oauth/types.ts'
 import { all, bytes, idText, num, type Op, run, str } from './op.ts'
 
 /** Thrown to roll back what would rest on something that was used before. */
-export class UsedBefore extends Error {
+class UsedBefore extends Error {
   readonly code = 'USED_BEFORE'
   constructor() {
     super('it was used before')

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import {
   bool,
+  distinct,
   duration,
   float,
   int,
@@ -39,6 +40,8 @@ const accepted: Row[] = [
   ['list', 'a, b ,,c', list(), ['a', 'b', 'c']],
   ['list', '', list(), []],
   ['list', ['a,b', ' c '], list(), ['a,b', ' c ']],
+  ['distinct', ['b', 'a', 'b', 'B'], distinct(), ['b', 'a', 'B']],
+  ['distinct', 'a,b,a', distinct(), ['a', 'b']],
   ['url', 'https://example.com/mcp', url(), 'https://example.com/mcp'],
   ['scopeName', 'files:read', scopeName(), 'files:read'],
   ['scope', ' a  b a ', scope(), 'a b'],
@@ -80,6 +83,7 @@ const refused: [field: string, input: unknown, type: z.ZodType, message: RegExp]
   ['word', 'c', word(['a', 'b']), /must be one of a, b/],
   ['list', 5, list(), /must be a list/],
   ['list', { a: 1 }, list(), /must be a list/],
+  ['distinct', ['a', 'a b'], distinct(scopeName()), /scope name/],
   ['url', 'example.com', url(), /must be a well-formed http or https URL/],
   ['url', 'ftp://example.com', url(), /must be a well-formed http or https URL/],
   ['scopeName', 'a b', scopeName(), /scope name/],

@@ -74,8 +74,8 @@ test.each(['169.254.169.254', '0.0.0.0', '224.0.0.1', 'fe80::1', '::ffff:127.0.0
 )
 
 test('the connection goes to the address that was judged, under the name of the URL, and nobody resolves again', async () => {
-  const bySystem = vi.spyOn(dns, 'lookup')
   const peer = await servePeer((request, response) => response.end(request.headers.host))
+  const bySystem = vi.spyOn(dns, 'lookup')
   const resolve = vi.fn(async () => ['127.0.0.1'])
   const { body } = await fetchFrom(localFetcher({ resolve }), `http://idp.test:${peer.port}/`)
   expect(String(body)).toBe(`idp.test:${peer.port}`)

@@ -13,9 +13,13 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-const names: (string | undefined)[] = []
+const names: string[] = []
 const tlsPeer = () => {
-  const server = createServer({ key, cert, SNICallback: (name, done) => (names.push(name), done(null)) })
+  const SNICallback = (name: string, done: (error: null) => void) => {
+    names.push(name)
+    done(null)
+  }
+  const server = createServer({ key, cert, SNICallback })
   return servePeer((request, response) => response.end(request.headers.host), server, 'https')
 }
 const toLoopback = { resolve: async () => ['127.0.0.1'] }

@@ -5,7 +5,7 @@ import { Browser, fieldsOf, type Page } from './browser.ts'
 import { PASSWORD, REDIRECT_URI, type TestService } from './service.ts'
 
 /** A PKCE pair (RFC 7636 §4). */
-export function pkce(): { verifier: string; challenge: string } {
+function pkce(): { verifier: string; challenge: string } {
   const verifier = randomBytes(32).toString('base64url')
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }

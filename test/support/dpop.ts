@@ -1,0 +1,70 @@
+// Makes DPoP proofs (RFC 9449 §4.2): right ones with an independent library, and wrong ones byte by byte.
+import { createHmac, KeyObject, sign } from 'node:crypto'
+import { CompactSign, calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose'
+import type { Alg } from '../../src/crypto/jws.ts'
+import { newId } from '../../src/lib/id.ts'
+import type { TestService } from './service.ts'
+
+export interface ProofKey {
+  alg: string
+  privateKey: CryptoKey
+  /** The public key. */
+  jwk: JWK
+  jkt: string
+}
+
+/** A key to prove with; jose computes its thumbprint. */
+export async function proofKey(alg: string = 'ES256', modulusLength = 2048): Promise<ProofKey> {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true, modulusLength })
+  const jwk = await exportJWK(publicKey)
+  return { alg, privateKey, jwk, jkt: await calculateJwkThumbprint(jwk) }
+}
+
+export interface Changes {
+  /** Members of the header to replace, or to leave out when undefined. */
+  header?: Record<string, unknown>
+  /** Claims to replace, or to leave out when undefined. */
+  claims?: Record<string, unknown>
+}
+
+/** Header and claims of a right proof for the token endpoint, with changes. */
+export const proofParts = ({ app, issuer }: Pick<TestService, 'app' | 'issuer'>, key: ProofKey, changes: Changes) => ({
+  header: { typ: 'dpop+jwt', alg: key.alg, jwk: key.jwk, ...changes.header },
+  claims: { htm: 'POST', htu: `${issuer}/oauth/token`, jti: newId(), iat: app.clock.now(), ...changes.claims },
+})
+
+/** A proof for the token endpoint, signed by jose. */
+export function proofOf(service: Pick<TestService, 'app' | 'issuer'>, key: ProofKey, changes: Changes = {}) {
+  const { header, claims } = proofParts(service, key, changes)
+  return new CompactSign(Buffer.from(JSON.stringify(claims)))
+    .setProtectedHeader(header as { alg: string })
+    .sign(key.privateKey)
+}
+
+/** The same as a header of a request. */
+export const dpop = async (...args: Parameters<typeof proofOf>) => ({ dpop: await proofOf(...args) })
+
+export const base64url = (value: unknown): string =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+
+/** A compact JWS of any header and any payload (JSON text when it is a string); `signature` gets what is signed. */
+export function forge(header: unknown, payload: unknown, signature: (input: string) => Buffer | string): string {
+  const input = `${base64url(header)}.${base64url(payload)}`
+  const made = signature(input)
+  return `${input}.${typeof made === 'string' ? made : made.toString('base64url')}`
+}
+
+/** Signs like JOSE does, also with keys that an algorithm must not be used with. */
+export const signedBy =
+  ({ privateKey }: Pick<ProofKey, 'privateKey'>, dsaEncoding: 'ieee-p1363' | 'der' = 'ieee-p1363') =>
+  (input: string): Buffer =>
+    sign('sha256', Buffer.from(input), { key: KeyObject.from(privateKey), dsaEncoding })
+
+/** The signature of HS256 with some bytes as the key. */
+export const macOf =
+  (secret: string | Buffer) =>
+  (input: string): Buffer =>
+    createHmac('sha256', secret).update(input).digest()
+
+/** Algorithms of proofs that a service accepts. */
+export const PROOF_ALGS: readonly Alg[] = ['ES256', 'RS256', 'PS256']
