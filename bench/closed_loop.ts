@@ -1,30 +1,20 @@
-// A load generator for work in which every request needs its own code or token. Runs in a process of its own: each connection
+// A load generator for work in which every request needs something of its own. Runs in a process of its own: each connection
 // sends its next request when the last one was answered, and every latency is kept.
 import { onPlan } from './children.ts'
 import { Connection } from './connection.ts'
+import { type Feed, type FeedPlan, openFeed, type Site } from './feeds.ts'
 import { cpuMicros, type LoadResult, percentiles } from './usage.ts'
 
-export interface LoopPlan {
-  /** Redeem codes, rotate refresh tokens, or introspect tokens that the server has not seen since it issued them. */
-  work: keyof typeof LOOPS
-  base: string
+export interface LoopPlan extends Site {
+  feed: FeedPlan
   /** The server, whose CPU time is read. */
   pid: number
   connections: number
   warmupSeconds: number
   seconds: number
-  /** Answered by a redirect with a code, thanks to the cookie of a signed-in user who has consented. */
-  authorize: { path: string; cookie: string }
-  paths: { token: string; introspection: string }
-  /** Form fields beside the code or the token, urlencoded. */
-  codeForm: string
-  refreshForm: string
-  /** Of clients in rotation: the form that issues a token, and the one that introspects it. */
-  machines: readonly { issueForm: string; introspectForm: string }[]
 }
-type Loop = (plan: LoopPlan, connections: Connection[]) => Promise<Tally>
 
-/** Codes live for a minute: no more are prepared at once than are redeemed in a few seconds. */
+/** Codes and proofs live for a minute: no more are prepared at once than are sent in a few seconds. */
 const SLICE = { first: 400, most: 5000 }
 /** Preparing is not measured, but must not take for ever. */
 const LIMIT = (seconds: number) => 10 * seconds + 30
@@ -38,130 +28,45 @@ interface Tally {
 }
 const newTally = (): Tally => ({ latencies: [], errors: 0, seconds: 0, cpuMicros: 0 })
 
-const LOOPS = {
-  codes: (plan, connections) =>
-    inSlices(plan, connections, plan.paths.token, async (connection) => {
-      return `${plan.codeForm}&code=${await newCode(plan, connection)}`
-    }),
-  chains: rotateTokens,
-  tokens: (plan, connections) => {
-    let issued = 0
-    return inSlices(plan, connections, plan.paths.introspection, async (connection) => {
-      const { issueForm, introspectForm } = plan.machines[
-        issued++ % plan.machines.length
-      ] as LoopPlan['machines'][number]
-      return `${introspectForm}&token=${await newToken(plan, connection, issueForm, 'access_token')}`
-    })
-  },
-} satisfies Record<string, Loop>
-
 onPlan<LoopPlan>(async (plan) => {
   const connections = Array.from({ length: plan.connections }, () => new Connection(plan.base))
-  const measured = await LOOPS[plan.work](plan, connections)
+  const feed = openFeed(plan.feed, plan, connections)
+  const endMs = performance.now() + LIMIT(plan.warmupSeconds + plan.seconds) * 1000
+  const [warmup, tally] = [newTally(), newTally()]
+  await sendSlices(plan.warmupSeconds, warmup, SLICE.first)
+  await sendSlices(plan.seconds, tally, sliceFor(warmup, plan.seconds))
   for (const connection of connections) connection.close()
-  const { latencies, errors, firstError, seconds, cpuMicros: cpu } = measured
-  return {
-    successes: latencies.length,
-    errors,
-    firstError,
-    seconds,
-    cpuMicros: cpu,
-    ...percentiles(latencies),
-  } satisfies LoadResult
-})
+  const { latencies, ...counted } = tally
+  return { successes: latencies.length, ...counted, ...percentiles(latencies) } satisfies LoadResult
 
-/** Slices: first forms are prepared on all connections, unmeasured; then each is posted once, measured. */
-async function inSlices(
-  plan: LoopPlan,
-  connections: Connection[],
-  path: string,
-  prepare: (connection: Connection) => Promise<string>,
-): Promise<Tally> {
-  const end = performance.now() + LIMIT(plan.warmupSeconds + plan.seconds) * 1000
-  const warmup = newTally()
-  await slices(plan.warmupSeconds, warmup, SLICE.first)
-  const tally = newTally()
-  await slices(plan.seconds, tally, sliceFor(warmup, plan.seconds))
-  return tally
-
-  async function slices(seconds: number, into: Tally, first: number): Promise<void> {
-    for (let size = first; into.seconds < seconds && performance.now() < end; size = sliceFor(into, seconds)) {
-      const forms = await prepareForms(size)
-      const stop = performance.now() + (seconds - into.seconds) * 1000
-      await measure(plan.pid, into, () =>
-        Promise.all(
-          connections.map(async (connection) => {
-            for (let form = forms.pop(); form && performance.now() < stop; form = forms.pop())
-              await timed(into, connection, path, form)
-          }),
-        ),
-      )
+  /** Slices: first requests are made ready, unmeasured; then they are sent on all connections, measured. */
+  async function sendSlices(seconds: number, into: Tally, first: number): Promise<void> {
+    for (let size = first; into.seconds < seconds && performance.now() < endMs; size = sliceFor(into, seconds)) {
+      await feed.refill(size)
+      const stopMs = performance.now() + (seconds - into.seconds) * 1000
+      await measure(plan.pid, into, () => sendSlice(feed, connections, stopMs, into))
     }
   }
-  async function prepareForms(count: number): Promise<string[]> {
-    const forms: string[] = []
-    let left = count
-    await Promise.all(
-      connections.map(async (connection) => {
-        while (left-- > 0) forms.push(await prepare(connection))
-      }),
-    )
-    return forms
-  }
+})
+
+/** Sends until the time is over or one connection has nothing left: a slice does not run out on some of them only. */
+async function sendSlice(feed: Feed, connections: readonly Connection[], stopMs: number, into: Tally): Promise<void> {
+  let empty = false
+  await Promise.all(
+    connections.map(async (connection, number) => {
+      while (!empty && performance.now() < stopMs) {
+        const request = feed.next(number)
+        if (request) await timed(into, feed, connection, number, request)
+        else empty = true
+      }
+    }),
+  )
 }
 
 /** As many as the rest of the time needs at the rate so far. */
 const sliceFor = (tally: Tally, seconds: number): number => {
   const rate = tally.latencies.length / tally.seconds || SLICE.first
   return Math.ceil(Math.min(SLICE.most, Math.max(SLICE.first, rate * Math.max(seconds - tally.seconds, 0.1) * 1.2)))
-}
-
-async function newCode({ authorize }: LoopPlan, connection: Connection): Promise<string> {
-  const { head, status, body } = await connection.get(authorize.path, authorize.cookie)
-  const code = /\r\nlocation:[^\r]*[?&]code=([^&\r]+)/i.exec(head)?.[1]
-  if (!code) throw new Error(`no code from ${authorize.path}: ${status} ${head.slice(0, 500)} ${body.slice(0, 300)}`)
-  return code
-}
-
-async function newToken(
-  { paths }: LoopPlan,
-  connection: Connection,
-  form: string,
-  kind: 'access_token' | 'refresh_token',
-): Promise<string> {
-  const { status, body } = await connection.post(paths.token, form)
-  const token = tokenIn(body, kind)
-  if (!token) throw new Error(`no ${kind}: ${status} ${body.slice(0, 500)}`)
-  return token
-}
-const tokenIn = (body: string, kind: string): string | undefined => new RegExp(`"${kind}":"([^"]+)"`).exec(body)?.[1]
-
-/** Each connection keeps a chain: the token of an answer is what the next request sends. */
-async function rotateTokens(plan: LoopPlan, connections: Connection[]): Promise<Tally> {
-  const firstToken = async (connection: Connection) =>
-    newToken(plan, connection, `${plan.codeForm}&code=${await newCode(plan, connection)}`, 'refresh_token')
-  const chains = await Promise.all(
-    connections.map(async (connection) => ({ connection, token: await firstToken(connection) })),
-  )
-  const rotateFor = async (seconds: number): Promise<Tally> => {
-    const tally = newTally()
-    const stop = performance.now() + seconds * 1000
-    await measure(plan.pid, tally, () =>
-      Promise.all(
-        chains.map(async (chain) => {
-          while (performance.now() < stop) {
-            const form = `${plan.refreshForm}&refresh_token=${chain.token}`
-            const body = await timed(tally, chain.connection, plan.paths.token, form)
-            // A chain that broke starts anew, which its connection pays with time.
-            chain.token = tokenIn(body, 'refresh_token') ?? (await firstToken(chain.connection))
-          }
-        }),
-      ),
-    )
-    return tally
-  }
-  await rotateFor(plan.warmupSeconds)
-  return rotateFor(plan.seconds)
 }
 
 /** Adds the time and the server's CPU time of some work. */
@@ -172,23 +77,23 @@ async function measure(pid: number, into: Tally, work: () => Promise<unknown>): 
   into.cpuMicros += cpuMicros(pid) - cpu
 }
 
-/** What an answer that is worth counting holds: a token, or that a token is live. */
-const EXPECTED = /"access_token":"|"active":true/
-
-/** POSTs a form and counts the answer. Returns its body, empty when it is not the expected one. */
-async function timed(into: Tally, connection: Connection, path: string, form: string): Promise<string> {
+/** Sends a request and counts its answer. */
+async function timed(
+  into: Tally,
+  feed: Feed,
+  connection: Connection,
+  number: number,
+  { form, proof }: { form: string; proof?: string },
+): Promise<void> {
   const startedMs = performance.now()
   try {
-    const { status, body } = await connection.post(path, form)
-    if (status === 200 && EXPECTED.test(body)) {
-      into.latencies.push(performance.now() - startedMs)
-      return body
-    }
-    into.errors++
-    into.firstError ??= `${status} ${body.slice(0, 300)}`
+    const { status, body } = await connection.post(feed.path, form, proof)
+    const tookMs = performance.now() - startedMs
+    if (status !== 200 || !feed.expected.test(body)) throw new Error(`${status} ${body.slice(0, 300)}`)
+    feed.answered?.(number, body)
+    into.latencies.push(tookMs)
   } catch (error) {
     into.errors++
     into.firstError ??= (error as Error).message
   }
-  return ''
 }

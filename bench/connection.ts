@@ -24,9 +24,10 @@ export class Connection {
     this.url = new URL(base)
   }
 
-  /** POSTs a form. Rejects when the connection breaks or ten seconds pass. */
-  post(path: string, form: string): Promise<Answer> {
-    return this.exchange(`POST ${path}`, `${FORM}content-length: ${Buffer.byteLength(form)}\r\n`, form)
+  /** POSTs a form, with a DPoP proof where there is one. Rejects when the connection breaks or ten seconds pass. */
+  post(path: string, form: string, proof?: string): Promise<Answer> {
+    const headers = `${FORM}content-length: ${Buffer.byteLength(form)}\r\n${proof ? `dpop: ${proof}\r\n` : ''}`
+    return this.exchange(`POST ${path}`, headers, form)
   }
 
   get(path: string, cookie: string): Promise<Answer> {

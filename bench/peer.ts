@@ -68,6 +68,7 @@ const configuration = (plan: PeerPlan): Record<string, unknown> => {
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
+      dPoP: { enabled: true },
       introspection: { enabled: true, allowedPolicy: () => true },
       resourceIndicators: {
         enabled: true,

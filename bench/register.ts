@@ -1,6 +1,10 @@
 // What a run registers at the service: through the admin API, and through the pages a user sees.
 import { randomBytes } from 'node:crypto'
 import type { App, Machine } from './server.ts'
+import type { Idp } from './signer.ts'
+
+export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
 interface Wanted {
   /** Base of the admin API. */
@@ -10,6 +14,9 @@ interface Wanted {
   redirect_uri: string
   scope: string
   resource: string
+  /** What the gateway exchanges tokens into. */
+  gatewayResource: string
+  idp: Idp
 }
 interface User {
   email: string
@@ -30,8 +37,9 @@ export async function mapAtOnce<T, R>(items: readonly T[], map: (item: T) => Pro
   return results
 }
 
-/** Creates a resource, a user, a public client and machine clients. */
-export async function registerEverything({ admin, key, machines, redirect_uri, scope, resource }: Wanted) {
+/** Creates resources, a user, a public client, machine clients, and a gateway that may exchange and redeem assertions. */
+export async function registerEverything(wanted: Wanted) {
+  const { admin, key, machines, redirect_uri, scope, resource, gatewayResource, idp } = wanted
   const create = async <R>(what: string, body: object): Promise<R> => {
     const response = await fetch(`${admin}/${what}`, {
       method: 'POST',
@@ -43,13 +51,26 @@ export async function registerEverything({ admin, key, machines, redirect_uri, s
       throw new Error(`POST ${admin}/${what}: ${response.status} ${(await response.text()).slice(0, 500)}`)
     return (await response.json()) as R
   }
-  await create('resources', {
-    slug: 'bench',
-    uri: resource,
-    backend_kind: 'mint',
-    display_name: 'Bench',
-    scopes: scope.split(' ').map((name) => ({ name, description: name })),
-  })
+  const createResource = (slug: string, uri: string, policy?: object) =>
+    create('resources', {
+      slug,
+      uri,
+      backend_kind: 'mint',
+      display_name: slug,
+      scopes: scope.split(' ').map((name) => ({ name, description: name })),
+      policy,
+    })
+  const createMachine = async (client_name: string, grant_types: string[]): Promise<Machine> => {
+    const { client_id, client_secret } = await create<Machine>('clients', {
+      client_name,
+      grant_types,
+      redirect_uris: [],
+      scope,
+      token_endpoint_auth_method: 'client_secret_post',
+    })
+    return { client_id, client_secret }
+  }
+  await createResource('bench', resource)
   const user: User = { email: 'bench@example.com', password: randomBytes(16).toString('hex') }
   await create('users', { ...user, name: 'Bench' })
   const app = await create<App>('clients', {
@@ -59,26 +80,26 @@ export async function registerEverything({ admin, key, machines, redirect_uri, s
     scope,
     token_endpoint_auth_method: 'none',
   })
+  const gateway = await createMachine('Bench gateway', [TOKEN_EXCHANGE, JWT_BEARER])
+  const { client_id } = gateway
+  await createResource('bench-gateway', gatewayResource, { exchange: { allowed_client_ids: [client_id] } })
+  const { issuer, jwks_uri } = idp
+  const { id: idp_id } = await create<{ id: string }>('idps', { issuer, jwks_uri })
+  await create('xaa/policies', { idp_id, client_ids: [client_id], scopes: scope.split(' '), resources: [resource] })
   const numbers = Array.from({ length: machines }, (_, i) => i)
   return {
     user,
     app: { client_id: app.client_id, redirect_uri },
-    machines: await mapAtOnce(numbers, async (i): Promise<Machine> => {
-      const client = await create<Machine>('clients', {
-        client_name: `Bench machine ${i}`,
-        grant_types: ['client_credentials'],
-        redirect_uris: [],
-        scope,
-        token_endpoint_auth_method: 'client_secret_post',
-      })
-      return { client_id: client.client_id, client_secret: client.client_secret }
-    }),
+    gateway,
+    machines: await mapAtOnce(numbers, (i) => createMachine(`Bench machine ${i}`, ['client_credentials'])),
   }
 }
 
-/** Walks a user through login and consent, until an authorize URL leads back to the client. Returns the cookies. */
-export async function signIn(authorizeUrl: string, user: User): Promise<string> {
-  const cookies = new Map<string, string>()
+/**
+ * Walks a user through login and consent, until an authorize URL leads back to the client. `cookies` are those of the
+ * user's browser; they are added to.
+ */
+export async function signIn(authorizeUrl: string, user: User, cookies: Map<string, string>): Promise<void> {
   let [url, form]: [string, URLSearchParams | undefined] = [authorizeUrl, undefined]
   for (let step = 0; step < MAX_STEPS; step++) {
     const response = await fetch(url, {
@@ -87,7 +108,7 @@ export async function signIn(authorizeUrl: string, user: User): Promise<string> 
       redirect: 'manual',
       headers: {
         accept: 'text/html',
-        cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+        cookie: cookieHeader(cookies),
         ...(form ? { origin: new URL(url).origin } : {}),
       },
       signal: AbortSignal.timeout(20_000),
@@ -99,8 +120,7 @@ export async function signIn(authorizeUrl: string, user: User): Promise<string> 
     const page = await response.text()
     const location = response.headers.get('location')
     const next = new URL(location ?? url, url)
-    if (next.origin !== new URL(authorizeUrl).origin && next.searchParams.has('code'))
-      return [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    if (next.origin !== new URL(authorizeUrl).origin && next.searchParams.has('code')) return
     if (!location && (response.status !== 200 || !page.includes('<form')))
       throw new Error(`sign-in stopped at ${url}: ${response.status} ${page.slice(0, 500)}`)
     form = location ? undefined : fill(page, user)
@@ -110,6 +130,9 @@ export async function signIn(authorizeUrl: string, user: User): Promise<string> 
   }
   throw new Error(`sign-in did not end within ${MAX_STEPS} steps; last at ${url}`)
 }
+
+export const cookieHeader = (cookies: ReadonlyMap<string, string>): string =>
+  [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
 
 /** The fields of a login or consent page: what the page carries, who signs in, and yes. */
 function fill(page: string, user: User): URLSearchParams {

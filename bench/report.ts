@@ -12,6 +12,8 @@ import { type LoadResult, median } from './usage.ts'
 
 export interface Row {
   work: string
+  /** The peer of this run has no grant for it. */
+  hasNoPeer: boolean
   /** The service first, then the peer it is compared with. */
   servers: { name: string; results: LoadResult[] }[]
 }
@@ -43,7 +45,7 @@ export function describeRun({ connections, seconds, warmup, rounds, generator, s
       `Node ${process.versions.node}, OpenSSL ${process.versions.openssl}; load average at the start ${startLoad.toFixed(2)}`,
     `load: ${connections} connections on loopback from the same machine, ${rounds} x ${seconds} s after ${warmup} s of warm-up, ` +
       `servers in turns; ${generator === 'wrk' ? wrkVersion() : `autocannon ${versionOfDependency('autocannon')}`}, ` +
-      'own closed loop for codes, refresh tokens and new tokens',
+      'own closed loop where every request needs something of its own',
     'service: rate limiting OFF, log level warn, ES256, SQLite with synchronous=FULL ' +
       `${statfsSync(tmpdir()).type === TMPFS ? 'on tmpfs, WHERE A COMMIT COSTS NOTHING' : `in ${tmpdir()}`}` +
       (settings.length ? `; set by the caller: ${settings.join(', ')}` : ''),
@@ -52,7 +54,7 @@ export function describeRun({ connections, seconds, warmup, rounds, generator, s
       ? []
       : [
           'peer: in-memory adapter (nothing durable), no rate limit, ES256 JWT access tokens; introspection of opaque ' +
-            'tokens without a signature, because it introspects no JWTs',
+            'tokens without a signature, because it introspects no JWTs; no token exchange, no assertions of identity providers',
         ]),
   ].join('\n')
 }
@@ -73,7 +75,7 @@ export function table(rows: readonly Row[]): string {
     'server CPU us/answer',
     'ratio to the peer',
   ]
-  const lines = rows.flatMap(({ work, servers }) =>
+  const lines = rows.flatMap(({ work, hasNoPeer, servers }) =>
     servers.map(({ name, results }, i) => {
       const middle = (of: (result: LoadResult) => number) => median(results.map(of))
       return [
@@ -93,7 +95,7 @@ export function table(rows: readonly Row[]): string {
           middle((result) => result.cpuMicros / result.successes),
           0,
         ),
-        i === 0 ? ratio(results, servers[1]?.results ?? []) : '',
+        hasNoPeer ? 'no peer' : i === 0 ? ratio(results, servers[1]?.results ?? []) : '',
       ]
     }),
   )

@@ -21,7 +21,7 @@ scenarios: token (all works), ${subjects.join(', ')}, parts
   --smoke            one round of a second each: shows that everything works, says nothing about speed
 `
 const COLD_CLIENTS = 20_000
-/** A loop prepares its codes between the measured slices; this bounds all of it. */
+/** A loop prepares its requests between the measured slices; this bounds all of it. */
 const loopLimit = (seconds: number) => 12 * seconds + 60
 
 export interface Settings {
@@ -93,7 +93,8 @@ async function measure(work: Work, load: Load, target: Target, settings: Setting
 }
 
 /** All rounds of a work. Who begins changes from round to round, so that drift of the machine meets both. */
-async function measureWork(work: Work, targets: readonly Target[], settings: Settings): Promise<Row> {
+async function measureWork(work: Work, all: readonly Target[], settings: Settings): Promise<Row> {
+  const targets = work.gateway ? all.filter(({ gateway }) => gateway) : all
   const loads = new Map<Target, Load>()
   for (const target of targets) loads.set(target, await work.load(target))
   const results = new Map<Target, LoadResult[]>(targets.map((target) => [target, []]))
@@ -108,6 +109,7 @@ async function measureWork(work: Work, targets: readonly Target[], settings: Set
     }
   return {
     work: work.name,
+    hasNoPeer: targets.length < all.length,
     servers: targets.map((target) => ({ name: target.name, results: results.get(target) ?? [] })),
   }
 }

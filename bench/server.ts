@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { packageRoot } from '../src/lib/paths.ts'
 import { firstMessage, start, startFile, stop, tempDir } from './children.ts'
 import type { PeerPlan } from './peer.ts'
-import { registerEverything, signIn } from './register.ts'
+import { cookieHeader, registerEverything, signIn } from './register.ts'
+import { type Idp, startIdp } from './signer.ts'
 
 /** A confidential client with client_credentials. */
 export interface Machine {
@@ -19,6 +20,13 @@ export interface App {
   redirect_uri: string
 }
 
+/** A confidential client that exchanges tokens into a resource, and redeems assertions of an identity provider. */
+export interface Gateway {
+  machine: Machine
+  resource: string
+  idp: Idp
+}
+
 /** A server with everything registered that a work needs. */
 export interface Target {
   readonly name: string
@@ -28,6 +36,8 @@ export interface Target {
   readonly machines: readonly Machine[]
   readonly coldMachines: readonly Machine[]
   readonly app: App
+  /** Only where there is a grant for it. */
+  readonly gateway?: Gateway
   readonly scope: string
   readonly resource: string
   /** The resource of the tokens that are introspected. */
@@ -50,6 +60,7 @@ const HOT_CLIENTS = 100
 const START_SECONDS = 30
 const SCOPE = 'mcp:read mcp:write'
 const RESOURCE = 'https://mcp.example.com/mcp'
+const GATEWAY_RESOURCE = 'https://mcp.example.com/behind-the-gateway'
 const REDIRECT_URI = 'https://client.example.com/callback'
 const VERIFIER = randomBytes(32).toString('base64url')
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
@@ -72,7 +83,7 @@ async function freePort(): Promise<number> {
 export const callersSettings = (): Record<string, string | undefined> =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('SERVICE_')))
 
-/** Starts `service serve` in an empty folder and registers clients, a resource and a user who has consented. */
+/** Starts `service serve` in an empty folder and registers clients, resources and a user who has consented. */
 export async function startService({ coldClients }: TargetOptions): Promise<Target> {
   const [port, adminPort] = [await freePort(), await freePort()]
   const base = `http://127.0.0.1:${port}`
@@ -88,6 +99,8 @@ export async function startService({ coldClients }: TargetOptions): Promise<Targ
     SERVICE_ADMIN_API_KEY: adminKey,
     SERVICE_SESSION_SECRET: randomBytes(32).toString('hex'),
     SERVICE_RATE_LIMIT_ENABLED: 'false',
+    // The keys of the identity provider are on loopback.
+    SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true',
   }
   const cwd = tempDir()
   let log = ''
@@ -105,24 +118,31 @@ export async function startService({ coldClients }: TargetOptions): Promise<Targ
     return child
   }
   let child = await run()
-  const { machines, app, user } = await registerEverything({
+  const idp = await startIdp()
+  const { machines, app, gateway, user } = await registerEverything({
     admin: `http://127.0.0.1:${adminPort}/admin`,
     key: adminKey,
     machines: HOT_CLIENTS + coldClients,
     redirect_uri: REDIRECT_URI,
     scope: SCOPE,
     resource: RESOURCE,
+    gatewayResource: GATEWAY_RESOURCE,
+    idp,
   })
-  const authorize = `/oauth/authorize?${authorizeQuery(app)}`
+  const authorize = (resource: string) => `/oauth/authorize?${authorizeQuery(app, resource)}`
+  const cookies = new Map<string, string>()
+  // The second consent is for what the gateway exchanges the user's tokens into.
+  for (const resource of [RESOURCE, GATEWAY_RESOURCE]) await signIn(base + authorize(resource), user, cookies)
   return {
     ...shared,
     ...hotAndCold(machines),
     name: 'service',
     base,
-    paths: { token: '/oauth/token', introspection: '/oauth/introspect', authorize },
+    paths: { token: '/oauth/token', introspection: '/oauth/introspect', authorize: authorize(RESOURCE) },
     app,
+    gateway: { machine: gateway, resource: GATEWAY_RESOURCE, idp },
     introspectedResource: RESOURCE,
-    cookie: await signIn(base + authorize, user),
+    cookie: cookieHeader(cookies),
     pid: () => child.pid as number,
     log: () => log,
     async restart() {
@@ -132,13 +152,13 @@ export async function startService({ coldClients }: TargetOptions): Promise<Targ
   }
 }
 
-const authorizeQuery = ({ client_id, redirect_uri }: App) =>
+const authorizeQuery = ({ client_id, redirect_uri }: App, resource: string) =>
   new URLSearchParams({
     response_type: 'code',
     client_id,
     redirect_uri,
     scope: SCOPE,
-    resource: RESOURCE,
+    resource,
     state: 'bench',
     code_challenge: CHALLENGE,
     code_challenge_method: 'S256',
@@ -183,7 +203,7 @@ export async function startPeer({ coldClients }: TargetOptions): Promise<Target>
     paths: {
       token: '/token',
       introspection: '/token/introspection',
-      authorize: `${plan.authorizePath}?${authorizeQuery(plan.app)}`,
+      authorize: `${plan.authorizePath}?${authorizeQuery(plan.app, RESOURCE)}`,
     },
     app: plan.app,
     introspectedResource: plan.opaqueResource,

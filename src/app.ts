@@ -7,13 +7,14 @@ import { keyfileStore } from './crypto/keyfile.ts'
 import { type Keyring, openKeyring } from './crypto/keyring.ts'
 import { type CryptoLanes, openCrypto } from './crypto/pool.ts'
 import { createSealer, type Sealer } from './crypto/seal.ts'
-import { Lockout } from './http/rate_limit.ts'
+import { Buckets, Lockout } from './http/rate_limit.ts'
 import { type Build, readBuild } from './lib/build.ts'
 import { type Clock, systemClock } from './lib/time.ts'
 import type { UsedSet } from './lib/used.ts'
 import { createFetcher, type Fetcher } from './net/fetch.ts'
 import { createRemoteKeys, type RemoteKeys } from './net/jwks.ts'
 import type { Claims } from './oauth/access_token.ts'
+import { type Documents, openDocuments } from './oauth/cimd.ts'
 import { openUsed } from './oauth/single_use.ts'
 import { prepareDatabase } from './store/database.ts'
 import { createStore, type Store } from './store/index.ts'
@@ -40,6 +41,10 @@ export interface App {
   readonly remoteKeys: RemoteKeys
   /** Proofs and assertions that were used and would still be accepted. */
   readonly used: UsedSet
+  /** Client documents: which are fresh, and which are being fetched. */
+  readonly documents: Documents
+  /** Registrations by address; none when limits are off. */
+  readonly registrations?: Buckets
   /** Failed logins by address. */
   readonly lockout: Lockout
   /** Which HTTP engine serves which listener; filled by serve(). */
@@ -96,6 +101,10 @@ export async function openApp(config: Config, log: Logger, { clock = systemClock
     }),
     used: await openUsed(store, clock),
     verified: new LRUCache({ max: MAX_VERIFIED }),
+    documents: openDocuments(),
+    registrations: config.rate_limit.enabled
+      ? new Buckets(config.dcr.rate_limit, config.dcr.rate_limit_burst)
+      : undefined,
     lockout: new Lockout({
       max: config.rate_limit.auth_fail_max,
       window: config.rate_limit.auth_fail_window,

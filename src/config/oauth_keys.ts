@@ -90,6 +90,10 @@ export const oauthKeys = {
       default: true,
       doc: 'Refuse authorize requests without scope; else they get every scope of the resource.',
     }),
+    narrow_scopes: boolKey({
+      default: true,
+      doc: 'Leave out scopes of other resources from an authorize request that names a resource, as long as one remains.',
+    }),
   },
   client_credentials: {
     enabled: boolKey({ default: true, doc: 'Offer the client_credentials grant.' }),

@@ -9,11 +9,13 @@ import { agentsDocument, jwks, resourceDocument, serverDocument } from './discov
 import { health, livez, ready } from './health.ts'
 import { introspect } from './introspect.ts'
 import { login, logout, showLogin, showStart } from './login.ts'
+import { register } from './register.ts'
 import { revoke } from './revoke.ts'
 import { token } from './token.ts'
 import { basePath } from './urls.ts'
 
 const FORM = { type: 'form', limit: 64 * 1024 } as const
+const JSON_BODY = { type: 'json', limit: 1024 * 1024 } as const
 const RESOURCE_METADATA = '/.well-known/oauth-protected-resource'
 
 /** The routes of the public listener. */
@@ -35,6 +37,8 @@ export function publicRoutes(app: App): Route[] {
     { method: 'POST', path: PATHS.token, body: FORM, cors: true, handle: on(token) },
     { method: 'POST', path: PATHS.introspect, body: FORM, cors: true, handle: on(introspect) },
     { method: 'POST', path: PATHS.revoke, body: FORM, cors: true, handle: on(revoke) },
+
+    { method: 'POST', path: PATHS.register, body: JSON_BODY, cors: true, handle: on(register) },
 
     { method: 'GET', path: '/', handle: on(showStart), renderError },
     { method: 'GET', path: '/login', handle: on(showLogin), renderError },

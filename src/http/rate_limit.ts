@@ -28,6 +28,25 @@ export class TokenBucket {
 
 const MAX_TRACKED = 100_000
 
+/** A token bucket for each key. */
+export class Buckets {
+  private readonly rate: number
+  private readonly burst: number
+  private readonly known = new LRUCache<string, TokenBucket>({ max: MAX_TRACKED })
+
+  constructor(rate: number, burst: number) {
+    this.rate = rate
+    this.burst = burst
+  }
+
+  /** Takes one of a key. Returns 0, or the whole seconds until the next one is there. */
+  take(key: string): number {
+    const bucket = this.known.get(key) ?? new TokenBucket(this.rate, this.burst)
+    this.known.set(key, bucket)
+    return bucket.take()
+  }
+}
+
 /** The part of an address that one subscriber has: the whole IPv4 address, the /64 of an IPv6 one. */
 export function subscriber(address: string): string {
   const plain = peerAddress(address)

@@ -1,35 +1,42 @@
 // Values that may be used once within a time, known in memory: exact, and bounded.
 import { unavailable } from './error.ts'
 
-/** A set whose members are forgotten when they expire. All of one set live about equally long. */
+/** A set whose members are forgotten when they expire, however long each of them lives. */
 export class UsedSet {
   private readonly max: number
-  /** In order of insertion, which is nearly the order of expiry. */
-  private readonly expiries = new Map<string, number>()
+  private readonly values = new Set<string>()
+  /** The members by the second in which they expire. */
+  private readonly expiring = new Map<number, string[]>()
+  private sweptAt = 0
 
   constructor(max: number) {
     this.max = max
   }
 
   get size(): number {
-    return this.expiries.size
+    return this.values.size
   }
 
-  /** Adds a value until `expires_at`; false when it was there. Times are epoch seconds. Throws 503 when the set is full. */
+  /** Adds a value until `expires_at`; false when it was there. Times are whole epoch seconds. Throws 503 when the set is full. */
   add(value: string, expires_at: number, now: number): boolean {
-    this.forget(now)
-    const known = this.expiries.get(value)
-    if (known !== undefined && known > now) return false
-    if (this.expiries.size >= this.max) throw unavailable('the service is overloaded', { reason: 'used_set_full' })
-    this.expiries.delete(value)
-    this.expiries.set(value, expires_at)
+    if (now !== this.sweptAt) this.sweep(now)
+    if (this.values.has(value)) return false
+    if (expires_at <= now) return true
+    if (this.values.size >= this.max) throw unavailable('the service is overloaded', { reason: 'used_set_full' })
+    this.values.add(value)
+    const others = this.expiring.get(expires_at)
+    if (others) others.push(value)
+    else this.expiring.set(expires_at, [value])
     return true
   }
 
-  private forget(now: number): void {
-    for (const [value, expires_at] of this.expiries) {
-      if (expires_at > now) return
-      this.expiries.delete(value)
+  /** Once a second, over as many entries as there are different seconds. */
+  private sweep(now: number): void {
+    this.sweptAt = now
+    for (const [second, expired] of this.expiring) {
+      if (second > now) continue
+      for (const value of expired) this.values.delete(value)
+      this.expiring.delete(second)
     }
   }
 }

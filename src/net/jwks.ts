@@ -125,7 +125,7 @@ async function fetchKeys(fetcher: Fetcher, uri: string, allowHttp: boolean): Pro
 }
 
 const PUBLIC_MEMBERS: Record<string, readonly string[]> = { EC: ['crv', 'x', 'y'], RSA: ['n', 'e'] }
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth']
 
 /** The members that matter of a key that may verify signatures; others are no fault of the set (RFC 7517 §5). */
 function publicSigningKey(value: unknown): Jwk[] {

@@ -10,6 +10,7 @@ export const AUDIT_ACTIONS = [
   'client_created',
   'client_deleted',
   'client_reactivated',
+  'client_registered',
   'client_secret_rotated',
   'client_suspended',
   'client_updated',

@@ -3,8 +3,17 @@ import type { App } from '../app.ts'
 import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
+import { isUrlShaped, resolveDocumentClient } from './cimd.ts'
 import { resolveClient } from './client_auth.ts'
-import { catalogOf, checkDeclared, parseScope, resolveMint } from './resource.ts'
+import {
+  catalogOf,
+  checkDeclared,
+  checkWithin,
+  listAllResources,
+  parseScope,
+  resolveMint,
+  scopeNames,
+} from './resource.ts'
 import type { Client, Resource } from './types.ts'
 
 /** Where a response may be sent: a client and one of its own redirect URIs. */
@@ -33,7 +42,7 @@ const refuse = (code: ConstructorParameters<typeof OAuthError>[0], description: 
 export async function resolveReturnAddress(app: App, params: Params): Promise<ReturnAddress> {
   const { client_id, redirect_uri, state } = params
   if (client_id === undefined) throw refuse('invalid_request', 'client_id is missing', 'missing_client_id')
-  const client = await resolveClient(app, client_id)
+  const client = await (isUrlShaped(client_id) ? resolveDocumentClient(app, client_id) : resolveClient(app, client_id))
   if (!client) throw refuse('invalid_client', 'the client is not known', 'unknown_client')
   if (client.status !== 'active') throw refuse('invalid_client', 'the client is suspended', 'client_suspended')
   if (redirect_uri === undefined) {
@@ -77,7 +86,7 @@ export async function parseRequested(app: App, params: Params, client: Client): 
   const code_challenge = parseChallenge(params)
   const resource = params.resource === undefined ? undefined : await resolveMint(app, params.resource)
   return {
-    scope: requestedScope(app, params.scope, resource),
+    scope: await requestedScope(app, params.scope, resource, client),
     resource,
     code_challenge,
     dpop_jkt: app.config.dpop.enabled ? parseJkt(params.dpop_jkt) : undefined,
@@ -105,16 +114,36 @@ function parseJkt(dpop_jkt: string | undefined): string | undefined {
   return dpop_jkt
 }
 
-function requestedScope(app: App, scope: string | undefined, resource: Resource | undefined): string[] {
+/** What is asked for: declared by the resource, and within what the client registered for. */
+async function requestedScope(
+  app: App,
+  scope: string | undefined,
+  resource: Resource | undefined,
+  client: Client,
+): Promise<string[]> {
+  const registered = scopeNames(client.scope)
   if (scope !== undefined) {
-    const names = parseScope(scope)
-    if (resource) checkDeclared(names, resource)
+    const names = resource ? await declaredScope(app, parseScope(scope), resource) : parseScope(scope)
+    if (registered.length > 0) checkWithin(names, registered, 'beyond_client_scope')
     return names
   }
   if (app.config.oauth.require_scope) throw refuse('invalid_scope', 'scope is missing', 'missing_scope')
-  const names = resource ? catalogOf(resource) : []
+  const catalog = resource ? catalogOf(resource) : []
+  const names = registered.length > 0 ? catalog.filter((name) => registered.includes(name)) : catalog
   if (names.length === 0) throw refuse('invalid_scope', 'scope is missing, and there is none to assume', 'no_scope')
   return names
+}
+
+/**
+ * Some clients ask for every scope of the metadata document. What belongs to other resources only is left out, as long as
+ * something remains; a scope that no resource declares is refused.
+ */
+async function declaredScope(app: App, names: string[], resource: Resource): Promise<string[]> {
+  const own = names.filter((name) => catalogOf(resource).includes(name))
+  if (own.length === names.length) return names
+  const everywhere = app.config.oauth.narrow_scopes ? (await listAllResources(app)).flatMap(catalogOf) : []
+  if (own.length === 0 || !names.every((name) => everywhere.includes(name))) checkDeclared(names, resource)
+  return own
 }
 
 /** The redirect URI with the response in its query; `iss` names us, so that a client is never mixed up (RFC 9207). */

@@ -50,9 +50,10 @@ const CHECKS: readonly [reason: string, isBad: (c: Context) => boolean, say: str
 
 const isUrl = (htu: unknown, url: string) => typeof htu === 'string' && htu.length <= 2048 && normalisedUrl(htu) === url
 const isJti = (jti: unknown): jti is string => typeof jti === 'string' && jti !== '' && jti.length <= MAX_JTI
+const isInteger = (value: unknown): value is number => Number.isInteger(value)
 const isRecent = ({ jws, app, now }: Context) => {
   const { iat } = jws.payload
-  return typeof iat === 'number' && iat >= now - app.config.dpop.proof_lifetime && iat <= now + FUTURE_SKEW
+  return isInteger(iat) && iat >= now - app.config.dpop.proof_lifetime && iat <= now + FUTURE_SKEW
 }
 const isAfter = (exp: unknown, now: number) => exp === undefined || (typeof exp === 'number' && exp > now)
 const isBefore = (nbf: unknown, now: number) =>

@@ -12,6 +12,7 @@ export const PATHS = {
   token: '/oauth/token',
   introspect: '/oauth/introspect',
   revoke: '/oauth/revoke',
+  register: '/oauth/register',
   jwks: '/.well-known/jwks.json',
 } as const
 
@@ -29,6 +30,7 @@ export function serverMetadata(
     issuer,
     authorization_endpoint: issuer + PATHS.authorize,
     token_endpoint: issuer + PATHS.token,
+    registration_endpoint: issuer + PATHS.register,
     revocation_endpoint: issuer + PATHS.revoke,
     introspection_endpoint: issuer + PATHS.introspect,
     jwks_uri: issuer + PATHS.jwks,
@@ -41,6 +43,7 @@ export function serverMetadata(
     code_challenge_methods_supported: ['S256'],
     ...(scopes.length > 0 ? { scopes_supported: scopes } : {}),
     resource_indicators_supported: true,
+    ...(config.cimd.enabled ? { client_id_metadata_document_supported: true } : {}),
     authorization_response_iss_parameter_supported: true,
     ...(config.dpop.enabled ? { dpop_signing_alg_values_supported: DPOP_ALGS } : {}),
     authplane_agent_identity_supported: true,

@@ -1,6 +1,7 @@
 // Resource indicators (RFC 8707) and scopes (RFC 6749 §3.3): what a request asks for and what it may have.
 import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
+import { normalisedUrl } from '../lib/url.ts'
 import type { Resource } from './types.ts'
 
 const MAX_SCOPE_LENGTH = 8192
@@ -9,8 +10,19 @@ const SCOPE_TOKENS = /^[\x21\x23-\x5b\x5d-\x7e]+(?: +[\x21\x23-\x5b\x5d-\x7e]+)*
 /** The resource that a URI names, byte for byte. Throws invalid_target. */
 export async function resolveResource(app: App, uri: string): Promise<Resource> {
   const resource = await app.store.findResource({ uri })
-  if (!resource) throw new OAuthError('invalid_target', 'the resource is not known', { reason: 'resource_not_found' })
-  return resource
+  if (resource) return resource
+  const near = await findNear(app, uri)
+  throw new OAuthError('invalid_target', `the resource is not known${near ? `; ${near} is registered` : ''}`, {
+    reason: 'resource_not_found',
+  })
+}
+
+/** The registered URI that differs by case of the host, a trailing slash or a default port only: the usual slips. */
+async function findNear(app: App, uri: string): Promise<string | undefined> {
+  const bare = (text: string) => normalisedUrl(text)?.toLowerCase().replace(/\/$/, '')
+  const wanted = bare(uri)
+  if (wanted === undefined) return undefined
+  return (await listAllResources(app)).find((each) => each.uri !== undefined && bare(each.uri) === wanted)?.uri
 }
 
 /** The resource of a URI that we make tokens for ourselves. Throws invalid_target. */

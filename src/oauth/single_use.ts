@@ -36,8 +36,8 @@ export function useOnce(
   const digest = hash('sha256', JSON.stringify([owner, value]), 'buffer')
     .subarray(0, HASH_BYTES)
     .toString('base64url')
-  const use: SingleUse = { id: newId(), kind, hash: digest, expires_at }
-  return app.used.add(keyOf(use), expires_at, app.clock.now()) ? use : undefined
+  const use: SingleUse = { id: newId(), kind, hash: digest, expires_at: Math.ceil(expires_at) }
+  return app.used.add(keyOf(use), use.expires_at, app.clock.now()) ? use : undefined
 }
 
 const keyOf = ({ kind, hash }: SingleUse): string => `${kind[0]}${hash}`

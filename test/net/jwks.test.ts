@@ -156,6 +156,7 @@ test('drop() forgets a set, also one that is on its way', async () => {
   remote.drop(idp.uri)
   expect(kids(await early)).toEqual(['a'])
   idp.answer = { keys: [ec('b')] }
+  expect(await find('a')).toEqual([])
   expect(kids(await find('b'))).toEqual(['b'])
   expect(fetches()).toBe(2)
 })

@@ -4,6 +4,7 @@ import type { Store } from '../../src/store/index.ts'
 import { clientRules } from './conformance/clients.ts'
 import { consentRules } from './conformance/consents.ts'
 import { driverRules } from './conformance/driver.ts'
+import { exchangeRules, singleUseRules } from './conformance/exchanges.ts'
 import { issuanceRules } from './conformance/issuances.ts'
 import { recordRules } from './conformance/record.ts'
 import { resourceRules } from './conformance/resources.ts'
@@ -45,6 +46,8 @@ export function conformance(open: Open): void {
   describe('codes and refresh tokens', () => tokenRules(bench))
   describe('consents', () => consentRules(bench))
   describe('issued tokens', () => issuanceRules(bench))
+  describe('exchanged tokens', () => exchangeRules(bench))
+  describe('single use', () => singleUseRules(bench))
   describe('the record', () => recordRules(bench))
   describe('resources', () => resourceRules(bench))
   describe('identity providers', () => xaaRules(bench))

@@ -1,6 +1,6 @@
 // Makes DPoP proofs (RFC 9449 §4.2): right ones with an independent library, and wrong ones byte by byte.
 import { createHmac, KeyObject, sign } from 'node:crypto'
-import { CompactSign, calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose'
+import { CompactSign, type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose'
 import type { Alg } from '../../src/crypto/jws.ts'
 import { newId } from '../../src/lib/id.ts'
 import type { TestService } from './service.ts'
@@ -27,14 +27,25 @@ export interface Changes {
   claims?: Record<string, unknown>
 }
 
+type Served = Pick<TestService, 'app'>
+
+/** The token endpoint as its issuer names it. */
+export const tokenEndpoint = ({ app }: Served): string => `${app.config.server.issuer}/oauth/token`
+
 /** Header and claims of a right proof for the token endpoint, with changes. */
-export const proofParts = ({ app, issuer }: Pick<TestService, 'app' | 'issuer'>, key: ProofKey, changes: Changes) => ({
+export const proofParts = (service: Served, key: ProofKey, changes: Changes = {}) => ({
   header: { typ: 'dpop+jwt', alg: key.alg, jwk: key.jwk, ...changes.header },
-  claims: { htm: 'POST', htu: `${issuer}/oauth/token`, jti: newId(), iat: app.clock.now(), ...changes.claims },
+  claims: {
+    htm: 'POST',
+    htu: tokenEndpoint(service),
+    jti: newId(),
+    iat: service.app.clock.now(),
+    ...changes.claims,
+  },
 })
 
 /** A proof for the token endpoint, signed by jose. */
-export function proofOf(service: Pick<TestService, 'app' | 'issuer'>, key: ProofKey, changes: Changes = {}) {
+export function proofOf(service: Served, key: ProofKey, changes: Changes = {}): Promise<string> {
   const { header, claims } = proofParts(service, key, changes)
   return new CompactSign(Buffer.from(JSON.stringify(claims)))
     .setProtectedHeader(header as { alg: string })

@@ -1,0 +1,67 @@
+// Codes and tokens that a work needs before it can be measured, obtained as clients and browsers do.
+import type { Connection } from './connection.ts'
+
+/** A user who is signed in and has consented, at the client that is redirected to. */
+export interface Login {
+  /** Answered by a redirect with a code. */
+  authorizePath: string
+  cookie: string
+  tokenPath: string
+  /** Form fields of the client, urlencoded: beside a code, beside a refresh token. */
+  codeForm: string
+  refreshForm: string
+}
+
+/** The form that redeems a new code. */
+export async function newCodeForm({ authorizePath, cookie, codeForm }: Login, connection: Connection): Promise<string> {
+  const { head, status, body } = await connection.get(authorizePath, cookie)
+  const code = /\r\nlocation:[^\r]*[?&]code=([^&\r]+)/i.exec(head)?.[1]
+  if (!code) throw new Error(`no code from ${authorizePath}: ${status} ${head.slice(0, 500)} ${body.slice(0, 300)}`)
+  return `${codeForm}&code=${code}`
+}
+
+/** Posts a token request; `proof` is its DPoP proof. Returns the body of the answer. */
+export async function issue(connection: Connection, path: string, form: string, proof?: string): Promise<string> {
+  const { status, body } = await connection.post(path, form, proof)
+  if (status !== 200) throw new Error(`no token from ${path}: ${status} ${body.slice(0, 500)}`)
+  return body
+}
+
+/** A token in the body of an answer. */
+export function tokenIn(body: string, kind: 'access_token' | 'refresh_token'): string {
+  const token = new RegExp(`"${kind}":"([^"]+)"`).exec(body)?.[1]
+  if (!token) throw new Error(`no ${kind} in ${body.slice(0, 500)}`)
+  return token
+}
+
+/** Runs `make` for about `count` results on all connections at once; it is told the number of its connection. */
+export async function onAll<R>(
+  connections: readonly Connection[],
+  count: number,
+  make: (connection: Connection, number: number) => Promise<R>,
+): Promise<R[]> {
+  const made: R[] = []
+  let left = count
+  await Promise.all(
+    connections.map(async (connection, number) => {
+      while (left-- > 0) made.push(await make(connection, number))
+    }),
+  )
+  return made
+}
+
+/** A source of access tokens of the user, each new: every connection refreshes what it got last. */
+export function userTokens(
+  login: Login,
+  connections: readonly Connection[],
+): (count: number) => Promise<readonly string[]> {
+  const refreshTokens: string[] = []
+  return (count) =>
+    onAll(connections, count, async (connection, number) => {
+      const held = refreshTokens[number]
+      const form = held ? `${login.refreshForm}&refresh_token=${held}` : await newCodeForm(login, connection)
+      const body = await issue(connection, login.tokenPath, form)
+      refreshTokens[number] = tokenIn(body, 'refresh_token')
+      return tokenIn(body, 'access_token')
+    })
+}

@@ -1,0 +1,66 @@
+// The other parties that sign: clients with DPoP keys, and an identity provider. What they sign is for one use.
+import { createPrivateKey, generateKeyPairSync, type JsonWebKey, type KeyObject, randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { headerSegment, signJws } from '../src/crypto/jws.ts'
+
+/** A key of a client, with the header of its proofs. */
+export interface ProofKey {
+  key: KeyObject
+  header: string
+}
+
+/** An identity provider; its private key is in here, for the process that signs with it. */
+export interface Idp {
+  issuer: string
+  jwks_uri: string
+  kid: string
+  jwk: JsonWebKey
+}
+
+/** Seconds that an assertion lives: what the service takes at most by default. */
+const ASSERTION_LIFE = 300
+const newKeyPair = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const now = () => Math.floor(Date.now() / 1000)
+
+export const newProofKeys = (count: number): ProofKey[] =>
+  Array.from({ length: count }, () => {
+    const { privateKey, publicKey } = newKeyPair()
+    const header = { typ: 'dpop+jwt', alg: 'ES256', jwk: publicKey.export({ format: 'jwk' }) }
+    return { key: privateKey, header: Buffer.from(JSON.stringify(header)).toString('base64url') }
+  })
+
+/** A new proof for a POST to `htu` (RFC 9449 §4.2). Servers take it for a minute. */
+export const newProof = ({ key, header }: ProofKey, htu: string): string =>
+  signJws('ES256', key, header, JSON.stringify({ jti: randomUUID(), htm: 'POST', htu, iat: now() }))
+
+/** Starts an identity provider: a JWK set on loopback. It does not keep this process alive. */
+export async function startIdp(): Promise<Idp> {
+  const { privateKey, publicKey } = newKeyPair()
+  const kid = randomUUID()
+  const keys = [{ ...publicKey.export({ format: 'jwk' }), kid, alg: 'ES256', use: 'sig' }]
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/jwk-set+json' })
+    response.end(JSON.stringify({ keys }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  server.unref()
+  const { port } = server.address() as AddressInfo
+  return {
+    issuer: 'https://idp.example.com',
+    jwks_uri: `http://127.0.0.1:${port}/jwks`,
+    kid,
+    jwk: privateKey.export({ format: 'jwk' }),
+  }
+}
+
+/** What makes new assertions (ID-JAG) of an identity provider: for a subject, a client and the server `aud`. */
+export function assertionsOf({ issuer, kid, jwk }: Idp): (sub: string, client_id: string, aud: string) => string {
+  const key = createPrivateKey({ key: jwk, format: 'jwk' })
+  const header = headerSegment('oauth-id-jag+jwt', 'ES256', kid)
+  return (sub, client_id, aud) => {
+    const iat = now()
+    const claims = { iss: issuer, sub, aud, client_id, jti: randomUUID(), iat, exp: iat + ASSERTION_LIFE }
+    return signJws('ES256', key, header, JSON.stringify(claims))
+  }
+}

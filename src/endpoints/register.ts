@@ -1,0 +1,64 @@
+// POST /oauth/register: dynamic client registration (RFC 7591), as far as the mode in force lets anybody in.
+import type { App } from '../app.ts'
+import { json, NO_STORE, parseJson, type Reply, type Request } from '../http/message.ts'
+import { subscriber } from '../http/rate_limit.ts'
+import { OAuthError } from '../lib/error.ts'
+import { audit } from '../oauth/audit.ts'
+import { newClient, parseClientMetadata, shownClient } from '../oauth/client_metadata.ts'
+import { matchesPattern } from '../oauth/redirect_pattern.ts'
+import { effectiveDcrMode } from '../oauth/registration_mode.ts'
+
+/** What whoever comes along may register for. Machine grants act without a person, so they are for administrators to give. */
+const OPEN_GRANTS = ['authorization_code', 'refresh_token']
+
+/** Registers a client. Throws access_denied, slow_down, invalid_redirect_uri or invalid_client_metadata. */
+export async function register(app: App, request: Request): Promise<Reply> {
+  const wait = app.registrations?.take(subscriber(request.remote)) ?? 0
+  if (wait > 0)
+    throw new OAuthError('slow_down', 'too many registrations', {
+      reason: 'registration_rate',
+      headers: { 'retry-after': String(wait) },
+    })
+  const mode = await effectiveDcrMode(app)
+  if (mode === 'admin_only')
+    throw new OAuthError('access_denied', 'clients are registered by an administrator', { reason: 'admin_only' })
+  const input = parseJson(request)
+  if (input['jwks'] !== undefined && input['jwks_uri'] !== undefined)
+    throw new OAuthError('invalid_client_metadata', 'jwks and jwks_uri exclude each other')
+  const metadata = parseClientMetadata(input, OPEN_GRANTS)
+  if (mode === 'approved_redirects') checkApproved(app, metadata.redirect_uris)
+  const { client, client_secret } = newClient(metadata, 'dcr', app.clock.now())
+  await app.store.createClient(client)
+  app.metrics.count('core_clients_registered_total', { source: 'dcr' })
+  await audit(app, {
+    action: 'client_registered',
+    actor_id: '',
+    client_id: client.client_id,
+    ip: request.remote,
+    request_id: request.id,
+    detail: { client_name: client.client_name, redirect_uris: client.redirect_uris },
+  })
+  const { client_id, issued_at, is_agent, agent_description, scope } = client
+  return json(
+    201,
+    {
+      client_id,
+      ...(client_secret ? { client_secret, client_secret_expires_at: 0 } : {}),
+      client_id_issued_at: issued_at,
+      ...shownClient(client),
+      scope: scope || undefined,
+      ...(is_agent ? { agent: true } : {}),
+      ...(agent_description ? { agent_description } : {}),
+    },
+    NO_STORE,
+  )
+}
+
+function checkApproved({ config }: App, uris: readonly string[]): void {
+  const approved = (uri: string) => config.dcr.approved_redirects.some((pattern) => matchesPattern(pattern, uri))
+  const strangers = uris.filter((uri) => !approved(uri))
+  if (strangers.length > 0)
+    throw new OAuthError('invalid_redirect_uri', `not approved: ${strangers.join(' ')}`, {
+      reason: 'redirect_not_approved',
+    })
+}

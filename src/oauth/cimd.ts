@@ -1,0 +1,204 @@
+// Clients that are a document: a URL-shaped client_id is validated as it came, fetched, checked, and kept as its own cache
+// headers say (draft-ietf-oauth-client-id-metadata-document).
+import CachePolicy from 'http-cache-semantics'
+import { LRUCache } from 'lru-cache'
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { Buckets } from '../http/rate_limit.ts'
+import { OAuthError } from '../lib/error.ts'
+import { issuesOf } from '../lib/field.ts'
+import { parseHttpUrl } from '../lib/url.ts'
+import { FetchError } from '../net/error.ts'
+import type { FetchReply } from '../net/fetch.ts'
+import { jsonObjectOf } from '../net/json.ts'
+import { clientFields, clientRecord, newClient } from './client_metadata.ts'
+import { matchesPattern } from './redirect_pattern.ts'
+import { effectiveDcrMode } from './registration_mode.ts'
+import type { Client } from './types.ts'
+
+const MAX_BYTES = 64 * 1024
+const MAX_URL = 2048
+const FLOOR_SECONDS = 60
+const FAILURE_SECONDS = 30
+const MAX_DOCUMENTS = 5000
+const FETCHES_PER_SECOND = 10
+const FETCH_BURST = 50
+
+/** What is known of a document: that it is fresh, or why it is not usable; until when. */
+interface Known {
+  until: number
+  failure?: OAuthError
+}
+export interface Documents {
+  known: LRUCache<string, Known>
+  loading: Map<string, Promise<Client>>
+  /** How often each host is asked. */
+  hosts: Buckets
+}
+/** Makes the memory of documents. */
+export const openDocuments = (): Documents => ({
+  known: new LRUCache({ max: MAX_DOCUMENTS }),
+  loading: new Map(),
+  hosts: new Buckets(FETCHES_PER_SECOND, FETCH_BURST),
+})
+
+const refuse = (description: string, reason: string) =>
+  new OAuthError('invalid_client', description, { reason: `cimd_${reason}`, status: 400 })
+
+/** True for client ids that name a document. */
+export const isUrlShaped = (client_id: string): boolean => /^https?:/i.test(client_id)
+
+/** The client that a document describes, fetched when nothing fresh is known. Throws invalid_client that says what is wrong. */
+export async function resolveDocumentClient(app: App, client_id: string): Promise<Client> {
+  const stored = await app.store.findClient({ client_id })
+  // An operator who registered this very URL decides; and what was suspended is not asked about again.
+  if (stored && (stored.registration_source !== 'cimd' || stored.status !== 'active')) return stored
+  checkUrl(app, client_id)
+  const { known, loading } = app.documents
+  const last = known.get(client_id)
+  if (last && last.until > app.clock.now()) {
+    if (last.failure) throw last.failure
+    if (stored) return stored
+  }
+  const load = loading.get(client_id) ?? fetchInTurn(app, client_id).finally(() => loading.delete(client_id))
+  loading.set(client_id, load)
+  return load
+}
+
+/** The rules for the URL itself, before any look-up: one spelling only, with a real path. */
+function checkUrl(app: App, client_id: string): void {
+  const { enabled, require_https } = app.config.cimd
+  if (!enabled) throw refuse('the client is not known', 'disabled')
+  const url = client_id.length <= MAX_URL ? parseHttpUrl(client_id) : undefined
+  if (!url || url.href !== client_id) throw refuse('client_id is not a URL in its normal form', 'url')
+  if (url.protocol !== 'https:' && require_https) throw refuse('client_id must be an https URL', 'not_https')
+  if (url.hash || url.username || url.password) throw refuse('client_id must have no fragment and no user', 'url')
+  const segments = url.pathname.split('/').slice(1)
+  const isReal = (segment: string) => segment !== '' && !/^(\.|%2e){1,2}$/i.test(segment)
+  if (!segments.some(isReal) || segments.slice(0, -1).some((segment) => !isReal(segment)))
+    throw refuse('client_id must have a path', 'origin_only')
+}
+
+/** One host is asked for new documents only so often: somebody else's server must not be flooded through this one. */
+async function fetchInTurn(app: App, client_id: string): Promise<Client> {
+  const wait = app.documents.hosts.take(new URL(client_id).host)
+  if (wait > 0)
+    throw new OAuthError('slow_down', 'too many client documents of this host', {
+      reason: 'cimd_host_rate',
+      headers: { 'retry-after': String(wait) },
+    })
+  return fetchClient(app, client_id)
+}
+
+async function fetchClient(app: App, client_id: string): Promise<Client> {
+  const mode = await effectiveDcrMode(app)
+  const stored = await app.store.findClient({ client_id })
+  if (mode === 'admin_only' && !stored) throw refuse('clients must be registered by an administrator', 'admin_only')
+  const startedMs = performance.now()
+  try {
+    const reply = await fetchDocument(app, client_id)
+    const fields = readDocument(app, client_id, reply, mode)
+    app.documents.known.set(client_id, { until: app.clock.now() + lifetime(app, client_id, reply) })
+    return await saveClient(app, client_id, stored, fields)
+  } catch (error) {
+    if (error instanceof OAuthError && error.status < 500)
+      app.documents.known.set(client_id, { until: app.clock.now() + FAILURE_SECONDS, failure: error })
+    throw error
+  } finally {
+    app.metrics.observe('core_cimd_fetch_duration_seconds', (performance.now() - startedMs) / 1000)
+  }
+}
+
+async function fetchDocument(app: App, client_id: string): Promise<FetchReply> {
+  try {
+    const reply = await app.fetcher.fetch(client_id, {
+      accept: 'application/client-id+json, application/json',
+      maxBytes: MAX_BYTES,
+      timeoutMs: app.config.cimd.fetch_timeout * 1000,
+      allowHttp: !app.config.cimd.require_https,
+    })
+    if (reply.status !== 200) throw refuse(`the client document answers with status ${reply.status}`, 'status')
+    return reply
+  } catch (error) {
+    if (!(error instanceof FetchError)) throw error
+    app.log.info({ client_id, reason: error.reason }, 'a client document could not be fetched')
+    // The same words whatever happened on the network: a client_id must not be a port scanner.
+    throw new OAuthError('invalid_client', 'the client document cannot be fetched', {
+      reason: `cimd_${error.reason}`,
+      status: 400,
+    })
+  }
+}
+
+const document = z.object({
+  client_id: z.string(),
+  client_name: clientFields.client_name,
+  redirect_uris: clientFields.redirect_uris.min(1, 'must not be empty'),
+  grant_types: clientFields.grant_types.default(['authorization_code', 'refresh_token']),
+  response_types: z.array(z.string()).default(['code']),
+  token_endpoint_auth_method: z.string().default('none'),
+  application_type: clientFields.application_type.default('web'),
+  scope: clientFields.scope.default(''),
+  client_secret: z.undefined('must not be in a public document').optional(),
+})
+type Fields = Pick<Client, 'client_name' | 'redirect_uris' | 'grant_types' | 'application_type' | 'scope'>
+
+/** What documents may be used for here: a person is always there. */
+const GRANTS = ['authorization_code', 'refresh_token']
+
+function readDocument(app: App, client_id: string, reply: FetchReply, mode: string): Fields {
+  const type = reply.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+  if (type !== 'application/json' && type !== 'application/client-id+json')
+    throw refuse('the client document must be application/json', 'content_type')
+  const parsed = document.safeParse(jsonObjectOf(reply))
+  if (!parsed.success) {
+    const problems = issuesOf(parsed.error).map(({ path, message }) => `${path || 'it'} ${message}`)
+    throw refuse(`the client document is not valid: ${problems.join('; ')}`, 'document')
+  }
+  const { grant_types, response_types, token_endpoint_auth_method, ...fields } = parsed.data
+  if (fields.client_id !== client_id) throw refuse('the client document has another client_id', 'client_id')
+  if (token_endpoint_auth_method !== 'none')
+    throw refuse('the client document asks for an authentication method that is not offered', 'auth_method')
+  // Documents are written for every server there is: grants that are not for us are left out, not refused.
+  const usable = grant_types.filter((type) => GRANTS.includes(type))
+  if (!usable.includes('authorization_code') || !response_types.includes('code'))
+    throw refuse('the client document does not ask for authorization_code', 'grant_types')
+  const { approved_redirects } = app.config.dcr
+  const isApproved = (uri: string) => approved_redirects.some((pattern) => matchesPattern(pattern, uri))
+  if (mode === 'approved_redirects' && !fields.redirect_uris.every(isApproved))
+    throw refuse('a redirect_uri of the client document is not approved', 'redirect_not_approved')
+  const { client_name, redirect_uris, application_type, scope } = fields
+  return { client_name, redirect_uris, application_type, scope, grant_types: usable }
+}
+
+/** Seconds that the document may be used: as its headers say, not under a minute, and never beyond cimd.cache_ttl. */
+function lifetime(app: App, url: string, { status, headers }: FetchReply): number {
+  const ceiling = app.config.cimd.cache_ttl
+  if (/\bno-cache\b/i.test(headers['cache-control'] ?? '')) return 0
+  if (headers['cache-control'] === undefined && headers.expires === undefined) return ceiling
+  const policy = new CachePolicy(
+    { url, method: 'GET', headers: {} },
+    { status, headers: { ...headers } },
+    { shared: false },
+  )
+  const seconds = policy.storable() ? policy.timeToLive() / 1000 : 0
+  return seconds <= 0 ? 0 : Math.min(Math.max(seconds, FLOOR_SECONDS), ceiling)
+}
+
+/** Keeps what the document says; everything else of a client that is known, its status above all, stays. */
+async function saveClient(app: App, client_id: string, stored: Client | undefined, fields: Fields): Promise<Client> {
+  const now = app.clock.now()
+  if (!stored) {
+    const { client } = newClient(clientRecord.parse(fields), 'cimd', now, client_id)
+    await app.store.createClient(client)
+    app.metrics.count('core_clients_registered_total', { source: 'cimd' })
+    return client
+  }
+  const isSame = Object.entries(fields).every(
+    ([name, value]) => JSON.stringify(stored[name as keyof Client]) === JSON.stringify(value),
+  )
+  if (isSame) return stored
+  const changed = { ...stored, ...fields, updated_at: now }
+  if ((await app.store.updateClient(changed)) === 'updated') return { ...changed, version: stored.version + 1 }
+  return (await app.store.findClient({ client_id })) ?? changed
+}

@@ -1,0 +1,52 @@
+// Patterns of dcr.approved_redirects: `*` stands for any text within one label of the host or one segment of the path.
+
+interface Parts {
+  scheme: string
+  labels: string[]
+  port: string
+  segments: string[]
+  query: string
+}
+
+// Read from the raw text, as a parser would repair what must not be repaired before it is compared.
+const URL_PARTS = /^(https?):\/\/([A-Za-z0-9.*-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}|\*))?(\/[^?#\\\s]*)?(?:\?([^#\s]*))?$/
+
+function partsOf(text: string): Parts | undefined {
+  const [, scheme, host, port = '', path = '/', query = ''] = URL_PARTS.exec(text) ?? []
+  if (!scheme || !host) return undefined
+  const segments = path.split('/').slice(1)
+  return { scheme, labels: host.toLowerCase().split('.'), port, segments, query }
+}
+
+/** A segment that a browser would take for another path: `.`, `..`, and their escaped forms. */
+const isDots = (segment: string): boolean => /^(\.|%2e){1,2}$/i.test(segment)
+
+/** Whether a redirect URI matches a pattern. Takes time linear in both. */
+export function matchesPattern(pattern: string, uri: string): boolean {
+  const [wanted, given] = [partsOf(pattern), partsOf(uri)]
+  if (!wanted || !given || uri.includes('*') || given.segments.some(isDots)) return false
+  const matchesAll = (patterns: string[], texts: string[]) =>
+    patterns.length === texts.length && patterns.every((each, i) => glob(each, texts[i] as string))
+  return (
+    wanted.scheme === given.scheme &&
+    (wanted.port === '*' || wanted.port === given.port) &&
+    wanted.query === given.query &&
+    matchesAll(wanted.labels, given.labels) &&
+    matchesAll(wanted.segments, given.segments)
+  )
+}
+
+/** `*` stands for at least one character, so that `*.example.net` never means `.example.net`. */
+function glob(pattern: string, text: string): boolean {
+  const [head = '', ...rest] = pattern.split('*')
+  if (rest.length === 0) return pattern === text
+  if (!text.startsWith(head)) return false
+  let at = head.length
+  for (const [i, part] of rest.entries()) {
+    const from = at + 1
+    const found = i === rest.length - 1 ? text.length - part.length : text.indexOf(part, from)
+    if (found < from || !text.startsWith(part, found)) return false
+    at = found + part.length
+  }
+  return at === text.length
+}

@@ -1,0 +1,396 @@
+// DPoP (RFC 9449) at the token endpoint of a whole service: what is bound, what a key is asked for, and proofs used once.
+import path from 'node:path'
+import { decodeJwt } from 'jose'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { dpop, PROOF_ALGS, type ProofKey, proofKey, proofOf } from '../support/dpop.ts'
+import { type Answer, authorize, post } from '../support/flow.ts'
+import { tempFolder } from '../support/folder.ts'
+import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+
+type Registered = Awaited<ReturnType<typeof addClient>>
+type Fields = Record<string, string | undefined>
+
+let service: TestService
+let key: ProofKey
+let other: ProofKey
+beforeAll(async () => {
+  ;[service, key, other] = [await startService(), await proofKey(), await proofKey()]
+})
+afterAll(() => service.close())
+
+/** The ways of one service to a token; `headers` may carry a proof. */
+const grantsOf = (at: TestService) => {
+  const token = (client: Registered, fields: Fields, headers: Record<string, string> = {}) =>
+    post(`${at.issuer}/oauth/token`, client, fields, headers)
+  return {
+    machine: (client: Registered, headers = {}) => token(client, { grant_type: 'client_credentials' }, headers),
+    redeem: (client: Registered, { code, verifier }: { code: string; verifier: string }, headers = {}) =>
+      token(
+        client,
+        { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: REDIRECT_URI },
+        headers,
+      ),
+    refresh: (client: Registered, refresh_token: unknown, headers = {}) =>
+      token(client, { grant_type: 'refresh_token', refresh_token: String(refresh_token) }, headers),
+  }
+}
+const machine = (...args: Parameters<ReturnType<typeof grantsOf>['machine']>) => grantsOf(service).machine(...args)
+const redeem = (...args: Parameters<ReturnType<typeof grantsOf>['redeem']>) => grantsOf(service).redeem(...args)
+const refresh = (...args: Parameters<ReturnType<typeof grantsOf>['refresh']>) => grantsOf(service).refresh(...args)
+
+const PUBLIC = { token_endpoint_auth_method: 'none' }
+/** A client with a code. */
+async function withCode(clientFields = {}, fields: Fields = {}) {
+  const [client, user, resource] = [
+    await addClient(service, clientFields),
+    await addUser(service),
+    await addResource(service),
+  ]
+  const authorized = await authorize(service, client, user, { resource: resource.uri, ...fields })
+  return { client, user, resource, authorized }
+}
+/** A client whose code was redeemed with a proof of `key`. */
+async function bound(clientFields = {}) {
+  const parts = await withCode(clientFields)
+  const answer = await redeem(parts.client, parts.authorized, await dpop(service, key))
+  return { ...parts, answer, refresh_token: answer.body['refresh_token'] }
+}
+
+const jktOf = (answer: Answer) => (decodeJwt(String(answer.body['access_token'])) as { cnf?: { jkt: string } }).cnf?.jkt
+function expectBound(answer: Answer, to: ProofKey = key) {
+  expect([answer.status, answer.body['token_type']], JSON.stringify(answer.body)).toEqual([200, 'DPoP'])
+  expect(jktOf(answer)).toBe(to.jkt)
+}
+function expectBearer(answer: Answer) {
+  expect([answer.status, answer.body['token_type']], JSON.stringify(answer.body)).toEqual([200, 'Bearer'])
+  expect(jktOf(answer)).toBeUndefined()
+}
+function expectRefused(answer: Answer, error = 'invalid_dpop_proof') {
+  expect([answer.status, answer.body['error']]).toEqual([400, error])
+  expect(answer.body).not.toHaveProperty('access_token')
+}
+
+describe('a proof binds the token', () => {
+  test.each(PROOF_ALGS)('%s: cnf.jkt is the thumbprint, token_type DPoP, in the record too', async (alg) => {
+    const [client, made] = [await addClient(service), await proofKey(alg)]
+    const answer = await machine(client, await dpop(service, made))
+    expectBound(answer, made)
+    const { jti } = decodeJwt(String(answer.body['access_token']))
+    expect((await service.app.store.findIssuance({ id: String(jti) }))?.jkt).toBe(made.jkt)
+    const seen = await post(`${service.issuer}/oauth/introspect`, client, {
+      token: String(answer.body['access_token']),
+    })
+    expect(seen.body).toMatchObject({ active: true, token_type: 'DPoP', cnf: { jkt: made.jkt } })
+  })
+
+  test('at the code and refresh grants too; without one there is a Bearer token', async () => {
+    const { client, answer, refresh_token } = await bound()
+    expectBound(answer)
+    const second = await refresh(client, refresh_token, await dpop(service, key))
+    expectBound(second)
+    expectBearer(await machine(await addClient(service)))
+  })
+
+  test('the metadata names the algorithms', async () => {
+    const response = await fetch(`${service.issuer}/.well-known/oauth-authorization-server`)
+    expect(await response.json()).toMatchObject({ dpop_signing_alg_values_supported: PROOF_ALGS })
+  })
+})
+
+describe('refresh tokens', () => {
+  test('of a public client answer only to the key of the code, and a refusal uses none of them up', async () => {
+    const { client, refresh_token } = await bound(PUBLIC)
+    expectRefused(await refresh(client, refresh_token))
+    expectRefused(await refresh(client, refresh_token, await dpop(service, other)))
+    expectRefused(await refresh(client, refresh_token, { dpop: 'not-a-jwt' }))
+    const second = await refresh(client, refresh_token, await dpop(service, key))
+    expectBound(second)
+    expectRefused(await refresh(client, second.body['refresh_token']))
+    expectBound(await refresh(client, second.body['refresh_token'], await dpop(service, key)))
+  })
+
+  test('of a public client that began without a key are not bound, and later proofs bind only their own token', async () => {
+    const { client, authorized } = await withCode(PUBLIC)
+    const first = await redeem(client, authorized)
+    expectBearer(first)
+    const second = await refresh(client, first.body['refresh_token'], await dpop(service, key))
+    expectBound(second)
+    expectBearer(await refresh(client, second.body['refresh_token']))
+  })
+
+  test('of a confidential client are bound by its secret: it may change its key, or go without', async () => {
+    const { client, refresh_token } = await bound()
+    const second = await refresh(client, refresh_token, await dpop(service, other))
+    expectBound(second, other)
+    expectBearer(await refresh(client, second.body['refresh_token']))
+  })
+})
+
+describe('dpop_jkt', () => {
+  test('binds the code to the key before it is redeemed, and a refusal leaves the code usable', async () => {
+    for (const kind of [PUBLIC, {}]) {
+      const { client, authorized } = await withCode(kind, { dpop_jkt: key.jkt })
+      expectRefused(await redeem(client, authorized))
+      expectRefused(await redeem(client, authorized, await dpop(service, other)))
+      expectBound(await redeem(client, authorized, await dpop(service, key)))
+    }
+  })
+
+  test('that is no thumbprint is refused at once, to the redirect URI', async () => {
+    const [client, user] = [await addClient(service), await addUser(service)]
+    const { callback } = await authorize(service, client, user, { dpop_jkt: 'short' })
+    expect(Object.fromEntries(callback.searchParams)).toMatchObject({ error: 'invalid_request', iss: service.issuer })
+  })
+})
+
+test('a client that registered dpop_bound_access_tokens gets nothing without a proof, and loses nothing', async () => {
+  const { client, authorized } = await withCode({ dpop_bound_access_tokens: true })
+  expectRefused(await machine(client))
+  expectRefused(await redeem(client, authorized))
+  const answer = await redeem(client, authorized, await dpop(service, key))
+  expectBound(answer)
+  expectRefused(await refresh(client, answer.body['refresh_token']))
+  expectBound(await refresh(client, answer.body['refresh_token'], await dpop(service, key)))
+})
+
+describe('a proof counts once', () => {
+  const FIFTY = Array.from({ length: 50 })
+  const split = (answers: Answer[]) => ({
+    won: answers.filter(({ status }) => status === 200),
+    lost: answers.filter(({ status }) => status !== 200),
+  })
+
+  test('of fifty machine requests at once exactly one is answered, and one token recorded', async () => {
+    const client = await addClient(service)
+    const proof = await dpop(service, key)
+    const { won, lost } = split(await Promise.all(FIFTY.map(() => machine(client, proof))))
+    expect([won.length, lost.length]).toEqual([1, 49])
+    for (const answer of lost) expectRefused(answer)
+    const { client_id } = client
+    expect(await service.app.store.listIssuances({ client_id, since: '', limit: 100 })).toHaveLength(1)
+  })
+
+  test('of fifty uses of one code with one proof exactly one is answered, and what it gave out stays', async () => {
+    const { client, authorized } = await withCode()
+    const proof = await dpop(service, key)
+    const { won, lost } = split(await Promise.all(FIFTY.map(() => redeem(client, authorized, proof))))
+    expect(won.length).toBe(1)
+    for (const answer of lost) expectRefused(answer)
+    expectBound(await refresh(client, won[0]?.body['refresh_token'], await dpop(service, key)))
+  })
+
+  test('of fifty uses of one refresh token with one proof exactly one is answered, and the family stays', async () => {
+    const { client, refresh_token } = await bound(PUBLIC)
+    const proof = await dpop(service, key)
+    const { won, lost } = split(await Promise.all(FIFTY.map(() => refresh(client, refresh_token, proof))))
+    expect(won.length).toBe(1)
+    for (const answer of lost) expectRefused(answer)
+    expectBound(await refresh(client, won[0]?.body['refresh_token'], await dpop(service, key)))
+  })
+
+  test('across grants, clients and users, and those who lose keep their codes and refresh tokens', async () => {
+    const codes = [await withCode(), await withCode(PUBLIC)]
+    const families = [await bound(), await bound(PUBLIC)]
+    const machines = [await addClient(service), await addClient(service)]
+    const attempts = [
+      ...codes.map(
+        ({ client, authorized }) =>
+          (proof: object) =>
+            redeem(client, authorized, proof),
+      ),
+      ...families.map(
+        ({ client, refresh_token }) =>
+          (proof: object) =>
+            refresh(client, refresh_token, proof),
+      ),
+      ...machines.map((client) => (proof: object) => machine(client, proof)),
+    ]
+    const one = await dpop(service, key)
+    const answers = await Promise.all(attempts.map((attempt) => attempt(one)))
+    expect(split(answers).won.length).toBe(1)
+    for (const [i, attempt] of attempts.entries())
+      if (answers[i]?.status !== 200) expectBound(await attempt(await dpop(service, key)))
+  })
+
+  test('a refused proof burns neither a code nor a refresh token', async () => {
+    const { client, authorized } = await withCode(PUBLIC)
+    const used = await dpop(service, key)
+    await machine(await addClient(service), used)
+    const bad = [
+      used,
+      { dpop: 'not-a-jwt' },
+      await dpop(service, key, { claims: { htm: 'GET' } }),
+      await dpop(service, key, { claims: { iat: 1 } }),
+      await dpop(service, key, { header: { jwk: other.jwk } }),
+    ]
+    for (const proof of bad) expectRefused(await redeem(client, authorized, proof))
+    const answer = await redeem(client, authorized, await dpop(service, key))
+    expectBound(answer)
+    for (const proof of bad) expectRefused(await refresh(client, answer.body['refresh_token'], proof))
+    expectBound(await refresh(client, answer.body['refresh_token'], await dpop(service, key)))
+  })
+
+  test('a restart changes nothing about that', async () => {
+    const folder = tempFolder()
+    const env = {
+      SERVICE_SERVER_ISSUER: 'http://localhost',
+      SERVICE_STORAGE_SQLITE_PATH: path.join(folder, 'service.db'),
+      SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
+    }
+    const before = await startService(env)
+    const client = await addClient(before)
+    const [used, unused] = [await dpop(before, key), await dpop(before, key)]
+    expectBound(await grantsOf(before).machine(client, used))
+    await before.close()
+    const after = await startService(env)
+    try {
+      expectRefused(await grantsOf(after).machine(client, used))
+      expectBound(await grantsOf(after).machine(client, unused))
+    } finally {
+      await after.close()
+    }
+  })
+})
+
+describe('nonces', () => {
+  const SECRET = 'a secret that two instances of one service share'
+  const folder = tempFolder()
+  const env = {
+    SERVICE_DPOP_REQUIRE_NONCE: 'true',
+    SERVICE_SESSION_SECRET: SECRET,
+    SERVICE_SERVER_ISSUER: 'http://localhost',
+    SERVICE_STORAGE_SQLITE_PATH: path.join(folder, 'service.db'),
+    SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
+  }
+  let one: TestService
+  let two: TestService
+  let stranger: TestService
+  let client: Registered
+  beforeAll(async () => {
+    one = await startService(env)
+    two = await startService(env)
+    stranger = await startService({ ...env, SERVICE_SESSION_SECRET: `${SECRET}, but not with this one` })
+    client = await addClient(one)
+  })
+  afterAll(() => Promise.all([one.close(), two.close(), stranger.close()]))
+
+  const send = async (at: TestService, nonce?: string | null) =>
+    grantsOf(at).machine(client, await dpop(at, key, { claims: { nonce: nonce ?? undefined } }))
+  const nonceOf = async (at: TestService) => (await send(at)).headers.get('dpop-nonce')
+
+  test('are asked for with use_dpop_nonce, a challenge and the nonce; with it the retry is answered', async () => {
+    const first = await send(one)
+    expectRefused(first, 'use_dpop_nonce')
+    expect(first.headers.get('www-authenticate')).toBe('DPoP error="use_dpop_nonce", algs="ES256 RS256 PS256"')
+    const second = await send(one, first.headers.get('dpop-nonce'))
+    expectBound(second)
+    expect(second.headers.get('dpop-nonce')).toMatch(/^[a-z0-9]+\.[A-Za-z0-9_-]{22}$/)
+  })
+
+  test('of one instance are good at the other one with its secret, and nowhere else', async () => {
+    expectBound(await send(two, await nonceOf(one)))
+    expectBound(await send(one, await nonceOf(two)))
+    expectRefused(await send(one, await nonceOf(stranger)), 'use_dpop_nonce')
+  })
+
+  test('are refused when they are older than nonce_ttl, and a new one comes with the refusal', async () => {
+    const nonce = await nonceOf(one)
+    one.advance(61)
+    const answer = await send(one, nonce)
+    expectRefused(answer, 'use_dpop_nonce')
+    expectBound(await send(one, answer.headers.get('dpop-nonce')))
+  })
+
+  test('are for proofs: without a proof there is a Bearer token, and no DPoP-Nonce', async () => {
+    const answer = await grantsOf(one).machine(client)
+    expectBearer(answer)
+    expect(answer.headers.get('dpop-nonce')).toBeNull()
+  })
+
+  test('their refusal burns neither a code nor a refresh token', async () => {
+    const user = await addUser(one)
+    const open = await addClient(one, PUBLIC)
+    // Pages are served below the address that listens, not below the issuer.
+    const authorized = await authorize(one, open, user)
+    const { redeem, refresh } = grantsOf(one)
+    const nonce = await nonceOf(one)
+    const fresh = () => dpop(one, key, { claims: { nonce } })
+    expectRefused(await redeem(open, authorized, await dpop(one, key)), 'use_dpop_nonce')
+    const answer = await redeem(open, authorized, await fresh())
+    expectBound(answer)
+    expectRefused(await refresh(open, answer.body['refresh_token'], await dpop(one, key)), 'use_dpop_nonce')
+    expectBound(await refresh(open, answer.body['refresh_token'], await fresh()))
+  })
+})
+
+describe('headers', () => {
+  test('DPoP-Nonce comes with every answer to a proof, right or wrong, and a wrong one is challenged', async () => {
+    const client = await addClient(service)
+    const proof = await dpop(service, key)
+    const [good, replayed] = [await machine(client, proof), await machine(client, proof)]
+    const unknown = await post(
+      `${service.issuer}/oauth/token`,
+      client,
+      { grant_type: 'refresh_token', refresh_token: 'x' },
+      await dpop(service, key),
+    )
+    for (const answer of [good, replayed, unknown]) expect(answer.headers.get('dpop-nonce')).toBeTruthy()
+    expect(replayed.headers.get('www-authenticate')).toBe('DPoP error="invalid_dpop_proof", algs="ES256 RS256 PS256"')
+    expect(good.headers.get('www-authenticate')).toBeNull()
+    expect((await machine(client)).headers.get('dpop-nonce')).toBeNull()
+  })
+
+  test('pages of allowed origins may send proofs and read nonce and challenge; others may not', async () => {
+    const at = await startService({ SERVICE_SERVER_ALLOWED_ORIGINS: 'https://app.example' })
+    try {
+      const url = `${at.issuer}/oauth/token`
+      const asked = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'dpop' }
+      const preflight = (origin: string) => fetch(url, { method: 'OPTIONS', headers: { origin, ...asked } })
+      const allowed = await preflight('https://app.example')
+      expect(allowed.headers.get('access-control-allow-origin')).toBe('https://app.example')
+      expect(allowed.headers.get('access-control-allow-headers')?.toLowerCase()).toContain('dpop')
+      expect((await preflight('https://evil.example')).headers.get('access-control-allow-origin')).toBeNull()
+
+      const [client, proof] = [await addClient(at), await dpop(at, key)]
+      const send = (origin: string) => grantsOf(at).machine(client, { ...proof, origin })
+      for (const answer of [await send('https://app.example'), await send('https://app.example')]) {
+        expect(answer.headers.get('access-control-allow-origin')).toBe('https://app.example')
+        const exposed = answer.headers.get('access-control-expose-headers')?.split(', ')
+        expect(exposed).toEqual(expect.arrayContaining(['DPoP-Nonce', 'WWW-Authenticate']))
+      }
+      expect((await send('https://evil.example')).headers.get('access-control-expose-headers')).toBeNull()
+    } finally {
+      await at.close()
+    }
+  })
+})
+
+describe('with dpop.enabled false', () => {
+  let off: TestService
+  beforeAll(async () => {
+    off = await startService({ SERVICE_DPOP_ENABLED: 'false' })
+  })
+  afterAll(() => off.close())
+
+  test('the header is ignored, whatever it says, and the metadata does not speak of it', async () => {
+    const client = await addClient(off)
+    const proof = await proofOf(off, key)
+    for (const header of [proof, proof, 'not-a-jwt']) {
+      const answer = await grantsOf(off).machine(client, { dpop: header })
+      expectBearer(answer)
+      expect(answer.headers.get('dpop-nonce')).toBeNull()
+    }
+    const metadata = await fetch(`${off.issuer}/.well-known/oauth-authorization-server`)
+    expect(await metadata.json()).not.toHaveProperty('dpop_signing_alg_values_supported')
+  })
+
+  test('dpop_jkt is ignored at authorize too: a code that no proof could redeem would be of no use', async () => {
+    const [client, user] = [await addClient(off), await addUser(off)]
+    expectBearer(await grantsOf(off).redeem(client, await authorize(off, client, user, { dpop_jkt: key.jkt })))
+  })
+
+  test('a client that registered for bound tokens gets none at all: never a Bearer token', async () => {
+    const client = await addClient(off, { dpop_bound_access_tokens: true })
+    expectRefused(await grantsOf(off).machine(client, { dpop: await proofOf(off, key) }))
+  })
+})

@@ -1,0 +1,255 @@
+// The rules of token exchange one by one: who, into what, for which scope, on whose consent.
+import { describe, expect, test } from 'vitest'
+import type { App } from '../../src/app.ts'
+import type { Claims, LiveToken } from '../../src/oauth/access_token.ts'
+import { allowMint, allowSameAudience, delegatedTo } from '../../src/oauth/exchange_policy.ts'
+import type { Actor, Client, Consent, Resource } from '../../src/oauth/types.ts'
+import { aClient, anIssuance, aResource } from '../support/records.ts'
+import { refusalOf } from '../support/thrown.ts'
+
+const ISSUER = 'https://as.example.com'
+const [app, gateway] = [aClient({ client_id: 'app' }), aClient({ client_id: 'gateway' })]
+
+/** A service in which the user allowed some clients some scopes at the target. */
+function world(consents: Record<string, string> = {}, config = {}) {
+  const token_exchange = { allow_self_exchange: false, max_chain_depth: 5, ...config }
+  const asked: unknown[] = []
+  const findConsent = async (by: { user_id: string; client_id: string; resource_id: string }) => {
+    asked.push(by)
+    const scope = consents[by.client_id]
+    return scope === undefined ? undefined : ({ id: `consent of ${by.client_id}`, scope } as Consent)
+  }
+  const parts = { config: { server: { issuer: ISSUER }, token_exchange }, store: { findConsent } }
+  return { app: parts as unknown as App, asked }
+}
+
+const subjectOf = (client: Client, more: Partial<Claims> = {}): LiveToken => ({
+  claims: {
+    iss: ISSUER,
+    sub: 'u_alice',
+    aud: ['https://source.example.com'],
+    exp: 2,
+    iat: 1,
+    jti: 'jti',
+    client_id: client.client_id,
+    scope: 'read write',
+    ...more,
+  },
+  issuance: anIssuance(),
+})
+
+const scopes = (...names: string[]) => names.map((name) => ({ name, description: '', upstream: '' }))
+const policy = (exchange: string[], runtime: string[]) => ({
+  exchange: { allowed_client_ids: exchange },
+  runtime: { client_ids: runtime },
+  connect: { allowed_return_urls: [] },
+})
+const target = (more: Partial<Resource> = {}) =>
+  aResource({
+    slug: 'target',
+    uri: 'https://target.example.com',
+    scopes: scopes('read', 'write', 'admin'),
+    policy: policy(['gateway'], []),
+    ...more,
+  })
+const ALL = { app: 'read write admin' }
+
+describe('into a resource of ours', () => {
+  const across = { caller: gateway, subject: subjectOf(app) }
+
+  test("on the consent of the subject token's user and client, and its id is kept", async () => {
+    const resource = target()
+    const { app: service, asked } = world(ALL)
+    const allowed = await allowMint(service, { ...across, scope: 'read' }, resource)
+    expect(allowed).toEqual({ resource: resource.uri, scope: 'read', consent_id: 'consent of app' })
+    expect(asked).toEqual([{ user_id: 'u_alice', client_id: 'app', resource_id: resource.id }])
+  })
+
+  test.each([
+    ['the exchange list', policy(['gateway'], [])],
+    ['the runtime list', policy([], ['gateway'])],
+    ['the runtime list beside an exchange list of others', policy(['other'], ['gateway'])],
+  ])('another client must be on a list: %s does', async (_what, named) => {
+    expect((await allowMint(world(ALL).app, across, target({ policy: named }))).scope).toBe('read write')
+  })
+
+  test.each([
+    ['no list names anybody', policy([], [])],
+    ['both lists name others', policy(['other'], ['another'])],
+    ["only the subject token's client is named", policy(['app'], ['app'])],
+  ])('when %s, another client gets access_denied, consent or not', async (_what, named) => {
+    for (const consents of [ALL, {}]) {
+      const refusal = await refusalOf(() => allowMint(world(consents).app, across, target({ policy: named })))
+      expect([refusal.code, refusal.status, refusal.reason]).toEqual([
+        'access_denied',
+        403,
+        'cross_client_not_authorized',
+      ])
+      expect(refusal.more.body).toBeUndefined()
+    }
+  })
+
+  test('a client needs no list for its own token, but consent', async () => {
+    const own = { caller: app, subject: subjectOf(app) }
+    const resource = target({ policy: policy([], []) })
+    expect((await allowMint(world(ALL).app, own, resource)).scope).toBe('read write')
+    expect((await refusalOf(() => allowMint(world().app, own, resource))).code).toBe('consent_required')
+  })
+
+  test('consent to the client that exchanges does not stand in for that of the subject', async () => {
+    const refusal = await refusalOf(() => allowMint(world({ gateway: 'read write' }).app, across, target()))
+    expect([refusal.code, refusal.reason]).toEqual(['consent_required', 'consent_missing'])
+  })
+
+  test('without consent it is told where the user can give it, for what was asked', async () => {
+    const refusal = await refusalOf(() => allowMint(world().app, { ...across, scope: 'write' }, target()))
+    expect(refusal.more.body).toMatchObject({ cause: 'consent_missing' })
+    const url = new URL(String(refusal.more.body?.['consent_url']))
+    expect(url.origin + url.pathname).toBe(`${ISSUER}/oauth/authorize`)
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      client_id: 'app',
+      resource: 'https://target.example.com',
+      scope: 'write',
+    })
+  })
+
+  test('consent to less than what is named is scope_insufficient, and says only what is missing', async () => {
+    const refusal = await refusalOf(() =>
+      allowMint(world({ app: 'read' }).app, { ...across, scope: 'read write' }, target()),
+    )
+    expect(refusal.more.body).toMatchObject({ cause: 'scope_insufficient' })
+    expect(new URL(String(refusal.more.body?.['consent_url'])).searchParams.get('scope')).toBe('write')
+  })
+
+  describe('scope', () => {
+    const scopeOf = async (
+      scope: string | undefined,
+      { held, consented = 'read write admin', declared = ['read', 'write', 'admin'] }: Given,
+    ) => {
+      const exchange = { caller: gateway, subject: subjectOf(app, { scope: held }), scope }
+      return (await allowMint(world({ app: consented }).app, exchange, target({ scopes: scopes(...declared) }))).scope
+    }
+    interface Given {
+      held?: string
+      consented?: string
+      declared?: string[]
+    }
+
+    test.each<[string, Given, string]>([
+      ['what the subject token has', { held: 'read write' }, 'read write'],
+      ['of that what the target declares', { held: 'read write', declared: ['write'] }, 'write'],
+      ['of that what the user allowed', { held: 'read write admin', consented: 'write read' }, 'read write'],
+    ])('when none is named it is %s', async (_what, given, expected) => {
+      expect(await scopeOf(undefined, given)).toBe(expected)
+    })
+
+    test.each<[string, Given]>([
+      ['a subject token without scope', { held: undefined }],
+      ['a subject token with an empty one', { held: '' }],
+      ['a target that declares none of it', { held: 'read', declared: ['other'] }],
+      ['a consent to none of it', { held: 'read', consented: 'write' }],
+    ])('nothing that is left never means everything: %s', async (_what, given) => {
+      const refusal = await refusalOf(() => scopeOf(undefined, given))
+      expect([refusal.code, refusal.reason]).toEqual(['invalid_scope', 'default_scope_empty'])
+    })
+
+    test.each<[string, string, Given, string]>([
+      ['beyond the subject token', 'read admin', { held: 'read' }, 'subject_scope_ceiling'],
+      ['of a subject token that has none', 'read', { held: undefined }, 'subject_scope_ceiling'],
+      ['that the target does not declare', 'read', { held: 'read write', declared: ['write'] }, 'scope_not_in_catalog'],
+      ['with characters that no scope has', 'read\twrite', { held: 'read write' }, 'malformed_scope'],
+      ['that is only blanks', '  ', { held: 'read write' }, 'malformed_scope'],
+    ])('a name %s is refused with invalid_scope', async (_what, scope, given, reason) => {
+      const refusal = await refusalOf(() => scopeOf(scope, given))
+      expect([refusal.code, refusal.reason]).toEqual(['invalid_scope', reason])
+    })
+
+    test('what is named is given exactly, each name once', async () => {
+      expect(await scopeOf('write read write', { held: 'read write' })).toBe('write read')
+    })
+  })
+
+  describe('of the own token, where self exchange is allowed', () => {
+    const service = world({}, { allow_self_exchange: true })
+    const own = { caller: app, subject: subjectOf(app) }
+
+    test('neither list nor consent is needed, and no consent is recorded', async () => {
+      const resource = target({ policy: policy([], []), scopes: scopes('read') })
+      expect(await allowMint(service.app, own, resource)).toEqual({ resource: resource.uri, scope: 'read' })
+      expect(service.asked).toEqual([])
+    })
+
+    test('the ceilings stay: subject token and target', async () => {
+      const asking = (scope: string) => refusalOf(() => allowMint(service.app, { ...own, scope }, target()))
+      expect((await asking('admin')).reason).toBe('subject_scope_ceiling')
+      expect((await asking('other')).reason).toBe('scope_not_in_catalog')
+    })
+
+    test('it opens nothing for the tokens of others', async () => {
+      const foreign = { caller: gateway, subject: subjectOf(app) }
+      const closed = target({ policy: policy([], []) })
+      expect((await refusalOf(() => allowMint(service.app, foreign, closed))).code).toBe('access_denied')
+      expect((await refusalOf(() => allowMint(service.app, foreign, target()))).code).toBe('consent_required')
+    })
+  })
+})
+
+describe('without a target', () => {
+  const allowed = world({}, { allow_self_exchange: true }).app
+
+  test('a client renews its own token for the same audience, for less if it likes, where that is allowed', () => {
+    const own = { caller: app, subject: subjectOf(app) }
+    expect(allowSameAudience(allowed, own)).toEqual({ resource: 'https://source.example.com', scope: 'read write' })
+    expect(allowSameAudience(allowed, { ...own, scope: 'write' }).scope).toBe('write')
+    const nowhere = { caller: app, subject: subjectOf(app, { aud: undefined }) }
+    expect(allowSameAudience(allowed, nowhere).resource).toBeUndefined()
+  })
+
+  test('otherwise it is access_denied', async () => {
+    for (const [service, caller] of [
+      [world(ALL).app, app],
+      [allowed, gateway],
+    ] as const) {
+      const refusal = await refusalOf(() => allowSameAudience(service, { caller, subject: subjectOf(app) }))
+      expect([refusal.code, refusal.reason]).toEqual(['access_denied', 'self_exchange_not_allowed'])
+    }
+  })
+
+  test('never for more, and never for nothing', async () => {
+    const own = (scope?: string, held?: string) => ({ caller: app, subject: subjectOf(app, { scope: held }), scope })
+    expect((await refusalOf(() => allowSameAudience(allowed, own('admin', 'read')))).reason).toBe(
+      'subject_scope_ceiling',
+    )
+    expect((await refusalOf(() => allowSameAudience(allowed, own(undefined, undefined)))).reason).toBe(
+      'default_scope_empty',
+    )
+  })
+})
+
+describe('the chain of actors', () => {
+  const chain = (...subs: string[]): Actor | undefined =>
+    subs.reduce<Actor | undefined>((act, sub) => ({ sub, ...(act ? { act } : {}) }), undefined)
+  const service = world().app
+
+  test('begins with the caller, and keeps the ones before it inside', () => {
+    expect(delegatedTo(service, gateway, undefined)).toEqual({ sub: 'gateway', actor_type: 'service' })
+    expect(delegatedTo(service, gateway, chain('a', 'b'))).toEqual({
+      sub: 'gateway',
+      actor_type: 'service',
+      act: { sub: 'b', act: { sub: 'a' } },
+    })
+  })
+
+  test('says whether the actor is an agent', () => {
+    expect(delegatedTo(service, { ...gateway, is_agent: true }, undefined).actor_type).toBe('agent')
+  })
+
+  test('may be max_chain_depth long with the caller in it, and no longer', async () => {
+    expect(delegatedTo(service, gateway, chain('a', 'b', 'c', 'd')).act?.sub).toBe('d')
+    const refusal = await refusalOf(() => delegatedTo(service, gateway, chain('a', 'b', 'c', 'd', 'e')))
+    expect([refusal.code, refusal.reason]).toEqual(['invalid_request', 'chain_too_deep'])
+    const one = world({}, { max_chain_depth: 1 }).app
+    expect(delegatedTo(one, gateway, undefined).sub).toBe('gateway')
+    expect((await refusalOf(() => delegatedTo(one, gateway, chain('a')))).reason).toBe('chain_too_deep')
+  })
+})

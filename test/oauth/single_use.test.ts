@@ -1,0 +1,84 @@
+// Using something once: within a process, after a restart, and beside another process.
+import { expect, test } from 'vitest'
+import type { App } from '../../src/app.ts'
+import { idFloor } from '../../src/lib/id.ts'
+import { UsedSet } from '../../src/lib/used.ts'
+import { openUsed, useOnce } from '../../src/oauth/single_use.ts'
+import type { SingleUse } from '../../src/oauth/types.ts'
+import type { Store } from '../../src/store/index.ts'
+import { testClock } from '../support/clock.ts'
+
+/** A process on a store that remembers `recorded`. */
+async function process(recorded: SingleUse[] = [], clock = testClock()) {
+  const asked: { since: string; now: number }[] = []
+  const listUses = async (input: { since: string; now: number }) => {
+    asked.push(input)
+    return recorded.filter(({ expires_at }) => expires_at > input.now)
+  }
+  const used = await openUsed({ listUses } as unknown as Store, clock)
+  const app = { used, clock } as unknown as App
+  const use = (owner: string, value: string, kind: SingleUse['kind'] = 'dpop', life = 71) =>
+    useOnce(app, kind, owner, value, clock.now() + life)
+  return { use, asked, clock, used }
+}
+
+test('a value is used once; its record is what another process needs to know', async () => {
+  const { use, clock } = await process()
+  expect(use('key', 'jti')).toEqual({
+    id: expect.stringMatching(/^[A-Za-z0-9_-]{22}$/),
+    kind: 'dpop',
+    hash: expect.stringMatching(/^[A-Za-z0-9_-]{22}$/),
+    expires_at: clock.now() + 71,
+  })
+  expect(use('key', 'jti')).toBeUndefined()
+})
+
+test('neither another owner nor another kind can use it up', async () => {
+  const { use } = await process()
+  expect(use('attacker', 'jti')).toBeDefined()
+  expect(use('key', 'jti', 'assertion')).toBeDefined()
+  expect(use('key', 'jti')).toBeDefined()
+})
+
+test('owner and value keep their border, so that no other pair has the same hash', async () => {
+  const { use } = await process()
+  const pairs: [string, string][] = [
+    ['a', 'bc'],
+    ['ab', 'c'],
+    ['abc', ''],
+    ['', 'abc'],
+    ['a","b', 'c'],
+    ['a', 'b","c'],
+  ]
+  for (const [owner, value] of pairs) expect(use(owner, value), `${owner} ${value}`).toBeDefined()
+})
+
+test('what was used before a restart is used after it, until it expires', async () => {
+  const before = await process()
+  const record = before.use('key', 'jti')
+  if (!record) return expect.fail('not used')
+  const clock = testClock()
+  const after = await process([record], clock)
+  expect(after.use('key', 'jti')).toBeUndefined()
+  clock.advance(70)
+  expect(after.use('key', 'jti')).toBeUndefined()
+  clock.advance(1)
+  expect(after.use('key', 'jti')).toBeDefined()
+})
+
+test('a restart reads only what still counts: nothing expired, nothing made more than a day ago', async () => {
+  const { asked, clock } = await process()
+  expect(asked).toEqual([{ since: idFloor(clock.now() - 86_400), now: clock.now() }])
+})
+
+test('a moment of expiry between two seconds is the later one', async () => {
+  const { use, clock } = await process()
+  expect(use('key', 'jti', 'dpop', 0.5)?.expires_at).toBe(clock.now() + 1)
+  expect(use('key', 'jti')).toBeUndefined()
+})
+
+test('there is room for ten thousand proofs a second, for as long as each of them counts', async () => {
+  const { used } = await process()
+  expect(used).toBeInstanceOf(UsedSet)
+  expect(used).toHaveProperty('max', 1_500_000)
+})
