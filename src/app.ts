@@ -21,6 +21,7 @@ import { createStore, type Store } from './store/index.ts'
 import { openSqlite } from './store/sqlite.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { Metrics } from './telemetry/metrics.ts'
+import { Trails } from './telemetry/trails.ts'
 
 export interface App {
   readonly config: Config
@@ -35,9 +36,9 @@ export interface App {
   readonly sealer: Sealer
   /** Claims of our own tokens whose signature was verified, by the digest of the token. */
   readonly verified: LRUCache<string, Claims>
-  /** The one way out: every fetch goes through it. */
+  /** The way out to wherever callers point. */
   readonly fetcher: Fetcher
-  /** Keys of identity providers. */
+  /** Keys of identity providers; fetched apart, so that slow strangers cannot hold them up. */
   readonly remoteKeys: RemoteKeys
   /** Proofs and assertions that were used and would still be accepted. */
   readonly used: UsedSet
@@ -45,6 +46,8 @@ export interface App {
   readonly documents: Documents
   /** Registrations by address; none when limits are off. */
   readonly registrations?: Buckets
+  /** How clients fared on their way in. */
+  readonly trails: Trails
   /** Failed logins by address. */
   readonly lockout: Lockout
   /** Which HTTP engine serves which listener; filled by serve(). */
@@ -76,10 +79,8 @@ export async function openApp(config: Config, log: Logger, { clock = systemClock
   const store = createStore(openSqlite(path, wal, log), metrics)
   await store.saveIssuer({ issuer: config.server.issuer, now: clock.now() })
   const build = readBuild()
-  const fetcher = createFetcher({
-    allowPrivate: config.cimd.allow_private_addresses,
-    userAgent: `service/${build.version}`,
-  })
+  const openFetcher = () =>
+    createFetcher({ allowPrivate: config.cimd.allow_private_addresses, userAgent: `service/${build.version}` })
   const app: App = {
     config,
     log,
@@ -91,9 +92,9 @@ export async function openApp(config: Config, log: Logger, { clock = systemClock
     keyring,
     crypto: openCrypto(config.server.crypto_threads, log),
     sealer: createSealer(config.session.secret || randomBytes(32).toString('base64url')),
-    fetcher,
+    fetcher: openFetcher(),
     remoteKeys: createRemoteKeys({
-      fetcher,
+      fetcher: openFetcher(),
       clock,
       ttl: config.xaa.jwks_cache_ttl,
       cooldown: UNKNOWN_KEY_COOLDOWN,
@@ -105,6 +106,7 @@ export async function openApp(config: Config, log: Logger, { clock = systemClock
     registrations: config.rate_limit.enabled
       ? new Buckets(config.dcr.rate_limit, config.dcr.rate_limit_burst)
       : undefined,
+    trails: new Trails(),
     lockout: new Lockout({
       max: config.rate_limit.auth_fail_max,
       window: config.rate_limit.auth_fail_window,

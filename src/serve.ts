@@ -8,13 +8,17 @@ import type { Env } from './config/rules.ts'
 import type { Config } from './config/schema.ts'
 import { publicRoutes } from './endpoints/routes.ts'
 import type { FrontOptions, HttpFront } from './http/front.ts'
+import type { Reply, Request } from './http/message.ts'
 import { openNode } from './http/node.ts'
+import { createAddressReader } from './http/proxies.ts'
 import { TokenBucket } from './http/rate_limit.ts'
 import { createRouter, type RouterOptions } from './http/router.ts'
 import { loadNative, openUws } from './http/uws.ts'
+import type { OAuthError } from './lib/error.ts'
 import { effectiveDcrMode } from './oauth/registration_mode.ts'
 import { seedResources } from './seed.ts'
 import { type Logger, openLogger } from './telemetry/logger.ts'
+import type { Step } from './telemetry/trails.ts'
 
 /** Runs the service until SIGTERM or SIGINT. Rejects with ConfigError, or when a part cannot be had; resolves to the exit code. */
 export async function serve(file: string | undefined, env: Env): Promise<number> {
@@ -76,15 +80,28 @@ async function reloadKeys({ keyring, log, metrics }: App): Promise<void> {
 
 async function openPublic(app: App): Promise<HttpFront> {
   const { server, rate_limit } = app.config
-  const limiter = rate_limit.enabled ? new TokenBucket(rate_limit.requests_per_second, rate_limit.burst) : undefined
+  const proxies = server.trusted_proxies
   const options = frontOptions(app, server.address, {
     routes: publicRoutes(app),
     allowedOrigins: server.allowed_origins,
-    limiter,
+    limiter: rate_limit.enabled ? new TokenBucket(rate_limit.requests_per_second, rate_limit.burst) : undefined,
+    addressOf: proxies.length > 0 ? createAddressReader(proxies) : undefined,
+    onStep: (step, request, reply, error) => leaveTrail(app, step, request, reply, error),
   })
   const front = await openEngine(app.config, app.log, options)
   app.engines.public = front.engine
   return front
+}
+
+/** Remembers how a step went, in the words that the client was told. */
+function leaveTrail({ trails, clock }: App, step: Step, request: Request, reply: Reply, error?: OAuthError): void {
+  trails.record(request.notes.client_id ?? '', request.remote, {
+    step,
+    at: clock.now(),
+    status: error?.status ?? reply.status,
+    ...(error ? { error: error.code, detail: error.message, reason: error.reason } : {}),
+    request_id: request.id,
+  })
 }
 
 /** The engine that was asked for; node:http where no native build loads. */
@@ -113,7 +130,7 @@ const HSTS = { 'strict-transport-security': 'max-age=63072000; includeSubDomains
 function frontOptions(
   { config, metrics, log }: App,
   address: string,
-  router: Pick<RouterOptions, 'routes' | 'allowedOrigins' | 'limiter'>,
+  router: Omit<RouterOptions, 'headers' | 'metrics' | 'log'>,
 ): FrontOptions {
   const headers = { ...SECURITY_HEADERS, ...(config.session.secure ? HSTS : {}) }
   return {

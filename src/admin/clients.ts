@@ -64,6 +64,7 @@ const clientJson = (client: Client) => ({
   registration_source: client.registration_source,
   issued_at: rfc3339(client.issued_at),
   updated_at: rfc3339(client.updated_at),
+  ...(client.last_used_at === undefined ? {} : { last_used_at: rfc3339(client.last_used_at) }),
   id: client.client_id,
   name: client.client_name,
 })

@@ -2,6 +2,7 @@
 import type { AdminResource } from './action.ts'
 import { auditTrail } from './audit.ts'
 import { clients } from './clients.ts'
+import { connections } from './connections.ts'
 import { grants } from './grants.ts'
 import { idps } from './idps.ts'
 import { issuances } from './issuances.ts'
@@ -22,6 +23,7 @@ export const adminResources: readonly AdminResource[] = [
   grants,
   issuances,
   auditTrail,
+  connections,
   idps,
   xaaPolicies,
   subjectMappings,

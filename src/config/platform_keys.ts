@@ -27,6 +27,9 @@ export const platformKeys = {
     allowed_origins: listKey({
       doc: 'Origins that browsers may call from (CORS). Empty: none. `*` is for local development.',
     }),
+    trusted_proxies: listKey({
+      doc: 'Addresses or CIDR ranges of the proxies in front, whose X-Forwarded-For is believed. Empty: none.',
+    }),
     http_engine: wordKey({
       of: ['auto', 'uws', 'node'],
       default: 'auto',

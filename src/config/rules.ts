@@ -1,4 +1,5 @@
 // What must hold between keys, read top to bottom. Every violated row is reported, all together.
+import { parseRange } from '../lib/range.ts'
 import { isLocalhostIssuer, parseHttpUrl } from '../lib/url.ts'
 import type { Config } from './schema.ts'
 
@@ -32,6 +33,11 @@ export const RULES: readonly Rule[] = [
     keys: ['admin.address'],
     bad: (c) => c.admin.enabled && !isAddress(c.admin.address),
     say: 'must be host:port or :port',
+  },
+  {
+    keys: ['server.trusted_proxies'],
+    bad: (c) => !c.server.trusted_proxies.every((each) => parseRange(each) !== undefined),
+    say: 'must be addresses or CIDR ranges such as 10.0.0.0/8',
   },
   {
     keys: ['admin.address', 'server.address'],

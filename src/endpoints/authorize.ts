@@ -26,6 +26,7 @@ export const CODE_LIFETIME = 60
 /** Answers an authorization request with a page to go to, a code, or an error at the client's redirect URI. */
 export async function authorize(app: App, request: Request): Promise<Reply> {
   const params = parseParams(request.query)
+  request.notes.client_id = params.client_id
   const back = await resolveReturnAddress(app, params)
   const signedIn = await findSignedIn(app, request)
   try {
@@ -36,6 +37,7 @@ export async function authorize(app: App, request: Request): Promise<Reply> {
     app.metrics.count('core_auth_denied_total', { reason: error.code })
     // Anybody may have registered such a client: without a person at the browser this would be an open redirector (RFC 9700 §4.11.2).
     if (back.client.registration_source !== 'admin' && !signedIn) throw error
+    request.notes.refusal = error
     return redirect(responseUri(app, back, error))
   }
 }

@@ -127,6 +127,7 @@ export async function decideConsent(app: App, request: Request): Promise<Reply> 
 async function allow(app: App, http: Request, pending: Pending, approved: string[]): Promise<Reply> {
   const { request, resource } = pending
   const { client_id, user_id } = request
+  http.notes.client_id = client_id
   const now = app.clock.now()
   const code = newBearer(CODE_PREFIX, request.id)
   const consent = resource && {
@@ -165,10 +166,12 @@ async function consentedScope(app: App, { request }: Pending, resource: Resource
 async function deny(app: App, http: Request, pending: Pending): Promise<Reply> {
   const { request } = pending
   if (!(await app.store.deleteAuthorizationRequest({ id: request.id }))) return refuse(http, 400, EXPIRED)
+  const error = new OAuthError('access_denied', 'the user denied the request')
+  Object.assign(http.notes, { client_id: request.client_id, refusal: error })
   await note(app, http, pending, 'consent_denied', request.scope)
   app.metrics.count('core_consent_decisions_total', { decision: 'denied' })
   app.metrics.count('core_auth_denied_total', { reason: 'access_denied' })
-  return redirect(responseUri(app, request, new OAuthError('access_denied', 'the user denied the request')))
+  return redirect(responseUri(app, request, error))
 }
 
 const note = (app: App, http: Request, { request, resource }: Pending, action: AuditAction, scope: string) =>

@@ -29,6 +29,7 @@ export async function register(app: App, request: Request): Promise<Reply> {
   if (mode === 'approved_redirects') checkApproved(app, metadata.redirect_uris)
   const { client, client_secret } = newClient(metadata, 'dcr', app.clock.now())
   await app.store.createClient(client)
+  request.notes.client_id = client.client_id
   app.metrics.count('core_clients_registered_total', { source: 'dcr' })
   await audit(app, {
     action: 'client_registered',

@@ -24,28 +24,42 @@ export function publicRoutes(app: App): Route[] {
     handle(app, request)
   const renderError = renderAuthorizeError
   return [
-    ...metadataPaths(app).map((path): Route => ({ method: 'GET', path, cors: true, handle: on(serverDocument) })),
+    ...metadataPaths(app).map(
+      (path): Route => ({
+        method: 'GET',
+        path,
+        cors: true,
+        step: 'metadata',
+        handle: on(serverDocument),
+      }),
+    ),
     { method: 'GET', path: PATHS.jwks, cors: true, handle: on(jwks) },
-    { method: 'GET', path: RESOURCE_METADATA, cors: true, handle: on(resourceDocument) },
-    { method: 'GET', path: `${RESOURCE_METADATA}/{ref...}`, cors: true, handle: on(resourceDocument) },
+    { method: 'GET', path: RESOURCE_METADATA, cors: true, step: 'resource_metadata', handle: on(resourceDocument) },
+    {
+      method: 'GET',
+      path: `${RESOURCE_METADATA}/{ref...}`,
+      cors: true,
+      step: 'resource_metadata',
+      handle: on(resourceDocument),
+    },
 
     ...(app.config.agents.enable_jwks_listing
       ? [{ method: 'GET', path: '/.well-known/agents.json', cors: true, handle: on(agentsDocument) } as const]
       : []),
 
-    { method: 'GET', path: PATHS.authorize, handle: on(authorize), renderError },
-    { method: 'POST', path: PATHS.token, body: FORM, cors: true, handle: on(token) },
-    { method: 'POST', path: PATHS.introspect, body: FORM, cors: true, handle: on(introspect) },
-    { method: 'POST', path: PATHS.revoke, body: FORM, cors: true, handle: on(revoke) },
+    { method: 'GET', path: PATHS.authorize, step: 'authorize', handle: on(authorize), renderError },
+    { method: 'POST', path: PATHS.token, body: FORM, cors: true, step: 'token', handle: on(token) },
+    { method: 'POST', path: PATHS.introspect, body: FORM, cors: true, step: 'introspect', handle: on(introspect) },
+    { method: 'POST', path: PATHS.revoke, body: FORM, cors: true, step: 'revoke', handle: on(revoke) },
 
-    { method: 'POST', path: PATHS.register, body: JSON_BODY, cors: true, handle: on(register) },
+    { method: 'POST', path: PATHS.register, body: JSON_BODY, cors: true, step: 'register', handle: on(register) },
 
     { method: 'GET', path: '/', handle: on(showStart), renderError },
     { method: 'GET', path: '/login', handle: on(showLogin), renderError },
-    { method: 'POST', path: '/login', body: FORM, handle: on(login), renderError },
+    { method: 'POST', path: '/login', body: FORM, step: 'login', handle: on(login), renderError },
     { method: 'POST', path: '/logout', body: { type: 'any', limit: 1024 }, handle: on(logout), renderError },
     { method: 'GET', path: '/consent', handle: on(showConsent), renderError },
-    { method: 'POST', path: '/consent', body: FORM, handle: on(decideConsent), renderError },
+    { method: 'POST', path: '/consent', body: FORM, step: 'consent', handle: on(decideConsent), renderError },
 
     { method: 'GET', path: '/livez', unlimited: true, handle: on(livez) },
     { method: 'GET', path: '/health', unlimited: true, handle: on(health) },

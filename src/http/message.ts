@@ -24,6 +24,15 @@ export interface Request extends Head {
   params: Readonly<Record<string, string>>
   /** `performance.now()` at the arrival. */
   startedMs: number
+  /** What the handler found out, for those who watch the way of a client. */
+  notes: Notes
+}
+
+export interface Notes {
+  /** The client that asks, as far as it says so. */
+  client_id?: string
+  /** A refusal that was answered by other means than an error: a redirect. */
+  refusal?: OAuthError
 }
 
 export interface Reply {

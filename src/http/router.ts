@@ -3,6 +3,7 @@ import { type ErrorCode, OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { Step } from '../telemetry/trails.ts'
 import { framingFault, METHODS } from './framing.ts'
 import type { Accept } from './front.ts'
 import { empty, type Head, type Reply, type Request } from './message.ts'
@@ -24,6 +25,8 @@ export interface Route {
   unlimited?: boolean
   /** Refuses a request by its head (throws OAuthError), before its method is checked and its body is read. */
   guard?(head: Head): void
+  /** Which step on the way of a client it is. */
+  step?: Step
   /** Renders errors otherwise than as a problem document: pages. */
   renderError?(error: OAuthError, request: Request): Reply
 }
@@ -34,6 +37,10 @@ export interface RouterOptions {
   headers: Readonly<Record<string, string>>
   allowedOrigins: readonly string[]
   limiter?: TokenBucket
+  /** The address of who asks, where it is not that of the peer. */
+  addressOf?(head: Head): string
+  /** Told of every answer of a route that is a step. */
+  onStep?(step: Step, request: Request, reply: Reply, error: OAuthError | undefined): void
   metrics: Metrics
   log: Logger
 }
@@ -50,7 +57,8 @@ const TYPES = { form: 'application/x-www-form-urlencoded', json: 'application/js
 export function createRouter(options: RouterOptions): Accept {
   const table = new RouteTable(options.routes)
 
-  return (head) => {
+  return (received) => {
+    const head = options.addressOf ? { ...received, remote: options.addressOf(received) } : received
     const startedMs = performance.now()
     const id = newId()
     const refuse = (error: OAuthError, path: string, close: boolean, cors = false): Reply =>
@@ -83,7 +91,7 @@ export function createRouter(options: RouterOptions): Accept {
       limit,
       answer: (body) => {
         const { method, path, query, headers, repeated, remote } = head
-        return answer(route, { method, path, query, headers, repeated, remote, id, startedMs, params, body })
+        return answer(route, { method, path, query, headers, repeated, remote, id, startedMs, params, body, notes: {} })
       },
     }
   }
@@ -97,10 +105,17 @@ export function createRouter(options: RouterOptions): Accept {
       path: route.path,
       cors: route.cors,
     }
-    const done = (reply: Reply) => finish(reply, context)
+    const step = (reply: Reply, error = request.notes.refusal) => {
+      if (route.step) options.onStep?.(route.step, request, reply, error)
+    }
+    const done = (reply: Reply) => {
+      step(reply)
+      return finish(reply, context)
+    }
     const failed = (thrown: unknown) => {
       const error = asOAuthError(thrown)
       const reply = route.renderError?.(error, request) ?? problem(error, request, request.id)
+      step(reply, error)
       return finish(reply, { ...context, error })
     }
     try {

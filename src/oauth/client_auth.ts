@@ -25,6 +25,7 @@ export async function authenticateClient(
   kind: 'any' | 'confidential',
 ): Promise<Client> {
   const { client_id, client_secret } = readCredentials(request.headers.authorization, form)
+  request.notes.client_id = client_id
   const client = await resolveClient(app, client_id)
   if (!client) throw refuse('unknown_client')
   if (client.secret_hash === undefined) {

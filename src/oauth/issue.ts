@@ -68,6 +68,7 @@ export async function issue(app: App, request: Request, a: Authorization): Promi
   const claims = claimsOf(issuance, app.config.server.issuer)
   const [access_token] = await Promise.all([app.crypto.sign(key, JSON.stringify(claims)), commit(app, a, issuance)])
   count(app, request, issuance, claims)
+  noteUse(app, a.client, now)
   return {
     access_token,
     token_type: tokenType(issuance),
@@ -76,6 +77,16 @@ export async function issue(app: App, request: Request, a: Authorization): Promi
     ...(a.scope ? { scope: a.scope } : {}),
     ...a.extra,
   }
+}
+
+const DAY = 86_400
+
+/** So that registrations nobody uses can be told from the others. Once a day, and nobody waits for it. */
+function noteUse(app: App, { client_id, registration_source, last_used_at = 0 }: Client, now: number): void {
+  if (registration_source === 'admin' || now - last_used_at < DAY) return
+  app.store.touchClient({ client_id, now }).catch((error) => {
+    app.log.warn({ err: error, client_id }, 'the use of a client could not be noted')
+  })
 }
 
 async function commit(app: App, a: Authorization, issuance: NewIssuance): Promise<void> {

@@ -22,6 +22,8 @@ export interface Client {
   version: number
   issued_at: number
   updated_at: number
+  /** When it was last given a token, to the day; kept for clients that registered themselves. */
+  last_used_at?: number
 }
 
 export interface User {

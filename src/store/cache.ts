@@ -18,6 +18,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
     dropBy: {
       createClient: (input: InputOf<'createClient'>) => input.client_id,
       updateClient: (input: InputOf<'updateClient'>) => input.client_id,
+      touchClient: (input: InputOf<'touchClient'>) => input.client_id,
       deleteClient: (input: InputOf<'deleteClient'>) => input.client_id,
     },
   },

@@ -1,9 +1,9 @@
 // Operations on clients.
 import type { Client } from '../oauth/types.ts'
-import { all, bytes, decoded, flag, idText, num, type Op, one, type Row, run, str, where } from './op.ts'
+import { all, bytes, decoded, flag, idText, maybeNum, num, type Op, one, type Row, run, str, where } from './op.ts'
 
 const COLUMNS = `client_id, secret_hash, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method,
-  application_type, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at`
+  application_type, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at, last_used_at`
 
 const read = (row: Row): Client => ({
   client_id: str(row.client_id),
@@ -23,6 +23,7 @@ const read = (row: Row): Client => ({
   version: num(row.version),
   issued_at: num(row.issued_at),
   updated_at: num(row.updated_at),
+  last_used_at: maybeNum(row.last_used_at),
 })
 
 const mutable = (c: Client) => [
@@ -111,6 +112,11 @@ export function* updateClient(client: Client): Op<'updated' | 'stale'> {
     client.version,
   )
   return changed === 1 ? 'updated' : 'stale'
+}
+
+/** Remembers that a client was used; its version stays, as nobody's change is lost by it. */
+export function* touchClient({ client_id, now }: { client_id: string; now: number }): Op<void> {
+  yield* run('UPDATE clients SET last_used_at = ? WHERE client_id = ?', now, client_id)
 }
 
 /** Deletes a client, its consents and families. With live tokens only when forced; no token that is live is older than `oldest`. */

@@ -45,6 +45,16 @@ const CASES: Case[] = [
   })),
   { keys: 'admin.address', when: 'it has no port', bad: { admin: { address: 'localhost' } } },
   {
+    keys: 'server.trusted_proxies',
+    when: 'one is a name',
+    bad: { server: { trusted_proxies: ['10.0.0.0/8', 'proxy'] } },
+  },
+  {
+    keys: 'server.trusted_proxies',
+    when: 'a range is too long',
+    bad: { server: { trusted_proxies: ['10.0.0.0/33'] } },
+  },
+  {
     keys: 'admin.address, server.address',
     when: 'both are the same',
     bad: { admin: { address: ':7000' }, server: { address: ':7000' } },

@@ -1,29 +1,272 @@
 // Identity assertions (ID-JAG) at the token endpoint: what they give, what is refused in which order, and single use.
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newId } from '../../src/lib/id.ts'
-import { newResource } from '../../src/oauth/resource_record.ts'
-import { callAdmin, okAdmin } from '../support/admin.ts'
-import { type Changes, dpop, type ProofKey, proofKey } from '../support/dpop.ts'
+import { okAdmin } from '../support/admin.ts'
+import { dpop, type ProofKey, proofKey } from '../support/dpop.ts'
 import { type Answer, post } from '../support/flow.ts'
-import { tempFolder } from '../support/folder.ts'
-import { type IdpKey, idpKey, TestIdp } from '../support/idp.ts'
-import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
-import { LOOPBACK, mapSubject, redeemAssertion, type Scene, trust, watchReasons, xaaScene } from '../support/xaa.ts'
+import { type IdpKey, idpKey } from '../support/idp.ts'
+import { addClient, addUser, startService, type TestService } from '../support/service.ts'
+import { EXCHANGE, LOOPBACK, mapSubject, redeemAssertion, type Scene, watchReasons, xaaScene } from '../support/xaa.ts'
 
-const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
-const SELF_EXCHANGE = { SERVICE_TOKEN_EXCHANGE_ALLOW_SELF_EXCHANGE: 'true' }
-const STRICT = { SERVICE_XAA_SUBJECT_MODE: 'strict', SERVICE_XAA_REQUIRE_RESOURCE: 'true' }
-
-let [service, strict]: TestService[] = []
-let idp: TestIdp
-let other: ProofKey
-let reasons: ((answer: Answer) => string | undefined)[]
+let service: TestService
+let strict: TestService
+let scene: Scene
+let strictScene: Scene
+let reasonOf: (answer: Answer) => string | undefined
+let key: ProofKey
 beforeAll(async () => {
-  service = await startService({ ...LOOPBACK, ...SELF_EXCHANGE })
-  strict = await startService({ ...LOOPBACK, ...STRICT })
-  reasons = [watchReasons(service), watchReasons(strict)]
-  idp = await TestIdp.start()
-  other = await proofKey()
+  service = await startService({ ...LOOPBACK, SERVICE_TOKEN_EXCHANGE_ALLOW_SELF_EXCHANGE: 'true' })
+  strict = await startService({
+    ...LOOPBACK,
+    SERVICE_XAA_SUBJECT_MODE: 'strict',
+    SERVICE_XAA_REQUIRE_RESOURCE: 'true',
+    SERVICE_XAA_TOKEN_EXPIRY: '10m',
+  })
+  const watches = [watchReasons(service), watchReasons(strict)]
+  reasonOf = (answer) => watches.map((watch) => watch(answer)).find(Boolean)
+  ;[scene, strictScene] = [await xaaScene(service), await xaaScene(strict)]
+  key = await proofKey()
 })
-afterAll(() => Promise.all([service?.close(), strict?.close()]))
+afterAll(() => Promise.all([service.close(), strict.close()]))
+
+const claimsOf = async (answer: Answer, at = service) => {
+  expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+  const keys = createRemoteJWKSet(new URL(`${at.issuer}/.well-known/jwks.json`))
+  const currentDate = new Date(at.app.clock.now() * 1000)
+  const options = { issuer: at.issuer, typ: 'at+jwt', currentDate }
+  return (await jwtVerify(String(answer.body['access_token']), keys, options)).payload
+}
+const refusal = (answer: Answer) => [answer.status, answer.body['error'], reasonOf(answer)]
+const introspect = async (client: Scene['client'], token: unknown, at = service) =>
+  (await post(`${at.issuer}/oauth/introspect`, client, { token: String(token) })).body
+
+describe('a redeemed assertion', () => {
+  test('gives an at+jwt for its subject and resource, no refresh token, and one issuance row', async () => {
+    const { client, resource, idp, assertion, redeem } = scene
+    const answer = await redeem(await assertion())
+    expect(answer.body).toEqual({
+      access_token: expect.any(String),
+      token_type: 'Bearer',
+      expires_in: 3600,
+      scope: 'mcp:read mcp:write',
+    })
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    const claims = await claimsOf(answer)
+    expect(claims).toEqual({
+      ...{ iss: service.issuer, sub: `${idp.issuer}:employee-1`, aud: [resource.uri], client_id: client.client_id },
+      ...{
+        iat: expect.any(Number),
+        exp: (claims.iat ?? 0) + 3600,
+        jti: expect.any(String),
+        scope: 'mcp:read mcp:write',
+      },
+    })
+    const row = await service.app.store.findIssuance({ id: String(claims.jti) })
+    expect(row).toMatchObject({ grant_type: 'jwt_bearer', sub: claims.sub, client_id: client.client_id })
+    expect((await service.app.metrics.render()).text).toContain('core_tokens_issued_total{grant_type="jwt_bearer"}')
+  })
+
+  test.each(['ES256', 'RS256', 'PS256'])('may be signed with %s', async (alg) => {
+    const { assertion, redeem } = await xaaScene(service, { alg })
+    expect((await redeem(await assertion())).status).toBe(200)
+  })
+
+  test('goes to the resource that the request names, if the assertion names it too, or none', async () => {
+    const { resource, assertion, redeem } = scene
+    const named = { resource: resource.uri }
+    for (const asserted of [undefined, [resource.uri], ['https://another.example', resource.uri]]) {
+      const answer = await redeem(await assertion({ claims: { resource: asserted } }), named)
+      expect((await claimsOf(answer)).aud).toEqual([resource.uri])
+    }
+    const untargeted = await redeem(await assertion({ claims: { resource: undefined } }))
+    expect(await claimsOf(untargeted)).not.toHaveProperty('aud')
+  })
+
+  test('gives no more than client, resource, assertion and request agree on', async () => {
+    const { assertion, redeem, resource } = await xaaScene(service, {
+      client: { scope: 'mcp:read mcp:write mcp:other' },
+    })
+    const scopeOf = async (asserted?: string, requested?: string) =>
+      (await redeem(await assertion({ claims: { scope: asserted } }), { scope: requested })).body['scope']
+    expect(await scopeOf()).toBe('mcp:read mcp:write')
+    expect(await scopeOf('mcp:write mcp:unknown')).toBe('mcp:write')
+    expect(await scopeOf(undefined, 'mcp:read')).toBe('mcp:read')
+    expect(await scopeOf('mcp:read mcp:write', 'mcp:write')).toBe('mcp:write')
+    expect(resource.scopes.map(({ name }) => name)).toEqual(['mcp:read', 'mcp:write'])
+  })
+
+  test('lives for xaa.token_expiry; its audience may be an array of one, or what the registry says', async () => {
+    await mapSubject(strict, strictScene.idp_id, 'employee-1', 'payroll')
+    const answer = await strictScene.redeem(await strictScene.assertion({ claims: { aud: [strict.issuer] } }))
+    expect([answer.body['expires_in'], (await claimsOf(answer, strict)).sub]).toEqual([600, 'payroll'])
+    await okAdmin(strict, 'PUT', `/admin/idps/${strictScene.idp_id}`, { audience: 'urn:example:as' })
+    const { redeem, assertion } = strictScene
+    expect(refusal(await redeem(await assertion()))).toEqual([400, 'invalid_grant', 'audience'])
+    expect((await redeem(await assertion({ claims: { aud: 'urn:example:as' } }))).status).toBe(200)
+    await okAdmin(strict, 'PUT', `/admin/idps/${strictScene.idp_id}`, { audience: strict.issuer })
+  })
+
+  test('is bound to the key of the proof that comes with it', async () => {
+    const { client, redeem, assertion } = scene
+    const answer = await redeem(await assertion(), {}, await dpop(service, key))
+    expect([answer.body['token_type'], (await claimsOf(answer))['cnf']]).toEqual(['DPoP', { jkt: key.jkt }])
+    const seen = await introspect(client, answer.body['access_token'])
+    expect(seen).toMatchObject({ active: true, token_type: 'DPoP', cnf: { jkt: key.jkt } })
+  })
+})
+
+/** What a request is made of; every part may be wrong. */
+interface Attempt {
+  client: { client_id: string; client_secret: string }
+  text?: string
+  header: Record<string, unknown>
+  claims: Record<string, unknown>
+  key?: IdpKey
+  fields: Record<string, string | undefined>
+  headers: Record<string, string>
+}
+
+test('of everything that is wrong the first thing in order is told, and only that', async () => {
+  const { client, idp, idp_id, resource, assertion } = await xaaScene(service, { policies: [{ enabled: false }] })
+  const [machine, user] = [await addClient(service), await addUser(service, { status: 'disabled' })]
+  await mapSubject(service, idp_id, 'employee-1', user.id)
+  const a: Attempt = {
+    client: { ...machine, client_secret: 'cs_wrong' },
+    text: '',
+    header: { typ: 'JWT', kid: 7 },
+    claims: {
+      ...{ iss: 'https://unknown.example', exp: 1, iat: 'now', nbf: 'now', aud: 'x', sub: '', jti: '', client_id: 'x' },
+      ...{ scope: 7, authorization_details: [], resource: [], cnf: {} },
+    },
+    key: await idpKey(),
+    fields: { resource: 'https://unknown.example', scope: '"' },
+    headers: { dpop: 'no-proof' },
+  }
+  const drop = (name: string) => () => void delete a.claims[name]
+  const order: [status: number, code: string, reason: string, correct: () => unknown][] = [
+    [401, 'invalid_client', 'wrong_secret', () => Object.assign(a, { client: machine })],
+    [400, 'unauthorized_client', 'grant_not_registered', () => Object.assign(a, { client })],
+    [400, 'invalid_dpop_proof', 'malformed', () => Object.assign(a, { headers: {} })],
+    [400, 'invalid_grant', 'missing_assertion', () => Object.assign(a, { text: 'x' })],
+    [400, 'invalid_grant', 'malformed', () => Object.assign(a, { text: undefined })],
+    [400, 'invalid_grant', 'typ', () => delete a.header['typ']],
+    [400, 'invalid_grant', 'unknown_issuer', drop('iss')],
+    [400, 'invalid_grant', 'kid', () => Object.assign(a.header, { kid: idp.key.kid })],
+    [400, 'invalid_grant', 'signature', () => delete a.key],
+    [400, 'invalid_grant', 'expired', drop('exp')],
+    [400, 'invalid_grant', 'iat', () => Object.assign(a.claims, { iat: 1 })],
+    [400, 'invalid_grant', 'too_old', drop('iat')],
+    [400, 'invalid_grant', 'nbf', drop('nbf')],
+    [400, 'invalid_grant', 'audience', drop('aud')],
+    [400, 'invalid_grant', 'sub', drop('sub')],
+    [400, 'invalid_grant', 'jti', drop('jti')],
+    [400, 'invalid_grant', 'another_client', drop('client_id')],
+    [400, 'invalid_grant', 'scope', () => Object.assign(a.claims, { scope: 'no:such' })],
+    [400, 'invalid_grant', 'authorization_details', drop('authorization_details')],
+    [400, 'invalid_grant', 'resource', drop('resource')],
+    [400, 'invalid_grant', 'cnf', () => Object.assign(a.claims, { cnf: { jkt: key.jkt } })],
+    [400, 'invalid_grant', 'assertion_key', drop('cnf')],
+    [
+      400,
+      'invalid_target',
+      'assertion_resource',
+      () => Object.assign(a.claims, { resource: 'https://unknown.example' }),
+    ],
+    [400, 'invalid_scope', 'default_scope_empty', () => Object.assign(a.claims, { scope: 'mcp:read no:such' })],
+    [400, 'invalid_scope', 'malformed_scope', () => Object.assign(a.fields, { scope: 'mcp:read mcp:write' })],
+    [400, 'invalid_scope', 'beyond_assertion_scope', () => Object.assign(a.fields, { scope: 'mcp:read' })],
+    [400, 'invalid_target', 'resource_not_found', () => [drop('resource')(), delete a.fields['resource']]],
+    [403, 'access_denied', 'policy_denied', () => okAdmin(service, 'POST', '/admin/xaa/policies', { idp_id })],
+    [400, 'invalid_grant', 'subject_inactive', () => Object.assign(a.claims, { sub: 'employee-2' })],
+  ]
+  const send = async () =>
+    redeemAssertion(service, a.client, a.text ?? (await assertion(a, a.key)), a.fields, a.headers)
+  for (const [status, code, reason, correct] of order) {
+    expect(refusal(await send())).toEqual([status, code, reason])
+    await correct()
+  }
+  expect(await claimsOf(await send())).toMatchObject({ aud: [resource.uri], scope: 'mcp:read' })
+})
+
+describe('afterwards', () => {
+  const token = async (at: Scene, claims = {}) =>
+    String((await at.redeem(await at.assertion({ claims }))).body['access_token'])
+  const exchange = (client: Scene['client'], subject_token: string, fields: Record<string, string | undefined> = {}) =>
+    post(`${service.issuer}/oauth/token`, client, {
+      ...{ grant_type: EXCHANGE, subject_token },
+      ...{ subject_token_type: 'urn:ietf:params:oauth:token-type:access_token', ...fields },
+    })
+
+  test('its client and the servers of its resource may introspect the token, strangers learn nothing', async () => {
+    const { client, resource, idp } = scene
+    const [server, stranger] = [await addClient(service), await addClient(service)]
+    const policy = { ...resource.policy, runtime: { client_ids: [server.client_id] } }
+    await service.app.store.updateResource({ ...resource, policy })
+    const access_token = await token(scene)
+    for (const caller of [client, server])
+      expect(await introspect(caller, access_token)).toEqual({
+        ...{ active: true, iss: service.issuer, sub: `${idp.issuer}:employee-1`, aud: resource.uri },
+        ...{ client_id: client.client_id, scope: 'mcp:read mcp:write', token_type: 'Bearer' },
+        ...{ iat: expect.any(Number), exp: expect.any(Number), jti: expect.any(String) },
+      })
+    expect(await introspect(stranger, access_token)).toEqual({ active: false })
+  })
+
+  test('its client may revoke it, which ends what was exchanged from it, and nothing else', async () => {
+    const { client } = scene
+    const [access_token, untouched] = [await token(scene), await token(scene)]
+    const exchanged = (await exchange(client, access_token)).body['access_token']
+    const revoke = (by: Scene['client']) => post(`${service.issuer}/oauth/revoke`, by, { token: access_token })
+    await revoke(await addClient(service))
+    expect((await introspect(client, exchanged))['active']).toBe(true)
+    expect((await revoke(client)).status).toBe(200)
+    expect(await introspect(client, access_token)).toEqual({ active: false })
+    expect(await introspect(client, exchanged)).toEqual({ active: false })
+    expect((await introspect(client, untouched))['active']).toBe(true)
+  })
+
+  test('its client may exchange it; the federated subject stays, and no consent is asked of it', async () => {
+    const { client, resource, idp } = scene
+    const access_token = await token(scene)
+    for (const fields of [{}, { resource: resource.uri }]) {
+      const claims = await claimsOf(await exchange(client, access_token, { scope: 'mcp:read', ...fields }))
+      expect(claims).toMatchObject({ sub: `${idp.issuer}:employee-1`, aud: [resource.uri], scope: 'mcp:read' })
+      expect(claims).not.toHaveProperty('act')
+    }
+  })
+
+  test('another client may not exchange it: nobody there can consent for a federated subject', async () => {
+    const { client, resource } = await xaaScene(service)
+    const access_token = await token(scene)
+    const into = { resource: scene.resource.uri }
+    expect(refusal(await exchange(client, access_token, into))).toEqual([
+      ...[403, 'access_denied', 'cross_client_not_authorized'],
+    ])
+    const policy = { ...resource.policy, exchange: { allowed_client_ids: [client.client_id] } }
+    const stored = await service.app.store.findResource({ uri: scene.resource.uri })
+    await service.app.store.updateResource({ ...(stored as typeof resource), policy })
+    expect(refusal(await exchange(client, access_token, into))).toEqual([400, 'consent_required', 'consent_missing'])
+  })
+
+  test('the token of a mapped user ends with the user', async () => {
+    const at = await xaaScene(service)
+    const [disabled, deleted] = [await addUser(service), await addUser(service)]
+    await mapSubject(service, at.idp_id, 'disabled', disabled.id)
+    await mapSubject(service, at.idp_id, 'deleted', deleted.id)
+    const tokens = [await token(at, { sub: 'disabled' }), await token(at, { sub: 'deleted' })]
+    for (const each of tokens) expect((await introspect(at.client, each))['active']).toBe(true)
+    await okAdmin(service, 'PATCH', `/admin/users/${disabled.id}/disable`)
+    await okAdmin(service, 'DELETE', `/admin/users/${deleted.id}`)
+    for (const each of tokens) expect(await introspect(at.client, each)).toEqual({ active: false })
+  })
+})
+
+test('the metadata offers the grant and the profile, and does not tell who is trusted', async () => {
+  const response = await fetch(`${service.issuer}/.well-known/oauth-authorization-server`)
+  const text = await response.text()
+  expect(JSON.parse(text)).toMatchObject({
+    grant_types_supported: expect.arrayContaining(['urn:ietf:params:oauth:grant-type:jwt-bearer']),
+    authorization_grant_profiles_supported: ['urn:ietf:params:oauth:grant-profile:id-jag'],
+  })
+  expect(text).not.toContain(scene.idp.issuer)
+})

@@ -21,4 +21,5 @@ export const request = (body: string | Buffer = '', more: Partial<Request> = {})
   body: Buffer.from(body),
   params: more.params ?? {},
   startedMs: performance.now(),
+  notes: {},
 })

@@ -8,7 +8,7 @@ import { type IdpKey, TestIdp } from './idp.ts'
 import { addClient, addResource, type TestService } from './service.ts'
 
 export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
-const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+export const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
 /** Environment of a service that may fetch keys from loopback. */
 export const LOOPBACK = { SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true' }

@@ -1,0 +1,31 @@
+// Who asks, behind proxies: the forwarded address counts only as far as the proxies that wrote it are trusted.
+import { BlockList, isIP } from 'node:net'
+import { parseRange } from '../lib/range.ts'
+import { peerAddress } from './front.ts'
+import type { Head } from './message.ts'
+
+/** Makes the function that tells the address of a request: that of the peer, or what trusted proxies say about it. */
+export function createAddressReader(trusted: readonly string[]): (head: Head) => string {
+  const list = new BlockList()
+  for (const range of trusted.map(parseRange)) if (range) list.addSubnet(range.address, range.bits, range.family)
+  const isTrusted = (address: string) => list.check(address, address.includes(':') ? 'ipv6' : 'ipv4')
+
+  return ({ remote, headers }) => {
+    let address = remote
+    // Each proxy adds the address that it saw at the end; what stands before the first untrusted one anybody may have written.
+    for (const entry of (headers['x-forwarded-for'] ?? '').split(',').reverse()) {
+      const before = isTrusted(address) ? forwardedAddress(entry) : undefined
+      if (before === undefined) break
+      address = before
+    }
+    return address
+  }
+}
+
+/** The address of an X-Forwarded-For entry, which may have a port. */
+function forwardedAddress(entry: string): string | undefined {
+  const text = entry.trim()
+  const [, v6, v4] = /^(?:\[([0-9a-f:.]+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/i.exec(text) ?? []
+  const address = v6 ?? v4 ?? text
+  return isIP(address) === 0 ? undefined : peerAddress(address)
+}
