@@ -1,8 +1,7 @@
 // What one of each part costs on this machine, through the code that the service runs: the floor under every token.
-import { generateKeyPairSync } from 'node:crypto'
 import path from 'node:path'
 import { loadConfig } from '../src/config/load.ts'
-import { headerSegment, type Jwk, signJws, thumbprint, verifySignature } from '../src/crypto/jws.ts'
+import { headerSegment, signJws, thumbprint, verifySignature } from '../src/crypto/jws.ts'
 import { openCrypto } from '../src/crypto/pool.ts'
 import { digest, newBearer, newId } from '../src/lib/id.ts'
 import type { Issuance } from '../src/oauth/types.ts'
@@ -13,6 +12,7 @@ import { openLogger } from '../src/telemetry/logger.ts'
 import { Metrics } from '../src/telemetry/metrics.ts'
 import { tempDir } from './children.ts'
 import { aligned } from './report.ts'
+import { newKeyPair } from './signer.ts'
 import { median } from './usage.ts'
 
 /** Each part is measured this often, for about this long each time. */
@@ -27,8 +27,7 @@ interface Part {
   run(): unknown
 }
 
-const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-const jwk = publicKey.export({ format: 'jwk' }) as Jwk
+const { privateKey, publicKey, jwk } = newKeyPair()
 const signingKey = {
   kid: newId(),
   alg: 'ES256' as const,

@@ -1,8 +1,8 @@
 // The other parties that sign: clients with DPoP keys, and an identity provider. What they sign is for one use.
-import { createPrivateKey, generateKeyPairSync, type JsonWebKey, type KeyObject, randomUUID } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { headerSegment, signJws } from '../src/crypto/jws.ts'
+import { headerSegment, type Jwk, signJws } from '../src/crypto/jws.ts'
 
 /** A key of a client, with the header of its proofs. */
 export interface ProofKey {
@@ -15,18 +15,30 @@ export interface Idp {
   issuer: string
   jwks_uri: string
   kid: string
-  jwk: JsonWebKey
+  pem: string
 }
 
 /** Seconds that an assertion lives: what the service takes at most by default. */
 const ASSERTION_LIFE = 300
-const newKeyPair = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const COORDINATE_BYTES = 32
 const now = () => Math.floor(Date.now() / 1000)
+
+/**
+ * A key pair, and the public key as a JWK. That is made from the DER form: in Node 20 a fresh pair may wait for itself for
+ * ever when it is exported as a JWK just as the garbage collector takes what generated it. Of 30,000 keys one does.
+ */
+export function newKeyPair(): { privateKey: KeyObject; publicKey: KeyObject; jwk: Jwk } {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const point = publicKey.export({ type: 'spki', format: 'der' }).subarray(-2 * COORDINATE_BYTES)
+  const [x, y] = [point.subarray(0, COORDINATE_BYTES), point.subarray(COORDINATE_BYTES)]
+  const jwk = { kty: 'EC', crv: 'P-256', x: x.toString('base64url'), y: y.toString('base64url') }
+  return { privateKey, publicKey, jwk }
+}
 
 export const newProofKeys = (count: number): ProofKey[] =>
   Array.from({ length: count }, () => {
-    const { privateKey, publicKey } = newKeyPair()
-    const header = { typ: 'dpop+jwt', alg: 'ES256', jwk: publicKey.export({ format: 'jwk' }) }
+    const { privateKey, jwk } = newKeyPair()
+    const header = { typ: 'dpop+jwt', alg: 'ES256', jwk }
     return { key: privateKey, header: Buffer.from(JSON.stringify(header)).toString('base64url') }
   })
 
@@ -36,9 +48,9 @@ export const newProof = ({ key, header }: ProofKey, htu: string): string =>
 
 /** Starts an identity provider: a JWK set on loopback. It does not keep this process alive. */
 export async function startIdp(): Promise<Idp> {
-  const { privateKey, publicKey } = newKeyPair()
+  const { privateKey, jwk } = newKeyPair()
   const kid = randomUUID()
-  const keys = [{ ...publicKey.export({ format: 'jwk' }), kid, alg: 'ES256', use: 'sig' }]
+  const keys = [{ ...jwk, kid, alg: 'ES256', use: 'sig' }]
   const server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/jwk-set+json' })
     response.end(JSON.stringify({ keys }))
@@ -50,13 +62,13 @@ export async function startIdp(): Promise<Idp> {
     issuer: 'https://idp.example.com',
     jwks_uri: `http://127.0.0.1:${port}/jwks`,
     kid,
-    jwk: privateKey.export({ format: 'jwk' }),
+    pem: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
   }
 }
 
 /** What makes new assertions (ID-JAG) of an identity provider: for a subject, a client and the server `aud`. */
-export function assertionsOf({ issuer, kid, jwk }: Idp): (sub: string, client_id: string, aud: string) => string {
-  const key = createPrivateKey({ key: jwk, format: 'jwk' })
+export function assertionsOf({ issuer, kid, pem }: Idp): (sub: string, client_id: string, aud: string) => string {
+  const key = createPrivateKey(pem)
   const header = headerSegment('oauth-id-jag+jwt', 'ES256', kid)
   return (sub, client_id, aud) => {
     const iat = now()

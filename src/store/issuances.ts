@@ -105,14 +105,14 @@ export function* findTokenState({ id }: { id: string }): Op<TokenState | undefin
   return { live, user_status: maybeStr(row.user_status), issuance: read(row) }
 }
 
-/** Whether the token that this one was exchanged for is live, and the one before it, up to the first. */
+/** Whether the token that this one was exchanged for is live, and the one before it, up to the first; with their clients. */
 function* hasLiveAncestors(parent_id: unknown): Op<boolean> {
   for (let id = parent_id as Buffer | null; id !== null; ) {
     const row: Row | undefined = yield* one(
-      `SELECT i.parent_id, i.revoked_at, ${REACHED} FROM issuances i ${REACHED_BY} WHERE i.id = ?`,
+      `SELECT i.parent_id, i.revoked_at, ${REACHED}, cl.status AS client_status FROM issuances i ${REACHED_BY} LEFT JOIN clients cl ON cl.client_id = i.client_id WHERE i.id = ?`,
       id,
     )
-    if (!row || isReached(row)) return false
+    if (!row || isReached(row) || row.client_status === 'suspended') return false
     id = row.parent_id as Buffer | null
   }
   return true

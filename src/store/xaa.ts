@@ -55,6 +55,7 @@ function* heldIdp(id: string): Op<boolean> {
   return (yield* run('UPDATE idps SET id = id WHERE id = ?', id)) === 1
 }
 
+/** By its id. */
 export function* findIdp({ id }: { id: string }): Op<Idp | undefined> {
   const row = yield* one(`SELECT ${IDP} FROM idps WHERE id = ?`, id)
   return row && readIdp(row)
@@ -71,6 +72,7 @@ export function* listIdps(): Op<Idp[]> {
   return (yield* all(`SELECT ${IDP} FROM idps ORDER BY created_at, id`)).map(readIdp)
 }
 
+/** Adds an identity provider; `exists` when its issuer is known. */
 export function* createIdp(idp: Idp): Op<'created' | 'exists'> {
   const added = yield* run(
     `INSERT INTO idps (name, audience, jwks_uri, enabled, updated_at, id, issuer, version, created_at)
@@ -103,6 +105,7 @@ export function* deleteIdp({ id }: { id: string }): Op<{ policies: number; subje
   return { policies, subject_mappings }
 }
 
+/** By its id. */
 export function* findPolicy({ id }: { id: string }): Op<XaaPolicy | undefined> {
   const row = yield* one(`SELECT ${POLICY} FROM xaa_policies WHERE id = ?`, id)
   return row && readPolicy(row)
