@@ -4,6 +4,7 @@ import { loadConfig } from '../config/load.ts'
 import type { Env } from '../config/rules.ts'
 import { readBuild } from '../lib/build.ts'
 import { systemClock } from '../lib/time.ts'
+import { PURGE_TARGETS } from '../store/expiry.ts'
 import { print, printError } from './output.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
 import { UNBUILT_COMMANDS } from './unbuilt.ts'
@@ -53,6 +54,21 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
       const { path, wal } = loadConfig(config, env).config.storage.sqlite
       const { prepareDatabase } = await import('../store/database.ts')
       print({ applied: prepareDatabase(path, wal, systemClock.now()) }, json)
+    })
+  program
+    .command('purge')
+    .description('Deletes what has expired. serve never does so: schedule it.')
+    .option(
+      '--only <a,b>',
+      `Of ${Object.keys(PURGE_TARGETS).join(', ')}: all of them by default; unused-clients: registrations never used in 30 days.`,
+    )
+    .option('--timeout <duration>', 'Stop after this time; 0 for never.', '10m')
+    .action(async (flags: { only?: string; timeout: string }) => {
+      const { config, json } = options()
+      const { purge } = await import('./purge.ts')
+      const { purged, ok } = await purge({ config, ...flags }, env)
+      print(purged, json)
+      exit(ok ? 0 : 1)
     })
   program
     .command('version')

@@ -17,15 +17,6 @@ const id = { '--id <text>': 'Its id.' }
 const link = { '--source <slug>': 'The resource in front.', '--target <slug>': 'The resource behind it.' }
 
 export const UNBUILT_COMMANDS: readonly Unbuilt[] = [
-  {
-    name: 'purge',
-    doc: 'Deletes expired rows.',
-    flags: {
-      '--only <a,b>':
-        'Of assertion-jti, connect-pending-states, dpop-nonces, jti, machine-tokens, refresh-tokens, sessions; all by default.',
-      '--timeout <duration>': 'Stop after this time; 10m by default, 0 for never.',
-    },
-  },
   { name: 'admin provider', doc: 'Broker providers.' },
   { name: 'admin provider list', doc: 'Lists broker providers.' },
   { name: 'admin provider get', doc: 'Shows a broker provider.', flags: id },

@@ -32,7 +32,7 @@ interface Known {
 export interface Documents {
   known: LRUCache<string, Known>
   loading: Map<string, Promise<Client>>
-  /** How often each host is asked. */
+  /** How often each host is asked, whatever the port. */
   hosts: Buckets
 }
 /** Makes the memory of documents. */
@@ -81,7 +81,7 @@ function checkUrl(app: App, client_id: string): void {
 
 /** One host is asked for new documents only so often: somebody else's server must not be flooded through this one. */
 async function fetchInTurn(app: App, client_id: string): Promise<Client> {
-  const wait = app.documents.hosts.take(new URL(client_id).host)
+  const wait = app.documents.hosts.take(new URL(client_id).hostname)
   if (wait > 0)
     throw new OAuthError('slow_down', 'too many client documents of this host', {
       reason: 'cimd_host_rate',
@@ -181,7 +181,8 @@ function lifetime(app: App, url: string, { status, headers }: FetchReply): numbe
     { status, headers: { ...headers } },
     { shared: false },
   )
-  const seconds = policy.storable() ? policy.timeToLive() / 1000 : 0
+  // Not timeToLive(), which counts the time that a stale copy may be used: here none may.
+  const seconds = policy.storable() ? policy.maxAge() - policy.age() : 0
   return seconds <= 0 ? 0 : Math.min(Math.max(seconds, FLOOR_SECONDS), ceiling)
 }
 

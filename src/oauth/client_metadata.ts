@@ -9,6 +9,9 @@ import type { Client } from './types.ts'
 export const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const
 const MAX_REDIRECT_URIS = 10
 
+/** What a response adds to the query: there must be one of each. */
+const RESPONSE_PARAMETERS = ['code', 'state', 'iss', 'error', 'error_description']
+
 /** https anywhere, http on this machine only (RFC 8252 §7.3); no fragment, no user (RFC 6749 §3.1.2). */
 const isRedirectUri = (uri: string): boolean => {
   const url = parseHttpUrl(uri)
@@ -17,12 +20,13 @@ const isRedirectUri = (uri: string): boolean => {
     (url.protocol === 'https:' || isLoopbackHost(url.hostname)) &&
     !uri.includes('#') &&
     url.username === '' &&
-    url.password === ''
+    url.password === '' &&
+    !RESPONSE_PARAMETERS.some((name) => url.searchParams.has(name))
   )
 }
 const redirectUri = text(2048).refine(
   isRedirectUri,
-  'must be an https URL (or http on localhost, 127.0.0.1, [::1]) without fragment or user',
+  'must be an https URL (or http on localhost, 127.0.0.1, [::1]) without fragment, user, or a parameter of the response',
 )
 const grantTypes = z.array(text(255), 'must be a list').min(1, 'must not be empty').max(20)
 

@@ -16,6 +16,8 @@ export interface Authorization {
   scope: string
   /** Seconds that the token lives. */
   lifetime: number
+  /** Moment (epoch seconds) that it does not outlive. */
+  not_after?: number
   /** Thumbprint of the key that the token is bound to. */
   jkt?: string
   /** The proof that is used up. */
@@ -54,7 +56,7 @@ export async function issue(app: App, request: Request, a: Authorization): Promi
     resource: a.resource,
     scope: a.scope,
     issued_at: now,
-    expires_at: now + Math.floor(a.lifetime),
+    expires_at: Math.min(now + Math.floor(a.lifetime), a.not_after ?? Number.POSITIVE_INFINITY),
     kid: key.kid,
     jkt: a.jkt,
     act: a.act,

@@ -20,6 +20,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
       updateClient: (input: InputOf<'updateClient'>) => input.client_id,
       touchClient: (input: InputOf<'touchClient'>) => input.client_id,
       deleteClient: (input: InputOf<'deleteClient'>) => input.client_id,
+      reapClients: everything,
     },
   },
   findResource: {

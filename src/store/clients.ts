@@ -162,6 +162,17 @@ export function* deleteClient({
 }
 
 /** How many clients are not suspended. */
+/** Deletes clients that registered themselves before `before` and were never given a token. Returns how many, at most `limit`. */
+export function* reapClients({ before, limit }: { before: number; limit: number }): Op<number> {
+  return yield* run(
+    `DELETE FROM clients WHERE client_id IN (SELECT client_id FROM clients
+       WHERE issued_at <= ? AND registration_source = 'dcr' AND last_used_at IS NULL ORDER BY issued_at, client_id LIMIT ?)`,
+    before,
+    limit,
+  )
+}
+
+/** How many clients are not suspended. */
 export function* countActiveClients(): Op<number> {
   return num((yield* one('SELECT count(*) AS n FROM clients WHERE status = ?', 'active'))?.n)
 }

@@ -3,6 +3,7 @@ import type { LaneStats } from '../lib/lane.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { cached } from './cache.ts'
 import * as clients from './clients.ts'
+import { purgeWindow } from './expiry.ts'
 import * as grants from './grants.ts'
 import * as issuances from './issuances.ts'
 import type { Op } from './op.ts'
@@ -23,6 +24,7 @@ export const ops = {
   ...system,
   ...xaa,
   listUses,
+  purgeWindow,
   recordUse,
 }
 type Ops = typeof ops

@@ -3,10 +3,20 @@ import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
 import { dpop, type ProofKey, proofKey } from '../support/dpop.ts'
+import { exchange } from '../support/exchange.ts'
 import { type Answer, post } from '../support/flow.ts'
 import { type IdpKey, idpKey } from '../support/idp.ts'
 import { addClient, addUser, startService, type TestService } from '../support/service.ts'
-import { EXCHANGE, LOOPBACK, mapSubject, redeemAssertion, type Scene, watchReasons, xaaScene } from '../support/xaa.ts'
+import {
+  addXaaClient,
+  JWT_BEARER,
+  LOOPBACK,
+  mapSubject,
+  redeemAssertion,
+  type Scene,
+  watchReasons,
+  xaaScene,
+} from '../support/xaa.ts'
 
 let service: TestService
 let strict: TestService
@@ -191,11 +201,6 @@ test('of everything that is wrong the first thing in order is told, and only tha
 describe('afterwards', () => {
   const token = async (at: Scene, claims = {}) =>
     String((await at.redeem(await at.assertion({ claims }))).body['access_token'])
-  const exchange = (client: Scene['client'], subject_token: string, fields: Record<string, string | undefined> = {}) =>
-    post(`${service.issuer}/oauth/token`, client, {
-      ...{ grant_type: EXCHANGE, subject_token },
-      ...{ subject_token_type: 'urn:ietf:params:oauth:token-type:access_token', ...fields },
-    })
 
   test('its client and the servers of its resource may introspect the token, strangers learn nothing', async () => {
     const { client, resource, idp } = scene
@@ -215,7 +220,7 @@ describe('afterwards', () => {
   test('its client may revoke it, which ends what was exchanged from it, and nothing else', async () => {
     const { client } = scene
     const [access_token, untouched] = [await token(scene), await token(scene)]
-    const exchanged = (await exchange(client, access_token)).body['access_token']
+    const exchanged = (await exchange(service, client, { subject_token: access_token })).body['access_token']
     const revoke = (by: Scene['client']) => post(`${service.issuer}/oauth/revoke`, by, { token: access_token })
     await revoke(await addClient(service))
     expect((await introspect(client, exchanged))['active']).toBe(true)
@@ -229,7 +234,9 @@ describe('afterwards', () => {
     const { client, resource, idp } = scene
     const access_token = await token(scene)
     for (const fields of [{}, { resource: resource.uri }]) {
-      const claims = await claimsOf(await exchange(client, access_token, { scope: 'mcp:read', ...fields }))
+      const claims = await claimsOf(
+        await exchange(service, client, { subject_token: access_token, scope: 'mcp:read', ...fields }),
+      )
       expect(claims).toMatchObject({ sub: `${idp.issuer}:employee-1`, aud: [resource.uri], scope: 'mcp:read' })
       expect(claims).not.toHaveProperty('act')
     }
@@ -238,14 +245,14 @@ describe('afterwards', () => {
   test('another client may not exchange it: nobody there can consent for a federated subject', async () => {
     const { client, resource } = await xaaScene(service)
     const access_token = await token(scene)
-    const into = { resource: scene.resource.uri }
-    expect(refusal(await exchange(client, access_token, into))).toEqual([
+    const into = { subject_token: access_token, resource: scene.resource.uri }
+    expect(refusal(await exchange(service, client, into))).toEqual([
       ...[403, 'access_denied', 'cross_client_not_authorized'],
     ])
     const policy = { ...resource.policy, exchange: { allowed_client_ids: [client.client_id] } }
     const stored = await service.app.store.findResource({ uri: scene.resource.uri })
     await service.app.store.updateResource({ ...(stored as typeof resource), policy })
-    expect(refusal(await exchange(client, access_token, into))).toEqual([400, 'consent_required', 'consent_missing'])
+    expect(refusal(await exchange(service, client, into))).toEqual([400, 'consent_required', 'consent_missing'])
   })
 
   test('the token of a mapped user ends with the user', async () => {
@@ -265,8 +272,23 @@ test('the metadata offers the grant and the profile, and does not tell who is tr
   const response = await fetch(`${service.issuer}/.well-known/oauth-authorization-server`)
   const text = await response.text()
   expect(JSON.parse(text)).toMatchObject({
-    grant_types_supported: expect.arrayContaining(['urn:ietf:params:oauth:grant-type:jwt-bearer']),
+    grant_types_supported: expect.arrayContaining([JWT_BEARER]),
     authorization_grant_profiles_supported: ['urn:ietf:params:oauth:grant-profile:id-jag'],
   })
   expect(text).not.toContain(scene.idp.issuer)
+})
+
+test('with xaa.enabled false the grant is not offered', async () => {
+  const off = await startService({ SERVICE_XAA_ENABLED: 'false' })
+  try {
+    const client = await addXaaClient(off)
+    const { body } = await redeemAssertion(off, client, 'x')
+    expect(body['error']).toBe('unsupported_grant_type')
+    expect(body['error_description']).toContain('xaa.enabled')
+    const text = await (await fetch(`${off.issuer}/.well-known/oauth-authorization-server`)).text()
+    expect(text).not.toContain(JWT_BEARER)
+    expect(text).not.toContain('id-jag')
+  } finally {
+    await off.close()
+  }
 })

@@ -9,7 +9,6 @@ import { tempFolder } from '../support/folder.ts'
 import { addClient, addUser, startService, type TestService } from '../support/service.ts'
 import {
   addXaaClient,
-  JWT_BEARER,
   LOOPBACK,
   mapSubject,
   redeemAssertion,
@@ -41,10 +40,8 @@ beforeAll(async () => {
 afterAll(() => Promise.all([service.close(), strict.close()]))
 
 const BROKERED = 'https://brokered.example.com/mcp'
-const refusal = (answer: Answer) => [
-  ...[answer.status, answer.body['error']],
-  watches.map((watch) => watch(answer)).find(Boolean),
-]
+const reasonOf = (answer: Answer) => watches.map((watch) => watch(answer)).find(Boolean)
+const refusal = (answer: Answer) => [answer.status, answer.body['error'], reasonOf(answer)]
 const REPLAY = [400, 'invalid_grant', 'replay']
 
 /** How an assertion is brought: by another client, with fields and headers, after something has changed. */
@@ -142,12 +139,15 @@ const usable: [string, unknown[], Case][] = [
     'an identity provider that is switched off',
     [400, 'invalid_grant', 'issuer_disabled'],
     {
-      wrong: async () => (await setEnabled(false), {}),
-      right: async () => (await setEnabled(true), {}),
+      wrong: () => setEnabled(false),
+      right: () => setEnabled(true),
     },
   ],
 ]
-const setEnabled = (enabled: boolean) => okAdmin(service, 'PUT', `/admin/idps/${scene.idp_id}`, { enabled })
+async function setEnabled(enabled: boolean): Promise<Try> {
+  await okAdmin(service, 'PUT', `/admin/idps/${scene.idp_id}`, { enabled })
+  return {}
+}
 
 test.each(usable)('refused for %s, it stays usable', async (_what, expected, each) => {
   const { first, second } = await bringTwice(each)
@@ -166,11 +166,7 @@ const burnt: [string, unknown[], Case][] = [
     [400, 'invalid_scope', 'beyond_assertion_scope'],
     { wrong: () => ({ fields: { scope: 'mcp:admin' } }) },
   ],
-  [
-    'a malformed scope',
-    [400, 'invalid_scope', 'malformed_scope'],
-    { wrong: () => ({ fields: { scope: 'mcp:read\n' } }) },
-  ],
+  ['a malformed scope', [400, 'invalid_scope', 'malformed_scope'], { wrong: () => ({ fields: { scope: '"' } }) }],
   [
     'a scope of its own that is empty: it is no way to ask for everything',
     [400, 'invalid_scope', 'default_scope_empty'],
@@ -205,10 +201,15 @@ const burnt: [string, unknown[], Case][] = [
     {
       at: () => strictScene,
       wrong: () => ({}),
-      right: async () => (await mapSubject(strict, strictScene.idp_id, 'employee-1', 'x'), {}),
+      right: mapped,
     },
   ],
 ]
+async function mapped(): Promise<Try> {
+  await mapSubject(strict, strictScene.idp_id, 'employee-1', 'x')
+  return {}
+}
+
 test.each(burnt)('refused for %s, it is used up', async (_what, expected, each) => {
   const { first, second } = await bringTwice(each)
   expect(first).toEqual(expected)
@@ -231,17 +232,15 @@ test('refused for a scope that the resource does not declare, or by the policies
 })
 
 describe('single use', () => {
+  const issuedTo = async ({ client: { client_id } }: Scene) =>
+    (await service.app.store.listIssuances({ client_id, since: '', limit: 1000 })).length
+
   test('of 50 requests at once with one assertion exactly one gets a token', async () => {
-    const assertion = await scene.assertion()
+    const [assertion, before] = [await scene.assertion(), await issuedTo(scene)]
     const answers = await Promise.all(Array.from({ length: 50 }, () => scene.redeem(assertion)))
     expect(answers.filter(({ status }) => status === 200).length).toBe(1)
     expect(answers.map(refusal).filter(([status]) => status !== 200)).toEqual(Array(49).fill(REPLAY))
-    const { client_id } = scene.client
-    const issued = await service.app.store.listIssuances({ client_id, since: '', limit: 1000 })
-    const won = answers.find(({ status }) => status === 200)?.body['access_token']
-    expect(
-      issued.filter(({ id }) => String(won).includes(Buffer.from(`"jti":"${id}"`).toString('base64url').slice(4, -4))),
-    ).toBeDefined()
+    expect(await issuedTo(scene)).toBe(before + 1)
   })
 
   test('of 50 assertions with one jti at once exactly one gives a token', async () => {
@@ -294,19 +293,4 @@ describe('single use', () => {
       await after.close()
     }
   })
-})
-
-test('with xaa.enabled false the grant is not offered', async () => {
-  const off = await startService({ SERVICE_XAA_ENABLED: 'false' })
-  try {
-    const client = await addXaaClient(off)
-    const { body } = await redeemAssertion(off, client, 'x')
-    expect(body['error']).toBe('unsupported_grant_type')
-    expect(body['error_description']).toContain('xaa.enabled')
-    const text = await (await fetch(`${off.issuer}/.well-known/oauth-authorization-server`)).text()
-    expect(text).not.toContain(JWT_BEARER)
-    expect(text).not.toContain('id-jag')
-  } finally {
-    await off.close()
-  }
 })

@@ -1,6 +1,6 @@
 // Buckets, subscribers and lockouts.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Lockout, subscriber, TokenBucket } from '../../src/http/rate_limit.ts'
+import { Buckets, Lockout, subscriber, TokenBucket } from '../../src/http/rate_limit.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] })
@@ -33,6 +33,35 @@ describe('token bucket', () => {
     for (let i = 0; i < 100; i++) bucket.take()
     wait(10)
     expect(bucket.take()).toBe(0)
+  })
+})
+
+describe('buckets', () => {
+  test('each key has a bucket of its own', () => {
+    const buckets = new Buckets(1, 2)
+    expect([buckets.take('a'), buckets.take('a'), buckets.take('a')]).toEqual([0, 0, 1])
+    expect([buckets.take('b'), buckets.take('b'), buckets.take('b')]).toEqual([0, 0, 1])
+    wait(1)
+    expect([buckets.take('a'), buckets.take('a')]).toEqual([0, 1])
+  })
+
+  test('says how long to wait at a slow rate', () => {
+    const buckets = new Buckets(0.1, 1)
+    buckets.take('a')
+    expect(buckets.take('a')).toBe(10)
+    wait(4)
+    expect(buckets.take('a')).toBe(6)
+  })
+
+  test('remembers 100 000 keys, and forgets the one that was quiet longest', () => {
+    const buckets = new Buckets(0.001, 1)
+    buckets.take('busy')
+    buckets.take('quiet')
+    for (let i = 0; i < 99_998; i++) buckets.take(`key ${i}`)
+    expect(buckets.take('busy')).toBeGreaterThan(0)
+    buckets.take('one more')
+    expect(buckets.take('busy')).toBeGreaterThan(0)
+    expect(buckets.take('quiet')).toBe(0)
   })
 })
 

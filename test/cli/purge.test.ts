@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newId } from '../../src/lib/id.ts'
+import { envOf, runCli } from '../support/cli.ts'
+import { authorize, post, redeem, refresh } from '../support/flow.ts'
+import { addClient, addUser, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+const purge = (...flags: string[]) => runCli(['purge', '--json', ...flags], envOf(service))
+const purged = async (...flags: string[]) => {
+  const { code, stdout, stderr } = await purge(...flags)
+  expect([code, stderr]).toEqual([0, ''])
+  return Object.fromEntries(
+    (JSON.parse(stdout) as { table: string; deleted: number }[]).map((e) => [e.table, e.deleted]),
+  )
+}
+const inThePast = () => service.app.clock.now() - 10
+
+async function addExpiredSessions(count: number): Promise<void> {
+  const created_at = service.app.clock.now() - 100
+  const session = () => ({ id: newId(), user_id: 'u_purge', created_at, expires_at: inThePast() })
+  await Promise.all(Array.from({ length: count }, () => service.app.store.createSession(session())))
+}
+
+test('deletes what has expired in windows, beside a running server, and finds nothing the second time', async () => {
+  await addExpiredSessions(2500)
+  const live = newId()
+  const now = service.app.clock.now()
+  await service.app.store.createSession({
+    id: live,
+    user_id: (await addUser(service)).id,
+    created_at: now,
+    expires_at: now + 60,
+  })
+  const first = await purged()
+  expect(Object.keys(first)).toEqual([
+    'assertion-jti',
+    'connect-pending-states',
+    'dpop-nonces',
+    'jti',
+    'machine-tokens',
+    'refresh-tokens',
+    'sessions',
+  ])
+  expect(first['sessions']).toBe(2500)
+  expect((await purged('--only', 'sessions'))['sessions']).toBe(0)
+  expect(await service.app.store.findSession({ id: live, now })).toBeDefined()
+})
+
+test('keeps live and used refresh tokens, so that a reuse is still recognised', async () => {
+  const [client, user] = [await addClient(service), await addUser(service)]
+  const first = await redeem(service, client, await authorize(service, client, user))
+  const second = await refresh(service, client, first.body['refresh_token'])
+  await purged()
+  expect((await refresh(service, client, first.body['refresh_token'])).body['error']).toBe('invalid_grant')
+  expect((await refresh(service, client, second.body['refresh_token'])).body['error']).toBe('invalid_grant')
+})
+
+test('keeps issuances and revocations', async () => {
+  const client = await addClient(service)
+  const { body } = await post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+  await post(`${service.issuer}/oauth/revoke`, client, { token: String(body['access_token']) })
+  await purged()
+  const answer = await post(`${service.issuer}/oauth/introspect`, client, { token: String(body['access_token']) })
+  expect(answer.body).toEqual({ active: false })
+  expect(await service.app.store.listIssuances({ client_id: client.client_id, since: '', limit: 5 })).toHaveLength(1)
+})
+
+test('deletes uses that no longer count and keeps those that do', async () => {
+  const use = (expires_at: number, kind: 'dpop' | 'assertion') =>
+    service.app.store.recordUse({ id: newId(), kind, hash: newId(), expires_at })
+  await use(inThePast(), 'dpop')
+  await use(inThePast(), 'assertion')
+  await use(service.app.clock.now() + 60, 'dpop')
+  expect(await purged('--only', 'jti,assertion-jti')).toEqual({ 'assertion-jti': 1, jti: 1 })
+})
+
+test('reaps registrations that were never used in thirty days, only when asked', async () => {
+  const old = { registration_source: 'dcr', issued_at: service.app.clock.now() - 31 * 86_400 } as const
+  const [unused, used, young, byAdmin] = [
+    await addClient(service, {}, old),
+    await addClient(service, {}, { ...old }),
+    await addClient(service, {}, { ...old, issued_at: service.app.clock.now() }),
+    await addClient(service, {}, { ...old, registration_source: 'admin' }),
+  ]
+  await service.app.store.touchClient({ client_id: used.client_id, now: service.app.clock.now() })
+  await purged()
+  expect(await service.app.store.findClient({ client_id: unused.client_id })).toBeDefined()
+  expect(await purged('--only', 'unused-clients')).toEqual({ 'unused-clients': 1 })
+  service.app.store.dropCaches()
+  const left = [unused, used, young, byAdmin].map(({ client_id }) => service.app.store.findClient({ client_id }))
+  expect((await Promise.all(left)).map((client) => client !== undefined)).toEqual([false, true, true, true])
+})
+
+test.each([
+  [['--only', 'bogus'], 'sessions'],
+  [['--only', ','], 'refresh-tokens'],
+  [['--timeout', 'soon'], '--timeout'],
+])('refuses %j and says what there is', async (flags, word) => {
+  const { code, stderr } = await purge(...flags)
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/^error: /)
+  expect(stderr).toContain(word)
+})
+
+test('a target that runs out of time is logged with its name, and the exit code says so', async () => {
+  const { code, stdout } = await purge('--only', 'sessions', '--timeout', '1ns')
+  expect(code).toBe(1)
+  expect(stdout).toMatch(/"level":"error".*"table":"sessions"/)
+})

@@ -1,0 +1,106 @@
+// Connection trails: what is kept of the way of a client, and that it is bounded.
+import { describe, expect, test } from 'vitest'
+import { type Passage, Trails } from '../../src/telemetry/trails.ts'
+
+const passage = (more: Partial<Passage> = {}): Omit<Passage, 'count'> => ({
+  step: 'token',
+  at: 1000,
+  status: 200,
+  request_id: 'r1',
+  ...more,
+})
+const refused = (reason: string, more: Partial<Passage> = {}) =>
+  passage({ status: 400, error: 'invalid_grant', detail: 'the code has expired', reason, ...more })
+
+describe('a trail', () => {
+  test('holds the steps of one client at one address, in order', () => {
+    const trails = new Trails()
+    trails.record('c', '192.0.2.1', passage({ step: 'authorize', status: 303 }))
+    trails.record('c', '192.0.2.1', refused('expired_code', { at: 1005, request_id: 'r2' }))
+    expect(trails.list()).toEqual([
+      {
+        client_id: 'c',
+        address: '192.0.2.1',
+        began_at: 1000,
+        passages: [
+          { step: 'authorize', at: 1000, status: 303, request_id: 'r1', count: 1 },
+          {
+            step: 'token',
+            at: 1005,
+            status: 400,
+            error: 'invalid_grant',
+            detail: 'the code has expired',
+            reason: 'expired_code',
+            request_id: 'r2',
+            count: 1,
+          },
+        ],
+      },
+    ])
+  })
+
+  test('is another one for another client, for another address, and for those who name no client', () => {
+    const trails = new Trails()
+    trails.record('a', '192.0.2.1', passage())
+    trails.record('b', '192.0.2.1', passage())
+    trails.record('a', '192.0.2.2', passage())
+    trails.record('', '192.0.2.1', passage({ step: 'metadata' }))
+    expect(trails.list().map(({ client_id, address }) => [client_id, address])).toEqual([
+      ['', '192.0.2.1'],
+      ['a', '192.0.2.2'],
+      ['b', '192.0.2.1'],
+      ['a', '192.0.2.1'],
+    ])
+  })
+
+  test('counts the same outcome in a row, with the time and the request of the last one', () => {
+    const trails = new Trails()
+    for (let i = 0; i < 1000; i++) trails.record('c', 'a', refused('wrong_code', { at: 1000 + i, request_id: `r${i}` }))
+    expect(trails.list()[0]?.passages).toEqual([
+      { ...refused('wrong_code', { at: 1999, request_id: 'r999' }), count: 1000 },
+    ])
+    expect(trails.list()[0]?.began_at).toBe(1000)
+  })
+
+  test.each([
+    ['another step', passage({ step: 'introspect' })],
+    ['another status', passage({ status: 201 })],
+    ['another reason', refused('other_reason')],
+  ])('keeps %s as a step of its own', (_what, next) => {
+    const trails = new Trails()
+    trails.record('c', 'a', passage())
+    trails.record('c', 'a', next)
+    trails.record('c', 'a', passage())
+    expect(trails.list()[0]?.passages.map(({ count }) => count)).toEqual([1, 1, 1])
+  })
+})
+
+describe('bounds', () => {
+  test('thirty steps of a trail: the oldest go', () => {
+    const trails = new Trails()
+    for (let i = 0; i < 100; i++) trails.record('c', 'a', refused(`reason ${i}`))
+    const reasons = trails.list()[0]?.passages.map(({ reason }) => reason)
+    expect(reasons).toHaveLength(30)
+    expect([reasons?.[0], reasons?.at(-1)]).toEqual(['reason 70', 'reason 99'])
+  })
+
+  test('two thousand trails: the ones that were quiet longest go, and the last seen comes first', () => {
+    const trails = new Trails()
+    trails.record('busy', 'a', passage())
+    for (let i = 0; i < 1999; i++) trails.record(`c${i}`, 'a', passage())
+    trails.record('busy', 'a', passage())
+    for (let i = 0; i < 10; i++) trails.record(`late${i}`, 'a', passage())
+    const ids = trails.list().map(({ client_id }) => client_id)
+    expect(ids).toHaveLength(2000)
+    expect(ids.slice(0, 2)).toEqual(['late9', 'late8'])
+    expect(ids).toContain('busy')
+    expect(ids).not.toContain('c9')
+    expect(ids).toContain('c10')
+  })
+
+  test('256 characters of a client_id, which anybody may make up', () => {
+    const trails = new Trails()
+    trails.record('x'.repeat(10_000), 'a', passage())
+    expect(trails.list()[0]?.client_id).toBe('x'.repeat(256))
+  })
+})
