@@ -28,6 +28,8 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
   readonly doc: string
   /** Of the answer; 200 unless it says otherwise. */
   readonly status?: 201 | 204
+  /** What is shown is an AsyncIterable, whose items are sent as JSON lines. */
+  readonly lines?: true
   /** Query parameters; without it there are none. */
   readonly query?: Q
   /** Members of the JSON body; without it there is none. */
@@ -58,6 +60,8 @@ export interface Result {
 }
 
 interface Cli {
+  /** The words of the command after `admin`, where they are not those of its resource and its own name. */
+  readonly command?: string
   /** Flags by name, where the name or the form differs from the field's. */
   readonly flags?: Readonly<Record<string, FlagRule>>
   /** Fields without a flag. */
@@ -81,3 +85,16 @@ export interface FlagRule {
 export const action = <const P extends string, Q extends z.ZodType, B extends z.ZodType>(
   declared: ActionOf<P, Q, B>,
 ): Action => declared
+
+/** The names of the parameters in a path. */
+export const paramNames = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+
+/** `rotateSecret` and `rotate_secret` are written `rotate-secret`. */
+export const kebab = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll('_', '-')
+
+/** The words after `admin` of the command for an operation; undefined when there is none. */
+export function commandOf({ name, actions }: AdminResource, word: string): string | undefined {
+  const cli = actions[word]?.cli
+  return cli === false ? undefined : (cli?.command ?? `${name} ${kebab(word)}`)
+}

@@ -1,22 +1,15 @@
 // The query of the audit trail. There is no command for it.
 import { z } from 'zod'
-import { int, text, word } from '../lib/field.ts'
-import { idFloor } from '../lib/id.ts'
-import { parseTime, rfc3339 } from '../lib/time.ts'
+import { int, text, time, word } from '../lib/field.ts'
+import { rfc3339 } from '../lib/time.ts'
 import { AUDIT_ACTIONS } from '../oauth/audit.ts'
 import type { AuditEvent } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
+import { after, earlier, idRange, mapped, newestFirst, range } from './export.ts'
 import { invalid } from './outcome.ts'
 
 const LOOKBACK = 86_400
 const MAX_LOOKBACK = 720 * 3600
-
-const time = () =>
-  z.string().transform((value, context) => {
-    const seconds = parseTime(value)
-    if (seconds === undefined) context.addIssue('must be an RFC 3339 time such as 2026-03-01T10:00:00Z')
-    return seconds ?? 0
-  })
 
 /** An event as the admin API shows it. */
 const eventJson = (event: AuditEvent) => ({
@@ -32,6 +25,12 @@ const eventJson = (event: AuditEvent) => ({
   timestamp: rfc3339(event.created_at),
 })
 
+const filters = {
+  action: word(AUDIT_ACTIONS).optional().describe('Only this kind.'),
+  actor_id: text(2048).optional().describe('Only what this user, client or operator did.'),
+  client_id: text(2048).optional().describe('Only what concerns this client.'),
+}
+
 export const auditTrail: AdminResource = {
   name: 'audit',
   doc: 'What was done, and by whom.',
@@ -41,26 +40,35 @@ export const auditTrail: AdminResource = {
       path: '/admin/audit',
       doc: 'Lists audit events, newest first.',
       query: z.strictObject({
-        action: word(AUDIT_ACTIONS).optional().describe('Only this kind.'),
-        actor_id: text(2048).optional().describe('Only what this user, client or `admin` did.'),
-        client_id: text(2048).optional().describe('Only what concerns this client.'),
+        ...filters,
         since: time().optional().describe('From this time on; 24 hours ago by default, at most 720 hours ago.'),
         until: time().optional().describe('Before this time.'),
         limit: int(1, 1000).prefault(50).describe('At most so many.'),
+        after,
         offset: int(0, 100_000).prefault(0).describe('Leave out so many.'),
       }),
       cli: false,
-      async run({ store, clock }, { query: { since: from, until, ...filter } }) {
+      async run({ store, clock }, { query: { since: from, until, after: behind, ...filter } }) {
         const now = clock.now()
         const since = from ?? now - LOOKBACK
         if (since < now - MAX_LOOKBACK) throw invalid('since must be within the last 720 hours', 'since_too_old')
-        if (until !== undefined && until <= since) throw invalid('until must be after since', 'empty_range')
-        const found = await store.listAudit({
-          ...filter,
-          since: idFloor(since),
-          until: until === undefined ? undefined : idFloor(until),
-        })
+        const range = idRange({ since, until })
+        const found = await store.listAudit({ ...filter, ...range, until: earlier(range.until, behind) })
         return { shown: found.map(eventJson) }
+      },
+    }),
+    export: action({
+      method: 'GET',
+      path: '/admin/audit/export',
+      doc: 'Streams audit events as JSON lines, newest first.',
+      lines: true,
+      query: z.strictObject({ ...filters, ...range }),
+      cli: false,
+      async run({ store }, { query: { since, until, ...filter } }) {
+        const bounds = idRange({ since, until })
+        const page = (before: string | undefined, limit: number) =>
+          store.listAudit({ ...filter, ...bounds, until: before, limit, offset: 0 })
+        return { shown: mapped(newestFirst(page, bounds.until), eventJson) }
       },
     }),
   },

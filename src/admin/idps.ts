@@ -83,7 +83,6 @@ export const idps: AdminResource = {
       method: 'GET',
       path: '/admin/idps',
       doc: 'Lists identity providers, oldest first.',
-      cli: false,
       run: async ({ store }) => ({ shown: (await store.listIdps()).map(idpJson) }),
     }),
     create: action({
@@ -94,7 +93,6 @@ export const idps: AdminResource = {
       body: creatable,
       audit: 'idp_created',
       count: counted('create'),
-      cli: false,
       async run(app, { body }) {
         const own = app.config.server.issuer
         if (body.issuer === own) throw invalid('issuer must not be that of this server', 'own_issuer')
@@ -109,22 +107,21 @@ export const idps: AdminResource = {
     }),
     get: action({
       method: 'GET',
-      path: '/admin/idps/{idp_id}',
+      path: '/admin/idps/{id}',
       doc: 'Shows an identity provider.',
-      cli: false,
-      run: async (app, { params }) => ({ shown: idpJson(await getIdp(app, params.idp_id)) }),
+      run: async (app, { params }) => ({ shown: idpJson(await getIdp(app, params.id)) }),
     }),
     update: action({
       method: 'PUT',
-      path: '/admin/idps/{idp_id}',
+      path: '/admin/idps/{id}',
       doc: 'Changes the named members of an identity provider.',
       body: patchable,
       audit: 'idp_updated',
+      cli: { without: ['issuer'] },
       count: counted('update'),
-      cli: false,
       run: (app, { params, body: { issuer, ...patch } }) =>
         retryStale(async () => {
-          const idp = await getIdp(app, params.idp_id)
+          const idp = await getIdp(app, params.id)
           if (issuer !== undefined && issuer !== idp.issuer) throw invalid('issuer cannot be changed', 'fixed_field')
           const fields = changedFields(idp, patch)
           if (fields.length === 0) return { shown: idpJson(idp) }
@@ -137,27 +134,25 @@ export const idps: AdminResource = {
     }),
     refreshKeys: action({
       method: 'POST',
-      path: '/admin/idps/{idp_id}/refresh-keys',
+      path: '/admin/idps/{id}/refresh-keys',
       doc: 'Forgets the keys of an identity provider and fetches them now.',
       audit: 'idp_keys_refreshed',
       count: counted('refresh_keys'),
-      cli: false,
       async run(app, { params }) {
-        const idp = await getIdp(app, params.idp_id)
+        const idp = await getIdp(app, params.id)
         const keys = await refreshKeys(app, idp)
         return { shown: { status: 'refreshed' }, changed: { detail: { ...facts(idp), keys } } }
       },
     }),
     delete: action({
       method: 'DELETE',
-      path: '/admin/idps/{idp_id}',
+      path: '/admin/idps/{id}',
       doc: 'Deletes an identity provider with its policies and subject mappings.',
       status: 204,
       audit: 'idp_deleted',
       count: counted('delete'),
-      cli: false,
       async run(app, { params }) {
-        const idp = await getIdp(app, params.idp_id)
+        const idp = await getIdp(app, params.id)
         const counts = await app.store.deleteIdp({ id: idp.id })
         if (!counts) throw notFound('identity provider')
         app.remoteKeys.drop(idp.jwks_uri)

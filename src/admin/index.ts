@@ -6,8 +6,10 @@ import { connections } from './connections.ts'
 import { grants } from './grants.ts'
 import { idps } from './idps.ts'
 import { issuances } from './issuances.ts'
+import { apiDocument } from './openapi.ts'
 import { resourcePolicies } from './resource_policies.ts'
 import { resources } from './resources.ts'
+import { revocations } from './revocations.ts'
 import { subjectMappings } from './subject_mappings.ts'
 import { dcr, keys, system } from './system.ts'
 import { users } from './users.ts'
@@ -22,6 +24,7 @@ export const adminResources: readonly AdminResource[] = [
   ...resourcePolicies,
   grants,
   issuances,
+  revocations,
   auditTrail,
   connections,
   idps,
@@ -30,4 +33,5 @@ export const adminResources: readonly AdminResource[] = [
   keys,
   dcr,
   system,
+  apiDocument(() => adminResources),
 ]

@@ -8,7 +8,9 @@ import { claimsOf, tokenType } from '../oauth/access_token.ts'
 import { isUserId } from '../oauth/client_metadata.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { Issuance } from '../oauth/types.ts'
+import type { Store } from '../store/index.ts'
 import { type AdminResource, action } from './action.ts'
+import { after, idRange, mapped, newestFirst, range } from './export.ts'
 import { notFound } from './outcome.ts'
 
 const DAY = 86_400
@@ -42,6 +44,20 @@ async function issuerAt({ store, config }: App, at: number): Promise<string> {
   return issuers.find(({ since }) => since <= at)?.issuer ?? config.server.issuer
 }
 
+const filters = {
+  user_id: text(256).optional().describe('Only tokens about this user.'),
+  client_id: text(2048).optional().describe('Only tokens of this client.'),
+  resource: text(2048).optional().describe('Only tokens for this resource: URI, slug or id.'),
+}
+
+async function filterOf(
+  store: Store,
+  { user_id, client_id, resource: name }: { user_id?: string; client_id?: string; resource?: string },
+) {
+  const resource = name && ((await store.findResourceByName({ name }))?.uri ?? name)
+  return { sub: user_id, client_id, resource }
+}
+
 export const issuances: AdminResource = {
   name: 'issuance',
   doc: 'The record of every token issued.',
@@ -51,23 +67,40 @@ export const issuances: AdminResource = {
       path: '/admin/issuances',
       doc: 'Lists issued tokens, newest first.',
       query: z.strictObject({
-        user_id: text(256).optional().describe('Only tokens about this user.'),
-        client_id: text(2048).optional().describe('Only tokens of this client.'),
-        resource: text(2048).optional().describe('Only tokens for this resource: URI, slug or id.'),
+        ...filters,
         since: duration(0, 30 * DAY)
           .prefault('24h')
           .describe('How far back, such as 90s, 24h or 7d; at most 30d.'),
         limit: int(1, 5000).prefault(500).describe('At most so many.'),
+        after,
       }),
       cli: {
         flags: { user: { field: 'user_id' }, client: { field: 'client_id' } },
         rows: 'issuances',
       },
-      async run({ store, clock }, { query: { user_id, client_id, resource: name, since, limit } }) {
+      async run({ store, clock }, { query: { since, after: before, limit, ...filter } }) {
         const from = clock.now() - since
-        const resource = name && ((await store.findResourceByName({ name }))?.uri ?? name)
-        const found = await store.listIssuances({ sub: user_id, client_id, resource, since: idFloor(from), limit })
+        const found = await store.listIssuances({
+          ...(await filterOf(store, filter)),
+          since: idFloor(from),
+          before,
+          limit,
+        })
         return { shown: { issuances: found.map(issuanceJson), since: rfc3339(from), count: found.length } }
+      },
+    }),
+    export: action({
+      method: 'GET',
+      path: '/admin/issuances/export',
+      doc: 'Streams issued tokens as JSON lines, newest first.',
+      lines: true,
+      query: z.strictObject({ ...filters, ...range }),
+      cli: false,
+      async run({ store }, { query: { since, until, ...filter } }) {
+        const bounds = idRange({ since, until })
+        const fitting = { ...(await filterOf(store, filter)), since: bounds.since }
+        const page = (before: string | undefined, limit: number) => store.listIssuances({ ...fitting, before, limit })
+        return { shown: mapped(newestFirst(page, bounds.until), issuanceJson) }
       },
     }),
     get: action({

@@ -4,7 +4,7 @@ import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf } from '../lib/field.ts'
 import { audit } from '../oauth/audit.ts'
-import type { Action } from './action.ts'
+import { type Action, paramNames } from './action.ts'
 
 export interface RawInput {
   params: Readonly<Record<string, string>>
@@ -33,9 +33,6 @@ export async function perform(app: App, action: Action, raw: RawInput, caller: C
   }
   return shown
 }
-
-/** The names of the parameters in a path. */
-export const paramNames = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 
 function readInput(action: Action, raw: RawInput): Parameters<Action['run']>[1] {
   const problems: string[] = []

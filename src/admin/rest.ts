@@ -1,10 +1,12 @@
 // The routes of the admin listener: one for each admin operation, each behind the API key, and the metrics.
 import type { App } from '../app.ts'
-import { empty, type Head, json, NO_STORE, parseJson, parseParams } from '../http/message.ts'
+import { empty, type Head, json, NO_STORE, parseJson, parseParams, type Reply } from '../http/message.ts'
 import type { Method, Route } from '../http/router.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets } from '../lib/id.ts'
+import { jsonLines } from './export.ts'
 import { type Action, adminResources } from './index.ts'
+import { LINES_TYPE, presentResources } from './openapi.ts'
 import { perform } from './perform.ts'
 
 const MAX_BODY = 1024 * 1024
@@ -13,8 +15,7 @@ const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 /** Every route of the admin listener, as configured. */
 export function adminRoutes(app: App): Route[] {
   const guard = (head: Head) => checkKey(head, app.config.admin.api_key)
-  const present = adminResources.filter(({ enabled }) => enabled?.(app.config) ?? true)
-  const actions = present.flatMap((resource) => Object.values(resource.actions))
+  const actions = presentResources(adminResources, app.config).flatMap((resource) => Object.values(resource.actions))
   return [...metricsRoutes(app), ...actions.map((action) => routeOf(app, action, guard)), ...unknownPaths(guard)]
 }
 
@@ -44,8 +45,16 @@ const routeOf = (app: App, action: Action, guard: Route['guard']): Route => ({
       },
       { ip: request.remote, request_id: request.id },
     )
+    if (action.lines) return linesOf(shown as AsyncIterable<unknown>)
     return action.status === 204 ? empty(204, NO_STORE) : json(action.status ?? 200, shown, NO_STORE)
   },
+})
+
+const linesOf = (rows: AsyncIterable<unknown>): Reply => ({
+  status: 200,
+  headers: { 'content-type': LINES_TYPE, ...NO_STORE },
+  body: '',
+  stream: jsonLines(rows),
 })
 
 /** Whoever has no key learns nothing about which paths exist. */

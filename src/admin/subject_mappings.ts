@@ -30,7 +30,7 @@ const changed = ({ id, idp_id, federated_subject, local_subject }: SubjectMappin
 })
 
 export const subjectMappings: AdminResource = {
-  name: 'xaa subject-mapping',
+  name: 'mapping',
   doc: 'Who the subjects of identity providers are here; only with `xaa.enabled`.',
   enabled: withXaa,
   actions: {
@@ -39,7 +39,6 @@ export const subjectMappings: AdminResource = {
       path: '/admin/xaa/subject-mappings',
       doc: 'Lists subject mappings, oldest first.',
       query: z.strictObject({ idp_id: name().optional().describe('Only those of this identity provider.') }),
-      cli: false,
       run: async ({ store }, { query }) => ({ shown: (await store.listSubjectMappings(query)).map(mappingJson) }),
     }),
     create: action({
@@ -49,7 +48,6 @@ export const subjectMappings: AdminResource = {
       status: 201,
       body: creatable,
       audit: 'subject_mapping_created',
-      cli: false,
       async run(app, { body }) {
         const mapping: SubjectMapping = { ...body, id: `m_${newId()}`, created_at: app.clock.now() }
         const outcome = await app.store.createSubjectMapping(mapping)
@@ -60,13 +58,12 @@ export const subjectMappings: AdminResource = {
     }),
     delete: action({
       method: 'DELETE',
-      path: '/admin/xaa/subject-mappings/{mapping_id}',
+      path: '/admin/xaa/subject-mappings/{id}',
       doc: 'Deletes a subject mapping.',
       status: 204,
       audit: 'subject_mapping_deleted',
-      cli: false,
       async run({ store }, { params }) {
-        const mapping = await store.deleteSubjectMapping({ id: params.mapping_id })
+        const mapping = await store.deleteSubjectMapping({ id: params.id })
         if (!mapping) throw notFound('subject mapping')
         return { changed: changed(mapping) }
       },

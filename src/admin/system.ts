@@ -7,6 +7,8 @@ import { word } from '../lib/field.ts'
 import { formatDuration, rfc3339 } from '../lib/time.ts'
 import { DCR_MODES, effectiveDcrMode, saveDcrMode } from '../oauth/registration_mode.ts'
 import { type AdminResource, action } from './action.ts'
+import { notFound } from './outcome.ts'
+import { dryRun, revokeFitting } from './revocations.ts'
 
 export const keys: AdminResource = {
   name: 'key',
@@ -43,6 +45,22 @@ export const keys: AdminResource = {
           shown: { current_kid, previous_kid, rotated_at: rfc3339(rotated_at) },
           changed: { detail: { current_kid, previous_kid } },
         }
+      },
+    }),
+    revoke: action({
+      method: 'POST',
+      path: '/admin/keys/{kid}/revoke',
+      doc: 'Takes a compromised key out of the JWKS at once, makes a new one current where it was, and revokes what it signed. Resource servers may remember the JWKS for some minutes.',
+      body: z.strictObject({ dry_run: dryRun }),
+      audit: 'key_revoked',
+      async run(app, { params: { kid }, body: { dry_run } }) {
+        const { keyring } = app
+        if (!keyring.published().some((key) => key.kid === kid)) throw notFound('key')
+        // First the key, so that nothing is signed with it after it was counted.
+        const current_kid = dry_run ? keyring.current().kid : (await keyring.revoke(kid))?.current_kid
+        const { tokens, clients } = await revokeFitting(app, { kid }, dry_run)
+        const shown = { dry_run, kid, current_kid, tokens, clients }
+        return dry_run ? { shown } : { shown, changed: { detail: { kid, current_kid, tokens, clients } } }
       },
     }),
   },

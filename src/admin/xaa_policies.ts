@@ -5,7 +5,7 @@ import { bool, distinct, name, scopeName, text, url } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import type { XaaPolicy } from '../oauth/types.ts'
-import { type AdminResource, action } from './action.ts'
+import { type AdminResource, action, type FlagRule } from './action.ts'
 import { withXaa } from './idps.ts'
 import { changedFields, invalid, notFound, retryStale } from './outcome.ts'
 
@@ -25,6 +25,7 @@ const creatable = z.object({
   resources: fields.resources.prefault([]),
   enabled: fields.enabled.prefault(true),
 })
+const scopesFlag: FlagRule = { field: 'scopes', value: 'a,b' }
 const patchable = z.object({ ...fields, idp_id }).partial()
 
 /** A policy as the admin API shows it; without `scopes` when it does not limit them. */
@@ -50,7 +51,7 @@ async function getPolicy({ store }: App, id: string): Promise<XaaPolicy> {
 const facts = ({ id, idp_id }: XaaPolicy) => ({ policy_id: id, idp_id })
 
 export const xaaPolicies: AdminResource = {
-  name: 'xaa policy',
+  name: 'policy',
   doc: 'What assertions of an identity provider may be redeemed for; only with `xaa.enabled`.',
   enabled: withXaa,
   actions: {
@@ -59,7 +60,6 @@ export const xaaPolicies: AdminResource = {
       path: '/admin/xaa/policies',
       doc: 'Lists policies, oldest first: the order in which they are tried.',
       query: z.strictObject({ idp_id: name().optional().describe('Only those of this identity provider.') }),
-      cli: false,
       run: async ({ store }, { query }) => ({ shown: (await store.listPolicies(query)).map(policyJson) }),
     }),
     create: action({
@@ -69,7 +69,7 @@ export const xaaPolicies: AdminResource = {
       status: 201,
       body: creatable,
       audit: 'xaa_policy_created',
-      cli: false,
+      cli: { flags: { scopes: scopesFlag } },
       async run(app, { body }) {
         const now = app.clock.now()
         const scopes = body.scopes ?? undefined
@@ -80,21 +80,20 @@ export const xaaPolicies: AdminResource = {
     }),
     get: action({
       method: 'GET',
-      path: '/admin/xaa/policies/{policy_id}',
+      path: '/admin/xaa/policies/{id}',
       doc: 'Shows a policy.',
-      cli: false,
-      run: async (app, { params }) => ({ shown: policyJson(await getPolicy(app, params.policy_id)) }),
+      run: async (app, { params }) => ({ shown: policyJson(await getPolicy(app, params.id)) }),
     }),
     update: action({
       method: 'PUT',
-      path: '/admin/xaa/policies/{policy_id}',
+      path: '/admin/xaa/policies/{id}',
       doc: 'Changes the named members of a policy.',
       body: patchable,
       audit: 'xaa_policy_updated',
-      cli: false,
+      cli: { flags: { scopes: scopesFlag }, without: ['idp_id'] },
       run: (app, { params, body: { idp_id, ...patch } }) =>
         retryStale(async () => {
-          const policy = await getPolicy(app, params.policy_id)
+          const policy = await getPolicy(app, params.id)
           if (idp_id !== undefined && idp_id !== policy.idp_id) throw invalid('idp_id cannot be changed', 'fixed_field')
           const before = { ...policy, scopes: policy.scopes ?? null }
           const fields = changedFields(before, patch)
@@ -107,13 +106,12 @@ export const xaaPolicies: AdminResource = {
     }),
     delete: action({
       method: 'DELETE',
-      path: '/admin/xaa/policies/{policy_id}',
+      path: '/admin/xaa/policies/{id}',
       doc: 'Deletes a policy.',
       status: 204,
       audit: 'xaa_policy_deleted',
-      cli: false,
       async run({ store }, { params }) {
-        const policy = await store.deletePolicy({ id: params.policy_id })
+        const policy = await store.deletePolicy({ id: params.id })
         if (!policy) throw notFound('policy')
         return { changed: { detail: facts(policy) } }
       },

@@ -1,11 +1,11 @@
 // The admin commands: one for each admin operation that has a command, with flags that follow from its declaration.
 import { type Command, Option } from 'commander'
-import type { Action } from '../admin/action.ts'
+import { type Action, commandOf } from '../admin/action.ts'
 import { adminResources } from '../admin/index.ts'
 import type { RawInput } from '../admin/perform.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Env } from '../config/rules.ts'
-import { type Flag, flagsOf, kebab } from './flags.ts'
+import { type Flag, flagsOf } from './flags.ts'
 import { print, UsageError } from './output.ts'
 import { send } from './send.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
@@ -14,12 +14,12 @@ const MAX_ITEM_BYTES = 1024 * 1024
 
 /** Adds every admin command to `service admin`. */
 export function addAdminCommands(program: Command, env: Env): void {
-  for (const { name, doc, actions } of adminResources) {
-    for (const [word, action] of Object.entries(actions)) {
-      if (action.cli === false) continue
-      const group = commandAt(program, `admin ${name}`)
-      group.description(doc)
-      addCommand(group.command(kebab(word)), action, env)
+  for (const resource of adminResources) {
+    for (const [word, action] of Object.entries(resource.actions)) {
+      const words = commandOf(resource, word)
+      if (words === undefined) continue
+      addCommand(commandAt(program, `admin ${words}`), action, env)
+      if (words.startsWith(`${resource.name} `)) commandAt(program, `admin ${resource.name}`).description(resource.doc)
     }
   }
 }

@@ -1,7 +1,6 @@
 // The flags of an admin command, derived from the parameters, query and body of its operation.
 import { z } from 'zod'
-import type { Action, FlagRule } from '../admin/action.ts'
-import { paramNames } from '../admin/perform.ts'
+import { type Action, type FlagRule, kebab, paramNames } from '../admin/action.ts'
 
 export interface Flag {
   /** Without the dashes. */
@@ -44,10 +43,6 @@ export function flagsOf(action: Action): Flag[] {
   })
 }
 
-/** `rotateSecret` and `rotate_secret` are written `rotate-secret`. */
-export const kebab = (name: string): string =>
-  name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll('_', '-')
-
 const PLACEHOLDERS = { text: 'text', switch: 'true|false', list: 'a,b', many: 'text' } as const
 /** Defaults that need no word. */
 const SILENT = ['', 'false']
@@ -73,6 +68,7 @@ const hasText = ({ type, items }: JsonSchema) => type !== 'object' && !(type ===
 const PARAMS: Readonly<Record<string, string>> = {
   id: 'Its id.',
   client_id: 'Its client_id.',
+  kid: 'Its kid.',
   slug: 'Slug or id of the resource.',
 }
 

@@ -16,7 +16,7 @@ const UNUSED_CLIENTS = 'unused-clients'
 const UNUSED_SECONDS = 30 * 86_400
 
 /** Everything that --only may name. */
-export const TARGET_NAMES: readonly string[] = [...Object.keys(PURGE_TARGETS), UNUSED_CLIENTS]
+const TARGET_NAMES: readonly string[] = [...Object.keys(PURGE_TARGETS), UNUSED_CLIENTS]
 
 export interface PurgeOptions {
   config: string | undefined

@@ -127,7 +127,12 @@ export const oauthKeys = {
     enabled: boolKey({ default: true, doc: 'Accept ID-JAG assertions of trusted identity providers.' }),
     jwks_cache_ttl: durationKey({ default: '1h', min: SECOND, doc: 'How long keys of an identity provider are kept.' }),
     token_expiry: durationKey({ default: '1h', min: SECOND, doc: 'Lifetime of the tokens.' }),
-    max_assertion_age: durationKey({ default: '5m', min: SECOND, doc: 'Oldest assertion, by its iat.' }),
+    max_assertion_age: durationKey({
+      default: '5m',
+      min: SECOND,
+      max: 12 * 3600,
+      doc: 'Oldest assertion, by its iat.',
+    }),
     subject_mode: wordKey({
       of: ['auto_map', 'strict'],
       default: 'auto_map',

@@ -32,6 +32,8 @@ export interface Keyring {
   jwks(): { body: string; etag: string }
   /** Makes a new key current at once; the previous one stays published until its tokens have expired. */
   rotate(): Promise<Rotation>
+  /** Takes a key out at once, tokens that it signed or not; of the current one a new one takes the place. Undefined when it is not there. */
+  revoke(kid: string): Promise<{ current_kid: string } | undefined>
   /** Reads the keys again. Rejects, and changes nothing, when they cannot be used. */
   reload(): Promise<void>
 }
@@ -100,6 +102,16 @@ export async function openKeyring({ store, alg, longestLife, clock }: Options): 
       })
       use(keys)
       return { current_kid: next.kid, previous_kid: previous, rotated_at: now }
+    },
+    async revoke(kid) {
+      let known = false
+      const keys = await store.change((found) => {
+        known = found.some((key) => key.kid === kid)
+        const left = found.filter((key) => key.kid !== kid)
+        return found.at(-1)?.kid === kid ? [...left, generateKey(alg, clock.now())] : left
+      })
+      use(keys)
+      return known ? { current_kid: loaded.signing.kid } : undefined
     },
     reload: async () => use(await store.load()),
   }

@@ -10,5 +10,7 @@ export function safeRedirect(app: App, target: string | undefined): string {
   const fallback = `${basePath(app)}/`
   if (!target || !/^\/(?![/\\])[^\\\s]*$/.test(target) || !URL.canParse(target, issuer)) return fallback
   const url = new URL(target, issuer)
-  return url.origin === new URL(issuer).origin ? `${basePath(app)}${url.pathname}${url.search}` : fallback
+  // Without its dot segments a path may begin with two slashes, which name a host: `/.//evil.example`.
+  const isOurs = url.origin === new URL(issuer).origin && !url.pathname.startsWith('//')
+  return isOurs ? `${basePath(app)}${url.pathname}${url.search}` : fallback
 }

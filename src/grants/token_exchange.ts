@@ -12,6 +12,8 @@ import type { Grant, GrantInput } from './index.ts'
 
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 const TOKEN_TYPES = [ACCESS_TOKEN, 'urn:ietf:params:oauth:token-type:jwt']
+/** Every check of a token looks at all the tokens it came of, also where no actor makes the chain longer. */
+const MAX_EXCHANGES = 32
 
 const invalid = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
 const refuse = (description: string, reason: string) => new OAuthError('invalid_grant', description, { reason })
@@ -30,6 +32,8 @@ export const tokenExchange = {
     const subject = await findLiveToken(app, form.subject_token as string)
     if (!subject) throw refuse('the subject token is not valid', 'invalid_subject_token')
     const { claims, issuance } = subject
+    if (subject.exchanges >= MAX_EXCHANGES)
+      throw invalid('too many exchanges followed one another', 'too_many_exchanges')
     const target = form.resource ?? form.audience
     const allowed = await allow(app, { caller: client, subject, scope: form.scope }, target)
     const act = await actorOf(app, input, subject)

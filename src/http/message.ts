@@ -39,6 +39,8 @@ export interface Reply {
   status: number
   headers: Record<string, string | string[]>
   body: string | Buffer
+  /** Sent instead of the body, as it comes: only on node:http, which serves the admin listener. */
+  stream?: AsyncIterable<string>
   /** Close the connection after this answer. */
   close?: boolean
 }

@@ -1,6 +1,7 @@
 // The reference engine: node:http. Serves the admin listener, and the public one where no native build loads.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { pipeline } from 'node:stream/promises'
 import { hasBody } from './framing.ts'
 import { type FrontOptions, type HttpFront, headerLines, peerAddress, splitAddress } from './front.ts'
 import type { Head, Reply } from './message.ts'
@@ -63,7 +64,9 @@ function send(req: IncomingMessage, res: ServerResponse, reply: Reply): void {
     ended.add(req.socket)
     res.setHeader('connection', 'close')
   }
-  if (reply.status !== 204 && reply.status !== 304) res.setHeader('content-length', Buffer.byteLength(reply.body))
+  if (reply.stream && req.method !== 'HEAD') return void pipeline(reply.stream, res).catch(() => res.destroy())
+  if (reply.status !== 204 && reply.status !== 304 && !reply.stream)
+    res.setHeader('content-length', Buffer.byteLength(reply.body))
   res.end(req.method === 'HEAD' ? undefined : reply.body)
   if (reply.close) res.once('finish', () => req.destroy())
 }

@@ -105,6 +105,7 @@ class Exchange {
 
   /** Answers once. The last answer of a connection waits a turn: a request behind it in the buffer then cuts the connection, else it would be served. */
   send(reply: Reply): void {
+    if (reply.stream) throw new Error('this engine does not stream')
     const lines = headerLines(reply)
     if (reply.close) setImmediate(() => this.write(reply, lines))
     else this.write(reply, lines)

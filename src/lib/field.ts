@@ -1,6 +1,6 @@
 // The vocabulary of everything that comes from outside: configuration, admin input, client registration.
 import { z } from 'zod'
-import { formatDuration, parseDuration } from './time.ts'
+import { formatDuration, parseDuration, parseTime } from './time.ts'
 import { isHttpUrl } from './url.ts'
 
 /** Control characters, which no stored text may hold. */
@@ -51,6 +51,14 @@ export const duration = (min = 0, max = 10 * 365 * 86_400) =>
     if (seconds === undefined) context.addIssue('must be a duration such as 10s, 5m or 1h')
     else if (seconds < min) context.addIssue(`must be at least ${formatDuration(min)}`)
     else if (seconds > max) context.addIssue(`must be at most ${formatDuration(max)}`)
+    return seconds ?? 0
+  })
+
+/** Epoch seconds, written as an RFC 3339 time. */
+export const time = () =>
+  z.string('must be an RFC 3339 time').transform((value, context) => {
+    const seconds = parseTime(value)
+    if (seconds === undefined) context.addIssue('must be an RFC 3339 time such as 2026-03-01T10:00:00Z')
     return seconds ?? 0
   })
 

@@ -94,6 +94,8 @@ export async function verifyAccessToken(app: App, { token, jws, key }: Candidate
 export interface LiveToken {
   claims: Claims
   issuance: Issuance
+  /** How many exchanges led to it. */
+  exchanges: number
 }
 
 /** A token of this service that is unexpired, not revoked in any way, and whose client and user may still act; else undefined. */
@@ -108,5 +110,5 @@ export async function findLiveToken(app: App, token: string): Promise<LiveToken 
   const issuedTo = await app.store.findClient({ client_id: claims.client_id })
   if (issuedTo?.status !== 'active') return undefined
   if (isUserId(claims.sub) && state.user_status !== 'active') return undefined
-  return { claims, issuance: state.issuance }
+  return { claims, issuance: state.issuance, exchanges: state.exchanges }
 }

@@ -45,6 +45,8 @@ export const openDocuments = (): Documents => ({
 const refuse = (description: string, reason: string) =>
   new OAuthError('invalid_client', description, { reason: `cimd_${reason}`, status: 400 })
 
+const NOT_APPROVED = 'cimd_redirect_not_approved'
+
 /** True for client ids that name a document. */
 export const isUrlShaped = (client_id: string): boolean => /^https?:/i.test(client_id)
 
@@ -72,7 +74,8 @@ function checkUrl(app: App, client_id: string): void {
   const url = client_id.length <= MAX_URL ? parseHttpUrl(client_id) : undefined
   if (!url || url.href !== client_id) throw refuse('client_id is not a URL in its normal form', 'url')
   if (url.protocol !== 'https:' && require_https) throw refuse('client_id must be an https URL', 'not_https')
-  if (url.hash || url.username || url.password) throw refuse('client_id must have no fragment and no user', 'url')
+  if (client_id.includes('#') || url.username || url.password)
+    throw refuse('client_id must have no fragment and no user', 'url')
   const segments = url.pathname.split('/').slice(1)
   const isReal = (segment: string) => segment !== '' && !/^(\.|%2e){1,2}$/i.test(segment)
   if (!segments.some(isReal) || segments.slice(0, -1).some((segment) => !isReal(segment)))
@@ -101,7 +104,8 @@ async function fetchClient(app: App, client_id: string): Promise<Client> {
     app.documents.known.set(client_id, { until: app.clock.now() + lifetime(app, client_id, reply) })
     return await saveClient(app, client_id, stored, fields)
   } catch (error) {
-    if (error instanceof OAuthError && error.status < 500)
+    // What the mode refuses is not remembered: a mode that operators set is in force at once.
+    if (error instanceof OAuthError && error.status < 500 && error.reason !== NOT_APPROVED)
       app.documents.known.set(client_id, { until: app.clock.now() + FAILURE_SECONDS, failure: error })
     throw error
   } finally {
@@ -174,11 +178,13 @@ function readDocument(app: App, client_id: string, reply: FetchReply, mode: stri
 /** Seconds that the document may be used: as its headers say, not under a minute, and never beyond cimd.cache_ttl. */
 function lifetime(app: App, url: string, { status, headers }: FetchReply): number {
   const ceiling = app.config.cimd.cache_ttl
-  if (/\bno-cache\b/i.test(headers['cache-control'] ?? '')) return 0
-  if (headers['cache-control'] === undefined && headers.expires === undefined) return ceiling
+  // The names of directives have no case (RFC 9111 §5.2), but the library knows the usual one only.
+  const control = headers['cache-control']?.toLowerCase()
+  if (control?.includes('no-cache')) return 0
+  if (control === undefined && headers.expires === undefined) return ceiling
   const policy = new CachePolicy(
     { url, method: 'GET', headers: {} },
-    { status, headers: { ...headers } },
+    { status, headers: { ...headers, 'cache-control': control } },
     { shared: false },
   )
   // Not timeToLive(), which counts the time that a stale copy may be used: here none may.

@@ -34,7 +34,7 @@ export interface Assertion {
 const refuse = (reason: string) => new OAuthError('invalid_grant', 'the assertion is not valid', { reason })
 const isText = (value: unknown): value is string =>
   // Also what a lone surrogate or a control character would make of a log line or an identifier.
-  typeof value === 'string' && value !== '' && value.length <= MAX_CLAIM && /^[^\p{C}]+$/u.test(value)
+  typeof value === 'string' && value.length <= MAX_CLAIM && /^[^\p{C}]+$/u.test(value)
 
 /** Verifies an assertion. Throws invalid_grant, or 503 when the keys of its issuer cannot be had. */
 export async function verifyAssertion(app: App, text: string, client: Client): Promise<Assertion> {

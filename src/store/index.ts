@@ -8,6 +8,7 @@ import * as grants from './grants.ts'
 import * as issuances from './issuances.ts'
 import type { Op } from './op.ts'
 import * as resources from './resources.ts'
+import { revokeFamilies, revokeTokens } from './revocations.ts'
 import { listUses, recordUse } from './single_uses.ts'
 import * as system from './system.ts'
 import * as tokens from './tokens.ts'
@@ -26,6 +27,8 @@ export const ops = {
   listUses,
   purgeWindow,
   recordUse,
+  revokeFamilies,
+  revokeTokens,
 }
 type Ops = typeof ops
 export type OpName = keyof Ops

@@ -82,6 +82,8 @@ export function* findIssuance({ id }: { id: string }): Op<Issuance | undefined> 
 export interface TokenState {
   /** Neither the token, its family, its consent nor a token it was exchanged for is revoked. */
   live: boolean
+  /** How many exchanges led to it; of a dead one those that were looked at. */
+  exchanges: number
   /** Of the user that is the subject; undefined when the subject is no user of this service, or no longer. */
   user_status?: string
   issuance: Issuance
@@ -101,26 +103,32 @@ export function* findTokenState({ id }: { id: string }): Op<TokenState | undefin
     bytes(id),
   )
   if (!row) return undefined
-  const live = !isReached(row) && (yield* hasLiveAncestors(row.parent_id))
-  return { live, user_status: maybeStr(row.user_status), issuance: read(row) }
+  const ancestors = yield* ancestorsOf(row.parent_id)
+  return {
+    ...ancestors,
+    live: ancestors.live && !isReached(row),
+    user_status: maybeStr(row.user_status),
+    issuance: read(row),
+  }
 }
 
 /** Whether the token that this one was exchanged for is live, and the one before it, up to the first; with their clients. */
-function* hasLiveAncestors(parent_id: unknown): Op<boolean> {
-  for (let id = parent_id as Buffer | null; id !== null; ) {
+function* ancestorsOf(parent_id: unknown): Op<Pick<TokenState, 'live' | 'exchanges'>> {
+  let exchanges = 0
+  for (let id = parent_id as Buffer | null; id !== null; exchanges++) {
     const row: Row | undefined = yield* one(
       `SELECT i.parent_id, i.revoked_at, ${REACHED}, cl.status AS client_status FROM issuances i ${REACHED_BY} LEFT JOIN clients cl ON cl.client_id = i.client_id WHERE i.id = ?`,
       id,
     )
-    if (!row || isReached(row) || row.client_status === 'suspended') return false
+    if (!row || isReached(row) || row.client_status === 'suspended') return { live: false, exchanges }
     id = row.parent_id as Buffer | null
   }
-  return true
+  return { live: true, exchanges }
 }
 
 /** Records a token that was exchanged for another one, unless that one or the consent it rests on died meanwhile. */
 export function* recordExchange(issuance: NewIssuance): Op<'recorded' | 'subject_revoked' | 'consent_revoked'> {
-  if (!(yield* hasLiveAncestors(maybeBytes(issuance.parent_id)))) return 'subject_revoked'
+  if (!(yield* ancestorsOf(maybeBytes(issuance.parent_id))).live) return 'subject_revoked'
   const consent = issuance.consent_id
     ? yield* one('SELECT revoked_at FROM consent_grants WHERE id = ?', bytes(issuance.consent_id))
     : undefined

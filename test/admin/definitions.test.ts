@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Action } from '../../src/admin/action.ts'
+import { type Action, paramNames } from '../../src/admin/action.ts'
 import { adminResources } from '../../src/admin/index.ts'
-import { paramNames } from '../../src/admin/perform.ts'
 import { callAdmin } from '../support/admin.ts'
 import { ADMIN_KEY, startService, type TestService } from '../support/service.ts'
 

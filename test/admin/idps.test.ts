@@ -145,6 +145,7 @@ describe('deleting', () => {
 })
 
 test('are listed oldest first', async () => {
+  service.advance(1)
   const early = await created()
   service.advance(1)
   const made = [early, await created()]

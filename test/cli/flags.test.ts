@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest'
+import { commandOf } from '../../src/admin/action.ts'
 import { adminResources } from '../../src/admin/index.ts'
-import { type Flag, flagsOf, kebab } from '../../src/cli/flags.ts'
+import { type Flag, flagsOf } from '../../src/cli/flags.ts'
 
-const commands = adminResources.flatMap(({ name, actions }) =>
-  Object.entries(actions).flatMap(([word, action]) =>
-    action.cli === false ? [] : [{ command: `${name} ${kebab(word)}`, flags: flagsOf(action) }],
-  ),
+const commands = adminResources.flatMap((resource) =>
+  Object.entries(resource.actions).flatMap(([word, action]) => {
+    const command = commandOf(resource, word)
+    return command === undefined ? [] : [{ command, flags: flagsOf(action) }]
+  }),
 )
 const flagsFor = (command: string): Flag[] => commands.find((each) => each.command === command)?.flags ?? []
 
@@ -39,6 +41,16 @@ const SPECIFIED: [string, string[]][] = [
   ['issuance get', ['id']],
   ['key list', []],
   ['key rotate', []],
+  ['idp create', ['issuer', 'audience', 'jwks-uri', 'name', 'enabled']],
+  ['idp update', ['id', 'name', 'enabled']],
+  ['idp refresh-keys', ['id']],
+  ['policy list', ['idp-id']],
+  ['policy create', ['idp-id', 'client-ids', 'scopes', 'resources']],
+  ['policy update', ['id', 'scopes', 'enabled']],
+  ['mapping create', ['idp-id', 'federated-subject', 'local-subject']],
+  ['mapping delete', ['id']],
+  ['key revoke', ['kid', 'dry-run']],
+  ['revoke', ['client-id', 'user-id', 'agent', 'kid', 'since', 'until', 'dry-run']],
   ['dcr get', []],
   ['dcr set', ['mode']],
 ]

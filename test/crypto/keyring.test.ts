@@ -181,3 +181,28 @@ test('a key that was made elsewhere is used as it is', async () => {
   expect(keys.current().kid).toBe('mine')
   expect(keys.find('mine')?.thumbprint).toMatch(/^[A-Za-z0-9_-]{43}$/)
 })
+
+describe('revoking', () => {
+  test('the current key is replaced at once, and gone', async () => {
+    const { store, ring: keys } = await ring()
+    const { kid } = keys.current()
+    const { current_kid = '' } = (await keys.revoke(kid)) ?? {}
+    expect(current_kid).not.toBe(kid)
+    expect([kids(keys), keys.current().kid, keys.find(kid)]).toEqual([[current_kid], current_kid, undefined])
+    expect(store.keys.map((key) => key.kid)).toEqual([current_kid])
+  })
+
+  test('a previous key goes, and the current one stays', async () => {
+    const { ring: keys } = await ring()
+    const { current_kid, previous_kid } = await keys.rotate()
+    expect(await keys.revoke(previous_kid)).toEqual({ current_kid })
+    expect(kids(keys)).toEqual([current_kid])
+  })
+
+  test('a key that is not there changes nothing', async () => {
+    const { ring: keys } = await ring()
+    const before = kids(keys)
+    expect(await keys.revoke('stranger')).toBeUndefined()
+    expect(kids(keys)).toEqual(before)
+  })
+})

@@ -29,7 +29,7 @@ export interface Generation {
 const INFO = { name: 'test', version: '1.0.0' }
 const textOf = (result: unknown) => String((result as { content: { text: string }[] }).content[0]?.text)
 
-function connectV2(uri: string, authProvider: v2.OAuthClientProvider): Connection {
+export function connectV2(uri: string, authProvider: v2.OAuthClientProvider): Connection {
   const client = new v2.Client(INFO)
   const transport = new v2.StreamableHTTPClientTransport(new URL(uri), { authProvider })
   return {
@@ -40,7 +40,7 @@ function connectV2(uri: string, authProvider: v2.OAuthClientProvider): Connectio
   }
 }
 
-function connectV1(uri: string, authProvider: OAuthClientProvider): Connection {
+export function connectV1(uri: string, authProvider: OAuthClientProvider): Connection {
   const client = new Client(INFO)
   const transport = new StreamableHTTPClientTransport(new URL(uri), { authProvider })
   return {
@@ -67,23 +67,33 @@ export const GENERATIONS: Generation[] = [
 ]
 
 type Tokens = v2.OAuthTokens & { issuer?: string }
+type Registration = v2.OAuthClientInformationMixed & { issuer?: string }
 
 /** What a client keeps: its registration, one sign-in, and where it last wanted to send the browser. */
 export class Provider {
   readonly redirectUrl = REDIRECT_URI
-  readonly clientMetadata: v2.OAuthClientMetadata = { client_name: 'Test', redirect_uris: [REDIRECT_URI] }
+  readonly clientMetadata: v2.OAuthClientMetadata = {
+    client_name: 'Test',
+    redirect_uris: [REDIRECT_URI],
+    grant_types: ['authorization_code', 'refresh_token'],
+  }
   readonly state = () => 'a-state'
+  /** Where its document is, when it has one. */
+  clientMetadataUrl?: string
   saved: { tokens?: Tokens; verifier?: string; url?: URL; discovery?: v2.OAuthDiscoveryState } = {}
-  private readonly registered: { client_id: string; client_secret?: string; issuer: string }
+  private registration?: Registration
 
-  constructor(
-    { client_id, client_secret }: Pick<Registered, 'client_id'> & { client_secret?: string },
-    issuer: string,
-  ) {
-    this.registered = { client_id, issuer, ...(client_secret ? { client_secret } : {}) }
+  /** Without a client it must find a way to identify itself. */
+  constructor(client?: Pick<Registered, 'client_id'> & { client_secret?: string }, issuer?: string) {
+    if (!client) return
+    const { client_id, client_secret } = client
+    this.registration = { client_id, issuer, ...(client_secret ? { client_secret } : {}) }
   }
   clientInformation() {
-    return this.registered
+    return this.registration
+  }
+  saveClientInformation(registration: Registration) {
+    this.registration = registration
   }
   tokens() {
     return this.saved.tokens
@@ -108,5 +118,6 @@ export class Provider {
   }
   invalidateCredentials(scope: string) {
     if (scope === 'tokens' || scope === 'all') this.saved.tokens = undefined
+    if (scope === 'client' || scope === 'all') this.registration = undefined
   }
 }

@@ -36,6 +36,7 @@ const subjectOf = (client: Client, more: Partial<Claims> = {}): LiveToken => ({
     ...more,
   },
   issuance: anIssuance(),
+  exchanges: 0,
 })
 
 const scopes = (...names: string[]) => names.map((name) => ({ name, description: '', upstream: '' }))

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import type { App } from '../../src/app.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { importKey, type Jwk, verifySignature } from '../../src/crypto/jws.ts'
 import { unavailable } from '../../src/lib/error.ts'
 import { UsedSet } from '../../src/lib/used.ts'
@@ -287,5 +288,11 @@ describe('single use', () => {
     const { app, recordUse } = aService()
     recordUse.mockRejectedValueOnce(new Error('disk full'))
     await expect(consumeAssertion(app, anAssertion())).rejects.toThrow('disk full')
+  })
+
+  test('no assertion may be older than what is remembered after a restart', () => {
+    const withAge = (age: string) => loadConfig(undefined, { SERVICE_XAA_MAX_ASSERTION_AGE: age }).config.xaa
+    expect(withAge('12h').max_assertion_age).toBe(12 * 3600)
+    expect(() => withAge('12h1s')).toThrow('xaa.max_assertion_age')
   })
 })

@@ -144,9 +144,12 @@ describe('for every pattern and every URI', () => {
     const nasty = fc.stringMatching(/^[a-z0-9./\\@?#:%&=;,_~ -]{1,8}$/)
     fc.assert(
       fc.property(PATTERN, fc.array(nasty, { minLength: 1, maxLength: 4 }), (pattern, fillings) => {
-        const uri = fill(pattern, fillings)
-        if (!matchesPattern(pattern, uri)) return
-        const [host = '', ...path] = pattern.slice('https://'.length).split('/')
+        // A last label of digits would make the host an IPv4 address.
+        const named = pattern.replace(/^(https:\/\/[^/]+)/, '$1.example')
+        const uri = fill(named, fillings)
+        fc.pre(!uri.includes('xn--'))
+        if (!matchesPattern(named, uri)) return
+        const [host = '', ...path] = named.slice('https://'.length).split('/')
         const seen = new URL(uri)
         expect([seen.username, seen.password, seen.port, seen.hash, seen.search]).toEqual(['', '', '', '', ''])
         expect(uri.startsWith(`https://${seen.hostname}/`)).toBe(true)

@@ -8,6 +8,7 @@ import { exchangeRules, singleUseRules } from './conformance/exchanges.ts'
 import { issuanceRules } from './conformance/issuances.ts'
 import { recordRules } from './conformance/record.ts'
 import { resourceRules } from './conformance/resources.ts'
+import { revocationRules } from './conformance/revocations.ts'
 import { systemRules } from './conformance/system.ts'
 import { tokenRules } from './conformance/tokens.ts'
 import { userRules } from './conformance/users.ts'
@@ -48,6 +49,7 @@ export function conformance(open: Open): void {
   describe('issued tokens', () => issuanceRules(bench))
   describe('exchanged tokens', () => exchangeRules(bench))
   describe('single use', () => singleUseRules(bench))
+  describe('emergency stops', () => revocationRules(bench))
   describe('the record', () => recordRules(bench))
   describe('resources', () => resourceRules(bench))
   describe('identity providers', () => xaaRules(bench))

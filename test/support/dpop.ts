@@ -67,9 +67,11 @@ export function forge(header: unknown, payload: unknown, signature: (input: stri
 
 /** Signs like JOSE does, also with keys that an algorithm must not be used with. */
 export const signedBy =
-  ({ privateKey }: Pick<ProofKey, 'privateKey'>, dsaEncoding: 'ieee-p1363' | 'der' = 'ieee-p1363') =>
-  (input: string): Buffer =>
-    sign('sha256', Buffer.from(input), { key: KeyObject.from(privateKey), dsaEncoding })
+  ({ privateKey }: { privateKey: CryptoKey | KeyObject }, dsaEncoding: 'ieee-p1363' | 'der' = 'ieee-p1363') =>
+  (input: string): Buffer => {
+    const key = privateKey instanceof KeyObject ? privateKey : KeyObject.from(privateKey)
+    return sign('sha256', Buffer.from(input), { key, dsaEncoding })
+  }
 
 /** The signature of HS256 with some bytes as the key. */
 export const macOf =

@@ -1,8 +1,8 @@
 // docs/reference/admin-api.md: every admin operation, as REST call and as command, from its declaration.
 import { z } from 'zod'
-import { type Action, adminResources } from '../../src/admin/index.ts'
-import { paramNames } from '../../src/admin/perform.ts'
-import { flagsOf, kebab } from '../../src/cli/flags.ts'
+import { type Action, commandOf, paramNames } from '../../src/admin/action.ts'
+import { adminResources } from '../../src/admin/index.ts'
+import { flagsOf } from '../../src/cli/flags.ts'
 import { code, page, table } from './markdown.ts'
 
 interface Property {
@@ -26,20 +26,18 @@ export const renderAdminApi = (): string =>
     'Admin API',
     'src/admin/',
     INTRO,
-    ...adminResources.flatMap(({ name, doc, actions }) => [
-      `## ${name}`,
-      doc,
-      ...Object.entries(actions).flatMap(([word, action]) =>
-        renderAction(`service admin ${name} ${kebab(word)}`, action),
-      ),
+    ...adminResources.flatMap((resource) => [
+      `## ${resource.name}`,
+      resource.doc,
+      ...Object.entries(resource.actions).flatMap(([word, action]) => renderAction(commandOf(resource, word), action)),
     ]),
   )
 
-function renderAction(command: string, action: Action): string[] {
+function renderAction(command: string | undefined, action: Action): string[] {
   const facts = [
     `Answers ${action.status ?? 200}.`,
     action.audit ? `Audit: ${code(action.audit)}.` : '',
-    action.cli === false ? 'REST only.' : `Command: ${code(command)}.`,
+    command === undefined ? 'REST only.' : `Command: ${code(`service admin ${command}`)}.`,
   ]
   const rows = fieldsOf(action)
   return [

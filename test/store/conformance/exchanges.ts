@@ -151,6 +151,12 @@ export function exchangeRules(bench: Bench): void {
       expect((await exchange(of.last)).outcome).toBe('subject_revoked')
     })
 
+    test('knows how many exchanges led to its last token', async () => {
+      const { tokens } = await chain(3)
+      const states = await Promise.all(tokens.map(({ id }) => bench.store.findTokenState({ id })))
+      expect(states.map((state) => state?.exchanges)).toEqual([0, 1, 2, 3])
+    })
+
     test('one that ended in the middle leaves those before it live', async () => {
       const { tokens } = await chain(4)
       await bench.store.revokeIssuance({ id: tokens[2]?.id ?? '', now: NOW })

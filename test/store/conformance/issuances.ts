@@ -47,7 +47,7 @@ export function issuanceRules(bench: Bench): void {
 
     test('one of a machine counts until it is revoked', async () => {
       const token = await recorded()
-      expect(await state(token)).toEqual({ live: true, user_status: undefined, issuance: token })
+      expect(await state(token)).toEqual({ live: true, exchanges: 0, user_status: undefined, issuance: token })
       await revoke(token)
       expect(await state(token)).toMatchObject({ live: false, issuance: { revoked_at: NOW } })
     })

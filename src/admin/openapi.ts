@@ -1,0 +1,121 @@
+// The OpenAPI 3.1 document of the admin API, made from the declarations of its operations.
+import { z } from 'zod'
+import type { Config } from '../config/schema.ts'
+import { type Action, type AdminResource, action, commandOf, paramNames } from './action.ts'
+
+interface ObjectSchema {
+  properties?: Readonly<Record<string, { description?: string }>>
+  required?: readonly string[]
+}
+
+const JSON_TYPE = 'application/json'
+/** One JSON value per line. */
+export const LINES_TYPE = 'application/x-ndjson'
+const PROBLEM = { $ref: '#/components/responses/Problem' }
+const REFUSALS: Readonly<Record<string, string>> = {
+  400: 'The input is not valid; error_description names every fault.',
+  401: 'The API key is missing or wrong.',
+}
+
+/** The resources that are there as configured. */
+export const presentResources = (resources: readonly AdminResource[], config: Config): AdminResource[] =>
+  resources.filter(({ enabled }) => enabled?.(config) ?? true)
+
+/** The resource with the one operation that shows the document of all of them. */
+export const apiDocument = (resources: () => readonly AdminResource[]): AdminResource => ({
+  name: 'api',
+  doc: 'The admin API itself.',
+  actions: {
+    document: action({
+      method: 'GET',
+      path: '/admin/openapi.json',
+      doc: 'Shows every operation of the admin API as an OpenAPI 3.1 document.',
+      cli: false,
+      run: async ({ config, build }) => ({ shown: openApiOf(presentResources(resources(), config), build.version) }),
+    }),
+  },
+})
+
+/** Describes operations as OpenAPI 3.1. `x-command` is the command that does the same, `x-audit` the event it leaves. */
+export function openApiOf(resources: readonly AdminResource[], version: string): object {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const resource of resources) {
+    for (const [word, each] of Object.entries(resource.actions)) {
+      paths[each.path] = { ...paths[each.path], [each.method.toLowerCase()]: operationOf(resource, word, each) }
+    }
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Admin API', version },
+    security: [{ key: [] }],
+    tags: resources.map(({ name, doc }) => ({ name, description: doc })),
+    paths,
+    components: {
+      securitySchemes: {
+        key: { type: 'http', scheme: 'bearer', description: 'admin.api_key, or one of admin.api_keys.' },
+      },
+      responses: {
+        Problem: { description: 'A refusal.', content: { 'application/problem+json': { schema: problem } } },
+      },
+    },
+  }
+}
+
+const problem = {
+  type: 'object',
+  required: ['error', 'error_description', 'status'],
+  properties: {
+    error: { type: 'string' },
+    error_description: { type: 'string' },
+    type: { type: 'string' },
+    title: { type: 'string' },
+    detail: { type: 'string' },
+    status: { type: 'integer' },
+    request_id: { type: 'string' },
+  },
+}
+
+function operationOf(resource: AdminResource, word: string, each: Action): object {
+  const command = commandOf(resource, word)
+  const parameters = [
+    ...paramNames(each.path).map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
+    ...queryOf(each),
+  ]
+  const { status = 200 } = each
+  const refusals = Object.entries(REFUSALS).map(([code, description]) => [code, { ...PROBLEM, description }])
+  return {
+    operationId: `${resource.name.replaceAll(' ', '.')}.${word}`,
+    tags: [resource.name],
+    summary: each.doc,
+    ...(command ? { 'x-command': `service admin ${command}` } : {}),
+    ...(each.audit ? { 'x-audit': each.audit } : {}),
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(each.body ? { requestBody: { required: true, content: { [JSON_TYPE]: { schema: inputOf(each.body) } } } } : {}),
+    responses: {
+      [status]: {
+        description: 'Done.',
+        ...(status === 204 ? {} : { content: { [each.lines ? LINES_TYPE : JSON_TYPE]: {} } }),
+      },
+      ...Object.fromEntries(refusals),
+      default: PROBLEM,
+    },
+  }
+}
+
+function queryOf({ query }: Action): object[] {
+  if (!query) return []
+  const { properties = {}, required = [] } = inputOf(query) as ObjectSchema
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    ...(description ? { description } : {}),
+    schema,
+  }))
+}
+
+/** What may be sent, as JSON Schema. */
+function inputOf(schema: z.ZodType): object {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+  return rest
+}

@@ -1,0 +1,166 @@
+import { Command } from 'commander'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { adminResources } from '../../src/admin/index.ts'
+import { openApiOf } from '../../src/admin/openapi.ts'
+import { adminRoutes } from '../../src/admin/rest.ts'
+import { addAdminCommands } from '../../src/cli/admin.ts'
+import { callAdmin, okAdmin } from '../support/admin.ts'
+import { type Input, inputFor } from '../support/operations.ts'
+import { startService, type TestService } from '../support/service.ts'
+import { LOOPBACK } from '../support/xaa.ts'
+
+interface Schema {
+  type?: string
+  enum?: unknown[]
+  anyOf?: unknown[]
+  minimum?: number
+  maximum?: number
+  maxLength?: number
+  properties?: Record<string, Schema>
+  required?: string[]
+}
+interface Operation {
+  operationId: string
+  summary: string
+  'x-command'?: string
+  parameters?: { name: string; in: 'path' | 'query'; required: boolean; schema: Schema }[]
+  requestBody?: { content: { 'application/json': { schema: Schema } } }
+  responses: Record<string, object>
+}
+interface Document {
+  openapi: string
+  paths: Record<string, Record<string, Operation>>
+}
+
+const operationsOf = ({ paths }: Document) =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, ...operation })),
+  )
+const declared = openApiOf(adminResources, '1') as Document
+const operations = operationsOf(declared).map((each) => [each.operationId, each] as const)
+type Each = (typeof operations)[number][1]
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService(LOOPBACK)
+})
+afterAll(() => service.close())
+
+const call = ({ method, path, requestBody }: Each, { params = {}, query = {}, body = {} }: Input) => {
+  const target = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? 'nothing-here'))
+  const sent = new URLSearchParams(query)
+  return callAdmin<{ error: string; error_description: string }>(
+    service,
+    method,
+    `${target}${sent.size > 0 ? `?${sent}` : ''}`,
+    requestBody ? body : undefined,
+  )
+}
+const queryNames = ({ parameters = [] }: Each) => parameters.filter((each) => each.in === 'query')
+/** Of the made input, what the operation takes. */
+const inputOf = async (operation: Each): Promise<Input> => {
+  const { query = {}, ...rest } = await inputFor(operation.operationId, service)
+  const taken = queryNames(operation).map(({ name }) => name)
+  return { ...rest, query: Object.fromEntries(Object.entries(query).filter(([name]) => taken.includes(name))) }
+}
+
+/** JSON values that a member of this schema must refuse. */
+const wrongFor = ({ type, enum: words, minimum, maximum, maxLength, anyOf }: Schema): unknown[] => [
+  ...(words ? ['no-such-word'] : []),
+  ...(minimum !== undefined && minimum > -1e9 ? [minimum - 1] : []),
+  ...(maximum !== undefined && maximum < 1e12 ? [maximum + 1] : []),
+  ...(maxLength !== undefined ? ['x'.repeat(maxLength + 1)] : []),
+  ...(type === undefined && !words && !anyOf ? [] : [{ a: 1 }]),
+]
+
+test('the server shows the document of its operations, with its version', async () => {
+  const shown = await okAdmin<Document & { info: { version: string } }>(service, 'GET', '/admin/openapi.json')
+  expect([shown.openapi, shown.info.version]).toEqual(['3.1.0', service.app.build.version])
+  expect(shown.paths).toEqual(JSON.parse(JSON.stringify(declared.paths)))
+})
+
+test('operations that are switched off are not in the document', async () => {
+  const other = await startService({ SERVICE_XAA_ENABLED: 'false' })
+  try {
+    const shown = await okAdmin<Document>(other, 'GET', '/admin/openapi.json')
+    expect(Object.keys(shown.paths).filter((path) => /idps|xaa/.test(path))).toEqual([])
+    expect(Object.keys(shown.paths)).toContain('/admin/clients')
+  } finally {
+    await other.close()
+  }
+})
+
+describe('REST, command line and document list the same operations', () => {
+  test('every route of the admin API is an operation, and every operation a route', () => {
+    const routes = adminRoutes(service.app)
+      .filter(({ path }) => !/^\/(metrics|admin\/?|admin\/\{rest\.\.\.\})$/.test(path))
+      .map(({ method, path }) => `${method} ${path}`)
+    expect(routes.sort()).toEqual(operations.map(([, { method, path }]) => `${method} ${path}`).sort())
+  })
+
+  test('every command is that of an operation, and every operation with a command has it', () => {
+    const program = new Command('service')
+    addAdminCommands(program, {})
+    const leaves = (command: Command, words: string): string[] =>
+      command.commands.length > 0
+        ? command.commands.flatMap((each) => leaves(each, `${words} ${each.name()}`))
+        : [words]
+    const commands = operations.flatMap(([, operation]) => operation['x-command'] ?? [])
+    expect(leaves(program, 'service').sort()).toEqual(commands.sort())
+  })
+
+  test('no id is given twice, and each has a summary', () => {
+    expect(new Set(operations.map(([id]) => id)).size).toBe(operations.length)
+    for (const [id, { summary }] of operations) expect(summary, id).toMatch(/\.$/)
+  })
+})
+
+describe.each(operations)('%s', (_id, operation) => {
+  test('accepts what the document says is valid, with the status that it names', async () => {
+    const input = await inputOf(operation)
+    const answer = await call(operation, input)
+    expect([answer.status, answer.body?.error_description]).toEqual([
+      Number(Object.keys(operation.responses).find((status) => status.startsWith('2'))),
+      undefined,
+    ])
+  })
+
+  test('refuses every member beyond its schema, naming it', async () => {
+    const input = await inputOf(operation)
+    const { properties = {} } = operation.requestBody?.content['application/json'].schema ?? {}
+    for (const [name, schema] of Object.entries(properties)) {
+      for (const wrong of wrongFor(schema)) {
+        const answer = await call(operation, { ...input, body: { ...input.body, [name]: wrong } })
+        expect([answer.status, answer.body?.error], `${name}: ${JSON.stringify(wrong)?.slice(0, 60)}`).toEqual([
+          400,
+          'invalid_request',
+        ])
+        expect(answer.body.error_description).toContain(name)
+      }
+    }
+  })
+
+  test('refuses a body without what is required, naming it', async () => {
+    const input = await inputOf(operation)
+    for (const name of operation.requestBody?.content['application/json'].schema.required ?? []) {
+      const { [name]: _, ...body } = input.body ?? {}
+      const answer = await call(operation, { ...input, body })
+      expect([answer.status, answer.body?.error], name).toEqual([400, 'invalid_request'])
+      expect(answer.body.error_description).toContain(name)
+    }
+  })
+
+  test('refuses every query parameter beyond its schema, naming it', async () => {
+    const input = await inputOf(operation)
+    for (const { name, schema } of queryNames(operation)) {
+      for (const wrong of wrongFor(schema).filter((each) => typeof each !== 'object')) {
+        const answer = await call(operation, { ...input, query: { ...input.query, [name]: String(wrong) } })
+        expect([answer.status, answer.body?.error], `${name}=${String(wrong).slice(0, 60)}`).toEqual([
+          400,
+          'invalid_request',
+        ])
+        expect(answer.body.error_description).toContain(name)
+      }
+    }
+  })
+})

@@ -1,0 +1,266 @@
+// Attacks on the token endpoint and on client authentication: section C of the attack list, one test per row.
+import { gzipSync } from 'node:zlib'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { callAdmin, okAdmin } from '../support/admin.ts'
+import { addExchanger, exchange, type Registered } from '../support/exchange.ts'
+import { post } from '../support/flow.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { Wire } from '../support/wire.ts'
+
+let service: TestService
+let client: Registered
+beforeAll(async () => {
+  service = await startService()
+  client = await addClient(service)
+})
+afterAll(() => service.close())
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+const CLIENT_CREDENTIALS = { grant_type: 'client_credentials' }
+const FORM = 'application/x-www-form-urlencoded'
+const basic = (id: string, secret: string) => `Basic ${Buffer.from(`${id}:${secret}`, 'utf8').toString('base64')}`
+
+/** Sends a body as it is. */
+async function send(body: string | Buffer, headers: Record<string, string> = {}, query = '') {
+  const response = await fetch(`${service.issuer}/oauth/token${query}`, {
+    method: 'POST',
+    headers: { 'content-type': FORM, ...headers },
+    body: typeof body === 'string' ? body : new Uint8Array(body),
+  })
+  const problem = (await response.json()) as Record<string, unknown>
+  return { status: response.status, error: problem['error'], body: problem, headers: response.headers }
+}
+const token = (fields: Record<string, string | undefined>, headers: Record<string, string> = {}) =>
+  send(new URLSearchParams(JSON.parse(JSON.stringify(fields))).toString(), headers)
+
+describe('C02 the Basic header names one client, the form another', () => {
+  test('is refused, whoever of the two knows its secret', async () => {
+    const other = await addClient(service)
+    const header = { authorization: basic(client.client_id, client.client_secret) }
+    for (const fields of [
+      { client_id: other.client_id },
+      { client_id: other.client_id, client_secret: other.client_secret },
+      { client_id: client.client_id, client_secret: client.client_secret },
+    ])
+      expect((await token({ ...CLIENT_CREDENTIALS, ...fields }, header)).error).toBe('invalid_request')
+    const { client_id } = other
+    expect(await service.app.store.listIssuances({ client_id, since: '', limit: 1 })).toEqual([])
+  })
+})
+
+test('C03 a confidential client that only says its name is refused with 401 and a challenge', async () => {
+  const { client_id } = client
+  for (const fields of [{ client_id }, { client_id, client_secret: '' }]) {
+    const answer = await token({ ...CLIENT_CREDENTIALS, ...fields })
+    expect([answer.status, answer.error]).toEqual([401, 'invalid_client'])
+    expect(answer.headers.get('www-authenticate')).toMatch(/^Basic /)
+  }
+})
+
+// Both methods carry the same secret, and RFC 6749 §2.3.1 asks every server to take Basic: a client may use either.
+test('C04 a right secret counts in header and form alike, a wrong one nowhere, and none for a public client', async () => {
+  const open = await addClient(service, { token_endpoint_auth_method: 'none' })
+  for (const method of ['client_secret_basic', 'client_secret_post']) {
+    const { client_id, client_secret } = await addClient(service, { token_endpoint_auth_method: method })
+    const both = (secret: string) => [
+      token(CLIENT_CREDENTIALS, { authorization: basic(client_id, secret) }),
+      token({ ...CLIENT_CREDENTIALS, client_id, client_secret: secret }),
+    ]
+    expect((await Promise.all(both(client_secret))).map(({ status }) => status)).toEqual([200, 200])
+    expect((await Promise.all(both('wrong'))).map(({ status }) => status)).toEqual([401, 401])
+  }
+  const { client_id } = open
+  const refresh = { grant_type: 'refresh_token', refresh_token: 'x' }
+  for (const secret of ['x', client.client_secret]) {
+    expect((await token({ ...refresh, client_id, client_secret: secret })).error).toBe('invalid_client')
+    expect((await token(refresh, { authorization: basic(client_id, secret) })).error).toBe('invalid_client')
+  }
+})
+
+test('C06 credentials in the query are not read, and never logged', async () => {
+  const lines: unknown[] = []
+  vi.spyOn(service.app.log, 'isLevelEnabled').mockReturnValue(true)
+  for (const level of ['debug', 'info', 'warn', 'error'] as const)
+    vi.spyOn(service.app.log, level).mockImplementation((...args: unknown[]) => void lines.push(...args))
+  const { client_id, client_secret } = client
+  const query = `?${new URLSearchParams({ ...CLIENT_CREDENTIALS, client_id, client_secret })}`
+  for (const body of ['', 'grant_type=client_credentials']) {
+    const answer = await send(body, {}, query)
+    expect(answer.status).toBe(body === '' ? 400 : 401)
+    expect(JSON.stringify(answer.body)).not.toContain(client_secret)
+  }
+  expect(lines.length).toBeGreaterThan(0)
+  expect(JSON.stringify(lines)).not.toContain(client_secret)
+})
+
+describe('C07 a body that is no form', () => {
+  const fields = () =>
+    new URLSearchParams({ ...CLIENT_CREDENTIALS, client_id: client.client_id, client_secret: client.client_secret })
+  const cases: [string, () => [string | Buffer, Record<string, string>]][] = [
+    ['JSON', () => [JSON.stringify(Object.fromEntries(fields())), { 'content-type': 'application/json' }]],
+    ['a form that says it is JSON', () => [String(fields()), { 'content-type': 'application/json' }]],
+    ['text', () => [String(fields()), { 'content-type': 'text/plain' }]],
+    ['multipart', () => [String(fields()), { 'content-type': 'multipart/form-data; boundary=x' }]],
+    ['no type', () => [String(fields()), { 'content-type': '' }]],
+    ['UTF-16', () => [Buffer.from(String(fields()), 'utf16le'), { 'content-type': `${FORM}; charset=utf-16` }]],
+    ['gzip', () => [gzipSync(String(fields())), { 'content-encoding': 'gzip' }]],
+  ]
+  test.each(cases)('%s is refused with 400 or 415', async (_what, make) => {
+    const answer = await send(...make())
+    expect([400, 415]).toContain(answer.status)
+    expect(answer.body).not.toHaveProperty('access_token')
+  })
+})
+
+describe('C08 grant types', () => {
+  test('named twice are refused', async () => {
+    const answer = await send('grant_type=client_credentials&grant_type=refresh_token')
+    expect([answer.status, answer.error]).toEqual([400, 'invalid_request'])
+  })
+
+  const UNKNOWN = [
+    'password',
+    'implicit',
+    'urn:ietf:params:oauth:grant-type:saml2-bearer',
+    'CLIENT_CREDENTIALS',
+    'client_credentials ',
+    '__proto__',
+    'constructor',
+    '<script>alert(1)</script>',
+    'x'.repeat(10_240),
+  ]
+  test.each(UNKNOWN.map((each) => [each.slice(0, 50), each]))(
+    'nobody knows are refused, and not sent back: %s',
+    async (_shown, grant_type) => {
+      const answer = await token({ grant_type })
+      expect([answer.status, answer.error]).toEqual([400, 'unsupported_grant_type'])
+      expect(JSON.stringify(answer.body)).not.toContain(grant_type)
+    },
+  )
+})
+
+describe('C10 bodies that are too large', () => {
+  const head = (more: string) =>
+    `POST /oauth/token HTTP/1.1\r\nhost: ${new URL(service.issuer).host}\r\ncontent-type: ${FORM}\r\n${more}\r\n\r\n`
+  const open = () => Wire.open(Number(new URL(service.issuer).port), 'localhost')
+
+  test('a hundred thousand parameters in a megabyte are refused unread', async () => {
+    const body = Array.from({ length: 100_000 }, (_, i) => `p${i}=${i}`).join('&')
+    expect((await send(body)).status).toBe(413)
+  })
+
+  test('more parameters than any request needs are refused, though they fit', async () => {
+    const many = Array.from({ length: 5000 }, (_, i) => `p${i}=${i}`).join('&')
+    const answer = await send(many)
+    expect([answer.status, answer.error]).toEqual([400, 'invalid_request'])
+  })
+
+  test('ten megabytes that are only announced are refused before they come, and the connection closes', async () => {
+    const wire = (await open()).send(head(`content-length: ${10 * 1024 * 1024}`))
+    expect((await wire.answer()).status).toBe(413)
+    await wire.closed()
+  })
+
+  test('chunks without an end are cut off at the limit', async () => {
+    const wire = (await open()).send(head('transfer-encoding: chunked'))
+    const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`
+    for (let i = 0; i < 8 && !wire.isClosed; i++) wire.send(chunk)
+    expect((await wire.answer()).status).toBe(413)
+    await wire.closed()
+  })
+})
+
+test('C11 the time of a refusal does not tell how much of a secret is right, or whether the client exists', async () => {
+  const { client_id, client_secret } = client
+  const kinds = [
+    basic(client_id, `${client_secret.slice(0, -1)}_`),
+    basic(client_id, `cs_${'x'.repeat(client_secret.length - 3)}`),
+    basic(`c_${'x'.repeat(client_id.length - 2)}`, client_secret),
+  ]
+  const times: number[][] = kinds.map(() => [])
+  const ask = async (authorization: string) => {
+    const start = performance.now()
+    expect((await token(CLIENT_CREDENTIALS, { authorization })).status).toBe(401)
+    return performance.now() - start
+  }
+  for (const authorization of kinds) await ask(authorization)
+  for (let i = 0; i < 200; i++)
+    for (const [kind, authorization] of kinds.entries()) times[kind]?.push(await ask(authorization))
+  const at = (kind: number[], part: number) => kind.sort((a, b) => a - b)[Math.floor(kind.length * part)] as number
+  for (const one of times) for (const other of times) expect(at(one, 0.2)).toBeLessThan(at(other, 0.8))
+})
+
+describe('C12 odd secrets', () => {
+  // Secrets are hashed once with SHA-256, and no form is larger than 64 KiB: there is no hash to keep busy.
+  test('of a megabyte are refused before they are hashed', async () => {
+    const secret = 'x'.repeat(1_000_000)
+    expect((await token({ ...CLIENT_CREDENTIALS, client_id: client.client_id, client_secret: secret })).status).toBe(
+      413,
+    )
+  })
+
+  test('with NUL, in other normal forms, percent-encoded twice, or with blanks around are other secrets', async () => {
+    const { client_id, client_secret } = client
+    const odd = [
+      `${client_secret}\0`,
+      `\0${client_secret}`,
+      `${client_secret} `,
+      ` ${client_secret}`,
+      `${client_secret}\n`,
+    ]
+    const more = [`${client_secret}\u0301`, encodeURIComponent(encodeURIComponent(`${client_secret}%`)), '\0']
+    for (const secret of [...odd, ...more]) {
+      expect((await token(CLIENT_CREDENTIALS, { authorization: basic(client_id, secret) })).status, secret).toBe(401)
+      const inForm = await token({ ...CLIENT_CREDENTIALS, client_id, client_secret: secret })
+      expect([400, 401], secret).toContain(inForm.status)
+    }
+  })
+})
+
+// invalid_client rather than unauthorized_client: it is refused before its registration is looked at.
+test('C14 a public client gets no machine token, and exchanges nothing', async () => {
+  const open = await addClient(service, { token_endpoint_auth_method: 'none' })
+  expect((await post(`${service.issuer}/oauth/token`, open, CLIENT_CREDENTIALS)).body['error']).toBe('invalid_client')
+  // Not even where its record says so.
+  const listed = await addExchanger(service, { token_endpoint_auth_method: 'none' })
+  expect((await post(`${service.issuer}/oauth/token`, listed, CLIENT_CREDENTIALS)).body['error']).toBe('invalid_client')
+  expect((await exchange(service, listed, { subject_token: 'x' })).body['error']).toBe('invalid_client')
+})
+
+test('C15 a machine token never exceeds the registration or the resource, and without one has no audience', async () => {
+  const resource = await addResource(service, { scopes: ['mcp:read'] })
+  const ask = (fields: Record<string, string>) =>
+    post(`${service.issuer}/oauth/token`, client, { ...CLIENT_CREDENTIALS, ...fields })
+  expect((await ask({ scope: 'mcp:admin' })).body['error']).toBe('invalid_scope')
+  expect((await ask({ scope: 'mcp:write', resource: resource.uri })).body['error']).toBe('invalid_scope')
+  expect((await ask({ resource: `${resource.uri}/` })).body['error']).toBe('invalid_target')
+  const { body } = await ask({})
+  const payload = String(body['access_token']).split('.')[1] ?? ''
+  expect(JSON.parse(Buffer.from(payload, 'base64url').toString())).not.toHaveProperty('aud')
+})
+
+test('C16 no client can be named like a user: sub means one of them', async () => {
+  const user = await addUser(service)
+  const fields = {
+    client_name: 'Twin',
+    grant_types: ['client_credentials'],
+    token_endpoint_auth_method: 'client_secret_basic',
+  }
+  for (const client_id of [user.id, 'u_anybody', 'u_'])
+    expect((await callAdmin(service, 'POST', '/admin/clients', { ...fields, client_id })).status, client_id).toBe(400)
+  await okAdmin(service, 'POST', '/admin/clients', { ...fields, client_id: 'not-a-user' })
+})
+
+test('C18 an error description holds only the characters of RFC 6749 §5.2, whatever was sent', async () => {
+  for (const odd of ['"quoted"', 'back\\slash', 'line\r\nbreak', '😀', '\u0001\u007f', 'ä']) {
+    const answer = await post(`${service.issuer}/oauth/token`, client, {
+      ...CLIENT_CREDENTIALS,
+      scope: `mcp:read ${odd}`,
+    })
+    expect(answer.body['error_description']).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
+    const other = await token({ grant_type: odd })
+    expect(other.body['error_description']).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
+  }
+})

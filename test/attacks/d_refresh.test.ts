@@ -1,0 +1,168 @@
+// Section D of the attack list: refresh tokens. One test per row, named by its id.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eventsOf, okAdmin } from '../support/admin.ts'
+import { dpop, proofKey } from '../support/dpop.ts'
+import { type Answer, authorize, post, redeem, refresh } from '../support/flow.ts'
+import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+/** A confidential client with the tokens of a sign-in. */
+const withTokens = async (fields: Record<string, string> = {}) => {
+  const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
+  const authorized = await authorize(service, client, user, { resource: resource.uri, ...fields })
+  const { body } = await redeem(service, client, authorized)
+  return {
+    client,
+    user,
+    resource,
+    access_token: String(body['access_token']),
+    refresh_token: String(body['refresh_token']),
+  }
+}
+const outcome = ({ status, body }: Answer) => (status === 200 ? '200' : `${status} ${body['error']}`)
+type Client = { client_id: string; client_secret: string }
+const isActive = async (client: Client, token: unknown) =>
+  (await post(`${service.issuer}/oauth/introspect`, client, { token: String(token) })).body['active']
+const reuses = async () => {
+  const metrics = await (await fetch(`${service.admin}/metrics`)).text()
+  return Number(/^core_refresh_token_reuse_total (\d+)$/m.exec(metrics)?.[1] ?? 0)
+}
+
+test('D01 a second use ends the family: the newest refresh token and every access token die, and it is counted', async () => {
+  const { client, access_token, refresh_token } = await withTokens()
+  const second = await refresh(service, client, refresh_token)
+  expect(await isActive(client, second.body['access_token'])).toBe(true)
+  const before = await reuses()
+  expect(outcome(await refresh(service, client, refresh_token))).toBe('400 invalid_grant')
+  expect(outcome(await refresh(service, client, second.body['refresh_token']))).toBe('400 invalid_grant')
+  for (const token of [access_token, second.body['access_token']]) expect(await isActive(client, token)).toBe(false)
+  expect(await reuses()).toBe(before + 1)
+  expect((await eventsOf(service, 'refresh_token_reused'))[0]).toMatchObject({ client_id: client.client_id })
+})
+
+// In one process with SQLite; PostgreSQL and a second process come later.
+test('D02 of 50 uses at once at most one succeeds, and afterwards the family is dead: never two successors', async () => {
+  const { client, refresh_token } = await withTokens()
+  const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(service, client, refresh_token)))
+  const winners = answers.filter(({ status }) => status === 200)
+  expect(winners.length).toBeLessThanOrEqual(1)
+  expect(new Set(answers.filter(({ status }) => status !== 200).map(outcome))).toEqual(new Set(['400 invalid_grant']))
+  for (const { body } of winners) {
+    expect(await isActive(client, body['access_token'])).toBe(false)
+    expect(outcome(await refresh(service, client, body['refresh_token']))).toBe('400 invalid_grant')
+  }
+})
+
+// A rotation is one transaction: after a kill either the old token is unused, or it is used up and its successor, which the
+// client never saw, is stored. There is no window in which a used token is good once more.
+test('D04 a client that never saw its new token and repeats the old one has to sign in again', async () => {
+  const { client, access_token, refresh_token } = await withTokens()
+  await refresh(service, client, refresh_token)
+  expect(outcome(await refresh(service, client, refresh_token))).toBe('400 invalid_grant')
+  expect(await isActive(client, access_token)).toBe(false)
+})
+
+test('D05 the refresh token of one client is worth nothing to another, which cannot end its family either', async () => {
+  const { client, refresh_token, access_token } = await withTokens()
+  for (const fields of [{}, { token_endpoint_auth_method: 'none' }])
+    expect(outcome(await refresh(service, await addClient(service, fields), refresh_token))).toBe('400 invalid_grant')
+  expect(outcome(await refresh(service, { client_id: client.client_id, client_secret: 'wrong' }, refresh_token))).toBe(
+    '401 invalid_client',
+  )
+  expect(await isActive(client, access_token)).toBe(true)
+  expect(outcome(await refresh(service, client, refresh_token))).toBe('200')
+})
+
+test('D06 more than was granted is invalid_scope; after a narrower token everything may be asked for again', async () => {
+  const { client, refresh_token } = await withTokens({ scope: 'mcp:read mcp:write' })
+  const granted = await withTokens({ scope: 'mcp:read' })
+  for (const scope of ['mcp:write', 'mcp:read mcp:write', 'admin'])
+    expect(outcome(await refresh(service, granted.client, granted.refresh_token, { scope })), scope).toBe(
+      '400 invalid_scope',
+    )
+  const narrower = await refresh(service, client, refresh_token, { scope: 'mcp:read' })
+  expect(narrower.body['scope']).toBe('mcp:read')
+  expect((await refresh(service, client, narrower.body['refresh_token'])).body['scope']).toBe('mcp:read mcp:write')
+})
+
+test('D08 a refresh token of a public client that is bound to a key needs its proof, and a wrong one does not use it up', async () => {
+  const [key, other] = [await proofKey(), await proofKey()]
+  const [client, user] = [await addClient(service, { token_endpoint_auth_method: 'none' }), await addUser(service)]
+  const { code, verifier } = await authorize(service, client, user)
+  const token = (fields: Record<string, string>, headers: Record<string, string>) =>
+    post(`${service.issuer}/oauth/token`, client, fields, headers)
+  const grant = { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: REDIRECT_URI }
+  const { body } = await token(grant, await dpop(service, key))
+  const again = { grant_type: 'refresh_token', refresh_token: String(body['refresh_token']) }
+  for (const headers of [{}, await dpop(service, other), { dpop: 'x.y.z' }])
+    expect((await token(again, headers)).status).toBe(400)
+  const { status, body: next } = await token(again, await dpop(service, key))
+  expect([status, next['token_type']]).toEqual([200, 'DPoP'])
+})
+
+test('D09 a refresh token is no access token, and an access token no refresh token', async () => {
+  const { client, refresh_token, access_token } = await withTokens()
+  expect(await isActive(client, refresh_token)).toBe(false)
+  expect(outcome(await refresh(service, client, access_token))).toBe('400 invalid_grant')
+  expect(outcome(await refresh(service, client, refresh_token))).toBe('200')
+})
+
+test('D10 a refresh token dies with the password, the user, the sign-ins, the consent or the client', async () => {
+  const deaths: [string, (parts: Awaited<ReturnType<typeof withTokens>>) => Promise<unknown>, string?][] = [
+    [
+      'password change',
+      ({ user }) => okAdmin(service, 'PATCH', `/admin/users/${user.id}`, { password: 'another good password 1' }),
+    ],
+    ['disabled user', ({ user }) => okAdmin(service, 'PATCH', `/admin/users/${user.id}/disable`)],
+    ['force-logout', ({ user }) => okAdmin(service, 'DELETE', `/admin/users/${user.id}/tokens`)],
+    [
+      'revoked consent',
+      async ({ user }) => {
+        const [consent] = await service.app.store.listConsents({ user_id: user.id })
+        await okAdmin(service, 'DELETE', `/admin/grants/consent/${consent?.id}`)
+      },
+    ],
+    [
+      'suspended client',
+      ({ client }) => okAdmin(service, 'PATCH', `/admin/clients/${client.client_id}/suspend`),
+      '401 invalid_client',
+    ],
+    [
+      'deleted client',
+      ({ client }) => okAdmin(service, 'DELETE', `/admin/clients/${client.client_id}?force=true`),
+      '401 invalid_client',
+    ],
+  ]
+  for (const [what, act, expected = '400 invalid_grant'] of deaths) {
+    const parts = await withTokens()
+    await act(parts)
+    expect(outcome(await refresh(service, parts.client, parts.refresh_token)), what).toBe(expected)
+  }
+})
+
+test('D12 a token that is cut, longer, or has blanks around is invalid_grant, and revokes nothing', async () => {
+  const { client, refresh_token } = await withTokens()
+  const changed = [
+    refresh_token.slice(0, -1),
+    `${refresh_token}A`,
+    `${refresh_token} `,
+    `${refresh_token}\n`,
+    ` ${refresh_token}`,
+    `${refresh_token}=`,
+  ]
+  const last = refresh_token.at(-1) === 'A' ? 'B' : 'A'
+  for (const token of [
+    ...changed,
+    refresh_token.slice(0, -1) + last,
+    refresh_token.toUpperCase(),
+    'rt_',
+    `rt_${refresh_token}`,
+  ])
+    expect(outcome(await refresh(service, client, token)), JSON.stringify(token)).toBe('400 invalid_grant')
+  expect(outcome(await refresh(service, client, refresh_token))).toBe('200')
+})

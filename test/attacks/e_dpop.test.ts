@@ -1,0 +1,425 @@
+// Attacks with DPoP proofs: section E of the attack list, one test per row.
+import { createPublicKey, generateKeyPairSync, type JsonWebKey } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK } from 'jose'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import {
+  base64url,
+  type Changes,
+  forge,
+  macOf,
+  type ProofKey,
+  proofKey,
+  proofOf,
+  proofParts,
+  signedBy,
+} from '../support/dpop.ts'
+import { actorOf, exchangeScene, type Registered } from '../support/exchange.ts'
+import { type Answer, authorize, post } from '../support/flow.ts'
+import { addClient, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { Wire } from '../support/wire.ts'
+
+// The issuer is on the default port, wherever the test listens: only the issuer counts.
+const ISSUER = 'http://localhost'
+let service: TestService
+let client: Registered
+let key: ProofKey
+let other: ProofKey
+beforeAll(async () => {
+  service = await startService({ SERVICE_SERVER_ISSUER: ISSUER })
+  ;[client, key, other] = [await addClient(service), await proofKey(), await proofKey()]
+})
+afterAll(() => service.close())
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+const send = (dpop: string, at = service, by = client) =>
+  post(`${at.issuer}/oauth/token`, by, { grant_type: 'client_credentials' }, { dpop })
+const sendProof = async (changes: Changes = {}, by = key, at = service) => send(await proofOf(at, by, changes), at)
+
+function expectBound({ status, body }: Answer) {
+  expect([status, body['token_type']], JSON.stringify(body)).toEqual([200, 'DPoP'])
+}
+function expectRefused({ status, body }: Answer, error = 'invalid_dpop_proof') {
+  expect([status, body['error']], JSON.stringify(body)).toEqual([400, error])
+  expect(body).not.toHaveProperty('access_token')
+}
+
+test('E01 the same proof twice: the second time is refused', async () => {
+  const proof = await proofOf(service, key)
+  expectBound(await send(proof))
+  expectRefused(await send(proof))
+})
+
+// Two processes share PostgreSQL, whose index says who was first; here it is made to say that another one was.
+describe('E02 the same proof at another instance first: the database says so, and nothing is issued', () => {
+  const usedBefore = Object.assign(new Error('it was used before'), { code: 'USED_BEFORE' })
+  const first = (op: 'recordIssuance' | 'redeemCode' | 'rotateRefreshToken' | 'recordExchange') =>
+    vi.spyOn(service.app.store, op).mockRejectedValueOnce(usedBefore)
+
+  test('at client_credentials', async () => {
+    first('recordIssuance')
+    expectRefused(await sendProof())
+  })
+
+  test('at code and refresh, which stay usable', async () => {
+    const token = async (fields: Record<string, unknown>) =>
+      post(`${service.issuer}/oauth/token`, client, fields as Record<string, string>, {
+        dpop: await proofOf(service, key),
+      })
+    const { code, verifier } = await authorize(service, client, await addUser(service))
+    const fields = { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: REDIRECT_URI }
+    first('redeemCode')
+    expectRefused(await token(fields))
+    const answer = await token(fields)
+    expectBound(answer)
+    const refresh = { grant_type: 'refresh_token', refresh_token: answer.body['refresh_token'] }
+    first('rotateRefreshToken')
+    expectRefused(await token(refresh))
+    expectBound(await token(refresh))
+  })
+
+  test('at token exchange', async () => {
+    const { exchanged, gateway } = await exchangeScene(service)
+    first('recordExchange')
+    expectRefused(await exchanged({}, gateway, { dpop: await proofOf(service, key) }))
+  })
+})
+
+test("E04 a jti that an attacker burned with another key is still good for its owner's", async () => {
+  const claims = { jti: 'guessed' }
+  expectBound(await sendProof({ claims }, other))
+  expectBound(await sendProof({ claims }, key))
+  expectRefused(await sendProof({ claims }, key))
+})
+
+// Query and fragment do not count (RFC 9449 §4.3): a proof that has them is accepted.
+test.each([
+  'HTTP://LOCALHOST/oauth/token',
+  'http://localhost:80/oauth/token',
+  'http://localhost/%6Fauth/tok%65n',
+  'http://localhost/./oauth/./token',
+  'http://localhost/x/../oauth/token',
+  'http://localhost/%2e/oauth/token',
+  'http://localhost/oauth/token?q',
+  'http://localhost/oauth/token?a=/../b#f',
+  'http://localhost/oauth/token#f',
+])('E05 htu %s is the token endpoint', async (htu) => {
+  expectBound(await sendProof({ claims: { htu } }))
+})
+
+test.each([
+  ['another host', 'http://example.com/oauth/token'],
+  ['a host that ends in it', 'http://localhost.example.com/oauth/token'],
+  ['a host with a dot behind', 'http://localhost./oauth/token'],
+  ['another name of this machine', 'http://127.0.0.1/oauth/token'],
+  ['the issuer as the user of another host', 'http://localhost:80@evil.example/oauth/token'],
+  ['a user at the issuer', 'http://user@localhost/oauth/token'],
+  ['a slash behind', 'http://localhost/oauth/token/'],
+  ['two slashes', 'http://localhost/oauth//token'],
+  ['two slashes in front', 'http://localhost//oauth/token'],
+  ['an escaped slash', 'http://localhost/oauth%2Ftoken'],
+  ['a parameter', 'http://localhost/oauth/token;x'],
+  ['another case', 'http://localhost/OAuth/Token'],
+  ['another endpoint', 'http://localhost/oauth/introspect'],
+  ['another port', 'http://localhost:8080/oauth/token'],
+  ['https', 'https://localhost/oauth/token'],
+  ['https on port 80', 'https://localhost:80/oauth/token'],
+  ['the issuer alone', 'http://localhost'],
+  ['nothing', ''],
+  ['a path', '/oauth/token'],
+  ['no scheme', '//localhost/oauth/token'],
+  ['one slash', 'http:/localhost/oauth/token'],
+  ['backslashes', 'http:\\\\localhost\\oauth\\token'],
+  ['a line break', 'http://localhost/oauth/token\n'],
+  ['blanks', ' http://localhost/oauth/token '],
+  ['a list', ['http://localhost/oauth/token']],
+  ['a number', 1],
+  ['null', null],
+  ['no htu', undefined],
+  ['longer than any of ours', `http://localhost/oauth/token?${'x'.repeat(3000)}`],
+])('E06 htu that is %s is refused', async (_what, htu) => {
+  expectRefused(await sendProof({ claims: { htu } }))
+})
+
+test('E06 the address that a request came to does not count, nor does its Host', async () => {
+  expectRefused(await sendProof({ claims: { htu: `${service.issuer}/oauth/token` } }))
+})
+
+test.each(['post', 'POST ', 'GET', 'PUT', '', ['POST'], null, undefined])('E08 htm %j is refused', async (htm) => {
+  expectRefused(await sendProof({ claims: { htm } }))
+})
+
+describe('E09 times', () => {
+  const now = () => service.app.clock.now()
+  const odd: [string, () => Record<string, unknown>][] = [
+    ['iat too old', () => ({ iat: now() - 62 })],
+    ['iat in the future', () => ({ iat: now() + 61 })],
+    ['iat in milliseconds', () => ({ iat: now() * 1000 })],
+    ['iat as text', () => ({ iat: String(now()) })],
+    ['iat as a fraction', () => ({ iat: now() - 0.5 })],
+    ['iat negative', () => ({ iat: -now() })],
+    ['iat zero', () => ({ iat: 0 })],
+    ['iat in a list', () => ({ iat: [now()] })],
+    ['iat NaN, which is null in JSON', () => ({ iat: Number.NaN })],
+    ['iat true', () => ({ iat: true })],
+    ['no iat', () => ({ iat: undefined })],
+    ['exp past', () => ({ exp: now() - 1 })],
+    ['exp as text', () => ({ exp: String(now() + 60) })],
+    ['nbf in the future', () => ({ nbf: now() + 60 })],
+    ['nbf as text', () => ({ nbf: String(now()) })],
+  ]
+  test.each(odd)('%s is refused', async (_what, claims) => {
+    expectRefused(await sendProof({ claims: claims() }))
+  })
+
+  test.each(['1e400', '-1e400', '1e-400'])('iat %s is refused', async (iat) => {
+    const { header, claims } = proofParts(service, key)
+    expectRefused(await send(forge(header, JSON.stringify(claims).replace(/"iat":\d+/, `"iat":${iat}`), signedBy(key))))
+  })
+})
+
+describe('E10 algorithms and keys', () => {
+  const made = (header: Record<string, unknown>, signature: (input: string) => Buffer | string) => {
+    const parts = proofParts(service, key, { header })
+    return forge(parts.header, parts.claims, signature)
+  }
+  const RIGHT = () => signedBy(key)
+  const oct = { kty: 'oct', k: base64url('secret') }
+
+  test.each<[string, () => string | Promise<string>]>([
+    ['none', () => made({ alg: 'none' }, () => '')],
+    ['NoNe', () => made({ alg: 'NoNe' }, () => '')],
+    ['none with a right signature', () => made({ alg: 'none' }, RIGHT())],
+    ['HS256 with a symmetric key', () => made({ alg: 'HS256', jwk: oct }, macOf('secret'))],
+    ['ES256 with a symmetric key', () => made({ jwk: oct }, macOf('secret'))],
+    ['HS256 keyed with the public key as JWK', () => made({ alg: 'HS256' }, macOf(JSON.stringify(key.jwk)))],
+    [
+      'HS256 keyed with the coordinates of the public key',
+      () => made({ alg: 'HS256' }, macOf(Buffer.from(String(key.jwk.x), 'base64url'))),
+    ],
+    ['ES256 with blanks', () => made({ alg: 'ES256 ' }, RIGHT())],
+    ['es256', () => made({ alg: 'es256' }, RIGHT())],
+    ['a list', () => made({ alg: ['ES256'] }, RIGHT())],
+    ['null', () => made({ alg: null }, RIGHT())],
+    ['nothing', () => made({ alg: undefined }, RIGHT())],
+    ['__proto__', () => made({ alg: '__proto__' }, RIGHT())],
+    ['RS256 for an EC key', () => made({ alg: 'RS256' }, RIGHT())],
+  ])('%s is refused', async (_what, make) => {
+    expectRefused(await send(await make()))
+  })
+
+  test.each(['ES384', 'ES512', 'EdDSA', 'RS384', 'PS512'])(
+    '%s is refused, though its key and signature are right',
+    async (alg) => {
+      expectRefused(await sendProof({}, await proofKey(alg)))
+    },
+  )
+
+  test('HS256 keyed with the PEM of the public key is refused', async () => {
+    const pem = createPublicKey({ key: key.jwk as JsonWebKey, format: 'jwk' }).export({ type: 'spki', format: 'pem' })
+    for (const secret of [pem, String(pem).trim()]) expectRefused(await send(made({ alg: 'HS256' }, macOf(secret))))
+  })
+
+  test('a key of another type than its algorithm, or a signature of another key or padding is refused', async () => {
+    const rsa = await proofKey('RS256')
+    expectRefused(await sendProof({ header: { jwk: key.jwk } }, rsa))
+    expectRefused(await sendProof({ header: { jwk: rsa.jwk } }))
+    expectRefused(await sendProof({ header: { jwk: other.jwk } }))
+    expectRefused(await send(made({ alg: 'PS256', jwk: rsa.jwk }, signedBy(rsa))))
+    expectBound(await send(made({ alg: 'RS256', jwk: rsa.jwk }, signedBy(rsa))))
+  })
+
+  test.each([1024, 2047])('an RSA key of %i bits is refused', async (modulusLength) => {
+    const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength })
+    const jwk = publicKey.export({ format: 'jwk' })
+    expectRefused(await send(made({ alg: 'RS256', jwk }, signedBy({ privateKey }))))
+  })
+
+  test('a private key in the header is refused, for every member that tells one', async () => {
+    const whole = await exportJWK(key.privateKey)
+    const rsa = await proofKey('RS256')
+    const wholeRsa = await exportJWK(rsa.privateKey)
+    expectRefused(await sendProof({ header: { jwk: whole } }))
+    expectRefused(await sendProof({ header: { jwk: wholeRsa } }, rsa))
+    for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'])
+      expectRefused(await sendProof({ header: { jwk: { ...key.jwk, [member]: 'x' } } }))
+  })
+
+  test.each<[string, unknown]>([
+    ['missing', undefined],
+    ['null', null],
+    ['text', 'x'],
+    ['a list', []],
+    ['empty', {}],
+    ['of an unknown type', { kty: 'XX' }],
+    ['without y', { kty: 'EC', crv: 'P-256', x: 'AAAA' }],
+    ['no point of the curve', { kty: 'EC', crv: 'P-256', x: 'AAAA', y: 'AAAA' }],
+  ])('a jwk that is %s is refused', async (_what, jwk) => {
+    expectRefused(await sendProof({ header: { jwk } }))
+  })
+})
+
+describe('E12 further header members', () => {
+  test('that name keys elsewhere are ignored, and nothing is fetched', async () => {
+    let connections = 0
+    const listener = createServer().on('connection', () => connections++)
+    await once(listener.listen(0, '127.0.0.1'), 'listening')
+    const url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/keys.json`
+    const fetches = vi.spyOn(service.app.fetcher, 'fetch')
+    for (const header of [
+      { kid: other.jkt },
+      { kid: '../../etc/passwd' },
+      { jku: url },
+      { jku: 'http://169.254.169.254/' },
+      { x5u: url },
+      { x5c: ['AAAA'] },
+      { x5t: 'AAAA' },
+    ])
+      expectBound(await sendProof({ header }))
+    expect(fetches).not.toHaveBeenCalled()
+    expect(connections).toBe(0)
+    listener.close()
+  })
+
+  test.each([
+    { crit: ['exp'], exp: 1 },
+    { crit: [] },
+    { crit: ['b64'], b64: false },
+    { b64: false },
+    { b64: true },
+    { zip: 'DEF' },
+  ])('that would change what is signed are refused: %j', async (header) => {
+    const parts = proofParts(service, key, { header })
+    expectRefused(await send(forge(parts.header, parts.claims, signedBy(key))))
+  })
+})
+
+// The type is compared exactly: no client writes it in another case, and one spelling is enough.
+test.each(['JWT', 'DPoP+JWT', 'DPOP+JWT', 'application/dpop+jwt', 'at+jwt', 'oauth-id-jag+jwt', '', null, undefined])(
+  'E13 typ %j is refused',
+  async (typ) => {
+    expectRefused(await sendProof({ header: { typ } }))
+  },
+)
+
+describe('E14 jti', () => {
+  test.each([undefined, '', null, 1, { a: 1 }, ['x'], 'x'.repeat(513)])('%.30j is refused', async (jti) => {
+    expectRefused(await sendProof({ claims: { jti } }))
+  })
+
+  test('of a megabyte never reaches a check, and the service goes on', async () => {
+    const wire = await Wire.open(Number(new URL(service.issuer).port), 'localhost')
+    const proof = await proofOf(service, key, { claims: { jti: 'x'.repeat(1_000_000) } })
+    wire.send(`POST /oauth/token HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\ndpop: ${proof}\r\n\r\n`)
+    await wire.closed(5000).catch(() => {})
+    expect(wire.text).not.toContain('200 OK')
+    wire.leave()
+    expectBound(await sendProof())
+  })
+
+  // What happens when ten thousand a second come for minutes is in test/lib/used.test.ts: 503, and nothing is evicted.
+  test('what is remembered of proofs is forgotten when their time is over, and not before', async () => {
+    const at = await startService()
+    try {
+      const by = await addClient(at)
+      const proofs = await Promise.all(Array.from({ length: 30 }, () => proofOf(at, key)))
+      for (const proof of proofs) expectBound(await send(proof, at, by))
+      expect(at.app.used.size).toBe(30)
+      at.advance(60)
+      expectRefused(await send(proofs[0] as string, at, by))
+      expect(at.app.used.size).toBe(30)
+      at.advance(12)
+      expectBound(await send(await proofOf(at, key), at, by))
+      expect(at.app.used.size).toBe(1)
+    } finally {
+      await at.close()
+    }
+  })
+})
+
+test('E16 a nonce that is missing, forged, of another service, changed or too old is refused, and a new one sent', async () => {
+  const strict = { SERVICE_DPOP_REQUIRE_NONCE: 'true' }
+  const at = await startService({ ...strict, SERVICE_SESSION_SECRET: 'one secret of at least thirty-two bytes' })
+  const elsewhere = await startService({ ...strict, SERVICE_SESSION_SECRET: 'two secret of at least thirty-two bytes' })
+  try {
+    const [by, there] = [await addClient(at), await addClient(elsewhere)]
+    const ask = async (nonce: unknown) => send(await proofOf(at, key, { claims: { nonce } }), at, by)
+    const foreign = await send(await proofOf(elsewhere, key), elsewhere, there)
+    const nonce = (await ask(undefined)).headers.get('dpop-nonce') ?? ''
+    const changed = nonce.replace(/.$/, (char) => (char === 'A' ? 'Q' : 'A'))
+    for (const bad of [undefined, '', 'x', `${nonce}x`, changed, foreign.headers.get('dpop-nonce'), null, 1]) {
+      const answer = await ask(bad)
+      expectRefused(answer, 'use_dpop_nonce')
+      expect(answer.headers.get('dpop-nonce')).toMatch(/^[a-z0-9]+\.[A-Za-z0-9_-]{22}$/)
+    }
+    expectBound(await ask(nonce))
+    at.advance(61)
+    expectRefused(await ask(nonce), 'use_dpop_nonce')
+  } finally {
+    await Promise.all([at.close(), elsewhere.close()])
+  }
+})
+
+test('E17 with DPoP switched off a proof is ignored, and the metadata does not offer it', async () => {
+  const off = await startService({ SERVICE_DPOP_ENABLED: 'false' })
+  try {
+    const answer = await send(await proofOf(off, key), off, await addClient(off))
+    expect([answer.status, answer.body['token_type']]).toEqual([200, 'Bearer'])
+    const metadata = await fetch(`${off.issuer}/.well-known/oauth-authorization-server`)
+    expect(await metadata.json()).not.toHaveProperty('dpop_signing_alg_values_supported')
+  } finally {
+    await off.close()
+  }
+})
+
+test('E18 a client that registered for bound tokens gets none without a proof, at any grant', async () => {
+  const { gateway, exchanged, app } = await exchangeScene(service)
+  const { code, verifier } = await authorize(service, app, await addUser(service))
+  const actor = await actorOf(service, gateway)
+  for (const each of [gateway, app]) await service.app.store.updateClient({ ...each, dpop_bound_access_tokens: true })
+  const fields = { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: REDIRECT_URI }
+  expectRefused(await post(`${service.issuer}/oauth/token`, app, fields))
+  expectRefused(await post(`${service.issuer}/oauth/token`, app, { grant_type: 'client_credentials' }))
+  expectRefused(await exchanged())
+  expectRefused(await exchanged(actor))
+})
+
+describe('E20 signatures', () => {
+  const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
+  const parts = () => proofParts(service, key)
+  const bytes = (value: bigint) => Buffer.from(value.toString(16).padStart(64, '0'), 'hex')
+
+  test.each<[string, (right: Buffer) => Buffer]>([
+    ['nothing', () => Buffer.alloc(0)],
+    ['zeros', () => Buffer.alloc(64)],
+    ['a zero r', (right) => Buffer.concat([Buffer.alloc(32), right.subarray(32)])],
+    ['a zero s', (right) => Buffer.concat([right.subarray(0, 32), Buffer.alloc(32)])],
+    ['r and s of the order', () => Buffer.concat([bytes(ORDER), bytes(ORDER)])],
+    ['63 bytes', (right) => right.subarray(0, 63)],
+    ['65 bytes', (right) => Buffer.concat([right, Buffer.alloc(1)])],
+    ['r and s swapped', (right) => Buffer.concat([right.subarray(32), right.subarray(0, 32)])],
+  ])('%s is refused', async (_what, change) => {
+    const { header, claims } = parts()
+    expectRefused(await send(forge(header, claims, (input) => change(signedBy(key)(input)))))
+  })
+
+  test('the DER form of a right one is refused', async () => {
+    const { header, claims } = parts()
+    expectRefused(await send(forge(header, claims, signedBy(key, 'der'))))
+  })
+
+  // Of every signature there is a twin with n - s, and honest libraries make both: it verifies. It is no second proof.
+  test('the twin of a right one makes no second use of a proof', async () => {
+    const { header, claims } = parts()
+    const input = `${base64url(header)}.${base64url(claims)}`
+    const right = signedBy(key)(input)
+    const s = BigInt(`0x${right.subarray(32).toString('hex')}`)
+    const twin = Buffer.concat([right.subarray(0, 32), bytes(ORDER - s)])
+    expectBound(await send(`${input}.${right.toString('base64url')}`))
+    expectRefused(await send(`${input}.${twin.toString('base64url')}`))
+  })
+})

@@ -1,0 +1,114 @@
+// The official MCP clients, told nothing but the address of an MCP server: our resource metadata leads them to us, where they
+// are known already, bring a document, or register.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { okAdmin } from '../support/admin.ts'
+import { Browser } from '../support/browser.ts'
+import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
+import { walk } from '../support/flow.ts'
+import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { GENERATIONS, Provider } from './mcp_client.ts'
+import { type McpTestServer, startMcpServer } from './mcp_server.ts'
+
+let service: TestService
+let server: McpTestServer
+let documents: DocumentServer
+beforeAll(async () => {
+  documents = await DocumentServer.start()
+  service = await startService(LOCAL_DOCUMENTS)
+  server = await startMcpServer(service)
+  await addResource(service, { uri: server.uri })
+})
+afterAll(async () => {
+  documents.close()
+  server.close()
+  await service.close()
+})
+// The 2.x client warns about what some of these tests want.
+beforeEach(() => {
+  vi.spyOn(console, 'warn').mockReturnValue()
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+interface Stored {
+  client_id: string
+  registration_source: string
+}
+const clients = () => okAdmin<Stored[]>(service, 'GET', '/admin/clients?limit=1000')
+const stepsOf = async (client_id: string) => {
+  const trails = await okAdmin<{ steps: { step: string }[] }[]>(
+    service,
+    'GET',
+    `/admin/connections?${new URLSearchParams({ client_id })}`,
+  )
+  return trails.flatMap(({ steps }) => steps.map(({ step }) => step))
+}
+/** The trail of those who name no client yet. */
+const discovery = () => stepsOf('')
+
+describe.each(GENERATIONS)('$name', ({ name, connect, Unauthorized }) => {
+  const origin = `https://${name.split('/').at(-1)}.desk.example`
+
+  /** Turned away, signed in by a person, let in; then a token is refreshed without the person. */
+  const comeIn = async (provider: Provider) => {
+    const user = await addUser(service)
+    const first = connect(server.uri, provider)
+    await expect(first.open()).rejects.toThrow(Unauthorized)
+    await first.finish(await walk(service, String(provider.saved.url), user, new Browser()))
+    const connection = connect(server.uri, provider)
+    await connection.open()
+    expect(await connection.call('whoami')).toBe(`${user.id} may mcp:read`)
+    service.advance(901)
+    expect(await connection.call('whoami')).toBe(`${user.id} may mcp:read`)
+    await connection.close()
+    expect(provider.saved.url?.origin).toBe(service.issuer)
+    expect(provider.saved.url?.searchParams.get('resource')).toBe(server.uri)
+    const client_id = String(provider.clientInformation()?.client_id)
+    expect(provider.saved.url?.searchParams.get('client_id')).toBe(client_id)
+    expect(await discovery()).toEqual(expect.arrayContaining(['resource_metadata', 'metadata']))
+    return client_id
+  }
+
+  test('one that is registered beforehand comes in as that', async () => {
+    const client = await addClient(service, { token_endpoint_auth_method: 'none' })
+    const before = (await clients()).length
+    expect(await comeIn(new Provider(client, service.issuer))).toBe(client.client_id)
+    expect(await clients()).toHaveLength(before)
+  })
+
+  test('one that has a document comes in as its URL, and registers nothing', async () => {
+    documents.serveAs(service, origin)
+    const provider = new Provider()
+    const members = { redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' }
+    provider.clientMetadataUrl = documents.publish('/oauth/client.json', members, {}, origin)
+    const before = new Set((await clients()).map(({ client_id }) => client_id))
+    expect(await comeIn(provider)).toBe(`${origin}/oauth/client.json`)
+    const added = (await clients()).filter(({ client_id }) => !before.has(client_id))
+    expect(added).toMatchObject([{ client_id: `${origin}/oauth/client.json`, registration_source: 'cimd' }])
+    expect(await stepsOf(`${origin}/oauth/client.json`)).toEqual(['authorize', 'consent', 'token'])
+  })
+
+  test('one that has nothing registers itself', async () => {
+    const client_id = await comeIn(new Provider())
+    const stored = (await clients()).find((each) => each.client_id === client_id)
+    expect(stored).toMatchObject({ registration_source: 'dcr' })
+    expect((await stepsOf(client_id))[0]).toBe('register')
+  })
+
+  test('one whose registration is gone registers again', async () => {
+    const provider = new Provider()
+    const before = await comeIn(provider)
+    await okAdmin(service, 'DELETE', `/admin/clients/${before}?force=true`)
+    service.advance(901)
+    const user = await addUser(service)
+    const lost = connect(server.uri, provider)
+    await expect(lost.open()).rejects.toThrow(Unauthorized)
+    expect(provider.clientInformation()?.client_id).not.toBe(before)
+    await lost.finish(await walk(service, String(provider.saved.url), user, new Browser()))
+    const connection = connect(server.uri, provider)
+    await connection.open()
+    expect(await connection.call('whoami')).toBe(`${user.id} may mcp:read`)
+    await connection.close()
+  })
+})

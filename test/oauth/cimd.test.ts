@@ -1,0 +1,335 @@
+// Client documents: the rules for their URLs and for what is in them, and how often anybody is asked for one.
+import { describe, expect, test, vi } from 'vitest'
+import type { App } from '../../src/app.ts'
+import { FetchError } from '../../src/net/error.ts'
+import type { FetchReply } from '../../src/net/fetch.ts'
+import { isUrlShaped, openDocuments, resolveDocumentClient } from '../../src/oauth/cimd.ts'
+import type { Client } from '../../src/oauth/types.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { testClock } from '../support/clock.ts'
+import { silentLog } from '../support/log.ts'
+import { refusalOf } from '../support/thrown.ts'
+
+const URL_OF = 'https://app.example/client.json'
+const REDIRECT_URI = 'https://app.example/callback'
+
+type Answer = Partial<FetchReply> | Error
+/** A service of which only documents exist: what is stored, and what the network answers. */
+function setUp({ cimd = {}, mode = 'open' } = {}) {
+  const stored = new Map<string, Client>()
+  const clock = testClock()
+  const fetch = vi.fn(async (url: string): Promise<FetchReply> => {
+    const answer = answers.get(url) ?? documentOf({ client_id: url })
+    if (answer instanceof Error) throw answer
+    return { status: 200, headers: { 'content-type': 'application/json' }, body: Buffer.alloc(0), ...answer }
+  })
+  const answers = new Map<string, Answer>()
+  const store = {
+    findClient: async ({ client_id }: { client_id: string }) => stored.get(client_id),
+    createClient: async (client: Client) => void stored.set(client.client_id, client),
+    updateClient: async (client: Client) => {
+      stored.set(client.client_id, { ...client, version: client.version + 1 })
+      return 'updated'
+    },
+    findSetting: async () => undefined,
+  }
+  const config = {
+    cimd: { enabled: true, require_https: true, cache_ttl: 3600, fetch_timeout: 10, ...cimd },
+    dcr: { mode, approved_redirects: [] },
+  }
+  const parts = { config, store, clock, documents: openDocuments(), fetcher: { fetch } }
+  const app = { ...parts, log: silentLog, metrics: new Metrics() } as unknown as App
+  return { app, stored, clock, fetch, answers, resolve: (client_id: string) => resolveDocumentClient(app, client_id) }
+}
+
+const documentOf = (changes: Record<string, unknown> = {}): { body: Buffer } => ({
+  body: Buffer.from(
+    JSON.stringify({ client_id: URL_OF, client_name: 'App', redirect_uris: [REDIRECT_URI], ...changes }),
+  ),
+})
+
+test.each(['https://a.example/x', 'http://a.example', 'HTTPS://a.example', 'https:a', 'http:'])(
+  '%s is URL-shaped',
+  (id) => {
+    expect(isUrlShaped(id)).toBe(true)
+  },
+)
+test.each(['c_1', 'app.example/https://x', 'ftp://a.example/x', 'urn:https:x', ' https://a.example/x'])(
+  '%s is no URL',
+  (id) => {
+    expect(isUrlShaped(id)).toBe(false)
+  },
+)
+
+describe('URLs', () => {
+  test.each([
+    URL_OF,
+    'https://app.example/a',
+    'https://app.example/a/',
+    'https://app.example/a/b?c=d',
+    'https://app.example:8443/a',
+    'https://xn--bcher-kva.example/a',
+    'https://app.example/.well-known/client',
+    'https://app.example/a%20b',
+  ])('%s is asked for its document', async (client_id) => {
+    const { resolve } = setUp()
+    expect(await resolve(client_id)).toMatchObject({ client_id, registration_source: 'cimd', status: 'active' })
+  })
+
+  test.each([
+    ['no path', 'https://app.example'],
+    ['no path', 'https://app.example/'],
+    ['no path', 'https://app.example?a=/b'],
+    ['empty segments', 'https://app.example//'],
+    ['empty segments', 'https://app.example//a'],
+    ['empty segments', 'https://app.example/a//b'],
+    ['dot segments', 'https://app.example/.'],
+    ['dot segments', 'https://app.example/..'],
+    ['dot segments', 'https://app.example/a/../b'],
+    ['dot segments', 'https://app.example/a/.'],
+    ['dot segments', 'https://app.example/%2e'],
+    ['dot segments', 'https://app.example/%2E%2e/a'],
+    ['dot segments', 'https://app.example/.%2e'],
+    ['a fragment', 'https://app.example/a#b'],
+    ['a fragment', 'https://app.example/a#'],
+    ['a user', 'https://user@app.example/a'],
+    ['a user', 'https://user:password@app.example/a'],
+    ['a user', 'https://@app.example/a'],
+    ['http', 'http://app.example/a'],
+    ['another spelling', 'HTTPS://app.example/a'],
+    ['another spelling', 'https://APP.example/a'],
+    ['another spelling', 'https://app.example:443/a'],
+    ['another spelling', 'https://app.example:08443/a'],
+    ['another spelling', 'https:/app.example/a'],
+    ['another spelling', 'https:\\\\app.example\\a'],
+    ['another spelling', 'https://app.example/a\\b'],
+    ['another spelling', 'https://app.example/a b'],
+    ['another spelling', 'https://app.example/a\tb'],
+    ['another spelling', 'https://app.example/a\n'],
+    ['another spelling', 'https://app.example/ü'],
+    ['another spelling', 'https://bücher.example/a'],
+    ['another spelling', 'https://аpp.example/a'],
+    ['another spelling', 'https://2130706433/a'],
+    ['another spelling', 'https://127.1/a'],
+    ['no host', 'https:///a'],
+    ['a bad port', 'https://app.example:99999/a'],
+    ['10 000 characters', `https://app.example/${'a'.repeat(10_000)}`],
+  ])('with %s is refused before anything is fetched: %s', async (_what, client_id) => {
+    const { resolve, fetch } = setUp()
+    expect(await refusalOf(() => resolve(client_id))).toMatchObject({ code: 'invalid_client', status: 400 })
+    expect(fetch).not.toHaveBeenCalled()
+  })
+
+  test('with http is fetched only where cimd.require_https is off', async () => {
+    const { resolve, fetch } = setUp({ cimd: { require_https: false } })
+    expect((await resolve('http://app.example/a')).client_id).toBe('http://app.example/a')
+    expect(fetch.mock.calls[0]?.at(1)).toMatchObject({ allowHttp: true })
+    const strict = setUp()
+    await strict.resolve(URL_OF)
+    expect(strict.fetch.mock.calls[0]?.at(1)).toMatchObject({ allowHttp: false, timeoutMs: 10_000 })
+  })
+
+  test('is unknown where cimd.enabled is off', async () => {
+    const { resolve, fetch } = setUp({ cimd: { enabled: false } })
+    expect((await refusalOf(() => resolve(URL_OF))).message).toBe('the client is not known')
+    expect(fetch).not.toHaveBeenCalled()
+  })
+})
+
+describe('documents', () => {
+  const outcome = async (answer: Answer) => {
+    const parts = setUp()
+    parts.answers.set(URL_OF, answer)
+    return parts.resolve(URL_OF).then(
+      (client) => client,
+      (error: { reason: string }) => error.reason,
+    )
+  }
+
+  test('the least one makes a public client of the web for the two grants of people', async () => {
+    expect(await outcome(documentOf())).toMatchObject({
+      client_id: URL_OF,
+      client_name: 'App',
+      redirect_uris: [REDIRECT_URI],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+      application_type: 'web',
+      scope: '',
+      is_agent: false,
+      secret_hash: undefined,
+    })
+  })
+
+  test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
+    ['its scope is its ceiling', { scope: 'mcp:read mcp:read' }, { scope: 'mcp:read' }],
+    [
+      'machine grants are left out',
+      { grant_types: ['authorization_code', 'client_credentials'] },
+      { grant_types: ['authorization_code'] },
+    ],
+    ['a native one says so', { application_type: 'native' }, { application_type: 'native' }],
+    [
+      'unknown members are ignored',
+      { logo_uri: 'javascript:x', is_admin: true, is_agent: true, agent: true },
+      { is_agent: false },
+    ],
+    [
+      'nobody suspends or dates itself',
+      { status: 'suspended', version: 9, issued_at: 1 },
+      { status: 'active', version: 1 },
+    ],
+    [
+      'several redirect URIs',
+      { redirect_uris: [REDIRECT_URI, 'http://localhost/cb'] },
+      { redirect_uris: [REDIRECT_URI, 'http://localhost/cb'] },
+    ],
+  ])('%s', async (_rule, changes, expected) => {
+    expect(await outcome(documentOf(changes))).toMatchObject(expected)
+  })
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ['another client_id', { client_id: 'https://app.example/other.json' }, 'cimd_client_id'],
+    ['a client_id with a slash more', { client_id: `${URL_OF}/` }, 'cimd_client_id'],
+    ['a client_id in another case', { client_id: 'https://App.example/client.json' }, 'cimd_client_id'],
+    ['a client_id with a query more', { client_id: `${URL_OF}?` }, 'cimd_client_id'],
+    ['a client_id with the default port', { client_id: 'https://app.example:443/client.json' }, 'cimd_client_id'],
+    ['no client_id', { client_id: undefined }, 'cimd_document'],
+    ['no name', { client_name: undefined }, 'cimd_document'],
+    ['a blank name', { client_name: ' ' }, 'cimd_document'],
+    ['a name of 256 characters', { client_name: 'x'.repeat(256) }, 'cimd_document'],
+    ['no redirect URI', { redirect_uris: [] }, 'cimd_document'],
+    ['11 redirect URIs', { redirect_uris: Array(11).fill(REDIRECT_URI) }, 'cimd_document'],
+    ['an http redirect URI elsewhere', { redirect_uris: ['http://app.example/cb'] }, 'cimd_document'],
+    ['a javascript: redirect URI', { redirect_uris: ['javascript:alert(1)'] }, 'cimd_document'],
+    ['a client_secret', { client_secret: 'x' }, 'cimd_document'],
+    ['a client_secret of null', { client_secret: null }, 'cimd_document'],
+    ['client_secret_basic', { token_endpoint_auth_method: 'client_secret_basic' }, 'cimd_auth_method'],
+    ['client_secret_post', { token_endpoint_auth_method: 'client_secret_post' }, 'cimd_auth_method'],
+    ['client_secret_jwt', { token_endpoint_auth_method: 'client_secret_jwt' }, 'cimd_auth_method'],
+    [
+      'private_key_jwt, which would be a downgrade',
+      { token_endpoint_auth_method: 'private_key_jwt' },
+      'cimd_auth_method',
+    ],
+    ['machine grants only', { grant_types: ['client_credentials'] }, 'cimd_grant_types'],
+    ['another response type', { response_types: ['token'] }, 'cimd_grant_types'],
+  ])('with %s is refused', async (_what, changes, reason) => {
+    expect(await outcome(documentOf(changes))).toBe(reason)
+  })
+
+  test.each<[string, Answer, string]>([
+    ['201', { ...documentOf(), status: 201 }, 'cimd_status'],
+    ['206', { ...documentOf(), status: 206 }, 'cimd_status'],
+    ['404', { ...documentOf(), status: 404 }, 'cimd_status'],
+    ['500', { ...documentOf(), status: 500 }, 'cimd_status'],
+    ['HTML', { ...documentOf(), headers: { 'content-type': 'text/html' } }, 'cimd_content_type'],
+    ['no type', { ...documentOf(), headers: {} }, 'cimd_content_type'],
+    ['a list', { body: Buffer.from('[]') }, 'cimd_document'],
+    ['half a document', { body: Buffer.from('{"client_id":') }, 'cimd_document'],
+    ['bytes that are no UTF-8', { body: Buffer.from([0x7b, 0xff, 0x7d]) }, 'cimd_document'],
+    ['a redirect', new FetchError('redirect', 'app.example', '302'), 'cimd_redirect'],
+    ['a blocked address', new FetchError('blocked_address', 'app.example'), 'cimd_blocked_address'],
+  ])('answered with %s are refused', async (_what, answer, reason) => {
+    expect(await outcome(answer)).toBe(reason)
+  })
+
+  test.each(['application/json; charset=utf-8', 'Application/JSON', 'application/client-id+json'])(
+    'may be %s',
+    async (type) => {
+      expect(await outcome({ ...documentOf(), headers: { 'content-type': type } })).toMatchObject({ client_id: URL_OF })
+    },
+  )
+
+  test('whatever happened on the network, the caller reads the same words', async () => {
+    const reasons = [
+      'blocked_address',
+      'dns_failed',
+      'connect_failed',
+      'tls_failed',
+      'timeout',
+      'redirect',
+      'too_large',
+    ] as const
+    const words = new Set<string>()
+    for (const reason of reasons) {
+      const parts = setUp()
+      parts.answers.set(URL_OF, new FetchError(reason, 'app.example'))
+      const refusal = await refusalOf(() => parts.resolve(URL_OF))
+      words.add(`${refusal.status} ${refusal.code}: ${refusal.message}`)
+    }
+    expect([...words]).toEqual(['400 invalid_client: the client document cannot be fetched'])
+  })
+
+  test('a failure of our own is not held against the document', async () => {
+    const { resolve, answers, fetch } = setUp()
+    answers.set(URL_OF, new Error('out of file descriptors'))
+    await expect(resolve(URL_OF)).rejects.toThrow('out of file descriptors')
+    answers.delete(URL_OF)
+    expect((await resolve(URL_OF)).client_id).toBe(URL_OF)
+    expect(fetch).toHaveBeenCalledTimes(2)
+  })
+
+  test('the status, the version and the dates of a client that is known are not those of its document', async () => {
+    const { resolve, answers, stored, clock } = setUp()
+    await resolve(URL_OF)
+    const before = stored.get(URL_OF) as Client
+    clock.advance(3601)
+    answers.set(URL_OF, documentOf({ client_name: 'New name', status: 'suspended' }))
+    expect(await resolve(URL_OF)).toEqual({ ...before, client_name: 'New name', updated_at: clock.now(), version: 2 })
+    clock.advance(3601)
+    expect((await resolve(URL_OF)).version).toBe(2)
+  })
+})
+
+describe('how often anybody is asked', () => {
+  const slow = 'too many client documents of this host'
+
+  test('1000 different URLs of one host are 50 fetches, and the rest is told to come back', async () => {
+    const { resolve, fetch } = setUp()
+    const ids = Array.from({ length: 1000 }, (_, i) => `https://victim.example/${i}`)
+    const outcomes = await Promise.all(
+      ids.map((id) =>
+        resolve(id).then(
+          () => 'ok',
+          (error: { message: string; status: number }) => `${error.status} ${error.message}`,
+        ),
+      ),
+    )
+    expect(new Set(outcomes)).toEqual(new Set(['ok', `429 ${slow}`]))
+    expect(fetch.mock.calls.length).toBeGreaterThanOrEqual(50)
+    expect(fetch.mock.calls.length).toBeLessThan(60)
+    expect((await resolve('https://other.example/a')).client_id).toBe('https://other.example/a')
+    const refusal = await refusalOf(() => resolve('https://victim.example/more'))
+    expect(refusal.more.headers).toEqual({ 'retry-after': '1' })
+  })
+
+  test('other ports of the host are the same victim', async () => {
+    const { resolve, fetch } = setUp()
+    const ids = Array.from({ length: 200 }, (_, i) => `https://victim.example:${1000 + i}/a`)
+    await Promise.allSettled(ids.map(resolve))
+    expect(fetch.mock.calls.length).toBeLessThan(60)
+  })
+
+  test('a document that could not be asked for because of others is not held against it', async () => {
+    const { resolve, app } = setUp()
+    await Promise.allSettled(Array.from({ length: 100 }, (_, i) => resolve(`https://victim.example/${i}`)))
+    expect((await refusalOf(() => resolve('https://victim.example/late'))).message).toBe(slow)
+    Object.assign(app.documents, { hosts: openDocuments().hosts })
+    expect((await resolve('https://victim.example/late')).client_id).toBe('https://victim.example/late')
+  })
+
+  test('what is fresh is used without asking, however often', async () => {
+    const { resolve, fetch } = setUp()
+    for (let i = 0; i < 200; i++) await resolve(URL_OF)
+    expect(fetch).toHaveBeenCalledTimes(1)
+  })
+
+  test('a client that was deleted comes back by its document only', async () => {
+    const { resolve, fetch, stored } = setUp()
+    await resolve(URL_OF)
+    stored.delete(URL_OF)
+    expect((await resolve(URL_OF)).client_id).toBe(URL_OF)
+    expect(fetch).toHaveBeenCalledTimes(2)
+  })
+})

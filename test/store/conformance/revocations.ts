@@ -1,0 +1,137 @@
+// Rules of emergency stops: which tokens and families fit a description, and that a dry run changes nothing.
+import { describe, expect, test } from 'vitest'
+import { newId } from '../../../src/lib/id.ts'
+import type { Issuance } from '../../../src/oauth/types.ts'
+import type { Store } from '../../../src/store/index.ts'
+import type { Description } from '../../../src/store/revocations.ts'
+import { anIssuance, NOW } from '../../support/records.ts'
+import type { Bench } from '../conformance.ts'
+import { signedIn } from './scenes.ts'
+
+const sweep = async (store: Store, op: 'revokeTokens' | 'revokeFamilies', fitting: Description, more: object = {}) => {
+  const total = { count: 0, client_ids: [] as string[], windows: 0 }
+  for (let after: string | undefined = ''; after !== undefined; total.windows++) {
+    const input = { rows: 100, now: NOW, dry_run: false, ...fitting, ...more, after }
+    const revoked: Awaited<ReturnType<Store['revokeTokens']>> = await store[op](input)
+    total.count += revoked.count
+    total.client_ids.push(...revoked.client_ids)
+    after = revoked.next
+  }
+  return total
+}
+
+export function revocationRules(bench: Bench): void {
+  const recorded = async (more: Partial<Issuance> = {}) => {
+    const issuance = anIssuance(more)
+    await bench.store.recordIssuance(issuance)
+    return issuance
+  }
+  const isLive = async ({ id }: Issuance) => (await bench.store.findTokenState({ id }))?.live
+  const tokens = (fitting: Description, more: object = {}) => sweep(bench.store, 'revokeTokens', fitting, more)
+  const families = (fitting: Description, more: object = {}) => sweep(bench.store, 'revokeFamilies', fitting, more)
+
+  describe('tokens', () => {
+    test.each<[string, (token: Issuance) => Description]>([
+      ['its client', ({ client_id }) => ({ client_id })],
+      ['its subject', ({ sub }) => ({ user_id: sub })],
+      ['its key', ({ kid }) => ({ kid })],
+      ['its client as the agent', ({ client_id }) => ({ agent: client_id })],
+      ['its client and its key', ({ client_id, kid }) => ({ client_id, kid })],
+      ['its client and the second it was issued in', ({ client_id }) => ({ client_id, since: NOW, until: NOW + 1 })],
+    ])('one is revoked by %s, and no other one', async (_what, describeIt) => {
+      const [token, other] = [await recorded({ kid: newId() }), await recorded()]
+      expect(await tokens(describeIt(token))).toMatchObject({ count: 1, client_ids: [token.client_id] })
+      expect([await isLive(token), await isLive(other)]).toEqual([false, true])
+    })
+
+    test.each<[string, (token: Issuance) => Description]>([
+      ['another key', ({ client_id }) => ({ client_id, kid: 'other' })],
+      ['a time after it', ({ client_id }) => ({ client_id, since: NOW + 1 })],
+      ['a time before it', ({ client_id }) => ({ client_id, until: NOW })],
+      ['an agent that is not in its chain', ({ client_id }) => ({ client_id, agent: 'stranger' })],
+    ])('its client with %s does not fit', async (_what, describeIt) => {
+      const token = await recorded({ act: { sub: 'a' } })
+      expect((await tokens(describeIt(token))).count).toBe(0)
+      expect(await isLive(token)).toBe(true)
+    })
+
+    test('one is revoked by any actor of its chain, and not by a part of a name', async () => {
+      const [first, last] = [newId(), newId()]
+      const token = await recorded({ act: { sub: last, actor_type: 'agent', act: { sub: first } } })
+      expect((await tokens({ agent: first.slice(0, -1) })).count).toBe(0)
+      expect((await tokens({ agent: first }, { dry_run: true })).count).toBe(1)
+      expect((await tokens({ agent: last })).count).toBe(1)
+      expect(await isLive(token)).toBe(false)
+    })
+
+    test('with one go those exchanged from it, whoever has them, and each counts once', async () => {
+      const parent = await recorded()
+      const child = await recorded({ parent_id: parent.id })
+      const grandchild = await recorded({ parent_id: child.id })
+      const fitting = { client_id: parent.client_id }
+      expect((await tokens(fitting, { dry_run: true })).count).toBe(3)
+      const revoked = await tokens(fitting)
+      expect(revoked.count).toBe(3)
+      expect(new Set(revoked.client_ids)).toEqual(new Set([parent, child, grandchild].map((each) => each.client_id)))
+      expect((await bench.store.findIssuance(grandchild))?.revoked_at).toBe(NOW)
+      expect((await tokens(fitting)).count).toBe(0)
+    })
+
+    test('those that are dead already do not count', async () => {
+      const client_id = newId()
+      await recorded({ client_id, expires_at: NOW })
+      await bench.store.revokeIssuance({ id: (await recorded({ client_id })).id, now: NOW })
+      const scene = await signedIn(bench.store)
+      await bench.store.revokeFamily({ id: scene.family.id, reason: 'explicit', now: NOW })
+      const consented = await signedIn(bench.store)
+      await bench.store.revokeConsent({ id: consented.consent.id, now: NOW })
+      for (const each of [client_id, scene.family.client_id, consented.family.client_id])
+        expect((await tokens({ client_id: each })).count).toBe(0)
+    })
+
+    test('a dry run counts the same and changes nothing', async () => {
+      const token = await recorded()
+      const fitting = { client_id: token.client_id }
+      expect((await tokens(fitting, { dry_run: true })).count).toBe(1)
+      expect(await isLive(token)).toBe(true)
+    })
+
+    test('many go in windows, none twice', async () => {
+      const client_id = newId()
+      await Promise.all(Array.from({ length: 25 }, () => recorded({ client_id })))
+      const revoked = await tokens({ client_id }, { rows: 10 })
+      expect(revoked.count).toBe(25)
+      expect(revoked.windows).toBeGreaterThan(2)
+    })
+  })
+
+  describe('families', () => {
+    test.each<[string, (family: { client_id: string; user_id: string }) => Description]>([
+      ['its client', ({ client_id }) => ({ client_id })],
+      ['its user', ({ user_id }) => ({ user_id })],
+      ['its client as the agent', ({ client_id }) => ({ agent: client_id })],
+      ['its client and the second it began in', ({ client_id }) => ({ client_id, since: NOW, until: NOW + 1 })],
+    ])('one ends by %s, with its tokens, and no other one', async (_what, describeIt) => {
+      const [scene, other] = [await signedIn(bench.store), await signedIn(bench.store)]
+      const fitting = describeIt(scene.family)
+      expect((await families(fitting, { dry_run: true })).count).toBe(1)
+      expect(await isLive(scene.issuance)).toBe(true)
+      expect(await families(fitting)).toMatchObject({ count: 1, client_ids: [scene.family.client_id] })
+      expect([await isLive(scene.issuance), await isLive(other.issuance)]).toEqual([false, true])
+      expect((await families(fitting)).count).toBe(0)
+    })
+
+    test('a key, another time and two clients at once end none', async () => {
+      const { family, issuance } = await signedIn(bench.store)
+      const { client_id } = family
+      const none = [
+        { kid: issuance.kid },
+        { client_id, since: NOW + 1 },
+        { client_id, until: NOW },
+        { client_id, agent: 'a' },
+      ]
+      for (const fitting of none) expect((await families(fitting)).count).toBe(0)
+      expect(await isLive(issuance)).toBe(true)
+    })
+  })
+}

@@ -1,0 +1,108 @@
+// Input that each admin operation must accept, on things that are made for it.
+import { newId } from '../../src/lib/id.ts'
+import { approved } from '../store/conformance/scenes.ts'
+import { okAdmin } from './admin.ts'
+import { TestIdp } from './idp.ts'
+import { anIssuance, aResource } from './records.ts'
+import { addClient, addResource, addUser, PASSWORD, type TestService } from './service.ts'
+import { addPolicy, mapSubject, trust } from './xaa.ts'
+
+export interface Input {
+  params?: Record<string, string>
+  query?: Record<string, string>
+  body?: Record<string, unknown>
+}
+type Make = (service: TestService) => Promise<Input>
+
+const client: Make = async (service) => ({ params: { client_id: (await addClient(service)).client_id } })
+const user: Make = async (service) => ({ params: { id: (await addUser(service)).id } })
+const slug: Make = async (service) => ({ params: { slug: (await addResource(service)).slug } })
+const named: Make = async (service) => ({
+  ...(await slug(service)),
+  body: { client_id: (await addClient(service)).client_id },
+})
+const listed: Make = async (service) => ({
+  params: { ...(await slug(service)).params, ...(await client(service)).params },
+})
+const issuance: Make = async ({ app }) => {
+  const issued = anIssuance()
+  await app.store.recordIssuance(issued)
+  return { params: { id: issued.id } }
+}
+const idp_id = async (service: TestService) => trust(service, await TestIdp.start(), [])
+const idp: Make = async (service) => ({ params: { id: await idp_id(service) } })
+const policy: Make = async (service) => ({
+  params: { id: (await addPolicy(service, await idp_id(service), {})).id },
+})
+
+/** By operationId, or by its beginning; what is not here needs nothing. */
+const MAKERS: Readonly<Record<string, Make>> = {
+  'client.list': async () => ({ query: { status: 'active', limit: '5' } }),
+  'client.create': async () => ({ body: { client_name: 'Job', redirect_uris: ['https://client.example.com/cb'] } }),
+  'client.reactivate': async (service) => ({
+    params: { client_id: (await addClient(service, {}, { status: 'suspended' })).client_id },
+  }),
+  'client.update': async (service) => ({ ...(await client(service)), body: { client_name: 'Other' } }),
+  client,
+  'user.list': async () => ({}),
+  'user.create': async () => ({ body: { email: `${newId()}@example.com`, password: PASSWORD } }),
+  'user.enable': async (service) => ({ params: { id: (await addUser(service, { status: 'disabled' })).id } }),
+  'user.update': async (service) => ({ ...(await user(service)), body: { name: 'Other' } }),
+  user,
+  'resource.list': async () => ({}),
+  'resource.create': async () => {
+    const slug = `r-${newId().toLowerCase().replaceAll('_', '-')}`
+    return { body: { slug, uri: `https://${slug}.example.com`, backend_kind: 'mint' } }
+  },
+  'resource.policy.connect': async ({ app }) => {
+    const resource = aResource({ backend_kind: 'broker', broker_provider_slug: 'files' })
+    await app.store.createResource(resource)
+    const named = { url: 'https://app.example.com/back' }
+    return { params: { slug: resource.slug }, query: named, body: named }
+  },
+  'resource.policy.exchange.remove': listed,
+  'resource.policy.runtime.remove': listed,
+  'resource.policy': named,
+  'resource.update': async (service) => ({
+    params: { id: (await addResource(service)).id },
+    body: { display_name: 'Other' },
+  }),
+  resource: async (service) => ({ params: { id: (await addResource(service)).id } }),
+  'grant.listUserGrants': user,
+  'grant.revokeConsent': async ({ app }) => ({ params: { id: (await approved(app.store)).consent.id } }),
+  'issuance.get': issuance,
+  'issuance.revoke': issuance,
+  'idp.list': async () => ({}),
+  'idp.create': async () => {
+    const issuer = `https://${newId()}.example.com`
+    return { body: { issuer, jwks_uri: `${issuer}/jwks.json` } }
+  },
+  'idp.update': async (service) => ({ ...(await idp(service)), body: { name: 'Other' } }),
+  idp,
+  'policy.list': async () => ({}),
+  'policy.create': async (service) => ({ body: { idp_id: await idp_id(service) } }),
+  'policy.update': async (service) => ({ ...(await policy(service)), body: { name: 'Other' } }),
+  policy,
+  'mapping.list': async () => ({}),
+  'mapping.create': async (service) => ({
+    body: { idp_id: await idp_id(service), federated_subject: 'ada', local_subject: 'u_1' },
+  }),
+  mapping: async (service) => ({
+    params: { id: (await mapSubject(service, await idp_id(service), 'ada', 'u_1')).id },
+  }),
+  'key.revoke': async (service) => {
+    const { current_kid } = await okAdmin<{ current_kid: string }>(service, 'POST', '/admin/keys/rotate')
+    return { params: { kid: current_kid }, body: {} }
+  },
+  'dcr.set': async () => ({ body: { mode: 'open' } }),
+  'dcr.replace': async () => ({ body: { mode: 'open' } }),
+  'revocation.create': async () => ({ body: { client_id: 'nobody' } }),
+}
+
+/** Makes what an operation needs and returns what to send. */
+export const inputFor = (operationId: string, service: TestService): Promise<Input> => {
+  const words = operationId.split('.')
+  const names = words.map((_, i) => words.slice(0, words.length - i).join('.'))
+  const make = names.map((name) => MAKERS[name]).find((found) => found !== undefined)
+  return make ? make(service) : Promise.resolve({})
+}
