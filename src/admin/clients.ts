@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { App } from '../app.ts'
 import { longestLife } from '../config/lifetimes.ts'
 import { offeredGrantTypes } from '../grants/index.ts'
-import { bool, int, text, word } from '../lib/field.ts'
+import { bool, int, name, text, word } from '../lib/field.ts'
 import { digest, idFloor } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { isHttpUrl } from '../lib/url.ts'
@@ -18,6 +18,7 @@ import {
 } from '../oauth/client_metadata.ts'
 import type { Client } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule, type Result } from './action.ts'
+import { AFTER } from './export.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 
 const chosenId = text(2048)
@@ -95,8 +96,14 @@ export const clients: AdminResource = {
         source: word(['admin', 'dcr', 'cimd']).optional().describe('Only those registered this way.'),
         limit: int(1, 100_000).prefault(50).describe('At most so many.'),
         offset: int(0, 1_000_000_000).prefault(0).describe('Leave out so many.'),
+        after: name(2048).optional().describe(AFTER),
       }),
-      run: async ({ store }, { query }) => ({ shown: (await store.listClients(query)).map(clientJson) }),
+      async run({ store }, { query: { after: client_id, ...query } }) {
+        const last = client_id === undefined ? undefined : await store.findClient({ client_id })
+        if (client_id !== undefined && !last) throw invalid('after names no client', 'unknown_place')
+        const after = last && { at: last.issued_at, id: last.client_id }
+        return { shown: (await store.listClients({ ...query, after })).map(clientJson) }
+      },
     }),
     create: action({
       method: 'POST',

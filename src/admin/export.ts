@@ -12,11 +12,9 @@ export const range = {
   until: time().optional().describe('Before this RFC 3339 time.'),
 }
 /** Goes on behind the last row of the page before: as fast at the end of a long list as at its beginning. */
-export const after = z
-  .string()
-  .refine(isId, 'must be the id of the last item before')
-  .optional()
-  .describe('Go on behind the item with this id, the last one of the page before; faster than offset.')
+export const AFTER = 'Go on behind the item with this id, the last one of the page before; faster than offset.'
+/** The same for items whose id tells their place. */
+export const after = z.string().refine(isId, 'must be the id of the last item before').optional().describe(AFTER)
 
 /** A time range as bounds of ids. Throws invalid_request when it is empty. */
 export function idRange({ since, until }: { since?: number; until?: number }): { since: string; until?: string } {

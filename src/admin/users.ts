@@ -7,7 +7,8 @@ import { rfc3339 } from '../lib/time.ts'
 import { newUserId } from '../oauth/client_metadata.ts'
 import type { User } from '../oauth/types.ts'
 import { type AdminResource, action, type Result } from './action.ts'
-import { changedFields, conflict, notFound, retryStale } from './outcome.ts'
+import { AFTER } from './export.ts'
+import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 
 const MIN_PASSWORD = 8
 const email = text(254).regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address')
@@ -70,8 +71,14 @@ export const users: AdminResource = {
         email: text(254).optional().describe('Only the one with this email.'),
         limit: int(1, 1_000_000).prefault(1_000_000).describe('At most so many.'),
         offset: int(0, 1_000_000_000).prefault(0).describe('Leave out so many.'),
+        after: text(256).min(1, 'must not be empty').optional().describe(AFTER),
       }),
-      run: async ({ store }, { query }) => ({ shown: (await store.listUsers(query)).map(userJson) }),
+      async run({ store }, { query: { after: id, ...query } }) {
+        const last = id === undefined ? undefined : await store.findUser({ id })
+        if (id !== undefined && !last) throw invalid('after names no user', 'unknown_place')
+        const after = last && { at: last.created_at, id: last.id }
+        return { shown: (await store.listUsers({ ...query, after })).map(userJson) }
+      },
     }),
     create: action({
       method: 'POST',

@@ -8,9 +8,8 @@ import type { Env } from '../config/rules.ts'
 import { type Flag, flagsOf } from './flags.ts'
 import { print, UsageError } from './output.ts'
 import { send } from './send.ts'
+import { readItem, readSecret, readSecretFile } from './stdin.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
-
-const MAX_ITEM_BYTES = 1024 * 1024
 
 /** Adds every admin command to `service admin`. */
 export function addAdminCommands(program: Command, env: Env): void {
@@ -27,16 +26,20 @@ export function addAdminCommands(program: Command, env: Env): void {
 function addCommand(command: Command, action: Action, env: Env): void {
   const flags = flagsOf(action)
   command.description(action.doc)
-  for (const flag of flags) command.addOption(optionOf(flag))
+  for (const flag of flags) {
+    command.addOption(optionOf(flag))
+    if (flag.secret) command.addOption(fileOptionOf(flag))
+  }
   const creates = action.status === 201
   if (creates) command.argument('[-]', 'Reads the item as JSON from standard input; flags win over its members.')
-  command.action(async (...given: unknown[]) => {
+  command.action(async (...words: unknown[]) => {
     const { config: file, json } = command.optsWithGlobals<GlobalOptions>()
-    const source = creates ? given[0] : undefined
+    const source = creates ? words[0] : undefined
     if (source !== undefined && source !== '-') throw new UsageError(`unexpected argument ${source}; did you mean -?`)
     const { config } = loadConfig(file, env)
+    const given = await readSecrets(flags, command.opts(), source === '-')
     const item = source === undefined ? undefined : await readItem()
-    const answer = await send(config, action, readFlags(flags, command.opts(), item))
+    const answer = await send(config, action, readFlags(flags, given, item))
     print(rowsOf(answer, action, json), json)
   })
 }
@@ -50,6 +53,22 @@ function optionOf({ name, kind, value, doc, required, default: fallback }: Flag)
   return kind === 'many' || kind === 'list'
     ? option.argParser((text: string, before: string[] = []) => [...before, text])
     : option
+}
+
+const fileOptionOf = ({ name }: Flag) => new Option(`--${name}-file <file>`, `Reads --${name} from a file; --${name} - from standard input.`)
+
+/** The flags, with the secrets that are in files and on standard input in their place. */
+async function readSecrets(flags: readonly Flag[], given: Record<string, unknown>, itemComes: boolean) {
+  const read = { ...given }
+  for (const flag of flags.filter(({ secret }) => secret)) {
+    const [name, file] = [optionOf(flag).attributeName(), given[fileOptionOf(flag).attributeName()]]
+    if (given[name] !== undefined && file !== undefined)
+      throw new UsageError(`--${flag.name} and --${flag.name}-file exclude each other`)
+    if (given[name] === '-' && itemComes) throw new UsageError(`standard input cannot hold both the item and --${flag.name}`)
+    if (given[name] === '-') read[name] = await readSecret()
+    else if (typeof file === 'string') read[name] = readSecretFile(file)
+  }
+  return read
 }
 
 /** What the flags say, over what `item` says. Throws UsageError that names every missing flag. */
@@ -78,20 +97,3 @@ function readFlag({ kind, read }: Flag, value: unknown): unknown {
 /** As text, only the rows of an answer that has them in a member. */
 const rowsOf = (answer: unknown, { cli }: Action, json: boolean | undefined): unknown =>
   json || !cli || !cli.rows ? answer : (answer as Record<string, unknown>)[cli.rows]
-
-async function readItem(): Promise<Record<string, unknown>> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > MAX_ITEM_BYTES) throw new UsageError(`standard input holds more than ${MAX_ITEM_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  let item: unknown
-  try {
-    item = JSON.parse(Buffer.concat(chunks).toString('utf8'))
-  } catch {}
-  if (typeof item !== 'object' || item === null || Array.isArray(item))
-    throw new UsageError('standard input must hold a JSON object')
-  return item as Record<string, unknown>
-}

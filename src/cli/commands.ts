@@ -1,11 +1,11 @@
 // The command line of the service: serve, migrate, purge, version and the admin commands.
 import { Command, CommanderError } from 'commander'
-import { loadConfig } from '../config/load.ts'
+import { ConfigError, loadConfig } from '../config/load.ts'
 import type { Env } from '../config/rules.ts'
 import { readBuild } from '../lib/build.ts'
 import { systemClock } from '../lib/time.ts'
 import { PURGE_TARGETS } from '../store/expiry.ts'
-import { print, printError } from './output.ts'
+import { print, printError, printProblems } from './output.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
 import { UNBUILT_COMMANDS } from './unbuilt.ts'
 
@@ -44,7 +44,12 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
     .description('Starts both listeners. SIGTERM and SIGINT drain and stop, SIGHUP reloads the signing keys.')
     .action(async () => {
       const { serve } = await import('../serve.ts')
-      exit(await serve(options().config, env))
+      try {
+        exit(await serve(options().config, env))
+      } catch (error) {
+        if (error instanceof ConfigError) printProblems(error)
+        throw error
+      }
     })
   program
     .command('migrate')

@@ -11,6 +11,24 @@ export class UsageError extends Error {
   }
 }
 
+/** What a command ends with, for scripts. */
+export const EXIT = { ok: 0, failed: 1, usage: 2, not_found: 3, conflict: 4, refused: 5 } as const
+
+/** The exit code of a command that ended with this error. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof UsageError) return EXIT.usage
+  if (!(error instanceof OAuthError)) return EXIT.failed
+  return EXIT_BY_STATUS[error.status] ?? EXIT.failed
+}
+const EXIT_BY_STATUS: Readonly<Record<number, number>> = {
+  400: EXIT.usage,
+  401: EXIT.refused,
+  403: EXIT.refused,
+  404: EXIT.not_found,
+  409: EXIT.conflict,
+  429: EXIT.refused,
+}
+
 /** Prints an answer: as JSON, or as lines with a blank one between the items of a list. Nothing for nothing. */
 export function print(answer: unknown, asJson: boolean | undefined): void {
   if (answer === undefined) return
@@ -18,7 +36,13 @@ export function print(answer: unknown, asJson: boolean | undefined): void {
   if (text !== '') process.stdout.write(`${text}\n`)
 }
 
-/** Prints what went wrong, a line for each fault. */
+/** Prints a configuration that cannot be used as a log event, for those who collect the logs of `serve`. */
+export function printProblems({ problems }: ConfigError): void {
+  const event = { level: 'error', time: new Date().toISOString(), msg: 'the configuration is not valid', problems }
+  process.stderr.write(`${JSON.stringify(event)}\n`)
+}
+
+/** Prints what went wrong, a line for each fault; a refusal with its code (docs/reference/errors.md). */
 export function printError(error: unknown): void {
   for (const fault of faultsOf(error)) process.stderr.write(`error: ${fault}\n`)
 }
@@ -41,6 +65,7 @@ function faultsOf(error: unknown): readonly string[] {
   if (error instanceof ConfigError) return error.problems.map(({ key, message }) => `${key} ${message}`)
   if (error instanceof UsageError) return error.faults
   if (!(error instanceof Error)) return [String(error)]
-  const cause = error instanceof OAuthError ? error.more.cause : undefined
-  return [cause instanceof Error ? `${error.message}: ${cause.message}` : error.message]
+  if (!(error instanceof OAuthError)) return [error.message]
+  const { cause } = error.more
+  return [`${error.message}${cause instanceof Error ? `: ${cause.message}` : ''} [${error.code}]`]
 }

@@ -7,7 +7,7 @@ export const platformKeys = {
   server: {
     issuer: urlKey({
       default: 'http://localhost:9000',
-      doc: 'The URL clients use, without trailing slash: `iss` of every token. Never taken from a request.',
+      doc: 'The URL clients use, without trailing slash: `iss` of every token. Never taken from a request. A path in it is for a proxy in front that strips it.',
     }),
     address: textKey({
       default: ':9000',

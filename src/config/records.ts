@@ -22,7 +22,9 @@ const policy = z.strictObject({
 /** The fields of a resource as they are written; the admin API patches with the same ones. */
 export const resourceFields = {
   slug: slug().describe('Its public name.'),
-  uri: url().describe('The audience of its tokens, exactly as the resource publishes it.'),
+  uri: url()
+    .refine((uri) => !uri.includes('#'), 'must have no fragment')
+    .describe('The audience of its tokens, exactly as the resource publishes it.'),
   backend_kind: word(['mint', 'broker']).describe('Whether tokens are made here or had from a provider.'),
   display_name: name().optional().describe('What users see; the slug by default.'),
   scopes: scopeEntries.default([]).describe('What can be asked for.'),

@@ -7,6 +7,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -46,9 +47,13 @@ export function keyfileStore(folder: string): KeyStore {
   const pemFile = (kid: string) => inFolder(`${kid}.pem`)
 
   const load = async (): Promise<StoredKey[]> => {
-    if (!existsSync(inFolder(INDEX))) return []
-    const index = JSON.parse(readFileSync(inFolder(INDEX), 'utf8')) as { keys: Omit<StoredKey, 'pem'>[] }
-    return index.keys.map((key) => ({ ...key, pem: readFileSync(pemFile(key.kid), 'utf8') }))
+    if (!existsSync(inFolder(INDEX))) {
+      // Making new keys here would silently end every token that the old ones signed.
+      if (existsSync(folder) && readdirSync(folder).some((name) => name.endsWith('.pem')))
+        throw new Error(`${inFolder(INDEX)} is missing, but there are keys beside it`)
+      return []
+    }
+    return readIndex(inFolder(INDEX)).map((key) => ({ ...key, pem: readKey(pemFile(key.kid)) }))
   }
   const save = (keys: StoredKey[], before: StoredKey[]) => {
     for (const key of keys) if (!existsSync(pemFile(key.kid))) replaceFile(pemFile(key.kid), key.pem)
@@ -73,6 +78,20 @@ export function keyfileStore(folder: string): KeyStore {
       }
     },
   }
+}
+
+function readIndex(file: string): Omit<StoredKey, 'pem'>[] {
+  try {
+    return (JSON.parse(readFileSync(file, 'utf8')) as { keys: Omit<StoredKey, 'pem'>[] }).keys
+  } catch (error) {
+    throw new Error(`${file} cannot be read: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+/** A private key, closed to others if it was not. */
+function readKey(file: string): string {
+  if (statSync(file).mode & 0o077) chmodSync(file, 0o600)
+  return readFileSync(file, 'utf8')
 }
 
 /** Writes a file that is there whole or not at all, also after a power cut. */

@@ -125,9 +125,17 @@ function generateKey(alg: Alg, now: number): StoredKey {
   return { kid: newId(), alg, pem: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, created_at: now }
 }
 
+function publicJwk(pem: string, kid: string): Jwk {
+  try {
+    return createPublicKey(pem).export({ format: 'jwk' }) as Jwk
+  } catch (error) {
+    throw new Error(`the signing key ${kid} is not usable: ${(error as Error).message}`, { cause: error })
+  }
+}
+
 function load(stored: StoredKey[]): Loaded {
   const keys = stored.map(({ pem, ...key }): PublishedKey => {
-    const jwk = createPublicKey(pem).export({ format: 'jwk' }) as Jwk
+    const jwk = publicJwk(pem, key.kid)
     return { ...key, jwk, thumbprint: thumbprint(jwk) as string }
   })
   const current = stored.at(-1)

@@ -25,7 +25,8 @@ export const CODE_LIFETIME = 60
 
 /** Answers an authorization request with a page to go to, a code, or an error at the client's redirect URI. */
 export async function authorize(app: App, request: Request): Promise<Reply> {
-  const params = parseParams(request.query)
+  // Several resources come out as a text that no resource has: refused where it can be sent back (RFC 8707).
+  const params = parseParams(request.query, 'resource')
   request.notes.client_id = params.client_id
   const back = await resolveReturnAddress(app, params)
   const signedIn = await findSignedIn(app, request)
@@ -131,5 +132,8 @@ async function grantAtOnce(
 /** Refusals that have nowhere to be sent: a page for people, a problem document for programs. */
 export const renderAuthorizeError = (error: OAuthError, request: Request): Reply =>
   prefersHtml(request)
-    ? errorPage('This request cannot be served', `${error.message}.`, request.id, { status: error.status })
+    ? errorPage('This request cannot be served', `${error.message}.`, request.id, {
+        status: error.status,
+        headers: error.more.headers,
+      })
     : problem(error, request, request.id)

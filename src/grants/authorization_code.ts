@@ -5,7 +5,7 @@ import { OAuthError } from '../lib/error.ts'
 import { digest, equalSecrets, newBearer, newId, parseBearer } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
 import { checkBound } from '../oauth/dpop.ts'
-import { checkCovered } from '../oauth/resource.ts'
+import { checkCovered, remainingScope, scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest, Client, Family } from '../oauth/types.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import type { Grant, GrantInput } from './index.ts'
@@ -37,7 +37,8 @@ export const authorizationCode = {
     checkCovered(form.resource, request.resource)
     if (found.user_status !== 'active') throw refuse('user_inactive')
     if (found.consent_revoked) throw refuse('consent_revoked')
-    return authorizationOf(app, input, request)
+    const scope = await remainingScope(app, scopeNames(request.scope), request.resource, client)
+    return { ...authorizationOf(app, input, request), scope }
   },
 } satisfies Grant
 
@@ -92,7 +93,6 @@ function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequ
     client: input.client,
     sub: user_id,
     resource,
-    scope,
     lifetime: app.config.dcr.default_token_expiry,
     family_id: family.id,
     consent_id,

@@ -4,7 +4,7 @@ import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, newBearer, parseBearer } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
 import { checkBound } from '../oauth/dpop.ts'
-import { checkCovered, checkWithin, parseScope, scopeNames } from '../oauth/resource.ts'
+import { checkCovered, checkWithin, parseScope, remainingScope, scopeNames } from '../oauth/resource.ts'
 import type { Family, RefreshToken } from '../oauth/types.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import type { Grant, GrantInput } from './index.ts'
@@ -29,22 +29,27 @@ export const refreshToken = {
     if (!found || !equalSecrets(bearer.hash, found.token.hash)) throw refuse('unknown_refresh_token')
     const { token, family } = found
     if (client.client_id !== family.client_id) throw refuse('refresh_token_of_another_client')
-    if (token.consumed_at !== undefined) throw await reused(app, input, family)
+    if (token.consumed_at !== undefined) {
+      const ended = await app.store.revokeFamily({ id: family.id, reason: 'refresh_reuse', now: app.clock.now() })
+      if (ended > 0) await noteReuse(app, input, family)
+      throw refuse('refresh_token_reused')
+    }
     if (family.revoked_at !== undefined) throw refuse('family_revoked')
     if (token.expires_at <= app.clock.now()) throw refuse('refresh_token_expired')
     if (found.user_status !== 'active') throw refuse('user_inactive')
     if (found.consent_revoked) throw refuse('consent_revoked')
     checkBound(family.jkt, input.proof)
     checkCovered(form.resource, family.resource)
-    const scope = form.scope === undefined ? family.scope : narrowed(form.scope, family.scope)
+    const wanted = form.scope === undefined ? scopeNames(family.scope) : narrowed(form.scope, family.scope)
+    const scope = await remainingScope(app, wanted, family.resource, client)
     return { ...rotation(app, input, token, family), scope }
   },
 } satisfies Grant
 
-function narrowed(requested: string, granted: string): string {
+function narrowed(requested: string, granted: string): string[] {
   const names = parseScope(requested)
   checkWithin(names, scopeNames(granted), 'beyond_granted_scope')
-  return names.join(' ')
+  return names
 }
 
 function rotation(app: App, input: GrantInput, token: RefreshToken, family: Family) {
@@ -69,15 +74,15 @@ function rotation(app: App, input: GrantInput, token: RefreshToken, family: Fami
     proof: input.proof,
     async commit(issuance: NewIssuance) {
       const outcome = await app.store.rotateRefreshToken({ used: token.id, next: refresh, issuance, now })
-      if (outcome === 'reused') throw await reused(app, input, family)
-      if (outcome === 'revoked') throw refuse('family_revoked')
+      if (outcome === 'rotated') return
+      if (outcome === 'reused') await noteReuse(app, input, family)
+      throw refuse(outcome === 'reused' ? 'refresh_token_reused' : 'family_revoked')
     },
   }
 }
 
-/** Thief or owner, nobody can tell: the family ends (RFC 9700 §4.14.2). Also when two uses raced. */
-async function reused(app: App, { request, client }: GrantInput, family: Family): Promise<OAuthError> {
-  const ended = await app.store.revokeFamily({ id: family.id, reason: 'refresh_reuse', now: app.clock.now() })
+/** Thief or owner, nobody can tell: the family has ended (RFC 9700 §4.14.2), which is counted and recorded once. */
+async function noteReuse(app: App, { request, client }: GrantInput, family: Family): Promise<void> {
   app.metrics.count('core_refresh_token_reuse_total')
   await audit(app, {
     action: 'refresh_token_reused',
@@ -85,7 +90,6 @@ async function reused(app: App, { request, client }: GrantInput, family: Family)
     client_id: client.client_id,
     ip: request.remote,
     request_id: request.id,
-    detail: { family: family.id, family_was_live: ended === 1 },
+    detail: { family: family.id },
   })
-  return refuse('refresh_token_reused')
 }

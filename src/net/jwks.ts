@@ -10,7 +10,7 @@ import { jsonObjectOf } from './json.ts'
 export interface RemoteKeysOptions {
   fetcher: Fetcher
   clock: Clock
-  /** Seconds that a set is used for; after that its keys are fetched again or refused. */
+  /** Seconds that a set is used for; after that it is fetched again, and while that fails used for as long once more. */
   ttl: number
   /** Seconds between two fetches of one set that unknown keys may cause, and after a failed one. */
   cooldown: number
@@ -25,7 +25,7 @@ export interface RemoteKeys {
    * there is no such key. The same objects come back while the set is kept. Rejects when the set cannot be had: FetchError, or 503.
    */
   find(jwks_uri: string, wanted: { kid?: string; alg: Alg }): Promise<readonly Jwk[]>
-  /** Forgets the set and fetches it now. Returns how many keys it has; rejects as find() does. */
+  /** Fetches the set now and replaces the one before. Returns how many keys it has; rejects as find() does, with the one before in use. */
   refresh(jwks_uri: string): Promise<number>
   /** Forgets the set. */
   drop(jwks_uri: string): void
@@ -76,14 +76,23 @@ export function createRemoteKeys({ fetcher, clock, ttl, cooldown, allowHttp }: R
     return set.loading
   }
 
+  /** The set anew; where that fails, the one before for as long again: an outage there must not be one here at once. */
+  async function renewed(uri: string, set: KeySet): Promise<readonly Jwk[]> {
+    const isUsable = set.keys !== undefined && clock.now() < set.freshUntil + ttl
+    try {
+      if (set.failure && clock.now() < set.failure.until) throw set.failure.error
+      return await loadOnce(uri, set)
+    } catch (error) {
+      if (set.keys && isUsable) return set.keys
+      throw error
+    }
+  }
+
   return {
     stats,
     async find(uri, wanted) {
       const set = setOf(uri)
-      if (!set.keys || clock.now() >= set.freshUntil) {
-        if (set.failure && clock.now() < set.failure.until) throw set.failure.error
-        return fitting(await loadOnce(uri, set), wanted)
-      }
+      if (!set.keys || clock.now() >= set.freshUntil) return fitting(await renewed(uri, set), wanted)
       const found = fitting(set.keys, wanted)
       if (found.length === 0 && (set.loading || clock.now() >= set.quietUntil)) {
         set.quietUntil = clock.now() + cooldown
@@ -93,9 +102,10 @@ export function createRemoteKeys({ fetcher, clock, ttl, cooldown, allowHttp }: R
       return found
     },
     async refresh(uri) {
-      // What was there is given up first: an operator who asks for this may know that a key of it is lost.
-      sets.delete(uri)
-      return (await loadOnce(uri, setOf(uri))).length
+      // Replaced on success only: an operator who asks while the peer is down must not make it worse.
+      const set = setOf(uri)
+      set.quietUntil = 0
+      return (await loadOnce(uri, set)).length
     },
     drop(uri) {
       sets.delete(uri)

@@ -75,6 +75,8 @@ export async function parseRequested(app: App, params: Params, client: Client): 
     throw refuse('request_not_supported', 'request objects are not supported', 'request_object')
   if (params.request_uri !== undefined)
     throw refuse('request_uri_not_supported', 'request_uri is not supported', 'request_uri')
+  if (params.client_secret !== undefined)
+    throw refuse('invalid_request', 'a client_secret must never be in a URL', 'secret_in_url')
   if (params.response_type === undefined)
     throw refuse('invalid_request', 'response_type is missing', 'missing_response_type')
   if (params.response_type !== 'code')
@@ -123,7 +125,7 @@ async function requestedScope(
 ): Promise<string[]> {
   const registered = scopeNames(client.scope)
   if (scope !== undefined) {
-    const names = resource ? await declaredScope(app, parseScope(scope), resource) : parseScope(scope)
+    const names = await declaredScope(app, parseScope(scope), resource)
     if (registered.length > 0) checkWithin(names, registered, 'beyond_client_scope')
     return names
   }
@@ -138,12 +140,20 @@ async function requestedScope(
  * Some clients ask for every scope of the metadata document. What belongs to other resources only is left out, as long as
  * something remains; a scope that no resource declares is refused.
  */
-async function declaredScope(app: App, names: string[], resource: Resource): Promise<string[]> {
+async function declaredScope(app: App, names: string[], resource: Resource | undefined): Promise<string[]> {
+  if (!resource) return declaredSomewhere(app, names)
   const own = names.filter((name) => catalogOf(resource).includes(name))
   if (own.length === names.length) return names
   const everywhere = app.config.oauth.narrow_scopes ? (await listAllResources(app)).flatMap(catalogOf) : []
   if (own.length === 0 || !names.every((name) => everywhere.includes(name))) checkDeclared(names, resource)
   return own
+}
+
+/** Without a resource a scope must at least mean something to one of them. */
+async function declaredSomewhere(app: App, names: string[]): Promise<string[]> {
+  const everywhere = (await listAllResources(app)).flatMap(catalogOf)
+  if (everywhere.length > 0) checkWithin(names, everywhere, 'scope_not_in_catalog')
+  return names
 }
 
 /** The redirect URI with the response in its query; `iss` names us, so that a client is never mixed up (RFC 9207). */

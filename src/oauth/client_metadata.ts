@@ -35,7 +35,7 @@ export const clientFields = {
   client_name: name(255).describe('What users see.'),
   redirect_uris: z
     .array(redirectUri, 'must be a list')
-    .max(MAX_REDIRECT_URIS)
+    .max(MAX_REDIRECT_URIS, `must have at most ${MAX_REDIRECT_URIS} entries`)
     .describe('Where users are sent back to; matched exactly.'),
   grant_types: grantTypes
     .transform((types) => [...new Set(types)])

@@ -41,14 +41,15 @@ export async function allowMint(app: App, exchange: Exchange, resource: Resource
   if (requested) checkDeclared(requested, resource)
   if (requested) checkWithin(requested, held, 'subject_scope_ceiling')
   if (!isOwn(exchange)) checkNamed(exchange.caller, resource)
-  const within = held.filter((name) => catalogOf(resource).includes(name))
-  if (isSelfExchange(app, exchange)) return { resource: resource.uri, scope: atLeastOne(requested ?? within) }
+  const wanted = requested ?? held.filter((name) => catalogOf(resource).includes(name))
+  const most = atLeastOne(wanted)
+  if (isSelfExchange(app, exchange)) return { resource: resource.uri, scope: most }
   const consent = await findSubjectConsent(app, exchange, resource)
-  const consented = scopeNames(consent?.scope ?? '')
-  const names = requested ?? within.filter((name) => consented.includes(name))
-  const missing = (requested ?? within).filter((name) => !consented.includes(name))
-  if (!consent) throw consentRequired(app, exchange, resource, requested ?? within, 'consent_missing')
+  if (!consent) throw consentRequired(app, exchange, resource, wanted, 'consent_missing')
+  const consented = scopeNames(consent.scope)
+  const missing = wanted.filter((name) => !consented.includes(name))
   if (requested && missing.length > 0) throw consentRequired(app, exchange, resource, missing, 'scope_insufficient')
+  const names = wanted.filter((name) => consented.includes(name))
   return { resource: resource.uri, scope: atLeastOne(names), consent_id: consent.id }
 }
 

@@ -13,8 +13,8 @@ const MAX_ASSERTION = 16_384
 const MAX_CLAIM = 1024
 /** Seconds that the clocks of two honest servers may differ. */
 const SKEW = 30
-/** Times beyond this (the year 5138) are milliseconds, or nonsense. */
-const MAX_TIME = 1e11
+/** No assertion is meant to be good for longer: such an exp is in milliseconds, or nonsense. */
+const YEAR = 365 * 86_400
 /** Keys that are tried for one assertion; sets with more of one kid, or of none, are not for us. */
 const MAX_TRIES = 16
 
@@ -73,8 +73,8 @@ async function checkSignature(app: App, { header, input, signature }: Jws, { jwk
 function readClaims(app: App, payload: Jws['payload'], idp: Idp, client: Client): Assertion {
   const { aud, exp, iat, nbf, sub, jti, client_id, scope, resource, cnf, authorization_details } = payload
   const now = app.clock.now()
-  const isTime = (value: unknown): value is number => typeof value === 'number' && value < MAX_TIME
-  if (!isTime(exp) || exp <= now - SKEW) throw refuse('expired')
+  const isTime = (value: unknown): value is number => typeof value === 'number'
+  if (!isTime(exp) || exp <= now - SKEW || exp > now + YEAR) throw refuse('expired')
   if (!isTime(iat) || iat > now + SKEW) throw refuse('iat')
   const good_until = iat + app.config.xaa.max_assertion_age
   if (good_until < now) throw refuse('too_old')

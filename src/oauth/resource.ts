@@ -2,7 +2,7 @@
 import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
 import { normalisedUrl } from '../lib/url.ts'
-import type { Resource } from './types.ts'
+import type { Client, Resource } from './types.ts'
 
 const MAX_SCOPE_LENGTH = 8192
 const SCOPE_TOKENS = /^[\x21\x23-\x5b\x5d-\x7e]+(?: +[\x21\x23-\x5b\x5d-\x7e]+)*$/
@@ -65,6 +65,26 @@ export function checkDeclared(names: readonly string[], resource: Resource): voi
 export function checkWithin(names: readonly string[], allowed: readonly string[], reason: string): void {
   const beyond = names.filter((name) => !allowed.includes(name))
   if (beyond.length > 0) throw new OAuthError('invalid_scope', `not allowed: ${beyond.join(' ')}`, { reason })
+}
+
+/**
+ * What is left of a granted scope today: what the resource still declares and the client is still registered for.
+ * Throws invalid_target when the resource is gone, invalid_scope when nothing is left.
+ */
+export async function remainingScope(
+  app: App,
+  names: readonly string[],
+  uri: string | undefined,
+  client: Client,
+): Promise<string> {
+  const catalog = uri === undefined ? undefined : catalogOf(await resolveMint(app, uri))
+  const registered = scopeNames(client.scope)
+  const left = names
+    .filter((name) => catalog === undefined || catalog.includes(name))
+    .filter((name) => registered.length === 0 || registered.includes(name))
+  if (left.length === 0 && names.length > 0)
+    throw new OAuthError('invalid_scope', 'nothing is left of the scope that was granted', { reason: 'scope_is_gone' })
+  return left.join(' ')
 }
 
 /** A `resource` at the token endpoint must be the one of the grant (RFC 8707 §2.2). Throws invalid_target. */

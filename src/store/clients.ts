@@ -1,6 +1,21 @@
 // Operations on clients.
 import type { Client } from '../oauth/types.ts'
-import { all, bytes, decoded, flag, idText, maybeNum, num, type Op, one, type Row, run, str, where } from './op.ts'
+import {
+  all,
+  bytes,
+  decoded,
+  flag,
+  idText,
+  maybeNum,
+  num,
+  type Op,
+  one,
+  type Place,
+  type Row,
+  run,
+  str,
+  where,
+} from './op.ts'
 
 const COLUMNS = `client_id, secret_hash, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method,
   application_type, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at, last_used_at`
@@ -51,14 +66,16 @@ export function* findClient({ client_id }: { client_id: string }): Op<Client | u
 export interface ClientFilter {
   status?: string
   source?: string
+  after?: Place
   limit: number
   offset: number
 }
 /** In order of creation. */
-export function* listClients({ status, source, limit, offset }: ClientFilter): Op<Client[]> {
+export function* listClients({ status, source, after, limit, offset }: ClientFilter): Op<Client[]> {
   const filter = where(
     status === undefined ? undefined : ['status = ?', status],
     source === undefined ? undefined : ['registration_source = ?', source],
+    after && ['(issued_at, client_id) > (?, ?)', after.at, after.id],
   )
   const rows = yield* all(
     `SELECT ${COLUMNS} FROM clients ${filter.sql} ORDER BY issued_at, client_id LIMIT ? OFFSET ?`,

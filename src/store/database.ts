@@ -1,5 +1,5 @@
 // The SQLite file: how it is opened and prepared, and what travels between the driver and the storage thread.
-import { mkdirSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import type { Outcome } from '../lib/lane.ts'
@@ -27,6 +27,8 @@ const CHECKPOINT_PAGES = 4000
 export function openDatabase(file: string, wal: boolean): Database.Database {
   try {
     mkdirSync(path.dirname(path.resolve(file)), { recursive: true, mode: 0o700 })
+    // Created here with its mode: it holds hashes, and its companions take the mode over.
+    closeSync(openSync(file, 'a', 0o600))
     const db = new Database(file, { timeout: BUSY_TIMEOUT_MS })
     db.pragma(`journal_mode = ${wal ? 'WAL' : 'DELETE'}`)
     // Every answer promises that its rows survive a power cut.

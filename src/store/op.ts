@@ -39,6 +39,11 @@ export const maybeIdText = (value: unknown): string | undefined =>
 export const flag = (value: unknown): boolean => value === 1
 export const decoded = <T>(value: unknown): T => JSON.parse(value as string) as T
 
+/** The place of a row in a list by age, to go on behind it. */
+export interface Place {
+  at: number
+  id: string
+}
 export type Condition = readonly [sql: string, ...params: Param[]]
 /** Conditions joined by AND, with their parameters; undefined ones are left out. */
 export function where(...conditions: readonly (Condition | undefined)[]): { sql: string; params: Param[] } {

@@ -1,6 +1,6 @@
 // Operations on local users and the sign-ins of their browsers.
 import type { Session, User } from '../oauth/types.ts'
-import { all, bytes, idText, maybeStr, num, type Op, one, orNull, type Row, run, str, where } from './op.ts'
+import { all, bytes, idText, maybeStr, num, type Op, one, orNull, type Place, type Row, run, str, where } from './op.ts'
 
 const COLUMNS = 'id, email, name, password_hash, role, status, provider, version, created_at, updated_at'
 
@@ -41,9 +41,18 @@ export function* findUserByEmail({ email }: { email: string }): Op<User | undefi
   return row && read(row)
 }
 
+export interface UserFilter {
+  email?: string
+  after?: Place
+  limit: number
+  offset: number
+}
 /** In order of creation. */
-export function* listUsers({ email, limit, offset }: { email?: string; limit: number; offset: number }): Op<User[]> {
-  const filter = where(email === undefined ? undefined : ['email_key = ?', emailKey(email)])
+export function* listUsers({ email, after, limit, offset }: UserFilter): Op<User[]> {
+  const filter = where(
+    email === undefined ? undefined : ['email_key = ?', emailKey(email)],
+    after && ['(created_at, id) > (?, ?)', after.at, after.id],
+  )
   const rows = yield* all(
     `SELECT ${COLUMNS} FROM users ${filter.sql} ORDER BY created_at, id LIMIT ? OFFSET ?`,
     ...filter.params,
@@ -98,6 +107,8 @@ export function* rehashPassword({ id, from, to }: { id: string; from: string; to
 /** Ends every session and family of a user. Returns how many families were live. */
 export function* signOutUser({ id, now }: { id: string; now: number }): Op<number> {
   yield* run('DELETE FROM sessions WHERE user_id = ?', id)
+  // Codes and undecided requests came of those sessions.
+  yield* run('DELETE FROM authorization_requests WHERE user_id = ? AND consumed_at IS NULL', id)
   return yield* run(
     'UPDATE token_families SET revoked_at = ?, revoked_reason = ? WHERE user_id = ? AND revoked_at IS NULL',
     now,

@@ -40,7 +40,9 @@ describe('/.well-known/agents.json', () => {
   }
 
   test('tells the active agents in order of creation, and where the keys are that sign for them', async () => {
-    const [described, plain] = [await addClient(service, AGENT), await addClient(service, { agent: true })]
+    const described = await addClient(service, AGENT)
+    service.advance(1)
+    const plain = await addClient(service, { agent: true })
     const { status, headers, body } = await list()
     expect([status, headers.get('content-type'), body.issuer]).toEqual([200, 'application/json', service.issuer])
     const jwks_uri = `${service.issuer}/.well-known/jwks.json`

@@ -150,7 +150,7 @@ describe('an outage', () => {
     expect(scene.idp.fetches).toBe(2)
   })
 
-  test('does not matter while the keys are fresh, and after that none is trusted', async () => {
+  test('does not matter while the keys are fresh, and for as long again; then none is trusted', async () => {
     const scene = await xaaScene(service)
     expect(await tried(scene)).toBe('accepted')
     scene.idp.answer = status(503)
@@ -158,7 +158,9 @@ describe('an outage', () => {
     expect(await tried(scene)).toBe('accepted')
     expect(await tried(scene, await idpKey())).toBe('jwks_bad_response')
     expect(await tried(scene)).toBe('accepted')
-    service.advance(20)
+    service.advance(580)
+    expect(await tried(scene)).toBe('accepted')
+    service.advance(40)
     expect(await tried(scene)).toBe('jwks_bad_response')
   })
 

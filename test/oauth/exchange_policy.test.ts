@@ -154,6 +154,12 @@ describe('into a resource of ours', () => {
       expect([refusal.code, refusal.reason]).toEqual(['invalid_scope', 'default_scope_empty'])
     })
 
+    test('where consent could leave nothing either, it is not asked for', async () => {
+      const across = { caller: gateway, subject: subjectOf(app, { scope: 'read' }) }
+      const refusal = await refusalOf(() => allowMint(world().app, across, target({ scopes: scopes('other') })))
+      expect([refusal.code, refusal.reason]).toEqual(['invalid_scope', 'default_scope_empty'])
+    })
+
     test.each<[string, string, Given, string]>([
       ['beyond the subject token', 'read admin', { held: 'read' }, 'subject_scope_ceiling'],
       ['of a subject token that has none', 'read', { held: undefined }, 'subject_scope_ceiling'],

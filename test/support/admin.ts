@@ -22,7 +22,9 @@ export async function callAdmin<B = Record<string, unknown>>(
     body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body),
   })
   const text = await response.text()
-  return { status: response.status, headers: response.headers, body: (text ? JSON.parse(text) : undefined) as B }
+  const lines = response.headers.get('content-type') === 'application/x-ndjson'
+  const body = lines ? text.split('\n').filter(Boolean) : text && JSON.parse(text)
+  return { status: response.status, headers: response.headers, body: (body || undefined) as B }
 }
 
 /** The body of an answer that must have succeeded. */

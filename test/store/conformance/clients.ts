@@ -87,6 +87,8 @@ export function clientRules(bench: Bench): void {
     expect(await ids({})).toEqual(['c', 'a', 'b'])
     expect(await ids({ limit: 1, offset: 1 })).toEqual(['a'])
     expect(await ids({ offset: 3 })).toEqual([])
+    expect(await ids({ after: { at: NOW + 1, id: 'a' } })).toEqual(['b'])
+    expect(await ids({ after: { at: NOW, id: 'c' }, limit: 1 })).toEqual(['a'])
     expect(await ids({ status: 'active' })).toEqual(['a', 'b'])
     expect(await ids({ status: 'active', source: 'dcr' })).toEqual(['b'])
     expect(await store.countActiveClients()).toBe(2)

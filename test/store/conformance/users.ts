@@ -68,6 +68,8 @@ export function userRules(bench: Bench): void {
     expect(await ids({})).toEqual(['c', 'a', 'b'])
     expect(await ids({ limit: 1, offset: 1 })).toEqual(['a'])
     expect(await ids({ email: 'B@Example.com' })).toEqual(['b'])
+    expect(await ids({ after: { at: NOW + 1, id: 'a' } })).toEqual(['b'])
+    expect(await ids({ after: { at: NOW, id: 'c' }, limit: 1 })).toEqual(['a'])
     await close()
   })
 

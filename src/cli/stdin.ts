@@ -1,0 +1,42 @@
+// What commands read beside their flags: items and secrets from standard input, secrets from files.
+import { readFileSync } from 'node:fs'
+import { UsageError } from './output.ts'
+
+const MAX_BYTES = 1024 * 1024
+
+async function readText(): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > MAX_BYTES) throw new UsageError(`standard input holds more than ${MAX_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** The JSON object on standard input. Throws UsageError for anything else, and beyond 1 MiB. */
+export async function readItem(): Promise<Record<string, unknown>> {
+  let item: unknown
+  const text = await readText()
+  try {
+    item = JSON.parse(text)
+  } catch {}
+  if (typeof item !== 'object' || item === null || Array.isArray(item))
+    throw new UsageError('standard input must hold a JSON object')
+  return item as Record<string, unknown>
+}
+
+const withoutNewline = (text: string) => text.replace(/\r?\n$/, '')
+
+/** The secret on standard input, without the newline at its end. */
+export const readSecret = async (): Promise<string> => withoutNewline(await readText())
+
+/** The secret in a file, without the newline at its end. Throws UsageError when it cannot be read. */
+export function readSecretFile(file: string): string {
+  try {
+    return withoutNewline(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`)
+  }
+}

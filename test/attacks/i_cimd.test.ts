@@ -1,0 +1,371 @@
+// Section I of the attack list: client documents as a way to make this service ask others. One test per row, named by its id.
+import dns from 'node:dns'
+import { createServer } from 'node:https'
+import { gzipSync } from 'node:zlib'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { ConfigError, loadConfig } from '../../src/config/load.ts'
+import { cert, key } from '../net/certificate.ts'
+import { servePeer, serveRaw } from '../net/peers.ts'
+import type { Browser } from '../support/browser.ts'
+import { ask, DocumentServer, forgetDocuments, LOCAL_DOCUMENTS, refusalIn, signedIn } from '../support/documents.ts'
+import { authorize, redeem } from '../support/flow.ts'
+import { addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+
+/** One service as it comes, one that may fetch from this machine. */
+let guarded: TestService
+let local: TestService
+let documents: DocumentServer
+let browser: Browser
+let user: Awaited<ReturnType<typeof addUser>>
+beforeAll(async () => {
+  documents = await DocumentServer.start()
+  guarded = await startService()
+  local = await startService(LOCAL_DOCUMENTS)
+  user = await addUser(local)
+  browser = await signedIn(local, user)
+})
+afterAll(async () => {
+  documents.close()
+  await guarded.close()
+  await local.close()
+})
+beforeEach(() => {
+  forgetDocuments(guarded)
+  forgetDocuments(local)
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+/** What a client_id is refused with, and the reason that the operator reads. */
+async function refused(service: TestService, client_id: string): Promise<string> {
+  const page = await ask(service, browser, { client_id })
+  const trail = service.app.trails.list().find((each) => each.client_id === client_id.slice(0, 256))
+  return `${refusalIn(page).split(':')[0]}, ${trail?.passages.at(-1)?.reason}`
+}
+const isFine = async (client_id: string) => {
+  const page = await ask(local, browser, { client_id })
+  return page.location?.includes('/consent?') ?? false
+}
+/** Has a name resolve to these IPv4 addresses. */
+function answerFor(name: string, addresses: string[]): void {
+  type Lookup = (host: string, options: object, done: (...args: unknown[]) => void) => unknown
+  const bySystem = dns.lookup as unknown as Lookup
+  const lookup: Lookup = (host, options, done) =>
+    host === name
+      ? done(
+          null,
+          addresses.map((address) => ({ address, family: 4 })),
+        )
+      : bySystem(host, options, done)
+  vi.spyOn(dns, 'lookup').mockImplementation(lookup as unknown as typeof dns.lookup)
+}
+const BLOCKED = '400 invalid_client, cimd_blocked_address'
+
+test('I01 metadata services of clouds are not asked', async () => {
+  for (const host of ['169.254.169.254', '[fd00:ec2::254]', '168.63.129.16'])
+    expect(await refused(guarded, `https://${host}/latest/meta-data`)).toBe(BLOCKED)
+  answerFor('metadata.google.internal', ['169.254.169.254'])
+  expect(await refused(guarded, 'https://metadata.google.internal/x')).toBe(BLOCKED)
+})
+
+test('I03 loopback in IPv6 clothes is blocked, and nothing connects', async () => {
+  const hosts = [
+    '[::1]',
+    '[::ffff:7f00:1]',
+    '[64:ff9b::7f00:1]',
+    '[::]',
+    '[2002:7f00:1::]',
+    '127.0.0.1',
+    '0.0.0.0',
+    'localhost',
+  ]
+  const before = documents.connections
+  for (const host of hosts) expect(await refused(guarded, `https://${host}:${documents.port}/x`), host).toBe(BLOCKED)
+  // Another spelling of an address is refused before anything is looked at.
+  for (const host of [
+    '[::ffff:127.0.0.1]',
+    '[fe80::1%25eth0]',
+    '[0:0:0:0:0:0:0:1]',
+    '2130706433',
+    '127.1',
+    '0177.0.0.1',
+  ])
+    expect(await refused(guarded, `https://${host}:${documents.port}/x`), host).toBe('400 invalid_client, cimd_url')
+  expect(documents.connections).toBe(before)
+})
+
+test('I04 private, shared, reserved and multicast addresses are blocked', async () => {
+  const addresses = [
+    '10.0.0.1',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.168.1.1',
+    '100.64.0.1',
+    '192.0.0.8',
+    '198.18.0.1',
+    '192.0.2.1',
+  ]
+  for (const address of [
+    ...addresses,
+    '224.0.0.1',
+    '240.0.0.1',
+    '255.255.255.255',
+    '198.51.100.1',
+    '203.0.113.1',
+    '[fc00::1]',
+    '[fe80::1]',
+    '[ff02::1]',
+  ])
+    expect(await refused(guarded, `https://${address}/x`), address).toBe(BLOCKED)
+})
+
+test('I05 a name with one private address among its answers is blocked', async () => {
+  answerFor('evil.test', ['93.184.215.14', '127.0.0.1'])
+  expect(await refused(guarded, `https://evil.test:${documents.port}/x`)).toBe(BLOCKED)
+})
+
+test('I07 no redirect is followed', async () => {
+  const target = documents.publish('/internal')
+  for (const status of [301, 302, 303, 307, 308]) {
+    const client_id = documents.publish(`/moved-${status}`, {}, { status, headers: { location: target } })
+    expect(await refused(local, client_id)).toBe('400 invalid_client, cimd_redirect')
+  }
+  expect(documents.count('/internal')).toBe(0)
+})
+
+test('I08 too large, endless, exploding and dripping documents are cut off, and the service lives on', async () => {
+  const before = process.memoryUsage().rss
+  const type = { 'content-type': 'application/json' }
+  const big = documents.publish(
+    '/big',
+    {},
+    { answer: (_, response) => response.writeHead(200, { ...type, 'content-length': 100_000_000 }).write('{') },
+  )
+  const endless = documents.publish(
+    '/endless',
+    {},
+    {
+      answer: (_, response) => {
+        response.writeHead(200, type)
+        const more = () => {
+          while (!response.destroyed && response.write(' '.repeat(16_384)));
+          response.once('drain', more)
+        }
+        more()
+      },
+    },
+  )
+  const bomb = documents.publish(
+    '/bomb',
+    {},
+    { headers: { 'content-encoding': 'gzip' }, body: gzipSync(Buffer.alloc(50_000_000, ' ')) },
+  )
+  const drip = documents.publish(
+    '/drip',
+    {},
+    {
+      answer: (_, response) => {
+        response.writeHead(200, type)
+        const timer = setInterval(() => response.write(' '), 100)
+        response.on('close', () => clearInterval(timer))
+      },
+    },
+  )
+  const hang = documents.publish('/hang', {}, { answer: () => {} })
+  const outcomes = await Promise.all([big, endless, bomb, drip, hang].map((client_id) => refused(local, client_id)))
+  const reasons = ['too_large', 'too_large', 'too_large', 'timeout', 'timeout']
+  expect(outcomes).toEqual(reasons.map((reason) => `400 invalid_client, cimd_${reason}`))
+  expect((await fetch(`${local.issuer}/health`)).status).toBe(200)
+  // The 50 MB that this test made of its own are in it too.
+  expect(process.memoryUsage().rss - before).toBeLessThan(200_000_000)
+})
+
+test('I09 only 200 counts, and what failed is not kept as a document', async () => {
+  for (const status of [201, 202, 203, 206, 400, 404, 500, 503]) {
+    const client_id = documents.publish(
+      `/status-${status}`,
+      {},
+      { status, headers: { 'cache-control': 'max-age=3600' } },
+    )
+    expect(await refused(local, client_id)).toBe('400 invalid_client, cimd_status')
+    expect(await local.app.store.findClient({ client_id })).toBeUndefined()
+  }
+  for (const status of [204, 304]) {
+    const answer = documents.publish(
+      `/empty-${status}`,
+      {},
+      { answer: (_, response) => response.writeHead(status).end() },
+    )
+    expect(await refused(local, answer)).toMatch(/^400 invalid_client, cimd_(status|redirect)$/)
+  }
+})
+
+test('I11 a document must name its own URL, byte for byte', async () => {
+  const url = `${documents.origin}/self`
+  for (const [i, client_id] of [
+    `${url}/`,
+    url.toUpperCase(),
+    `${url}?`,
+    `${url}#`,
+    `${url}?a=1`,
+    url.replace('localhost', '127.0.0.1'),
+    ` ${url}`,
+  ].entries()) {
+    documents.publish(`/self-${i}`, { client_id: client_id.replace('/self', `/self-${i}`) })
+    expect(await refused(local, `${documents.origin}/self-${i}`), client_id).toBe('400 invalid_client, cimd_client_id')
+  }
+})
+
+test('I12 URLs without a real path, with fragments, users or another spelling are refused unseen', async () => {
+  const before = documents.connections
+  const origin = documents.origin
+  const paths = [
+    '',
+    '/',
+    '//',
+    '/.',
+    '/..',
+    '/a/../b',
+    '/%2e%2e/a',
+    '/a#f',
+    '/a#',
+    '/a\tb',
+    '/a\nb',
+    '/a b',
+    '/a\\b',
+    '/ü',
+    `/${'a'.repeat(3000)}`,
+  ]
+  const urls = paths.map((path) => origin + path)
+  for (const client_id of [
+    ...urls,
+    origin.replace('//', '//u:p@').concat('/a'),
+    origin.replace('http', 'HTTP').concat('/a'),
+    origin.replace('localhost', 'LOCALHOST').concat('/a'),
+  ])
+    expect(await refused(local, client_id), client_id.slice(0, 80)).toMatch(
+      /^400 invalid_client, cimd_(url|origin_only)$/,
+    )
+  // A host that only looks like another one: nothing but its ASCII form is a client_id.
+  expect(await refused(guarded, 'https://gооd.example/a')).toBe('400 invalid_client, cimd_url')
+  expect(documents.connections).toBe(before)
+})
+
+test('I13 documents with a secret, or with a method that needs one or is not offered, are refused: never taken for public', async () => {
+  const changes: Record<string, unknown>[] = [{ client_secret: 'x' }, { client_secret: '' }, { client_secret: null }]
+  const methods = [
+    'client_secret_basic',
+    'client_secret_post',
+    'client_secret_jwt',
+    'private_key_jwt',
+    'tls_client_auth',
+    'None',
+    '',
+  ]
+  for (const [i, change] of [
+    ...changes,
+    ...methods.map((token_endpoint_auth_method) => ({ token_endpoint_auth_method })),
+  ].entries())
+    expect(await refused(local, documents.publish(`/secret-${i}`, change)), JSON.stringify(change)).toMatch(
+      /^400 invalid_client, cimd_(document|auth_method)$/,
+    )
+})
+
+// Every rule of the cache has its test in test/flows/cimd.test.ts; this is the row as it stands.
+test('I15 no-store and max-age=0 are honoured, a billion seconds are cut to the ceiling, garbage is not kept', async () => {
+  const cases: [string, Record<string, string>, number, number][] = [
+    ['no-store', { 'cache-control': 'no-store' }, 0, 2],
+    ['max-age=0', { 'cache-control': 'max-age=0' }, 0, 2],
+    ['expired', { expires: 'Thu, 01 Jan 1970 00:00:00 GMT' }, 0, 2],
+    ['garbage', { 'cache-control': 'max-age=x;;,=', expires: 'soon' }, 0, 2],
+    ['floor', { 'cache-control': 'max-age=1' }, 50, 1],
+    ['under the ceiling', { 'cache-control': 'max-age=1000000000' }, 3500, 1],
+    ['over the ceiling', { 'cache-control': 'max-age=1000000000' }, 3601, 2],
+  ]
+  for (const [name, headers, seconds, fetches] of cases) {
+    const path = `/kept-${name.replaceAll(' ', '-')}`
+    const client_id = documents.publish(path, {}, { headers })
+    expect(await isFine(client_id)).toBe(true)
+    local.advance(seconds)
+    expect(await isFine(client_id)).toBe(true)
+    expect(documents.count(path), name).toBe(fetches)
+  }
+})
+
+test('I16 1000 client_ids on one host, asked for without a session, are few requests there; one URL at a time is one', async () => {
+  const url = new URL(`${local.issuer}/oauth/authorize`)
+  const before = documents.asked.length
+  const statuses = new Map<number, number>()
+  for (let batch = 0; batch < 5; batch++)
+    await Promise.all(
+      Array.from({ length: 200 }, async (_, i) => {
+        url.searchParams.set('client_id', `${documents.origin}/victim/${batch}-${i}`)
+        const { status } = await fetch(url.href, { redirect: 'manual' })
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      }),
+    )
+  const asked = documents.asked.length - before
+  expect(asked).toBeGreaterThanOrEqual(30)
+  expect(asked).toBeLessThan(120)
+  expect(statuses.get(429)).toBeGreaterThan(800)
+})
+
+test('I17 a document that changes its redirect_uris after a consent: the old code is good, the new URI needs the new document', async () => {
+  const resource = (await addResource(local)).uri
+  const second = 'https://client.example.com/second'
+  const client_id = documents.publish('/changing', {}, { headers: { 'cache-control': 'no-store' } })
+  const authorized = await authorize(local, { client_id }, user, { resource }, browser)
+  expect(refusalIn(await ask(local, browser, { client_id, redirect_uri: second }))).toMatch('not registered')
+  documents.publish('/changing', { redirect_uris: [second] }, { headers: { 'cache-control': 'no-store' } })
+  expect((await redeem(local, { client_id }, authorized, { redirect_uri: REDIRECT_URI })).status).toBe(200)
+  const moved = await ask(local, browser, { client_id, redirect_uri: second, resource })
+  expect(moved.location).toMatch(/^https:\/\/client\.example\.com\/second\?code=/)
+  expect(refusalIn(await ask(local, browser, { client_id, redirect_uri: REDIRECT_URI }))).toMatch('not registered')
+})
+
+// A certificate for another host is refused in test/net/fetch_tls.test.ts, where a process trusts its issuer.
+test('I19 a certificate that nobody vouches for is refused', async () => {
+  const strict = await startService({ SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true' })
+  const peer = await servePeer((_, response) => response.end(), createServer({ key, cert }), 'https')
+  try {
+    expect(await refused(strict, `https://localhost:${peer.port}/x`)).toBe('400 invalid_client, cimd_tls_failed')
+    expect(peer.asked).toEqual([])
+  } finally {
+    await strict.close()
+  }
+})
+
+// The times differ, as a closed port answers at once; what bounds a scan is that a host is asked ten times a second only,
+// whatever the port, and a URL that failed once in 30 seconds.
+test('I20 open, closed, silent and foreign ports are refused with the same words', async () => {
+  const closed = await servePeer(() => {})
+  const port = closed.port
+  const ssh = await serveRaw('SSH-2.0-OpenSSH_9.6\r\n')
+  const rude = await serveRaw('', (socket) => socket.destroy())
+  const silent = await serveRaw('', () => {})
+  const pages = []
+  for (const each of [ssh.port, rude.port, silent.port, 1])
+    pages.push(refusalIn(await ask(local, browser, { client_id: `http://127.0.0.1:${each}/x` })))
+  expect([...new Set(pages)]).toEqual(['400 invalid_client: the client document cannot be fetched'])
+  expect(refusalIn(await ask(guarded, browser, { client_id: `https://127.0.0.1:${port}/x` }))).toBe(pages[0])
+})
+
+test('I21 cimd.require_https=false and private addresses are refused at boot unless the issuer is this machine', () => {
+  const env = (more: Record<string, string>) => ({
+    SERVICE_SERVER_ISSUER: 'https://auth.example.com',
+    SERVICE_SESSION_SECRET: 'x'.repeat(32),
+    SERVICE_SESSION_SECURE: 'true',
+    SERVICE_ADMIN_API_KEY: 'x'.repeat(32),
+    ...more,
+  })
+  expect(() => loadConfig(undefined, env({}))).not.toThrow()
+  for (const [name, value] of [
+    ['SERVICE_CIMD_REQUIRE_HTTPS', 'false'],
+    ['SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES', 'true'],
+  ] as const) {
+    const more = { [name]: value }
+    expect(() => loadConfig(undefined, env(more))).toThrow(ConfigError)
+    expect(() => loadConfig(undefined, { ...env(more), SERVICE_SERVER_ISSUER: 'http://localhost:9000' })).not.toThrow()
+  }
+})

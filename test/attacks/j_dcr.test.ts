@@ -1,0 +1,191 @@
+// Section J of the attack list: dynamic registration. One test per row, named by its id.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { okAdmin } from '../support/admin.ts'
+import { signedIn } from '../support/documents.ts'
+import { authorizeUrl } from '../support/flow.ts'
+import { addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ SERVICE_DCR_MODE: 'open' })
+})
+afterAll(() => service.close())
+
+interface Answer {
+  status: number
+  body: Record<string, unknown> & { client_id: string }
+}
+async function send(where: TestService, body: string | Uint8Array<ArrayBuffer>): Promise<Answer> {
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(`${where.issuer}/oauth/register`, { method: 'POST', headers, body })
+  return { status: response.status, body: (await response.json()) as Answer['body'] }
+}
+const register = (fields: Record<string, unknown> = {}, where = service) =>
+  send(where, JSON.stringify({ client_name: 'Desk', redirect_uris: [REDIRECT_URI], ...fields }))
+const outcome = ({ status, body }: Answer) => (status === 201 ? '201' : `${status} ${body['error']}`)
+const countClients = async (where = service) =>
+  (await okAdmin<unknown[]>(where, 'GET', '/admin/clients?limit=1000')).length
+
+test('J01 registering in a loop is 429 after the burst, and the database holds what got through only', async () => {
+  const limited = await startService({
+    SERVICE_DCR_MODE: 'open',
+    SERVICE_RATE_LIMIT_ENABLED: 'true',
+    SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '100000',
+    SERVICE_RATE_LIMIT_BURST: '100000',
+  })
+  try {
+    const startedMs = performance.now()
+    const outcomes = new Map<string, number>()
+    for (let batch = 0; batch < 10; batch++)
+      for (const answer of await Promise.all(Array.from({ length: 200 }, () => register({}, limited))))
+        outcomes.set(outcome(answer), (outcomes.get(outcome(answer)) ?? 0) + 1)
+    const seconds = (performance.now() - startedMs) / 1000
+    expect([...outcomes.keys()].sort()).toEqual(['201', '429 slow_down'])
+    // The defaults: 20 at once, 10 per second. IPv4 and IPv6 loopback are two addresses.
+    expect(outcomes.get('201')).toBeLessThanOrEqual(2 * (20 + 10 * seconds) + 2)
+    expect(await countClients(limited)).toBe(outcomes.get('201'))
+  } finally {
+    await limited.close()
+  }
+})
+
+test('J02 bodies of 5 MB, of many levels and of too many or too long redirect URIs are refused', async () => {
+  const padding = 'x'.repeat(5 * 1024 * 1024)
+  expect((await register({ padding })).status).toBe(413)
+  const deep = '['.repeat(100_000) + ']'.repeat(100_000)
+  const wrong = [
+    `{"client_name":"Deep","redirect_uris":${deep}}`,
+    deep,
+    '['.repeat(200_000),
+    JSON.stringify({
+      client_name: 'Many',
+      redirect_uris: Array.from({ length: 10_000 }, (_, i) => `${REDIRECT_URI}${i}`),
+    }),
+    JSON.stringify({ client_name: 'Long', redirect_uris: [`${REDIRECT_URI}${'x'.repeat(900_000)}`] }),
+    JSON.stringify({
+      client_name: 'Grants',
+      redirect_uris: [REDIRECT_URI],
+      grant_types: Array(10_000).fill('authorization_code'),
+    }),
+  ]
+  const before = await countClients()
+  for (const body of wrong) expect(outcome(await send(service, body)), body.slice(0, 50)).toMatch(/^400 invalid_/)
+  expect(await countClients()).toBe(before)
+})
+
+test('J03 nobody chooses an id, a secret, a status or anything else that is ours', async () => {
+  const forged = {
+    client_id: 'admin',
+    client_secret: 'chosen',
+    is_admin: true,
+    suspended: true,
+    status: 'suspended',
+    version: 9,
+  }
+  const { body } = await register({
+    ...forged,
+    created_at: 1,
+    issued_at: 1,
+    client_id_issued_at: 1,
+    registration_source: 'admin',
+    secret_hash: 'x',
+    is_agent: true,
+  })
+  expect(body.client_id).toMatch(/^c_/)
+  expect(body).not.toHaveProperty('client_secret')
+  const stored = await service.app.store.findClient({ client_id: body.client_id })
+  expect(stored).toMatchObject({
+    status: 'active',
+    version: 1,
+    registration_source: 'dcr',
+    secret_hash: undefined,
+    is_agent: false,
+  })
+  expect(stored?.issued_at).toBeGreaterThan(1)
+  expect(await service.app.store.findClient({ client_id: 'admin' })).toBeUndefined()
+  expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
+  await send(
+    service,
+    `{"client_name":"P","redirect_uris":["${REDIRECT_URI}"],"__proto__":{"polluted":1,"is_agent":true},"constructor":{"prototype":{"polluted":1}}}`,
+  )
+  expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
+})
+
+test('J05 a public client is not registered for client_credentials, and nobody is without an administrator', async () => {
+  for (const token_endpoint_auth_method of ['none', 'client_secret_basic'])
+    for (const grant_types of [['client_credentials'], ['authorization_code', 'client_credentials']])
+      expect(outcome(await register({ token_endpoint_auth_method, grant_types }))).toBe('400 invalid_client_metadata')
+})
+
+test('J06 a wildcard of approved_redirects never reaches another host, query, fragment or path', async () => {
+  const approving = await startService({
+    SERVICE_DCR_MODE: 'approved_redirects',
+    SERVICE_DCR_APPROVED_REDIRECTS: 'https://*.good.example/cb',
+  })
+  try {
+    const wrong = [
+      'https://evil.com/.good.example/cb',
+      'https://x.good.example.evil.com/cb',
+      'https://evil.com#.good.example/cb',
+    ]
+    const more = [
+      'https://evil.com?.good.example/cb',
+      'https://a.good.example/cb/../x',
+      'https://a.good.example/cb?x',
+      'https://a.good.example:8443/cb',
+    ]
+    const hosts = [
+      'https://evil.com\\.good.example/cb',
+      'https://evil.com%2f.good.example/cb',
+      'https://evil@a.good.example/cb',
+      'https://a.b.good.example/cb',
+      'https://*.good.example/cb',
+      'https://good.example/cb',
+      'http://a.good.example/cb',
+    ]
+    for (const redirect_uri of [...wrong, ...more, ...hosts])
+      expect(outcome(await register({ redirect_uris: [redirect_uri] }, approving)), redirect_uri).toBe(
+        '400 invalid_redirect_uri',
+      )
+    expect(outcome(await register({ redirect_uris: ['https://a.good.example/cb'] }, approving))).toBe('201')
+  } finally {
+    await approving.close()
+  }
+})
+
+// One process; another one learns of it from the shared database, which comes with PostgreSQL.
+test('J07 admin_only is 403 at once, whatever the body, and again after a restart', async () => {
+  await okAdmin(service, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
+  try {
+    for (const body of ['{}', 'nonsense', '[]', JSON.stringify({ client_name: 'Desk', redirect_uris: [REDIRECT_URI] })])
+      expect(outcome(await send(service, body))).toBe('403 access_denied')
+    expect(await service.app.store.findSetting({ name: 'dcr.mode' })).toBe('admin_only')
+  } finally {
+    await okAdmin(service, 'PATCH', '/admin/settings/dcr', { mode: 'open' })
+  }
+  expect(outcome(await register())).toBe('201')
+})
+
+/** The consent page that a registered client brings a user to. */
+const consentPage = async ({ client_id }: { client_id: string }) => {
+  const browser = await signedIn(service, await addUser(service))
+  return (await browser.follow(authorizeUrl(service, { client_id }))).text
+}
+
+test('J09 a name of markup or of characters nobody sees is harmless on the consent page, and one of 256 characters is refused', async () => {
+  for (const client_name of ['x'.repeat(256), 'x'.repeat(100_000), 'a\nb', 'a\0b', ' ', 'a\ud800b'])
+    expect(outcome(await register({ client_name })), client_name.slice(0, 20)).toBe('400 invalid_client_metadata')
+  const { body } = await register({ client_name: '<img src=x onerror=alert(1)>"\'&\u202eedualC\u200b' })
+  const page = await consentPage(body)
+  expect(page).toContain('&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;edualC')
+  expect(page).not.toMatch(/<img|\u202e|\u200b/)
+})
+
+test('J10 whoever takes the name of a known client is shown with its host, and as a name that it chose itself', async () => {
+  const { body } = await register({ client_name: 'Claude', redirect_uris: ['https://evil.example/cb'] })
+  const browser = await signedIn(service, await addUser(service))
+  const url = authorizeUrl(service, { client_id: body.client_id, redirect_uri: 'https://evil.example/cb' })
+  const page = (await browser.follow(url)).text
+  expect(page).toContain('<dd class="host">evil.example</dd>')
+  expect(page).toContain('This application chose its own name. Check the address above.')
+})

@@ -1,0 +1,254 @@
+// Section L of the attack list: login, session and consent. One test per row, named by its id. L19 (a second factor) has
+// nothing to be tested on: there is one step, and a code comes after it only.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { okAdmin } from '../support/admin.ts'
+import { Browser, fieldsOf } from '../support/browser.ts'
+import { signedIn } from '../support/documents.ts'
+import { authorize, authorizeUrl, decide, signIn } from '../support/flow.ts'
+import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
+
+const COOKIE = 'service_session'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0' })
+})
+afterAll(() => service.close())
+
+const PUBLIC = { token_endpoint_auth_method: 'none' }
+const isSignedIn = async (browser: Browser) => (await browser.open(`${service.issuer}/`)).status === 200
+/** A login of `email` in a new browser. */
+const attempt = async (where: TestService, email: string, password: string, headers: Record<string, string> = {}) => {
+  const browser = new Browser()
+  const page = await browser.open(`${where.issuer}/login`)
+  const fields = { ...Object.fromEntries(fieldsOf(page)), email, password }
+  return browser.post(`${where.issuer}/login`, fields, headers)
+}
+/** A user in a browser, before the consent page of a request. */
+const atConsent = async (client: { client_id: string }, fields: Record<string, string> = {}) => {
+  const user = await addUser(service)
+  const browser = await signedIn(service, user)
+  const page = await browser.follow(authorizeUrl(service, { client_id: client.client_id, ...fields }))
+  expect(page.text).toContain('value="allow"')
+  return { user, browser, page }
+}
+
+test('L01 a session cookie that was planted is replaced at login, and worth nothing afterwards', async () => {
+  const [victim, attacker] = [await addUser(service), await signedIn(service, await addUser(service))]
+  for (const planted of ['attacker', attacker.cookies.get(COOKIE) ?? '']) {
+    const browser = new Browser()
+    browser.cookies.set(COOKIE, planted)
+    const answer = await signIn(service, browser, await browser.open(`${service.issuer}/login`), victim.email)
+    expect(answer.status).toBe(303)
+    expect(browser.cookies.get(COOKIE)).not.toBe(planted)
+    expect((await browser.open(`${service.issuer}/`)).text).toContain(victim.email)
+    const old = new Browser()
+    old.cookies.set(COOKIE, planted)
+    expect(await isSignedIn(old)).toBe(false)
+  }
+})
+
+test('L03 a login form that was not given to this browser, or comes from another site, signs nobody in', async () => {
+  const user = await addUser(service)
+  const theirs = new Browser()
+  const fields = {
+    ...Object.fromEntries(fieldsOf(await theirs.open(`${service.issuer}/login`))),
+    email: user.email,
+    password: PASSWORD,
+  }
+  const victim = new Browser()
+  await victim.open(`${service.issuer}/login`)
+  expect((await victim.post(`${service.issuer}/login`, fields)).status).toBe(422)
+  for (const site of ['cross-site', 'same-site'])
+    expect((await theirs.post(`${service.issuer}/login`, fields, { 'sec-fetch-site': site })).status).toBe(422)
+  expect((await new Browser().post(`${service.issuer}/login`, { email: user.email, password: PASSWORD })).status).toBe(
+    422,
+  )
+  for (const browser of [victim, theirs]) expect(browser.cookies.has(COOKIE)).toBe(false)
+})
+
+test('L04 a consent needs the form of this user, this request and this site; a GET decides nothing', async () => {
+  const client = await addClient(service, PUBLIC)
+  const [mine, theirs] = [await atConsent(client), await atConsent(client)]
+  const second = await mine.browser.follow(authorizeUrl(service, { client_id: client.client_id }))
+  const url = `${service.issuer}/consent`
+  const fields: [string, string][] = [...fieldsOf(mine.page), ['action', 'allow']]
+  const replaced = (name: string, value: string) =>
+    fields.map((each): [string, string] => (each[0] === name ? [name, value] : each))
+  const tokenOf = (page: typeof second) => Object.fromEntries(fieldsOf(page))['csrf_token'] ?? ''
+  expect((await mine.browser.post(url, fields, { 'sec-fetch-site': 'cross-site' })).status).toBe(403)
+  for (const token of ['', 'x', tokenOf(theirs.page), tokenOf(second)])
+    expect((await mine.browser.post(url, replaced('csrf_token', token))).status).toBe(403)
+  expect((await theirs.browser.post(url, fields)).status).toBe(403)
+  const query = new URLSearchParams(fields)
+  const page = await mine.browser.open(`${url}?${query}&approve=1`)
+  expect([page.status, page.location]).toEqual([200, undefined])
+  expect((await mine.browser.post(url, fields)).location).toContain('code=')
+})
+
+test('L05 no page can be framed', async () => {
+  const { browser, page } = await atConsent(await addClient(service, PUBLIC))
+  const pages = [
+    page,
+    await browser.open(`${service.issuer}/login`),
+    await browser.open(`${service.issuer}/`),
+    await browser.open(`${service.issuer}/consent?session_id=x`),
+  ]
+  for (const each of [...pages, await browser.open(authorizeUrl(service, { client_id: 'unknown' }))]) {
+    expect(each.headers.get('content-type')).toContain('text/html')
+    expect(each.headers.get('x-frame-options')).toBe('DENY')
+    expect(each.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+  }
+})
+
+test('L07 a consent is for one client and one resource: a namesake, another resource or more scopes are asked about', async () => {
+  const [resource, other] = [await addResource(service), await addResource(service)]
+  const name = { client_name: 'Claude', ...PUBLIC }
+  const [client, namesake] = [
+    await addClient(service, name),
+    await addClient(service, name, { registration_source: 'dcr' }),
+  ]
+  const user = await addUser(service)
+  const { browser } = await authorize(service, client, user, { resource: resource.uri })
+  const at = async (fields: Record<string, string>) =>
+    (await browser.open(authorizeUrl(service, { client_id: client.client_id, resource: resource.uri, ...fields })))
+      .location
+  expect(await at({})).toContain('code=')
+  expect(await at({ client_id: namesake.client_id })).toContain('/consent?')
+  expect(await at({ resource: other.uri })).toContain('/consent?')
+  expect(await at({ scope: 'mcp:read mcp:write' })).toContain('/consent?')
+  expect(await at({ redirect_uri: 'https://evil.example/cb' })).toBeUndefined()
+})
+
+test('L08 the pending request of one browser is nothing to another one', async () => {
+  const attacker = await atConsent(await addClient(service, PUBLIC))
+  const link = `${service.issuer}/consent?session_id=${Object.fromEntries(fieldsOf(attacker.page))['session_id']}`
+  const victim = await signedIn(service, await addUser(service))
+  expect((await victim.open(link)).status).toBe(400)
+  const sameUser = await signedIn(service, attacker.user)
+  expect((await sameUser.open(link)).status).toBe(400)
+  expect((await attacker.browser.open(link)).status).toBe(200)
+})
+
+test('L09 rotating forwarded addresses do not get around the lockout', async () => {
+  const locked = await startService()
+  try {
+    const user = await addUser(locked)
+    const statuses = []
+    for (let i = 0; i < 11; i++) {
+      const address = `198.51.100.${i}`
+      const headers = {
+        'x-forwarded-for': address,
+        forwarded: `for=${address}`,
+        'x-real-ip': address,
+        'cf-connecting-ip': address,
+      }
+      statuses.push((await attempt(locked, user.email, 'wrong', headers)).status)
+    }
+    expect(statuses).toEqual([...Array(10).fill(422), 429])
+  } finally {
+    await locked.close()
+  }
+})
+
+test('L11 and L12 200 wrong logins at once are at most ten checks, also when the rate limits are off', async () => {
+  const locked = await startService({ SERVICE_RATE_LIMIT_ENABLED: 'false' })
+  try {
+    const user = await addUser(locked)
+    const answers = await Promise.all(Array.from({ length: 200 }, () => attempt(locked, user.email, 'wrong')))
+    const count = (status: number) => answers.filter((each) => each.status === status).length
+    expect(count(422)).toBeLessThanOrEqual(10)
+    expect(count(422) + count(429)).toBe(200)
+    expect((await attempt(locked, user.email, PASSWORD)).status).toBe(429)
+  } finally {
+    await locked.close()
+  }
+})
+
+test('L13 during a lockout the right password gets the very answer of a wrong one', async () => {
+  const locked = await startService({ SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '2' })
+  try {
+    const user = await addUser(locked)
+    for (let i = 0; i < 2; i++) await attempt(locked, user.email, 'wrong')
+    const told = async (password: string) => {
+      const { status, text, headers } = await attempt(locked, user.email, password)
+      return [status, headers.get('retry-after'), text.replace(/name="csrf_token" value="[^"]+"/, '')]
+    }
+    const [right, wrong] = [await told(PASSWORD), await told('wrong')]
+    expect(right[0]).toBe(429)
+    expect([right[0], right[2]]).toEqual([wrong[0], wrong[2]])
+    expect(Math.abs(Number(right[1]) - Number(wrong[1]))).toBeLessThanOrEqual(1)
+  } finally {
+    await locked.close()
+  }
+})
+
+test('L15 passwords are compared to their last byte, and long ones are refused before they are hashed', async () => {
+  const long = 'a'.repeat(72)
+  const password_hash = await service.app.crypto.hashPassword(`${long}1`)
+  const user = await addUser(service, { password_hash })
+  const accent = await addUser(service, { password_hash: await service.app.crypto.hashPassword('caf\u00e9 au lait 1') })
+  expect((await attempt(service, user.email, `${long}1`)).status).toBe(303)
+  for (const password of [`${long}2`, long, `${long}1\0`, `${long}1 `])
+    expect((await attempt(service, user.email, password)).status, password.slice(70)).toBe(422)
+  expect((await attempt(service, accent.email, 'cafe\u0301 au lait 1')).status).toBe(422)
+  const hashed = service.app.crypto.stats.password.jobs
+  expect((await attempt(service, user.email, 'x'.repeat(1025))).status).toBe(422)
+  expect((await attempt(service, user.email, 'x'.repeat(1024 * 1024))).status).toBe(413)
+  expect(service.app.crypto.stats.password.jobs).toBe(hashed)
+})
+
+test('L16 a user who was disabled is no longer signed in at /oauth/authorize', async () => {
+  const { user, browser, page } = await atConsent(await addClient(service, PUBLIC))
+  await okAdmin(service, 'PATCH', `/admin/users/${user.id}/disable`)
+  const client = await addClient(service, PUBLIC)
+  expect((await browser.open(authorizeUrl(service, { client_id: client.client_id }))).location).toContain('/login?')
+  expect((await decide(service, browser, page, 'allow')).status).toBe(401)
+})
+
+test('L17 the cookies are HttpOnly, SameSite, for every path and no other domain, and Secure where the issuer is not this machine', async () => {
+  const production = await startService({
+    SERVICE_SERVER_ISSUER: 'https://auth.example.com',
+    SERVICE_SESSION_SECURE: 'true',
+    SERVICE_SESSION_SECRET: 'x'.repeat(32),
+  })
+  try {
+    for (const [where, secure] of [
+      [service, false],
+      [production, true],
+    ] as const) {
+      const user = await addUser(where)
+      const browser = new Browser()
+      const page = await browser.open(`${where.issuer}/login`)
+      const answer = await signIn(where, browser, page, user.email)
+      expect(answer.status).toBe(303)
+      const lines = [...page.headers.getSetCookie(), ...answer.headers.getSetCookie()]
+      expect(lines.map((line) => line.split('=')[0])).toEqual([`${secure ? '__Host-' : ''}service_login_nonce`, COOKIE])
+      for (const line of lines) {
+        const attributes = line.split('; ').slice(1)
+        expect(attributes).toEqual(expect.arrayContaining(['HttpOnly', 'SameSite=Lax', 'Path=/']))
+        expect(attributes.includes('Secure')).toBe(secure)
+        expect(line).not.toMatch(/domain/i)
+      }
+      if (secure) expect(page.headers.get('strict-transport-security')).toMatch(/^max-age=\d{8}/)
+    }
+  } finally {
+    await production.close()
+  }
+})
+
+test('L20 a screen of one user decides nothing when another one has signed in meanwhile', async () => {
+  const { browser, page } = await atConsent(await addClient(service, PUBLIC))
+  const other = await addUser(service)
+  await signIn(service, browser, await browser.open(`${service.issuer}/login`), other.email)
+  const answer = await decide(service, browser, page, 'allow')
+  expect([answer.status, answer.location]).toEqual([403, undefined])
+  expect(await service.app.store.listConsents({ user_id: other.id })).toEqual([])
+})
+
+test('L21 pages with a form, and redirects with a code, are not stored', async () => {
+  const { browser, page } = await atConsent(await addClient(service, PUBLIC))
+  const login = await browser.open(`${service.issuer}/login`)
+  for (const each of [page, login, await decide(service, browser, page, 'allow')])
+    expect(each.headers.get('cache-control')).toBe('no-store')
+})
