@@ -34,13 +34,24 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
   readonly query?: Q
   /** Members of the JSON body; without it there is none. */
   readonly body?: B
+  /** What the key must be allowed, where that is not what the method says: a GET reads, everything else writes. */
+  readonly needs?: 'read'
   /** What a change is recorded as. */
   readonly audit?: AuditAction
   /** What a change is counted as. */
   readonly count?: readonly [CounterName, Readonly<Record<string, string>>?]
   /** How the command differs from what follows from the fields; false: REST only. */
   readonly cli?: Cli | false
-  run(app: App, input: Input<P, Q, B>): Promise<Result>
+  run(app: App, input: Input<P, Q, B>, caller: Caller): Promise<Result>
+}
+
+/** Whom an operation is done for. */
+export interface Caller {
+  /** As in the audit trail. */
+  actor_id: string
+  /** Address; empty for the command line. */
+  ip: string
+  request_id?: string
 }
 
 /** Path parameters, and query and body as their schemas read them. */
@@ -77,6 +88,8 @@ export interface FlagRule {
   /** The word for the value in the help text. */
   readonly value?: string
   readonly required?: boolean
+  /** Better not on the command line: `-` reads it from standard input, and `--<name>-file` from a file. */
+  readonly secret?: true
   /** Makes the field of every value given; the flag may then be repeated. */
   read?(values: readonly string[]): unknown
 }

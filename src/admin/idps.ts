@@ -74,6 +74,14 @@ async function refreshKeys({ remoteKeys }: App, { jwks_uri }: Idp): Promise<numb
 const counted = (operation: string) => ['ext_xaa_idp_operations_total', { operation }] as const
 const facts = ({ id, issuer }: Idp) => ({ idp_id: id, issuer })
 
+/** Subjects are `<issuer>:<sub>`: where one issuer continues another behind the colon, two people could come out as one. */
+async function checkApart(app: App, issuer: string): Promise<void> {
+  const near = (await app.store.listIdps()).find(
+    (idp) => idp.issuer.startsWith(`${issuer}:`) || issuer.startsWith(`${idp.issuer}:`),
+  )
+  if (near) throw conflict(`its subjects could be taken for those of ${near.issuer}`, 'idp_ambiguous')
+}
+
 export const idps: AdminResource = {
   name: 'idp',
   doc: 'Identity providers whose assertions (ID-JAG) are accepted; only with `xaa.enabled`.',
@@ -100,6 +108,7 @@ export const idps: AdminResource = {
         const now = app.clock.now()
         const { name = body.issuer, audience = own } = body
         const idp: Idp = { ...body, name, audience, id: `i_${newId()}`, version: 1, created_at: now, updated_at: now }
+        await checkApart(app, body.issuer)
         if ((await app.store.createIdp(idp)) === 'exists')
           throw conflict('there is an identity provider with this issuer already', 'idp_exists')
         return { shown: idpJson(idp), changed: { detail: facts(idp) } }

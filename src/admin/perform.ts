@@ -4,32 +4,24 @@ import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf } from '../lib/field.ts'
 import { audit } from '../oauth/audit.ts'
-import { type Action, paramNames } from './action.ts'
+import { type Action, type Caller, paramNames } from './action.ts'
 
 export interface RawInput {
   params: Readonly<Record<string, string>>
   query: Readonly<Record<string, unknown>>
   body?: Readonly<Record<string, unknown>>
 }
-export interface Caller {
-  /** Address; empty for the command line. */
-  ip: string
-  request_id?: string
-}
-
-/** Every admin operation is done by whoever holds the key. */
-const ACTOR = 'admin'
 const NO_QUERY = z.strictObject({})
 const MAX_PARAM = 256
 const MAX_CLIENT_ID = 2048
 
 /** Performs an operation. Returns what is shown. Throws invalid_request that names every problem, and what `run` throws. */
 export async function perform(app: App, action: Action, raw: RawInput, caller: Caller): Promise<unknown> {
-  const { shown, changed } = await action.run(app, readInput(action, raw))
+  const { shown, changed } = await action.run(app, readInput(action, raw), caller)
   if (changed) {
     const { client_id, detail } = changed
     if (action.count) app.metrics.count(...action.count)
-    if (action.audit) await audit(app, { action: action.audit, actor_id: ACTOR, client_id, detail, ...caller })
+    if (action.audit) await audit(app, { action: action.audit, client_id, detail, ...caller })
   }
   return shown
 }

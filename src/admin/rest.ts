@@ -1,9 +1,9 @@
 // The routes of the admin listener: one for each admin operation, each behind the API key, and the metrics.
 import type { App } from '../app.ts'
-import { empty, type Head, json, NO_STORE, parseJson, parseParams, type Reply } from '../http/message.ts'
+import { empty, json, NO_STORE, parseJson, parseParams, type Reply } from '../http/message.ts'
 import type { Method, Route } from '../http/router.ts'
 import { OAuthError } from '../lib/error.ts'
-import { equalSecrets } from '../lib/id.ts'
+import { createGatekeeper, type Gatekeeper } from './api_key.ts'
 import { jsonLines } from './export.ts'
 import { type Action, adminResources } from './index.ts'
 import { LINES_TYPE, presentResources } from './openapi.ts'
@@ -14,25 +14,19 @@ const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** Every route of the admin listener, as configured. */
 export function adminRoutes(app: App): Route[] {
-  const guard = (head: Head) => checkKey(head, app.config.admin.api_key)
+  const gatekeeper = createGatekeeper(app.config)
   const actions = presentResources(adminResources, app.config).flatMap((resource) => Object.values(resource.actions))
-  return [...metricsRoutes(app), ...actions.map((action) => routeOf(app, action, guard)), ...unknownPaths(guard)]
+  return [
+    ...metricsRoutes(app),
+    ...actions.map((action) => routeOf(app, action, gatekeeper)),
+    ...unknownPaths(gatekeeper.guard('read')),
+  ]
 }
 
-const refuse = (reason: string) => new OAuthError('unauthorized', 'the admin API key is missing or wrong', { reason })
-
-/** `Authorization: Bearer <key>`. Without a configured key nobody gets in. Throws unauthorized. */
-function checkKey({ headers: { authorization = '' }, repeated }: Head, key: string): void {
-  if (key === '') throw refuse('no_key_configured')
-  if (repeated.includes('authorization')) throw refuse('repeated_key')
-  if (!authorization.startsWith('Bearer ')) throw refuse('missing_key')
-  if (!equalSecrets(authorization.slice('Bearer '.length), key)) throw refuse('wrong_key')
-}
-
-const routeOf = (app: App, action: Action, guard: Route['guard']): Route => ({
+const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): Route => ({
   method: action.method,
   path: action.path,
-  guard,
+  guard: guard(action.method === 'GET' || action.needs === 'read' ? 'read' : 'write'),
   ...(action.method === 'GET' ? {} : { body: { type: 'json', limit: MAX_BODY } }),
   async handle(request) {
     const shown = await perform(
@@ -43,7 +37,7 @@ const routeOf = (app: App, action: Action, guard: Route['guard']): Route => ({
         query: parseParams(request.query),
         body: action.body && parseJson(request),
       },
-      { ip: request.remote, request_id: request.id },
+      { actor_id: operatorOf(request).actor_id, ip: request.remote, request_id: request.id },
     )
     if (action.lines) return linesOf(shown as AsyncIterable<unknown>)
     return action.status === 204 ? empty(204, NO_STORE) : json(action.status ?? 200, shown, NO_STORE)

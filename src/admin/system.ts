@@ -4,8 +4,10 @@ import type { App } from '../app.ts'
 import { redacted } from '../config/load.ts'
 import { grants } from '../grants/index.ts'
 import { word } from '../lib/field.ts'
+import { idFloor } from '../lib/id.ts'
 import { formatDuration, rfc3339 } from '../lib/time.ts'
 import { DCR_MODES, effectiveDcrMode, saveDcrMode } from '../oauth/registration_mode.ts'
+import type { CountedTokens } from '../store/system.ts'
 import { type AdminResource, action } from './action.ts'
 import { notFound } from './outcome.ts'
 import { dryRun, revokeFitting } from './revocations.ts'
@@ -113,7 +115,49 @@ export const system: AdminResource = {
       cli: false,
       run: async ({ config }) => ({ shown: redacted(config) }),
     }),
+    stats: action({
+      method: 'GET',
+      path: '/admin/stats',
+      doc: 'Counts clients, users and connections, and the tokens of the last 24 hours that are live or revoked.',
+      cli: false,
+      run: async (app) => ({ shown: await statsOf(app) }),
+    }),
+    verify: action({
+      method: 'POST',
+      path: '/admin/auth/verify',
+      doc: 'Tells that the API key is right, and whose it is.',
+      needs: 'read',
+      audit: 'admin_ui_login',
+      cli: false,
+      run: async ({ build }, _input, { actor_id }) => ({
+        shown: { valid: true, version: build.version, actor_id },
+        changed: { detail: {} },
+      }),
+    }),
   },
+}
+
+const DAY = 86_400
+/** Small enough that nobody waits behind it. */
+const COUNTED_ROWS = 5000
+
+/** Reads the tokens window by window: there may be millions. */
+async function statsOf({ store, clock }: App) {
+  const now = clock.now()
+  const total = { live: 0, revoked: 0 }
+  for (let after: string | undefined = idFloor(now - DAY); after !== undefined; ) {
+    const counted: CountedTokens = await store.countTokens({ after, rows: COUNTED_ROWS, now })
+    total.live += counted.live
+    total.revoked += counted.revoked
+    after = counted.next
+  }
+  // Connections come with broker providers.
+  return {
+    ...(await store.countAccounts()),
+    active_tokens_24h: total.live,
+    revoked_tokens: total.revoked,
+    connections: 0,
+  }
 }
 
 async function statusOf({ config, clock, startedAt, build, store, keyring, crypto, engines }: App) {

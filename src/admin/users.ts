@@ -87,7 +87,7 @@ export const users: AdminResource = {
       status: 201,
       body: creatable,
       audit: 'user_created',
-      cli: { flags: { name: { field: 'name', required: true } } },
+      cli: { flags: { password: { field: 'password', secret: true }, name: { field: 'name', required: true } } },
       async run(app, { body: { password, ...fields } }) {
         const now = app.clock.now()
         // A taken email is said before the work of hashing; the write decides.

@@ -55,7 +55,8 @@ function optionOf({ name, kind, value, doc, required, default: fallback }: Flag)
     : option
 }
 
-const fileOptionOf = ({ name }: Flag) => new Option(`--${name}-file <file>`, `Reads --${name} from a file; --${name} - from standard input.`)
+const fileOptionOf = ({ name }: Flag) =>
+  new Option(`--${name}-file <file>`, `Reads --${name} from a file; --${name} - from standard input.`)
 
 /** The flags, with the secrets that are in files and on standard input in their place. */
 async function readSecrets(flags: readonly Flag[], given: Record<string, unknown>, itemComes: boolean) {
@@ -64,7 +65,8 @@ async function readSecrets(flags: readonly Flag[], given: Record<string, unknown
     const [name, file] = [optionOf(flag).attributeName(), given[fileOptionOf(flag).attributeName()]]
     if (given[name] !== undefined && file !== undefined)
       throw new UsageError(`--${flag.name} and --${flag.name}-file exclude each other`)
-    if (given[name] === '-' && itemComes) throw new UsageError(`standard input cannot hold both the item and --${flag.name}`)
+    if (given[name] === '-' && itemComes)
+      throw new UsageError(`standard input cannot hold both the item and --${flag.name}`)
     if (given[name] === '-') read[name] = await readSecret()
     else if (typeof file === 'string') read[name] = readSecretFile(file)
   }

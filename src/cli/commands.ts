@@ -5,11 +5,12 @@ import type { Env } from '../config/rules.ts'
 import { readBuild } from '../lib/build.ts'
 import { systemClock } from '../lib/time.ts'
 import { PURGE_TARGETS } from '../store/expiry.ts'
-import { print, printError, printProblems } from './output.ts'
+import { completionScript, isShell, SHELLS } from './completion.ts'
+import { EXIT, exitCodeOf, print, printError, printProblems, UsageError } from './output.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
 import { UNBUILT_COMMANDS } from './unbuilt.ts'
 
-/** Runs the command line. Resolves to the exit code: 0 when it did what was asked, else 1 with `error: ` lines on standard error. */
+/** Runs the command line. Resolves to the exit code (EXIT); unless it did what was asked, there are `error: ` lines on standard error. */
 export async function run(argv: readonly string[], env: Env): Promise<number> {
   const program = new Command('service')
     .description('Authorization server for MCP.')
@@ -24,16 +25,16 @@ export async function run(argv: readonly string[], env: Env): Promise<number> {
   })
   commandAt(program, 'admin').description('Operator commands; they mirror the admin API.')
   // The admin operations bring the whole service with them: other commands start without.
-  if (argv.includes('admin')) (await import('./admin.ts')).addAdminCommands(program, env)
+  if (argv.includes('admin') || argv.includes('completion')) (await import('./admin.ts')).addAdminCommands(program, env)
   addUnbuilt(program)
   try {
     await program.parseAsync([...argv])
     return code
   } catch (error) {
     // Commander has said what it had to say.
-    if (error instanceof CommanderError) return error.exitCode
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
     printError(error)
-    return 1
+    return exitCodeOf(error)
   }
 }
 
@@ -73,7 +74,15 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
       const { purge } = await import('./purge.ts')
       const { purged, ok } = await purge({ config, ...flags }, env)
       print(purged, json)
-      exit(ok ? 0 : 1)
+      exit(ok ? EXIT.ok : EXIT.failed)
+    })
+  program
+    .command('completion')
+    .argument('<shell>', SHELLS.join(', '))
+    .description('Prints a script that completes commands and flags: source it from the profile of the shell.')
+    .action((shell: string) => {
+      if (!isShell(shell)) throw new UsageError(`there is completion for ${SHELLS.join(', ')}; not for ${shell}`)
+      process.stdout.write(completionScript(program, shell))
     })
   program
     .command('version')

@@ -17,7 +17,12 @@ export function completionScript(program: Command, shell: Shell): string {
   return SCRIPTS[shell](words)
 }
 
-function collect(command: Command, path: string, words: Map<string, readonly string[]>, above: readonly string[]): void {
+function collect(
+  command: Command,
+  path: string,
+  words: Map<string, readonly string[]>,
+  above: readonly string[],
+): void {
   const flags = [...above, ...command.options.flatMap(({ long }) => long ?? [])]
   words.set(path, [...command.commands.map((each) => each.name()), ...flags, '--help'])
   for (const { long, flags: written } of command.options) {

@@ -17,6 +17,7 @@ export interface Flag {
   /** The default as text. */
   default?: string
   read?: FlagRule['read']
+  secret: boolean
 }
 
 interface Field {
@@ -60,6 +61,7 @@ function flagOf({ part, name: field, required, schema }: Field, name: string, ru
     required: rule?.required ?? (required && !shared),
     default: SILENT.includes(fallback) ? undefined : fallback,
     read: rule?.read,
+    secret: rule?.secret ?? false,
   }
 }
 

@@ -1,16 +1,18 @@
 // Where an admin command is carried out: by the running server, so that what it remembers stays true, or else in this
 // process on the same database and keys.
 import type { Action } from '../admin/action.ts'
+import { ADMIN } from '../admin/api_key.ts'
 import { perform, type RawInput } from '../admin/perform.ts'
 import type { Config } from '../config/schema.ts'
 import { splitAddress } from '../http/front.ts'
+import { CODES, type ErrorCode, OAuthError } from '../lib/error.ts'
 import { openLogger } from '../telemetry/logger.ts'
 
 const PATIENCE_MS = 30_000
 /** Nobody listens there, so nothing was sent. Any other failure may have come after the work was done. */
 const NOBODY = ['ECONNREFUSED', 'EADDRNOTAVAIL', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
 
-/** Carries out an operation. Returns what it shows. Throws with the text of its refusal. */
+/** Carries out an operation. Returns what it shows. Throws OAuthError when it is refused, there or here. */
 export async function send(config: Config, action: Action, input: RawInput): Promise<unknown> {
   const { enabled, address, api_key } = config.admin
   const response = enabled && api_key ? await request(originOf(address), api_key, action, input) : undefined
@@ -48,11 +50,10 @@ async function readAnswer(response: Response): Promise<unknown> {
   const answer: unknown = await response.json().catch(() => undefined)
   if (response.ok && answer !== undefined) return answer
   const { origin } = new URL(response.url)
-  if (response.status === 401) throw new Error(`the server at ${origin} has another admin.api_key`)
-  const { error_description } = (answer ?? {}) as { error_description?: string }
-  throw new Error(
-    error_description ?? `${origin} answered ${response.status}; is it the admin listener of the service?`,
-  )
+  if (response.status === 401) throw new OAuthError('unauthorized', `the server at ${origin} has another admin.api_key`)
+  const { error, error_description = '' } = (answer ?? {}) as { error?: string; error_description?: string }
+  if (error && Object.hasOwn(CODES, error)) throw new OAuthError(error as ErrorCode, error_description)
+  throw new Error(`${origin} answered ${response.status}; is it the admin listener of the service?`)
 }
 
 /** Opens what the server would open, without its threads for signing, and closes it again. */
@@ -62,7 +63,7 @@ async function performHere(config: Config, action: Action, input: RawInput): Pro
   const quiet = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
   const app = await openApp({ ...config, server: { ...config.server, crypto_threads: 1 } }, quiet)
   try {
-    return await perform(app, action, input, { ip: '' })
+    return await perform(app, action, input, { actor_id: ADMIN, ip: '' })
   } finally {
     await closeApp(app)
   }

@@ -14,6 +14,8 @@ export interface Key<T = unknown> {
   /** Names of environment variables beside the one that follows from the path; null means none at all. */
   readonly env: readonly string[] | null
   readonly secret: boolean
+  /** Members of its records that are never shown. */
+  readonly masked?: readonly string[]
   /** JSON Schema of the written form, for editors. */
   readonly json: object
 }
@@ -75,13 +77,18 @@ export const secretKey = (o: Options<never> & { minBytes?: number }) =>
 export const listKey = (o: Options<string[]>) =>
   make('list', list(), { type: 'array', items: { type: 'string' } }, { default: [], ...o })
 /** A list of records; it has no environment variable of its own. */
-export const recordsKey = <T>(item: z.ZodType<T>, o: Options<never>) =>
-  make(
+export const recordsKey = <T>(
+  item: z.ZodType<T>,
+  { masked, ...o }: Options<never> & { masked?: readonly string[] },
+) => ({
+  ...make(
     'list of records',
     z.array(item, 'must be a list'),
     { type: 'array', items: z.toJSONSchema(item, { io: 'input', unrepresentable: 'any' }) },
     { ...o, default: [], env: null },
-  )
+  ),
+  masked,
+})
 
 export type Schema = { readonly [name: string]: Key | Schema }
 export type Infer<S> = { -readonly [K in keyof S]: S[K] extends Key<infer T> ? T : Infer<S[K]> }

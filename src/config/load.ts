@@ -201,12 +201,18 @@ function editDistance(a: string, b: string): number {
   return row[b.length] as number
 }
 
+const MASK = '***'
+const masked = (value: unknown, members: readonly string[] = []): unknown =>
+  members.length > 0 && Array.isArray(value)
+    ? value.map((each) => ({ ...each, ...Object.fromEntries(members.map((member) => [member, MASK])) }))
+    : value
+
 /** The effective configuration with every secret replaced: `***` when set, empty when not. */
 export function redacted(config: Config): Record<string, unknown> {
   const shown = {}
   for (const { path, key } of keysOf(schema)) {
     const value = path.reduce<unknown>((at, part) => (at as Record<string, unknown>)[part], config)
-    put(shown, path, key.secret && value ? '***' : value)
+    put(shown, path, key.secret && value ? MASK : masked(value, key.masked))
   }
   return shown
 }

@@ -13,7 +13,10 @@ export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): stri
       'server.issuer is plain http: tokens and passwords travel in clear unless a proxy adds TLS',
     ],
     [!isProduction(config) && !config.session.secret, 'session.secret is empty: sign-ins end when this process ends'],
-    [config.admin.enabled && !config.admin.api_key, 'admin.api_key is empty: every call to the admin API is refused'],
+    [
+      config.admin.enabled && !config.admin.api_key && config.admin.api_keys.length === 0,
+      'admin.api_key is empty: every call to the admin API is refused',
+    ],
   ]
   return warnings.filter(([applies]) => applies).map(([, say]) => say)
 }

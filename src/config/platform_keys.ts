@@ -1,5 +1,17 @@
 // Keys of the process: listeners, storage, signing, encryption, admin, telemetry.
-import { boolKey, durationKey, floatKey, intKey, listKey, secretKey, textKey, urlKey, wordKey } from './key.ts'
+import {
+  boolKey,
+  durationKey,
+  floatKey,
+  intKey,
+  listKey,
+  recordsKey,
+  secretKey,
+  textKey,
+  urlKey,
+  wordKey,
+} from './key.ts'
+import { apiKeyRecord } from './records.ts'
 
 const SECOND = 1
 
@@ -148,7 +160,11 @@ export const platformKeys = {
       doc: 'Where the admin listener binds. Never expose it publicly: 127.0.0.1:9001 is a good choice.',
     }),
     api_key: secretKey({
-      doc: 'Key of the admin API. Without one every admin call is refused. Required when the issuer is not localhost.',
+      doc: 'Key of the admin API, for everything. Without one, and without api_keys, every admin call is refused. Required when the issuer is not localhost.',
+    }),
+    api_keys: recordsKey(apiKeyRecord, {
+      doc: 'Further keys of the admin API, so that the audit trail says who did what. Each has a name, the SHA-256 of the key in hex, and a capability: read or write.',
+      masked: ['sha256'],
     }),
   },
   observability: {

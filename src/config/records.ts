@@ -45,6 +45,17 @@ export const resourceRecord = z
   })
 export type ResourceRecord = z.output<typeof resourceRecord>
 
+/** A further key of the admin API. */
+export const apiKeyRecord = z.strictObject({
+  name: z.string().regex(/^[A-Za-z0-9][\w.@-]{0,63}$/, 'must be 1 to 64 letters, digits, ., _, @ and -'),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-fA-F]{64}$/, 'must be the SHA-256 of the key: 64 hex characters')
+    .refine((hex) => hex.toLowerCase() !== SHA256_OF_NOTHING, 'must not be that of an empty key'),
+  capability: word(['read', 'write']),
+})
+const SHA256_OF_NOTHING = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+
 /** The fields of a broker provider as they are written. */
 const providerFields = {
   slug: slug(),

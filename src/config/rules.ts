@@ -72,7 +72,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     keys: ['admin.api_key'],
-    bad: (c) => isProduction(c) && c.admin.enabled && !c.admin.api_key,
+    bad: (c) => isProduction(c) && c.admin.enabled && !c.admin.api_key && c.admin.api_keys.length === 0,
     say: 'is required when the issuer is not localhost',
   },
   {
@@ -83,6 +83,13 @@ export const RULES: readonly Rule[] = [
       c.admin.api_key !== '' &&
       (c.admin.api_key.length < 16 || WEAK_SECRETS.test(c.admin.api_key)),
     say: 'must be at least 16 characters and no well-known value when the issuer is not localhost',
+  },
+
+  {
+    keys: ['admin.api_keys'],
+    bad: (c) =>
+      hasTwin(c.admin.api_keys.map((k) => k.name)) || hasTwin(c.admin.api_keys.map((k) => k.sha256.toLowerCase())),
+    say: 'must not have a name or a key twice',
   },
 
   {

@@ -26,11 +26,9 @@ export const jwtBearer = {
     // What is refused above leaves the assertion usable for a corrected request; what is refused below would tell about
     // the state of this server, and costs the assertion.
     await consumeAssertion(app, assertion)
-    const ceiling = ceilingOf(client, assertion)
     const requested = form.scope === undefined ? undefined : parseScope(form.scope)
-    if (requested) checkWithin(requested, ceiling, 'beyond_assertion_scope')
+    const wanted = wantedScope(client, assertion, requested)
     const resource = uri === undefined ? undefined : await resolveMint(app, uri)
-    const wanted = requested ?? ceiling
     if (requested && resource) checkDeclared(requested, resource)
     const declared = resource ? wanted.filter((name) => catalogOf(resource).includes(name)) : wanted
     const scope = await applyPolicies(app, assertion, client, resource, declared)
@@ -57,12 +55,16 @@ function targetOf(app: App, requested: string | undefined, { resources }: Assert
   return uri
 }
 
-/** What the client is registered for and the assertion speaks of. */
-function ceilingOf(client: Client, { scope }: Assertion): string[] {
+/**
+ * What is asked for, or else everything the client is registered for, as far as the assertion speaks of it: clients ask for
+ * what they need, and their identity provider narrows it. Throws invalid_scope.
+ */
+function wantedScope(client: Client, { scope }: Assertion, requested: readonly string[] | undefined): string[] {
   const registered = scopeNames(client.scope)
+  if (requested) checkWithin(requested, registered, 'beyond_client_scope')
   const asserted = scope === undefined ? undefined : scopeNames(scope)
-  const ceiling = asserted ? registered.filter((name) => asserted.includes(name)) : registered
-  if (ceiling.length === 0)
+  const wanted = (requested ?? registered).filter((name) => asserted === undefined || asserted.includes(name))
+  if (wanted.length === 0)
     throw new OAuthError('invalid_scope', 'nothing is left of the scope', { reason: 'default_scope_empty' })
-  return ceiling
+  return wanted
 }

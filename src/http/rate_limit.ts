@@ -17,12 +17,17 @@ export class TokenBucket {
 
   /** Takes one. Returns 0, or the whole seconds until the next one is there. */
   take(): number {
+    const wait = this.wait()
+    if (wait === 0) this.tokens--
+    return wait
+  }
+
+  /** The same without taking one. */
+  wait(): number {
     const now = performance.now()
     this.tokens = Math.min(this.burst, this.tokens + ((now - this.at) / 1000) * this.rate)
     this.at = now
-    if (this.tokens < 1) return Math.max(1, Math.ceil((1 - this.tokens) / this.rate))
-    this.tokens--
-    return 0
+    return this.tokens < 1 ? Math.max(1, Math.ceil((1 - this.tokens) / this.rate)) : 0
   }
 }
 
@@ -44,6 +49,11 @@ export class Buckets {
     const bucket = this.known.get(key) ?? new TokenBucket(this.rate, this.burst)
     this.known.set(key, bucket)
     return bucket.take()
+  }
+
+  /** The same without taking one. */
+  wait(key: string): number {
+    return this.known.get(key)?.wait() ?? 0
   }
 }
 

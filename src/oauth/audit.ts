@@ -4,6 +4,7 @@ import { newId } from '../lib/id.ts'
 
 /** Everything that is recorded; the names are an interface to operators. `token_issued` is read from the issuances. */
 export const AUDIT_ACTIONS = [
+  'admin_ui_login',
   'auth_code_reused',
   'auth_denied',
   'auth_locked_out',

@@ -35,23 +35,28 @@ const covers = ({ enabled, client_ids, resources }: XaaPolicy, client: Client, r
  * The `sub` of the token: the mapped one, else (unless `strict`) one that no user or client here can have.
  * Throws access_denied without a mapping, invalid_grant when the mapped user may not act.
  */
-export async function resolveSubject(app: App, { idp, sub }: Assertion): Promise<string> {
-  const count = (result: string) => app.metrics.count('ext_xaa_subject_resolutions_total', { result })
-  const mapping = await app.store.findSubjectMapping({ idp_id: idp.id, federated_subject: sub })
-  if (mapping) {
-    await checkLocal(app, mapping.local_subject)
-    count('mapped')
-    return mapping.local_subject
+export async function resolveSubject(app: App, assertion: Assertion): Promise<string> {
+  try {
+    const { result, sub } = await findSubject(app, assertion)
+    app.metrics.count('ext_xaa_subject_resolutions_total', { result })
+    return sub
+  } catch (error) {
+    app.metrics.count('ext_xaa_subject_resolutions_total', { result: 'denied' })
+    throw error
   }
-  if (app.config.xaa.subject_mode === 'strict') {
-    count('denied')
-    throw denied('the subject is not mapped to anybody here', 'subject_not_mapped')
-  }
-  count('auto_mapped')
-  // Keyed on issuer and subject, never on an email: who controls a directory must not become a local account by a name.
-  return `${idp.issuer}:${sub}`
 }
 
+async function findSubject(app: App, { idp, sub }: Assertion): Promise<{ result: string; sub: string }> {
+  const mapping = await app.store.findSubjectMapping({ idp_id: idp.id, federated_subject: sub })
+  if (!mapping && app.config.xaa.subject_mode === 'strict')
+    throw denied('the subject is not mapped to anybody here', 'subject_not_mapped')
+  // Keyed on issuer and subject, never on an email: who controls a directory must not become a local account by a name.
+  const local = mapping?.local_subject ?? `${idp.issuer}:${sub}`
+  await checkLocal(app, local)
+  return { result: mapping ? 'mapped' : 'auto_mapped', sub: local }
+}
+
+/** A user must be active, and nobody may be taken for a client (RFC 9068 §5). */
 async function checkLocal(app: App, local_subject: string): Promise<void> {
   const mayAct = isUserId(local_subject)
     ? (await app.store.findUser({ id: local_subject }))?.status === 'active'

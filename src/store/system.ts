@@ -1,5 +1,5 @@
 // Operations on what the service knows about itself.
-import { all, num, type Op, one, run, str } from './op.ts'
+import { all, bytes, idText, num, type Op, one, run, str, where } from './op.ts'
 
 /** What operators set at run time under this name. */
 export function* findSetting({ name }: { name: string }): Op<string | undefined> {
@@ -34,6 +34,34 @@ export function* listIssuers(): Op<{ since: number; issuer: string }[]> {
     since: num(row.since),
     issuer: str(row.issuer),
   }))
+}
+
+/** How many clients and users there are. */
+export function* countAccounts(): Op<{ clients: number; users: number }> {
+  const row = yield* one('SELECT (SELECT count(*) FROM clients) AS clients, (SELECT count(*) FROM users) AS users')
+  return { clients: num(row?.clients), users: num(row?.users) }
+}
+
+export interface CountedTokens {
+  live: number
+  revoked: number
+  /** Where to go on; none at the end. */
+  next?: string
+}
+/** How many of some issued tokens, the first `rows` behind an id, are live and how many are revoked. */
+export function* countTokens(w: { after: string; rows: number; now: number }): Op<CountedTokens> {
+  const after = bytes(w.after)
+  const last = yield* one('SELECT id FROM issuances WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?', after, w.rows - 1)
+  const range = where(['i.id > ?', after], last && ['i.id <= ?', last.id as Buffer])
+  const row = yield* one(
+    `SELECT COALESCE(sum(CASE WHEN dead_at IS NULL AND expires_at > ? THEN 1 ELSE 0 END), 0) AS live,
+       COALESCE(sum(CASE WHEN dead_at IS NOT NULL THEN 1 ELSE 0 END), 0) AS revoked FROM (
+       SELECT i.expires_at, COALESCE(i.revoked_at, f.revoked_at, c.revoked_at) AS dead_at FROM issuances i
+       LEFT JOIN token_families f ON f.id = i.family_id LEFT JOIN consent_grants c ON c.id = i.consent_id ${range.sql}) page`,
+    w.now,
+    ...range.params,
+  )
+  return { live: num(row?.live), revoked: num(row?.revoked), ...(last ? { next: idText(last.id) } : {}) }
 }
 
 /** Proves that the database answers. */

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { post } from '../support/flow.ts'
-import { ADMIN_KEY, addClient, startService, type TestService } from '../support/service.ts'
+import { anIssuance } from '../support/records.ts'
+import { ADMIN_KEY, addClient, addUser, startService, type TestService } from '../support/service.ts'
 
 const SESSION_SECRET = 'a-session-secret-of-more-than-32-bytes'
 let service: TestService
@@ -120,4 +121,34 @@ test('the configuration is shown as it is in force, without its secrets', async 
 
 test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('the configuration cannot be changed with %s', async (method) => {
   expect((await callAdmin(service, method, '/admin/system/config', { dcr: { mode: 'open' } })).status).toBe(405)
+})
+
+test('the statistics count accounts, and the tokens of a day that are live or revoked', async () => {
+  interface Stats {
+    clients: number
+    users: number
+    active_tokens_24h: number
+    revoked_tokens: number
+    connections: number
+  }
+  const stats = () => okAdmin<Stats>(service, 'GET', '/admin/stats')
+  const before = await stats()
+  const now = service.app.clock.now()
+  await addClient(service)
+  await addUser(service)
+  const issue = async (more: object = {}) => {
+    const issuance = anIssuance({ issued_at: now, expires_at: now + 900, ...more })
+    await service.app.store.recordIssuance(issuance)
+    return issuance
+  }
+  await issue()
+  await issue({ expires_at: now })
+  await service.app.store.revokeIssuance({ id: (await issue()).id, now })
+  expect(await stats()).toEqual({
+    clients: before.clients + 1,
+    users: before.users + 1,
+    active_tokens_24h: before.active_tokens_24h + 1,
+    revoked_tokens: before.revoked_tokens + 1,
+    connections: 0,
+  })
 })

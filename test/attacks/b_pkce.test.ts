@@ -183,11 +183,11 @@ test('B15 guessing: every random code is invalid_grant, and the limiter bites', 
     const guess = () =>
       redeem(limited, client, { code: `ac_${randomBytes(48).toString('base64url')}`, verifier: 'x'.repeat(43) })
     const outcomes = new Map<string, number>()
-    for (let round = 0; round < 5; round++)
+    for (let round = 0; round < 3; round++)
       for (const answer of await Promise.all(Array.from({ length: 200 }, guess)))
         outcomes.set(outcome(answer), (outcomes.get(outcome(answer)) ?? 0) + 1)
     expect([...outcomes.keys()].sort()).toEqual(['400 invalid_grant', '429 slow_down'])
-    expect(outcomes.get('429 slow_down')).toBeGreaterThan(200)
+    expect(outcomes.get('429 slow_down')).toBeGreaterThan(100)
   } finally {
     await limited.close()
   }

@@ -135,13 +135,13 @@ describe('H06 more than the policy allows', () => {
     expect(await asked(at, 'mcp:write')).toEqual(DENIED)
     expect(await asked(at)).toBe('mcp:read')
     expect(await asked(at, undefined, { scope: 'mcp:write' })).toEqual(DENIED)
-    expect(await asked(at, 'mcp:admin')).toEqual([400, 'invalid_scope', 'beyond_assertion_scope'])
+    expect(await asked(at, 'mcp:admin')).toEqual([400, 'invalid_scope', 'beyond_client_scope'])
   })
 
   test('a client without a registered scope gets nothing of the policy', async () => {
     const at = await xaaScene(service, { client: { scope: '' } })
     expect(await asked(at)).toEqual([400, 'invalid_scope', 'default_scope_empty'])
-    expect(await asked(at, 'mcp:read')).toEqual([400, 'invalid_scope', 'default_scope_empty'])
+    expect(await asked(at, 'mcp:read')).toEqual([400, 'invalid_scope', 'beyond_client_scope'])
   })
 
   test('without a policy, with those of others, and with one that is switched off there is nothing', async () => {

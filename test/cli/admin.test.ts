@@ -1,8 +1,10 @@
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newId } from '../../src/lib/id.ts'
 import { okAdmin } from '../support/admin.ts'
 import { envOf, okCli, runCli, runHere } from '../support/cli.ts'
 import { post } from '../support/flow.ts'
@@ -46,16 +48,19 @@ test('--json prints what the admin API answers', async () => {
 })
 
 test.each([
-  ['user delete --id nothing-here', 'there is no such user'],
-  ['resource get --slug nothing-here', 'there is no such resource'],
-  ['issuance list --since 31d', 'since must be at most 720h'],
-  ['dcr set --mode closed', 'mode must be one of open, approved_redirects, admin_only'],
-  ['client create --name X --redirect-uris nonsense', 'redirect_uris[0] must be an https URL'],
-])('admin %s fails in the same words through the server and on the database', async (command, message) => {
+  ['user delete --id nothing-here', 3, 'there is no such user [not_found]'],
+  ['resource get --slug nothing-here', 3, 'there is no such resource [not_found]'],
+  ['issuance list --since 31d', 2, 'since must be at most 720h'],
+  ['dcr set --mode closed', 2, 'mode must be one of open, approved_redirects, admin_only'],
+  ['client create --name X --redirect-uris nonsense', 2, 'redirect_uris[0] must be an https URL'],
+  ['user create --email taken@example.com --password long-enough --name X', 4, 'with this email already [conflict]'],
+])('admin %s ends with %i in the same words through the server and on the database', async (command, exit, message) => {
+  if (exit === 4 && !(await service.app.store.findUserByEmail({ email: 'taken@example.com' })))
+    await addUser(service, { email: 'taken@example.com' })
   const args = ['admin', ...command.split(' ')]
   const [there, here] = [await runHere(args, viaServer), await runHere(args, direct)]
   expect(there).toEqual(here)
-  expect([there.code, there.stdout]).toEqual([1, ''])
+  expect([there.code, there.stdout]).toEqual([exit, ''])
   expect(there.stderr).toMatch(/^error: /)
   expect(there.stderr).toContain(message)
 })
@@ -124,8 +129,47 @@ test.each([
   ['an item without what it needs', '{}', 'client_name is required'],
 ])('standard input with %s is refused', async (_what, input, message) => {
   const { code, stderr } = await runCli(['admin', 'client', 'create', '--json', '-'], direct, input)
-  expect([code, stderr.startsWith('error: ')]).toEqual([1, true])
+  expect([code, stderr.startsWith('error: ')]).toEqual([2, true])
   expect(stderr).toContain(message)
+})
+
+describe('a password', () => {
+  const create = (flags: string[], input = '') => {
+    const email = `${newId()}@example.com`
+    const args = ['admin', 'user', 'create', '--email', email, '--name', 'Ada', ...flags]
+    return runCli(args, viaServer, input).then((ran) => ({ ...ran, email }))
+  }
+  const works = async (email: string, password: string) => {
+    const user = await service.app.store.findUserByEmail({ email })
+    return (await service.app.crypto.verifyPassword(password, user?.password_hash)).right
+  }
+  const secretFile = (text: string) => {
+    const file = path.join(tempFolder(), 'password')
+    writeFileSync(file, text)
+    return file
+  }
+
+  test('comes from a file, without the newline at its end', async () => {
+    const { code, email, stdout } = await create(['--password-file', secretFile('from a file \n')])
+    expect([code, stdout.includes('from a file')]).toEqual([0, false])
+    expect(await works(email, 'from a file ')).toBe(true)
+  })
+
+  test('comes from standard input', async () => {
+    const { code, email } = await create(['--password', '-'], 'from the input\n')
+    expect([code, await works(email, 'from the input')]).toEqual([0, true])
+  })
+
+  test.each([
+    ['a file that is not there', ['--password-file', '/nowhere'], '/nowhere cannot be read'],
+    ['both a value and a file', ['--password', 'x', '--password-file', '/nowhere'], 'exclude each other'],
+    ['standard input for the item too', ['--password', '-', '-'], 'cannot hold both'],
+    ['an empty file', ['--password-file', '/dev/null'], 'password must have at least'],
+  ])('is refused from %s', async (_what, flags, message) => {
+    const { code, stderr } = await create(flags)
+    expect([code, stderr.startsWith('error: ')]).toEqual([2, true])
+    expect(stderr).toContain(message)
+  })
 })
 
 test('a switch takes false as well', async () => {
@@ -158,7 +202,10 @@ test('the first user is made where nothing was before, without showing the passw
 
 test('a server with another key is not worked around', async () => {
   const { code, stderr } = await runCli(['admin', 'user', 'list'], { ...viaServer, SERVICE_ADMIN_API_KEY: 'other' })
-  expect([code, stderr]).toEqual([1, `error: the server at ${service.admin} has another admin.api_key\n`])
+  expect([code, stderr]).toEqual([
+    5,
+    `error: the server at ${service.admin} has another admin.api_key [unauthorized]\n`,
+  ])
 })
 
 test('something else that listens at the admin address is not taken for the server', async () => {

@@ -54,22 +54,27 @@ test.each([
   ['a flag without its value', ['admin', 'user', 'delete', '--id'], 'argument missing'],
   ['an argument nobody asked for', ['admin', 'user', 'list', 'all'], 'too many arguments'],
   ['a file where - was meant', ['admin', 'user', 'create', 'item.json'], 'did you mean -?'],
-  ['a configuration that is not there', ['admin', 'user', 'list', '--config', '/nowhere.yaml'], '/nowhere.yaml'],
-])('%s is an error with exit code 1 and a hint', async (_what, args, message) => {
+  ['an unknown shell', ['completion', 'csh'], 'bash, zsh, fish'],
+])('%s is a usage error with exit code 2 and a hint', async (_what, args, message) => {
   const { code, stdout, stderr } = await runHere(args)
-  expect([code, stdout]).toEqual([1, ''])
+  expect([code, stdout]).toEqual([2, ''])
   expect(stderr).toMatch(/^error: /)
   expect(stderr).toContain(message)
 })
 
+test('a configuration that is not there is a failure that names it', async () => {
+  const { code, stderr } = await runHere(['admin', 'user', 'list', '--config', '/nowhere.yaml'])
+  expect([code, stderr.startsWith('error: /nowhere.yaml ')]).toEqual([1, true])
+})
+
 test('an error is on standard error and in the exit code of the process', async () => {
   const { code, stdout, stderr } = await runCli(['admin', 'frobnicate'])
-  expect([code, stdout, stderr.split('\n')[0]]).toEqual([1, '', "error: unknown command 'frobnicate'"])
+  expect([code, stdout, stderr.split('\n')[0]]).toEqual([2, '', "error: unknown command 'frobnicate'"])
 })
 
 test('every missing flag is named on a line of its own', async () => {
   const { code, stderr } = await runHere(['admin', 'user', 'create', '--email', 'ada@example.com'])
-  expect([code, stderr]).toEqual([1, 'error: --password is required\nerror: --name is required\n'])
+  expect([code, stderr]).toEqual([2, 'error: --password is required\nerror: --name is required\n'])
 })
 
 test.each(['serve', 'migrate', 'admin user list'])(
@@ -80,7 +85,7 @@ test.each(['serve', 'migrate', 'admin user list'])(
     writeFileSync(file, 'dcr: { mode: closed }\nstorage: { driver: mysql }\n')
     const { code, stderr } = await runHere([...command.split(' '), '--config', file])
     expect(code).toBe(1)
-    const lines = stderr.trimEnd().split('\n')
+    const lines = stderr.split('\n').filter((line) => line.startsWith('error: '))
     expect(lines).toHaveLength(2)
     expect(lines[0]).toMatch(/^error: storage\.driver /)
     expect(lines[1]).toMatch(/^error: dcr\.mode /)

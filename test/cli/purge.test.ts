@@ -102,7 +102,7 @@ test.each([
   [['--timeout', 'soon'], '--timeout'],
 ])('refuses %j and says what there is', async (flags, word) => {
   const { code, stderr } = await purge(...flags)
-  expect(code).toBe(1)
+  expect(code).toBe(2)
   expect(stderr).toMatch(/^error: /)
   expect(stderr).toContain(word)
 })

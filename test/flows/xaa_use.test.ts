@@ -157,13 +157,13 @@ test.each(usable)('refused for %s, it stays usable', async (_what, expected, eac
 
 const burnt: [string, unknown[], Case][] = [
   [
-    'a scope beyond its own',
-    [400, 'invalid_scope', 'beyond_assertion_scope'],
-    { claims: () => ({ scope: 'mcp:read' }), wrong: () => ({ fields: { scope: 'mcp:read mcp:write' } }) },
+    'nothing but scopes beyond its own',
+    [400, 'invalid_scope', 'default_scope_empty'],
+    { claims: () => ({ scope: 'mcp:read' }), wrong: () => ({ fields: { scope: 'mcp:write' } }) },
   ],
   [
     'a scope that the client is not registered for',
-    [400, 'invalid_scope', 'beyond_assertion_scope'],
+    [400, 'invalid_scope', 'beyond_client_scope'],
     { wrong: () => ({ fields: { scope: 'mcp:admin' } }) },
   ],
   ['a malformed scope', [400, 'invalid_scope', 'malformed_scope'], { wrong: () => ({ fields: { scope: '"' } }) }],

@@ -156,6 +156,6 @@ describe('subjects', () => {
   test.each(inactive)('nobody becomes %s', async (_what, known) => {
     const { code, reason } = await refusalOf(() => resolve(known))
     expect([code, reason]).toEqual(['invalid_grant', 'subject_inactive'])
-    expect(counts).not.toHaveBeenCalled()
+    counted('denied')
   })
 })

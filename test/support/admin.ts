@@ -23,8 +23,8 @@ export async function callAdmin<B = Record<string, unknown>>(
   })
   const text = await response.text()
   const lines = response.headers.get('content-type') === 'application/x-ndjson'
-  const body = lines ? text.split('\n').filter(Boolean) : text && JSON.parse(text)
-  return { status: response.status, headers: response.headers, body: (body || undefined) as B }
+  const answer = lines ? text.split('\n').filter(Boolean) : text && JSON.parse(text)
+  return { status: response.status, headers: response.headers, body: (answer || undefined) as B }
 }
 
 /** The body of an answer that must have succeeded. */

@@ -26,12 +26,12 @@ export interface TestService {
   close(): Promise<void>
 }
 
-/** Starts a service; `env` holds SERVICE_ variables beside the ones every test needs. */
-export async function startService(env: Record<string, string> = {}): Promise<TestService> {
+/** Starts a service; `env` holds SERVICE_ variables beside the ones every test needs, `file` what has no variable. */
+export async function startService(env: Record<string, string> = {}, file?: string): Promise<TestService> {
   const folder = mkdtempSync(path.join(tmpdir(), 'service-test-'))
   const [port, adminPort] = [await freePort(), await freePort()]
   const issuer = `http://localhost:${port}`
-  const { config } = loadConfig(undefined, {
+  const { config } = loadConfig(file, {
     SERVICE_SERVER_ISSUER: issuer,
     SERVICE_SERVER_ADDRESS: `:${port}`,
     SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,

@@ -3,12 +3,12 @@ import { vi } from 'vitest'
 import type { Client, XaaPolicy } from '../../src/oauth/types.ts'
 import { okAdmin } from './admin.ts'
 import type { Changes } from './dpop.ts'
+import { EXCHANGE } from './exchange.ts'
 import { type Answer, post } from './flow.ts'
 import { type IdpKey, TestIdp } from './idp.ts'
 import { addClient, addResource, type TestService } from './service.ts'
 
 export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
-export const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
 /** Environment of a service that may fetch keys from loopback. */
 export const LOOPBACK = { SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true' }

@@ -7,6 +7,7 @@ import { code, page, table } from './markdown.ts'
 const WIDTH = 110
 /** Lists of records are best shown by one. */
 const RECORDS: Readonly<Record<string, unknown>> = {
+  api_keys: [{ name: 'alice', sha256: 'what `printf %s KEY | sha256sum` prints', capability: 'write' }],
   resources: [
     {
       slug: 'notes',

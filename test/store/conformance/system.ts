@@ -1,8 +1,9 @@
 // Rules of what the service knows about itself.
 import { expect, test } from 'vitest'
 import { newId } from '../../../src/lib/id.ts'
-import { NOW } from '../../support/records.ts'
+import { aClient, anIssuance, aUser, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
+import { signedIn } from './scenes.ts'
 
 export function systemRules(bench: Bench): void {
   test('a setting is what was saved last, and undefined before', async () => {
@@ -29,6 +30,36 @@ export function systemRules(bench: Bench): void {
       { since: NOW + 2, issuer: 'https://b.example' },
       { since: 0, issuer: 'https://a.example' },
     ])
+    await close()
+  })
+
+  test('accounts and tokens are counted, tokens window by window', async () => {
+    const { store, close } = await bench.open()
+    await store.createClient(aClient({ status: 'suspended' }))
+    await store.createUser(aUser())
+    const { family, issuance } = await signedIn(store)
+    await store.recordIssuance(anIssuance({ expires_at: NOW }))
+    await store.recordIssuance(anIssuance({ family_id: family.id }))
+    const counted = async () => {
+      const total = { live: 0, revoked: 0, windows: 0 }
+      for (let after: string | undefined = ''; after !== undefined; total.windows++) {
+        const page: Awaited<ReturnType<typeof store.countTokens>> = await store.countTokens({
+          after,
+          rows: 2,
+          now: NOW,
+        })
+        total.live += page.live
+        total.revoked += page.revoked
+        after = page.next
+      }
+      return total
+    }
+    expect(await store.countAccounts()).toEqual({ clients: 1, users: 2 })
+    expect(await counted()).toEqual({ live: 2, revoked: 0, windows: 2 })
+    await store.revokeIssuance({ id: issuance.id, now: NOW })
+    expect(await counted()).toMatchObject({ live: 1, revoked: 1 })
+    await store.revokeFamily({ id: family.id, reason: 'explicit', now: NOW })
+    expect(await counted()).toMatchObject({ live: 0, revoked: 2 })
     await close()
   })
 

@@ -1,0 +1,82 @@
+// Who may call the admin API: the keys of the configuration, each with what it may do and the name that its actions leave.
+import type { Config } from '../config/schema.ts'
+import type { Head } from '../http/message.ts'
+import { Buckets, subscriber } from '../http/rate_limit.ts'
+import type { Route } from '../http/router.ts'
+import { OAuthError } from '../lib/error.ts'
+import { digest, equalSecrets } from '../lib/id.ts'
+
+export interface Operator {
+  /** As in the audit trail: `admin` for admin.api_key, `admin:<name>` for one of admin.api_keys. */
+  actor_id: string
+  capability: 'read' | 'write'
+}
+
+/** Who holds admin.api_key, or the machine itself. */
+export const ADMIN = 'admin'
+/** Wrong keys that an address may try at once, and then each second. */
+const GUESSES = 20
+const GUESSES_PER_SECOND = 1
+
+export interface Gatekeeper {
+  /** The operator that a request comes from. Throws unauthorized. */
+  operatorOf(head: Head): Operator
+  /** Refuses a request without a key that may do this: unauthorized, access_denied, or slow_down after many wrong keys. */
+  guard(needs: Operator['capability']): NonNullable<Route['guard']>
+}
+
+/** Knows the keys of a configuration. Without any, nobody gets in. */
+export function createGatekeeper({ admin, rate_limit }: Config): Gatekeeper {
+  const known = [
+    ...(admin.api_key ? [{ hash: digest(admin.api_key), actor_id: ADMIN, capability: 'write' as const }] : []),
+    ...admin.api_keys.map(({ name, sha256, capability }) => {
+      return { hash: Buffer.from(sha256, 'hex').toString('base64url'), actor_id: `${ADMIN}:${name}`, capability }
+    }),
+  ]
+  const guesses = rate_limit.enabled ? new Buckets(GUESSES_PER_SECOND, GUESSES) : undefined
+
+  const find = (head: Head): Operator => {
+    if (known.length === 0) throw refused('no_key_configured')
+    const hash = digest(presentedKey(head))
+    // Every key is looked at, so that the time tells nothing about which one was near.
+    const [operator] = known.filter((each) => equalSecrets(each.hash, hash))
+    if (!operator) throw refused('wrong_key')
+    return operator
+  }
+  /** An address that has tried many wrong keys must wait before another one is even looked at. */
+  const findSlowly = (head: Head): Operator => {
+    const address = subscriber(head.remote)
+    const wait = guesses?.wait(address) ?? 0
+    if (wait > 0) throw tooManyGuesses(wait)
+    try {
+      return find(head)
+    } catch (error) {
+      if (error instanceof OAuthError && error.reason === 'wrong_key') guesses?.take(address)
+      throw error
+    }
+  }
+
+  return {
+    operatorOf: find,
+    guard: (needs) => (head) => {
+      const { capability } = findSlowly(head)
+      if (needs === 'write' && capability !== 'write')
+        throw new OAuthError('access_denied', 'this admin API key may only read', { reason: 'read_only_key' })
+    },
+  }
+}
+
+const refused = (reason: string) => new OAuthError('unauthorized', 'the admin API key is missing or wrong', { reason })
+const tooManyGuesses = (wait: number) =>
+  new OAuthError('slow_down', 'too many wrong keys from this address', {
+    reason: 'too_many_wrong_keys',
+    headers: { 'retry-after': String(wait) },
+  })
+
+const SCHEME = 'Bearer '
+/** `Authorization: Bearer <key>`. Throws unauthorized. */
+function presentedKey({ headers: { authorization = '' }, repeated }: Head): string {
+  if (repeated.includes('authorization')) throw refused('repeated_key')
+  if (!authorization.startsWith(SCHEME) || authorization.length === SCHEME.length) throw refused('missing_key')
+  return authorization.slice(SCHEME.length)
+}

@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createGatekeeper } from '../../src/admin/api_key.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { callAdmin, okAdmin } from '../support/admin.ts'
+import { runHere } from '../support/cli.ts'
+import { tempFolder } from '../support/folder.ts'
+import { head } from '../support/head.ts'
+import { ADMIN_KEY, startService, type TestService } from '../support/service.ts'
+import { refusalOf } from '../support/thrown.ts'
+
+const sha256 = (key: string) => createHash('sha256').update(key).digest('hex')
+const ALICE = 'key-of-alice-0123456789'
+const READER = 'key-of-reader-0123456789'
+const KEYS = [
+  { name: 'alice', sha256: sha256(ALICE).toUpperCase(), capability: 'write' },
+  { name: 'reader', sha256: sha256(READER), capability: 'read' },
+]
+const configFile = (admin: object) => {
+  const file = path.join(tempFolder(), 'service.yaml')
+  writeFileSync(file, JSON.stringify({ admin }))
+  return file
+}
+
+describe('named keys', () => {
+  let service: TestService
+  beforeAll(async () => {
+    service = await startService({}, configFile({ api_keys: KEYS }))
+  })
+  afterAll(() => service.close())
+  const as = (key: string, method: string, path: string, body?: object) =>
+    callAdmin(service, method, path, body, { authorization: `Bearer ${key}`, 'content-type': 'application/json' })
+
+  test('the audit trail says who did what', async () => {
+    for (const [key, actor] of [
+      [ALICE, 'admin:alice'],
+      [ADMIN_KEY, 'admin'],
+    ] as const) {
+      const client = { client_name: 'Job', redirect_uris: ['https://client.example.com/cb'] }
+      const { status, body } = await as(key, 'POST', '/admin/clients', client)
+      expect(status).toBe(201)
+      const events = await okAdmin<{ actor_id: string }[]>(
+        service,
+        'GET',
+        `/admin/audit?client_id=${body['client_id']}`,
+      )
+      expect(events.map(({ actor_id }) => actor_id)).toEqual([actor])
+    }
+  })
+
+  test('one that may read may not write, with any method, and not learn which paths exist', async () => {
+    expect((await as(READER, 'GET', '/admin/clients')).status).toBe(200)
+    expect((await as(READER, 'HEAD', '/admin/clients')).status).toBe(200)
+    expect((await as(READER, 'GET', '/admin/nothing')).status).toBe(404)
+    for (const [method, path] of [
+      ['POST', '/admin/clients'],
+      ['PATCH', '/admin/clients/x'],
+      ['DELETE', '/admin/users/x'],
+      ['PUT', '/admin/settings/dcr'],
+      ['POST', '/admin/keys/rotate'],
+      ['POST', '/admin/revocations'],
+    ] as const) {
+      const answer = await as(READER, method, path, method === 'DELETE' ? undefined : {})
+      expect([answer.status, answer.body['error']], `${method} ${path}`).toEqual([403, 'access_denied'])
+    }
+  })
+
+  test('each is told whose it is', async () => {
+    for (const [key, actor_id] of [
+      [ADMIN_KEY, 'admin'],
+      [ALICE, 'admin:alice'],
+      [READER, 'admin:reader'],
+    ] as const) {
+      const { status, body } = await as(key, 'POST', '/admin/auth/verify')
+      expect([status, body]).toEqual([200, { valid: true, version: service.app.build.version, actor_id }])
+    }
+    expect((await as('wrong', 'POST', '/admin/auth/verify')).status).toBe(401)
+  })
+
+  test.each([
+    ['the hash instead of the key', sha256(ALICE)],
+    ['another case', ALICE.toUpperCase()],
+    ['nothing', ''],
+    ['the name', 'alice'],
+  ])('%s is no key', async (_what, key) => {
+    expect((await as(key, 'GET', '/admin/clients')).status).toBe(401)
+  })
+
+  test('the configuration is shown without the hashes', async () => {
+    const shown = await okAdmin<{ admin: { api_keys: object[] } }>(service, 'GET', '/admin/system/config')
+    expect(shown.admin.api_keys).toEqual(KEYS.map((key) => ({ ...key, sha256: '***' })))
+  })
+
+  test('the command line works with one, and ends with 5 where it is refused', async () => {
+    const env = {
+      SERVICE_ADMIN_ADDRESS: service.app.config.admin.address,
+      SERVICE_ADMIN_API_KEY: READER,
+      SERVICE_STORAGE_SQLITE_PATH: '/nowhere/service.db',
+    }
+    expect((await runHere(['admin', 'user', 'list'], env)).code).toBe(0)
+    const { code, stderr } = await runHere(['admin', 'key', 'rotate'], env)
+    expect([code, stderr]).toEqual([5, 'error: this admin API key may only read [access_denied]\n'])
+  })
+})
+
+describe('the configuration of keys', () => {
+  test.each([
+    ['a name twice', [KEYS[0], { ...KEYS[1], name: 'alice' }]],
+    ['a key twice, whatever its case', [KEYS[0], { ...KEYS[1], sha256: sha256(ALICE) }]],
+    ['a key in plain text', [{ ...KEYS[0], sha256: ALICE }]],
+    ['the hash of an empty key', [{ ...KEYS[0], sha256: sha256('') }]],
+    ['another capability', [{ ...KEYS[0], capability: 'all' }]],
+    ['a name with a colon', [{ ...KEYS[0], name: 'a:b' }]],
+    ['an unknown member', [{ ...KEYS[0], key: ALICE }]],
+  ])('refuses %s', (_what, api_keys) => {
+    expect(() => loadConfig(configFile({ api_keys }), {})).toThrow(/admin\.api_keys/)
+  })
+})
+
+describe('wrong keys', () => {
+  const { config } = loadConfig(undefined, { SERVICE_ADMIN_API_KEY: ADMIN_KEY })
+  const ask = (guard: ReturnType<ReturnType<typeof createGatekeeper>['guard']>, key: string, remote = '192.0.2.1') =>
+    guard({ ...head({ headers: { authorization: `Bearer ${key}` } }), remote })
+  const refusals = (count: number, each: () => void) =>
+    Array.from({ length: count }, () => {
+      try {
+        each()
+        return 'let in'
+      } catch (error) {
+        return (error as { code: string }).code
+      }
+    })
+
+  test('after twenty at once, an address must wait, also with the right one; another address need not', async () => {
+    const guard = createGatekeeper(config).guard('read')
+    expect(new Set(refusals(20, () => ask(guard, 'wrong')))).toEqual(new Set(['unauthorized']))
+    const error = await refusalOf(async () => ask(guard, ADMIN_KEY))
+    expect([error.status, error.code, error.more.headers]).toEqual([429, 'slow_down', { 'retry-after': '1' }])
+    expect(() => ask(guard, ADMIN_KEY, '192.0.2.2')).not.toThrow()
+  })
+
+  test('the right key and no key at all do not count', () => {
+    const guard = createGatekeeper(config).guard('read')
+    expect(new Set(refusals(50, () => ask(guard, ADMIN_KEY)))).toEqual(new Set(['let in']))
+    expect(new Set(refusals(50, () => ask(guard, '')))).toEqual(new Set(['unauthorized']))
+    expect(() => ask(guard, ADMIN_KEY)).not.toThrow()
+  })
+
+  test('are not limited where limits are off', () => {
+    const { config: unlimited } = loadConfig(undefined, {
+      SERVICE_ADMIN_API_KEY: ADMIN_KEY,
+      SERVICE_RATE_LIMIT_ENABLED: 'false',
+    })
+    const guard = createGatekeeper(unlimited).guard('read')
+    expect(new Set(refusals(50, () => ask(guard, 'wrong')))).toEqual(new Set(['unauthorized']))
+  })
+})

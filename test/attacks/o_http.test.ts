@@ -1,0 +1,311 @@
+// Section O of the attack list: the HTTP layer and denial of service, against a whole service on both engines. One test per
+// row, named by its id. The same rules byte by byte, for a listener alone: test/http/engine_rules.ts.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { publicRoutes } from '../../src/endpoints/routes.ts'
+import { safeRedirect } from '../../src/endpoints/urls.ts'
+import { Buckets, Lockout } from '../../src/http/rate_limit.ts'
+import { matchesPattern } from '../../src/oauth/redirect_pattern.ts'
+import { parseScope } from '../../src/oauth/resource.ts'
+import { Browser, fieldsOf } from '../support/browser.ts'
+import { signedIn } from '../support/documents.ts'
+import { authorizeUrl } from '../support/flow.ts'
+import { addClient, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
+import { type Answer, pause, Wire } from '../support/wire.ts'
+
+const HOST = 'host: localhost\r\n'
+const FORM = 'content-type: application/x-www-form-urlencoded\r\n'
+const METADATA = '/.well-known/oauth-authorization-server'
+
+describe.each(['uws', 'node'])('on %s', (engine) => {
+  let service: TestService
+  let port: number
+  beforeAll(async () => {
+    service = await startService({
+      SERVICE_SERVER_HTTP_ENGINE: engine,
+      SERVICE_DCR_MODE: 'open',
+      SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0',
+    })
+    port = Number(new URL(service.issuer).port)
+  })
+  afterAll(() => service.close())
+
+  const isAlive = async () => expect((await fetch(`${service.issuer}/health`)).status).toBe(200)
+  const countClients = async () => (await service.app.store.listClients({ limit: 1000, offset: 0 })).length
+  /** One request on a connection of its own; undefined when the connection ends, or nothing comes, instead of an answer. */
+  const ask = async (text: string, options: { bodyless?: boolean; ms?: number } = {}): Promise<Answer | undefined> => {
+    const wire = await Wire.open(port)
+    const answer = await wire
+      .send(text)
+      .answer(options)
+      .catch(() => undefined)
+    wire.leave()
+    return answer
+  }
+  const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\n${HOST}${headers}\r\n`
+
+  test('O01 and O03 of a request with two lengths nothing is done, nor of what is smuggled behind it', async () => {
+    const body = JSON.stringify({ client_name: 'Smuggled', redirect_uris: ['https://evil.example/cb'] })
+    const behind = `POST /oauth/register HTTP/1.1\r\n${HOST}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    const lengths = [
+      'content-length: 3\r\ntransfer-encoding: chunked\r\n',
+      'transfer-encoding: chunked\r\ncontent-length: 3\r\n',
+      'content-length: 3\r\ncontent-length: 0\r\n',
+      'content-length: \r\n',
+      'content-length: +5\r\n',
+      'content-length: 5, 5\r\n',
+      'content-length: 0x5\r\n',
+      'content-length: -1\r\n',
+      'transfer-encoding: \r\ncontent-length: 3\r\n',
+      'transfer-encoding: xchunked\r\n',
+      'transfer-encoding: chunked, identity\r\n',
+      'transfer-encoding : chunked\r\n',
+    ]
+    const before = await countClients()
+    const bodies = lengths.map((header) => [header, '0\r\n\r\n'] as const)
+    const chunks = [
+      '5;ext=\nabc\r\nhello\r\n0\r\n\r\n',
+      '0\n\n',
+      'zz\r\n',
+      '-1\r\n\r\n',
+      '0x1\r\na\r\n0\r\n\r\n',
+      'fffffffffffffffff\r\n',
+    ].map((text) => ['transfer-encoding: chunked\r\n', text] as const)
+    for (const [header, text] of [...bodies, ...chunks]) {
+      const wire = await Wire.open(port)
+      wire.send(`POST /oauth/token HTTP/1.1\r\n${HOST}${FORM}${header}\r\n${text}${behind}`)
+      await wire.closesWithin(100)
+      expect(wire.text, JSON.stringify(header + text)).not.toMatch(/HTTP\/1.1 (2|3)/)
+      wire.leave()
+    }
+    expect(await countClients()).toBe(before)
+    await isAlive()
+  })
+
+  test('O04 a second Host, Authorization, DPoP or Content-Type is refused', async () => {
+    for (const line of ['host: evil.example', 'authorization: Basic eDp5', 'dpop: x.y.z', 'content-type: text/plain']) {
+      const all = `${HOST}authorization: Basic eDp5\r\ndpop: x.y.z\r\n${FORM}`
+      const answer = await ask(`POST /oauth/token HTTP/1.1\r\n${all}${line}\r\ncontent-length: 0\r\n\r\n`)
+      expect([undefined, 400], line).toContain(answer?.status)
+    }
+  })
+
+  test('O05 nothing that is reflected makes a header: Location, WWW-Authenticate, cookies, problem documents', async () => {
+    const browser = await signedIn(service, await addUser(service))
+    const client = await addClient(service, { token_endpoint_auth_method: 'none' })
+    const evil = '\r\nx-evil: 1\r\n\r\n<html>'
+    const url = authorizeUrl(service, { client_id: client.client_id, state: evil, scope: undefined })
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const escaped = encodeURIComponent(evil)
+    const answers = [
+      await ask(get(url.slice(service.issuer.length), `cookie: ${cookie}\r\n`)),
+      await ask(get(`/login?redirect=${escaped}`)),
+      await ask(get(`/oauth/authorize?client_id=${escaped}`)),
+      await ask(get(`/.well-known/oauth-protected-resource/${escaped}`)),
+      await ask(
+        `POST /oauth/token HTTP/1.1\r\n${HOST}${FORM}content-length: ${escaped.length + 11}\r\n\r\ngrant_type=${escaped}`,
+      ),
+    ]
+    for (const answer of answers) {
+      expect(answer?.status).toBeGreaterThanOrEqual(200)
+      expect(answer?.headers['x-evil']).toBeUndefined()
+    }
+    expect(new URL(answers[0]?.headers['location']?.[0] ?? '').searchParams.get('state')).toBe(evil)
+  })
+
+  test('O07 10 MB to any endpoint are refused; bodies that stop, break off or hang harm nobody', async () => {
+    for (const path of [
+      '/oauth/token',
+      '/oauth/introspect',
+      '/oauth/revoke',
+      '/oauth/register',
+      '/login',
+      '/consent',
+      '/logout',
+    ]) {
+      const head = `POST ${path} HTTP/1.1\r\n${HOST}${path.endsWith('register') ? 'content-type: application/json\r\n' : FORM}`
+      expect((await ask(`${head}content-length: 10485760\r\n\r\n${'x'.repeat(100_000)}`))?.status, path).toBe(413)
+      const wire = (await Wire.open(port)).send(`${head}transfer-encoding: chunked\r\n\r\n`)
+      for (let i = 0; i < 80 && !wire.isClosed && wire.text === ''; i++) {
+        wire.send(`8000\r\n${'x'.repeat(0x8000)}\r\n`)
+        await pause(1)
+      }
+      await wire.closed()
+      expect(wire.text === '' || wire.text.startsWith('HTTP/1.1 413'), wire.text.slice(0, 50)).toBe(true)
+      for (const leave of ['reset', 'leave'] as const)
+        (await Wire.open(port)).send(`${head}content-length: 100\r\n\r\nabc`)[leave]()
+      const left = (await Wire.open(port)).send(`${head}content-length: 5\r\n\r\ngrant`)
+      left.leave()
+    }
+    await isAlive()
+  })
+
+  test('O08 many headers pass, too many bytes of them or of a URL are 431 or 414: an answer, not silence', async () => {
+    const fields = (count: number) => Array.from({ length: count }, (_, i) => `x-${i}: y\r\n`).join('')
+    expect((await ask(get(METADATA, fields(40))))?.status).toBe(200)
+    // The native parser has no place for more than 48 fields, and says nothing (docs/decisions/0006).
+    expect((await ask(get(METADATA, fields(120)), { ms: 500 }))?.status).toBe(engine === 'node' ? 200 : undefined)
+    expect((await ask(get(METADATA, `x: ${'y'.repeat(8000)}\r\n`)))?.status).toBe(200)
+    expect((await ask(get(METADATA, `x: ${'y'.repeat(64_000)}\r\n`)))?.status).toBe(431)
+    expect((await ask(get(`${METADATA}?${'y'.repeat(5000)}`)))?.status).toBe(200)
+    expect([414, 431]).toContain((await ask(get(`${METADATA}?${'y'.repeat(64_000)}`)))?.status)
+    await isAlive()
+  })
+
+  test('O09 HEAD goes wherever GET goes and has no body; other methods are refused with Allow, and TRACE and unknown ones are', async () => {
+    for (const { method, path } of publicRoutes(service.app)) {
+      const real = path.replace('{ref...}', 'x')
+      const other = method === 'GET' ? 'DELETE' : 'PUT'
+      const wrong = await ask(`${other} ${real} HTTP/1.1\r\n${HOST}content-length: 0\r\n\r\n`)
+      expect(wrong?.status, `${other} ${real}`).toBe(405)
+      expect(wrong?.headers['allow']?.[0]).toContain(method)
+      if (method === 'GET') {
+        const [head, body] = [await ask(get(real).replace('GET', 'HEAD'), { bodyless: true }), await ask(get(real))]
+        expect([head?.status, head?.body], real).toEqual([body?.status, ''])
+      }
+      for (const odd of ['TRACE', 'CONNECT', 'FOO', 'get'])
+        expect([undefined, 400, 405, 501], `${odd} ${real}`).toContain(
+          (await ask(`${odd} ${real} HTTP/1.1\r\n${HOST}content-length: 0\r\n\r\n`, { ms: 300 }))?.status,
+        )
+    }
+    await isAlive()
+  }, 60_000)
+
+  test('O11 ranges, encodings and conditions on documents are ignored, or right', async () => {
+    const plain = await ask(get(METADATA))
+    for (const header of [
+      'range: bytes=0-5',
+      'accept-encoding: gzip, br;q=1.0, *;q=0',
+      'if-none-match: *',
+      'if-range: x',
+      'if-match: x',
+      'accept: image/png',
+    ]) {
+      const answer = await ask(get(METADATA, `${header}\r\n`))
+      expect([answer?.status, answer?.body], header).toEqual([200, plain?.body])
+    }
+    const keys = await ask(get('/.well-known/jwks.json'))
+    const etag = keys?.headers['etag']?.[0]
+    expect(etag).toBeTruthy()
+    for (const known of [etag, `W/${etag}`, `"other", ${etag}`]) {
+      const answer = await ask(get('/.well-known/jwks.json', `if-none-match: ${known}\r\n`))
+      expect([answer?.status, answer?.body], known).toEqual([304, ''])
+    }
+    expect((await ask(get('/.well-known/jwks.json', 'if-none-match: "other"\r\n')))?.body).toBe(keys?.body)
+    expect((await ask(get('/.well-known/jwks.json', 'range: bytes=0-5\r\n')))?.body).toBe(keys?.body)
+  })
+
+  test('O12 a path has one spelling', async () => {
+    const paths = [
+      '//oauth/token',
+      '/oauth/token/',
+      '/oauth/./token',
+      '/oauth/../oauth/token',
+      '/oauth%2ftoken',
+      '/oauth/token;x',
+      '/oauth/toke%6e',
+      '/OAUTH/token',
+      '/oauth//token',
+      '/oauth\\token',
+      '/oauth/token%00',
+      '/oauth/token%3f',
+    ]
+    for (const path of paths) {
+      const answer = await ask(`POST ${path} HTTP/1.1\r\n${HOST}${FORM}content-length: 21\r\n\r\ngrant_type=password&a`)
+      expect([undefined, 400, 404], path).toContain(answer?.status)
+      expect(answer?.body ?? '', path).not.toContain('unsupported_grant_type')
+    }
+    for (const path of ['/oauth/token#x', '/oauth/token#']) {
+      const answer = await ask(`POST ${path} HTTP/1.1\r\n${HOST}${FORM}content-length: 0\r\n\r\n`)
+      expect([undefined, 400, 404, 405], path).toContain(answer?.status)
+    }
+  })
+
+  test('O13 odd JSON is refused, or taken for what it is, and fast', async () => {
+    const valid = (member: string) => `{"client_name":"Odd","redirect_uris":["https://a.example/cb"],${member}}`
+    const bodies: [string, (status: number) => boolean][] = [
+      [`${'['.repeat(100_000)}${']'.repeat(100_000)}`, (status) => status === 400],
+      ['['.repeat(1_000_000), (status) => status === 400],
+      [valid(`"x":${'['.repeat(100_000)}${']'.repeat(100_000)}`), (status) => status < 500],
+      [valid(Array.from({ length: 50_000 }, (_, i) => `"k${i}":1`).join()), (status) => status === 201],
+      [valid('"x":1e999'), (status) => status === 201],
+      [valid(`"x":${'9'.repeat(100_000)}`), (status) => status === 201],
+      [valid('"x":"\\ud800"'), (status) => status === 201],
+      [valid('"client_name":"\\ud800"'), (status) => status === 400],
+      [valid('"client_name":"Twice"'), (status) => status === 201],
+      [`\ufeff${valid('"x":1')}`, (status) => status === 400],
+      ['NaN', (status) => status === 400],
+      [`${valid('"x":1')} garbage`, (status) => status === 400],
+    ]
+    for (const [body, isRight] of bodies) {
+      const startedMs = performance.now()
+      const { status } = await fetch(`${service.issuer}/oauth/register`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      })
+      expect(isRight(status), `${status} for ${body.slice(0, 60)}`).toBe(true)
+      expect(performance.now() - startedMs).toBeLessThan(1000)
+    }
+    await isAlive()
+  })
+
+  test('O15 more logins than the threads can hash are told 503 with Retry-After, while documents come as fast as ever', async () => {
+    const { email } = await addUser(service)
+    const browser = new Browser()
+    const fields = {
+      ...Object.fromEntries(fieldsOf(await browser.open(`${service.issuer}/login`))),
+      email,
+      password: 'wrong',
+    }
+    const logins = Promise.all(Array.from({ length: 150 }, () => browser.post(`${service.issuer}/login`, fields)))
+    await pause(30)
+    for (const path of ['/health', METADATA, '/.well-known/jwks.json']) {
+      const startedMs = performance.now()
+      expect((await ask(get(path)))?.status).toBe(200)
+      expect(performance.now() - startedMs, path).toBeLessThan(1000)
+    }
+    const answers = await logins
+    const refused = answers.filter(({ status }) => status === 503)
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([422, 503]))
+    expect(refused.length).toBeGreaterThanOrEqual(50)
+    expect(refused[0]?.headers.get('retry-after')).toBe('1')
+    expect((await browser.post(`${service.issuer}/login`, { ...fields, password: PASSWORD })).status).toBe(303)
+  })
+})
+
+test('O16 of a million addresses the last hundred thousand are remembered, so that memory is bounded', () => {
+  const buckets = new Buckets(0.001, 1)
+  const lockout = new Lockout({ max: 1, window: 600, lockout: 900 })
+  const seen = (address: string) => {
+    const wait = buckets.take(address)
+    if (lockout.begin(address) === 0) lockout.end(address, 'failure')
+    return wait > 0 && lockout.begin(address) > 0
+  }
+  expect([seen('first'), seen('first')]).toEqual([false, true])
+  for (let i = 0; i < 100_000; i++) seen(`${i >> 16}.${(i >> 8) & 255}.${i & 255}.1`)
+  expect(seen('1.134.159.1')).toBe(true)
+  expect(seen('first')).toBe(false)
+})
+
+// 100 000 characters against the patterns: test/oauth/redirect_pattern.test.ts.
+test('O17 patterns, places to come back to and scopes take linear time', async () => {
+  const service = await startService()
+  try {
+    const text = 'a'.repeat(100_000)
+    const works: [string, () => unknown][] = [
+      ['pattern', () => matchesPattern(`https://good.example/${'*a'.repeat(5000)}b`, `https://good.example/${text}`)],
+      ['redirect', () => safeRedirect(service.app, `/${'\\'.repeat(1)}${text}`)],
+      ['redirect with slashes', () => safeRedirect(service.app, `/a${'/'.repeat(100_000)} `)],
+      ['scope', () => parseScope(`${'a '.repeat(4000)}"`)],
+    ]
+    for (const [what, work] of works) {
+      const startedMs = performance.now()
+      try {
+        work()
+      } catch {}
+      expect(performance.now() - startedMs, what).toBeLessThan(200)
+    }
+  } finally {
+    await service.close()
+  }
+})
