@@ -31,7 +31,7 @@ const strangers = LAYERS.filter((layer) => layer.includes('|')).map((layer) => (
 const KNOWN_BY = {
   'uWebSockets\\.js|uwebsockets-glibc227': 'src/http/uws',
   'https?|http2|net|tls|dgram|dns|undici': 'src/(http/(node|problem|proxies)|net/fetch|lib/range)',
-  'better-sqlite3|pg': 'src/store/(sqlite|postgres|database|migrate)',
+  'better-sqlite3|pg': 'src/store/(sqlite|postgres\\w*|database|migrate)',
   piscina: '(src/crypto/pool|src/store/sqlite|workers/\\w+)',
   '@node-rs/argon2': 'workers/password',
   jose: 'src/(crypto|net)/\\w+',

@@ -16,9 +16,8 @@ import { createRemoteKeys, type RemoteKeys } from './net/jwks.ts'
 import type { Claims } from './oauth/access_token.ts'
 import { type Documents, openDocuments } from './oauth/cimd.ts'
 import { openUsed } from './oauth/single_use.ts'
-import { prepareDatabase } from './store/database.ts'
-import { createStore, type Store } from './store/index.ts'
-import { openSqlite } from './store/sqlite.ts'
+import type { Store } from './store/index.ts'
+import { openStore } from './store/open.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Trails } from './telemetry/trails.ts'
@@ -64,11 +63,8 @@ export interface AppOptions {
   clock?: Clock
 }
 
-/** Migrates the database, opens the keys, starts the threads. Rejects when any part cannot be had. */
+/** Opens the keys, migrates and opens the database, starts the threads. Rejects when any part cannot be had. */
 export async function openApp(config: Config, log: Logger, { clock = systemClock }: AppOptions = {}): Promise<App> {
-  const { path, wal } = config.storage.sqlite
-  const applied = prepareDatabase(path, wal, clock.now())
-  if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
   const keyring = await openKeyring({
     store: keyfileStore(config.signing.key_path),
     alg: config.signing.algorithm,
@@ -76,8 +72,8 @@ export async function openApp(config: Config, log: Logger, { clock = systemClock
     clock,
   })
   const metrics = new Metrics()
-  const store = createStore(openSqlite(path, wal, log), metrics)
-  await store.saveIssuer({ issuer: config.server.issuer, now: clock.now() })
+  const store = await openStore(config.storage, { log, metrics, now: clock.now() })
+  const used = await begin(store, config.server.issuer, clock)
   const build = readBuild()
   const openFetcher = () =>
     createFetcher({ allowPrivate: config.cimd.allow_private_addresses, userAgent: `service/${build.version}` })
@@ -100,7 +96,7 @@ export async function openApp(config: Config, log: Logger, { clock = systemClock
       cooldown: UNKNOWN_KEY_COOLDOWN,
       allowHttp: config.cimd.allow_private_addresses,
     }),
-    used: await openUsed(store, clock),
+    used,
     verified: new LRUCache({ max: MAX_VERIFIED }),
     documents: openDocuments(),
     registrations: config.rate_limit.enabled
@@ -117,6 +113,17 @@ export async function openApp(config: Config, log: Logger, { clock = systemClock
   }
   addGauges(app)
   return app
+}
+
+/** What a start writes and reads first. A store that fails here is closed, or it would keep the process alive. */
+async function begin(store: Store, issuer: string, clock: Clock): Promise<UsedSet> {
+  try {
+    await store.saveIssuer({ issuer, now: clock.now() })
+    return await openUsed(store, clock)
+  } catch (error) {
+    await store.driver.close()
+    throw error
+  }
 }
 
 /** Ends the threads after what they still do. */

@@ -9,7 +9,7 @@ import { type AdminResource, action } from './action.ts'
 import { invalid } from './outcome.ts'
 
 /** Small enough that the tokens of others are not held up. */
-const WINDOW_ROWS = 500
+const WINDOW_ROWS = 200
 
 export interface Toll {
   tokens: number
@@ -73,9 +73,8 @@ export const revocations: AdminResource = {
           throw invalid('until must be after since', 'empty_range')
         const toll = await revokeFitting(app, fitting, dry_run)
         const shown = { dry_run, ...toll }
-        return dry_run
-          ? { shown }
-          : { shown, changed: { client_id: fitting.client_id, detail: { ...fitting, ...toll } } }
+        if (dry_run || toll.clients === 0) return { shown }
+        return { shown, changed: { client_id: fitting.client_id, detail: { ...fitting, ...toll } } }
       },
     }),
   },

@@ -57,9 +57,9 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
     .description('Applies pending database migrations; serve does so too.')
     .action(async () => {
       const { config, json } = options()
-      const { path, wal } = loadConfig(config, env).config.storage.sqlite
-      const { prepareDatabase } = await import('../store/database.ts')
-      print({ applied: prepareDatabase(path, wal, systemClock.now()) }, json)
+      const { storage } = loadConfig(config, env).config
+      const { migrate } = await import('../store/open.ts')
+      print({ applied: await migrate(storage, systemClock.now()) }, json)
     })
   program
     .command('purge')

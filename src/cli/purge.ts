@@ -2,10 +2,9 @@
 import { loadConfig } from '../config/load.ts'
 import type { Env } from '../config/rules.ts'
 import { parseDuration, systemClock } from '../lib/time.ts'
-import { prepareDatabase } from '../store/database.ts'
 import { PURGE_TARGETS } from '../store/expiry.ts'
-import { createStore, type ResultOf, type Store } from '../store/index.ts'
-import { openSqlite } from '../store/sqlite.ts'
+import type { ResultOf, Store } from '../store/index.ts'
+import { openStore } from '../store/open.ts'
 import { openLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { UsageError } from './output.ts'
@@ -40,9 +39,7 @@ export async function purge(
   if (seconds === undefined) throw new UsageError('--timeout must be a duration such as 30s or 10m; 0 for none')
   const { config } = loadConfig(file, env)
   const log = openLogger({ ...config.observability.logging, level: 'error' })
-  const { path, wal } = config.storage.sqlite
-  prepareDatabase(path, wal, systemClock.now())
-  const store = createStore(openSqlite(path, wal, log), new Metrics())
+  const store = await openStore(config.storage, { log, metrics: new Metrics(), now: systemClock.now() })
   const deadlineMs = seconds === 0 ? Number.POSITIVE_INFINITY : performance.now() + seconds * 1000
   const purged: Purged[] = []
   try {

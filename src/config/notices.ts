@@ -23,7 +23,6 @@ export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): stri
 
 /** Features of the configuration that this version does not have yet: switched off, with a warning where they were asked for. */
 export const UNBUILT: readonly { keys: readonly string[]; asked(config: Config): boolean; fatal?: boolean }[] = [
-  { keys: ['storage.driver'], asked: (c) => c.storage.driver === 'postgres', fatal: true },
   {
     keys: ['signing.key_store'],
     asked: (c) => c.signing.key_store === 'postgres_key' || c.signing.key_store === 'secretstore_transit',

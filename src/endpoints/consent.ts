@@ -65,7 +65,7 @@ function consentPage(app: App, pending: Pending, signedIn: SignedIn): Reply {
 <div><dt>Afterwards you will be sent to</dt><dd class="host">${host}</dd></div>
 </dl>
 ${isLoopbackHost(hostname) && html`<p class="note warn">This is a program on your own device. Allow it only if you started it yourself just now.</p>`}
-${client.registration_source !== 'admin' && html`<p class="note warn">This application chose its own name. Check the address above.</p>`}
+${client.registration_source !== 'admin' && html`<p class="note warn">This application chose its own name${documentHost(client)}. Check the address above.</p>`}
 <form method="post" action="${basePath(app)}/consent">
 <input type="hidden" name="session_id" value="${request.id}">
 <input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, `consent ${request.id}`)}">
@@ -81,6 +81,10 @@ ${client.registration_source !== 'admin' && html`<p class="note warn">This appli
 <footer class="soft"><span>Signed in as <bdi>${signedIn.user.email ?? signedIn.user.name}</bdi></span> <a href="${asSomebodyElse(app, request)}">Use another account</a></footer>`,
   )
 }
+
+/** Who answers for a client that is a document: the host it was fetched from. */
+const documentHost = ({ client_id, registration_source }: Client): Markup | false =>
+  registration_source === 'cimd' && html` and is described by <bdi>${new URL(client_id).host}</bdi>`
 
 function scopeItem(name: string, resource: Resource | undefined): Markup {
   const description = resource?.scopes.find((each) => each.name === name)?.description

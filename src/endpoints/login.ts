@@ -51,6 +51,10 @@ export async function login(app: App, request: Request): Promise<Reply> {
   const form = readForm(request)
   const refuse = (result: string, problem: Problem) => {
     app.metrics.count('core_login_attempts_total', { result })
+    request.notes.refusal = new OAuthError('access_denied', problem.text, {
+      reason: `login_${result}`,
+      status: problem.status,
+    })
     return loginPage(app, request, form?.redirect, problem)
   }
   if (!form || isCrossSite(request) || !isLoginToken(app, request, form.csrf_token))

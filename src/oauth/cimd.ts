@@ -180,15 +180,15 @@ function lifetime(app: App, url: string, { status, headers }: FetchReply): numbe
   const ceiling = app.config.cimd.cache_ttl
   // The names of directives have no case (RFC 9111 §5.2), but the library knows the usual one only.
   const control = headers['cache-control']?.toLowerCase()
-  if (control?.includes('no-cache')) return 0
-  if (control === undefined && headers.expires === undefined) return ceiling
+  const saysHowLong = /\b(no-store|no-cache|max-age)\b/.test(control ?? '') || headers.expires !== undefined
+  if (!saysHowLong) return ceiling
   const policy = new CachePolicy(
     { url, method: 'GET', headers: {} },
     { status, headers: { ...headers, 'cache-control': control } },
     { shared: false },
   )
   // Not timeToLive(), which counts the time that a stale copy may be used: here none may.
-  const seconds = policy.storable() ? policy.maxAge() - policy.age() : 0
+  const seconds = policy.maxAge() - policy.age()
   return seconds <= 0 ? 0 : Math.min(Math.max(seconds, FLOOR_SECONDS), ceiling)
 }
 

@@ -60,6 +60,10 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
   },
 }
 
+/** Whether other processes must hear of a write. That a client was used is no news: each of them finds out by itself. */
+export const isNews = (op: OpName): boolean =>
+  op !== 'touchClient' && Object.values(CACHED).some((rule) => op in rule.dropBy)
+
 type Call = (op: OpName, input: unknown) => Promise<unknown>
 
 /** Wraps every operation: cached reads look here first, writes drop what they change, before and after they commit. */

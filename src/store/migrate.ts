@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type Database from 'better-sqlite3'
 import { migrationsFolder } from '../lib/paths.ts'
+import { all, num, type Op, run, type Statement, str } from './op.ts'
 
 export interface Migration {
   version: number
@@ -57,28 +58,65 @@ export function pendingMigrations(known: readonly Migration[], applied: readonly
   return known.filter((each) => !done.has(each.version))
 }
 
-/** Applies what is missing to a SQLite database. Returns the names of what it applied. */
-export function migrateSqlite(db: Database.Database, now: number, migrations = readMigrations('sqlite')): string[] {
-  db.exec(
-    'CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)',
-  )
-  const readApplied = () =>
-    db.prepare('SELECT version, name, checksum FROM schema_migrations ORDER BY version').all() as Applied[]
+const TABLE =
+  'CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)'
+/** Any number, as long as nobody else locks it in this database. It is held to the end of a transaction. */
+const LOCK = 'SELECT pg_advisory_xact_lock(7305818041)'
+const DIALECTS = {
+  sqlite: { table: TABLE, begin: 'BEGIN EXCLUSIVE' },
+  postgres: { table: `${LOCK}; ${TABLE}`, begin: `BEGIN; ${LOCK}` },
+}
+
+/** What is done on one connection: statements, and scripts of several. */
+export type Step = Statement | string
+
+/** Applies what is missing, each migration in a transaction that keeps other processes out. Returns the names of what it applied. */
+export function* migration(
+  dialect: 'sqlite' | 'postgres',
+  now: number,
+  migrations: readonly Migration[] = readMigrations(dialect),
+): Generator<Step, string[], unknown> {
+  const { table, begin } = DIALECTS[dialect]
+  yield table
   const names: string[] = []
-  for (const migration of pendingMigrations(migrations, readApplied())) {
-    const apply = db.transaction(() => {
-      // Another process may have been first while this one waited for the lock.
-      if (readApplied().some((each) => each.version === migration.version)) return
-      db.exec(migration.sql)
-      db.prepare('INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)').run(
-        migration.version,
-        migration.name,
-        migration.checksum,
+  for (const { version, name, checksum, sql } of pendingMigrations(migrations, yield* readApplied())) {
+    yield begin
+    // Another process may have been first while this one waited for the lock.
+    if (!(yield* readApplied()).some((each) => each.version === version)) {
+      yield sql
+      yield* run(
+        'INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)',
+        version,
+        name,
+        checksum,
         now,
       )
-      names.push(`${String(migration.version).padStart(3, '0')}_${migration.name}`)
-    })
-    apply.exclusive()
+      names.push(`${String(version).padStart(3, '0')}_${name}`)
+    }
+    yield 'COMMIT'
   }
   return names
+}
+
+function* readApplied(): Op<Applied[]> {
+  const rows = yield* all('SELECT version, name, checksum FROM schema_migrations ORDER BY version')
+  return rows.map((row) => ({ version: num(row.version), name: str(row.name), checksum: str(row.checksum) }))
+}
+
+/** Applies what is missing to a SQLite database. Returns the names of what it applied. */
+export function migrateSqlite(db: Database.Database, now: number, migrations?: readonly Migration[]): string[] {
+  const execute = (step: Step): unknown => {
+    if (typeof step === 'string') return db.exec(step)
+    const statement = db.prepare(step.sql)
+    return step.want === 'run' ? statement.run(step.params).changes : statement.all(step.params)
+  }
+  try {
+    const steps = migration('sqlite', now, migrations)
+    let next = steps.next()
+    while (!next.done) next = steps.next(execute(next.value))
+    return next.value
+  } catch (error) {
+    if (db.inTransaction) db.exec('ROLLBACK')
+    throw error
+  }
 }

@@ -6,6 +6,8 @@ export interface Statement {
   sql: string
   params: readonly Param[]
   want: 'one' | 'all' | 'run'
+  /** The rows that are read may not change until the commit, where others write at the same time. */
+  hold?: boolean
 }
 export type Op<R> = Generator<Statement, R, unknown>
 export type Row = Record<string, unknown>
@@ -13,6 +15,10 @@ export type Row = Record<string, unknown>
 /** The first row, or undefined. */
 export function* one(sql: string, ...params: Param[]): Op<Row | undefined> {
   return (yield { sql, params, want: 'one' }) as Row | undefined
+}
+/** The first row, held: others who hold or change it wait for the commit of this operation. */
+export function* held(sql: string, ...params: Param[]): Op<Row | undefined> {
+  return (yield { sql, params, want: 'one', hold: true }) as Row | undefined
 }
 /** Every row. */
 export function* all(sql: string, ...params: Param[]): Op<Row[]> {

@@ -4,6 +4,7 @@ import { type NewIssuance, recordIssuance } from './issuances.ts'
 import {
   bytes,
   flag,
+  held,
   idText,
   maybeBytes,
   maybeIdText,
@@ -250,7 +251,7 @@ export function* rotateRefreshToken(r: {
   issuance: NewIssuance
   now: number
 }): Op<'rotated' | 'reused' | 'revoked'> {
-  const family = yield* one('SELECT revoked_at FROM token_families WHERE id = ?', bytes(r.next.family_id))
+  const family = yield* held('SELECT revoked_at FROM token_families WHERE id = ?', bytes(r.next.family_id))
   if (!family || family.revoked_at !== null) return 'revoked'
   const taken = yield* run(
     'UPDATE refresh_tokens SET consumed_at = ? WHERE id = ? AND consumed_at IS NULL',

@@ -1,6 +1,6 @@
 // Operations on the registry of identity providers, with the policies and subject mappings that hang on each.
 import type { Idp, SubjectMapping, XaaPolicy } from '../oauth/types.ts'
-import { all, bytes, decoded, flag, num, type Op, one, type Row, run, str, where } from './op.ts'
+import { all, bytes, decoded, flag, held, num, type Op, one, type Row, run, str, where } from './op.ts'
 
 const IDP = 'id, name, issuer, audience, jwks_uri, enabled, version, created_at, updated_at'
 const POLICY = 'id, idp_id, name, client_ids, scopes, resources, enabled, version, created_at, updated_at'
@@ -50,9 +50,9 @@ const mutablePolicy = (policy: XaaPolicy) => [
   policy.updated_at,
 ]
 
-/** Keeps an identity provider from being deleted until the commit, by touching its row. False when there is none. */
+/** Keeps an identity provider from being deleted until the commit. False when there is none. */
 function* heldIdp(id: string): Op<boolean> {
-  return (yield* run('UPDATE idps SET id = id WHERE id = ?', id)) === 1
+  return (yield* held('SELECT 1 AS found FROM idps WHERE id = ?', id)) !== undefined
 }
 
 /** By its id. */

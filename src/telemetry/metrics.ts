@@ -6,7 +6,10 @@ type Labels = Readonly<Record<string, string>>
 export const COUNTERS = {
   core_tokens_issued_total: { help: 'Access tokens issued, any grant', labels: ['grant_type'] },
   core_tokens_refreshed_total: { help: 'Refresh-token grants', labels: [] },
-  core_tokens_revoked_total: { help: 'Calls of /oauth/revoke that revoked at least one token', labels: ['reason'] },
+  core_tokens_revoked_total: {
+    help: 'Calls that revoked at least one token, of /oauth/revoke and of /admin/revocations',
+    labels: ['reason'],
+  },
   core_auth_denied_total: { help: 'Denied authorization requests', labels: ['reason'] },
   core_clients_registered_total: { help: 'Registrations of clients', labels: ['source'] },
   core_consent_decisions_total: { help: 'Consent decisions', labels: ['decision'] },

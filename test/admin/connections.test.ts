@@ -138,7 +138,7 @@ test('steps that name no client are kept by address: metadata, registration that
     ['metadata', 200, undefined],
     ['resource_metadata', 404, 'not_found'],
     ['register', 400, 'invalid_client_metadata'],
-    ['login', 422, undefined],
+    ['login', 422, 'access_denied'],
   ])
   const ok = { client_name: 'Desk', redirect_uris: ['https://a.example/cb'] }
   const response = await fetch(`${service.issuer}/oauth/register`, {

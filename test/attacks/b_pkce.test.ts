@@ -175,7 +175,7 @@ test('B13 a code that was bound to a key (dpop_jkt) needs a proof of that key', 
 test('B15 guessing: every random code is invalid_grant, and the limiter bites', async () => {
   const limited = await startService({
     SERVICE_RATE_LIMIT_ENABLED: 'true',
-    SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '100',
+    SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '10',
     SERVICE_RATE_LIMIT_BURST: '200',
   })
   try {

@@ -135,6 +135,7 @@ describe('H06 more than the policy allows', () => {
     expect(await asked(at, 'mcp:write')).toEqual(DENIED)
     expect(await asked(at)).toBe('mcp:read')
     expect(await asked(at, undefined, { scope: 'mcp:write' })).toEqual(DENIED)
+    expect(await asked(scene, BOTH, { scope: 'mcp:write' })).toBe('mcp:write')
     expect(await asked(at, 'mcp:admin')).toEqual([400, 'invalid_scope', 'beyond_client_scope'])
   })
 

@@ -296,6 +296,7 @@ test('I15 no-store and max-age=0 are honoured, a billion seconds are cut to the 
 test('I16 1000 client_ids on one host, asked for without a session, are few requests there; one URL at a time is one', async () => {
   const url = new URL(`${local.issuer}/oauth/authorize`)
   const before = documents.asked.length
+  const startedMs = performance.now()
   const statuses = new Map<number, number>()
   for (let batch = 0; batch < 5; batch++)
     await Promise.all(
@@ -306,9 +307,10 @@ test('I16 1000 client_ids on one host, asked for without a session, are few requ
       }),
     )
   const asked = documents.asked.length - before
+  // 50 at once, then ten a second.
   expect(asked).toBeGreaterThanOrEqual(30)
-  expect(asked).toBeLessThan(120)
-  expect(statuses.get(429)).toBeGreaterThan(800)
+  expect(asked).toBeLessThanOrEqual(50 + (10 * (performance.now() - startedMs)) / 1000)
+  expect(statuses.get(429)).toBeGreaterThan(500)
 })
 
 test('I17 a document that changes its redirect_uris after a consent: the old code is good, the new URI needs the new document', async () => {

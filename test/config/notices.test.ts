@@ -37,7 +37,6 @@ describe('warnings of a boot', () => {
 
 describe('what is not built yet', () => {
   const ASKING: Record<string, [asked: object, env?: Record<string, string>]> = {
-    'storage.driver': [{ storage: { driver: 'postgres', postgres: { dsn: 'postgres://localhost/x' } } }],
     'signing.key_store': [
       {
         signing: {

@@ -12,6 +12,8 @@ interface Case {
 }
 
 const HEX_KEY = '0123456789abcdef'.repeat(4)
+const OTHER_HEX_KEY = '123456789abcdef0'.repeat(4)
+const apiKey = { name: 'a', sha256: HEX_KEY, capability: 'read' }
 const TRANSIT = { address: 'https://vault.example.com', token: 't' }
 const ENCRYPT = { address: 'https://vault.example.com', auth_method: 'token', token_env: 'T' }
 const OIDC = {
@@ -78,6 +80,16 @@ const CASES: Case[] = [
     bad: { session: { cookie_name } },
   })),
   { keys: 'admin.api_key', when: 'it is empty', bad: { admin: { api_key: '' } }, production: true },
+  {
+    keys: 'admin.api_keys',
+    when: 'a name comes twice',
+    bad: { admin: { api_keys: [apiKey, { ...apiKey, sha256: OTHER_HEX_KEY }] } },
+  },
+  {
+    keys: 'admin.api_keys',
+    when: 'a key comes twice',
+    bad: { admin: { api_keys: [apiKey, { ...apiKey, name: 'b', sha256: HEX_KEY.toUpperCase() }] } },
+  },
   { keys: 'admin.api_key', when: 'it is short', bad: { admin: { api_key: 'k3yXw9-01234567' } }, production: true },
   {
     keys: 'admin.api_key',
@@ -243,6 +255,10 @@ describe('what no rule forbids', () => {
     [
       'a public issuer without an admin key when there is no admin listener',
       over(PRODUCTION, { admin: { enabled: false, api_key: '' } }),
+    ],
+    [
+      'a public issuer whose only admin keys have names',
+      over(PRODUCTION, { admin: { api_key: '', api_keys: [apiKey] } }),
     ],
     ['an unusable admin address when there is no admin listener', { admin: { enabled: false, address: 'nowhere' } }],
     ['addresses of one host', { server: { address: '127.0.0.1:9000' }, admin: { address: '[::1]:9000' } }],

@@ -117,7 +117,9 @@ describe('names', () => {
   test('every key has the variable of its path, but for lists of records', () => {
     for (const { name, env } of all) {
       const regular = `SERVICE_${name.replaceAll('.', '_').toUpperCase()}`
-      expect(env[0], name).toBe(['resources', 'broker_providers'].includes(name) ? undefined : regular)
+      expect(env[0], name).toBe(
+        ['admin.api_keys', 'resources', 'broker_providers'].includes(name) ? undefined : regular,
+      )
     }
   })
 

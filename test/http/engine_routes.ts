@@ -10,6 +10,12 @@ export type OpenEngine = (options: FrontOptions) => Promise<HttpFront>
 
 export const BODY_LIMIT = 1000
 const bad = () => ({ ...html(200, 'split'), headers: { x: 'a\r\nset-cookie: evil=1' } })
+async function* lines() {
+  for (const line of ['one', 'two', 'three']) {
+    await pause(1)
+    yield `${line}\n`
+  }
+}
 const body = { type: 'any', limit: BODY_LIMIT } as const
 
 export interface Bench {
@@ -46,6 +52,7 @@ export async function openBench(open: OpenEngine, more: Partial<FrontOptions> = 
       route('GET', '/cookies', () => html(200, '', { 'set-cookie': ['a=1', 'b=2'] })),
       route('GET', '/204', () => empty(204)),
       route('GET', '/304', () => empty(304, { etag: '"x"' })),
+      route('GET', '/lines', () => ({ ...html(200, ''), stream: lines() })),
       route('GET', '/bad', bad),
       route('GET', '/bad-later', () => pause(1).then(bad)),
       route('POST', '/bad', bad),

@@ -15,3 +15,12 @@ test('what the parser refuses is answered 400', async () => {
   expect(bench.front.engine).toBe('node:http')
   await bench.front.close(0)
 })
+
+test('an answer that streams is written as it comes, and the connection serves the next request', async () => {
+  const bench = await openBench(openNode)
+  const url = `http://127.0.0.1:${bench.port}/lines`
+  for (let round = 0; round < 2; round++) expect(await (await fetch(url)).text()).toBe('one\ntwo\nthree\n')
+  const head = await fetch(url, { method: 'HEAD' })
+  expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([200, null, ''])
+  await bench.front.close(0)
+})

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { loadNative, openUws } from '../../src/http/uws.ts'
 import { engineLife } from './engine_life.ts'
-import { openBench } from './engine_routes.ts'
+import { get, openBench } from './engine_routes.ts'
 import { engineRules } from './engine_rules.ts'
 
 const build = loadNative()
@@ -16,6 +16,13 @@ if (build) {
     expect(front.engine).toBe(build.name)
     expect(front.engine).toMatch(/^uWebSockets\.js 20\.\d+$/)
     await front.close(0)
+  })
+
+  test('an answer that streams is a fault of the program here: only the admin listener has some', async () => {
+    const bench = await openBench(openUws)
+    expect((await bench.ask(get('/lines'))).status).toBe(500)
+    expect((await bench.ask(get('/hello'))).body).toBe('hello')
+    await bench.front.close(0)
   })
 } else
   test(`no native build of uWebSockets.js loads on ${process.platform} ${process.arch}, and openUws says so`, async () => {

@@ -45,12 +45,18 @@ export function driverRules(bench: Bench): void {
       expect(error).not.toHaveProperty('more')
     })
 
-    test('an operation sees what was written before it', async () => {
+    test('an operation sees what was answered before it', async () => {
       const client = aClient()
-      const written = bench.store.createClient(client)
-      const read = bench.store.driver.call('findClient', { client_id: client.client_id })
-      expect([await written, await read]).toEqual(['created', client])
+      expect(await bench.store.createClient(client)).toBe('created')
+      expect(await bench.store.driver.call('findClient', { client_id: client.client_id })).toEqual(client)
     })
+  })
+
+  test('what no text in a database can hold is not found', async () => {
+    const { store } = bench
+    expect(await store.findClient({ client_id: 'a\0b' })).toBeUndefined()
+    expect(await store.findUserByEmail({ email: 'a\0b' })).toBeUndefined()
+    expect(await store.listUsers({ email: 'a\0b', limit: 1, offset: 0 })).toEqual([])
   })
 
   test('an operation that only reads is named so, and no other one', () => {

@@ -1,0 +1,177 @@
+// The PostgreSQL driver: an operation is a transaction on a connection of the pool; rows that are only appended travel together.
+import pg from 'pg'
+import type { Config } from '../config/schema.ts'
+import { OAuthError } from '../lib/error.ts'
+import { newId } from '../lib/id.ts'
+import { Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import { isNews } from './cache.ts'
+import type { Job } from './database.ts'
+import { type Driver, isRead, ops } from './index.ts'
+import type { Op, Statement } from './op.ts'
+import { awayFor, clientSettings, command, execute, failureOf } from './postgres_client.ts'
+import { NOTIFY, openListener } from './postgres_listener.ts'
+
+const MAX_QUEUE = 4096
+/** Most rows of one INSERT, and how many of these may be under way. */
+const MAX_ROWS = 64
+const APPENDERS = 4
+/** Serialization failures and deadlocks. */
+const COLLISION = /^40(001|P01)$/
+/** A row that another transaction was first to insert: whoever looks again sees it. */
+const DUPLICATE = '23505'
+
+/** Opens the pool on a migrated database. Rejects when it cannot be reached. */
+export async function openPostgres(settings: Config['storage']['postgres'], log: Logger): Promise<Driver> {
+  const self = newId()
+  const listeners: (() => void)[] = []
+  const client = clientSettings(settings.dsn)
+  const listener = await openListener({
+    settings: client,
+    self,
+    onNews: () => {
+      for (const each of listeners) each()
+    },
+    log,
+  })
+  const pool = new pg.Pool({
+    ...client,
+    max: settings.max_conns,
+    min: settings.min_conns,
+    maxLifetimeSeconds: settings.max_conn_lifetime,
+    idleTimeoutMillis: settings.max_conn_idle_time * 1000,
+    allowExitOnIdle: true,
+  })
+  pool.on('error', (error) => log.warn({ err: error }, 'an idle database connection was lost'))
+
+  /** Lends a connection. One that is in doubt afterwards is closed, which rolls back; any other one is rolled back and kept. */
+  const connected = async <R>(work: (client: pg.PoolClient) => Promise<R>): Promise<R> => {
+    const client = await pool.connect().catch((error: unknown) => {
+      throw failureOf(error)
+    })
+    try {
+      const result = await work(client)
+      client.release()
+      return result
+    } catch (error) {
+      const rolledBack = !(error instanceof OAuthError) && (await command(client, 'ROLLBACK').then(yes, no))
+      client.release(!rolledBack)
+      throw error
+    }
+  }
+  const perform = async (job: Job): Promise<unknown> => {
+    // Each statement of a read sees what is committed, in a transaction or not.
+    const work = isRead(job.op) ? steps : transaction
+    try {
+      return await connected((client) => work(client, job))
+    } catch (error) {
+      if (codeOf(error) !== DUPLICATE && !COLLISION.test(codeOf(error))) throw error
+    }
+    try {
+      return await connected((client) => work(client, job))
+    } catch (error) {
+      throw COLLISION.test(codeOf(error)) ? awayFor(error) : error
+    }
+  }
+  const transaction = async (client: pg.PoolClient, job: Job): Promise<unknown> => {
+    await command(client, 'BEGIN')
+    const value = await steps(client, job)
+    if (isNews(job.op)) await execute(client, { sql: NOTIFY, params: [self], want: 'run' })
+    await command(client, 'COMMIT')
+    return value
+  }
+  const append = async (jobs: Job[]): Promise<Outcome<unknown>[]> => {
+    try {
+      const rows = jobs.map(firstStatement)
+      await connected((client) => insert(client, rows))
+      return jobs.map(() => ({ value: undefined }))
+    } catch (error) {
+      // None of them is recorded: each again by itself says which one is at fault.
+      if (error instanceof OAuthError || jobs.length === 1) throw error
+      return Promise.all(jobs.map((job) => settled(perform(job))))
+    }
+  }
+  const lane = new Lane<Job, unknown>({
+    name: 'store',
+    workers: settings.max_conns,
+    maxBatch: 1,
+    maxQueue: MAX_QUEUE,
+    run: (jobs) => Promise.all(jobs.map((job) => settled(perform(job)))),
+  })
+  const appending = () =>
+    new Lane<Job, unknown>({ name: 'store', workers: APPENDERS, maxBatch: MAX_ROWS, maxQueue: MAX_QUEUE, run: append })
+  const [issuances, events] = [appending(), appending()]
+  const laneOf = ({ op, input }: Job) => {
+    if (op === 'recordAudit') return events
+    // One that uses up a proof is more than a row.
+    return op === 'recordIssuance' && !(input as { use?: unknown }).use ? issuances : lane
+  }
+  const lanes = [lane, issuances, events]
+
+  return {
+    name: 'postgres',
+    get stats() {
+      return sum(lanes.map(({ stats }) => stats))
+    },
+    isHealthy: listener.isHealthy,
+    call: (op, input) => laneOf({ op, input }).push({ op, input }),
+    onForeignWrite: (each) => listeners.push(each),
+    async close() {
+      await Promise.all(lanes.map((each) => each.drained()))
+      await Promise.all([listener.close(), pool.end()])
+    },
+  }
+}
+
+const start = ({ op, input }: Job) => (ops[op] as (input: unknown) => Op<unknown>)(input)
+
+async function steps(client: pg.PoolClient, job: Job): Promise<unknown> {
+  const operation = start(job)
+  let step = operation.next()
+  while (!step.done) step = operation.next(await execute(client, step.value))
+  return step.value
+}
+
+/** The one statement of an operation that only appends. */
+function firstStatement(job: Job): Statement {
+  const { value } = start(job).next()
+  return value as Statement
+}
+
+/** Inserts rows of one table, all or none. Powers of two, so that few statements have to be prepared. */
+async function insert(client: pg.PoolClient, rows: readonly Statement[]): Promise<void> {
+  const parts: Statement[] = []
+  for (let rest = rows; rest.length > 0; ) {
+    const size = 2 ** Math.floor(Math.log2(rest.length))
+    parts.push(together(rest.slice(0, size)))
+    rest = rest.slice(size)
+  }
+  if (parts.length > 1) await command(client, 'BEGIN')
+  for (const part of parts) await execute(client, part)
+  if (parts.length > 1) await command(client, 'COMMIT')
+}
+
+/** One INSERT that does what several of the same SQL do. */
+function together(rows: readonly Statement[]): Statement {
+  const [{ sql } = { sql: '' }] = rows
+  return {
+    sql: sql.replace(/VALUES (\([^)]*\))$/, (_, row: string) => `VALUES ${rows.map(() => row).join(', ')}`),
+    params: rows.flatMap(({ params }) => params),
+    want: 'run',
+  }
+}
+
+const settled = (result: Promise<unknown>): Promise<Outcome<unknown>> =>
+  result.then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error }),
+  )
+const yes = () => true
+const no = () => false
+const codeOf = (error: unknown) => String((error as { code?: unknown }).code ?? '')
+
+function sum(all: readonly LaneStats[]): LaneStats {
+  const total: LaneStats = { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0 }
+  for (const stats of all) for (const [name, value] of Object.entries(stats)) total[name as keyof LaneStats] += value
+  return total
+}

@@ -1,0 +1,98 @@
+// Connections to PostgreSQL: how they are opened, how statements of operations run on them, and what their failures mean.
+import { hash } from 'node:crypto'
+import pg from 'pg'
+import { type OAuthError, unavailable } from '../lib/error.ts'
+import { migration, type Step } from './migrate.ts'
+import type { Statement } from './op.ts'
+
+const CONNECT_MS = 5000
+/** The server gives up on a statement; a little later we give up on the server. */
+const STATEMENT_MS = 10_000
+const ANSWER_MS = STATEMENT_MS + 2000
+const BIGINT = 20
+
+/** How every connection is opened. TLS is as the DSN says. */
+export const clientSettings = (dsn: string): pg.ClientConfig => ({
+  connectionString: dsn,
+  application_name: 'service',
+  connectionTimeoutMillis: CONNECT_MS,
+  statement_timeout: STATEMENT_MS,
+  idle_in_transaction_session_timeout: STATEMENT_MS,
+  query_timeout: ANSWER_MS,
+  keepAlive: true,
+  // Counters and epoch seconds fit into a number; pg would give text.
+  types: { getTypeParser: (oid, format) => (oid === BIGINT ? Number : pg.types.getTypeParser(oid, format)) },
+})
+
+/** Runs a statement. Throws what failureOf() makes of a failure. */
+export async function execute(client: pg.ClientBase, statement: Statement): Promise<unknown> {
+  if (statement.want !== 'run' && statement.params.some(isUnstorable)) return statement.want === 'all' ? [] : undefined
+  const { rows, rowCount } = await query(client, prepared(statement), statement.params)
+  if (statement.want === 'one') return rows[0]
+  return statement.want === 'all' ? rows : (rowCount ?? 0)
+}
+
+/** PostgreSQL refuses text with a NUL, so nothing there equals it. */
+const isUnstorable = (param: unknown): boolean => typeof param === 'string' && param.includes('\0')
+
+/** Runs BEGIN, COMMIT and the like. */
+export const command = (client: pg.ClientBase, text: string): Promise<unknown> => query(client, { text }, undefined)
+
+async function query(client: pg.ClientBase, config: pg.QueryConfig, params: readonly unknown[] | undefined) {
+  try {
+    return await client.query<Record<string, unknown>>({ ...config, values: params as unknown[] })
+  } catch (error) {
+    throw failureOf(error)
+  }
+}
+
+const statements = new Map<string, pg.QueryConfig>()
+
+/** With $1 for ?, under a name that each connection prepares once. A name is a hash: SQL may differ in its end only. */
+function prepared({ sql, hold }: Statement): pg.QueryConfig {
+  const key = hold ? `${sql} FOR UPDATE` : sql
+  const known = statements.get(key)
+  if (known) return known
+  let n = 0
+  const statement = { text: key.replace(/\?/g, () => `$${++n}`), name: hash('sha256', key).slice(0, 32) }
+  statements.set(key, statement)
+  return statement
+}
+
+/** Connection, authentication and resource troubles, shutdown, time limits, a server that only reads. */
+const AWAY = /^(08|28|53|57|58|25006|25P03|55P03)/
+
+/** A database that is away is 503; anything else is a fault of this program. The values that PostgreSQL adds stay out. */
+export function failureOf(thrown: unknown): Error {
+  const { message, code } = thrown as Error & { code?: string }
+  const error = Object.assign(new Error(message || code), { code })
+  // What did not come from the server came from the way there.
+  const away = !(thrown instanceof pg.DatabaseError) || AWAY.test(code ?? '')
+  return away ? awayFor(error) : error
+}
+
+/** The 503 of a database that cannot do what was asked now. */
+export const awayFor = (cause: unknown): OAuthError =>
+  unavailable('the storage is not available', { reason: 'storage_unavailable', cause })
+
+/** Creates or updates the tables. Returns the names of the migrations it applied. */
+export async function preparePostgres(dsn: string, now: number): Promise<string[]> {
+  // A migration may take its time, and so may the one of another process that this one waits for.
+  const patient = { statement_timeout: 0, query_timeout: 0, idle_in_transaction_session_timeout: 0 }
+  const client = new pg.Client({ ...clientSettings(dsn), ...patient, application_name: 'service migrate' })
+  client.on('error', () => {})
+  const run = (step: Step) => (typeof step === 'string' ? client.query(step) : execute(client, step))
+  try {
+    await client.connect()
+    const steps = migration('postgres', now)
+    let next = steps.next()
+    while (!next.done) next = steps.next(await run(next.value))
+    return next.value
+  } catch (error) {
+    const { message, code } = error as Error & { code?: string }
+    throw new Error(`cannot prepare the database of storage.postgres.dsn: ${message || code}`, { cause: error })
+  } finally {
+    // Ends a transaction that is under way.
+    await client.end()
+  }
+}

@@ -1,0 +1,137 @@
+// Two instances on one PostgreSQL: what one of them did holds at the other.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newId } from '../../src/lib/id.ts'
+import { okAdmin } from '../support/admin.ts'
+import { dpop, proofKey } from '../support/dpop.ts'
+import { type Answer, authorize, post, redeem, refresh } from '../support/flow.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { pause } from '../support/wire.ts'
+
+let server: PostgresServer
+let folder: string
+let a: TestService
+let b: TestService
+beforeAll(async () => {
+  server = await startPostgres()
+  folder = mkdtempSync(path.join(tmpdir(), 'service-test-'))
+  const shared = {
+    SERVICE_STORAGE_DRIVER: 'postgres',
+    SERVICE_STORAGE_POSTGRES_DSN: await server.database(),
+    SERVICE_STORAGE_POSTGRES_MAX_CONNS: '10',
+    SERVICE_SIGNING_KEY_PATH: folder,
+    SERVICE_SESSION_SECRET: newId() + newId(),
+    SERVICE_DCR_MODE: 'open',
+  }
+  a = await startService(shared)
+  b = await startService({ ...shared, SERVICE_SERVER_ISSUER: a.issuer })
+})
+afterAll(async () => {
+  await Promise.all([a.close(), b.close()])
+  await server.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const machineToken = (at: TestService, client: Client, headers = {}) =>
+  post(`${at.issuer}/oauth/token`, client, { grant_type: 'client_credentials' }, headers)
+type Client = Awaited<ReturnType<typeof addClient>>
+const statuses = (answers: Answer[]) => answers.map(({ status }) => status).sort()
+/** How long it took until it was so; fails after the bound on staleness. */
+async function within(ms: number, check: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + ms
+  while (!(await check())) {
+    expect(performance.now()).toBeLessThan(deadline)
+    await pause(20)
+  }
+}
+const signedIn = async () => {
+  const [client, user, resource] = [await addClient(a), await addUser(a), await addResource(a)]
+  const authorized = await authorize(a, client, user, { resource: resource.uri })
+  return { client, user, resource, authorized }
+}
+
+describe('what is used once', () => {
+  test('a proof used at one is refused at the other', async () => {
+    const [client, key] = [await addClient(a), await proofKey()]
+    const headers = await dpop(a, key)
+    expect((await machineToken(a, client, headers)).body['token_type']).toBe('DPoP')
+    const replayed = await machineToken(b, client, headers)
+    expect([replayed.status, replayed.body['error']]).toEqual([400, 'invalid_dpop_proof'])
+  })
+
+  test('of a proof at both at the same time exactly one is accepted', async () => {
+    const client = await addClient(a)
+    for (let round = 0; round < 5; round++) {
+      const headers = await dpop(a, await proofKey())
+      const answers = await Promise.all([a, b, a, b].map((at) => machineToken(at, client, headers)))
+      expect(statuses(answers)).toEqual([200, 400, 400, 400])
+    }
+  })
+
+  test('a code of one is redeemed at the other, once, also at the same time', async () => {
+    const { client, authorized } = await signedIn()
+    const answers = await Promise.all([a, b, a, b].map((at) => redeem(at, client, authorized)))
+    expect(statuses(answers)).toEqual([200, 400, 400, 400])
+  })
+
+  test('of uses of a refresh token at both exactly one succeeds, and its family ends everywhere', async () => {
+    const { client, authorized } = await signedIn()
+    const first = (await redeem(a, client, authorized)).body['refresh_token']
+    const answers = await Promise.all([a, b, a, b].map((at) => refresh(at, client, first)))
+    expect(statuses(answers)).toEqual([200, 400, 400, 400])
+    const next = answers.find(({ status }) => status === 200)?.body['refresh_token']
+    for (const at of [a, b]) expect((await refresh(at, client, next)).body['error']).toBe('invalid_grant')
+  })
+
+  test('a refresh token rotated at one and used again at the other ends the family', async () => {
+    const { client, authorized } = await signedIn()
+    const first = (await redeem(a, client, authorized)).body['refresh_token']
+    const second = (await refresh(b, client, first)).body['refresh_token']
+    expect((await refresh(a, client, first)).body['error']).toBe('invalid_grant')
+    expect((await refresh(b, client, second)).body['error']).toBe('invalid_grant')
+  })
+})
+
+describe('what is remembered is forgotten when it changes at the other', () => {
+  test('a client that is suspended', async () => {
+    const client = await addClient(a)
+    expect((await machineToken(b, client)).status).toBe(200)
+    await okAdmin(a, 'PATCH', `/admin/clients/${client.client_id}/suspend`)
+    await within(1000, async () => (await machineToken(b, client)).status === 401)
+  })
+
+  test('the mode of registration', async () => {
+    const register = async ({ issuer }: TestService) => {
+      const metadata = { client_name: 'C', redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' }
+      const body = JSON.stringify(metadata)
+      const headers = { 'content-type': 'application/json' }
+      return (await fetch(`${issuer}/oauth/register`, { method: 'POST', headers, body })).status
+    }
+    expect(await register(b)).toBe(201)
+    await okAdmin(a, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
+    await within(1000, async () => (await register(b)) === 403)
+  })
+
+  test('a resource that did not exist', async () => {
+    const client = await addClient(a)
+    const uri = `https://${newId().toLowerCase()}.example.com/mcp`
+    const fields = { grant_type: 'client_credentials', resource: uri, scope: 'mcp:read' }
+    const ask = async () => (await post(`${b.issuer}/oauth/token`, client, fields)).status
+    expect(await ask()).toBe(400)
+    await addResource(a, { uri })
+    await within(1000, async () => (await ask()) === 200)
+  })
+})
+
+test('a token of one is active at the other until it is revoked there', async () => {
+  const client = await addClient(a)
+  const token = String((await machineToken(a, client)).body['access_token'])
+  const isActive = async (at: TestService) =>
+    (await post(`${at.issuer}/oauth/introspect`, client, { token })).body['active']
+  expect(await isActive(b)).toBe(true)
+  expect((await post(`${b.issuer}/oauth/revoke`, client, { token })).status).toBe(200)
+  expect([await isActive(a), await isActive(b)]).toEqual([false, false])
+})

@@ -1,0 +1,236 @@
+// PostgreSQL that is away, slow, restarted, read-only, or shared with others at bad moments.
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { preparePostgres } from '../../src/store/postgres_client.ts'
+import { silentLog } from '../support/log.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { aClient, aFamily, anIssuance, aRequest, NOW } from '../support/records.ts'
+import { refusalOf } from '../support/thrown.ts'
+import { freePort, pause } from '../support/wire.ts'
+import type { Opened } from './conformance.ts'
+import { openDsn, settingsOf } from './postgres_server.ts'
+
+let server: PostgresServer
+let dsn: string
+let opened: Opened
+beforeAll(async () => {
+  server = await startPostgres({ mayBeShared: false })
+})
+afterAll(() => server.close())
+beforeEach(async () => {
+  dsn = await server.database()
+  await preparePostgres(dsn, NOW)
+  opened = await openDsn(dsn)
+})
+afterEach(() => opened.close())
+
+const eventually = async (check: () => unknown, ms = 10_000) => {
+  for (const deadline = performance.now() + ms; performance.now() < deadline; await pause(20))
+    if (await check()) return true
+  return false
+}
+const name = () => new URL(dsn).pathname.slice(1)
+const isBack = () =>
+  opened.store.createClient(aClient()).then(
+    () => opened.store.driver.isHealthy(),
+    () => false,
+  )
+/** Ends connections, from another database. */
+const terminate = (which = 'true') =>
+  server.sql(
+    dsn.replace(name(), 'postgres'),
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name()}' AND ${which}`,
+  )
+
+describe('a server that is away', () => {
+  test('is a 503 with Retry-After and not healthy, and everything works again by itself when it is back', async () => {
+    const { store } = opened
+    const client = aClient()
+    await store.createClient(client)
+    expect(await store.findClient(client)).toEqual(client)
+    await server.restart?.stop()
+    const error = await refusalOf(() => store.createClient(aClient()))
+    expect([error.status, error.reason, error.more.headers?.['retry-after']]).toEqual([503, 'storage_unavailable', '1'])
+    expect(await eventually(() => !store.driver.isHealthy(), 1000)).toBe(true)
+    // Nobody can say that what was read before still holds.
+    expect((await refusalOf(() => store.findClient(client))).status).toBe(503)
+    expect((await refusalOf(() => store.recordIssuance(anIssuance()))).status).toBe(503)
+    await server.restart?.start()
+    expect(await eventually(isBack)).toBe(true)
+    expect(await store.findClient(client)).toEqual(client)
+  })
+
+  test('its ended connections are replaced', async () => {
+    const { store } = opened
+    await Promise.all(Array.from({ length: 20 }, () => store.createClient(aClient())))
+    await terminate()
+    expect(await eventually(isBack)).toBe(true)
+    const clients = Array.from({ length: 20 }, () => aClient())
+    expect(new Set(await Promise.all(clients.map(store.createClient)))).toEqual(new Set(['created']))
+  })
+
+  test('an operation that loses its connection is a 503, and nothing of it is left', async () => {
+    const issuance = anIssuance()
+    const other = new pg.Client(dsn)
+    await other.connect()
+    await other.query('BEGIN; LOCK TABLE issuances')
+    const lost = refusalOf(() => opened.store.recordIssuance({ ...issuance, use: aUse }))
+    expect(await eventually(async () => (await waiting()) === 1)).toBe(true)
+    await terminate("wait_event_type = 'Lock'")
+    expect((await lost).status).toBe(503)
+    await other.end()
+    expect(await opened.store.findIssuance(issuance)).toBeUndefined()
+    expect(await opened.store.listUses({ since: '', now: NOW })).toEqual([])
+  })
+
+  test('one that only reads is a 503 for what writes', async () => {
+    await server.sql(dsn, `ALTER DATABASE ${name()} SET default_transaction_read_only = on`)
+    await terminate()
+    expect(await eventually(() => opened.store.driver.isHealthy())).toBe(true)
+    const error = await refusalOf(async () => {
+      for (;;) await opened.store.createClient(aClient())
+    })
+    expect(error.status).toBe(503)
+  })
+
+  test('one that does not let us in fails the start, by the name of the key and without the password', async () => {
+    const wrong = `postgres://postgres:S3cret-word@127.0.0.1:${await freePort()}/x`
+    for (const open of [() => preparePostgres(wrong, NOW), () => openPostgres(settingsOf(wrong), silentLog)]) {
+      const { message } = await open().then(
+        () => new Error('opened'),
+        (error: Error) => error,
+      )
+      expect(message).toContain('ECONNREFUSED')
+      expect(message).not.toContain('S3cret')
+    }
+    await expect(preparePostgres(wrong, NOW)).rejects.toThrow('storage.postgres.dsn')
+  })
+})
+
+const aUse = { id: anIssuance().id, kind: 'dpop' as const, hash: anIssuance().id, expires_at: NOW + 60 }
+const waiting = async () =>
+  (await server.sql(dsn, `SELECT 1 FROM pg_stat_activity WHERE datname = '${name()}' AND wait_event_type = 'Lock'`))
+    .length
+
+describe('operations at the same time', () => {
+  test('of two that wait for each other one is done again', async () => {
+    const { store } = opened
+    const client = aClient()
+    const family = aFamily({ client_id: client.client_id })
+    const request = aRequest({ id: family.authorization_id, client_id: client.client_id, user_id: family.user_id })
+    const consent = { id: anIssuance().id, user_id: 'u', client_id: client.client_id, resource_id: 'r', scope: '' }
+    await store.createClient(client)
+    await store.createAuthorizationRequest(request)
+    const code = { code_hash: anIssuance().id, code_expires_at: NOW + 60, scope: '' }
+    await store.approveAuthorizationRequest({ id: request.id, ...code, consent, now: NOW })
+    await store.redeemCode({ family, issuance: anIssuance({ family_id: family.id }), now: NOW })
+    const other = new pg.Client(dsn)
+    await other.connect()
+    await other.query('BEGIN; SET LOCAL deadlock_timeout = 30000; UPDATE consent_grants SET scope = scope')
+    // Changes the family, then waits for the consent; meanwhile the other one wants the family.
+    const deleted = store.deleteClient({ client_id: client.client_id, force: true, now: NOW, oldest: '' })
+    expect(await eventually(async () => (await waiting()) === 1)).toBe(true)
+    await other.query('UPDATE token_families SET scope = scope')
+    await other.query('COMMIT')
+    await other.end()
+    expect(await deleted).toBe('deleted')
+    expect(await store.findClient(client)).toBeUndefined()
+    expect(
+      (await server.sql(dsn, `SELECT deadlocks::int FROM pg_stat_database WHERE datname = '${name()}'`))[0],
+    ).toEqual({ deadlocks: 1 })
+  })
+
+  test('tokens that are recorded in one turn travel together', async () => {
+    const { store } = opened
+    const all = Array.from({ length: 100 }, () => anIssuance())
+    await Promise.all(all.map(store.recordIssuance))
+    for (const issuance of all) expect(await store.findIssuance(issuance)).toEqual(issuance)
+    expect(store.driver.stats).toMatchObject({ jobs: 200, batches: 104, waiting: 0, running: 0 })
+  })
+})
+
+  test('a line that is cut under an operation is a 503', async () => {
+    const line = await proxy()
+    const through = await openDsn(line.dsn)
+    const other = new pg.Client(dsn)
+    await other.connect()
+    await other.query('BEGIN; LOCK TABLE issuances')
+    const lost = refusalOf(() => through.store.recordIssuance({ ...anIssuance(), use: aUse }))
+    expect(await eventually(async () => (await waiting()) === 1)).toBe(true)
+    line.close()
+    expect((await lost).status).toBe(503)
+    await other.end()
+    await through.close()
+  })
+})
+
+/** Stands between an instance and the server, and can stop passing anything on. */
+  async function proxy() {
+    const sockets = new Set<Socket>()
+    const to = Number(new URL(dsn).port)
+    const between: Server = createServer((socket) => {
+      const upstream = connect(to, '127.0.0.1')
+      for (const each of [socket, upstream]) {
+        sockets.add(each)
+        each.on('error', () => {})
+        each.on('close', () => (each === socket ? upstream.destroy() : socket.destroy()))
+      }
+      socket.pipe(upstream).pipe(socket)
+    })
+    const port = await freePort()
+    between.listen(port, '127.0.0.1')
+    const url = new URL(dsn)
+    url.port = `${port}`
+    return {
+      dsn: url.href,
+      stall: () => {
+        for (const each of sockets) each.unpipe().pause()
+      },
+      close: () => {
+        between.close()
+        for (const each of sockets) each.destroy()
+      },
+    }
+  }
+
+describe('news', () => {
+  test('that cannot come are not waited for: within two seconds nothing is believed any more', async () => {
+    const line = await proxy()
+    const driver = await openPostgres(settingsOf(line.dsn), silentLog)
+    let dropped = 0
+    driver.onForeignWrite(() => dropped++)
+    await pause(2500)
+    expect([dropped, driver.isHealthy()]).toEqual([0, true])
+    line.stall()
+    const stalledMs = performance.now()
+    expect(await eventually(() => dropped > 0)).toBe(true)
+    expect(performance.now() - stalledMs).toBeLessThan(2200)
+    expect(await eventually(() => !driver.isHealthy(), 8000)).toBe(true)
+    line.close()
+    await driver.close()
+  })
+
+  test('of a time without connection are not missed', async () => {
+    const other = await opened.again()
+    const client = aClient()
+    await opened.store.createClient(client)
+    expect(await other.store.findClient(client)).toEqual(client)
+    await terminate()
+    expect(
+      await eventually(() => opened.store.updateClient({ ...client, status: 'suspended' }).catch(() => false)),
+    ).toBe(true)
+    expect(
+      await eventually(
+        () =>
+          other.store.findClient(client).then(
+            (found) => found?.status === 'suspended',
+            () => false,
+          ),
+        3000,
+      ),
+    ).toBe(true)
+    await other.close()
+  })
+})

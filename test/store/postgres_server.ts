@@ -1,0 +1,30 @@
+// Stores on databases of a real PostgreSQL.
+import { createStore } from '../../src/store/index.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { preparePostgres } from '../../src/store/postgres_client.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { silentLog } from '../support/log.ts'
+import type { PostgresServer } from '../support/postgres.ts'
+import { NOW } from '../support/records.ts'
+import type { Opened } from './conformance.ts'
+
+export const settingsOf = (dsn: string) => ({
+  dsn,
+  max_conns: 10,
+  min_conns: 1,
+  max_conn_lifetime: 3600,
+  max_conn_idle_time: 1800,
+})
+
+/** Opens the store of a migrated database. */
+export async function openDsn(dsn: string): Promise<Opened> {
+  const store = createStore(await openPostgres(settingsOf(dsn), silentLog), new Metrics())
+  return { store, again: () => openDsn(dsn), close: () => store.driver.close() }
+}
+
+/** A store on a new, migrated database. */
+export async function openPostgresStore(server: PostgresServer): Promise<Opened> {
+  const dsn = await server.database()
+  await preparePostgres(dsn, NOW)
+  return openDsn(dsn)
+}
