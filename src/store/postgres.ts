@@ -42,7 +42,10 @@ export async function openPostgres(settings: Config['storage']['postgres'], log:
     idleTimeoutMillis: settings.max_conn_idle_time * 1000,
     allowExitOnIdle: true,
   })
-  pool.on('error', (error) => log.warn({ err: error }, 'an idle database connection was lost'))
+  // Only the message: the pool hangs the whole connection on the error.
+  pool.on('error', ({ message }) => log.warn({ reason: message }, 'an idle database connection was lost'))
+  // One that is lost while it is lent fails what runs on it; without a listener it would end the process too.
+  pool.on('connect', (client) => client.on('error', () => {}))
 
   /** Lends a connection. One that is in doubt afterwards is closed, which rolls back; any other one is rolled back and kept. */
   const connected = async <R>(work: (client: pg.PoolClient) => Promise<R>): Promise<R> => {

@@ -59,8 +59,11 @@ function prepared({ sql, hold }: Statement): pg.QueryConfig {
   return statement
 }
 
-/** Connection, authentication and resource troubles, shutdown, time limits, a server that only reads. */
-const AWAY = /^(08|28|53|57|58|25006|25P03|55P03)/
+/**
+ * Connection, authentication and resource troubles, shutdown, time limits, a server that only reads; and 0A000: a newer
+ * version has changed the table of a prepared statement, which another connection prepares anew.
+ */
+const AWAY = /^(08|28|53|57|58|0A000|25006|25P03|55P03)/
 
 /** A database that is away is 503; anything else is a fault of this program. The values that PostgreSQL adds stay out. */
 export function failureOf(thrown: unknown): Error {

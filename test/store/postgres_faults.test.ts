@@ -85,6 +85,20 @@ describe('a server that is away', () => {
     expect(await opened.store.listUses({ since: '', now: NOW })).toEqual([])
   })
 
+  test('a line that is cut under an operation is a 503', async () => {
+    const line = await proxy()
+    const through = await openDsn(line.dsn)
+    const other = new pg.Client(dsn)
+    await other.connect()
+    await other.query('BEGIN; LOCK TABLE issuances')
+    const lost = refusalOf(() => through.store.recordIssuance({ ...anIssuance(), use: aUse }))
+    expect(await eventually(async () => (await waiting()) === 1)).toBe(true)
+    line.close()
+    expect((await lost).status).toBe(503)
+    await other.end()
+    await through.close()
+  })
+
   test('one that only reads is a 503 for what writes', async () => {
     await server.sql(dsn, `ALTER DATABASE ${name()} SET default_transaction_read_only = on`)
     await terminate()
@@ -113,6 +127,17 @@ const aUse = { id: anIssuance().id, kind: 'dpop' as const, hash: anIssuance().id
 const waiting = async () =>
   (await server.sql(dsn, `SELECT 1 FROM pg_stat_activity WHERE datname = '${name()}' AND wait_event_type = 'Lock'`))
     .length
+
+test('what a newer version did to the tables costs each connection one 503 at most', async () => {
+  const { store } = opened
+  const request = aRequest()
+  await store.createAuthorizationRequest(request)
+  const find = () => store.findAuthorizationRequest({ id: request.id, now: NOW })
+  await find()
+  await server.sql(dsn, 'ALTER TABLE authorization_requests ADD COLUMN later TEXT')
+  const found = await find().catch(find)
+  expect(found).toEqual(request)
+})
 
 describe('operations at the same time', () => {
   test('of two that wait for each other one is done again', async () => {
@@ -151,49 +176,34 @@ describe('operations at the same time', () => {
   })
 })
 
-  test('a line that is cut under an operation is a 503', async () => {
-    const line = await proxy()
-    const through = await openDsn(line.dsn)
-    const other = new pg.Client(dsn)
-    await other.connect()
-    await other.query('BEGIN; LOCK TABLE issuances')
-    const lost = refusalOf(() => through.store.recordIssuance({ ...anIssuance(), use: aUse }))
-    expect(await eventually(async () => (await waiting()) === 1)).toBe(true)
-    line.close()
-    expect((await lost).status).toBe(503)
-    await other.end()
-    await through.close()
-  })
-})
-
 /** Stands between an instance and the server, and can stop passing anything on. */
-  async function proxy() {
-    const sockets = new Set<Socket>()
-    const to = Number(new URL(dsn).port)
-    const between: Server = createServer((socket) => {
-      const upstream = connect(to, '127.0.0.1')
-      for (const each of [socket, upstream]) {
-        sockets.add(each)
-        each.on('error', () => {})
-        each.on('close', () => (each === socket ? upstream.destroy() : socket.destroy()))
-      }
-      socket.pipe(upstream).pipe(socket)
-    })
-    const port = await freePort()
-    between.listen(port, '127.0.0.1')
-    const url = new URL(dsn)
-    url.port = `${port}`
-    return {
-      dsn: url.href,
-      stall: () => {
-        for (const each of sockets) each.unpipe().pause()
-      },
-      close: () => {
-        between.close()
-        for (const each of sockets) each.destroy()
-      },
+async function proxy() {
+  const sockets = new Set<Socket>()
+  const to = Number(new URL(dsn).port)
+  const between: Server = createServer((socket) => {
+    const upstream = connect(to, '127.0.0.1')
+    for (const each of [socket, upstream]) {
+      sockets.add(each)
+      each.on('error', () => {})
+      each.on('close', () => (each === socket ? upstream.destroy() : socket.destroy()))
     }
+    socket.pipe(upstream).pipe(socket)
+  })
+  const port = await freePort()
+  between.listen(port, '127.0.0.1')
+  const url = new URL(dsn)
+  url.port = `${port}`
+  return {
+    dsn: url.href,
+    stall: () => {
+      for (const each of sockets) each.unpipe().pause()
+    },
+    close: () => {
+      between.close()
+      for (const each of sockets) each.destroy()
+    },
   }
+}
 
 describe('news', () => {
   test('that cannot come are not waited for: within two seconds nothing is believed any more', async () => {

@@ -33,9 +33,9 @@ test('a thread that dies before its answer is a 503 with Retry-After, and anothe
   await store.createClient(client)
   const [pool] = pools
   vi.mocked(Piscina.prototype.run).mockImplementationOnce(function (this: Piscina, ...task) {
-    const result = run.apply(this, task)
+    // First the order to die, then the work: the other way round the work might be done in between.
     void pool?.threads[0]?.terminate()
-    return result
+    return run.apply(this, task)
   })
   const error = await refusalOf(() => store.createClient(aClient()))
   expect([error.status, error.reason, error.more.headers?.['retry-after']]).toEqual([503, 'storage_thread_failed', '1'])

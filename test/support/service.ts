@@ -62,13 +62,13 @@ export async function startService(env: Record<string, string> = {}, file?: stri
   }
 }
 
+/** A port that nobody listens on, below those that the system gives to connections: it stays free until it is used. */
 function freePort(): Promise<number> {
+  const port = 10_000 + Math.floor(Math.random() * 22_000)
   return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject)
-    server.listen(0, () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
+    const server = createServer()
+    server.once('error', () => freePort().then(resolve, reject))
+    server.listen(port, () => server.close(() => resolve(port)))
   })
 }
 
