@@ -30,7 +30,7 @@ export interface Changes {
 type Served = Pick<TestService, 'app'>
 
 /** The token endpoint as its issuer names it. */
-export const tokenEndpoint = ({ app }: Served): string => `${app.config.server.issuer}/oauth/token`
+const tokenEndpoint = ({ app }: Served): string => `${app.config.server.issuer}/oauth/token`
 
 /** Header and claims of a right proof for the token endpoint, with changes. */
 export const proofParts = (service: Served, key: ProofKey, changes: Changes = {}) => ({
