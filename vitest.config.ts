@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
+    setupFiles: ['test/support/key_export.ts'],
     include: ['test/**/*.test.ts'],
     pool: 'forks',
     testTimeout: 30_000,

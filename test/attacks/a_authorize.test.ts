@@ -208,21 +208,21 @@ test('A17 without a scope, or with an empty one, the request is refused where a 
 
 test('A18 scopes beyond the registration, the resource or all resources are refused', async () => {
   const [resource, other] = [await addResource(service), await addResource(service, { scopes: ['other:read'] })]
-  const any = (await addTestClient({ scope: '' })).client_id
+  const anyScope = (await addTestClient({ scope: '' })).client_id
   const narrow = (await addTestClient({ scope: 'mcp:read' })).client_id
   const wrong: Record<string, string>[] = [
     { client_id: narrow, resource: resource.uri, scope: 'mcp:read mcp:write' },
     { client_id: narrow, scope: 'admin' },
-    { client_id: any, resource: resource.uri, scope: 'admin' },
-    { client_id: any, resource: resource.uri, scope: 'mcp:read admin' },
-    { client_id: any, resource: resource.uri, scope: 'other:read' },
-    { client_id: any, resource: resource.uri, scope: 'mcp:read"' },
+    { client_id: anyScope, resource: resource.uri, scope: 'admin' },
+    { client_id: anyScope, resource: resource.uri, scope: 'mcp:read admin' },
+    { client_id: anyScope, resource: resource.uri, scope: 'other:read' },
+    { client_id: anyScope, resource: resource.uri, scope: 'mcp:read"' },
   ]
   for (const fields of wrong)
     expect(responseAt(await A(fields)), JSON.stringify(fields)).toMatchObject({ error: 'invalid_scope' })
   // Scopes of two resources: what is of the other one is left out (oauth.narrow_scopes), never granted.
   const url = authorizeUrl(service, {
-    client_id: any,
+    client_id: anyScope,
     redirect_uri: R,
     resource: resource.uri,
     scope: 'mcp:read other:read',
