@@ -58,11 +58,8 @@ interface Asking {
 
 /** A client, a user, a resource, and the URL that asks for consent. */
 export async function setUp({ service, application }: World, { client, record, resource, scope }: Asking = {}) {
-  const registered = await addClient(
-    service,
-    { client_name: 'Inbox Assistant', redirect_uris: [application], token_endpoint_auth_method: 'none', ...client },
-    record,
-  )
+  const usual = { client_name: 'Inbox Assistant', redirect_uris: [application], token_endpoint_auth_method: 'none' }
+  const registered = await addClient(service, { ...usual, ...(scope ? { scope } : {}), ...client }, record)
   const target = await addResource(service, resource)
   const [redirect_uri = ''] = registered.redirect_uris
   const { client_id } = registered
