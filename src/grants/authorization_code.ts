@@ -2,14 +2,14 @@
 import type { App } from '../app.ts'
 import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { digest, equalSecrets, newBearer, newId, parseBearer } from '../lib/id.ts'
+import { digest, equalSecrets, newId, parseBearer } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { checkCovered, remainingScope, scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest, Client, Family } from '../oauth/types.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import type { Grant, GrantInput } from './index.ts'
-import { REFRESH_TOKEN_PREFIX } from './refresh_token.ts'
+import { newRefreshToken } from './refresh_token.ts'
 
 export const CODE_PREFIX = 'ac'
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/
@@ -81,13 +81,8 @@ function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequ
     jkt: input.client.secret_hash === undefined ? input.proof?.jkt : undefined,
     created_at: now,
   }
-  const next = input.client.grant_types.includes('refresh_token') ? newBearer(REFRESH_TOKEN_PREFIX) : undefined
-  const refresh = next && {
-    id: next.id,
-    family_id: family.id,
-    hash: next.hash,
-    expires_at: now + app.config.dcr.default_refresh_expiry,
-  }
+  const mayRefresh = input.client.grant_types.includes('refresh_token')
+  const refresh = mayRefresh ? newRefreshToken(app, family.id, now) : undefined
   return {
     grant_type: 'authorization_code',
     client: input.client,
@@ -96,11 +91,11 @@ function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequ
     lifetime: app.config.dcr.default_token_expiry,
     family_id: family.id,
     consent_id,
-    refresh_token: next?.value,
+    refresh_token: refresh?.value,
     jkt: input.proof?.jkt,
     proof: input.proof,
     async commit(issuance: NewIssuance) {
-      const outcome = await app.store.redeemCode({ family, refresh, issuance, now })
+      const outcome = await app.store.redeemCode({ family, refresh: refresh?.stored, issuance, now })
       if (outcome === 'used') throw await reused(app, input, request)
     },
   }

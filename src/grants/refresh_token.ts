@@ -52,15 +52,15 @@ function narrowed(requested: string, granted: string): string[] {
   return names
 }
 
+/** A refresh token of a family: what the client holds, and what is stored of it. */
+export function newRefreshToken(app: App, family_id: string, now: number): { value: string; stored: RefreshToken } {
+  const { value, id, hash } = newBearer(REFRESH_TOKEN_PREFIX)
+  return { value, stored: { id, family_id, hash, expires_at: now + app.config.dcr.default_refresh_expiry } }
+}
+
 function rotation(app: App, input: GrantInput, token: RefreshToken, family: Family) {
   const now = app.clock.now()
-  const next = newBearer(REFRESH_TOKEN_PREFIX)
-  const refresh: RefreshToken = {
-    id: next.id,
-    family_id: family.id,
-    hash: next.hash,
-    expires_at: now + app.config.dcr.default_refresh_expiry,
-  }
+  const { value, stored } = newRefreshToken(app, family.id, now)
   return {
     grant_type: 'refresh_token',
     client: input.client,
@@ -69,11 +69,11 @@ function rotation(app: App, input: GrantInput, token: RefreshToken, family: Fami
     lifetime: app.config.dcr.default_token_expiry,
     family_id: family.id,
     consent_id: family.consent_id,
-    refresh_token: next.value,
+    refresh_token: value,
     jkt: input.proof?.jkt,
     proof: input.proof,
     async commit(issuance: NewIssuance) {
-      const outcome = await app.store.rotateRefreshToken({ used: token.id, next: refresh, issuance, now })
+      const outcome = await app.store.rotateRefreshToken({ used: token.id, next: stored, issuance, now })
       if (outcome === 'rotated') return
       if (outcome === 'reused') await noteReuse(app, input, family)
       throw refuse(outcome === 'reused' ? 'refresh_token_reused' : 'family_revoked')

@@ -53,8 +53,8 @@ export const isUrlShaped = (client_id: string): boolean => /^https?:/i.test(clie
 /** The client that a document describes, fetched when nothing fresh is known. Throws invalid_client that says what is wrong. */
 export async function resolveDocumentClient(app: App, client_id: string): Promise<Client> {
   const stored = await app.store.findClient({ client_id })
-  // An operator who registered this very URL decides; and what was suspended is not asked about again.
-  if (stored && (stored.registration_source !== 'cimd' || stored.status !== 'active')) return stored
+  // What was suspended is not asked about again.
+  if (stored && stored.status !== 'active') return stored
   checkUrl(app, client_id)
   const { known, loading } = app.documents
   const last = known.get(client_id)
