@@ -32,7 +32,7 @@ const KNOWN_BY = {
   'uWebSockets\\.js|uwebsockets-glibc227': 'src/http/uws',
   'https?|http2|net|tls|dgram|dns|undici': 'src/(http/(node|problem|proxies)|net/fetch|lib/range)',
   'better-sqlite3|pg': 'src/store/(sqlite|postgres\\w*|database|migrate)',
-  piscina: '(src/crypto/pool|src/store/sqlite|workers/\\w+)',
+  piscina: '(src/lib/threads|workers/\\w+)',
   '@node-rs/argon2': 'workers/password',
   jose: 'src/(crypto|net)/\\w+',
   yaml: 'src/config/load',

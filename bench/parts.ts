@@ -66,7 +66,7 @@ export async function measureParts(): Promise<string> {
   const log = openLogger({ ...logging, level: 'warn' })
   const file = path.join(tempDir(), 'parts.db')
   prepareDatabase(file, true, NOW)
-  const lanes = openCrypto(0, log)
+  const lanes = openCrypto({ threads: 0, eager: true }, log)
   const store = createStore(openSqlite(file, true, log), new Metrics())
   try {
     const lines: string[][] = []

@@ -61,10 +61,16 @@ const MAX_VERIFIED = 20_000
 
 export interface AppOptions {
   clock?: Clock
+  /** Whether the threads that sign start at once. True unless said otherwise: a server must not be slow at first. */
+  eagerThreads?: boolean
 }
 
 /** Opens the keys, migrates and opens the database, starts the threads. Rejects when any part cannot be had. */
-export async function openApp(config: Config, log: Logger, { clock = systemClock }: AppOptions = {}): Promise<App> {
+export async function openApp(
+  config: Config,
+  log: Logger,
+  { clock = systemClock, eagerThreads = true }: AppOptions = {},
+): Promise<App> {
   const keyring = await openKeyring({
     store: keyfileStore(config.signing.key_path),
     alg: config.signing.algorithm,
@@ -86,7 +92,7 @@ export async function openApp(config: Config, log: Logger, { clock = systemClock
     startedAt: clock.now(),
     store,
     keyring,
-    crypto: openCrypto(config.server.crypto_threads, log),
+    crypto: openCrypto({ threads: config.server.crypto_threads, eager: eagerThreads }, log),
     sealer: createSealer(config.session.secret || randomBytes(32).toString('base64url')),
     fetcher: openFetcher(),
     remoteKeys: createRemoteKeys({

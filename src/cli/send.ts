@@ -56,12 +56,12 @@ async function readAnswer(response: Response): Promise<unknown> {
   throw new Error(`${origin} answered ${response.status}; is it the admin listener of the service?`)
 }
 
-/** Opens what the server would open, without its threads for signing, and closes it again. */
+/** Opens what the server would open and closes it again; threads only for what needs them. */
 async function performHere(config: Config, action: Action, input: RawInput): Promise<unknown> {
   const { openApp, closeApp } = await import('../app.ts')
   const { logging } = config.observability
   const quiet = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
-  const app = await openApp({ ...config, server: { ...config.server, crypto_threads: 1 } }, quiet)
+  const app = await openApp(config, quiet, { eagerThreads: false })
   try {
     return await perform(app, action, input, { actor_id: ADMIN, ip: '' })
   } finally {

@@ -1,11 +1,9 @@
 // The two crypto lanes: signatures, and passwords in threads of their own so that logins never delay a token.
-
 import type { KeyObject } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { Piscina } from 'piscina'
 import { unavailable } from '../lib/error.ts'
 import { Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
-import { workerFile } from '../lib/paths.ts'
+import { openThreads, type Threads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Alg, Jwk } from './jws.ts'
 
@@ -58,12 +56,20 @@ const DECOY = '$argon2id$v=19$m=19456,t=2,p=1$NgLa0kj3cFL7InzivTeI4A$X4p+vk4ySTG
 const SIGN_BATCH = 64
 const QUEUE = { crypto: 4096, password: 64 }
 
-/** Starts the threads. `threads` 0 means one less than the machine has cores. */
-export function openCrypto(threads: number, log: Logger): CryptoLanes {
+export interface CryptoOptions {
+  /** 0 means one less than the machine has cores. */
+  threads: number
+  /** Whether the threads that sign start at once, or with the first signature. */
+  eager: boolean
+}
+/** Opens the lanes and their threads. */
+export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): CryptoLanes {
   const cores = availableParallelism()
   const workers = threads || Math.max(1, Math.min(16, cores - 1))
-  const crypto = openPool('crypto', workers, log)
-  const password = openPool('password', Math.max(1, Math.floor(cores / 4)), log)
+  const crypto = openThreads({ name: 'crypto', min: eager ? workers : 0, max: workers }, log)
+  // These start with the first login: most processes never need them.
+  const logins = Math.max(1, Math.floor(cores / 4))
+  const password = openThreads({ name: 'password', min: 0, max: logins, idleMs: 60_000 }, log)
   const known = new Map<string, SigningKey>()
 
   const cryptoLane = new Lane<CryptoJob, string | boolean>({
@@ -84,7 +90,7 @@ export function openCrypto(threads: number, log: Logger): CryptoLanes {
 
   const passwordLane = new Lane<PasswordJob, PasswordResult>({
     name: 'password',
-    workers: password.options.maxThreads,
+    workers: logins,
     maxBatch: 1,
     maxQueue: QUEUE.password,
     run: async (jobs) => ((await runOn(password, jobs)) as PasswordResult[]).map((value) => ({ value })),
@@ -103,26 +109,12 @@ export function openCrypto(threads: number, log: Logger): CryptoLanes {
     stats: { crypto: cryptoLane.stats, password: passwordLane.stats },
     async close() {
       await Promise.all([cryptoLane.drained(), passwordLane.drained()])
-      await Promise.all([crypto.destroy(), password.destroy()])
+      await Promise.all([crypto.close(), password.close()])
     },
   }
 }
 
-function openPool(name: 'crypto' | 'password', threads: number, log: Logger): Piscina {
-  // The password threads start with the first login: most processes never need them.
-  const minThreads = name === 'crypto' ? threads : 0
-  const pool = new Piscina({
-    filename: workerFile(name),
-    minThreads,
-    maxThreads: threads,
-    idleTimeout: name === 'crypto' ? Number.POSITIVE_INFINITY : 60_000,
-    recordTiming: false,
-  })
-  pool.on('error', (error) => log.error({ err: error }, `a ${name} thread failed and is replaced`))
-  return pool
-}
-
-async function runOn(pool: Piscina, task: unknown): Promise<unknown> {
+async function runOn(pool: Threads, task: unknown): Promise<unknown> {
   try {
     return await pool.run(task)
   } catch (error) {

@@ -1,8 +1,7 @@
 // The SQLite driver: one thread owns the database; whatever arrived since its last commit is the next transaction.
-import { Piscina } from 'piscina'
 import { unavailable } from '../lib/error.ts'
 import { Lane } from '../lib/lane.ts'
-import { workerFile } from '../lib/paths.ts'
+import { openThreads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { BatchResult, Failure, Job } from './database.ts'
 import type { Driver } from './index.ts'
@@ -13,15 +12,7 @@ const UNHEALTHY_MS = 5000
 
 /** Starts the storage thread on a migrated database. */
 export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
-  const pool = new Piscina({
-    filename: workerFile('store'),
-    minThreads: 1,
-    maxThreads: 1,
-    idleTimeout: Number.POSITIVE_INFINITY,
-    recordTiming: false,
-    workerData: { file, wal },
-  })
-  pool.on('error', (error) => log.error({ err: error }, 'the storage thread failed and is replaced'))
+  const thread = openThreads({ name: 'store', min: 1, max: 1, workerData: { file, wal } }, log)
   const listeners: (() => void)[] = []
 
   const lane = new Lane<Job, unknown>({
@@ -33,7 +24,7 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
       let result: BatchResult
       try {
         // One text crosses to the thread several times faster than a list of objects.
-        result = (await pool.run(JSON.stringify(jobs))) as BatchResult
+        result = (await thread.run(JSON.stringify(jobs))) as BatchResult
       } catch (error) {
         // The batch may have been committed or not: the caller must ask again.
         throw unavailable('the storage is not available', { reason: 'storage_thread_failed', cause: error })
@@ -64,7 +55,7 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
     async close() {
       clearInterval(poll)
       await lane.drained()
-      await pool.destroy()
+      await thread.close()
     },
   }
 }

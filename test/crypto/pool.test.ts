@@ -17,7 +17,7 @@ beforeAll(() => {
     pools.add(this)
     return run.apply(this, task)
   })
-  lanes = openCrypto(2, silentLog)
+  lanes = openCrypto({ threads: 2, eager: true }, silentLog)
 })
 afterAll(() => lanes.close())
 
@@ -162,7 +162,7 @@ describe('passwords', () => {
 })
 
 test('close() waits for what is under way', async () => {
-  const own = openCrypto(1, silentLog)
+  const own = openCrypto({ threads: 1, eager: false }, silentLog)
   const { key } = newKey('ES256', 'closing')
   const last = own.sign(key, '{}')
   await own.close()

@@ -1,0 +1,64 @@
+// Worker threads of one kind, and their orderly end.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Piscina } from 'piscina'
+import type { Logger } from '../telemetry/logger.ts'
+import { workerFile } from './paths.ts'
+
+export interface ThreadsOptions {
+  /** Names the file in `workers/`, and the threads in the log. */
+  name: string
+  /** Threads that start at once and stay; 0 where they start with the first task. */
+  min: number
+  max: number
+  /** Idle threads beyond `min` end after this many milliseconds. */
+  idleMs?: number
+  /** What each thread is given when it starts. */
+  workerData?: unknown
+}
+export interface Threads {
+  /** Rejects when the thread fails; the task may then have been done or not. */
+  run(task: unknown): Promise<unknown>
+  /** Ends the threads. What they still do is lost: wait for it first. */
+  close(): Promise<void>
+}
+
+/** Longer than any thread needs to load; one that hangs is ended all the same. */
+const LOADING_MS = 10_000
+
+/** Starts the threads. One that fails is logged and replaced. */
+export function openThreads({ name, min, max, idleMs, workerData }: ThreadsOptions, log: Logger): Threads {
+  const pool = new Piscina({
+    filename: workerFile(name),
+    minThreads: min,
+    maxThreads: max,
+    idleTimeout: idleMs ?? Number.POSITIVE_INFINITY,
+    recordTiming: false,
+    workerData,
+  })
+  pool.on('error', (error) => log.error({ err: error }, `a ${name} thread failed and is replaced`))
+  const loaded = new Set<unknown>()
+  let onLoaded = () => {}
+  pool.on('workerCreate', (thread) => {
+    loaded.add(thread)
+    onLoaded()
+  })
+  pool.on('workerDestroy', (thread) => loaded.delete(thread))
+
+  /** Node 20 aborts the whole process when a thread is ended in the midst of loading its modules. */
+  const allLoaded = () =>
+    new Promise<void>((resolve) => {
+      onLoaded = () => {
+        if (loaded.size >= pool.threads.length) resolve()
+      }
+      onLoaded()
+    })
+  return {
+    run: (task) => pool.run(task),
+    async close() {
+      const patience = new AbortController()
+      await Promise.race([allLoaded(), sleep(LOADING_MS, undefined, { signal: patience.signal })])
+      patience.abort()
+      await pool.destroy()
+    },
+  }
+}

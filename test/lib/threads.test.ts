@@ -1,0 +1,27 @@
+import { Piscina } from 'piscina'
+import { expect, test, vi } from 'vitest'
+import { openThreads } from '../../src/lib/threads.ts'
+import { silentLog } from '../support/log.ts'
+
+test('threads are ended only after they have loaded, however early the end is asked for', async () => {
+  let loaded = 0
+  const on = vi.spyOn(Piscina.prototype, 'on')
+  const seen: { loaded: number; threads: number }[] = []
+  const destroy = Piscina.prototype.destroy
+  vi.spyOn(Piscina.prototype, 'destroy').mockImplementation(function (this: Piscina) {
+    seen.push({ loaded, threads: this.threads.length })
+    return destroy.call(this)
+  })
+  const threads = openThreads({ name: 'crypto', min: 2, max: 2 }, silentLog)
+  const pool = on.mock.contexts[0] as Piscina
+  pool.on('workerCreate', () => loaded++)
+  await threads.close()
+  expect(seen).toEqual([{ loaded: 2, threads: 2 }])
+})
+
+test('threads that nothing was asked of were never started', async () => {
+  const destroy = vi.spyOn(Piscina.prototype, 'destroy')
+  const threads = openThreads({ name: 'crypto', min: 0, max: 2 }, silentLog)
+  await threads.close()
+  expect((destroy.mock.contexts.at(-1) as Piscina).threads).toEqual([])
+})
