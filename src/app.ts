@@ -2,7 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { longestLife } from './config/lifetimes.ts'
+import type { Env } from './config/rules.ts'
 import type { Config } from './config/schema.ts'
+import { type AtRest, openAtRest } from './crypto/at_rest.ts'
 import { keyfileStore } from './crypto/keyfile.ts'
 import { type Keyring, openKeyring } from './crypto/keyring.ts'
 import { type CryptoLanes, openCrypto } from './crypto/pool.ts'
@@ -33,6 +35,8 @@ export interface App {
   readonly keyring: Keyring
   readonly crypto: CryptoLanes
   readonly sealer: Sealer
+  /** Encrypts what the database may not hold in clear; undefined when data_encryption is off. */
+  readonly atRest: AtRest | undefined
   /** Claims of our own tokens whose signature was verified, by the digest of the token. */
   readonly verified: LRUCache<string, Claims>
   /** The way out to wherever callers point. */
@@ -61,6 +65,8 @@ const MAX_VERIFIED = 20_000
 
 export interface AppOptions {
   clock?: Clock
+  /** Holds the keys whose variables the configuration names. */
+  env?: Env
   /** Whether the threads that sign start at once. True unless said otherwise: a server must not be slow at first. */
   eagerThreads?: boolean
 }
@@ -69,8 +75,9 @@ export interface AppOptions {
 export async function openApp(
   config: Config,
   log: Logger,
-  { clock = systemClock, eagerThreads = true }: AppOptions = {},
+  { clock = systemClock, env = {}, eagerThreads = true }: AppOptions = {},
 ): Promise<App> {
+  const atRest = await openAtRest(config, env)
   const keyring = await openKeyring({
     store: keyfileStore(config.signing.key_path),
     alg: config.signing.algorithm,
@@ -94,6 +101,7 @@ export async function openApp(
     keyring,
     crypto: openCrypto({ threads: config.server.crypto_threads, eager: eagerThreads }, log),
     sealer: createSealer(config.session.secret || randomBytes(32).toString('base64url')),
+    atRest,
     fetcher: openFetcher(),
     remoteKeys: createRemoteKeys({
       fetcher: openFetcher(),

@@ -24,7 +24,7 @@ import type { Step } from './telemetry/trails.ts'
 export async function serve(file: string | undefined, env: Env): Promise<number> {
   const { config, warnings } = loadConfig(file, env)
   const log = openLogger(config.observability.logging)
-  const app = await openApp(config, log)
+  const app = await openApp(config, log, { env })
   const fronts: HttpFront[] = []
   try {
     for (const say of [...warnings, ...warningsOf(config, await effectiveDcrMode(app))]) log.warn(say)

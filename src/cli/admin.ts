@@ -39,7 +39,7 @@ function addCommand(command: Command, action: Action, env: Env): void {
     const { config } = loadConfig(file, env)
     const given = await readSecrets(flags, command.opts(), source === '-')
     const item = source === undefined ? undefined : await readItem()
-    const answer = await send(config, action, readFlags(flags, given, item))
+    const answer = await send(config, env, action, readFlags(flags, given, item))
     print(rowsOf(answer, action, json), json)
   })
 }

@@ -3,6 +3,7 @@
 import type { Action } from '../admin/action.ts'
 import { ADMIN } from '../admin/api_key.ts'
 import { perform, type RawInput } from '../admin/perform.ts'
+import type { Env } from '../config/rules.ts'
 import type { Config } from '../config/schema.ts'
 import { splitAddress } from '../http/front.ts'
 import { CODES, type ErrorCode, OAuthError } from '../lib/error.ts'
@@ -13,10 +14,10 @@ const PATIENCE_MS = 30_000
 const NOBODY = ['ECONNREFUSED', 'EADDRNOTAVAIL', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
 
 /** Carries out an operation. Returns what it shows. Throws OAuthError when it is refused, there or here. */
-export async function send(config: Config, action: Action, input: RawInput): Promise<unknown> {
+export async function send(config: Config, env: Env, action: Action, input: RawInput): Promise<unknown> {
   const { enabled, address, api_key } = config.admin
   const response = enabled && api_key ? await request(originOf(address), api_key, action, input) : undefined
-  return response ? readAnswer(response) : performHere(config, action, input)
+  return response ? readAnswer(response) : performHere(config, env, action, input)
 }
 
 /** A server that listens on every interface is reached on this machine. */
@@ -57,11 +58,11 @@ async function readAnswer(response: Response): Promise<unknown> {
 }
 
 /** Opens what the server would open and closes it again; threads only for what needs them. */
-async function performHere(config: Config, action: Action, input: RawInput): Promise<unknown> {
+async function performHere(config: Config, env: Env, action: Action, input: RawInput): Promise<unknown> {
   const { openApp, closeApp } = await import('../app.ts')
   const { logging } = config.observability
   const quiet = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
-  const app = await openApp(config, quiet, { eagerThreads: false })
+  const app = await openApp(config, quiet, { env, eagerThreads: false })
   try {
     return await perform(app, action, input, { actor_id: ADMIN, ip: '' })
   } finally {

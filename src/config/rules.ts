@@ -182,7 +182,8 @@ export const RULES: readonly Rule[] = [
     keys: ['data_encryption.aes_master.old_key_env'],
     bad: (c, env) => {
       const old = c.data_encryption.driver === 'aes_master' ? env[c.data_encryption.aes_master.old_key_env] : undefined
-      return old !== undefined && (!isDataKey(old) || old === env[c.data_encryption.aes_master.key_env])
+      const key = env[c.data_encryption.aes_master.key_env] ?? ''
+      return Boolean(old) && (!isDataKey(old) || old?.toLowerCase() === key.toLowerCase())
     },
     say: 'must name a variable that holds 64 hex characters, other than the current key',
   },

@@ -31,7 +31,7 @@ export async function startService(env: Record<string, string> = {}, file?: stri
   const folder = mkdtempSync(path.join(tmpdir(), 'service-test-'))
   const [port, adminPort] = [await freePort(), await freePort()]
   const issuer = `http://localhost:${port}`
-  const { config } = loadConfig(file, {
+  const variables = {
     SERVICE_SERVER_ISSUER: issuer,
     SERVICE_SERVER_ADDRESS: `:${port}`,
     SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
@@ -41,10 +41,11 @@ export async function startService(env: Record<string, string> = {}, file?: stri
     SERVICE_RATE_LIMIT_ENABLED: 'false',
     SERVICE_LOG_STDOUT: 'false',
     ...env,
-  })
+  }
+  const { config } = loadConfig(file, variables)
   let ahead = 0
   const clock: Clock = { now: () => Math.floor(Date.now() / 1000) + ahead }
-  const app = await openApp(config, openLogger(config.observability.logging), { clock })
+  const app = await openApp(config, openLogger(config.observability.logging), { clock, env: variables })
   const fronts: HttpFront[] = []
   for await (const front of openListeners(app)) fronts.push(front)
   return {

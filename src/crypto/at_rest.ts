@@ -1,0 +1,91 @@
+// Encryption at rest: what the database may not hold in clear. A sealed text opens only for the purpose and the row it was made for.
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import type { Env } from '../config/rules.ts'
+import type { Config } from '../config/schema.ts'
+
+/** What is encrypted; every purpose has a key of its own. */
+export type Purpose = 'signing_key' | 'broker_grant' | 'upstream_token' | 'api_key_grant'
+
+export interface AtRest {
+  readonly driver: string
+  /** Encrypts a text for one row, for example `signing-key:<kid>`. */
+  seal(purpose: Purpose, row: string, plaintext: string): Promise<string>
+  /** The text again. Throws when purpose, row or key are others, or the sealed text was changed. */
+  open(purpose: Purpose, row: string, sealed: string): Promise<string>
+  /** Whether the newest key sealed it: if not, `service rekey` seals it again. */
+  isCurrent(sealed: string): boolean
+}
+
+/** Opens the driver that is configured; undefined when none is. Throws when its keys cannot be had. */
+export async function openAtRest({ data_encryption }: Config, env: Env): Promise<AtRest | undefined> {
+  const { driver, aes_master } = data_encryption
+  if (driver === 'aes_master') return aesMaster(env[aes_master.key_env] ?? '', env[aes_master.old_key_env])
+  if (driver === 'secretstore_transit_encrypt') throw new Error('data_encryption.driver: not built yet in this version')
+  return undefined
+}
+
+/** `aes1.<key id>.<nonce, ciphertext and tag>` */
+const SEALED = /^aes1\.([A-Za-z0-9_-]{8})\.([A-Za-z0-9_-]{38,})$/
+const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const KEY_ID_BYTES = 6
+const HEX_KEY = /^[0-9a-f]{64}$/i
+
+interface Master {
+  id: string
+  keyOf(purpose: Purpose): Buffer
+}
+
+/** AES-256-GCM under keys derived from a master key (64 hex characters); an old one still opens what it sealed. Throws when one is malformed. */
+export function aesMaster(key: string, oldKey?: string): AtRest {
+  const current = openMaster(key)
+  const masters = [current, ...(oldKey ? [openMaster(oldKey)] : [])]
+  return {
+    driver: 'aes_master',
+    async seal(purpose, row, plaintext) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', current.keyOf(purpose), nonce).setAAD(boundTo(purpose, row))
+      const sealed = Buffer.concat([nonce, cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()])
+      return `aes1.${current.id}.${sealed.toString('base64url')}`
+    },
+    async open(purpose, row, sealed) {
+      const [, id, text = ''] = SEALED.exec(sealed) ?? []
+      if (id === undefined) throw new Error(`${row}: this is not a text that aes_master has sealed`)
+      const master = masters.find((each) => each.id === id)
+      if (!master)
+        throw new Error(
+          `${row}: sealed with the key ${id}, which is neither of data_encryption.aes_master.key_env nor of old_key_env`,
+        )
+      const bytes = Buffer.from(text, 'base64url')
+      const decipher = createDecipheriv('aes-256-gcm', master.keyOf(purpose), bytes.subarray(0, NONCE_BYTES))
+        .setAAD(boundTo(purpose, row))
+        .setAuthTag(bytes.subarray(-TAG_BYTES))
+      try {
+        const plain = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES))
+        return Buffer.concat([plain, decipher.final()]).toString('utf8')
+      } catch {
+        throw new Error(`${row}: the sealed text was changed, or belongs to another row`)
+      }
+    },
+    isCurrent: (sealed) => SEALED.exec(sealed)?.[1] === current.id,
+  }
+}
+
+const boundTo = (purpose: Purpose, row: string): Buffer => Buffer.from(JSON.stringify([purpose, row]))
+
+/** Every use of the master key is a key derived from it; its id is one too, so that it tells nothing of it. */
+function openMaster(hex: string): Master {
+  if (!HEX_KEY.test(hex)) throw new Error('a data encryption key is 64 hex characters (256 bits)')
+  const master = Buffer.from(hex, 'hex')
+  const derive = (use: string, bytes: number) => Buffer.from(hkdfSync('sha256', master, 'service at rest', use, bytes))
+  const keys = new Map<Purpose, Buffer>()
+  return {
+    id: derive('key id', KEY_ID_BYTES).toString('base64url'),
+    keyOf(purpose) {
+      const key = keys.get(purpose) ?? derive(`purpose ${purpose}`, KEY_BYTES)
+      keys.set(purpose, key)
+      return key
+    },
+  }
+}

@@ -1,0 +1,106 @@
+// Encryption at rest with a master key.
+import { randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { ConfigError, loadConfig } from '../../src/config/load.ts'
+import { aesMaster, openAtRest } from '../../src/crypto/at_rest.ts'
+
+const newKey = () => randomBytes(32).toString('hex')
+const KEY = newKey()
+const atRest = aesMaster(KEY)
+
+describe('aes_master', () => {
+  test.each(['', 'a', 'ä€😀', 'x'.repeat(10_000)])('a text comes back as it was', async (text) => {
+    expect(await atRest.open('broker_grant', 'row-1', await atRest.seal('broker_grant', 'row-1', text))).toBe(text)
+  })
+
+  test('a process that starts again with the same key opens what was sealed before', async () => {
+    const sealed = await atRest.seal('signing_key', 'k', 'secret')
+    expect(await aesMaster(KEY.toUpperCase()).open('signing_key', 'k', sealed)).toBe('secret')
+  })
+
+  test('sealing a text again gives another one, and none shows it', async () => {
+    const [one, two] = [
+      await atRest.seal('broker_grant', 'r', 'in clear'),
+      await atRest.seal('broker_grant', 'r', 'in clear'),
+    ]
+    expect(one).not.toBe(two)
+    expect(Buffer.from(one.split('.')[2] as string, 'base64url').toString('latin1')).not.toContain('in clear')
+  })
+
+  test('a text copied to another row, or read for another purpose, does not open', async () => {
+    const sealed = await atRest.seal('broker_grant', 'row-1', 'secret')
+    await expect(atRest.open('broker_grant', 'row-2', sealed)).rejects.toThrow('row-2: the sealed text was changed')
+    await expect(atRest.open('upstream_token', 'row-1', sealed)).rejects.toThrow('belongs to another row')
+  })
+
+  test('no byte of it can be changed, taken away or added', async () => {
+    const sealed = await atRest.seal('broker_grant', 'r', 'secret')
+    const [version, id, text = ''] = sealed.split('.')
+    const bytes = Buffer.from(text, 'base64url')
+    const forgeries = [bytes.subarray(1), bytes.subarray(0, -1), Buffer.concat([bytes, Buffer.from([0])])]
+    for (const i of bytes.keys()) forgeries.push(Buffer.from(bytes.map((byte, at) => (at === i ? byte ^ 1 : byte))))
+    for (const forged of forgeries)
+      await expect(
+        atRest.open('broker_grant', 'r', `${version}.${id}.${forged.toString('base64url')}`),
+      ).rejects.toThrow('was changed')
+  })
+
+  test.each(['', 'secret', 'aes1', 'aes1.x.y', 'aes2.AAAAAAAA.AAAA', 'vault:v1:abc'])('%j is refused', async (text) => {
+    await expect(atRest.open('broker_grant', 'r', text)).rejects.toThrow('not a text that aes_master has sealed')
+  })
+})
+
+describe('rotation of the master key', () => {
+  const next = newKey()
+  const rotated = aesMaster(next, KEY)
+
+  test('the old key opens what it sealed, the new one seals', async () => {
+    const old = await atRest.seal('broker_grant', 'r', 'secret')
+    expect(await rotated.open('broker_grant', 'r', old)).toBe('secret')
+    const sealed = await rotated.seal('broker_grant', 'r', 'secret')
+    expect(await aesMaster(next).open('broker_grant', 'r', sealed)).toBe('secret')
+    expect([rotated.isCurrent(old), rotated.isCurrent(sealed), rotated.isCurrent('')]).toEqual([false, true, false])
+  })
+
+  test('once the old key is gone, its texts say which key they miss, without telling anything of a key', async () => {
+    const old = await atRest.seal('broker_grant', 'r', 'secret')
+    const error = await aesMaster(next).open('broker_grant', 'r', old).then(String, String)
+    expect(error).toContain(old.split('.')[1])
+    expect(error).toContain('old_key_env')
+    for (const key of [KEY, next]) expect(error).not.toContain(key)
+  })
+})
+
+describe('configuration', () => {
+  const load = (env: Record<string, string>) =>
+    loadConfig(undefined, { SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master', ...env }).config
+  const secret = (text: string) => ({ SERVICE_DATA_ENCRYPTION_KEY: text })
+
+  test.each([
+    ['no key', {}],
+    ['a short key', secret(KEY.slice(1))],
+    ['a key that is not hex', secret(`g${KEY.slice(1)}`)],
+    ['an old key that is not hex', { ...secret(KEY), SERVICE_DATA_OLD_KEY: 'x'.repeat(64) }],
+    ['an old key that is the key', { ...secret(KEY), SERVICE_DATA_OLD_KEY: KEY.toUpperCase() }],
+  ])('%s is refused at boot, and not echoed', (_, env) => {
+    let refused: unknown
+    try {
+      load(env)
+    } catch (error) {
+      refused = error
+    }
+    expect(refused).toBeInstanceOf(ConfigError)
+    expect(String(refused)).toMatch(/key_env must name a variable that holds 64 hex characters/)
+    for (const value of Object.values(env)) expect(String(refused)).not.toContain(value)
+  })
+
+  test('the variables that hold the keys can have other names', async () => {
+    const env = { SERVICE_DATA_ENCRYPTION_KEY_ENV: 'MY_KEY', MY_KEY: KEY }
+    const opened = await openAtRest(load(env), env)
+    expect(await opened?.open('broker_grant', 'r', await atRest.seal('broker_grant', 'r', 'x'))).toBe('x')
+  })
+
+  test('without a driver there is no encryption', async () => {
+    expect(await openAtRest(loadConfig(undefined, {}).config, {})).toBeUndefined()
+  })
+})
