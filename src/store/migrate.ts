@@ -1,4 +1,5 @@
-// Forward-only migrations: migrations/NNN_name.sql in order, each in a transaction of its own, remembered with its checksum.
+// Forward-only migrations: migrations/NNN_name.sql by number (some may be missing), each in a transaction of its own, remembered
+// with its checksum.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -18,14 +19,17 @@ export function readMigrations(dialect: 'sqlite' | 'postgres', folder = migratio
   const files = readdirSync(folder)
     .filter((file) => file.endsWith('.sql'))
     .sort()
-  return files.map((file, i) => {
+  const numbers = new Set<number>()
+  return files.map((file) => {
     const match = /^(\d{3})_([a-z0-9_]+)\.sql$/.exec(file)
-    if (!match || Number(match[1]) !== i + 1)
-      throw new Error(`migrations/${file}: names are NNN_name.sql without a gap`)
+    const version = Number(match?.[1])
+    if (!match || numbers.has(version))
+      throw new Error(`migrations/${file}: names are NNN_name.sql, each with a number of its own`)
+    numbers.add(version)
     const text = readFileSync(path.join(folder, file), 'utf8')
     const other = dialect === 'sqlite' ? '-- postgres only' : '-- sqlite only'
     return {
-      version: i + 1,
+      version,
       name: match[2] as string,
       checksum: createHash('sha256').update(text).digest('hex'),
       sql: text
@@ -44,14 +48,13 @@ interface Applied {
 
 /** Which migrations are missing. Throws when the database was made by a newer version or from other files. */
 export function pendingMigrations(known: readonly Migration[], applied: readonly Applied[]): Migration[] {
-  const newest = Math.max(0, ...applied.map((each) => each.version))
-  if (newest > known.length)
-    throw new Error(
-      `the database has migration ${newest}, this version knows ${known.length}: it was written by a newer version of the service`,
-    )
   for (const done of applied) {
-    const mine = known[done.version - 1]
-    if (mine && mine.checksum !== done.checksum)
+    const mine = known.find((each) => each.version === done.version)
+    if (!mine)
+      throw new Error(
+        `the database has migration ${done.version} (${done.name}), this version does not: it was written by a newer version of the service`,
+      )
+    if (mine.checksum !== done.checksum)
       throw new Error(`migration ${done.version} (${done.name}) was applied from another file than this version has`)
   }
   const done = new Set(applied.map((each) => each.version))
