@@ -22,6 +22,7 @@ import type { Store } from './store/index.ts'
 import { openStore } from './store/open.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { Metrics } from './telemetry/metrics.ts'
+import { Series } from './telemetry/series.ts'
 import { Trails } from './telemetry/trails.ts'
 
 export interface App {
@@ -51,6 +52,8 @@ export interface App {
   readonly registrations?: Buckets
   /** How clients fared on their way in. */
   readonly trails: Trails
+  /** The last hour, in short periods. */
+  readonly series: Series
   /** Failed logins by address. */
   readonly lockout: Lockout
   /** Which HTTP engine serves which listener; filled by serve(). */
@@ -90,6 +93,8 @@ export async function openApp(
   const build = readBuild()
   const openFetcher = () =>
     createFetcher({ allowPrivate: config.cimd.allow_private_addresses, userAgent: `service/${build.version}` })
+  const crypto = openCrypto({ threads: config.server.crypto_threads, eager: eagerThreads }, log)
+  const queues = () => ({ ...waiting(crypto.stats), store: store.driver.stats.waiting })
   const app: App = {
     config,
     log,
@@ -99,7 +104,7 @@ export async function openApp(
     startedAt: clock.now(),
     store,
     keyring,
-    crypto: openCrypto({ threads: config.server.crypto_threads, eager: eagerThreads }, log),
+    crypto,
     sealer: createSealer(config.session.secret || randomBytes(32).toString('base64url')),
     atRest,
     fetcher: openFetcher(),
@@ -117,6 +122,7 @@ export async function openApp(
       ? new Buckets(config.dcr.rate_limit, config.dcr.rate_limit_burst)
       : undefined,
     trails: new Trails(),
+    series: new Series({ metrics, queues, clock }),
     lockout: new Lockout({
       max: config.rate_limit.auth_fail_max,
       window: config.rate_limit.auth_fail_window,
@@ -125,7 +131,8 @@ export async function openApp(
     engines: {},
     lifecycle: { draining: false },
   }
-  addGauges(app)
+  addGauges(app, queues)
+  app.series.start()
   return app
 }
 
@@ -142,13 +149,14 @@ async function begin(store: Store, issuer: string, clock: Clock): Promise<UsedSe
 
 /** Ends the threads after what they still do. */
 export async function closeApp(app: App): Promise<void> {
+  app.series.stop()
   await Promise.all([app.store.driver.close(), app.crypto.close()])
 }
 
-function addGauges({ metrics, store, crypto }: App): void {
+function addGauges({ metrics, store }: App, queues: () => Record<string, number>): void {
   metrics.gauge('core_active_clients', () => store.countActiveClients())
   metrics.gauge('core_active_token_families', () => store.countActiveFamilies())
-  metrics.gauge('ext_lane_waiting', () => ({ ...waiting(crypto.stats), store: store.driver.stats.waiting }), 'lane')
+  metrics.gauge('ext_lane_waiting', queues, 'lane')
 }
 const waiting = (stats: CryptoLanes['stats']) =>
   Object.fromEntries(Object.entries(stats).map(([lane, { waiting }]) => [lane, waiting]))

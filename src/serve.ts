@@ -86,7 +86,10 @@ async function openPublic(app: App): Promise<HttpFront> {
     allowedOrigins: server.allowed_origins,
     limiter: rate_limit.enabled ? new TokenBucket(rate_limit.requests_per_second, rate_limit.burst) : undefined,
     addressOf: proxies.length > 0 ? createAddressReader(proxies) : undefined,
-    onStep: (step, request, reply, error) => leaveTrail(app, step, request, reply, error),
+    onStep: (step, request, reply, error) => {
+      if (step === 'token') app.series.answered((performance.now() - request.startedMs) / 1000)
+      leaveTrail(app, step, request, reply, error)
+    },
   })
   const front = await openEngine(app.config, app.log, options)
   app.engines.public = front.engine

@@ -3,11 +3,12 @@ import { z } from 'zod'
 import type { App } from '../app.ts'
 import { redacted } from '../config/load.ts'
 import { grants } from '../grants/index.ts'
-import { word } from '../lib/field.ts'
+import { time, word } from '../lib/field.ts'
 import { idFloor } from '../lib/id.ts'
 import { formatDuration, rfc3339 } from '../lib/time.ts'
 import { DCR_MODES, effectiveDcrMode, saveDcrMode } from '../oauth/registration_mode.ts'
 import type { CountedTokens } from '../store/system.ts'
+import { PERIOD } from '../telemetry/series.ts'
 import { type AdminResource, action } from './action.ts'
 import { notFound } from './outcome.ts'
 import { dryRun, revokeFitting } from './revocations.ts'
@@ -121,6 +122,21 @@ export const system: AdminResource = {
       doc: 'Counts clients, users and connections, and the tokens of the last 24 hours that are live or revoked.',
       cli: false,
       run: async (app) => ({ shown: await statsOf(app) }),
+    }),
+    series: action({
+      method: 'GET',
+      path: '/admin/stats/series',
+      doc: 'Shows the last hour in periods of 10 seconds, oldest first: tokens by grant, answers of the token endpoint and their p50 and p99 in seconds, refusals by reason, and the longest each queue was. From memory, of this process.',
+      cli: false,
+      query: z.strictObject({
+        since: time().optional().describe('Only periods that began at this time or later.'),
+      }),
+      run: async ({ series }, { query: { since } }) => ({
+        shown: {
+          period: PERIOD,
+          points: series.points(since).map(({ at, ...rest }) => ({ at: rfc3339(at), ...rest })),
+        },
+      }),
     }),
     verify: action({
       method: 'POST',

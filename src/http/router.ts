@@ -110,7 +110,8 @@ export function createRouter(options: RouterOptions): Accept {
     }
     const done = (reply: Reply) => {
       step(reply)
-      return finish(reply, context)
+      const { refusal } = request.notes
+      return finish(reply, refusal ? { ...context, error: refusal } : context)
     }
     const failed = (thrown: unknown) => {
       const error = asOAuthError(thrown)
@@ -154,7 +155,7 @@ export function createRouter(options: RouterOptions): Accept {
   }
 
   function finish(reply: Reply, context: Finishing): Reply {
-    const { head, path, startedMs, cors } = context
+    const { head, path, startedMs, cors, error } = context
     for (const name in options.headers) reply.headers[name] ??= options.headers[name] as string
     if (cors) addCors(reply, head)
     const seconds = (performance.now() - startedMs) / 1000
@@ -162,6 +163,7 @@ export function createRouter(options: RouterOptions): Accept {
     const labels = { method: METHODS.has(head.method) ? head.method : 'other', path, status: String(reply.status) }
     options.metrics.count('core_http_requests_total', labels)
     options.metrics.observe('core_http_request_duration_seconds', seconds, labels)
+    if (error) options.metrics.count('ext_refusals_total', { error: error.code, reason: error.reason })
     if (reply.status >= 500 || options.log.isLevelEnabled('debug')) logRequest(reply, seconds, context)
     return reply
   }

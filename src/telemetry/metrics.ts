@@ -1,7 +1,6 @@
 // The table of all metrics. Names, labels and buckets of the specification are stable; label values are always from a fixed set.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-
-type Labels = Readonly<Record<string, string>>
+import { addTiming, Family, type Labels, newTimings, type Place, type Tally, type Timings } from './family.ts'
 
 export const COUNTERS = {
   core_tokens_issued_total: { help: 'Access tokens issued, any grant', labels: ['grant_type'] },
@@ -36,6 +35,10 @@ export const COUNTERS = {
   ext_resource_server_ops_total: { help: 'Admin operations on resources', labels: ['op'] },
   ext_allowlist_ops_total: { help: 'Admin operations on allow-lists', labels: ['op'] },
   ext_audit_events_dropped_total: { help: 'Audit events that could not be written', labels: ['action'] },
+  ext_refusals_total: {
+    help: 'Requests that were refused or failed, by error code and reason',
+    labels: ['error', 'reason'],
+  },
 } as const
 
 export const HISTOGRAMS = {
@@ -62,58 +65,97 @@ export type GaugeName = keyof typeof GAUGES
 
 export const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Finds the child of a metric for some labels once; prom-client would hash the labels on every call. */
-class Children<C> {
-  private readonly known = new Map<string, C>()
-  private readonly make: (labels: Labels) => C
-  constructor(make: (labels: Labels) => C) {
-    this.make = make
+interface HistogramRule {
+  readonly help: string
+  readonly labels: readonly string[]
+}
+interface CounterRule extends HistogramRule {
+  /** Values of its one label that are there, at 0, from the start. */
+  readonly zero?: readonly string[]
+}
+
+/** A counter as prom-client renders it, filled from what was counted when it is asked for. */
+function showCounter(
+  registry: Registry,
+  name: string,
+  help: string,
+  labels: readonly string[],
+  tallies: Family<Tally>,
+) {
+  new Counter({
+    name,
+    help,
+    labelNames: [...labels],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const { labels, held } of tallies.places) this.inc(labels, held.value)
+    },
+  })
+}
+
+/** A histogram that prom-client renders from our buckets. */
+class ShownHistogram extends Histogram<string> {
+  private readonly timings: Family<Timings>
+  private readonly shown: { name: string; help: string }
+
+  constructor(registry: Registry, name: string, help: string, timings: Family<Timings>) {
+    super({ name, help, registers: [registry] })
+    this.shown = { name, help }
+    this.timings = timings
   }
-  of(labels: Labels | undefined): C {
-    const key = labels ? Object.values(labels).join('\n') : ''
-    const known = this.known.get(key)
-    if (known) return known
-    const child = this.make(labels ?? {})
-    this.known.set(key, child)
-    return child
+
+  /** What prom-client calls to render; its own get() builds on this. */
+  async getForPromString(): Promise<object> {
+    return { ...this.shown, type: 'histogram', aggregator: 'sum', values: this.timings.places.flatMap(this.rows) }
+  }
+
+  private readonly rows = ({ labels, held: { bounds, counts, sum } }: Place<Timings>) => {
+    const { name } = this.shown
+    let total = 0
+    const buckets = counts.map((count, i) => {
+      total += count
+      return { metricName: `${name}_bucket`, labels: { le: bounds[i] ?? '+Inf', ...labels }, value: total }
+    })
+    const row = (what: string, value: number) => ({ metricName: `${name}_${what}`, labels, value })
+    return [...buckets, row('sum', sum), row('count', total)]
   }
 }
 
 /** The metrics of one service: counted and observed by name, rendered for the scrape. */
 export class Metrics {
   private readonly registry = new Registry()
-  private readonly counters = new Map<CounterName, Children<{ inc(n: number): void }>>()
-  private readonly histograms = new Map<HistogramName, Children<{ observe(n: number): void }>>()
+  private readonly tallies = new Map<CounterName, Family<Tally>>()
+  private readonly timings = new Map<HistogramName, Family<Timings>>()
 
   constructor() {
-    for (const [name, { help, labels }] of Object.entries(COUNTERS)) {
-      const counter = new Counter({ name, help, labelNames: [...labels], registers: [this.registry] })
-      this.counters.set(
-        name as CounterName,
-        new Children((values) => (labels.length ? counter.labels(values) : counter)),
-      )
+    for (const [name, { help, labels, zero }] of Object.entries(COUNTERS) as [CounterName, CounterRule][]) {
+      const tallies = new Family(labels, () => ({ value: 0 }))
+      for (const value of zero ?? (labels.length === 0 ? [''] : [])) tallies.of({ [labels[0] ?? '']: value })
+      this.tallies.set(name, tallies)
+      showCounter(this.registry, name, help, labels, tallies)
     }
-    for (const [name, { help, labels }] of Object.entries(HISTOGRAMS)) {
-      const histogram = new Histogram({
-        name,
-        help,
-        labelNames: [...labels],
-        buckets: BUCKETS,
-        registers: [this.registry],
-      })
-      this.histograms.set(
-        name as HistogramName,
-        new Children((values) => (labels.length ? histogram.labels(values) : histogram)),
-      )
+    for (const [name, { help, labels }] of Object.entries(HISTOGRAMS) as [HistogramName, HistogramRule][]) {
+      const timings = new Family(labels, () => newTimings(BUCKETS))
+      if (labels.length === 0) timings.of(undefined)
+      this.timings.set(name, timings)
+      new ShownHistogram(this.registry, name, help, timings)
     }
   }
 
   count(name: CounterName, labels?: Labels, by = 1): void {
-    this.counters.get(name)?.of(labels).inc(by)
+    const tally = this.tallies.get(name)?.of(labels)
+    if (tally) tally.value += by
   }
 
   observe(name: HistogramName, seconds: number, labels?: Labels): void {
-    this.histograms.get(name)?.of(labels).observe(seconds)
+    const timings = this.timings.get(name)?.of(labels)
+    if (timings) addTiming(timings, seconds)
+  }
+
+  /** What a counter has reached, by its label values. */
+  counted(name: CounterName): readonly Place<Tally>[] {
+    return this.tallies.get(name)?.places ?? []
   }
 
   /** Registers a gauge whose value is asked for at every scrape: a number, or one per value of `label`. */

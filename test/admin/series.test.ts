@@ -1,0 +1,44 @@
+// GET /admin/stats/series: what the admin page draws.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Point } from '../../src/telemetry/series.ts'
+import { callAdmin, okAdmin } from '../support/admin.ts'
+import { addClient, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service?.close())
+
+const shown = (query = '') =>
+  okAdmin<{ period: number; points: Point[] }>(service, 'GET', `/admin/stats/series${query}`)
+
+test('tokens, refusals and durations of the token endpoint are there once their period ended', async () => {
+  const { client_id, client_secret } = await addClient(service)
+  const ask = (secret: string) =>
+    fetch(`${service.issuer}/oauth/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`${client_id}:${secret}`)}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    })
+  expect((await ask(client_secret)).status).toBe(200)
+  expect((await ask('wrong')).status).toBe(401)
+  service.advance(10)
+  service.app.series.look()
+  const { period, points } = await shown()
+  expect(period).toBe(10)
+  const sum = (of: (point: Point) => number) => points.reduce((total, point) => total + of(point), 0)
+  expect(sum(({ answers }) => answers)).toBe(2)
+  expect(sum(({ tokens }) => tokens['client_credentials'] ?? 0)).toBe(1)
+  expect(sum(({ errors }) => errors['wrong_secret'] ?? 0)).toBe(1)
+  const last = points.find(({ answers }) => answers > 0)
+  expect(last?.p99).toBeGreaterThan(0)
+  expect(Object.keys(last?.queues ?? {}).sort()).toEqual(['crypto', 'password', 'store'])
+})
+
+test('since leaves out what is older, and refuses what is no time', async () => {
+  const { points } = await shown()
+  expect((await shown('?since=2100-01-01T00:00:00Z')).points).toEqual([])
+  expect((await shown('?since=2000-01-01T00:00:00Z')).points.length).toBeGreaterThanOrEqual(points.length)
+  expect((await callAdmin(service, 'GET', '/admin/stats/series?since=yesterday')).status).toBe(400)
+})
