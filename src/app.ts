@@ -9,6 +9,7 @@ import { keyfileStore } from './crypto/keyfile.ts'
 import { type Keyring, openKeyring } from './crypto/keyring.ts'
 import { type CryptoLanes, openCrypto } from './crypto/pool.ts'
 import { createSealer, type Sealer } from './crypto/seal.ts'
+import { storedKeys } from './crypto/stored_keys.ts'
 import { Buckets, Lockout } from './http/rate_limit.ts'
 import { type Build, readBuild } from './lib/build.ts'
 import { type Clock, systemClock } from './lib/time.ts'
@@ -81,12 +82,13 @@ export async function openApp(
   { clock = systemClock, env = {}, eagerThreads = true }: AppOptions = {},
 ): Promise<App> {
   const atRest = await openAtRest(config, env)
-  const keyring = await openKeyring({
+  const source = storedKeys({
     store: keyfileStore(config.signing.key_path),
     alg: config.signing.algorithm,
     longestLife: longestLife(config),
     clock,
   })
+  const keyring = await openKeyring({ source, clock })
   const metrics = new Metrics()
   const store = await openStore(config.storage, { log, metrics, now: clock.now() })
   const used = await begin(store, config.server.issuer, clock)

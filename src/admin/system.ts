@@ -20,16 +20,16 @@ export const keys: AdminResource = {
     list: action({
       method: 'GET',
       path: '/admin/keys',
-      doc: 'Lists the published keys: the current one, then the ones before it while their tokens may live.',
+      doc: 'Lists the published keys: the current one, the ones before it while their tokens may live, and the next one where several instances share the keys.',
       cli: { rows: 'keys' },
       async run({ keyring }) {
         const published = keyring.published()
-        const [current_kid, previous_kid] = published.map(({ kid }) => kid)
-        const shown = published.map(({ kid, alg, created_at, remove_at }) => ({
+        const [current_kid, previous_kid] = published.filter(({ next }) => !next).map(({ kid }) => kid)
+        const shown = published.map(({ kid, alg, created_at, next, remove_at }) => ({
           kid,
           alg,
           use: 'sig',
-          status: kid === current_kid ? 'current' : 'previous',
+          status: next ? 'next' : kid === current_kid ? 'current' : 'previous',
           created_at: rfc3339(created_at),
           ...(remove_at === undefined ? {} : { remove_at: rfc3339(remove_at) }),
         }))

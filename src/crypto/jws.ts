@@ -105,8 +105,12 @@ export function verifySignature(alg: Alg, key: KeyObject, input: string, signatu
 export const headerSegment = (typ: string, alg: Alg, kid: string): string =>
   Buffer.from(JSON.stringify({ typ, alg, kid })).toString('base64url')
 
+/** What is signed: a prepared header segment and a payload (JSON text). */
+export const signingInput = (header: string, payload: string): string =>
+  `${header}.${Buffer.from(payload).toString('base64url')}`
+
 /** Signs a payload (JSON text) behind a prepared header segment. Returns the compact JWS. */
 export function signJws(alg: Alg, key: KeyObject, header: string, payload: string): string {
-  const input = `${header}.${Buffer.from(payload).toString('base64url')}`
+  const input = signingInput(header, payload)
   return `${input}.${sign('sha256', Buffer.from(input), { key, ...ALGORITHMS[alg].options }).toString('base64url')}`
 }

@@ -16,26 +16,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Alg } from './jws.ts'
-
-export interface StoredKey {
-  kid: string
-  alg: Alg
-  /** PKCS#8 PEM. */
-  pem: string
-  created_at: number
-  /** Set when another key became current. */
-  retired_at?: number
-  /** When the last token signed with it has expired; it is published until then. */
-  remove_at?: number
-}
-/** Where keys are kept; the current key is the last one. */
-export interface KeyStore {
-  readonly name: string
-  load(): Promise<StoredKey[]>
-  /** Reads, changes and writes the keys while no other process does. Returns what was written. */
-  change(decide: (keys: StoredKey[]) => StoredKey[]): Promise<StoredKey[]>
-}
+import type { KeyStore, StoredKey } from './stored_keys.ts'
 
 const INDEX = 'keys.json'
 const LOCK = 'keys.lock'

@@ -5,18 +5,28 @@ import { unavailable } from '../lib/error.ts'
 import { Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
 import { openThreads, type Threads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { Alg, Jwk } from './jws.ts'
+import { type Alg, type Jwk, signingInput } from './jws.ts'
 
+/** Signs where the private key is: in an engine that does not give it away. */
+export interface RemoteSigner {
+  /** The signature (base64url; of ES256 the two numbers one after the other) over the input of a JWS. Rejects with 503 when the engine is away. */
+  sign(input: string): Promise<string>
+}
 export interface SigningKey {
   kid: string
   alg: Alg
-  key: KeyObject
+  key: KeyObject | RemoteSigner
+  /** First segment of what it signs. */
   header: string
 }
+type LocalKey = SigningKey & { key: KeyObject }
+/** Signing can fail for reasons outside of this process: then it comes before the commit. */
+export const isRemote = (key: SigningKey): key is SigningKey & { key: RemoteSigner } => 'sign' in key.key
+
 export type CryptoJob = { kid: string; payload: string } | Verification
 export interface CryptoBatch {
   /** The keys that the batch signs with; a thread keeps the ones it knows. */
-  keys: readonly SigningKey[]
+  keys: readonly LocalKey[]
   /** CryptoJob[] as JSON: one text crosses to a thread several times faster than a list of objects. */
   jobs: string
 }
@@ -70,7 +80,7 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
   // These start with the first login: most processes never need them.
   const logins = Math.max(1, Math.floor(cores / 4))
   const password = openThreads({ name: 'password', min: 0, max: logins, idleMs: 60_000 }, log)
-  const known = new Map<string, SigningKey>()
+  const known = new Map<string, LocalKey>()
 
   const cryptoLane = new Lane<CryptoJob, string | boolean>({
     name: 'crypto',
@@ -86,7 +96,7 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
     },
   })
   const keysFor = (jobs: readonly CryptoJob[]) =>
-    [...new Set(jobs.flatMap((job) => ('kid' in job ? job.kid : [])))].map((kid) => known.get(kid) as SigningKey)
+    [...new Set(jobs.flatMap((job) => ('kid' in job ? job.kid : [])))].map((kid) => known.get(kid) as LocalKey)
 
   const passwordLane = new Lane<PasswordJob, PasswordResult>({
     name: 'password',
@@ -98,8 +108,12 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
   const normal = (text: string) => text.normalize('NFC')
 
   return {
-    sign(key, payload) {
-      known.set(key.kid, key)
+    async sign(key, payload) {
+      if (isRemote(key)) {
+        const input = signingInput(key.header, payload)
+        return `${input}.${await key.key.sign(input)}`
+      }
+      known.set(key.kid, key as LocalKey)
       return cryptoLane.push({ kid: key.kid, payload }) as Promise<string>
     },
     verify: (what) => cryptoLane.push(what) as Promise<boolean>,

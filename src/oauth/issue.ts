@@ -1,5 +1,6 @@
 // From what a grant decided to the answer: sign and commit at the same time, answer when both are done.
 import type { App } from '../app.ts'
+import { isRemote } from '../crypto/pool.ts'
 import type { Request } from '../http/message.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import { type Claims, claimsOf, tokenType } from './access_token.ts'
@@ -68,7 +69,9 @@ export async function issue(app: App, request: Request, a: Authorization): Promi
     use: a.proof?.use,
   }
   const claims = claimsOf(issuance, app.config.server.issuer)
-  const [access_token] = await Promise.all([app.crypto.sign(key, JSON.stringify(claims)), commit(app, a, issuance)])
+  const signed = app.crypto.sign(key, JSON.stringify(claims))
+  if (isRemote(key)) await signed
+  const [access_token] = await Promise.all([signed, commit(app, a, issuance)])
   count(app, request, issuance, claims)
   noteUse(app, a.client, now)
   return {

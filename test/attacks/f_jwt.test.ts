@@ -1,6 +1,6 @@
 // Attacks on the trust in our own tokens, as subject, as actor and at introspection, and in proofs: section F of the attack
 // list, one test per row. The rows of ID-JAG assertions are in f_id_jag.test.ts, those of proofs alone in e_dpop.test.ts.
-import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { SigningKey } from '../../src/crypto/pool.ts'
@@ -52,7 +52,7 @@ async function expectWorthless(change: (token: string) => string) {
 }
 
 type Sign = (input: string) => Buffer | string
-const bySelf: Sign = (input) => signedBy({ privateKey: service.app.keyring.current().key })(input)
+const bySelf: Sign = (input) => signedBy({ privateKey: service.app.keyring.current().key as KeyObject })(input)
 /** The token with other parts, signed anew. */
 const remade =
   (sign: Sign, header: Record<string, unknown> = {}, claims: Record<string, unknown> = {}) =>
@@ -143,7 +143,7 @@ describe('F05 keys that were replaced', () => {
     forge(
       decodeProtectedHeader(String(token)),
       { ...decodeJwt(String(token)), exp: now() + 600 },
-      signedBy({ privateKey: old.key }),
+      signedBy({ privateKey: old.key as KeyObject }),
     )
   const isActive = async (token: unknown) =>
     (await post(`${own.issuer}/oauth/introspect`, at.app, { token: String(token) })).body['active']

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { keyfileStore } from '../../src/crypto/keyfile.ts'
 import { openKeyring } from '../../src/crypto/keyring.ts'
+import { storedKeys } from '../../src/crypto/stored_keys.ts'
 import { systemClock } from '../../src/lib/time.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { envOf, okCli, runCli, runHere } from '../support/cli.ts'
@@ -141,7 +142,11 @@ test('N08 a patch does not reach what is fixed, nor the prototype', async () => 
 
 test('N09 many rotations at once on two instances leave one current key, and every token can be verified', async () => {
   const folder = path.join(tempFolder(), 'keys')
-  const open = () => openKeyring({ store: keyfileStore(folder), alg: 'ES256', longestLife: 3600, clock: systemClock })
+  const open = () =>
+    openKeyring({
+      source: storedKeys({ store: keyfileStore(folder), alg: 'ES256', longestLife: 3600, clock: systemClock }),
+      clock: systemClock,
+    })
   const rings = [await open(), await open()] as const
   const signedWith = new Set<string>()
   await Promise.all(

@@ -13,7 +13,8 @@ import {
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { keyfileStore, type StoredKey } from '../../src/crypto/keyfile.ts'
+import { keyfileStore } from '../../src/crypto/keyfile.ts'
+import type { StoredKey } from '../../src/crypto/stored_keys.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { tempFolder } from '../support/folder.ts'
 import { pause } from '../support/wire.ts'
@@ -144,8 +145,9 @@ describe('several processes', () => {
     const script = `
       import { openKeyring } from ${built('crypto/keyring.js')}
       import { keyfileStore } from ${built('crypto/keyfile.js')}
+      import { storedKeys } from ${built('crypto/stored_keys.js')}
       import { systemClock as clock } from ${built('lib/time.js')}
-      const ring = await openKeyring({ store: keyfileStore(process.argv[1]), alg: 'ES256', longestLife: 3600, clock })
+      const ring = await openKeyring({ source: storedKeys({ store: keyfileStore(process.argv[1]), alg: 'ES256', longestLife: 3600, clock }), clock })
       const kids = []
       for (let i = 0; i < 10; i++) kids.push((await ring.rotate()).current_kid)
       console.log(JSON.stringify(kids))`

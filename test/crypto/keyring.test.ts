@@ -1,10 +1,10 @@
 // The signing keys: what is current, what is published, and for how long.
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { type Alg, signJws } from '../../src/crypto/jws.ts'
-import type { KeyStore, StoredKey } from '../../src/crypto/keyfile.ts'
 import { ACCESS_TOKEN_TYP, type Keyring, openKeyring } from '../../src/crypto/keyring.ts'
+import { type KeyStore, type StoredKey, storedKeys } from '../../src/crypto/stored_keys.ts'
 import { isId } from '../../src/lib/id.ts'
 import { type TestClock, testClock } from '../support/clock.ts'
 
@@ -27,12 +27,16 @@ function memoryStore(keys: StoredKey[] = []): KeyStore & { keys: StoredKey[] } {
 }
 
 async function ring({ store = memoryStore(), clock = testClock(), alg = 'ES256' as Alg } = {}) {
-  return { store, clock, ring: await openKeyring({ store, alg, longestLife: LIFE, clock }) }
+  return {
+    store,
+    clock,
+    ring: await openKeyring({ source: storedKeys({ store, alg, longestLife: LIFE, clock }), clock }),
+  }
 }
 const kids = (keys: Keyring) => (JSON.parse(keys.jwks().body).keys as { kid: string }[]).map(({ kid }) => kid)
 const tokenOf = (keys: Keyring, clock: TestClock) => {
   const { alg, key, header } = keys.current()
-  return signJws(alg, key, header, JSON.stringify({ sub: 'x', exp: clock.now() + LIFE }))
+  return signJws(alg, key as KeyObject, header, JSON.stringify({ sub: 'x', exp: clock.now() + LIFE }))
 }
 
 describe('the first key', () => {

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { keyfileStore } from '../../src/crypto/keyfile.ts'
 import { openKeyring } from '../../src/crypto/keyring.ts'
+import { storedKeys } from '../../src/crypto/stored_keys.ts'
 import { systemClock } from '../../src/lib/time.ts'
 import { Browser } from '../support/browser.ts'
 import { authorize, authorizeUrl, redeem, refresh, signIn } from '../support/flow.ts'
@@ -116,7 +117,10 @@ test('the database belongs to its owner alone', () => {
 
 describe('the key folder', () => {
   const open = (folder: string) =>
-    openKeyring({ store: keyfileStore(folder), alg: 'ES256', longestLife: 3600, clock: systemClock })
+    openKeyring({
+      source: storedKeys({ store: keyfileStore(folder), alg: 'ES256', longestLife: 3600, clock: systemClock }),
+      clock: systemClock,
+    })
 
   test('without its index is refused: new keys would end every token of the old ones', async () => {
     const folder = path.join(tempFolder(), 'keys')

@@ -1,0 +1,41 @@
+// What a keyring needs of the place its keys are in, be it a folder, a database or an engine that signs by itself.
+import type { KeyObject } from 'node:crypto'
+import type { Alg, Jwk } from './jws.ts'
+import type { RemoteSigner } from './pool.ts'
+
+export interface KeyTimes {
+  kid: string
+  alg: Alg
+  created_at: number
+  /** Published, but nothing is signed with it yet. */
+  next?: true
+  /** Set when another key became current. */
+  retired_at?: number
+  /** When the last token signed with it has expired; it is published until then. */
+  remove_at?: number
+}
+export interface SourceKey extends KeyTimes {
+  /** The public key. */
+  jwk: Jwk
+  /** The private key, or who signs with it. */
+  key: KeyObject | RemoteSigner
+}
+
+/** Lists of keys are oldest first: the ones before the current one, the current one, the next one. */
+export interface KeySource {
+  /** Its name in the configuration. */
+  readonly name: string
+  /** Every key; makes the first one where there is none. Rejects when they cannot be used. */
+  load(): Promise<SourceKey[]>
+  /** Makes another key current. No process signs with a key before every process has it. */
+  rotate(): Promise<SourceKey[]>
+  /** Takes a key out for good; of the current one another takes the place. Undefined when it is not there. */
+  revoke(kid: string): Promise<SourceKey[] | undefined>
+}
+
+/** The key that new tokens are signed with. Throws when there is none. */
+export function currentOf<K extends KeyTimes>(keys: readonly K[]): K {
+  const current = keys.findLast((key) => !key.next)
+  if (!current) throw new Error('the key store holds no key')
+  return current
+}

@@ -1,0 +1,131 @@
+// Private keys that this service makes and keeps itself, whatever they are kept in: how they are made, rotated and revoked.
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { OAuthError } from '../lib/error.ts'
+import { newId } from '../lib/id.ts'
+import type { Clock } from '../lib/time.ts'
+import type { Alg, Jwk } from './jws.ts'
+import { currentOf, type KeySource, type KeyTimes, type SourceKey } from './key_source.ts'
+
+export interface StoredKey extends KeyTimes {
+  /** PKCS#8 PEM. */
+  pem: string
+}
+/** Where private keys are kept. */
+export interface KeyStore {
+  readonly name: string
+  /**
+   * Set where several processes share the keys: after this time each of them has seen what was written. A key is then
+   * kept ready, so that the next rotation need not wait for it to be seen.
+   */
+  readonly seenAfterMs?: number
+  load(): Promise<StoredKey[]>
+  /** Reads, changes and writes the keys while no other process does. `decide` returns what it was given when nothing is to be written. Returns what is there now. */
+  change(decide: (keys: StoredKey[]) => StoredKey[]): Promise<StoredKey[]>
+}
+
+export interface StoredKeysOptions {
+  store: KeyStore
+  /** Algorithm of keys to be made. */
+  alg: Alg
+  /** Seconds that a token may live at most. */
+  longestLife: number
+  clock: Clock
+}
+
+const SKEW_SECONDS = 60
+
+/** Keys of a store. */
+export function storedKeys({ store, alg, longestLife, clock }: StoredKeysOptions): KeySource {
+  const { name, seenAfterMs } = store
+  const isShared = seenAfterMs !== undefined
+  /** When this process first saw each key. */
+  const seenMs = new Map<string, number>()
+  const seen = (keys: StoredKey[]): StoredKey[] => {
+    for (const { kid } of keys) if (!seenMs.has(kid)) seenMs.set(kid, performance.now())
+    return keys
+  }
+  const change: KeyStore['change'] = async (decide) => seen(await store.change(decide))
+  const make = () => generateKey(alg, clock.now())
+  const withNext = (keys: StoredKey[]): StoredKey[] => (isShared ? [...keys, { ...make(), next: true }] : keys)
+
+  /** The key that was kept ready, once every process has seen it. */
+  const awaitNext = async (): Promise<string> => {
+    const keys = await change((found) =>
+      found.some((key) => key.next && key.alg === alg) ? found : withNext(found.filter((key) => !key.next)),
+    )
+    const { kid } = keys.at(-1) as StoredKey
+    const leftMs = (seenAfterMs ?? 0) - (performance.now() - (seenMs.get(kid) as number))
+    if (leftMs > 0) await sleep(leftMs)
+    return kid
+  }
+  const retired = (found: StoredKey[]): StoredKey[] => {
+    const now = clock.now()
+    return found
+      .filter((key) => !key.next)
+      .map((key) =>
+        key.retired_at === undefined ? { ...key, retired_at: now, remove_at: now + longestLife + SKEW_SECONDS } : key,
+      )
+      .filter((key) => (key.remove_at as number) > now)
+  }
+
+  return {
+    name,
+    async load() {
+      const found = seen(await store.load())
+      if (found.length > 0 && (!isShared || found.some((key) => key.next))) return found.map(opened)
+      const made = await change((there) => {
+        const keys = there.length > 0 ? there : [make()]
+        return keys.some((key) => key.next) ? keys : withNext(keys)
+      })
+      return made.map(opened)
+    },
+    async rotate() {
+      if (!isShared) return (await change((found) => [...retired(found), make()])).map(opened)
+      const kid = await awaitNext()
+      const keys = await change((found) => {
+        // Somebody else has rotated meanwhile: to the same key.
+        if (currentOf(found).kid === kid) return found
+        return withNext([...retired(found), nextOf(found, kid)])
+      })
+      return keys.map(opened)
+    },
+    async revoke(kid) {
+      if (isShared && currentOf(await store.load()).kid === kid) await awaitNext()
+      let known = false
+      const keys = await change((found) => {
+        known = found.some((key) => key.kid === kid)
+        if (!known) return found
+        const left = found.filter((key) => key.kid !== kid)
+        if (currentOf(found).kid !== kid) return left.some((key) => key.next) ? left : withNext(left)
+        const next = left.find((key) => key.next)
+        return withNext([...left.filter((key) => !key.next), next ? nextOf(left, next.kid) : make()])
+      })
+      return known ? keys.map(opened) : undefined
+    },
+  }
+}
+
+/** The key that was kept ready, to become current. */
+function nextOf(keys: readonly StoredKey[], kid: string): StoredKey {
+  const found = keys.find((key) => key.kid === kid)
+  if (!found) throw new OAuthError('conflict', 'the keys were changed by somebody else at the same time')
+  const { next: _, ...key } = found
+  return key
+}
+
+function generateKey(alg: Alg, now: number): StoredKey {
+  const { privateKey } =
+    alg === 'ES256'
+      ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      : generateKeyPairSync('rsa', { modulusLength: 2048 })
+  return { kid: newId(), alg, pem: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, created_at: now }
+}
+
+function opened({ pem, ...times }: StoredKey): SourceKey {
+  try {
+    return { ...times, jwk: createPublicKey(pem).export({ format: 'jwk' }) as Jwk, key: createPrivateKey(pem) }
+  } catch (error) {
+    throw new Error(`the signing key ${times.kid} is not usable: ${(error as Error).message}`, { cause: error })
+  }
+}
