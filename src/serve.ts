@@ -16,7 +16,7 @@ import { createRouter, type RouterOptions } from './http/router.ts'
 import { loadNative, openUws } from './http/uws.ts'
 import type { OAuthError } from './lib/error.ts'
 import { effectiveDcrMode } from './oauth/registration_mode.ts'
-import { seedResources } from './seed.ts'
+import { seed } from './seed.ts'
 import { type Logger, openLogger } from './telemetry/logger.ts'
 import type { Step } from './telemetry/trails.ts'
 
@@ -28,7 +28,7 @@ export async function serve(file: string | undefined, env: Env): Promise<number>
   const fronts: HttpFront[] = []
   try {
     for (const say of [...warnings, ...warningsOf(config, await effectiveDcrMode(app))]) log.warn(say)
-    await seedResources(app)
+    await seed(app)
     app.metrics.addProcessMetrics()
     for await (const front of openListeners(app)) fronts.push(front)
     log.info(

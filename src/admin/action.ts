@@ -90,6 +90,8 @@ export interface FlagRule {
   readonly required?: boolean
   /** Better not on the command line: `-` reads it from standard input, and `--<name>-file` from a file. */
   readonly secret?: true
+  /** The value is the path of a file that holds the field as a JSON object; `-` is standard input. */
+  readonly json?: true
   /** Makes the field of every value given; the flag may then be repeated. */
   read?(values: readonly string[]): unknown
 }

@@ -7,6 +7,7 @@ import { grants } from './grants.ts'
 import { idps } from './idps.ts'
 import { issuances } from './issuances.ts'
 import { apiDocument } from './openapi.ts'
+import { providers } from './providers.ts'
 import { resourcePolicies } from './resource_policies.ts'
 import { resources } from './resources.ts'
 import { revocations } from './revocations.ts'
@@ -22,6 +23,7 @@ export const adminResources: readonly AdminResource[] = [
   users,
   resources,
   ...resourcePolicies,
+  providers,
   grants,
   issuances,
   revocations,

@@ -1,32 +1,37 @@
 // Admin operations on resources. The fields and their rules are those of config/records.ts.
 import { z } from 'zod'
 import type { App } from '../app.ts'
-import { resourceFields, resourceRecord } from '../config/records.ts'
+import { type ResourceRecord, resourceFields, resourceRecord } from '../config/records.ts'
 import { OAuthError } from '../lib/error.ts'
-import { bool, int, issuesOf, slug, word } from '../lib/field.ts'
+import { bool, int, issuesOf, slug, text, word } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { newResource, resourceFieldsOf } from '../oauth/resource_record.ts'
 import type { Policy, Resource } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
+import { getProvider } from './providers.ts'
 
 /** Without the defaults: what a patch does not name stays. */
 const patchable = z.strictObject({ ...resourceFields, scopes: resourceFields.scopes.removeDefault() }).partial()
 
 /** A resource as the admin API shows it. */
-const resourceJson = ({ policy: { connect, ...policy }, ...resource }: Resource) => ({
-  id: resource.id,
-  slug: resource.slug,
-  uri: resource.uri ?? '',
-  backend_kind: resource.backend_kind,
-  broker_provider_id: '',
-  broker_provider_slug: resource.broker_provider_slug ?? '',
-  display_name: resource.display_name,
-  scopes: resource.scopes,
-  policy: resource.backend_kind === 'broker' ? { ...policy, connect } : policy,
-  created_at: rfc3339(resource.created_at),
-  updated_at: rfc3339(resource.updated_at),
-})
+async function resourceJson({ store }: App, { policy: { connect, ...policy }, ...resource }: Resource) {
+  const name = resource.broker_provider_slug
+  const provider = name === undefined ? undefined : await store.findProvider({ name })
+  return {
+    id: resource.id,
+    slug: resource.slug,
+    uri: resource.uri ?? '',
+    backend_kind: resource.backend_kind,
+    broker_provider_id: provider?.id ?? '',
+    broker_provider_slug: name ?? '',
+    display_name: resource.display_name,
+    scopes: resource.scopes,
+    policy: resource.backend_kind === 'broker' ? { ...policy, connect } : policy,
+    created_at: rfc3339(resource.created_at),
+    updated_at: rfc3339(resource.updated_at),
+  }
+}
 
 /** The resource of an id or slug. Throws not_found. */
 export async function getResource({ store }: App, name: string): Promise<Resource> {
@@ -40,11 +45,14 @@ export async function writeResource(app: App, stored: Resource, next: Resource):
   await checkClients(app, next.policy, stored.policy)
   const changed = { ...next, updated_at: app.clock.now() }
   const outcome = await app.store.updateResource(changed)
-  if (outcome === 'exists') throw taken()
+  checkOutcome(outcome)
   return outcome === 'stale' ? outcome : changed
 }
 
-const taken = () => conflict('there is a resource with this slug or uri already', 'resource_exists')
+function checkOutcome(outcome: string): void {
+  if (outcome === 'exists') throw conflict('there is a resource with this slug or uri already', 'resource_exists')
+  if (outcome === 'no_provider') throw notFound('broker provider')
+}
 
 /** A policy may only name clients that exist; those it names already may have gone since. */
 async function checkClients({ store }: App, policy: Policy, before?: Policy): Promise<void> {
@@ -56,8 +64,16 @@ async function checkClients({ store }: App, policy: Policy, before?: Policy): Pr
   if (unknown.length > 0) throw invalid(`policy names unknown clients: ${unknown.join(', ')}`, 'unknown_client')
 }
 
-function checkKind({ backend_kind }: Pick<Resource, 'backend_kind'>): void {
-  if (backend_kind === 'broker') throw invalid('backend_kind broker is not built yet in this version', 'not_built')
+/** A written resource with its provider by slug, however it was named. Throws not_found, or invalid_request for two different ones. */
+async function withProvider<R extends Pick<ResourceRecord, 'broker_provider_id' | 'broker_provider_slug'>>(
+  app: App,
+  { broker_provider_id: id, ...written }: R,
+) {
+  if (id === undefined) return written
+  const { slug } = await getProvider(app, id)
+  if (written.broker_provider_slug !== undefined && written.broker_provider_slug !== slug)
+    throw invalid('broker_provider_id and broker_provider_slug name different providers', 'two_providers')
+  return { ...written, broker_provider_slug: slug }
 }
 
 /** `name|upstream|description`; what is missing from the right is empty. */
@@ -85,7 +101,7 @@ const scopeMapFlag: FlagRule = {
 }
 const bySlug = { slug: { field: 'id', doc: 'Slug or id of the resource.' } } as const
 const providerFlag = { 'broker-provider': { field: 'broker_provider_slug' } } as const
-const without = ['policy']
+const without = ['policy', 'broker_provider_id']
 
 export const resources: AdminResource = {
   name: 'resource',
@@ -100,6 +116,7 @@ export const resources: AdminResource = {
           slug: slug().optional().describe('Shows the one resource with this slug; takes no other parameter.'),
           backend_kind: word(['mint', 'broker']).optional().describe('Only this kind.'),
           broker_provider_slug: slug().optional().describe('Only those of this provider.'),
+          broker_provider_id: text(256).optional().describe('The same by id.'),
           limit: int(1, 500).optional().describe('At most so many; 100 by default.'),
           offset: int(0, 1_000_000_000).optional().describe('Leave out so many.'),
         })
@@ -107,10 +124,12 @@ export const resources: AdminResource = {
           ({ slug, ...filters }) => slug === undefined || Object.values(filters).every((each) => each === undefined),
           { path: ['slug'], message: 'takes no other parameter' },
         ),
-      cli: { flags: providerFlag, without: ['slug'] },
-      async run(app, { query: { slug, limit = 100, offset = 0, ...filter } }) {
-        if (slug !== undefined) return { shown: resourceJson(await getResource(app, slug)) }
-        return { shown: (await app.store.listResources({ ...filter, limit, offset })).map(resourceJson) }
+      cli: { flags: providerFlag, without: ['slug', 'broker_provider_id'] },
+      async run(app, { query: { slug, limit = 100, offset = 0, ...given } }) {
+        if (slug !== undefined) return { shown: await resourceJson(app, await getResource(app, slug)) }
+        const filter = await withProvider(app, given)
+        const found = await app.store.listResources({ ...filter, limit, offset })
+        return { shown: await Promise.all(found.map((each) => resourceJson(app, each))) }
       },
     }),
     create: action({
@@ -123,11 +142,13 @@ export const resources: AdminResource = {
       count: ['ext_resource_server_ops_total', { op: 'create' }],
       cli: { flags: { ...providerFlag, scopes: scopesFlag, 'scope-map': scopeMapFlag }, without },
       async run(app, { body }) {
-        checkKind(body)
-        const resource = newResource(body, app.clock.now())
+        const resource = newResource(await withProvider(app, body), app.clock.now())
         await checkClients(app, resource.policy)
-        if ((await app.store.createResource(resource)) === 'exists') throw taken()
-        return { shown: resourceJson(resource), changed: { detail: { resource_id: resource.id, slug: resource.slug } } }
+        checkOutcome(await app.store.createResource(resource))
+        return {
+          shown: await resourceJson(app, resource),
+          changed: { detail: { resource_id: resource.id, slug: resource.slug } },
+        }
       },
     }),
     get: action({
@@ -135,7 +156,7 @@ export const resources: AdminResource = {
       path: '/admin/resources/{id}',
       doc: 'Shows a resource by its id or slug.',
       cli: { flags: bySlug },
-      run: async (app, { params }) => ({ shown: resourceJson(await getResource(app, params.id)) }),
+      run: async (app, { params }) => ({ shown: await resourceJson(app, await getResource(app, params.id)) }),
     }),
     update: action({
       method: 'PATCH',
@@ -151,14 +172,13 @@ export const resources: AdminResource = {
       run: (app, { params, body }) =>
         retryStale(async () => {
           const stored = await getResource(app, params.id)
-          const patched = resourceFieldsOf(mergeResource(stored, body))
+          const patched = resourceFieldsOf(mergeResource(stored, await withProvider(app, body)))
           const fields = changedFields(stored, patched)
-          if (fields.length === 0) return { shown: resourceJson(stored) }
-          checkKind(patched)
+          if (fields.length === 0) return { shown: await resourceJson(app, stored) }
           const written = await writeResource(app, stored, { ...stored, ...patched })
           if (written === 'stale') return written
           return {
-            shown: resourceJson(written),
+            shown: await resourceJson(app, written),
             changed: { detail: { resource_id: stored.id, slug: written.slug, fields } },
           }
         }),
@@ -185,7 +205,9 @@ export const resources: AdminResource = {
 
 /** A stored resource with a patch over it, checked as a whole. Throws invalid_request. */
 function mergeResource(stored: Resource, patch: z.output<typeof patchable>): z.output<typeof resourceRecord> {
-  const { slug, uri, backend_kind, broker_provider_slug, scopes } = stored
+  const { slug, uri, backend_kind, scopes } = stored
+  // Who makes it a mint resource need not say that it has no provider.
+  const broker_provider_slug = patch.backend_kind === 'mint' ? undefined : stored.broker_provider_slug
   const written = {
     slug,
     uri,

@@ -8,7 +8,7 @@ import type { Env } from '../config/rules.ts'
 import { type Flag, flagsOf } from './flags.ts'
 import { print, UsageError } from './output.ts'
 import { send } from './send.ts'
-import { readItem, readSecret, readSecretFile } from './stdin.ts'
+import { readItem, readItemFile, readSecret, readSecretFile } from './stdin.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
 
 /** Adds every admin command to `service admin`. */
@@ -37,7 +37,7 @@ function addCommand(command: Command, action: Action, env: Env): void {
     const source = creates ? words[0] : undefined
     if (source !== undefined && source !== '-') throw new UsageError(`unexpected argument ${source}; did you mean -?`)
     const { config } = loadConfig(file, env)
-    const given = await readSecrets(flags, command.opts(), source === '-')
+    const given = await readJson(flags, await readSecrets(flags, command.opts(), source === '-'), source === '-')
     const item = source === undefined ? undefined : await readItem()
     const answer = await send(config, env, action, readFlags(flags, given, item))
     print(rowsOf(answer, action, json), json)
@@ -69,6 +69,18 @@ async function readSecrets(flags: readonly Flag[], given: Record<string, unknown
       throw new UsageError(`standard input cannot hold both the item and --${flag.name}`)
     if (given[name] === '-') read[name] = await readSecret()
     else if (typeof file === 'string') read[name] = readSecretFile(file)
+  }
+  return read
+}
+
+/** The flags, with the JSON objects that are in files and on standard input in their place. */
+async function readJson(flags: readonly Flag[], given: Record<string, unknown>, itemComes: boolean) {
+  const read = { ...given }
+  for (const flag of flags.filter(({ json }) => json)) {
+    const name = optionOf(flag).attributeName()
+    const file = given[name]
+    if (file === '-' && itemComes) throw new UsageError(`standard input cannot hold both the item and --${flag.name}`)
+    if (typeof file === 'string') read[name] = file === '-' ? await readItem() : readItemFile(file)
   }
   return read
 }

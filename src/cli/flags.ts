@@ -18,6 +18,8 @@ export interface Flag {
   default?: string
   read?: FlagRule['read']
   secret: boolean
+  /** The value is a file with a JSON object. */
+  json: boolean
 }
 
 interface Field {
@@ -62,6 +64,7 @@ function flagOf({ part, name: field, required, schema }: Field, name: string, ru
     default: SILENT.includes(fallback) ? undefined : fallback,
     read: rule?.read,
     secret: rule?.secret ?? false,
+    json: rule?.json ?? false,
   }
 }
 

@@ -1,4 +1,4 @@
-// What commands read beside their flags: items and secrets from standard input, secrets from files.
+// What commands read beside their flags: items and secrets, from standard input or from files.
 import { readFileSync } from 'node:fs'
 import { UsageError } from './output.ts'
 
@@ -16,14 +16,22 @@ async function readText(): Promise<string> {
 }
 
 /** The JSON object on standard input. Throws UsageError for anything else, and beyond 1 MiB. */
-export async function readItem(): Promise<Record<string, unknown>> {
+export const readItem = async (): Promise<Record<string, unknown>> => objectIn(await readText(), 'standard input')
+
+/** The JSON object in a file. Throws UsageError for anything else, and beyond 1 MiB. */
+export function readItemFile(file: string): Record<string, unknown> {
+  const text = readFile(file)
+  if (Buffer.byteLength(text) > MAX_BYTES) throw new UsageError(`${file} holds more than ${MAX_BYTES} bytes`)
+  return objectIn(text, file)
+}
+
+function objectIn(text: string, where: string): Record<string, unknown> {
   let item: unknown
-  const text = await readText()
   try {
     item = JSON.parse(text)
   } catch {}
   if (typeof item !== 'object' || item === null || Array.isArray(item))
-    throw new UsageError('standard input must hold a JSON object')
+    throw new UsageError(`${where} must hold a JSON object`)
   return item as Record<string, unknown>
 }
 
@@ -33,9 +41,11 @@ const withoutNewline = (text: string) => text.replace(/\r?\n$/, '')
 export const readSecret = async (): Promise<string> => withoutNewline(await readText())
 
 /** The secret in a file, without the newline at its end. Throws UsageError when it cannot be read. */
-export function readSecretFile(file: string): string {
+export const readSecretFile = (file: string): string => withoutNewline(readFile(file))
+
+function readFile(file: string): string {
   try {
-    return withoutNewline(readFileSync(file, 'utf8'))
+    return readFileSync(file, 'utf8')
   } catch (error) {
     throw new UsageError(`${file} cannot be read: ${(error as Error).message}`)
   }

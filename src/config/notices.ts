@@ -14,6 +14,10 @@ export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): stri
     ],
     [!isProduction(config) && !config.session.secret, 'session.secret is empty: sign-ins end when this process ends'],
     [
+      config.broker_providers.length > 0 && !(config.data_encryption.driver && config.connect.state_secret),
+      'broker_providers need data_encryption.driver and connect.state_secret: until then nobody can connect to one',
+    ],
+    [
       config.admin.enabled && !config.admin.api_key && config.admin.api_keys.length === 0,
       'admin.api_key is empty: every call to the admin API is refused',
     ],
@@ -29,7 +33,6 @@ export const UNBUILT: readonly { keys: readonly string[]; asked(config: Config):
     fatal: true,
   },
   { keys: ['oidc.enabled'], asked: (c) => c.oidc.enabled },
-  { keys: ['broker_providers'], asked: (c) => c.broker_providers.length > 0 },
   { keys: ['observability.tracing.enabled'], asked: (c) => c.observability.tracing.enabled },
   {
     keys: ['observability.metrics.provider'],

@@ -11,7 +11,8 @@ import {
   urlKey,
   wordKey,
 } from './key.ts'
-import { providerRecord, resourceRecord } from './records.ts'
+import { providerRecord } from './provider_record.ts'
+import { resourceRecord } from './records.ts'
 
 const SECOND = 1
 

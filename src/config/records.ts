@@ -1,4 +1,4 @@
-// Records that both the configuration file and the admin API write: resources and broker providers.
+// Records that the configuration file holds: resources, which the admin API writes too, and keys of the admin API.
 import { z } from 'zod'
 import { distinct, list, name, scopeName, slug, text, url, word } from '../lib/field.ts'
 
@@ -29,6 +29,7 @@ export const resourceFields = {
   display_name: name().optional().describe('What users see; the slug by default.'),
   scopes: scopeEntries.default([]).describe('What can be asked for.'),
   broker_provider_slug: slug().optional().describe('Where a broker resource has its tokens from.'),
+  broker_provider_id: text(256).optional().describe('The same by id.'),
   policy: policy.optional().describe('Whom it trusts.'),
 } as const
 
@@ -38,9 +39,10 @@ export const resourceRecord = z
   .superRefine((resource, context) => {
     if (resource.backend_kind === 'mint' && !resource.uri)
       context.addIssue({ code: 'custom', path: ['uri'], message: 'is required for a mint resource' })
-    if (resource.backend_kind === 'mint' && resource.broker_provider_slug)
+    const hasProvider = Boolean(resource.broker_provider_slug || resource.broker_provider_id)
+    if (resource.backend_kind === 'mint' && hasProvider)
       context.addIssue({ code: 'custom', path: ['broker_provider_slug'], message: 'is only for broker resources' })
-    if (resource.backend_kind === 'broker' && !resource.broker_provider_slug)
+    if (resource.backend_kind === 'broker' && !hasProvider)
       context.addIssue({ code: 'custom', path: ['broker_provider_slug'], message: 'is required for a broker resource' })
   })
 export type ResourceRecord = z.output<typeof resourceRecord>
@@ -55,12 +57,3 @@ export const apiKeyRecord = z.strictObject({
   capability: word(['read', 'write']),
 })
 const SHA256_OF_NOTHING = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
-
-/** The fields of a broker provider as they are written. */
-const providerFields = {
-  slug: slug(),
-  display_name: name(),
-  protocol: word(['oauth', 'apikey', 'service_account']),
-  config_data: z.record(z.string().max(255), z.unknown(), 'must be an object'),
-} as const
-export const providerRecord = z.strictObject(providerFields)

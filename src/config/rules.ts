@@ -1,6 +1,7 @@
 // What must hold between keys, read top to bottom. Every violated row is reported, all together.
 import { parseRange } from '../lib/range.ts'
 import { isLocalhostIssuer, parseHttpUrl } from '../lib/url.ts'
+import { endpointsOf } from './provider_record.ts'
 import type { Config } from './schema.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -254,10 +255,14 @@ export const RULES: readonly Rule[] = [
     keys: ['resources'],
     bad: (c) =>
       c.resources.some(
-        (r) =>
-          r.broker_provider_slug !== undefined && !c.broker_providers.some((p) => p.slug === r.broker_provider_slug),
+        (r) => r.backend_kind === 'broker' && !c.broker_providers.some((p) => p.slug === r.broker_provider_slug),
       ),
     say: 'a broker_provider_slug names no entry of broker_providers',
+  },
+  {
+    keys: ['broker_providers'],
+    bad: (c) => !c.cimd.allow_private_addresses && c.broker_providers.flatMap(endpointsOf).some(isPlain),
+    say: 'must use https',
   },
   {
     keys: ['broker_providers'],
@@ -266,6 +271,7 @@ export const RULES: readonly Rule[] = [
   },
 ]
 
+const isPlain = (url: string) => !/^https:/i.test(url)
 const isIssuer = (issuer: string) => {
   const url = parseHttpUrl(issuer)
   return (

@@ -2,12 +2,17 @@
 import type { App } from '../app.ts'
 import { newId } from '../lib/id.ts'
 
-/** Everything that is recorded; the names are an interface to operators. `token_issued` is read from the issuances. */
+/** Everything that is recorded; the names are an interface to operators. `token_issued` and `upstream_token_issued` are read from the issuances. */
 export const AUDIT_ACTIONS = [
   'admin_ui_login',
   'auth_code_reused',
   'auth_denied',
   'auth_locked_out',
+  'broker_grant_created',
+  'broker_grant_revoked',
+  'broker_provider_created',
+  'broker_provider_deleted',
+  'broker_provider_updated',
   'client_created',
   'client_deleted',
   'client_reactivated',
@@ -35,6 +40,7 @@ export const AUDIT_ACTIONS = [
   'token_issued',
   'token_revoked',
   'tokens_revoked',
+  'upstream_token_issued',
   'user_created',
   'user_deleted',
   'user_disabled',

@@ -3,11 +3,11 @@ import type { ResourceRecord } from '../config/records.ts'
 import { newId } from '../lib/id.ts'
 import type { Resource } from './types.ts'
 
-/** The stored fields of a written resource. Mint resources have no connect flow. */
+/** The stored fields of a written resource; a provider is named by its slug. Mint resources have no connect flow. */
 export function resourceFieldsOf(
   written: ResourceRecord,
 ): Omit<Resource, 'id' | 'version' | 'created_at' | 'updated_at'> {
-  const { policy, display_name = written.slug, ...fields } = written
+  const { policy, display_name = written.slug, broker_provider_id, ...fields } = written
   const { exchange, runtime, connect } = policy ?? {}
   return {
     ...fields,

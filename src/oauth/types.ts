@@ -153,6 +153,8 @@ export interface Issuance {
   family_id?: string
   consent_id?: string
   parent_id?: string
+  /** The provider whose token was vended; none for a token of ours. */
+  broker_provider?: string
   ip: string
   revoked_at?: number
 }
@@ -218,4 +220,46 @@ export interface SubjectMapping {
   federated_subject: string
   local_subject: string
   created_at: number
+}
+
+/** Where upstream tokens are had from. */
+export interface BrokerProvider {
+  id: string
+  slug: string
+  display_name: string
+  protocol: 'oauth' | 'apikey' | 'service_account'
+  /** As it was written; the protocol says what is in it (config/provider_record.ts). */
+  config_data: Record<string, unknown>
+  version: number
+  created_at: number
+  updated_at: number
+}
+
+/** The connection of a user to a provider. */
+export interface BrokerGrant {
+  id: string
+  user_id: string
+  broker_provider_id: string
+  /** Sealed; none once it is revoked. */
+  credential?: string
+  /** Upstream scopes, space-separated. */
+  scopes_granted: string
+  /** Until when whoever leased it may ask the provider for a new token. */
+  leased_until?: number
+  version: number
+  created_at: number
+  updated_at: number
+  revoked_at?: number
+}
+
+/** A user who is on the way to a provider and back. */
+export interface ConnectState {
+  id: string
+  user_id: string
+  broker_provider_id: string
+  resource_id: string
+  return_url: string
+  /** Upstream scopes that were asked for, space-separated. */
+  scope: string
+  expires_at: number
 }

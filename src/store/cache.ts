@@ -9,6 +9,13 @@ interface CachedRead {
   dropBy: Partial<Record<OpName, (input: never) => string | null>>
 }
 const everything = () => null
+const RESOURCE_WRITES = {
+  createResource: everything,
+  updateResource: everything,
+  deleteResource: everything,
+  // They follow the slug of their provider.
+  updateProvider: everything,
+}
 const mappingKey = ({ idp_id, federated_subject }: InputOf<'findSubjectMapping'>) => `${idp_id} ${federated_subject}`
 
 const CACHED: Partial<Record<OpName, CachedRead>> = {
@@ -26,12 +33,17 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
   findResource: {
     max: 10_000,
     key: (input: InputOf<'findResource'>) => input.uri,
-    dropBy: { createResource: everything, updateResource: everything, deleteResource: everything },
+    dropBy: RESOURCE_WRITES,
   },
   listResources: {
     max: 100,
     key: (input: InputOf<'listResources'>) => JSON.stringify(input),
-    dropBy: { createResource: everything, updateResource: everything, deleteResource: everything },
+    dropBy: RESOURCE_WRITES,
+  },
+  findProvider: {
+    max: 1000,
+    key: (input: InputOf<'findProvider'>) => input.name,
+    dropBy: { createProvider: everything, updateProvider: everything, deleteProvider: everything },
   },
   findSetting: {
     max: 100,

@@ -15,7 +15,7 @@ const DAY = 86_400
 /** Targets of `purge`, in the order of the specification. Some have nothing to keep: nonces are not stored, issuances stay. */
 export const PURGE_TARGETS: Readonly<Record<string, readonly Table[]>> = {
   'assertion-jti': [{ name: 'single_uses', expired: "kind = 'assertion' AND expires_at <= ?" }],
-  'connect-pending-states': [],
+  'connect-pending-states': [{ name: 'connect_states', expired: 'expires_at <= ?' }],
   'dpop-nonces': [],
   jti: [{ name: 'single_uses', expired: "kind = 'dpop' AND expires_at <= ?" }],
   'machine-tokens': [],

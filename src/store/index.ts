@@ -3,10 +3,12 @@ import type { LaneStats } from '../lib/lane.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { cached } from './cache.ts'
 import * as clients from './clients.ts'
+import * as connections from './connections.ts'
 import { purgeWindow } from './expiry.ts'
 import * as grants from './grants.ts'
 import * as issuances from './issuances.ts'
 import type { Op } from './op.ts'
+import * as providers from './providers.ts'
 import * as resources from './resources.ts'
 import { revokeFamilies, revokeTokens } from './revocations.ts'
 import { listUses, recordUse } from './single_uses.ts'
@@ -24,6 +26,8 @@ export const ops = {
   ...grants,
   ...system,
   ...xaa,
+  ...providers,
+  ...connections,
   listUses,
   purgeWindow,
   recordUse,

@@ -23,7 +23,7 @@ import {
 import { recordUse } from './single_uses.ts'
 
 const COLUMNS =
-  'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, ip, revoked_at'
+  'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, revoked_at'
 
 const read = (row: Row): Issuance => ({
   id: idText(row.id),
@@ -41,6 +41,7 @@ const read = (row: Row): Issuance => ({
   family_id: maybeIdText(row.family_id),
   consent_id: maybeIdText(row.consent_id),
   parent_id: maybeIdText(row.parent_id),
+  broker_provider: maybeStr(row.broker_provider),
   ip: str(row.ip),
   revoked_at: maybeNum(row.revoked_at),
 })
@@ -52,8 +53,8 @@ export type NewIssuance = Issuance & { use?: SingleUse }
 export function* recordIssuance(i: NewIssuance): Op<void> {
   if (i.use) yield* recordUse(i.use)
   yield* run(
-    `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, ip)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     bytes(i.id),
     i.grant_type,
     i.client_id,
@@ -69,6 +70,7 @@ export function* recordIssuance(i: NewIssuance): Op<void> {
     maybeBytes(i.family_id),
     maybeBytes(i.consent_id),
     maybeBytes(i.parent_id),
+    orNull(i.broker_provider),
     i.ip,
   )
 }
@@ -137,13 +139,13 @@ export function* recordExchange(issuance: NewIssuance): Op<'recorded' | 'subject
   return 'recorded'
 }
 
-/** Revokes a token and everything exchanged from it. Returns how many were live. */
+/** Revokes a token and everything of ours that was exchanged from it. Returns how many were live. */
 export function* revokeIssuance({ id, now }: { id: string; now: number }): Op<number> {
   return yield* run(
     `WITH RECURSIVE descendants (id) AS (
        SELECT id FROM issuances WHERE id = ?
        UNION SELECT i.id FROM issuances i JOIN descendants d ON i.parent_id = d.id
-     ) UPDATE issuances SET revoked_at = ? WHERE revoked_at IS NULL AND id IN (SELECT id FROM descendants)`,
+     ) UPDATE issuances SET revoked_at = ? WHERE revoked_at IS NULL AND broker_provider IS NULL AND id IN (SELECT id FROM descendants)`,
     bytes(id),
     now,
   )
@@ -199,7 +201,12 @@ export interface AuditFilter {
   limit: number
   offset: number
 }
-/** Newest first. An issuance is its own token_issued event, so that no token costs two rows. */
+/** Which issuances are the events of an action. */
+const ISSUED: Record<string, Condition> = {
+  token_issued: ['broker_provider IS NULL'],
+  upstream_token_issued: ['broker_provider IS NOT NULL'],
+}
+/** Newest first. An issuance is its own event, so that no token costs two rows. */
 export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
   const range = (...more: (Condition | undefined)[]) =>
     where(
@@ -213,7 +220,7 @@ export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
     f.actor_id === undefined ? undefined : ['actor_id = ?', f.actor_id],
   )
   const issued = range(
-    f.action === undefined || f.action === 'token_issued' ? undefined : ['1 = 0'],
+    f.action === undefined ? undefined : (ISSUED[f.action] ?? ['1 = 0']),
     f.actor_id === undefined ? undefined : ['(sub = ? OR (sub IS NULL AND client_id = ?))', f.actor_id, f.actor_id],
   )
   const page = f.limit + f.offset
@@ -238,7 +245,7 @@ const readEvent = (row: Row): AuditEvent => ({
 
 const issuanceEvent = (i: Issuance): AuditEvent => ({
   id: i.id,
-  action: 'token_issued',
+  action: i.broker_provider ? 'upstream_token_issued' : 'token_issued',
   actor_id: i.sub,
   client_id: i.client_id,
   ip: i.ip,
@@ -248,6 +255,7 @@ const issuanceEvent = (i: Issuance): AuditEvent => ({
     grant_type: i.grant_type,
     scope: i.scope,
     ...(i.resource ? { resource: i.resource } : {}),
+    ...(i.broker_provider ? { provider: i.broker_provider } : {}),
     ...(i.family_id ? { family: i.family_id } : {}),
     ...(i.parent_id ? { parent: i.parent_id } : {}),
   },

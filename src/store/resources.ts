@@ -1,6 +1,6 @@
 // Operations on resources.
 import type { Resource } from '../oauth/types.ts'
-import { all, decoded, maybeStr, num, type Op, one, orNull, type Row, run, str, where } from './op.ts'
+import { all, decoded, held, maybeStr, num, type Op, one, orNull, type Row, run, str, where } from './op.ts'
 
 const COLUMNS =
   'id, slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, version, created_at, updated_at'
@@ -29,6 +29,11 @@ const mutable = (r: Resource) => [
   JSON.stringify(r.policy),
   r.updated_at,
 ]
+
+/** Whether the provider is there that a broker resource names; it is held, so that it stays until the commit. */
+function* hasProvider({ broker_provider_slug: slug }: Resource): Op<boolean> {
+  return slug === undefined || Boolean(yield* held('SELECT 1 AS found FROM broker_providers WHERE slug = ?', slug))
+}
 
 /** By its URI, byte for byte. */
 export function* findResource({ uri }: { uri: string }): Op<Resource | undefined> {
@@ -62,8 +67,9 @@ export function* listResources({ backend_kind, broker_provider_slug, limit, offs
   return rows.map(read)
 }
 
-/** Adds a resource; `exists` when its slug or uri is taken. */
-export function* createResource(r: Resource): Op<'created' | 'exists'> {
+/** Adds a resource; `exists` when its slug or uri is taken, `no_provider` when there is none to have its tokens from. */
+export function* createResource(r: Resource): Op<'created' | 'exists' | 'no_provider'> {
+  if (!(yield* hasProvider(r))) return 'no_provider'
   const added = yield* run(
     `INSERT INTO resources (slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, updated_at, id, version, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
@@ -76,7 +82,8 @@ export function* createResource(r: Resource): Op<'created' | 'exists'> {
 }
 
 /** Writes a resource that was read at `r.version`. */
-export function* updateResource(r: Resource): Op<'updated' | 'stale' | 'exists'> {
+export function* updateResource(r: Resource): Op<'updated' | 'stale' | 'exists' | 'no_provider'> {
+  if (!(yield* hasProvider(r))) return 'no_provider'
   const twin = yield* one(
     'SELECT 1 AS found FROM resources WHERE id <> ? AND (slug = ? OR uri = ?)',
     r.id,
@@ -109,5 +116,6 @@ export function* deleteResource({
   )
   if (consent && !cascade) return 'has_consents'
   yield* run('UPDATE consent_grants SET revoked_at = ? WHERE resource_id = ? AND revoked_at IS NULL', now, id)
+  yield* run('DELETE FROM connect_states WHERE resource_id = ?', id)
   return (yield* run('DELETE FROM resources WHERE id = ?', id)) === 1 ? 'deleted' : undefined
 }

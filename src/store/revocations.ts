@@ -38,7 +38,11 @@ const TOKENS = `SELECT i.id, i.client_id, i.sub, i.act, i.kid, i.issued_at, i.ex
 
 /** Revokes live tokens that fit, or that were exchanged, in any number of steps, from one that fits. */
 export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
-  const rows = yield* all(`${TOKENS} WHERE i.id > ? ORDER BY i.id LIMIT ?`, bytes(w.after), w.rows)
+  const rows = yield* all(
+    `${TOKENS} WHERE i.id > ? AND i.broker_provider IS NULL ORDER BY i.id LIMIT ?`,
+    bytes(w.after),
+    w.rows,
+  )
   const hit: Row[] = []
   for (const row of rows) if (num(row.expires_at) > w.now && (yield* isHit(row, w))) hit.push(row)
   if (!w.dry_run)

@@ -1,5 +1,6 @@
 // Operations on local users and the sign-ins of their browsers.
 import type { Session, User } from '../oauth/types.ts'
+import { forgetConnections } from './connections.ts'
 import { all, bytes, idText, maybeStr, num, type Op, one, orNull, type Place, type Row, run, str, where } from './op.ts'
 
 const COLUMNS = 'id, email, name, password_hash, role, status, provider, version, created_at, updated_at'
@@ -135,6 +136,7 @@ export function* deleteUser({
   if (family && !force) return 'has_tokens'
   yield* signOutUser({ id, now })
   yield* run('UPDATE consent_grants SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL', now, id)
+  yield* forgetConnections({ user_id: id, now })
   yield* run('DELETE FROM users WHERE id = ?', id)
   return 'deleted'
 }

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { authorize, post } from '../support/flow.ts'
+import { aProvider } from '../support/records.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -74,9 +75,41 @@ test.each([
   expect([status, body.error]).toEqual([400, 'invalid_request'])
 })
 
-test('a broker resource is refused in so many words while there are no providers', async () => {
-  const { status, body } = await create(mint({ backend_kind: 'broker', broker_provider_slug: 'github' }))
-  expect([status, body.error_description]).toEqual([400, 'backend_kind broker is not built yet in this version'])
+describe('a broker resource', () => {
+  const provided = async () => {
+    const provider = aProvider()
+    await service.app.store.createProvider(provider)
+    return provider
+  }
+
+  test('names its provider by slug or id, shows both, and needs no uri', async () => {
+    const { id, slug } = await provided()
+    const shown = { backend_kind: 'broker', broker_provider_id: id, broker_provider_slug: slug, uri: '' }
+    for (const named of [{ broker_provider_id: id }, { broker_provider_slug: slug }]) {
+      const { status, body } = await create(mint({ backend_kind: 'broker', uri: undefined, ...named }))
+      expect([status, body]).toMatchObject([201, { ...shown, policy: { connect: { allowed_return_urls: [] } } }])
+      const found = await okAdmin<ResourceJson[]>(service, 'GET', `/admin/resources?broker_provider_id=${id}`)
+      expect(found).toContainEqual(body)
+    }
+  })
+
+  test('is refused with an unknown provider, or with two', async () => {
+    const [one, two] = [await provided(), await provided()]
+    const unknown = await create(mint({ backend_kind: 'broker', broker_provider_slug: 'nobody' }))
+    expect([unknown.status, unknown.body.error]).toEqual([404, 'not_found'])
+    const both = { broker_provider_id: one.id, broker_provider_slug: two.slug }
+    expect((await create(mint({ backend_kind: 'broker', ...both }))).status).toBe(400)
+  })
+
+  test('becomes a mint resource without a word about its provider', async () => {
+    const { slug } = await provided()
+    const { body } = await create(mint({ backend_kind: 'broker', broker_provider_slug: slug }))
+    expect((await patch(body.id, { backend_kind: 'mint' })).body).toMatchObject({
+      backend_kind: 'mint',
+      broker_provider_id: '',
+      broker_provider_slug: '',
+    })
+  })
 })
 
 test('a slug or uri is taken, for creation and for change', async () => {
@@ -175,7 +208,7 @@ test('filters by kind, and answers 404 to an unknown slug', async () => {
   const ids = async (query: string) =>
     (await okAdmin<ResourceJson[]>(service, 'GET', `/admin/resources?${query}`)).map((each) => each.id)
   expect(await ids('backend_kind=mint&limit=500')).toContain(id)
-  expect(await ids('backend_kind=broker')).toEqual([])
+  expect(await ids('backend_kind=broker&limit=500')).not.toContain(id)
   expect((await callAdmin(service, 'GET', '/admin/resources?slug=nothing-here')).status).toBe(404)
 })
 

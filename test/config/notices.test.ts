@@ -56,7 +56,6 @@ describe('what is not built yet', () => {
         },
       },
     ],
-    broker_providers: [{ broker_providers: [{ slug: 'p', display_name: 'P', protocol: 'oauth', config_data: {} }] }],
     'observability.tracing.enabled': [{ observability: { tracing: { enabled: true, endpoint: 'x:4317' } } }],
     'observability.metrics.provider': [{ observability: { metrics: { provider: 'otel', otel_endpoint: 'x:4317' } } }],
     'observability.logging.outputs.otel': [

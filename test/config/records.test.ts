@@ -1,6 +1,6 @@
-// Resources and broker providers as they are written.
+// Resources as they are written.
 import { describe, expect, test } from 'vitest'
-import { providerRecord, resourceRecord } from '../../src/config/records.ts'
+import { resourceRecord } from '../../src/config/records.ts'
 import { issuesOf } from '../../src/lib/field.ts'
 
 const mint = { slug: 'files', uri: 'https://files.example.com', backend_kind: 'mint' }
@@ -46,18 +46,5 @@ describe('resources', () => {
   test('a policy keeps each client once', () => {
     const policy = { runtime: { client_ids: ['a', 'b', 'a'] } }
     expect(resourceRecord.parse({ ...mint, policy }).policy?.runtime?.client_ids).toEqual(['a', 'b'])
-  })
-})
-
-describe('broker providers', () => {
-  const provider = { slug: 'Acme', display_name: 'Acme', protocol: 'oauth', config_data: { token_url: 'https://x' } }
-
-  test('a provider is kept as written, with its slug in lower case', () => {
-    expect(providerRecord.parse(provider)).toEqual({ ...provider, slug: 'acme' })
-  })
-
-  test.each(['slug', 'display_name', 'protocol', 'config_data'])('refuses a provider without %s', (member) => {
-    const result = providerRecord.safeParse({ ...provider, [member]: undefined })
-    expect(result.error && issuesOf(result.error).map(({ path }) => path)).toEqual([member])
   })
 })

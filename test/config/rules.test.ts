@@ -24,7 +24,18 @@ const OIDC = {
   redirect_uri: 'https://auth.example.com/oidc/callback',
 }
 const mint = (slug: string, uri: string) => ({ slug, uri, backend_kind: 'mint' })
-const provider = { slug: 'p', display_name: 'P', protocol: 'oauth', config_data: {} }
+const provider = {
+  slug: 'p',
+  display_name: 'P',
+  protocol: 'oauth',
+  config_data: {
+    client_id: 'x',
+    client_secret_ref: 'CONNECTOR_X',
+    authorize_url: 'https://up.example.com/authorize',
+    token_url: 'https://up.example.com/token',
+  },
+}
+const plain = { ...provider, config_data: { ...provider.config_data, token_url: 'http://up.example.com/token' } }
 
 const CASES: Case[] = [
   ...[
@@ -233,6 +244,7 @@ const CASES: Case[] = [
     when: 'one names a provider that is not there',
     bad: { resources: [{ slug: 'a', backend_kind: 'broker', broker_provider_slug: 'gone' }] },
   },
+  { keys: 'broker_providers', when: 'one is asked without TLS', bad: { broker_providers: [plain] } },
   { keys: 'broker_providers', when: 'two have one slug', bad: { broker_providers: [provider, provider] } },
 ]
 

@@ -6,6 +6,7 @@ import { okAdmin } from '../support/admin.ts'
 import { type Changes, dpop, type ProofKey, proofKey } from '../support/dpop.ts'
 import type { Answer } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
+import { aProvider } from '../support/records.ts'
 import { addClient, addUser, startService, type TestService } from '../support/service.ts'
 import {
   addXaaClient,
@@ -35,6 +36,7 @@ beforeAll(async () => {
   ;[key, other] = [await proofKey(), await proofKey()]
   const scopes = scene.resource.scopes
   const brokered = { slug: 'brokered', uri: BROKERED, backend_kind: 'broker', broker_provider_slug: 'github' } as const
+  await service.app.store.createProvider(aProvider({ slug: 'github' }))
   await service.app.store.createResource(newResource({ ...brokered, display_name: 'Brokered', scopes }, 0))
 })
 afterAll(() => Promise.all([service.close(), strict.close()]))

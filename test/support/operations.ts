@@ -3,7 +3,7 @@ import { newId } from '../../src/lib/id.ts'
 import { approved } from '../store/conformance/scenes.ts'
 import { okAdmin } from './admin.ts'
 import { TestIdp } from './idp.ts'
-import { anIssuance, aResource } from './records.ts'
+import { anIssuance, aProvider, aResource } from './records.ts'
 import { addClient, addResource, addUser, PASSWORD, type TestService } from './service.ts'
 import { addPolicy, mapSubject, trust } from './xaa.ts'
 
@@ -35,6 +35,13 @@ const policy: Make = async (service) => ({
   params: { id: (await addPolicy(service, await idp_id(service), {})).id },
 })
 
+const addProvider = async ({ store }: TestService['app']) => {
+  const provided = aProvider()
+  await store.createProvider(provided)
+  return provided
+}
+const provider: Make = async ({ app }) => ({ params: { id: (await addProvider(app)).id } })
+
 /** By operationId, or by its beginning; what is not here needs nothing. */
 const MAKERS: Readonly<Record<string, Make>> = {
   'client.list': async () => ({ query: { status: 'active', limit: '5' } }),
@@ -55,7 +62,8 @@ const MAKERS: Readonly<Record<string, Make>> = {
     return { body: { slug, uri: `https://${slug}.example.com`, backend_kind: 'mint' } }
   },
   'resource.policy.connect': async ({ app }) => {
-    const resource = aResource({ backend_kind: 'broker', broker_provider_slug: 'files' })
+    const { slug: provider } = await addProvider(app)
+    const resource = aResource({ backend_kind: 'broker', broker_provider_slug: provider })
     await app.store.createResource(resource)
     const named = { url: 'https://app.example.com/back' }
     return { params: { slug: resource.slug }, query: named, body: named }
@@ -72,6 +80,13 @@ const MAKERS: Readonly<Record<string, Make>> = {
   'grant.revokeConsent': async ({ app }) => ({ params: { id: (await approved(app.store)).consent.id } }),
   'issuance.get': issuance,
   'issuance.revoke': issuance,
+  'provider.list': async () => ({}),
+  'provider.create': async () => {
+    const { slug, display_name, protocol, config_data } = aProvider()
+    return { body: { slug, display_name, protocol, config_data } }
+  },
+  'provider.update': async (service) => ({ ...(await provider(service)), body: { display_name: 'Other' } }),
+  provider,
   'idp.list': async () => ({}),
   'idp.create': async () => {
     const issuer = `https://${newId()}.example.com`

@@ -3,6 +3,8 @@ import { newBearer, newId } from '../../src/lib/id.ts'
 import type {
   AuditEvent,
   AuthorizationRequest,
+  BrokerGrant,
+  BrokerProvider,
   Client,
   Family,
   Idp,
@@ -142,6 +144,7 @@ export const anIssuance = (more: Partial<Issuance> = {}): Issuance => ({
   family_id: undefined,
   consent_id: undefined,
   parent_id: undefined,
+  broker_provider: undefined,
   ip: '192.0.2.1',
   revoked_at: undefined,
   ...more,
@@ -206,5 +209,43 @@ export const aSubjectMapping = (idp: Idp, more: Partial<SubjectMapping> = {}): S
   federated_subject: 'employee-1',
   local_subject: 'u_1',
   created_at: NOW,
+  ...more,
+})
+
+/** What an OAuth provider needs, with changes. */
+export const oauthConfigData = (more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  client_id: 'upstream-client',
+  client_secret_ref: 'CONNECTOR_UPSTREAM_SECRET',
+  authorize_url: 'https://upstream.example.com/authorize',
+  token_url: 'https://upstream.example.com/token',
+  ...more,
+})
+
+/** A slug that no other record has. */
+export const aSlug = (): string => `s-${Buffer.from(newId(), 'base64url').toString('hex')}`
+
+export const aProvider = (more: Partial<BrokerProvider> = {}): BrokerProvider => ({
+  id: `bp_${newId()}`,
+  slug: aSlug(),
+  display_name: 'Drive',
+  protocol: 'oauth',
+  config_data: oauthConfigData(),
+  version: 1,
+  created_at: NOW,
+  updated_at: NOW,
+  ...more,
+})
+
+export const aBrokerGrant = (provider: BrokerProvider, more: Partial<BrokerGrant> = {}): BrokerGrant => ({
+  id: newId(),
+  user_id: newId(),
+  broker_provider_id: provider.id,
+  credential: 'sealed',
+  scopes_granted: 'up.read up.write',
+  leased_until: undefined,
+  version: 1,
+  created_at: NOW,
+  updated_at: NOW,
+  revoked_at: undefined,
   ...more,
 })

@@ -1,7 +1,7 @@
 // Rules of resource operations.
 import { describe, expect, test } from 'vitest'
 import type { Resource } from '../../../src/oauth/types.ts'
-import { aResource, NOW } from '../../support/records.ts'
+import { aProvider, aResource, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 import { signedIn } from './scenes.ts'
 
@@ -11,11 +11,17 @@ export function resourceRules(bench: Bench): void {
     expect(await bench.store.createResource(resource)).toBe('created')
     return resource
   }
+  const provided = async () => {
+    const provider = aProvider()
+    await bench.store.createProvider(provider)
+    return provider
+  }
   const byUri = (resource: Resource) => bench.store.findResource({ uri: resource.uri ?? '' })
 
   test('a resource is read as it was written, by uri, id and slug', async () => {
     const mint = await created()
-    const broker = await created({ uri: undefined, backend_kind: 'broker', broker_provider_slug: 'acme', scopes: [] })
+    const { slug } = await provided()
+    const broker = await created({ uri: undefined, backend_kind: 'broker', broker_provider_slug: slug, scopes: [] })
     expect(await byUri(mint)).toEqual(mint)
     for (const resource of [mint, broker])
       for (const name of [resource.id, resource.slug])
@@ -77,6 +83,7 @@ export function resourceRules(bench: Bench): void {
       (await store.listResources({ limit: 10, offset: 0, ...filter })).map(({ slug }) => slug)
     expect(await slugs()).toEqual([])
     const broker = { backend_kind: 'broker' as const, uri: undefined }
+    for (const slug of ['p', 'q']) await store.createProvider(aProvider({ slug }))
     await store.createResource(aResource({ id: 'b', slug: 'b', created_at: NOW + 1 }))
     await store.createResource(
       aResource({ id: 'a', slug: 'a', created_at: NOW + 1, ...broker, broker_provider_slug: 'p' }),
@@ -87,6 +94,14 @@ export function resourceRules(bench: Bench): void {
     expect(await slugs({ backend_kind: 'mint' })).toEqual(['b'])
     expect(await slugs({ broker_provider_slug: 'p' })).toEqual(['a'])
     await close()
+  })
+
+  test('a broker resource needs its provider, new or changed', async () => {
+    const broker = { backend_kind: 'broker' as const, broker_provider_slug: 'nobody' }
+    expect(await bench.store.createResource(aResource(broker))).toBe('no_provider')
+    const mint = await created()
+    expect(await bench.store.updateResource({ ...mint, ...broker })).toBe('no_provider')
+    expect(await byUri(mint)).toEqual(mint)
   })
 
   describe('deleting', () => {

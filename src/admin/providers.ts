@@ -1,0 +1,129 @@
+// Admin operations on broker providers. The fields and their rules are those of config/provider_record.ts.
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { newProvider } from '../broker/provider.ts'
+import { endpointsOf, type ProviderRecord, providerFields, providerRecord } from '../config/provider_record.ts'
+import { OAuthError } from '../lib/error.ts'
+import { bool, issuesOf, slug } from '../lib/field.ts'
+import { rfc3339 } from '../lib/time.ts'
+import type { BrokerProvider } from '../oauth/types.ts'
+import { type AdminResource, action, type FlagRule } from './action.ts'
+import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
+
+const patchable = z.strictObject(providerFields).partial()
+
+/** A provider as the admin API shows it. */
+const providerJson = ({ version, created_at, updated_at, ...provider }: BrokerProvider) => ({
+  ...provider,
+  created_at: rfc3339(created_at),
+  updated_at: rfc3339(updated_at),
+})
+
+/** The provider of an id or slug. Throws not_found. */
+export async function getProvider({ store }: App, name: string): Promise<BrokerProvider> {
+  const provider = await store.findProvider({ name })
+  if (!provider) throw notFound('broker provider')
+  return provider
+}
+
+/** Secrets would travel in clear; for development on one machine that is good enough. */
+function checkEndpoints({ config }: App, record: ProviderRecord): void {
+  if (!config.cimd.allow_private_addresses && endpointsOf(record).some((each) => !/^https:/i.test(each)))
+    throw invalid('the URLs of config_data must use https', 'insecure_endpoint')
+}
+
+const taken = () => conflict('there is a broker provider with this slug already', 'provider_exists')
+const facts = ({ id, slug, protocol }: BrokerProvider) => ({ broker_provider_id: id, slug, protocol })
+const configFlag: FlagRule = {
+  field: 'config_data',
+  doc: 'JSON file with what the protocol needs; - for standard input.',
+  value: 'file',
+  json: true,
+}
+const cli = { flags: { 'config-data': configFlag } }
+
+export const providers: AdminResource = {
+  name: 'provider',
+  doc: 'Where the tokens of broker resources are had from.',
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/broker-providers',
+      doc: 'Lists broker providers, oldest first; with `slug`, shows that one.',
+      query: z.strictObject({ slug: slug().optional().describe('Shows the one provider with this slug.') }),
+      cli: { without: ['slug'] },
+      async run(app, { query }) {
+        if (query.slug !== undefined) return { shown: providerJson(await getProvider(app, query.slug)) }
+        return { shown: (await app.store.listProviders()).map(providerJson) }
+      },
+    }),
+    create: action({
+      method: 'POST',
+      path: '/admin/broker-providers',
+      doc: 'Creates a broker provider.',
+      status: 201,
+      body: providerRecord,
+      audit: 'broker_provider_created',
+      cli,
+      async run(app, { body }) {
+        checkEndpoints(app, body)
+        const provider = newProvider(body, app.clock.now())
+        if ((await app.store.createProvider(provider)) === 'exists') throw taken()
+        return { shown: providerJson(provider), changed: { detail: facts(provider) } }
+      },
+    }),
+    get: action({
+      method: 'GET',
+      path: '/admin/broker-providers/{id}',
+      doc: 'Shows a broker provider by its id or slug.',
+      run: async (app, { params }) => ({ shown: providerJson(await getProvider(app, params.id)) }),
+    }),
+    update: action({
+      method: 'PATCH',
+      path: '/admin/broker-providers/{id}',
+      doc: 'Changes the named members of a broker provider; config_data as a whole. Its resources follow a new slug.',
+      body: patchable,
+      audit: 'broker_provider_updated',
+      cli,
+      run: (app, { params, body }) =>
+        retryStale(async () => {
+          const stored = await getProvider(app, params.id)
+          const fields = changedFields(stored, body)
+          if (fields.length === 0) return { shown: providerJson(stored) }
+          const next = { ...stored, ...merged(app, stored, body), updated_at: app.clock.now() }
+          const outcome = await app.store.updateProvider(next)
+          if (outcome === 'exists') throw taken()
+          if (outcome === 'stale') return outcome
+          return { shown: providerJson(next), changed: { detail: { ...facts(next), fields } } }
+        }),
+    }),
+    delete: action({
+      method: 'DELETE',
+      path: '/admin/broker-providers/{id}',
+      doc: 'Deletes a broker provider that no resource names. One that users are connected to only with cascade.',
+      status: 204,
+      query: z.strictObject({ cascade: bool().prefault(false).describe('Also end the connections of users.') }),
+      audit: 'broker_provider_deleted',
+      async run(app, { params, query: { cascade } }) {
+        const provider = await getProvider(app, params.id)
+        const outcome = await app.store.deleteProvider({ id: provider.id, cascade, now: app.clock.now() })
+        if (outcome === undefined) throw notFound('broker provider')
+        if (outcome === 'has_resources') throw conflict('resources have their tokens from it', 'has_resources')
+        if (outcome === 'has_grants') throw conflict('users are connected to it; cascade ends that', 'has_grants')
+        return { changed: { detail: { ...facts(provider), cascade } } }
+      },
+    }),
+  },
+}
+
+/** A stored provider with a patch over it, checked as a whole. Throws invalid_request. */
+function merged(app: App, stored: BrokerProvider, patch: z.output<typeof patchable>): ProviderRecord {
+  const { slug, display_name, protocol, config_data } = stored
+  const result = providerRecord.safeParse({ slug, display_name, protocol, config_data, ...patch })
+  if (result.success) {
+    checkEndpoints(app, result.data)
+    return result.data
+  }
+  const problems = issuesOf(result.error).map(({ path, message }) => `${path} ${message}`)
+  throw new OAuthError('invalid_request', problems.join('; '), { reason: 'bad_input' })
+}

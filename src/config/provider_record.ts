@@ -1,0 +1,87 @@
+// Broker providers as the configuration file and the admin API write them, and what each protocol needs to know.
+import { z } from 'zod'
+import { int, issuesOf, name, slug, text, url, word } from '../lib/field.ts'
+import { parseHttpUrl } from '../lib/url.ts'
+
+/** Variables that may hold secrets of providers: nobody who writes a provider may read another one. */
+export const SECRET_REF = /^(CONNECTOR|SERVICE_SECRET)_[A-Z0-9_]{1,200}$/
+const secretRef = () =>
+  z.string().regex(SECRET_REF, 'must name a variable CONNECTOR_… or SERVICE_SECRET_…, in capitals, digits and _')
+
+const endpoint = () =>
+  url().refine((value) => {
+    const parsed = parseHttpUrl(value)
+    return !value.includes('#') && !parsed?.username && !parsed?.password
+  }, 'must have no fragment, user or password')
+
+/** What the service itself sends to an authorization endpoint. */
+const RESERVED = [
+  ...['client_id', 'client_secret', 'response_type', 'response_mode', 'redirect_uri', 'scope', 'state'],
+  ...['code_challenge', 'code_challenge_method', 'request', 'request_uri'],
+]
+
+export const oauthConfig = z.strictObject({
+  client_id: name(1024),
+  client_secret_ref: secretRef(),
+  authorize_url: endpoint(),
+  token_url: endpoint(),
+  /** RFC 7009; told when a user disconnects. */
+  revoke_url: endpoint().optional(),
+  /** `form`: token responses may be form-encoded. */
+  response_format: word(['standard', 'form']).default('standard'),
+  token_endpoint_auth_method: word(['client_secret_post', 'client_secret_basic']).default('client_secret_post'),
+  extra_auth_params: z
+    .record(name(100), text(1000), 'must be an object of texts')
+    .refine((given) => !Object.keys(given).some((key) => RESERVED.includes(key)), `must not set ${RESERVED.join(', ')}`)
+    .optional(),
+})
+
+export const apikeyConfig = z.strictObject({
+  header_name: z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'must be the name of a header'),
+  header_prefix: text(100).optional(),
+  /** Where users find their key. */
+  issuance_instructions_url: endpoint().optional(),
+})
+
+export const serviceAccountConfig = z.strictObject({
+  token_url: endpoint(),
+  sa_email: name(320),
+  sa_key_ref: secretRef(),
+  token_ttl_seconds: int(30, 3600).prefault(3600),
+  algorithm: word(['RS256', 'ES256']).default('RS256'),
+  /**
+   * Whose name the account acts in. `explicit`: whom an operator named for the user. `email`: that of a local user, as an
+   * operator wrote it. `account`: nobody's, for every user the same.
+   */
+  impersonate: word(['explicit', 'email', 'account']).default('explicit'),
+})
+
+const CONFIGS = { oauth: oauthConfig, apikey: apikeyConfig, service_account: serviceAccountConfig } as const
+
+/** The fields of a broker provider as they are written. */
+export const providerFields = {
+  slug: slug().describe('Its public name, in the path of the connect flow.'),
+  display_name: name().describe('What users see.'),
+  protocol: word(['oauth', 'apikey', 'service_account']).describe('How upstream tokens are had.'),
+  config_data: z
+    .record(z.string().max(255), z.unknown(), 'must be an object')
+    .describe('What the protocol needs; secrets are named here, and stand in the environment.'),
+} as const
+
+/** A whole provider. Secrets themselves are refused, whatever they are called. */
+export const providerRecord = z.strictObject(providerFields).superRefine(({ protocol, config_data }, context) => {
+  const refuse = (path: string, message: string) =>
+    context.addIssue({ code: 'custom', path: ['config_data', ...(path ? [path] : [])], message })
+  const literal = Object.keys(config_data).filter((key) => /_(secret|password|key|token)$/.test(key))
+  for (const key of literal) refuse(key, `must not be here: put it in a variable and name that in ${key}_ref`)
+  if (literal.length > 0) return
+  const result = CONFIGS[protocol].safeParse(config_data)
+  if (!result.success) for (const { path, message } of issuesOf(result.error)) refuse(path, message)
+})
+export type ProviderRecord = z.output<typeof providerRecord>
+
+/** Where a provider is asked, and users are sent. */
+export const endpointsOf = ({ config_data }: Pick<ProviderRecord, 'config_data'>): string[] =>
+  ['authorize_url', 'token_url', 'revoke_url'].flatMap((key) =>
+    typeof config_data[key] === 'string' ? [config_data[key]] : [],
+  )

@@ -1,0 +1,167 @@
+// Operations on the connections of users to providers (broker grants) and on those that are being made.
+import type { BrokerGrant, ConnectState } from '../oauth/types.ts'
+import { all, bytes, held, idText, maybeNum, maybeStr, num, type Op, one, orNull, type Row, run, str } from './op.ts'
+
+const COLUMNS =
+  'id, user_id, broker_provider_id, credential, scopes_granted, leased_until, version, created_at, updated_at, revoked_at'
+
+const read = (row: Row): BrokerGrant => ({
+  id: idText(row.id),
+  user_id: str(row.user_id),
+  broker_provider_id: str(row.broker_provider_id),
+  credential: maybeStr(row.credential),
+  scopes_granted: str(row.scopes_granted),
+  leased_until: maybeNum(row.leased_until),
+  version: num(row.version),
+  created_at: num(row.created_at),
+  updated_at: num(row.updated_at),
+  revoked_at: maybeNum(row.revoked_at),
+})
+
+type Of = Pick<BrokerGrant, 'user_id' | 'broker_provider_id'>
+
+/** The connection in force. */
+export function* findBrokerGrant({ user_id, broker_provider_id }: Of): Op<BrokerGrant | undefined> {
+  const row = yield* one(
+    `SELECT ${COLUMNS} FROM broker_grants WHERE user_id = ? AND broker_provider_id = ? AND revoked_at IS NULL`,
+    user_id,
+    broker_provider_id,
+  )
+  return row && read(row)
+}
+
+/** Every connection of a user, revoked ones included, oldest first. */
+export function* listBrokerGrants({ user_id }: { user_id: string }): Op<BrokerGrant[]> {
+  return (yield* all(`SELECT ${COLUMNS} FROM broker_grants WHERE user_id = ? ORDER BY id`, user_id)).map(read)
+}
+
+/** Connects a user, or connects again: then the row stays, with a new credential. Undefined when the provider is gone. */
+export function* connectBrokerGrant(g: BrokerGrant): Op<{ id: string; version: number } | undefined> {
+  if (!(yield* held('SELECT 1 AS found FROM broker_providers WHERE id = ?', g.broker_provider_id))) return undefined
+  const row = yield* one(
+    `INSERT INTO broker_grants (id, user_id, broker_provider_id, credential, scopes_granted, version, created_at, updated_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, broker_provider_id) DO UPDATE SET
+       credential = excluded.credential, scopes_granted = excluded.scopes_granted, updated_at = excluded.updated_at,
+       version = broker_grants.version + 1, revoked_at = NULL, lease_id = NULL, leased_until = NULL
+     RETURNING id, version`,
+    bytes(g.id),
+    g.user_id,
+    g.broker_provider_id,
+    orNull(g.credential),
+    g.scopes_granted,
+    g.version,
+    g.created_at,
+    g.updated_at,
+  )
+  return row && { id: idText(row.id), version: num(row.version) }
+}
+
+export interface Lease {
+  /** The connection. */
+  id: string
+  /** Of whoever holds it. */
+  lease_id: string
+}
+
+/** Takes the right to ask the provider for a new token, if the connection is as it was read and nobody else has it. */
+export function* leaseBrokerGrant(l: Lease & { version: number; now: number; until: number }): Op<boolean> {
+  const taken = yield* run(
+    `UPDATE broker_grants SET lease_id = ?, leased_until = ?
+     WHERE id = ? AND version = ? AND revoked_at IS NULL AND (leased_until IS NULL OR leased_until <= ?)`,
+    bytes(l.lease_id),
+    l.until,
+    bytes(l.id),
+    l.version,
+    l.now,
+  )
+  return taken === 1
+}
+
+/** Keeps what the provider answered and gives the lease back. False when the connection was changed or revoked meanwhile. */
+export function* saveCredential(l: Lease & { credential: string; now: number }): Op<boolean> {
+  const saved = yield* run(
+    `UPDATE broker_grants SET credential = ?, updated_at = ?, version = version + 1, lease_id = NULL, leased_until = NULL
+     WHERE id = ? AND lease_id = ? AND revoked_at IS NULL`,
+    l.credential,
+    l.now,
+    bytes(l.id),
+    bytes(l.lease_id),
+  )
+  return saved === 1
+}
+
+/** Gives a lease back that led to nothing. */
+export function* releaseBrokerGrant({ id, lease_id }: Lease): Op<void> {
+  yield* run(
+    'UPDATE broker_grants SET lease_id = NULL, leased_until = NULL WHERE id = ? AND lease_id = ?',
+    bytes(id),
+    bytes(lease_id),
+  )
+}
+
+/** Revokes a connection and forgets its credential. Returns what it was before; with `lease_id` only while that lease is held. */
+export function* revokeBrokerGrant({
+  id,
+  lease_id,
+  now,
+}: {
+  id: string
+  lease_id?: string
+  now: number
+}): Op<BrokerGrant | undefined> {
+  const row = yield* held(`SELECT ${COLUMNS}, lease_id FROM broker_grants WHERE id = ?`, bytes(id))
+  if (!row || (lease_id !== undefined && (row.lease_id === null || idText(row.lease_id) !== lease_id))) return undefined
+  yield* run(
+    `UPDATE broker_grants SET revoked_at = ?, credential = NULL, lease_id = NULL, leased_until = NULL
+     WHERE id = ? AND revoked_at IS NULL`,
+    now,
+    bytes(id),
+  )
+  return read(row)
+}
+
+/** Ends whatever a user who is deleted was connected to. */
+export function* forgetConnections({ user_id, now }: { user_id: string; now: number }): Op<void> {
+  yield* run('DELETE FROM connect_states WHERE user_id = ?', user_id)
+  yield* run(
+    'UPDATE broker_grants SET revoked_at = ?, credential = NULL WHERE user_id = ? AND revoked_at IS NULL',
+    now,
+    user_id,
+  )
+}
+
+const STATE = 'id, user_id, broker_provider_id, resource_id, return_url, scope, expires_at'
+const readState = (row: Row): ConnectState => ({
+  id: idText(row.id),
+  user_id: str(row.user_id),
+  broker_provider_id: str(row.broker_provider_id),
+  resource_id: str(row.resource_id),
+  return_url: str(row.return_url),
+  scope: str(row.scope),
+  expires_at: num(row.expires_at),
+})
+
+/** Remembers that a user went to a provider. */
+export function* createConnectState(s: ConnectState): Op<void> {
+  yield* run(
+    `INSERT INTO connect_states (${STATE}) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    bytes(s.id),
+    s.user_id,
+    s.broker_provider_id,
+    s.resource_id,
+    s.return_url,
+    s.scope,
+    s.expires_at,
+  )
+}
+
+/** One that has not expired and was not used. */
+export function* findConnectState({ id, now }: { id: string; now: number }): Op<ConnectState | undefined> {
+  const row = yield* one(`SELECT ${STATE} FROM connect_states WHERE id = ? AND expires_at > ?`, bytes(id), now)
+  return row && readState(row)
+}
+
+/** Uses it up. False when somebody was first. */
+export function* takeConnectState({ id }: { id: string }): Op<boolean> {
+  return (yield* run('DELETE FROM connect_states WHERE id = ?', bytes(id))) === 1
+}
