@@ -1,9 +1,7 @@
-// A broker provider: from how it is written to the one that is stored, and what others ask about it.
-import type { App } from '../app.ts'
+// A broker provider: from how it is written to the one that is stored.
 import type { ProviderRecord } from '../config/provider_record.ts'
-import { OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
-import type { BrokerProvider, Resource } from '../oauth/types.ts'
+import type { BrokerProvider } from '../oauth/types.ts'
 
 /** A provider that is new at `now`. */
 export const newProvider = (written: ProviderRecord, now: number): BrokerProvider => ({
@@ -13,11 +11,3 @@ export const newProvider = (written: ProviderRecord, now: number): BrokerProvide
   created_at: now,
   updated_at: now,
 })
-
-/** The provider that a broker resource has its tokens from. Throws server_error when it is gone. */
-export async function providerOf({ store }: App, { slug, broker_provider_slug: name = '' }: Resource) {
-  const provider = await store.findProvider({ name })
-  if (!provider)
-    throw new OAuthError('server_error', 'the resource has no provider', { reason: 'provider_missing', cause: slug })
-  return provider
-}
