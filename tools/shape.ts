@@ -1,4 +1,4 @@
-// What the linter does not see: size, gaps in the migrations, words that must not stay, exports without a word about them.
+// What the linter does not see: size, numbers of the migrations, words that must not stay, exports without a word about them.
 // Prints lines per folder, so that growth is visible. `node dist/tools/shape.js` fails with a list of faults.
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -39,7 +39,7 @@ const FORBIDDEN: readonly { what: string; pattern: RegExp; within: RegExp; excep
 export function faultsOf(files: readonly SourceFile[], migrations: readonly string[]): string[] {
   return [
     ...files.flatMap((each) => [...sizeFault(each), ...forbidden(each), ...undocumented(each)]),
-    ...gaps(migrations),
+    ...misnumbered(migrations),
   ]
 }
 
@@ -69,11 +69,12 @@ function undocumented({ file, text }: SourceFile): string[] {
   })
 }
 
-/** Migrations are 001, 002, and so on. */
-const gaps = (migrations: readonly string[]): string[] =>
+/** Migrations are NNN_name.sql; a number may be missing while several are made at once, but none comes twice. */
+const misnumbered = (migrations: readonly string[]): string[] =>
   migrations.flatMap((name, i) => {
-    const expected = String(i + 1).padStart(3, '0')
-    return name.startsWith(`${expected}_`) ? [] : [`migrations/${name}: ${expected} was expected here`]
+    const number = /^\d{3}_/.exec(name)?.[0]
+    const isTwice = number !== undefined && migrations[i + 1]?.startsWith(number)
+    return number === undefined || isTwice ? [`migrations/${name}: NNN_name.sql, each number once`] : []
   })
 
 function readSources(folder: string): SourceFile[] {
