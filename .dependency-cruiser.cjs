@@ -35,7 +35,7 @@ const KNOWN_BY = {
   piscina: '(src/lib/threads|workers/\\w+)',
   '@node-rs/argon2': 'workers/password',
   jose: 'src/(crypto|net)/\\w+',
-  yaml: 'src/config/load',
+  yaml: 'src/config/yaml',
   pino: 'src/telemetry/logger',
   'prom-client': 'src/telemetry/metrics',
   commander: 'src/cli/\\w+',

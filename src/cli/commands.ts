@@ -20,12 +20,16 @@ export async function run(argv: readonly string[], env: Env): Promise<number> {
     .showHelpAfterError('(add --help to see what there is)')
     .exitOverride()
   let code = 0
-  addServerCommands(program, env, (exit) => {
-    code = exit
-  })
+  const exit = (ended: number) => {
+    code = ended
+  }
+  addServerCommands(program, env, exit)
   commandAt(program, 'admin').description('Operator commands; they mirror the admin API.')
   // The admin operations bring the whole service with them: other commands start without.
-  if (argv.includes('admin') || argv.includes('completion')) (await import('./admin.ts')).addAdminCommands(program, env)
+  if (argv.includes('admin') || argv.includes('completion')) {
+    ;(await import('./admin.ts')).addAdminCommands(program, env)
+    ;(await import('./setup/commands.ts')).addSetupCommands(program, env, exit)
+  }
   addUnbuilt(program)
   try {
     await program.parseAsync([...argv])

@@ -3,6 +3,7 @@
 import type { Action } from '../admin/action.ts'
 import { ADMIN } from '../admin/api_key.ts'
 import { perform, type RawInput } from '../admin/perform.ts'
+import type { App } from '../app.ts'
 import type { Env } from '../config/rules.ts'
 import type { Config } from '../config/schema.ts'
 import { splitAddress } from '../http/front.ts'
@@ -13,11 +14,39 @@ const PATIENCE_MS = 30_000
 /** Nobody listens there, so nothing was sent. Any other failure may have come after the work was done. */
 const NOBODY = ['ECONNREFUSED', 'EADDRNOTAVAIL', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
 
-/** Carries out an operation. Returns what it shows. Throws OAuthError when it is refused, there or here. */
-export async function send(config: Config, env: Env, action: Action, input: RawInput): Promise<unknown> {
+/** Carries out operations, there or here, until it is closed. */
+export interface Sender {
+  /** Returns what the operation shows. Throws OAuthError when it is refused. */
+  send(action: Action, input: RawInput): Promise<unknown>
+  close(): Promise<void>
+}
+
+/** Asks the running server each time; when none answers, works in this process from then on. */
+export function openSender(config: Config, env: Env): Sender {
   const { enabled, address, api_key } = config.admin
-  const response = enabled && api_key ? await request(originOf(address), api_key, action, input) : undefined
-  return response ? readAnswer(response) : performHere(config, env, action, input)
+  let here: Promise<App> | undefined
+  return {
+    async send(action, input) {
+      const response =
+        !here && enabled && api_key ? await request(originOf(address), api_key, action, input) : undefined
+      if (response) return readAnswer(response)
+      here ??= openHere(config, env)
+      return perform(await here, action, input, { actor_id: ADMIN, ip: '' })
+    },
+    async close() {
+      if (here) await closeHere(await here)
+    },
+  }
+}
+
+/** Carries out one operation. Returns what it shows. Throws OAuthError when it is refused, there or here. */
+export async function send(config: Config, env: Env, action: Action, input: RawInput): Promise<unknown> {
+  const sender = openSender(config, env)
+  try {
+    return await sender.send(action, input)
+  } finally {
+    await sender.close()
+  }
 }
 
 /** A server that listens on every interface is reached on this machine. */
@@ -57,15 +86,12 @@ async function readAnswer(response: Response): Promise<unknown> {
   throw new Error(`${origin} answered ${response.status}; is it the admin listener of the service?`)
 }
 
-/** Opens what the server would open and closes it again; threads only for what needs them. */
-async function performHere(config: Config, env: Env, action: Action, input: RawInput): Promise<unknown> {
-  const { openApp, closeApp } = await import('../app.ts')
+/** Opens what the server would open; threads only for what needs them. */
+async function openHere(config: Config, env: Env): Promise<App> {
+  const { openApp } = await import('../app.ts')
   const { logging } = config.observability
   const quiet = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
-  const app = await openApp(config, quiet, { env, eagerThreads: false })
-  try {
-    return await perform(app, action, input, { actor_id: ADMIN, ip: '' })
-  } finally {
-    await closeApp(app)
-  }
+  return openApp(config, quiet, { env, eagerThreads: false })
 }
+
+const closeHere = async (app: App) => (await import('../app.ts')).closeApp(app)

@@ -1,11 +1,11 @@
 // Built-in defaults < YAML file < environment. All faults are reported together, each with the key it is about.
 import { readFileSync } from 'node:fs'
-import { parseDocument } from 'yaml'
 import { issuesOf } from '../lib/field.ts'
 import { envNames, isKey, type Key, keysOf, type Schema } from './key.ts'
 import { UNBUILT } from './notices.ts'
 import { type Env, RULES } from './rules.ts'
 import { type Config, schema } from './schema.ts'
+import { parseYaml } from './yaml.ts'
 
 export interface Problem {
   key: string
@@ -52,21 +52,10 @@ function readYaml(file: string): Record<string, unknown> {
   } catch (error) {
     throw new ConfigError([{ key: file, message: `cannot be read: ${(error as Error).message}` }])
   }
-  const document = parseDocument(text)
-  const faults = document.errors.map((error) => ({
-    key: `${file}:${error.linePos?.[0].line ?? 1}:${error.linePos?.[0].col ?? 1}`,
-    message: error.message.split('\n')[0] as string,
-  }))
-  if (faults.length > 0) throw new ConfigError(faults)
-  let value: unknown
-  try {
-    value = document.toJS({ maxAliasCount: 100 })
-    // Refuses an alias of what it is inside of.
-    JSON.stringify(value)
-  } catch (error) {
-    throw new ConfigError([{ key: file, message: (error as Error).message.split('\n')[0] as string }])
-  }
-  if (value === null || value === undefined) return {}
+  const read = parseYaml(text, file)
+  if ('faults' in read) throw new ConfigError(read.faults.map(({ at, message }) => ({ key: at, message })))
+  const { value } = read
+  if (value === undefined) return {}
   if (!isRecord(value)) throw new ConfigError([{ key: file, message: 'must hold keys and values' }])
   return value
 }

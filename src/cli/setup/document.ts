@@ -1,0 +1,97 @@
+// The set-up document: read and checked as a whole, before anything is changed.
+import { readFileSync } from 'node:fs'
+import { nearest } from '../../config/load.ts'
+import { parseYaml } from '../../config/yaml.ts'
+import { issuesOf } from '../../lib/field.ts'
+import { UsageError } from '../output.ts'
+import { bodyOf, type Item, KINDS, type Kind, keyOf, membersOf } from './kinds.ts'
+
+/** One thing of a document. */
+export interface Wanted {
+  kind: Kind
+  key: string
+  /** The members that the document names, as the admin API keeps them. */
+  item: Item
+}
+
+const isItem = (value: unknown): value is Item => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Reads a document of YAML or JSON; `-` is standard input. Throws UsageError that names every fault with its place. */
+export function readDocument(file: string): Wanted[] {
+  const read = parseYaml(textOf(file), file)
+  if ('faults' in read) throw new UsageError(...read.faults.map(({ at, message }) => `${at} ${message}`))
+  const { value = {} } = read
+  if (!isItem(value)) throw new UsageError(`${file} must hold ${KINDS.map(({ name }) => name).join(', ')}`)
+  const faults = unknownMembers(
+    value,
+    KINDS.map(({ name }) => name),
+    '',
+  )
+  const wanted = KINDS.flatMap((kind) => readKind(kind, value[kind.name], faults))
+  if (faults.length > 0) throw new UsageError(...faults)
+  return wanted
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file === '-' ? 0 : file, 'utf8')
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`)
+  }
+}
+
+function readKind(kind: Kind, value: unknown, faults: string[]): Wanted[] {
+  if (value === undefined || value === null) return []
+  if (!Array.isArray(value)) {
+    faults.push(`${kind.name} must be a list`)
+    return []
+  }
+  const members = membersOf(kind)
+  const places = new Map<string, string>()
+  return value.flatMap((item: unknown, i) => {
+    const at = `${kind.name}[${i}]`
+    const wrong = faultsOf(kind, members, item, at)
+    faults.push(...wrong)
+    if (wrong.length > 0 || !isItem(item)) return []
+    const key = keyOf(kind, item)
+    const first = places.get(key)
+    if (first) faults.push(`${at} is the same as ${first}: ${key}`)
+    places.set(key, at)
+    return [{ kind, key, item: normal(kind, item) }]
+  })
+}
+
+function faultsOf(kind: Kind, members: readonly string[], item: unknown, at: string): string[] {
+  if (!isItem(item)) return [`${at} must hold members and values`]
+  const { key } = kind
+  const missing = key.filter((name) => item[name] === undefined).map((name) => `${at}.${name} is required`)
+  const result = bodyOf(kind).safeParse(asBody(kind, item))
+  const wrong = (result.error ? issuesOf(result.error) : []).map(
+    ({ path, message }) => `${at}${path ? `.${path}` : ''} ${message}`,
+  )
+  return [...missing, ...unknownMembers(item, members, at), ...wrong]
+}
+
+function unknownMembers(item: Item, members: readonly string[], at: string): string[] {
+  const strangers = Object.keys(item).filter((name) => !members.includes(name))
+  return strangers.map((name) => {
+    const near = nearest(name, members)
+    return `${at}${at ? '.' : ''}${name} is not a member${near ? `; did you mean ${near}?` : ''}`
+  })
+}
+
+/** What the admin API takes; a reference stands for itself until the id is known. */
+export function asBody({ reference }: Kind, item: Item, id?: string): Item {
+  if (!reference) return item
+  const { [reference.member]: named, ...rest } = item
+  return { ...rest, [reference.field]: id ?? named }
+}
+
+/** The members that a document names, with the short forms spelled out. */
+function normal(kind: Kind, item: Item): Item {
+  const spelled = bodyOf(kind).parse(asBody(kind, item)) as Item
+  const { reference } = kind
+  return Object.fromEntries(
+    Object.keys(item).map((name) => [name, name === reference?.member ? item[name] : spelled[name]]),
+  )
+}

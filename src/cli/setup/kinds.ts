@@ -1,0 +1,68 @@
+// What a set-up document can hold: kinds of things that the admin API keeps, each known by a name of its own.
+import { z } from 'zod'
+import type { Action } from '../../admin/action.ts'
+import { adminResources } from '../../admin/index.ts'
+
+export type Item = Record<string, unknown>
+
+export interface Kind {
+  /** The member of the document that lists them. */
+  readonly name: string
+  /** The admin resource that keeps them. */
+  readonly resource: string
+  /** The members that together say which one it is. */
+  readonly key: readonly string[]
+  /** The parameters by which the admin API takes one for changing it. */
+  readonly at: (shown: Item) => Record<string, string>
+  /** Members that name a thing of another kind: by its key in a document, by its id in the admin API. */
+  readonly reference?: { readonly member: string; readonly field: string; readonly kind: string }
+  /** Whether what the admin API shows was set up by an operator; without it everything was. */
+  readonly ours?: (shown: Item) => boolean
+}
+
+const byId = (shown: Item) => ({ id: String(shown['id']) })
+const ofIdp = { member: 'idp', field: 'idp_id', kind: 'idps' } as const
+
+/** In the order in which they are made: whatever names another comes after it. */
+export const KINDS: readonly Kind[] = [
+  {
+    name: 'clients',
+    resource: 'client',
+    key: ['client_id'],
+    at: ({ client_id }) => ({ client_id: String(client_id) }),
+    ours: ({ registration_source }) => registration_source === 'admin',
+  },
+  { name: 'resources', resource: 'resource', key: ['slug'], at: byId },
+  { name: 'idps', resource: 'idp', key: ['issuer'], at: byId },
+  { name: 'policies', resource: 'policy', key: ['idp', 'name'], at: byId, reference: ofIdp },
+  { name: 'mappings', resource: 'mapping', key: ['idp', 'federated_subject'], at: byId, reference: ofIdp },
+]
+
+/** An operation on things of a kind; undefined where there is none. */
+export const actionOf = ({ resource }: Kind, word: string): Action | undefined =>
+  adminResources.find(({ name }) => name === resource)?.actions[word]
+
+/** An operation that every kind has. */
+export function operation(kind: Kind, word: 'list' | 'create' | 'delete'): Action {
+  const action = actionOf(kind, word)
+  if (!action) throw new Error(`${kind.name} have no operation ${word}`)
+  return action
+}
+
+/** What one of a kind is called: the values of its key. */
+export const keyOf = ({ key }: Kind, item: Item): string => key.map((name) => String(item[name] ?? '')).join(' ')
+
+/** The members that things of a kind have in a document, those of the key first. */
+export function membersOf(kind: Kind): string[] {
+  const { properties = {} } = z.toJSONSchema(bodyOf(kind), { io: 'input', unrepresentable: 'any' })
+  const { key, reference } = kind
+  const names = Object.keys(properties).map((name) => (name === reference?.field ? reference.member : name))
+  return [...key, ...names.filter((name) => !key.includes(name))]
+}
+
+/** The schema of what creates one. */
+export function bodyOf(kind: Kind): z.ZodType {
+  const { body } = operation(kind, 'create')
+  if (!body) throw new Error(`${kind.name} are created without a body`)
+  return body
+}

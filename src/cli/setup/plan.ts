@@ -1,0 +1,129 @@
+// From a document and what is there to what has to be done, and doing it.
+import { isDeepStrictEqual } from 'node:util'
+import { UsageError } from '../output.ts'
+import type { Sender } from '../send.ts'
+import { asBody, type Wanted } from './document.ts'
+import { actionOf, type Item, KINDS, type Kind, operation } from './kinds.ts'
+import type { Present, PresentOf } from './present.ts'
+
+export interface Change {
+  wanted: Wanted
+  /** What is there; nothing when it is to be created. */
+  present?: Present
+  /** Members that differ. */
+  fields: string[]
+}
+
+/** What differs between a document and what is there, in the order in which it is to be done. Throws UsageError for a reference to nothing. */
+export async function planOf(document: readonly Wanted[], presentOf: PresentOf): Promise<Change[]> {
+  const changes: Change[] = []
+  const missing: string[] = []
+  for (const wanted of document) {
+    const present = (await presentOf(wanted.kind)).get(wanted.key)
+    const fields = Object.keys(wanted.item).filter((name) => !covers(present?.item[name], wanted.item[name]))
+    if (fields.length > 0) changes.push({ wanted, present, fields })
+    const nowhere = await danglingOf(wanted, document, presentOf)
+    if (nowhere) missing.push(nowhere)
+  }
+  if (missing.length > 0) throw new UsageError(...missing)
+  return changes
+}
+
+/** Whether a value says what is wanted. Of an object only the wanted members count; nothing is as good as null and empty. */
+function covers(value: unknown, wanted: unknown): boolean {
+  if (isItem(wanted))
+    return Object.entries(wanted).every(([name, each]) => covers(isItem(value) ? value[name] : undefined, each))
+  return isDeepStrictEqual(value ?? undefined, wanted ?? undefined) || (value === undefined && isNothing(wanted))
+}
+const isItem = (value: unknown): value is Item => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isNothing = (value: unknown) => value === '' || (Array.isArray(value) && value.length === 0)
+
+const kindNamed = (name: string | undefined) => KINDS.find((kind) => kind.name === name)
+
+async function danglingOf({ kind, key, item }: Wanted, document: readonly Wanted[], presentOf: PresentOf) {
+  const other = kindNamed(kind.reference?.kind)
+  if (!kind.reference || !other) return undefined
+  const named = String(item[kind.reference.member])
+  const known =
+    document.some((each) => each.kind === other && each.key === named) || (await presentOf(other)).has(named)
+  return known ? undefined : `${kind.name} ${key}: there is no ${kind.reference.member} ${named}`
+}
+
+/** What is there and not in the document, of the kinds that it lists. */
+export async function extraOf(
+  document: readonly Wanted[],
+  presentOf: PresentOf,
+): Promise<{ kind: string; key: string }[]> {
+  const extra = []
+  for (const kind of new Set(document.map((wanted) => wanted.kind)))
+    for (const key of (await presentOf(kind)).keys())
+      if (!document.some((wanted) => wanted.kind === kind && wanted.key === key)) extra.push({ kind: kind.name, key })
+  return extra
+}
+
+/** `replace` is for kinds that cannot be changed: what is there is deleted and made again. */
+export const verbOf = ({ wanted, present }: Change): 'create' | 'update' | 'replace' =>
+  !present ? 'create' : actionOf(wanted.kind, 'update') ? 'update' : 'replace'
+
+/** Does what is planned, one after the other. Yields what each came to; throws what the first one is refused with. */
+export async function* carryOut(
+  changes: readonly Change[],
+  sender: Sender,
+  presentOf: PresentOf,
+): AsyncGenerator<Item> {
+  const made = new Map<string, string>()
+  for (const change of changes) {
+    const { kind, key } = change.wanted
+    const answer = await carryOutOne(change, sender, await idOfReference(change.wanted, made, presentOf))
+    if (answer['id'] !== undefined) made.set(`${kind.name} ${key}`, String(answer['id']))
+    const { client_secret } = answer
+    yield { ...describe(change), ...(client_secret === undefined ? {} : { client_secret }) }
+  }
+}
+
+async function idOfReference({ kind, item }: Wanted, made: Map<string, string>, presentOf: PresentOf) {
+  const other = kindNamed(kind.reference?.kind)
+  if (!kind.reference || !other) return undefined
+  const named = String(item[kind.reference.member])
+  return made.get(`${other.name} ${named}`) ?? String((await presentOf(other)).get(named)?.shown['id'])
+}
+
+async function carryOutOne(change: Change, sender: Sender, id: string | undefined): Promise<Item> {
+  const { wanted, present, fields } = change
+  const { kind, item } = wanted
+  const update = actionOf(kind, 'update')
+  if (present && update) {
+    const body = Object.fromEntries(fields.map((name) => [name, item[name]]))
+    return (await sender.send(update, { params: kind.at(present.shown), query: {}, body })) as Item
+  }
+  if (present) await sender.send(operation(kind, 'delete'), { params: kind.at(present.shown), query: {} })
+  const body = asBody(kind, { ...present?.item, ...item }, id)
+  return (await sender.send(operation(kind, 'create'), { params: {}, query: {}, body })) as Item
+}
+
+/** A change in words. */
+export function describe(change: Change): Item {
+  const { kind, key } = change.wanted
+  const changed = change.present ? { fields: change.fields } : {}
+  return { action: verbOf(change), kind: kind.name, key, ...changed }
+}
+
+/** A change with the values before and after. */
+export const compare = (change: Change): Item => ({
+  ...describe(change),
+  changes: change.fields.map((name) => ({
+    member: name,
+    from: text(change.present?.item[name]),
+    to: text(change.wanted.item[name]),
+  })),
+})
+const text = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
+
+/** Kinds by name, for commands that take some. Throws UsageError for another word. */
+export function kindsNamed(names: readonly string[]): Kind[] {
+  const kinds = KINDS.filter(({ name }) => names.length === 0 || names.includes(name))
+  const unknown = names.filter((name) => !kindNamed(name))
+  if (unknown.length > 0)
+    throw new UsageError(`--only takes ${KINDS.map(({ name }) => name).join(', ')}; not ${unknown.join(', ')}`)
+  return kinds
+}

@@ -1,0 +1,74 @@
+// What is set up: read through the admin API, in the form of a document.
+import { isDeepStrictEqual } from 'node:util'
+import type { Sender } from '../send.ts'
+import { asBody } from './document.ts'
+import { bodyOf, type Item, KINDS, type Kind, keyOf, membersOf, operation } from './kinds.ts'
+
+/** One thing that is there. */
+export interface Present {
+  item: Item
+  /** As the admin API shows it. */
+  shown: Item
+}
+/** By kind, then by key. */
+export type PresentOf = (kind: Kind) => Promise<Map<string, Present>>
+
+const PAGE = 500
+
+/** Reads what is there of each kind, once, when it is first asked for. */
+export function readPresent(sender: Sender): PresentOf {
+  const read = new Map<Kind, Promise<Map<string, Present>>>()
+  const presentOf: PresentOf = (kind) => {
+    const known = read.get(kind) ?? load(kind)
+    read.set(kind, known)
+    return known
+  }
+  const load = async (kind: Kind): Promise<Map<string, Present>> => {
+    const names = await namesOf(kind, presentOf)
+    const members = membersOf(kind)
+    const all = new Map<string, Present>()
+    for await (const shown of pages(sender, kind)) {
+      if (kind.ours && !kind.ours(shown)) continue
+      const item = itemOf(kind, members, shown, names)
+      all.set(keyOf(kind, item), { item, shown })
+    }
+    return all
+  }
+  return presentOf
+}
+
+/** The keys of the things that a kind refers to, by their ids. */
+async function namesOf({ reference }: Kind, presentOf: PresentOf): Promise<Map<unknown, string>> {
+  const other = KINDS.find(({ name }) => name === reference?.kind)
+  if (!other) return new Map()
+  return new Map([...(await presentOf(other))].map(([key, { shown }]) => [shown['id'], key]))
+}
+
+async function* pages(sender: Sender, kind: Kind): AsyncGenerator<Item> {
+  const list = operation(kind, 'list')
+  const paged = list.query?.safeParse({ limit: PAGE, offset: 0 }).success
+  for (let offset = 0; ; offset += PAGE) {
+    const query = paged ? { limit: PAGE, offset } : {}
+    const page = (await sender.send(list, { params: {}, query })) as Item[]
+    yield* page
+    if (!paged || page.length < PAGE) return
+  }
+}
+
+function itemOf({ reference }: Kind, members: readonly string[], shown: Item, names: Map<unknown, string>): Item {
+  const whole: Item = reference ? { ...shown, [reference.member]: names.get(shown[reference.field]) } : shown
+  const has = (name: string) => whole[name] !== undefined && whole[name] !== null && whole[name] !== ''
+  return Object.fromEntries(members.filter(has).map((name) => [name, whole[name]]))
+}
+
+/** An item without what it would be anyway. */
+export function withoutDefaults(kind: Kind, item: Item): Item {
+  const body = bodyOf(kind)
+  const plain = ([name, value]: [string, unknown]) => {
+    if (kind.key.includes(name)) return false
+    const { [name]: _, ...others } = item
+    const made = body.safeParse(asBody(kind, others))
+    return made.success && isDeepStrictEqual((made.data as Item)[name], value)
+  }
+  return Object.fromEntries(Object.entries(item).filter((member) => !plain(member)))
+}

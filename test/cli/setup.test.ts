@@ -1,0 +1,173 @@
+// `admin apply`, `admin diff` and `admin export`.
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll, assert, beforeAll, expect, test } from 'vitest'
+import { parseYaml } from '../../src/config/yaml.ts'
+import { envOf, runCli, runHere } from '../support/cli.ts'
+import { post } from '../support/flow.ts'
+import { tempFolder } from '../support/folder.ts'
+import { addClient, startService, type TestService } from '../support/service.ts'
+
+const SETUP = `
+clients:
+  - client_id: robot
+    client_name: Robot
+    grant_types: [client_credentials]
+    token_endpoint_auth_method: client_secret_post
+    scope: notes:read
+resources:
+  - slug: notes
+    uri: https://notes.example.com/mcp
+    backend_kind: mint
+    scopes: [{ name: notes:read, description: Read }]
+    policy: { exchange: { allowed_client_ids: [robot] } }
+idps:
+  - issuer: https://idp.example.com
+    jwks_uri: https://idp.example.com/keys
+policies:
+  - { idp: 'https://idp.example.com', name: all, client_ids: [robot] }
+mappings:
+  - { idp: 'https://idp.example.com', federated_subject: ada, local_subject: u_1 }
+`
+const KEYS = [
+  ['clients', 'robot'],
+  ['resources', 'notes'],
+  ['idps', 'https://idp.example.com'],
+  ['policies', 'https://idp.example.com all'],
+  ['mappings', 'https://idp.example.com ada'],
+]
+
+let service: TestService
+let env: Record<string, string>
+beforeAll(async () => {
+  service = await startService()
+  env = envOf(service)
+})
+afterAll(() => service.close())
+
+const written = (text: string) => {
+  const file = path.join(tempFolder(), 'setup.yaml')
+  writeFileSync(file, text)
+  return file
+}
+type Row = Record<string, unknown>
+async function setup(command: string, text: string, ...flags: string[]): Promise<{ code: number | null; rows: Row[] }> {
+  const { code, stdout } = await runHere(['admin', command, '-f', written(text), '--json', ...flags], env)
+  return { code, rows: JSON.parse(stdout) }
+}
+const done = (rows: Row[]) => rows.filter(({ action }) => action).map(({ action, kind, key }) => [action, kind, key])
+
+test('apply creates what is missing in order of dependence, shows secrets once, and does nothing the second time', async () => {
+  const create = KEYS.map((key) => ['create', ...key])
+  const dry = await setup('apply', SETUP, '--dry-run')
+  expect(done(dry.rows)).toEqual(create)
+  expect(dry.rows[0]).not.toHaveProperty('client_secret')
+
+  const { rows } = await setup('apply', SETUP)
+  expect(done(rows)).toEqual(create)
+  const { client_secret } = rows[0] as { client_secret: string }
+  const asked = { grant_type: 'client_credentials', resource: 'https://notes.example.com/mcp' }
+  const answer = await post(`${service.issuer}/oauth/token`, { client_id: 'robot', client_secret }, asked)
+  expect(answer.status).toBe(200)
+
+  expect(await setup('apply', SETUP)).toEqual({ code: 0, rows: [{ unchanged: 5 }] })
+  expect(await setup('diff', SETUP)).toEqual({ code: 0, rows: [] })
+})
+
+test('apply changes only the members that differ, and makes again what cannot be changed', async () => {
+  const next = SETUP.replace('description: Read', 'description: Write').replace('u_1', 'u_2')
+  const differs = await setup('diff', next)
+  expect(differs.code).toBe(1)
+  expect(differs.rows).toMatchObject([
+    { action: 'update', kind: 'resources', fields: ['scopes'] },
+    { action: 'replace', kind: 'mappings', changes: [{ member: 'local_subject', from: 'u_1', to: 'u_2' }] },
+  ])
+  const { rows } = await setup('apply', next)
+  expect(done(rows)).toEqual([
+    ['update', 'resources', 'notes'],
+    ['replace', 'mappings', 'https://idp.example.com ada'],
+  ])
+  const resource = await service.app.store.findResourceByName({ name: 'notes' })
+  expect(resource?.policy.exchange).toEqual({ allowed_client_ids: ['robot'] })
+  expect((await setup('diff', next)).code).toBe(0)
+})
+
+test('diff names what is not in the document, of the kinds that it lists; what registered itself is no difference', async () => {
+  const { client_id: byhand } = await addClient(service)
+  const { store } = service.app
+  const client = await store.findClient({ client_id: byhand })
+  assert(client)
+  await store.createClient({ ...client, client_id: 'stranger', registration_source: 'dcr' })
+  const { rows } = await setup('diff', SETUP.slice(0, SETUP.indexOf('resources:')))
+  expect(done(rows)).toEqual([['not in the document', 'clients', byhand]])
+})
+
+test('an export is a document that changes nothing here, and makes the same elsewhere', async () => {
+  const { stdout } = await runHere(['admin', 'export'], env)
+  expect(stdout).not.toContain('cs_')
+  expect(await setup('apply', stdout)).toMatchObject({ rows: [{ unchanged: 6 }] })
+  const folder = tempFolder()
+  const elsewhere = {
+    ...env,
+    SERVICE_ADMIN_ADDRESS: '127.0.0.1:2',
+    SERVICE_STORAGE_SQLITE_PATH: path.join(folder, 'other.db'),
+    SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
+  }
+  const applied = await runHere(['admin', 'apply', '-f', written(stdout), '--json'], elsewhere)
+  expect(JSON.parse(applied.stdout)).toHaveLength(7)
+  expect((await runHere(['admin', 'export'], elsewhere)).stdout).toBe(stdout)
+})
+
+test('only the kinds that are asked for are exported, as JSON too', async () => {
+  const { stdout } = await runHere(['admin', 'export', '--only', 'idps', '--json'], env)
+  expect(JSON.parse(stdout)).toMatchObject({ idps: [{ issuer: 'https://idp.example.com' }] })
+  expect(Object.keys(JSON.parse(stdout))).toEqual(['idps'])
+})
+
+test.each([
+  ['a kind that does not exist', 'polices: []', 'polices is not a member; did you mean policies?'],
+  [
+    'a member that does not exist',
+    'clients: [{client_id: a, client_nam: b}]',
+    'clients[0].client_nam is not a member; did you mean client_name?',
+  ],
+  ['no key', 'clients: [{client_name: b}]', 'clients[0].client_id is required'],
+  ['a wrong value', 'resources: [{slug: a, uri: x, backend_kind: mint}]', 'resources[0].uri must be'],
+  [
+    'the same twice',
+    'clients: [{client_id: a, client_name: A}, {client_id: a, client_name: B}]',
+    'clients[1] is the same as clients[0]: a',
+  ],
+  [
+    'a reference to nothing',
+    'mappings: [{idp: https://no.example, federated_subject: a, local_subject: b}]',
+    'there is no idp https://no.example',
+  ],
+  ['broken YAML', 'clients: [', ':1:11'],
+  ['no members', '- a', 'must hold clients, '],
+])('a document with %s is refused before anything is done', async (_what, text, message) => {
+  const before = await runHere(['admin', 'export'], env)
+  const { code, stderr } = await runHere(['admin', 'apply', '-f', written(text)], env)
+  expect([code, stderr.startsWith('error: ')]).toEqual([2, true])
+  expect(stderr).toContain(message)
+  expect(await runHere(['admin', 'export'], env)).toEqual(before)
+})
+
+test('what was done before a refusal is said, with its secrets', async () => {
+  const text = `
+clients: [{ client_id: second, client_name: B, grant_types: [client_credentials], token_endpoint_auth_method: client_secret_basic }]
+resources: [{ slug: taken, uri: 'https://notes.example.com/mcp', backend_kind: mint }]
+`
+  const { code, stdout, stderr } = await runHere(['admin', 'apply', '-f', written(text), '--json'], env)
+  expect([code, stderr]).toEqual([4, expect.stringContaining('[conflict]')])
+  expect(JSON.parse(stdout)[0]).toMatchObject({ key: 'second', client_secret: expect.stringMatching(/^cs_/) })
+})
+
+test('a document comes from standard input', async () => {
+  const { code, stdout } = await runCli(['admin', 'apply', '-f', '-', '--dry-run'], env, SETUP)
+  expect([code, stdout]).toEqual([0, expect.stringContaining('kind=mappings')])
+})
+
+test('YAML that refers to what it is inside of is refused', () => {
+  expect(parseYaml('a: &a [*a]', 'x')).toEqual({ faults: [{ at: 'x', message: expect.any(String) }] })
+})
