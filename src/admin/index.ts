@@ -1,5 +1,5 @@
 // The admin operations by resource, in the order of the reference. REST, command line and docs are read from this list.
-import type { AdminResource } from './action.ts'
+import type { Action, AdminResource } from './action.ts'
 import { auditTrail } from './audit.ts'
 import { clients } from './clients.ts'
 import { connections } from './connections.ts'
@@ -37,3 +37,14 @@ export const adminResources: readonly AdminResource[] = [
   system,
   apiDocument(() => adminResources),
 ]
+
+/** An operation by the name of its resource and its own; undefined where there is none. */
+export const findAction = (resource: string, word: string): Action | undefined =>
+  adminResources.find(({ name }) => name === resource)?.actions[word]
+
+/** An operation that exists. */
+export function actionNamed(resource: string, word: string): Action {
+  const action = findAction(resource, word)
+  if (!action) throw new Error(`there is no operation ${resource} ${word}`)
+  return action
+}

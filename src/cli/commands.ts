@@ -6,6 +6,7 @@ import { readBuild } from '../lib/build.ts'
 import { systemClock } from '../lib/time.ts'
 import { PURGE_TARGETS } from '../store/expiry.ts'
 import { completionScript, isShell, SHELLS } from './completion.ts'
+import { addFirstSteps } from './first_steps.ts'
 import { EXIT, exitCodeOf, print, printError, printProblems, UsageError } from './output.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
 import { UNBUILT_COMMANDS } from './unbuilt.ts'
@@ -24,6 +25,7 @@ export async function run(argv: readonly string[], env: Env): Promise<number> {
     code = ended
   }
   addServerCommands(program, env, exit)
+  addFirstSteps(program, env, exit)
   commandAt(program, 'admin').description('Operator commands; they mirror the admin API.')
   // The admin operations bring the whole service with them: other commands start without.
   if (argv.includes('admin') || argv.includes('completion')) {

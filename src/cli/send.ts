@@ -6,9 +6,9 @@ import { perform, type RawInput } from '../admin/perform.ts'
 import type { App } from '../app.ts'
 import type { Env } from '../config/rules.ts'
 import type { Config } from '../config/schema.ts'
-import { splitAddress } from '../http/front.ts'
 import { CODES, type ErrorCode, OAuthError } from '../lib/error.ts'
 import { openLogger } from '../telemetry/logger.ts'
+import { originOf } from './origin.ts'
 
 const PATIENCE_MS = 30_000
 /** Nobody listens there, so nothing was sent. Any other failure may have come after the work was done. */
@@ -47,13 +47,6 @@ export async function send(config: Config, env: Env, action: Action, input: RawI
   } finally {
     await sender.close()
   }
-}
-
-/** A server that listens on every interface is reached on this machine. */
-function originOf(address: string): string {
-  const { host, port } = splitAddress(address)
-  const reached = host === '' || host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }
 
 /** Asks the server. Undefined when none listens. */

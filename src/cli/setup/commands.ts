@@ -69,7 +69,9 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
         const presentOf = readPresent(sender)
         const document: Record<string, Item[]> = {}
         for (const kind of kindsNamed(only.split(',').filter(Boolean))) {
-          const items = [...(await presentOf(kind)).values()].map(({ item }) => withoutDefaults(kind, item))
+          // Sorted, so that two exports can be compared line by line.
+          const present = [...(await presentOf(kind))].sort(([a], [b]) => (a < b ? -1 : 1))
+          const items = present.map(([, { item }]) => withoutDefaults(kind, item))
           if (items.length > 0) document[kind.name] = items
         }
         if (json()) print(document, true)

@@ -1,7 +1,7 @@
 // What a set-up document can hold: kinds of things that the admin API keeps, each known by a name of its own.
 import { z } from 'zod'
 import type { Action } from '../../admin/action.ts'
-import { adminResources } from '../../admin/index.ts'
+import { actionNamed, findAction } from '../../admin/index.ts'
 
 export type Item = Record<string, unknown>
 
@@ -38,16 +38,8 @@ export const KINDS: readonly Kind[] = [
   { name: 'mappings', resource: 'mapping', key: ['idp', 'federated_subject'], at: byId, reference: ofIdp },
 ]
 
-/** An operation on things of a kind; undefined where there is none. */
-export const actionOf = ({ resource }: Kind, word: string): Action | undefined =>
-  adminResources.find(({ name }) => name === resource)?.actions[word]
-
-/** An operation that every kind has. */
-export function operation(kind: Kind, word: 'list' | 'create' | 'delete'): Action {
-  const action = actionOf(kind, word)
-  if (!action) throw new Error(`${kind.name} have no operation ${word}`)
-  return action
-}
+/** How one of a kind is changed; undefined where it cannot be. */
+export const updateOf = ({ resource }: Kind): Action | undefined => findAction(resource, 'update')
 
 /** What one of a kind is called: the values of its key. */
 export const keyOf = ({ key }: Kind, item: Item): string => key.map((name) => String(item[name] ?? '')).join(' ')
@@ -62,7 +54,7 @@ export function membersOf(kind: Kind): string[] {
 
 /** The schema of what creates one. */
 export function bodyOf(kind: Kind): z.ZodType {
-  const { body } = operation(kind, 'create')
+  const { body } = actionNamed(kind.resource, 'create')
   if (!body) throw new Error(`${kind.name} are created without a body`)
   return body
 }

@@ -1,9 +1,10 @@
 // From a document and what is there to what has to be done, and doing it.
 import { isDeepStrictEqual } from 'node:util'
+import { actionNamed } from '../../admin/index.ts'
 import { UsageError } from '../output.ts'
 import type { Sender } from '../send.ts'
 import { asBody, type Wanted } from './document.ts'
-import { actionOf, type Item, KINDS, type Kind, operation } from './kinds.ts'
+import { type Item, KINDS, type Kind, updateOf } from './kinds.ts'
 import type { Present, PresentOf } from './present.ts'
 
 export interface Change {
@@ -63,7 +64,7 @@ export async function extraOf(
 
 /** `replace` is for kinds that cannot be changed: what is there is deleted and made again. */
 export const verbOf = ({ wanted, present }: Change): 'create' | 'update' | 'replace' =>
-  !present ? 'create' : actionOf(wanted.kind, 'update') ? 'update' : 'replace'
+  !present ? 'create' : updateOf(wanted.kind) ? 'update' : 'replace'
 
 /** Does what is planned, one after the other. Yields what each came to; throws what the first one is refused with. */
 export async function* carryOut(
@@ -91,14 +92,14 @@ async function idOfReference({ kind, item }: Wanted, made: Map<string, string>, 
 async function carryOutOne(change: Change, sender: Sender, id: string | undefined): Promise<Item> {
   const { wanted, present, fields } = change
   const { kind, item } = wanted
-  const update = actionOf(kind, 'update')
+  const update = updateOf(kind)
   if (present && update) {
     const body = Object.fromEntries(fields.map((name) => [name, item[name]]))
     return (await sender.send(update, { params: kind.at(present.shown), query: {}, body })) as Item
   }
-  if (present) await sender.send(operation(kind, 'delete'), { params: kind.at(present.shown), query: {} })
+  if (present) await sender.send(actionNamed(kind.resource, 'delete'), { params: kind.at(present.shown), query: {} })
   const body = asBody(kind, { ...present?.item, ...item }, id)
-  return (await sender.send(operation(kind, 'create'), { params: {}, query: {}, body })) as Item
+  return (await sender.send(actionNamed(kind.resource, 'create'), { params: {}, query: {}, body })) as Item
 }
 
 /** A change in words. */

@@ -1,8 +1,9 @@
 // What is set up: read through the admin API, in the form of a document.
 import { isDeepStrictEqual } from 'node:util'
+import { actionNamed } from '../../admin/index.ts'
 import type { Sender } from '../send.ts'
 import { asBody } from './document.ts'
-import { bodyOf, type Item, KINDS, type Kind, keyOf, membersOf, operation } from './kinds.ts'
+import { bodyOf, type Item, KINDS, type Kind, keyOf, membersOf } from './kinds.ts'
 
 /** One thing that is there. */
 export interface Present {
@@ -45,7 +46,7 @@ async function namesOf({ reference }: Kind, presentOf: PresentOf): Promise<Map<u
 }
 
 async function* pages(sender: Sender, kind: Kind): AsyncGenerator<Item> {
-  const list = operation(kind, 'list')
+  const list = actionNamed(kind.resource, 'list')
   const paged = list.query?.safeParse({ limit: PAGE, offset: 0 }).success
   for (let offset = 0; ; offset += PAGE) {
     const query = paged ? { limit: PAGE, offset } : {}

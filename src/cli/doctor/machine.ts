@@ -1,0 +1,76 @@
+// What can be seen without asking the server: settings, files, the native HTTP engine.
+import { existsSync, type Stats, statfsSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { warningsOf } from '../../config/notices.ts'
+import type { Config } from '../../config/schema.ts'
+import { splitAddress } from '../../http/front.ts'
+import { loadNative } from '../../http/uws.ts'
+import { isLoopbackHost } from '../../lib/url.ts'
+import { type Finding, fail, ok, warn } from './check.ts'
+
+const LEAST_FREE_BYTES = 1024 ** 3
+/** Bits for the group and for everybody else. */
+const OTHERS = 0o077
+
+/** Checks a configuration that was read, with the warnings of reading it. */
+export function checkMachine(config: Config, warnings: readonly string[]): Finding[] {
+  const unsafe = [...warnings, ...warningsOf(config, config.dcr.mode)]
+  return [
+    ...(unsafe.length === 0 ? [ok('configuration', 'no key is unknown, missing or unsafe')] : []),
+    ...unsafe.map((message) => warn('configuration', message, 'see docs/reference/configuration.md')),
+    engine(config),
+    ...(config.storage.driver === 'sqlite' ? database(config.storage.sqlite.path) : []),
+    ...(config.signing.key_store === 'keyfile' ? [secrecy('signing keys', config.signing.key_path)] : []),
+    adminAddress(config),
+  ]
+}
+
+function engine({ server }: Config): Finding {
+  const native = loadNative()
+  if (native) return ok('http engine', native.name)
+  if (server.http_engine === 'node') return ok('http engine', 'node:http, as configured')
+  return warn(
+    'http engine',
+    'no native build of uWebSockets.js loads here: node:http is several times slower',
+    'use Node 20 to 25 on Linux with glibc 2.27 or newer, macOS or Windows',
+  )
+}
+
+function database(file: string): Finding[] {
+  const folder = path.dirname(path.resolve(file))
+  if (!existsSync(folder)) return [ok('database', `${file} is made at the first start`)]
+  const { bavail, bsize } = statfsSync(folder)
+  const free = bavail * bsize
+  const space = `${Math.floor(free / 1024 ** 2)} MiB free in ${folder}`
+  return [
+    secrecy('database', file),
+    free < LEAST_FREE_BYTES
+      ? fail('disk', space, 'when it is full, no token is issued: make room, and see `service purge`')
+      : ok('disk', space),
+  ]
+}
+
+/** Whether only the user of the service can read a file or folder. */
+function secrecy(check: string, place: string): Finding {
+  let stats: Stats
+  try {
+    stats = statSync(place)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return ok(check, `${place} is made at the first start`)
+    return fail(check, `${place} cannot be read: ${code}`, 'run this as the user of the service')
+  }
+  if ((stats.mode & OTHERS) === 0) return ok(check, `${place} is readable by its user only`)
+  return warn(check, `${place} is open to other users of this machine`, `chmod go= ${place}`)
+}
+
+function adminAddress({ admin }: Config): Finding {
+  if (!admin.enabled) return ok('admin listener', 'off')
+  const { host } = splitAddress(admin.address)
+  if (isLoopbackHost(host) || host === '::1') return ok('admin listener', `only on this machine: ${admin.address}`)
+  return warn(
+    'admin listener',
+    `${admin.address} is reachable from other machines`,
+    'admin.address: 127.0.0.1:9001, or a firewall in front',
+  )
+}

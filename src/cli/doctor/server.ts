@@ -1,0 +1,136 @@
+// What the running server says, over the addresses that clients use.
+import { actionNamed } from '../../admin/index.ts'
+import type { Env } from '../../config/rules.ts'
+import type { Config } from '../../config/schema.ts'
+import { OAuthError } from '../../lib/error.ts'
+import type { Fetcher, FetchReply } from '../../net/fetch.ts'
+import { originOf } from '../origin.ts'
+import { send } from '../send.ts'
+import { type Finding, fail, ok, warn } from './check.ts'
+
+const LIMITS = { maxBytes: 1024 * 1024, timeoutMs: 10_000, allowHttp: true } as const
+/** Tokens carry times: beyond this, verifiers begin to refuse them. */
+const CLOCK_SECONDS = 5
+const METADATA = '/.well-known/oauth-authorization-server'
+
+/** Checks the listeners, the metadata under the issuer, the clocks, the keys and the resources. */
+export async function checkServer(config: Config, env: Env, fetcher: Fetcher): Promise<Finding[]> {
+  const local = await get(fetcher, `${originOf(config.server.address)}/health`)
+  if (!('reply' in local))
+    return [warn('server', `nothing answers at ${config.server.address}`, 'start it: `service serve`')]
+  return [
+    health(local.reply),
+    ...(await issuer(config, fetcher)),
+    ...(await adminKey(config, env)),
+    ...(await resources(config, env, fetcher)),
+  ]
+}
+
+type Got = { reply: FetchReply } | { error: string }
+async function get(fetcher: Fetcher, url: string): Promise<Got> {
+  try {
+    return { reply: await fetcher.fetch(url, LIMITS) }
+  } catch (error) {
+    return { error: (error as Error).message }
+  }
+}
+
+function jsonOf({ body }: FetchReply): Record<string, unknown> {
+  try {
+    return JSON.parse(body.toString('utf8')) as Record<string, unknown>
+  } catch {
+    return {}
+  }
+}
+
+function health(reply: FetchReply): Finding {
+  const { status, db } = jsonOf(reply)
+  if (status === 'ok') return ok('server', 'runs, its storage answers')
+  if (db === undefined) return fail('server', 'another program listens on the public address', 'change server.address')
+  return fail('server', 'its storage does not answer', 'see the log of the server, and the disk or the database')
+}
+
+async function issuer({ server }: Config, fetcher: Fetcher): Promise<Finding[]> {
+  const got = await get(fetcher, server.issuer + METADATA)
+  if (!('reply' in got))
+    return [
+      fail('issuer', `${server.issuer} is not reachable: ${got.error}`, 'check DNS, the proxy and its certificate'),
+    ]
+  const { issuer, jwks_uri } = jsonOf(got.reply)
+  if (issuer !== server.issuer)
+    return [
+      fail(
+        'issuer',
+        `${server.issuer}${METADATA} answers ${got.reply.status}, issuer ${String(issuer)}`,
+        'server.issuer must be the URL that clients use, and the proxy must pass its paths on',
+      ),
+    ]
+  return [
+    ok('issuer', `${server.issuer} serves its metadata`),
+    clocks(got.reply),
+    await keys(fetcher, String(jwks_uri)),
+  ]
+}
+
+function clocks({ headers }: FetchReply): Finding {
+  const there = Date.parse(headers['date'] ?? '')
+  if (Number.isNaN(there)) return ok('clock', 'the answer has no Date to compare with')
+  const seconds = Math.round(Math.abs(Date.now() - there) / 1000)
+  return seconds <= CLOCK_SECONDS
+    ? ok('clock', `${seconds} s apart from the server`)
+    : fail('clock', `${seconds} s apart from the server`, 'run a time service (chrony, systemd-timesyncd) on both')
+}
+
+async function keys(fetcher: Fetcher, url: string): Promise<Finding> {
+  const got = await get(fetcher, url)
+  const { keys } = 'reply' in got ? jsonOf(got.reply) : {}
+  return Array.isArray(keys) && keys.length > 0
+    ? ok('keys', `${keys.length} published at ${url}`)
+    : fail('keys', `none at ${url}`, 'resource servers cannot verify tokens: check the proxy')
+}
+
+async function adminKey(config: Config, env: Env): Promise<Finding[]> {
+  if (!config.admin.enabled || !config.admin.api_key) return []
+  try {
+    await operation(config, env, 'system', 'status')
+    return [ok('admin API', `answers at ${config.admin.address}`)]
+  } catch (error) {
+    const say = error instanceof OAuthError || error instanceof Error ? error.message : String(error)
+    return [fail('admin API', say, 'use the admin.api_key that the server runs with')]
+  }
+}
+
+interface Resource {
+  slug: string
+  uri: string
+  backend_kind: string
+}
+
+/** What an MCP client reads first: the resource names this server as its authorization server (RFC 9728). */
+async function resources(config: Config, env: Env, fetcher: Fetcher): Promise<Finding[]> {
+  const all = (await operation(config, env, 'resource', 'list').catch(() => [])) as Resource[]
+  const described = all.filter(({ uri }) => uri)
+  if (described.length === 0)
+    return [warn('resources', 'there is none with a URI', '`service quickstart`, or `service admin resource create`')]
+  return Promise.all(described.map(({ slug, uri }) => metadataAt(config, fetcher, slug, uri)))
+}
+
+async function metadataAt({ server }: Config, fetcher: Fetcher, slug: string, uri: string): Promise<Finding> {
+  const { origin, pathname } = new URL(uri)
+  const url = `${origin}/.well-known/oauth-protected-resource${pathname === '/' ? '' : pathname}`
+  const here = `${server.issuer}/.well-known/oauth-protected-resource/${slug}`
+  const got = await get(fetcher, url)
+  const document = 'reply' in got && got.reply.status === 200 ? jsonOf(got.reply) : {}
+  const servers = document['authorization_servers']
+  if (Array.isArray(servers) && servers.includes(server.issuer) && document['resource'] === uri)
+    return ok(`resource ${slug}`, `${url} names this server`)
+  const said = 'reply' in got ? `answers ${got.reply.status} and does not name this server` : got.error
+  return warn(
+    `resource ${slug}`,
+    `${url} ${said}`,
+    `serve what ${here} says there, or point WWW-Authenticate resource_metadata at it`,
+  )
+}
+
+const operation = (config: Config, env: Env, resource: string, word: string): Promise<unknown> =>
+  send(config, env, actionNamed(resource, word), { params: {}, query: {} })

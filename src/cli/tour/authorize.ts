@@ -1,0 +1,90 @@
+// `service try authorize`: the authorization code flow of a native client, with a browser that the user opens.
+import { actionNamed } from '../../admin/index.ts'
+import type { Config } from '../../config/schema.ts'
+import { digest, newSecret } from '../../lib/id.ts'
+import { UsageError } from '../output.ts'
+import type { Sender } from '../send.ts'
+import { openCallback } from './callback.ts'
+import { makeOnce } from './make.ts'
+import { askToken, checkRunning, decodeJwt } from './server.ts'
+
+/** A public native client: its loopback redirect URI fits any port. */
+const CLIENT = {
+  client_id: 'service-try',
+  client_name: 'service try',
+  application_type: 'native',
+  grant_types: ['authorization_code', 'refresh_token'],
+  redirect_uris: ['http://127.0.0.1/callback'],
+}
+/** Longer than the login and the consent page live. */
+const WAIT_MS = 10 * 60_000
+
+export interface TryOptions {
+  /** Slug of the resource; the only one without it. */
+  resource?: string
+  /** Space-separated; all of the resource without it. */
+  scope?: string
+  /** Of the callback; 0 for any that is free. */
+  port: number
+}
+
+/** Walks the flow. `say` is given the address to open. Returns the answer of the token endpoint with its decoded token. */
+export async function tryAuthorize(
+  config: Config,
+  sender: Sender,
+  { resource, scope, port }: TryOptions,
+  say: (url: string) => void,
+): Promise<Record<string, unknown>> {
+  await checkRunning(config)
+  const target = await findResource(sender, resource)
+  await makeOnce(sender, 'client', CLIENT)
+  const callback = await openCallback(port)
+  try {
+    const [state, code_verifier] = [newSecret(), newSecret()]
+    const asked = {
+      response_type: 'code',
+      client_id: CLIENT.client_id,
+      redirect_uri: callback.redirect_uri,
+      resource: target.uri,
+      scope: scope ?? target.scopes.map(({ name }) => name).join(' '),
+      state,
+      code_challenge: digest(code_verifier),
+      code_challenge_method: 'S256',
+    }
+    say(`${config.server.issuer}/oauth/authorize?${new URLSearchParams(asked)}`)
+    const code = readAnswer(await callback.answer(WAIT_MS), state, config.server.issuer)
+    const { redirect_uri } = callback
+    const form = { grant_type: 'authorization_code', client_id: CLIENT.client_id, redirect_uri, code, code_verifier }
+    const answer = await askToken(config, form)
+    return { ...answer, ...decodeJwt(String(answer['access_token'])) }
+  } finally {
+    callback.close()
+  }
+}
+
+/** The code in an answer (RFC 6749 §4.1.2, RFC 9207 §2.4). Throws when it is refused, or is not ours. */
+function readAnswer(answer: URLSearchParams, state: string, issuer: string): string {
+  if (answer.get('state') !== state) throw new Error('the answer has another state: it is not to this request')
+  if (answer.get('iss') !== issuer) throw new Error(`the answer is of ${answer.get('iss')}, not of ${issuer}`)
+  const error = answer.get('error')
+  if (error) throw new Error(`the answer is ${error}: ${answer.get('error_description') ?? ''}`)
+  return answer.get('code') ?? ''
+}
+
+interface Target {
+  slug: string
+  uri: string
+  scopes: { name: string }[]
+}
+
+async function findResource(sender: Sender, slug: string | undefined): Promise<Target> {
+  const list = actionNamed('resource', 'list')
+  const all = (await sender.send(list, { params: {}, query: { backend_kind: 'mint' } })) as Target[]
+  const fitting = slug === undefined ? all : all.filter((each) => each.slug === slug)
+  const [only] = fitting
+  if (only && fitting.length === 1) return only
+  const names = all.map((each) => each.slug).join(', ')
+  throw new UsageError(
+    names ? `--resource must name one of ${names}` : 'there is no resource yet: `service quickstart` makes one',
+  )
+}

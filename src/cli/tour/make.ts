@@ -1,0 +1,19 @@
+// Making what a tour needs, once.
+import { actionNamed } from '../../admin/index.ts'
+import { OAuthError } from '../../lib/error.ts'
+import type { Sender } from '../send.ts'
+
+/** Creates a thing. Returns what the admin API shows of it; undefined when there is one of its name already. */
+export async function makeOnce(
+  sender: Sender,
+  resource: string,
+  body: Record<string, unknown>,
+): Promise<Record<string, unknown> | undefined> {
+  try {
+    const made = await sender.send(actionNamed(resource, 'create'), { params: {}, query: {}, body })
+    return made as Record<string, unknown>
+  } catch (error) {
+    if (error instanceof OAuthError && error.status === 409) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,52 @@
+// The public listener of the running server, as a client meets it.
+import type { Config } from '../../config/schema.ts'
+import { originOf } from '../origin.ts'
+
+const PATIENCE_MS = 10_000
+
+export interface Answer {
+  status: number
+  body: Record<string, unknown>
+}
+
+/** Asks the running server for tokens. Throws an Error that says what to do when none answers, or when it refuses. */
+export async function askToken(
+  { server }: Config,
+  form: Record<string, string>,
+  credentials?: { id: string; secret: string },
+): Promise<Record<string, unknown>> {
+  const basic = credentials && Buffer.from(`${credentials.id}:${credentials.secret}`).toString('base64')
+  const url = `${originOf(server.address)}/oauth/token`
+  const response = await reach(url, {
+    method: 'POST',
+    headers: basic ? { authorization: `Basic ${basic}` } : {},
+    body: new URLSearchParams(form),
+  })
+  const answer = (await response.json()) as Record<string, unknown>
+  if (response.ok) return answer
+  throw new Error(`${url} answered ${response.status} ${answer['error']}: ${answer['error_description']}`)
+}
+
+/** Throws an Error that says what to do when no server answers. */
+export async function checkRunning({ server }: Config): Promise<void> {
+  await reach(`${originOf(server.address)}/livez`)
+}
+
+async function reach(url: string, init?: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) })
+  } catch {
+    throw new Error(`no server answers at ${new URL(url).origin}: start it in another terminal with \`service serve\``)
+  }
+}
+
+/** The header and the claims of a JWT, not verified. */
+export function decodeJwt(token: string): { header: unknown; claims: unknown } {
+  const [header = '', claims = ''] = token.split('.')
+  const read = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
+  return { header: read(header), claims: read(claims) }
+}
+
+/** A value as one word of a shell. */
+export const quoted = (value: string): string =>
+  /^[\w./:@=+-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`

@@ -1,0 +1,171 @@
+// quickstart, try authorize and doctor against a running service.
+import { chmodSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openSender } from '../../src/cli/send.ts'
+import { tryAuthorize } from '../../src/cli/tour/authorize.ts'
+import { openCallback } from '../../src/cli/tour/callback.ts'
+import { envOf, runHere } from '../support/cli.ts'
+import { walk } from '../support/flow.ts'
+import { tempFolder } from '../support/folder.ts'
+import { addUser, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+let env: Record<string, string>
+beforeAll(async () => {
+  service = await startService()
+  env = envOf(service)
+})
+afterAll(() => service.close())
+
+describe('quickstart', () => {
+  test.each([
+    ['through the admin API', () => env],
+    ['without an admin key, on the database', () => ({ ...env, SERVICE_ADMIN_API_KEY: '' })],
+  ])('ends with a token of this server, also when it is run again, %s', async (_how, variables) => {
+    for (let run = 0; run < 2; run++) {
+      const { code, stdout } = await runHere(['quickstart', '--json'], variables())
+      expect(code).toBe(0)
+      expect(JSON.parse(stdout)).toMatchObject({
+        header: { typ: 'at+jwt' },
+        claims: { iss: service.issuer, aud: ['https://quickstart.example.com/mcp'], scope: 'quickstart:read' },
+      })
+    }
+  })
+
+  test('prints commands that do the same by hand', async () => {
+    const { stdout } = await runHere(['quickstart'], env)
+    const commands = stdout.split('\n').filter((line) => line.startsWith('service '))
+    const other = await startService()
+    try {
+      for (const command of commands) {
+        const words = command
+          .split(' ')
+          .slice(1)
+          .map((word) => word.replaceAll("'", ''))
+        expect(await runHere(words, envOf(other))).toMatchObject({ code: 0 })
+      }
+      expect(await other.app.store.findResourceByName({ name: 'quickstart' })).toBeDefined()
+    } finally {
+      await other.close()
+    }
+  })
+
+  test('says how to start a server where none runs', async () => {
+    const { code, stderr } = await runHere(['quickstart'], { ...env, SERVICE_SERVER_ADDRESS: '127.0.0.1:2' })
+    expect([code, stderr]).toEqual([1, expect.stringContaining('`service serve`')])
+  })
+})
+
+describe('try authorize', () => {
+  test('signs a person in and shows the token, through a callback that listens on a free port', async () => {
+    await runHere(['quickstart'], env)
+    const { email } = await addUser(service)
+    const sender = openSender(service.app.config, env)
+    let walked: Promise<unknown> | undefined
+    const answer = await tryAuthorize(service.app.config, sender, { port: 0 }, (url) => {
+      walked = walk(service, url, { email }).then((callback) => fetch(callback))
+    })
+    await walked
+    await sender.close()
+    expect(answer).toMatchObject({
+      token_type: 'Bearer',
+      refresh_token: expect.any(String),
+      claims: { client_id: 'service-try', scope: 'quickstart:read' },
+    })
+  })
+
+  test('a resource that does not exist is a usage error that names those that do', async () => {
+    const { code, stderr } = await runHere(['try', 'authorize', '--resource', 'nope'], env)
+    expect([code, stderr]).toEqual([2, expect.stringContaining('quickstart')])
+  })
+
+  test('the callback answers at its own path only, and gives up after its time', async () => {
+    const callback = await openCallback(0)
+    const { origin } = new URL(callback.redirect_uri)
+    expect((await fetch(`${origin}/favicon.ico`)).status).toBe(404)
+    await expect(callback.answer(1)).rejects.toThrow('in time')
+    callback.close()
+  })
+})
+
+describe('doctor', () => {
+  interface Finding {
+    check: string
+    result: string
+    message: string
+    fix?: string
+  }
+  const findings = async (variables: Record<string, string>, ...args: string[]) => {
+    const { code, stdout } = await runHere([...args, 'doctor', '--json'], variables)
+    const found = JSON.parse(stdout) as Finding[]
+    return { code, of: (check: string) => found.filter((each) => each.check === check), found }
+  }
+
+  test('finds a running service well, and says what every warning wants', async () => {
+    const { code, of, found } = await findings(env)
+    expect(code).toBe(0)
+    for (const check of ['server', 'issuer', 'clock', 'keys', 'admin API', 'database', 'signing keys'])
+      expect(of(check)).toMatchObject([{ result: 'ok' }])
+    for (const { result, fix } of found) expect(fix === undefined).toBe(result === 'ok')
+  })
+
+  test('a configuration that cannot be used is named key by key', async () => {
+    const { code, of } = await findings({ ...env, SERVICE_SERVER_ISSUER: 'ftp://x' })
+    expect(code).toBe(1)
+    expect(of('configuration')[0]).toMatchObject({ result: 'fail', message: expect.stringContaining('server.issuer') })
+  })
+
+  test('an issuer that another server answers for fails', async () => {
+    const stranger = createServer((_, response) => response.end('{"issuer":"https://other.example"}')).listen(0)
+    const issuer = `http://localhost:${(stranger.address() as AddressInfo).port}`
+    const { code, of } = await findings({ ...env, SERVICE_SERVER_ISSUER: issuer })
+    stranger.close()
+    expect(code).toBe(1)
+    expect(of('issuer')).toMatchObject([{ result: 'fail', message: expect.stringContaining('https://other.example') }])
+  })
+
+  test('another program at the public address, a wrong admin key and no server at all are told apart', async () => {
+    const stranger = createServer((_, response) => response.end('hello')).listen(0)
+    const address = `127.0.0.1:${(stranger.address() as AddressInfo).port}`
+    expect((await findings({ ...env, SERVICE_SERVER_ADDRESS: address })).of('server')).toMatchObject([
+      { result: 'fail', message: expect.stringContaining('another program') },
+    ])
+    stranger.close()
+    expect(
+      (await findings({ ...env, SERVICE_ADMIN_API_KEY: 'wrong-key-0123456789abcdef' })).of('admin API'),
+    ).toMatchObject([{ result: 'fail' }])
+    expect((await findings({ ...env, SERVICE_SERVER_ADDRESS: '127.0.0.1:2' })).of('server')).toMatchObject([
+      { result: 'warn', fix: expect.stringContaining('service serve') },
+    ])
+  })
+
+  test('files that others can read are a warning with the command that mends it', async () => {
+    const file = path.join(tempFolder(), 'open.db')
+    writeFileSync(file, '')
+    chmodSync(file, 0o644)
+    const { of } = await findings({ ...env, SERVICE_STORAGE_SQLITE_PATH: file })
+    expect(of('database')).toMatchObject([{ result: 'warn', fix: `chmod go= ${file}` }])
+  })
+
+  test('a resource whose metadata names this server is well, any other gets a warning', async () => {
+    const server = createServer((_, response) =>
+      response.end(JSON.stringify({ resource: uri, authorization_servers: [service.issuer] })),
+    ).listen(0)
+    const uri = `http://localhost:${(server.address() as AddressInfo).port}/mcp`
+    const made = ['admin', 'resource', 'create', '--slug', 'described', '--uri', uri, '--backend-kind', 'mint']
+    expect(await runHere(made, env)).toMatchObject({ code: 0 })
+    expect((await findings(env)).of('resource described')).toMatchObject([{ result: 'ok' }])
+    server.close()
+    server.closeAllConnections()
+    expect((await findings(env)).of('resource described')).toMatchObject([{ result: 'warn' }])
+  })
+
+  test('as text, a line for each finding with what to do below', async () => {
+    const { stdout } = await runHere(['doctor'], env)
+    expect(stdout).toMatch(/^ok {4}issuer: http:\/\/localhost:\d+ serves its metadata$/m)
+    expect(stdout).toMatch(/^warn {2}configuration: .*\n {6}-> /m)
+  })
+})
