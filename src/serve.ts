@@ -20,8 +20,8 @@ import { seed } from './seed.ts'
 import { type Logger, openLogger } from './telemetry/logger.ts'
 import type { Step } from './telemetry/trails.ts'
 
-/** Runs the service until SIGTERM or SIGINT. Rejects with ConfigError, or when a part cannot be had; resolves to the exit code. */
-export async function serve(file: string | undefined, env: Env): Promise<number> {
+/** Runs the service until SIGTERM or SIGINT; `onReady` is called once it listens. Rejects with ConfigError, or when a part cannot be had; resolves to the exit code. */
+export async function serve(file: string | undefined, env: Env, onReady?: (app: App) => void): Promise<number> {
   const { config, warnings } = loadConfig(file, env)
   const log = openLogger(config.observability.logging)
   const app = await openApp(config, log, { env })
@@ -41,6 +41,7 @@ export async function serve(file: string | undefined, env: Env): Promise<number>
       },
       'ready',
     )
+    onReady?.(app)
     const signal = await untilSignal(app)
     log.info({ signal }, 'shutting down')
     return 0

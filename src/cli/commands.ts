@@ -1,10 +1,12 @@
 // The command line of the service: serve, migrate, purge, version and the admin commands.
 import { Command, CommanderError } from 'commander'
+import type { App } from '../app.ts'
 import { ConfigError, loadConfig } from '../config/load.ts'
 import type { Env } from '../config/rules.ts'
 import { readBuild } from '../lib/build.ts'
 import { systemClock } from '../lib/time.ts'
 import { PURGE_TARGETS } from '../store/expiry.ts'
+import { bannerOf } from './banner.ts'
 import { completionScript, isShell, SHELLS } from './completion.ts'
 import { addFirstSteps } from './first_steps.ts'
 import { EXIT, exitCodeOf, print, printError, printProblems, UsageError } from './output.ts'
@@ -52,7 +54,7 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
     .action(async () => {
       const { serve } = await import('../serve.ts')
       try {
-        exit(await serve(options().config, env))
+        exit(await serve(options().config, env, process.stderr.isTTY ? greet : undefined))
       } catch (error) {
         if (error instanceof ConfigError) printProblems(error)
         throw error
@@ -95,6 +97,8 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
     .description('Prints version, commit and build time.')
     .action(() => print(readBuild(), options().json))
 }
+
+const greet = ({ config, build }: App) => void process.stderr.write(bannerOf(config, build.version))
 
 function addUnbuilt(program: Command): void {
   for (const { name, doc, flags = {} } of UNBUILT_COMMANDS) {

@@ -1,5 +1,8 @@
-import { expect, test } from 'vitest'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { bannerOf } from '../../src/cli/banner.ts'
 import { asText } from '../../src/cli/output.ts'
+import { loadConfig } from '../../src/config/load.ts'
 
 test('members of an object are key=value lines', () => {
   expect(asText({ id: 'a', count: 0, on: false, none: '' })).toBe('id=a\ncount=0\non=false\nnone=')
@@ -21,4 +24,24 @@ test('members of objects and of lists of objects are named by their path', () =>
 test('a blank line separates the items of a list, and an empty list is nothing', () => {
   expect(asText([{ id: 'a', name: 'A' }, { id: 'b' }])).toBe('id=a\nname=A\n\nid=b')
   expect(asText([])).toBe('')
+})
+
+describe('the greeting of serve', () => {
+  test('names both addresses, where the data is, and what is unsafe while the issuer is on localhost', () => {
+    const { config } = loadConfig(undefined, {})
+    const text = bannerOf(config, '1.2.3')
+    expect(text).toContain('http://localhost:9000')
+    expect(text).toContain('http://127.0.0.1:9001/admin/')
+    expect(text).toContain(path.resolve('data/service.db'))
+    expect(text).toMatch(/Unsafe as it is: The issuer is on localhost[\s\S]*- admin.api_key is empty/)
+  })
+
+  test('is silent about safety where nothing is unsafe', () => {
+    const { config } = loadConfig(undefined, {
+      SERVICE_SESSION_SECRET: 's'.repeat(40),
+      SERVICE_ADMIN_API_KEY: 'k'.repeat(40),
+      SERVICE_DCR_MODE: 'admin_only',
+    })
+    expect(bannerOf(config, '1.2.3')).not.toContain('Unsafe')
+  })
 })
