@@ -63,7 +63,7 @@ export async function extraOf(
 }
 
 /** `replace` is for kinds that cannot be changed: what is there is deleted and made again. */
-export const verbOf = ({ wanted, present }: Change): 'create' | 'update' | 'replace' =>
+const verbOf = ({ wanted, present }: Change): 'create' | 'update' | 'replace' =>
   !present ? 'create' : updateOf(wanted.kind) ? 'update' : 'replace'
 
 /** Does what is planned, one after the other. Yields what each came to; throws what the first one is refused with. */

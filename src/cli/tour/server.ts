@@ -4,11 +4,6 @@ import { originOf } from '../origin.ts'
 
 const PATIENCE_MS = 10_000
 
-export interface Answer {
-  status: number
-  body: Record<string, unknown>
-}
-
 /** Asks the running server for tokens. Throws an Error that says what to do when none answers, or when it refuses. */
 export async function askToken(
   { server }: Config,
