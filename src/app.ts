@@ -1,16 +1,15 @@
 // Every long-lived part of the service, built once and in order. Functions everywhere take what they need from here.
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { longestLife } from './config/lifetimes.ts'
 import type { Env } from './config/rules.ts'
 import type { Config } from './config/schema.ts'
 import { type AtRest, openAtRest } from './crypto/at_rest.ts'
-import { keyfileStore } from './crypto/keyfile.ts'
 import { type Keyring, openKeyring } from './crypto/keyring.ts'
 import { type CryptoLanes, openCrypto } from './crypto/pool.ts'
 import { createSealer, type Sealer } from './crypto/seal.ts'
-import { storedKeys } from './crypto/stored_keys.ts'
+import { keySource, type SourceParts } from './crypto/sources.ts'
 import { Buckets, Lockout } from './http/rate_limit.ts'
+import { again } from './lib/again.ts'
 import { type Build, readBuild } from './lib/build.ts'
 import { type Clock, systemClock } from './lib/time.ts'
 import type { UsedSet } from './lib/used.ts'
@@ -82,16 +81,9 @@ export async function openApp(
   { clock = systemClock, env = {}, eagerThreads = true }: AppOptions = {},
 ): Promise<App> {
   const atRest = await openAtRest(config, env)
-  const source = storedKeys({
-    store: keyfileStore(config.signing.key_path),
-    alg: config.signing.algorithm,
-    longestLife: longestLife(config),
-    clock,
-  })
-  const keyring = await openKeyring({ source, clock })
   const metrics = new Metrics()
   const store = await openStore(config.storage, { log, metrics, now: clock.now() })
-  const used = await begin(store, config.server.issuer, clock)
+  const { used, keyring } = await begin(config, { store, atRest, clock })
   const build = readBuild()
   const openFetcher = () =>
     createFetcher({ allowPrivate: config.cimd.allow_private_addresses, userAgent: `service/${build.version}` })
@@ -133,24 +125,40 @@ export async function openApp(
     engines: {},
     lifecycle: { draining: false },
   }
+  if (keyring.store === 'postgres_key') followKeys(app)
   addGauges(app, queues)
   app.series.start()
   return app
 }
 
 /** What a start writes and reads first. A store that fails here is closed, or it would keep the process alive. */
-async function begin(store: Store, issuer: string, clock: Clock): Promise<UsedSet> {
+async function begin(config: Config, parts: SourceParts): Promise<{ used: UsedSet; keyring: Keyring }> {
+  const { store, clock } = parts
   try {
-    await store.saveIssuer({ issuer, now: clock.now() })
-    return await openUsed(store, clock)
+    const keyring = await openKeyring({ source: keySource(config, parts), clock })
+    await store.saveIssuer({ issuer: config.server.issuer, now: clock.now() })
+    return { keyring, used: await openUsed(store, clock) }
   } catch (error) {
     await store.driver.close()
     throw error
   }
 }
 
+const RELOAD_RETRY_MS = 500
+
+/** Takes over the keys that another instance changed, or may have changed. */
+function followKeys({ keyring, store, log, lifecycle }: App): void {
+  const reload = again(async () => lifecycle.draining || (await keyring.reload()), {
+    retryMs: RELOAD_RETRY_MS,
+    onError: (error) =>
+      log.error({ err: error }, 'the signing keys could not be reloaded; the ones before stay in use'),
+  })
+  store.driver.onForeignWrite((about) => about !== 'records' && reload())
+}
+
 /** Ends the threads after what they still do. */
 export async function closeApp(app: App): Promise<void> {
+  app.lifecycle.draining = true
   app.series.stop()
   await Promise.all([app.store.driver.close(), app.crypto.close()])
 }

@@ -29,7 +29,7 @@ export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): stri
 export const UNBUILT: readonly { keys: readonly string[]; asked(config: Config): boolean; fatal?: boolean }[] = [
   {
     keys: ['signing.key_store'],
-    asked: (c) => c.signing.key_store === 'postgres_key' || c.signing.key_store === 'secretstore_transit',
+    asked: (c) => c.signing.key_store === 'secretstore_transit',
     fatal: true,
   },
   { keys: ['oidc.enabled'], asked: (c) => c.oidc.enabled },

@@ -8,7 +8,7 @@ export interface KeyTimes {
   alg: Alg
   created_at: number
   /** Published, but nothing is signed with it yet. */
-  next?: true
+  next?: true | undefined
   /** Set when another key became current. */
   retired_at?: number
   /** When the last token signed with it has expired; it is published until then. */

@@ -1,6 +1,5 @@
 // Private keys that this service makes and keeps itself, whatever they are kept in: how they are made, rotated and revoked.
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import type { Clock } from '../lib/time.ts'
@@ -56,7 +55,7 @@ export function storedKeys({ store, alg, longestLife, clock }: StoredKeysOptions
     )
     const { kid } = keys.at(-1) as StoredKey
     const leftMs = (seenAfterMs ?? 0) - (performance.now() - (seenMs.get(kid) as number))
-    if (leftMs > 0) await sleep(leftMs)
+    if (leftMs > 0) await new Promise((resolve) => setTimeout(resolve, leftMs))
     return kid
   }
   const retired = (found: StoredKey[]): StoredKey[] => {

@@ -72,9 +72,20 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
   },
 }
 
-/** Whether other processes must hear of a write. That a client was used is no news: each of them finds out by itself. */
-export const isNews = (op: OpName): boolean =>
-  op !== 'touchClient' && Object.values(CACHED).some((rule) => op in rule.dropBy)
+/**
+ * What one instance changes counts at every other one after this time at the latest: the bound that docs/operate/postgres.md
+ * states for suspensions, settings, policies and signing keys.
+ */
+export const STALE_MS = 2000
+
+/** What other processes hear of: records that they may have in a cache, and signing keys. */
+export type News = 'records' | 'keys'
+
+/** What others must hear of after a write. That a client was used is no news: each of them finds out by itself. */
+export function newsOf(op: OpName): News | undefined {
+  if (op === 'saveSigningKeys') return 'keys'
+  return op !== 'touchClient' && Object.values(CACHED).some((rule) => op in rule.dropBy) ? 'records' : undefined
+}
 
 type Call = (op: OpName, input: unknown) => Promise<unknown>
 

@@ -1,7 +1,7 @@
 // The store: every operation as an asynchronous call. The type is derived from the operations; a driver runs them.
 import type { LaneStats } from '../lib/lane.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { cached } from './cache.ts'
+import { cached, type News } from './cache.ts'
 import * as clients from './clients.ts'
 import * as connections from './connections.ts'
 import { purgeWindow } from './expiry.ts'
@@ -11,6 +11,7 @@ import type { Op } from './op.ts'
 import * as providers from './providers.ts'
 import * as resources from './resources.ts'
 import { revokeFamilies, revokeTokens } from './revocations.ts'
+import * as signingKeys from './signing_keys.ts'
 import { listUses, recordUse } from './single_uses.ts'
 import * as system from './system.ts'
 import * as tokens from './tokens.ts'
@@ -24,6 +25,7 @@ export const ops = {
   ...issuances,
   ...resources,
   ...grants,
+  ...signingKeys,
   ...system,
   ...xaa,
   ...providers,
@@ -52,8 +54,8 @@ export interface Driver {
   /** Whether the database answered when it was last asked, within the last seconds. */
   isHealthy(): boolean
   call(op: OpName, input: unknown): Promise<unknown>
-  /** Called when another process has written to the database. */
-  onForeignWrite(listener: () => void): void
+  /** Called when another process has written to the database, or may have: with what it was about, or undefined for anything. */
+  onForeignWrite(listener: (about?: News) => void): void
   close(): Promise<void>
 }
 
@@ -77,6 +79,6 @@ export function createStore(driver: Driver, metrics: Metrics): Store {
     }
   }
   const { operations, dropCaches } = cached(Object.keys(ops) as OpName[], call)
-  driver.onForeignWrite(dropCaches)
+  driver.onForeignWrite((about) => about !== 'keys' && dropCaches())
   return { ...operations, driver, dropCaches }
 }

@@ -2,15 +2,14 @@
 import pg from 'pg'
 import type { Config } from '../config/schema.ts'
 import { OAuthError } from '../lib/error.ts'
-import { newId } from '../lib/id.ts'
 import { Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { isNews } from './cache.ts'
+import { type News, newsOf } from './cache.ts'
 import type { Job } from './database.ts'
 import { type Driver, isRead, ops } from './index.ts'
 import type { Op, Statement } from './op.ts'
 import { awayFor, clientSettings, command, execute, failureOf } from './postgres_client.ts'
-import { NOTIFY, openListener } from './postgres_listener.ts'
+import { openListener } from './postgres_listener.ts'
 
 const MAX_QUEUE = 4096
 /** Most rows of one INSERT, and how many of these may be under way. */
@@ -23,14 +22,12 @@ const DUPLICATE = '23505'
 
 /** Opens the pool on a migrated database. Rejects when it cannot be reached. */
 export async function openPostgres(settings: Config['storage']['postgres'], log: Logger): Promise<Driver> {
-  const self = newId()
-  const listeners: (() => void)[] = []
+  const listeners: ((about?: News) => void)[] = []
   const client = clientSettings(settings.dsn)
   const listener = await openListener({
     settings: client,
-    self,
-    onNews: () => {
-      for (const each of listeners) each()
+    onNews: (about) => {
+      for (const each of listeners) each(about)
     },
     log,
   })
@@ -79,7 +76,8 @@ export async function openPostgres(settings: Config['storage']['postgres'], log:
   const transaction = async (client: pg.PoolClient, job: Job): Promise<unknown> => {
     await command(client, 'BEGIN')
     const value = await steps(client, job)
-    if (isNews(job.op)) await execute(client, { sql: NOTIFY, params: [self], want: 'run' })
+    const news = newsOf(job.op)
+    if (news) await execute(client, listener.announcement(news))
     await command(client, 'COMMIT')
     return value
   }

@@ -9,6 +9,7 @@ import { issuanceRules } from './conformance/issuances.ts'
 import { recordRules } from './conformance/record.ts'
 import { resourceRules } from './conformance/resources.ts'
 import { revocationRules } from './conformance/revocations.ts'
+import { signingKeyRules } from './conformance/signing_keys.ts'
 import { systemRules } from './conformance/system.ts'
 import { tokenRules } from './conformance/tokens.ts'
 import { userRules } from './conformance/users.ts'
@@ -53,6 +54,7 @@ export function conformance(open: Open): void {
   describe('the record', () => recordRules(bench))
   describe('resources', () => resourceRules(bench))
   describe('identity providers', () => xaaRules(bench))
+  describe('signing keys', () => signingKeyRules(bench))
   describe('settings', () => systemRules(bench))
   describe('driver', () => driverRules(bench))
 }

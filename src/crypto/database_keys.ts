@@ -1,0 +1,57 @@
+// The postgres_key store: private keys in the database, each sealed for its kid.
+import { OAuthError } from '../lib/error.ts'
+import { STALE_MS } from '../store/cache.ts'
+import type { Store } from '../store/index.ts'
+import type { SealedKey } from '../store/signing_keys.ts'
+import type { AtRest } from './at_rest.ts'
+import type { KeyStore, StoredKey } from './stored_keys.ts'
+
+/** Waits before the next try when another instance was first. */
+const PATIENCE_MS = [100, 200, 400]
+
+/** The row that the private key of a kid is sealed for. */
+export const signingKeyRow = (kid: string): string => `signing-key:${kid}`
+
+/** Keys in the database of a store. */
+export function databaseKeys(store: Store, atRest: AtRest): KeyStore {
+  /** Texts that were opened or sealed here, so that an engine is asked once for each. */
+  let known = new Map<string, { sealed: string; pem: string }>()
+
+  const open = async ({ private_key, ...key }: SealedKey): Promise<StoredKey> => {
+    const before = known.get(key.kid)
+    if (before?.sealed === private_key) return { ...key, pem: before.pem }
+    const pem = await atRest.open('signing_key', signingKeyRow(key.kid), private_key)
+    known.set(key.kid, { sealed: private_key, pem })
+    return { ...key, pem }
+  }
+  const seal = async ({ pem, ...key }: StoredKey): Promise<SealedKey> => {
+    const before = known.get(key.kid)
+    if (before?.pem === pem) return { ...key, private_key: before.sealed }
+    const sealed = await atRest.seal('signing_key', signingKeyRow(key.kid), pem)
+    known.set(key.kid, { sealed, pem })
+    return { ...key, private_key: sealed }
+  }
+  const read = async () => {
+    const sealed = await store.listSigningKeys()
+    const keys = await Promise.all(sealed.map(open))
+    known = new Map([...known].filter(([kid]) => keys.some((key) => key.kid === kid)))
+    return { sealed, keys }
+  }
+
+  return {
+    name: 'postgres_key',
+    seenAfterMs: STALE_MS,
+    load: async () => (await read()).keys,
+    async change(decide) {
+      for (const patienceMs of [0, ...PATIENCE_MS]) {
+        if (patienceMs > 0) await new Promise((resolve) => setTimeout(resolve, patienceMs))
+        const { sealed: before, keys } = await read()
+        const decided = decide(keys)
+        if (decided === keys) return keys
+        const after = await Promise.all(decided.map(seal))
+        if (await store.saveSigningKeys({ before, after })) return decided
+      }
+      throw new OAuthError('conflict', 'the keys are being changed by somebody else; try again')
+    },
+  }
+}

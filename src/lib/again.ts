@@ -1,0 +1,31 @@
+// Work that is asked for by events: once at a time, again when it was asked for meanwhile, and until it succeeds.
+
+export interface AgainOptions {
+  /** Milliseconds to the next try after a failure. */
+  retryMs: number
+  onError(error: unknown): void
+}
+
+/** Returns a function that asks for the work. Whatever it was asked before it began, it does once. */
+export function again(work: () => Promise<unknown>, { retryMs, onError }: AgainOptions): () => void {
+  let running = false
+  let asked = false
+  const run = async (): Promise<void> => {
+    running = true
+    while (asked) {
+      asked = false
+      try {
+        await work()
+      } catch (error) {
+        onError(error)
+        asked = true
+        await new Promise<void>((resolve) => setTimeout(resolve, retryMs).unref())
+      }
+    }
+    running = false
+  }
+  return () => {
+    asked = true
+    if (!running) void run()
+  }
+}

@@ -1,0 +1,43 @@
+// Work that events ask for.
+import { expect, test } from 'vitest'
+import { again } from '../../src/lib/again.ts'
+
+/** Work that is ended by hand. */
+function byHand() {
+  const runs: { resolve(): void; reject(error: Error): void }[] = []
+  const errors: unknown[] = []
+  const ask = again(() => new Promise<void>((resolve, reject) => runs.push({ resolve, reject })), {
+    retryMs: 1,
+    onError: (error) => errors.push(error),
+  })
+  return { runs, errors, ask }
+}
+const turns = () => new Promise((resolve) => setTimeout(resolve, 10))
+
+test('what is asked for many times while it runs is done once more, and then no more', async () => {
+  const { runs, ask } = byHand()
+  for (let i = 0; i < 5; i++) ask()
+  expect(runs.length).toBe(1)
+  for (let i = 0; i < 5; i++) ask()
+  runs[0]?.resolve()
+  await turns()
+  expect(runs.length).toBe(2)
+  runs[1]?.resolve()
+  await turns()
+  expect(runs.length).toBe(2)
+  ask()
+  expect(runs.length).toBe(3)
+})
+
+test('what fails is said and done again until it succeeds', async () => {
+  const { runs, errors, ask } = byHand()
+  ask()
+  runs[0]?.reject(new Error('one'))
+  await turns()
+  runs[1]?.reject(new Error('two'))
+  await turns()
+  expect([runs.length, errors.map(String)]).toEqual([3, ['Error: one', 'Error: two']])
+  runs[2]?.resolve()
+  await turns()
+  expect(runs.length).toBe(3)
+})
