@@ -10,7 +10,7 @@ import type { KeyStore, StoredKey } from './stored_keys.ts'
 const PATIENCE_MS = [100, 200, 400]
 
 /** The row that the private key of a kid is sealed for. */
-export const signingKeyRow = (kid: string): string => `signing-key:${kid}`
+const signingKeyRow = (kid: string): string => `signing-key:${kid}`
 
 /** Keys in the database of a store. */
 export function databaseKeys(store: Store, atRest: AtRest): KeyStore {
