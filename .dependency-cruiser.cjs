@@ -75,6 +75,8 @@ module.exports = {
   forbidden: [...onlyLeft, ...strangers, ...knownBy, ...others].map((rule) => ({ ...rule, severity: 'error' })),
   options: {
     doNotFollow: { path: 'node_modules' },
+    // The admin page: built for browsers, from a world of its own.
+    exclude: { path: '^dist/ui/' },
     moduleSystems: ['es6', 'cjs'],
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default'] },
   },

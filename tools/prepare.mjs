@@ -10,6 +10,8 @@ const at = (/** @type {string} */ file) => path.join(root, file)
 const BUILT = ['src', 'workers', 'bench', 'tools']
 const INPUTS = [...BUILT, 'migrations', 'package.json', 'tsconfig.json', 'tsconfig.build.json']
 const STAMP = at('dist/build.json')
+/** The admin page in dist/, which tools/page.mjs empties by itself. */
+const PAGE = 'ui'
 
 /** Installs the packages of the lockfile unless they are there, and builds unless the build is newer than its sources. */
 export function prepare() {
@@ -37,6 +39,7 @@ export function build() {
   say('building')
   run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json')])
   removeStale('')
+  run(process.execPath, [at('tools/page.mjs')])
   const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
   writeFileSync(STAMP, `${JSON.stringify({ version, commit: commit(), built_at: started.toISOString() })}\n`)
   // A source that changed while the compiler ran makes this build stale.
@@ -48,7 +51,7 @@ function removeStale(folder) {
   for (const entry of readdirSync(at(path.join('dist', folder)), { withFileTypes: true })) {
     const file = path.join(folder, entry.name)
     const source = entry.isDirectory() ? file : file.replace(/\.js(\.map)?$/, '.ts')
-    if (file === path.basename(STAMP)) continue
+    if (file === path.basename(STAMP) || file === PAGE) continue
     if (!existsSync(at(source))) rmSync(at(path.join('dist', file)), { recursive: true })
     else if (entry.isDirectory()) removeStale(file)
   }

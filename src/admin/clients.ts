@@ -4,7 +4,7 @@ import type { App } from '../app.ts'
 import { longestLife } from '../config/lifetimes.ts'
 import { offeredGrantTypes } from '../grants/index.ts'
 import { bool, int, name, text, word } from '../lib/field.ts'
-import { digest, idFloor } from '../lib/id.ts'
+import { digest, idFloor, idTime } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { isHttpUrl } from '../lib/url.ts'
 import {
@@ -20,6 +20,7 @@ import type { Client } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule, type Result } from './action.ts'
 import { AFTER } from './export.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
+import { order, q, search } from './search.ts'
 
 const chosenId = text(2048)
   .regex(/^(?!\.{1,2}$)[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
@@ -70,6 +71,21 @@ const clientJson = (client: Client) => ({
   name: client.client_name,
 })
 
+/** Tokens of a client that are counted; one more says that there are more. */
+const COUNTED = 1000
+const DAY = 86_400
+
+/** Clients with what they did last: when they got a token, and how many in the last 24 hours. */
+async function withActivity({ store, clock }: App, found: Client[]) {
+  const client_ids = found.map(({ client_id }) => client_id)
+  const seen = await store.readClientActivity({ client_ids, since: idFloor(clock.now() - DAY), cap: COUNTED })
+  return found.map((client, i) => {
+    const { last_id, tokens = 0 } = seen[i] ?? {}
+    const last_used_at = last_id === undefined ? client.last_used_at : idTime(last_id)
+    return { ...clientJson({ ...client, last_used_at }), tokens_24h: tokens }
+  })
+}
+
 async function getClient({ store }: App, client_id: string): Promise<Client> {
   const client = await store.findClient({ client_id })
   if (!client) throw notFound('client')
@@ -90,19 +106,27 @@ export const clients: AdminResource = {
     list: action({
       method: 'GET',
       path: '/admin/clients',
-      doc: 'Lists clients, oldest first.',
+      doc: 'Lists clients, oldest first unless it is asked otherwise.',
       query: z.strictObject({
         status: word(['active', 'suspended']).optional().describe('Only these.'),
         source: word(['admin', 'dcr', 'cimd']).optional().describe('Only those registered this way.'),
         limit: int(1, 100_000).prefault(50).describe('At most so many.'),
         offset: int(0, 1_000_000_000).prefault(0).describe('Leave out so many.'),
         after: name(2048).optional().describe(AFTER),
+        q: q.describe('Only those with this text in their name or id, whatever its case.'),
+        order,
+        activity: bool().prefault(false).describe('Adds when each was last used and its tokens of the last 24 hours.'),
       }),
-      async run({ store }, { query: { after: client_id, ...query } }) {
+      async run(app, { query: { after: client_id, q, activity, ...query } }) {
+        const { store } = app
         const last = client_id === undefined ? undefined : await store.findClient({ client_id })
         if (client_id !== undefined && !last) throw invalid('after names no client', 'unknown_place')
-        const after = last && { at: last.issued_at, id: last.client_id }
-        return { shown: (await store.listClients({ ...query, after })).map(clientJson) }
+        const page = { ...query, after: last && { at: last.issued_at, id: last.client_id } }
+        const { status, source, order } = query
+        const found = await (q === undefined
+          ? store.listClients(page)
+          : search((window) => store.listClientsWith({ q, status, source, order, ...window }), page))
+        return { shown: activity ? await withActivity(app, found) : found.map(clientJson) }
       },
     }),
     create: action({

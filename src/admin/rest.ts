@@ -1,4 +1,4 @@
-// The routes of the admin listener: one for each admin operation, each behind the API key, and the metrics.
+// The routes of the admin listener: one for each admin operation, each behind the API key, the metrics, and the page.
 import type { App } from '../app.ts'
 import { empty, json, NO_STORE, parseJson, parseParams, type Reply } from '../http/message.ts'
 import type { Method, Route } from '../http/router.ts'
@@ -7,6 +7,7 @@ import { createGatekeeper, type Gatekeeper } from './api_key.ts'
 import { jsonLines } from './export.ts'
 import { type Action, adminResources } from './index.ts'
 import { LINES_TYPE, presentResources } from './openapi.ts'
+import { pageRoutes } from './page.ts'
 import { perform } from './perform.ts'
 
 const MAX_BODY = 1024 * 1024
@@ -18,6 +19,7 @@ export function adminRoutes(app: App): Route[] {
   const actions = presentResources(adminResources, app.config).flatMap((resource) => Object.values(resource.actions))
   return [
     ...metricsRoutes(app),
+    ...pageRoutes(),
     ...actions.map((action) => routeOf(app, action, gatekeeper)),
     ...unknownPaths(gatekeeper.guard('read')),
   ]

@@ -9,6 +9,7 @@ import type { User } from '../oauth/types.ts'
 import { type AdminResource, action, type Result } from './action.ts'
 import { AFTER } from './export.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
+import { order, q, search } from './search.ts'
 
 const MIN_PASSWORD = 8
 const email = text(254).regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address')
@@ -66,18 +67,26 @@ export const users: AdminResource = {
     list: action({
       method: 'GET',
       path: '/admin/users',
-      doc: 'Lists users, oldest first.',
-      query: z.strictObject({
-        email: text(254).optional().describe('Only the one with this email.'),
-        limit: int(1, 1_000_000).prefault(1_000_000).describe('At most so many.'),
-        offset: int(0, 1_000_000_000).prefault(0).describe('Leave out so many.'),
-        after: text(256).min(1, 'must not be empty').optional().describe(AFTER),
-      }),
-      async run({ store }, { query: { after: id, ...query } }) {
+      doc: 'Lists users, oldest first unless it is asked otherwise.',
+      query: z
+        .strictObject({
+          email: text(254).optional().describe('Only the one with this email.'),
+          limit: int(1, 1_000_000).prefault(1_000_000).describe('At most so many.'),
+          offset: int(0, 1_000_000_000).prefault(0).describe('Leave out so many.'),
+          after: text(256).min(1, 'must not be empty').optional().describe(AFTER),
+          q: q.describe('Only those with this text in their email, name or id, whatever its case.'),
+          order,
+        })
+        .refine(({ email, q }) => email === undefined || q === undefined, { path: ['q'], message: 'takes no email' }),
+      async run({ store }, { query: { after: id, q, ...query } }) {
         const last = id === undefined ? undefined : await store.findUser({ id })
         if (id !== undefined && !last) throw invalid('after names no user', 'unknown_place')
-        const after = last && { at: last.created_at, id: last.id }
-        return { shown: (await store.listUsers({ ...query, after })).map(userJson) }
+        const page = { ...query, after: last && { at: last.created_at, id: last.id } }
+        const { order } = query
+        const found = await (q === undefined
+          ? store.listUsers(page)
+          : search((window) => store.listUsersWith({ q, order, ...window }), page))
+        return { shown: found.map(userJson) }
       },
     }),
     create: action({

@@ -18,3 +18,5 @@ export const packageRoot = findRoot()
 /** The built entry point of a worker thread. */
 export const workerFile = (name: string): string => path.join(packageRoot, 'dist/workers', `${name}.js`)
 export const migrationsFolder = path.join(packageRoot, 'migrations')
+/** The built admin page. */
+export const pageFolder = path.join(packageRoot, 'dist/ui')

@@ -2,17 +2,23 @@
 import type { Client } from '../oauth/types.ts'
 import {
   all,
+  anywhere,
+  byAge,
   bytes,
   decoded,
+  type Found,
   flag,
   idText,
+  maybeIdText,
   maybeNum,
   num,
   type Op,
+  type Order,
   one,
   type Place,
   type Row,
   run,
+  type Search,
   str,
   where,
 } from './op.ts'
@@ -67,23 +73,76 @@ export interface ClientFilter {
   status?: string
   source?: string
   after?: Place
+  order?: Order
   limit: number
   offset: number
 }
-/** In order of creation. */
-export function* listClients({ status, source, after, limit, offset }: ClientFilter): Op<Client[]> {
-  const filter = where(
-    status === undefined ? undefined : ['status = ?', status],
-    source === undefined ? undefined : ['registration_source = ?', source],
-    after && ['(issued_at, client_id) > (?, ?)', after.at, after.id],
-  )
+const conditions = ({ status, source }: Pick<ClientFilter, 'status' | 'source'>) =>
+  [
+    status === undefined ? undefined : (['status = ?', status] as const),
+    source === undefined ? undefined : (['registration_source = ?', source] as const),
+  ] as const
+
+/** In order of creation, or newest first. */
+export function* listClients({ after, order = 'oldest', limit, offset, ...only }: ClientFilter): Op<Client[]> {
+  const age = byAge('issued_at', 'client_id', order, after)
+  const filter = where(...conditions(only), age.beyond)
   const rows = yield* all(
-    `SELECT ${COLUMNS} FROM clients ${filter.sql} ORDER BY issued_at, client_id LIMIT ? OFFSET ?`,
+    `SELECT ${COLUMNS} FROM clients ${filter.sql} ${age.sql} LIMIT ? OFFSET ?`,
     ...filter.params,
     limit,
     offset,
   )
   return rows.map(read)
+}
+
+/** Of the next rows of the list those whose name or id has the text in it. */
+export function* listClientsWith({
+  q,
+  after,
+  order,
+  rows: size,
+  ...only
+}: Search & Pick<ClientFilter, 'status' | 'source'>): Op<Found<Client>> {
+  const age = byAge('issued_at', 'client_id', order, after)
+  const filter = where(...conditions(only), age.beyond)
+  const page = `SELECT ${COLUMNS} FROM clients ${filter.sql} ${age.sql} LIMIT ?`
+  const last = yield* one(
+    `SELECT issued_at, client_id FROM clients ${filter.sql} ${age.sql} LIMIT 1 OFFSET ?`,
+    ...filter.params,
+    size - 1,
+  )
+  const found = yield* all(
+    `SELECT * FROM (${page}) page WHERE lower(client_name) LIKE ? ESCAPE '!' OR lower(client_id) LIKE ? ESCAPE '!' ${age.sql}`,
+    ...filter.params,
+    size,
+    anywhere(q),
+    anywhere(q),
+  )
+  return { rows: found.map(read), next: last && { at: num(last.issued_at), id: str(last.client_id) } }
+}
+
+export interface ClientActivity {
+  client_id: string
+  /** Id of the last token, which tells when it was issued. */
+  last_id?: string
+  /** Tokens since the bound, counted to one beyond `cap`. */
+  tokens: number
+}
+/** What some clients did last. */
+export function* readClientActivity(w: { client_ids: string[]; since: string; cap: number }): Op<ClientActivity[]> {
+  const seen: ClientActivity[] = []
+  for (const client_id of w.client_ids) {
+    const last = yield* one('SELECT id FROM issuances WHERE client_id = ? ORDER BY id DESC LIMIT 1', client_id)
+    const count = yield* one(
+      'SELECT count(*) AS n FROM (SELECT 1 AS found FROM issuances WHERE client_id = ? AND id >= ? LIMIT ?) recent',
+      client_id,
+      bytes(w.since),
+      w.cap + 1,
+    )
+    seen.push({ client_id, last_id: maybeIdText(last?.id), tokens: num(count?.n) })
+  }
+  return seen
 }
 
 /** The active agents, in order of creation. */

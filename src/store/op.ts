@@ -50,6 +50,33 @@ export interface Place {
   at: number
   id: string
 }
+/** Which of two rows comes first: in order of creation, or the other way round. */
+export type Order = 'oldest' | 'newest'
+const DIRECTIONS = { oldest: { word: 'ASC', behind: '>' }, newest: { word: 'DESC', behind: '<' } } as const
+/** ORDER BY for two columns of age and id, and the condition that a row comes behind a place. */
+export function byAge(at: string, id: string, order: Order, after: Place | undefined) {
+  const { word, behind } = DIRECTIONS[order]
+  const beyond: Condition | undefined = after && [`(${at}, ${id}) ${behind} (?, ?)`, after.at, after.id]
+  return { sql: `ORDER BY ${at} ${word}, ${id} ${word}`, beyond }
+}
+
+/** A pattern for `lower(column) LIKE ? ESCAPE '!'`: the text anywhere in it. */
+export const anywhere = (text: string): string => `%${text.toLowerCase().replace(/[!%_]/g, '!$&')}%`
+
+/** Some rows of a search, which looks at so many rows at a time that nobody waits behind it. */
+export interface Found<T> {
+  rows: T[]
+  /** Where to go on looking; none at the end. */
+  next?: Place
+}
+export interface Search {
+  q: string
+  after?: Place
+  order: Order
+  /** How many rows are looked at. */
+  rows: number
+}
+
 export type Condition = readonly [sql: string, ...params: Param[]]
 /** Conditions joined by AND, with their parameters; undefined ones are left out. */
 export function where(...conditions: readonly (Condition | undefined)[]): { sql: string; params: Param[] } {

@@ -1,7 +1,26 @@
 // Operations on local users and the sign-ins of their browsers.
 import type { Session, User } from '../oauth/types.ts'
 import { forgetConnections } from './connections.ts'
-import { all, bytes, idText, maybeStr, num, type Op, one, orNull, type Place, type Row, run, str, where } from './op.ts'
+import {
+  all,
+  anywhere,
+  byAge,
+  bytes,
+  type Found,
+  idText,
+  maybeStr,
+  num,
+  type Op,
+  type Order,
+  one,
+  orNull,
+  type Place,
+  type Row,
+  run,
+  type Search,
+  str,
+  where,
+} from './op.ts'
 
 const COLUMNS = 'id, email, name, password_hash, role, status, provider, version, created_at, updated_at'
 
@@ -45,22 +64,42 @@ export function* findUserByEmail({ email }: { email: string }): Op<User | undefi
 export interface UserFilter {
   email?: string
   after?: Place
+  order?: Order
   limit: number
   offset: number
 }
-/** In order of creation. */
-export function* listUsers({ email, after, limit, offset }: UserFilter): Op<User[]> {
-  const filter = where(
-    email === undefined ? undefined : ['email_key = ?', emailKey(email)],
-    after && ['(created_at, id) > (?, ?)', after.at, after.id],
-  )
+/** In order of creation, or newest first. */
+export function* listUsers({ email, after, order = 'oldest', limit, offset }: UserFilter): Op<User[]> {
+  const age = byAge('created_at', 'id', order, after)
+  const filter = where(email === undefined ? undefined : ['email_key = ?', emailKey(email)], age.beyond)
   const rows = yield* all(
-    `SELECT ${COLUMNS} FROM users ${filter.sql} ORDER BY created_at, id LIMIT ? OFFSET ?`,
+    `SELECT ${COLUMNS} FROM users ${filter.sql} ${age.sql} LIMIT ? OFFSET ?`,
     ...filter.params,
     limit,
     offset,
   )
   return rows.map(read)
+}
+
+/** Of the next rows of the list those whose email, name or id has the text in it. */
+export function* listUsersWith({ q, after, order, rows: size }: Search): Op<Found<User>> {
+  const age = byAge('created_at', 'id', order, after)
+  const filter = where(age.beyond)
+  const page = `SELECT ${COLUMNS}, email_key FROM users ${filter.sql} ${age.sql} LIMIT ?`
+  const last = yield* one(
+    `SELECT created_at, id FROM users ${filter.sql} ${age.sql} LIMIT 1 OFFSET ?`,
+    ...filter.params,
+    size - 1,
+  )
+  const found = yield* all(
+    `SELECT * FROM (${page}) page WHERE email_key LIKE ? ESCAPE '!' OR lower(name) LIKE ? ESCAPE '!' OR lower(id) LIKE ? ESCAPE '!' ${age.sql}`,
+    ...filter.params,
+    size,
+    anywhere(q),
+    anywhere(q),
+    anywhere(q),
+  )
+  return { rows: found.map(read), next: last && { at: num(last.created_at), id: str(last.id) } }
 }
 
 /** Adds a user; `exists` when the email is taken. */

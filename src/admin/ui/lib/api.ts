@@ -1,0 +1,79 @@
+// The admin API from the browser: the key (in sessionStorage only), calls, refusals.
+
+const KEY = 'service.admin-key'
+
+/** The admin key of this tab; undefined when nobody has given one. */
+export const storedKey = (): string | undefined => sessionStorage.getItem(KEY) ?? undefined
+/** Keeps the key until the tab is closed. */
+export const storeKey = (key: string): void => sessionStorage.setItem(KEY, key)
+/** Forgets the key and everything else of this tab. */
+export const forgetKey = (): void => sessionStorage.clear()
+
+/** A refusal of the admin API, in its own words. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly requestId: string
+  readonly body: Record<string, unknown>
+
+  constructor(status: number, body: Record<string, unknown>) {
+    super(String(body['error_description'] ?? `the server answered ${status}`))
+    this.status = status
+    this.code = String(body['error'] ?? '')
+    this.requestId = String(body['request_id'] ?? '')
+    this.body = body
+  }
+}
+
+/** Told when the key is no longer taken. */
+export const onRefusedKey: { tell: () => void } = { tell: () => {} }
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>
+
+/** A path with the parameters that are not empty. */
+export function withQuery(path: string, query: Query = {}): string {
+  const used = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
+  const text = new URLSearchParams(used.map(([name, value]) => [name, String(value)])).toString()
+  return text ? `${path}?${text}` : path
+}
+
+interface CallOptions {
+  body?: unknown
+  key?: string
+}
+
+/** Calls the admin API. Throws ApiError; a network failure is one with status 0. */
+export async function send(
+  method: string,
+  path: string,
+  { body, key = storedKey() }: CallOptions = {},
+): Promise<Response> {
+  const headers: Record<string, string> = { authorization: `Bearer ${key}`, accept: 'application/json' }
+  if (body !== undefined) headers['content-type'] = 'application/json'
+  const response = await fetch(path, {
+    method,
+    headers,
+    // Browsers do not say that a PATCH has no body unless it has an empty one.
+    body: body !== undefined ? JSON.stringify(body) : method === 'PATCH' ? '' : undefined,
+    cache: 'no-store',
+    redirect: 'error',
+  }).catch(() => {
+    throw new ApiError(0, { error_description: 'the server cannot be reached' })
+  })
+  if (response.ok) return response
+  const refusal = (await response.json().catch(() => ({}))) as Record<string, unknown>
+  if (response.status === 401 && key === storedKey()) onRefusedKey.tell()
+  throw new ApiError(response.status, refusal)
+}
+
+/** The same, with the answer read. */
+export async function call<T = unknown>(method: string, path: string, body?: unknown): Promise<T> {
+  const response = await send(method, path, { body })
+  return (response.status === 204 ? undefined : await response.json()) as T
+}
+
+/** Reads from the admin API. */
+export const get = <T>(path: string, query?: Query): Promise<T> => call<T>('GET', withQuery(path, query))
+
+/** An id as a segment of a path. */
+export const segment = (id: string): string => encodeURIComponent(id)

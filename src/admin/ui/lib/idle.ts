@@ -1,0 +1,26 @@
+// Locks the page when nobody touches it: an unattended screen is a key on the table.
+import { useEffect, useRef } from 'preact/hooks'
+
+/** Minutes without a touch after which the key is forgotten. */
+export const idleMinutes = 15
+const CHECK_MS = 5000
+
+/** Calls `lock` when nobody touched the page for too long, also while the machine slept. */
+export function useIdle(active: boolean, lock: () => void): void {
+  const latest = useRef(lock)
+  latest.current = lock
+  useEffect(() => {
+    if (!active) return
+    let touchedMs = Date.now()
+    const touch = () => {
+      touchedMs = Date.now()
+    }
+    const events = ['pointerdown', 'keydown', 'wheel'] as const
+    for (const event of events) addEventListener(event, touch, { passive: true })
+    const timer = setInterval(() => Date.now() - touchedMs > idleMinutes * 60_000 && latest.current(), CHECK_MS)
+    return () => {
+      for (const event of events) removeEventListener(event, touch)
+      clearInterval(timer)
+    }
+  }, [active])
+}

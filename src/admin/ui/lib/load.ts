@@ -1,0 +1,39 @@
+// Reading from the API into a component: what came, what went wrong, and again.
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+
+export interface Loaded<T> {
+  data?: T
+  error?: Error
+  /** A read is under way. */
+  busy: boolean
+  reload(): void
+}
+
+/** Reads when `key` changes and when asked to; what came before stays visible meanwhile. `everyMs` reads again and again while the tab is seen. */
+export function useLoad<T>(key: string, read: () => Promise<T>, everyMs?: number): Loaded<T> {
+  const [state, setState] = useState<{ key: string; data?: T; error?: Error; busy: boolean }>({ key, busy: true })
+  const latest = useRef({ key, turn: 0, read })
+  latest.current.read = read
+  latest.current.key = key
+
+  const reload = useCallback(() => {
+    const turn = ++latest.current.turn
+    const of = latest.current.key
+    setState((before) => ({ ...before, busy: true }))
+    const finish = (outcome: { data?: T; error?: Error }) => {
+      if (turn === latest.current.turn) setState({ key: of, busy: false, ...outcome })
+    }
+    latest.current.read().then(
+      (data) => finish({ data }),
+      (error: Error) => finish({ error }),
+    )
+  }, [])
+
+  useEffect(reload, [key])
+  useEffect(() => {
+    if (everyMs === undefined) return
+    const timer = setInterval(() => document.visibilityState === 'visible' && reload(), everyMs)
+    return () => clearInterval(timer)
+  }, [everyMs])
+  return { data: state.data, error: state.error, busy: state.busy, reload }
+}

@@ -1,0 +1,68 @@
+// Where we are: the path below /admin/ui/ and its query, as the address bar says. Every state that is worth sharing is there.
+import { useEffect, useState } from 'preact/hooks'
+
+const BASE = '/admin/ui/'
+
+export interface Place {
+  /** Decoded segments: `clients`, `abc`. */
+  segments: string[]
+  query: Record<string, string>
+}
+
+function readPlace(): Place {
+  const { pathname, search } = window.location
+  const path = pathname.startsWith(BASE) ? pathname.slice(BASE.length) : ''
+  return {
+    segments: path.split('/').filter(Boolean).map(decode),
+    query: Object.fromEntries(new URLSearchParams(search)),
+  }
+}
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The address of a place; empty values are left out. */
+export function href(segments: readonly string[], query: Readonly<Record<string, string | undefined>> = {}): string {
+  const used = Object.entries(query).filter(([, value]) => value !== undefined && value !== '') as [string, string][]
+  const text = new URLSearchParams(used).toString()
+  return BASE + segments.map(encodeURIComponent).join('/') + (text ? `?${text}` : '')
+}
+
+const listeners = new Set<() => void>()
+const tell = () => {
+  for (const each of listeners) each()
+}
+window.addEventListener('popstate', tell)
+
+/** Goes somewhere; `replace` leaves no step back. */
+export function go(address: string, { replace = false } = {}): void {
+  if (replace) window.history.replaceState(null, '', address)
+  else window.history.pushState(null, '', address)
+  tell()
+}
+
+/** The place, kept current. */
+export function usePlace(): Place {
+  const [place, setPlace] = useState(readPlace)
+  useEffect(() => {
+    const listener = () => setPlace(readPlace())
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }, [])
+  return place
+}
+
+/** Follows links of this page without loading it anew; everything else is the browser's. */
+export function followLinks(event: MouseEvent): void {
+  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+    return
+  const link = event.target instanceof Element ? event.target.closest('a') : undefined
+  if (!link || link.target || link.hasAttribute('download') || !link.getAttribute('href')?.startsWith(BASE)) return
+  event.preventDefault()
+  go(link.getAttribute('href') as string)
+  if (!link.closest('[data-stay]')) window.scrollTo(0, 0)
+}

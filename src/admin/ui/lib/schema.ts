@@ -1,0 +1,84 @@
+// What the admin API says about its own operations (its OpenAPI document): forms and examples are drawn from it.
+import { get } from './api.ts'
+
+export interface Schema {
+  type?: string | string[]
+  description?: string
+  default?: unknown
+  enum?: string[]
+  anyOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+  required?: string[]
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+}
+export interface Operation {
+  id: string
+  method: string
+  path: string
+  summary: string
+  /** The command that does the same. */
+  command?: string
+  query: Record<string, Schema>
+  body?: Schema
+}
+interface RawOperation {
+  operationId: string
+  summary: string
+  'x-command'?: string
+  parameters?: { name: string; in: string; schema: Schema; description?: string }[]
+  requestBody?: { content: { 'application/json': { schema: Schema } } }
+}
+export type Operations = ReadonlyMap<string, Operation>
+
+let known: Promise<Operations> | undefined
+
+/** Every operation that the server has as configured, by its id such as `client.create`. Read once. */
+export function operations(): Promise<Operations> {
+  known ??= readOperations().catch((error) => {
+    known = undefined
+    throw error
+  })
+  return known
+}
+/** Reads them again next time: another server, perhaps. */
+export const forgetOperations = (): void => {
+  known = undefined
+}
+
+async function readOperations(): Promise<Operations> {
+  const { paths } = await get<{ paths: Record<string, Record<string, RawOperation>> }>('/admin/openapi.json')
+  const all = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, raw]) => asOperation(method.toUpperCase(), path, raw)),
+  )
+  return new Map(all.map((each) => [each.id, each]))
+}
+
+function asOperation(method: string, path: string, raw: RawOperation): Operation {
+  const query = (raw.parameters ?? []).filter((each) => each.in === 'query')
+  return {
+    id: raw.operationId,
+    method,
+    path,
+    summary: raw.summary,
+    command: raw['x-command'],
+    query: Object.fromEntries(query.map((each) => [each.name, { ...each.schema, description: each.description }])),
+    body: raw.requestBody?.content['application/json'].schema,
+  }
+}
+
+/** Quotes for a POSIX shell. */
+export const quoted = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+
+/** The same call with curl. The key is a variable, so that it never lands in a shell's history. */
+export function curlOf(method: string, path: string, body?: unknown): string {
+  const lines = [
+    `curl -sS${method === 'GET' ? '' : ` -X ${method}`} ${quoted(window.location.origin + path)}`,
+    `  -H "Authorization: Bearer $SERVICE_ADMIN_API_KEY"`,
+  ]
+  if (body !== undefined) lines.push(`  -H 'Content-Type: application/json'`, `  -d ${quoted(JSON.stringify(body))}`)
+  return lines.join(' \\\n')
+}

@@ -1,0 +1,173 @@
+// One client: what it is, what it did, and what can be done about it.
+import { useState } from 'preact/hooks'
+import { call, get, segment } from '../lib/api.ts'
+import { useLoad } from '../lib/load.ts'
+import { go, href } from '../lib/router.ts'
+import type { Client } from '../lib/types.ts'
+import { ConfirmButton } from '../parts/dialog.tsx'
+import { FormButton } from '../parts/form.tsx'
+import { Badge, Card, Copy, Facts, Head, Name, Problem, Time } from '../parts/text.tsx'
+import { say } from '../parts/toast.tsx'
+import { SecretDialog } from './clients.tsx'
+
+const EDITABLE = [
+  'client_name',
+  'grant_types',
+  'redirect_uris',
+  'scope',
+  'application_type',
+  'agent_description',
+  'dpop_bound_access_tokens',
+]
+const SOURCES = {
+  admin: 'Made by an operator',
+  dcr: 'Registered itself (RFC 7591)',
+  cimd: 'Its metadata document, fetched from its client_id',
+}
+
+/** One client. */
+export function ClientDetail({ client_id }: { client_id: string }) {
+  const path = `/admin/clients/${segment(client_id)}`
+  const { data: client, error, reload } = useLoad(path, () => get<Client>(path))
+  if (!client)
+    return (
+      <>
+        <Head title="Client" from={['Clients', href(['clients'])]} />
+        <Problem error={error} />
+      </>
+    )
+  return (
+    <div class="stack">
+      <Head
+        title={
+          <>
+            <Name of={client.client_name} />{' '}
+            <Badge tone={client.status === 'active' ? 'good' : 'bad'}>{client.status}</Badge>
+            {client.agent && <Badge tone="accent">agent</Badge>}
+          </>
+        }
+        from={['Clients', href(['clients'])]}
+      >
+        <Actions client={client} path={path} onChange={reload} />
+      </Head>
+      <Card>
+        <Facts of={factsOf(client)} />
+      </Card>
+      <Card title="Where to look">
+        <div class="body actions">
+          <a class="button" href={href(['issuances'], { client_id })}>
+            Its tokens
+          </a>
+          <a class="button" href={href(['connections'], { client_id })}>
+            How it connects
+          </a>
+          <a class="button" href={href(['audit'], { client_id })}>
+            Its audit events
+          </a>
+        </div>
+      </Card>
+    </div>
+  )
+}
+
+const lines = (items: readonly string[]) =>
+  items.length === 0 ? (
+    <span class="soft">none</span>
+  ) : (
+    items.map((item) => (
+      <div key={item}>
+        <code>{item}</code>
+      </div>
+    ))
+  )
+
+const factsOf = (client: Client) =>
+  [
+    ['client_id', <Copy key="id" text={client.client_id} what="client_id" />],
+    ['Source', SOURCES[client.registration_source]],
+    ['Grant types', lines(client.grant_types)],
+    ['Redirect URIs', lines(client.redirect_uris)],
+    ['Scope', client.scope ? <code>{client.scope}</code> : <span class="soft">none of its own</span>],
+    ['Authentication', <code key="auth">{client.token_endpoint_auth_method}</code>],
+    ['Application type', client.application_type],
+    ['DPoP', client.dpop_bound_access_tokens ? 'only bound tokens' : 'bound when it sends a proof'],
+    client.agent && (['Agent', client.agent_description || 'no description'] as const),
+    ['Created', <Time key="made" at={client.issued_at} />],
+    ['Changed', <Time key="changed" at={client.updated_at} />],
+    ['Last used', <Time key="used" at={client.last_used_at} />],
+  ] as const
+
+function Actions({ client, path, onChange }: { client: Client; path: string; onChange: () => void }) {
+  const { client_id, client_name, token_endpoint_auth_method: method } = client
+  const [secret, setSecret] = useState<string>()
+  const rotate = async () => {
+    const answer = await call<{ client_secret: string }>('POST', `${path}/rotate-secret`)
+    setSecret(answer.client_secret)
+  }
+  return (
+    <>
+      <FormButton<Client>
+        label="Edit"
+        title="Edit the client"
+        operation="client.update"
+        params={{ client_id }}
+        stored={client}
+        fields={EDITABLE}
+        verb="Save"
+        onDone={() => {
+          say('Saved.')
+          onChange()
+        }}
+      />
+      {method !== 'none' && (
+        <ConfirmButton label="Rotate secret" verb="Rotate" title="Rotate the secret?" run={rotate}>
+          The old secret stops working at once. The client must be given the new one, which is shown once.
+        </ConfirmButton>
+      )}
+      {client.status === 'active' ? (
+        <ConfirmButton
+          label="Suspend"
+          verb="Suspend"
+          title={`Suspend ${client_name || 'this client'}?`}
+          run={() => call('PATCH', `${path}/suspend`)}
+          after={onChange}
+        >
+          It gets no new tokens and cannot refresh. Introspection calls its tokens inactive at once; a resource server
+          that only checks signatures accepts them until they expire. Reactivating undoes it.
+        </ConfirmButton>
+      ) : (
+        <ConfirmButton
+          label="Reactivate"
+          verb="Reactivate"
+          harmless
+          title="Reactivate the client?"
+          run={() => call('PATCH', `${path}/reactivate`)}
+          after={onChange}
+        >
+          It may get tokens again.
+        </ConfirmButton>
+      )}
+      <ConfirmButton
+        label="Delete"
+        verb="Delete"
+        title={`Delete ${client_name || 'this client'}?`}
+        run={() => call('DELETE', `${path}?force=true`)}
+        after={() => {
+          say('The client is deleted.')
+          go(href(['clients']))
+        }}
+      >
+        The client, its consents and its sign-ins go, and its tokens are revoked. The record of its tokens and the audit
+        trail stay. This cannot be undone.
+      </ConfirmButton>
+      {secret && (
+        <SecretDialog
+          title="The secret is replaced"
+          client_id={client_id}
+          client_secret={secret}
+          onClose={() => setSecret(undefined)}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,168 @@
+// Clients: who may ask for tokens.
+import { useState } from 'preact/hooks'
+import { compact } from '../lib/format.ts'
+import { go, href, type Place } from '../lib/router.ts'
+import type { Client } from '../lib/types.ts'
+import { Dialog } from '../parts/dialog.tsx'
+import { FormButton } from '../parts/form.tsx'
+import { type Column, type Filter, List } from '../parts/list.tsx'
+import { Badge, Copy, Empty, Head, Name, Time } from '../parts/text.tsx'
+import { ClientDetail } from './client.tsx'
+
+const SOURCES = { admin: 'operator', dcr: 'registered itself', cimd: 'metadata document' }
+const COUNTED = 1000
+
+const FILTERS: readonly Filter[] = [
+  { name: 'q', label: 'Search by name or client_id', search: true },
+  {
+    name: 'status',
+    label: 'Any status',
+    options: [
+      ['active', 'Active'],
+      ['suspended', 'Suspended'],
+    ],
+  },
+  {
+    name: 'source',
+    label: 'Any source',
+    options: [
+      ['admin', 'Made by an operator'],
+      ['dcr', 'Registered itself'],
+      ['cimd', 'Metadata document'],
+    ],
+  },
+]
+
+/** The host that answers go to, or that the document is on. */
+const hostOf = ({ client_id, redirect_uris }: Client): string => {
+  const url = /^https?:/.test(client_id) ? client_id : (redirect_uris[0] ?? '')
+  return URL.canParse(url) ? new URL(url).host || new URL(url).protocol : ''
+}
+const tokens = (count = 0) => (count > COUNTED ? `${compact(COUNTED)}+` : compact(count))
+
+const COLUMNS: readonly Column<Client>[] = [
+  {
+    title: 'Client',
+    cell: (client) => (
+      <>
+        <a class="main" href={href(['clients', client.client_id])}>
+          <Name of={client.client_name} />
+        </a>{' '}
+        {client.status === 'suspended' && <Badge tone="bad">suspended</Badge>}
+        {client.agent && <Badge tone="accent">agent</Badge>}
+        <small>
+          <code>{client.client_id}</code>
+        </small>
+      </>
+    ),
+  },
+  { title: 'Host', cell: (client) => hostOf(client) || <span class="soft">machine</span> },
+  { title: 'Source', cell: ({ registration_source }) => SOURCES[registration_source] },
+  { title: 'Last used', kind: 'tight', cell: ({ last_used_at }) => <Time at={last_used_at} /> },
+  { title: 'Tokens, 24 h', kind: 'number', cell: ({ tokens_24h }) => tokens(tokens_24h) },
+]
+
+export const CLIENT_FIELDS = [
+  'client_name',
+  'grant_types',
+  'redirect_uris',
+  'scope',
+  'token_endpoint_auth_method',
+  'application_type',
+  'agent',
+  'agent_description',
+  'dpop_bound_access_tokens',
+]
+
+/** The list of clients, or one of them. */
+export function Clients({ place }: { place: Place }) {
+  const [, client_id] = place.segments
+  return client_id === undefined ? <ClientList /> : <ClientDetail client_id={client_id} />
+}
+
+interface Created extends Client {
+  client_secret?: string
+}
+
+function ClientList() {
+  const [created, setCreated] = useState<Created>()
+  const done = (client: Created) => {
+    if (client.client_secret) setCreated(client)
+    else go(href(['clients', client.client_id]))
+  }
+  const create = (
+    <FormButton<Created>
+      label="Create client"
+      title="Create a client"
+      operation="client.create"
+      verb="Create"
+      fields={[...CLIENT_FIELDS, 'client_id']}
+      start={{ grant_types: ['client_credentials'], token_endpoint_auth_method: 'client_secret_basic' }}
+      onDone={done}
+    />
+  )
+  return (
+    <>
+      <Head title="Clients" about="Everything that may ask for tokens: applications, agents and machines.">
+        {create}
+      </Head>
+      <List<Client>
+        label="Clients"
+        path="/admin/clients"
+        query={{ order: 'newest', activity: true }}
+        filters={FILTERS}
+        columns={COLUMNS}
+        keyOf={({ client_id }) => client_id}
+        page={50}
+        empty={
+          <Empty title="No client yet">
+            <p>
+              Create one for a machine or an application. MCP clients bring a metadata document or register themselves,
+              as <a href={href(['settings'])}>Settings</a> allow.
+            </p>
+            <div class="actions">{create}</div>
+          </Empty>
+        }
+      />
+      {created && (
+        <SecretDialog
+          title="The client is created"
+          {...created}
+          onClose={() => go(href(['clients', created.client_id]))}
+        />
+      )}
+    </>
+  )
+}
+
+/** Shows a secret, once. */
+export const SecretDialog = ({
+  title,
+  client_id,
+  client_secret = '',
+  onClose,
+}: {
+  title: string
+  client_id: string
+  client_secret?: string
+  onClose: () => void
+}) => (
+  <Dialog title={title} onClose={onClose}>
+    <p class="note warn">
+      The secret is shown this once. Only its hash is stored; a lost one is replaced by rotating it.
+    </p>
+    <div class="field">
+      <span class="soft">client_id</span>
+      <Copy text={client_id} what="client_id" />
+    </div>
+    <div class="field">
+      <span class="soft">client_secret</span>
+      <Copy text={client_secret} what="client_secret" />
+    </div>
+    <div class="form-foot">
+      <button type="button" class="primary" onClick={onClose}>
+        I have it
+      </button>
+    </div>
+  </Dialog>
+)

@@ -1,0 +1,108 @@
+// Dialogs: to fill in, and to be sure.
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { Problem } from './text.tsx'
+
+/** A dialog over the page; Escape closes it. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  title: string
+  onClose: () => void
+  children: ComponentChildren
+}) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => dialog.current?.showModal(), [])
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+      <div>
+        <h2 id={id}>{title}</h2>
+        {children}
+      </div>
+    </dialog>
+  )
+}
+
+interface ConfirmProps {
+  title: string
+  /** What happens, in full. */
+  children: ComponentChildren
+  /** The word on the button: the verb. */
+  verb: string
+  harmless?: boolean
+  /** Must be typed in first. */
+  word?: string
+  run: () => Promise<unknown>
+  onClose: () => void
+}
+
+/** Asks before something is done that cannot be undone. */
+export function Confirm({ title, children, verb, harmless, word, run, onClose }: ConfirmProps) {
+  const [error, setError] = useState<Error>()
+  const [busy, setBusy] = useState(false)
+  const [typed, setTyped] = useState('')
+  const id = useId()
+  const act = async (event: SubmitEvent) => {
+    event.preventDefault()
+    setBusy(true)
+    try {
+      await run()
+      onClose()
+    } catch (thrown) {
+      setError(thrown as Error)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form class="fields" onSubmit={act}>
+        <div class="soft">{children}</div>
+        {word !== undefined && (
+          <div class="field">
+            <label for={id}>
+              Type <code>{word}</code> to go on
+            </label>
+            <input id={id} autocomplete="off" value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
+          </div>
+        )}
+        <Problem error={error} />
+        <div class="form-foot">
+          <button
+            type="submit"
+            class={harmless ? 'primary' : 'primary danger'}
+            disabled={busy || (word !== undefined && typed !== word)}
+          >
+            {verb}
+          </button>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** A button that asks before it does. */
+export function ConfirmButton({
+  label,
+  after,
+  ...ask
+}: Omit<ConfirmProps, 'onClose'> & { label: string; after?: () => void }) {
+  const [isOpen, setOpen] = useState(false)
+  const run = async () => {
+    await ask.run()
+    after?.()
+  }
+  return (
+    <>
+      <button type="button" class={ask.harmless ? '' : 'danger'} onClick={() => setOpen(true)}>
+        {label}
+      </button>
+      {isOpen && <Confirm {...ask} run={run} onClose={() => setOpen(false)} />}
+    </>
+  )
+}

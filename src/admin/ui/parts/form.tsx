@@ -1,0 +1,190 @@
+// Forms drawn from what the admin API says about its operations: fields, help and defaults are declared once, on the server.
+import type { ComponentChildren } from 'preact'
+import { useId, useState } from 'preact/hooks'
+import { call, segment } from '../lib/api.ts'
+import { useLoad } from '../lib/load.ts'
+import { curlOf, operations, type Schema } from '../lib/schema.ts'
+import { Dialog } from './dialog.tsx'
+import { Field, readValue, writeText } from './field.tsx'
+import { Code, Problem } from './text.tsx'
+
+type Values = Record<string, string | boolean>
+type Body = Record<string, unknown>
+
+interface FormProps<T> {
+  /** Such as `client.create`. */
+  operation: string
+  params?: Record<string, string>
+  /** What is stored; only what differs is sent. */
+  stored?: object
+  /** In this order; the others are left out. */
+  fields: readonly string[]
+  /** For fields whose schema does not say enough. */
+  options?: Record<string, readonly (readonly [value: string, text: string])[]>
+  /** Other starting values than the schema's. */
+  start?: Body
+  hints?: Record<string, ComponentChildren>
+  verb: string
+  onDone: (answer: T) => void
+  onCancel: () => void
+}
+
+/** The form of an operation, with the same call as curl. */
+export function OperationForm<T>({
+  operation,
+  params = {},
+  stored,
+  fields,
+  options,
+  start,
+  hints,
+  verb,
+  ...on
+}: FormProps<T>) {
+  const { data, error } = useLoad('operations', operations)
+  const of = data?.get(operation)
+  if (error) return <Problem error={error} />
+  if (!of?.body) return <p class="soft">Reading the form…</p>
+  const schemas = of.body.properties ?? {}
+  const path = of.path.replace(/\{(\w+)\}/g, (_, name: string) => segment(params[name] ?? ''))
+  return (
+    <FieldsForm<T>
+      method={of.method}
+      path={path}
+      command={of.command}
+      required={of.body.required ?? []}
+      schemas={Object.fromEntries(fields.flatMap((name) => (schemas[name] ? [[name, schemas[name]]] : [])))}
+      {...{ stored, options, start, hints, verb }}
+      {...on}
+    />
+  )
+}
+
+interface FieldsProps<T> extends Omit<FormProps<T>, 'operation' | 'fields' | 'params'> {
+  method: string
+  path: string
+  command?: string
+  required: readonly string[]
+  schemas: Record<string, Schema>
+}
+
+function FieldsForm<T>(props: FieldsProps<T>) {
+  const { method, path, command, required, schemas, stored, start, options, hints, verb, onDone, onCancel } = props
+  const id = useId()
+  const from = (stored ?? start ?? {}) as Body
+  const [initial] = useState<Values>(() =>
+    Object.fromEntries(
+      Object.entries(schemas).map(([name, schema]) => [
+        name,
+        writeText(schema, from[name] ?? (stored ? undefined : schema.default)),
+      ]),
+    ),
+  )
+  const [values, setValues] = useState(initial)
+  const [error, setError] = useState<Error>()
+  const [busy, setBusy] = useState(false)
+
+  const bodyOf = (): Body =>
+    Object.fromEntries(
+      Object.entries(schemas).flatMap(([name, schema]) => {
+        const value = values[name] ?? ''
+        const isSame = stored ? value === initial[name] : value === '' && !required.includes(name)
+        return isSame ? [] : [[name, readValue(schema, value)]]
+      }),
+    )
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    setBusy(true)
+    try {
+      onDone(await call<T>(method, path, bodyOf()))
+    } catch (thrown) {
+      setError(thrown as Error)
+    }
+    setBusy(false)
+  }
+  return (
+    <form class="fields" onSubmit={submit}>
+      {Object.entries(schemas).map(([name, schema]) => (
+        <Field
+          key={name}
+          id={`${id}-${name}`}
+          name={name}
+          schema={schema}
+          isRequired={required.includes(name)}
+          isWrong={Boolean(error?.message.includes(name))}
+          options={options?.[name]}
+          hint={hints?.[name] ?? schema.description}
+          value={values[name] ?? ''}
+          onValue={(value) => setValues((before) => ({ ...before, [name]: value }))}
+        />
+      ))}
+      <Problem error={error} />
+      <div class="form-foot">
+        <button type="submit" class="primary" disabled={busy}>
+          {verb}
+        </button>
+        <button type="button" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
+      <Same method={method} path={path} command={command} bodyOf={bodyOf} />
+    </form>
+  )
+}
+
+function Same({
+  method,
+  path,
+  command,
+  bodyOf,
+}: {
+  method: string
+  path: string
+  command?: string
+  bodyOf: () => Body
+}) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details class="small" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>The same with curl{command && ' or the command line'}</summary>
+      {isOpen && <Code text={curlOf(method, path, safely(bodyOf))} what="curl command" />}
+      {command && (
+        <p class="soft">
+          <code>{command} --help</code> lists its flags.
+        </p>
+      )}
+    </details>
+  )
+}
+const safely = (bodyOf: () => Body): Body => {
+  try {
+    return bodyOf()
+  } catch {
+    return {}
+  }
+}
+
+/** A button that opens the form of an operation in a dialog. */
+export function FormButton<T>({
+  label,
+  title,
+  ...form
+}: Omit<FormProps<T>, 'onCancel'> & { label: string; title: string }) {
+  const [isOpen, setOpen] = useState(false)
+  const done = (answer: T) => {
+    setOpen(false)
+    form.onDone(answer)
+  }
+  return (
+    <>
+      <button type="button" class={form.stored ? '' : 'primary'} onClick={() => setOpen(true)}>
+        {label}
+      </button>
+      {isOpen && (
+        <Dialog title={title} onClose={() => setOpen(false)}>
+          <OperationForm<T> {...form} onDone={done} onCancel={() => setOpen(false)} />
+        </Dialog>
+      )}
+    </>
+  )
+}

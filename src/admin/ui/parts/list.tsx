@@ -1,0 +1,178 @@
+// Lists: searched and paged by the server; filters and place are in the address, so that they can be shared.
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { get, type Query } from '../lib/api.ts'
+import { useLoad } from '../lib/load.ts'
+import { go, href, type Place, usePlace } from '../lib/router.ts'
+import { Problem } from './text.tsx'
+
+export interface Column<T> {
+  title: string
+  cell: (row: T) => ComponentChildren
+  kind?: 'number' | 'tight' | 'acts'
+}
+export interface Filter {
+  name: string
+  label: string
+  /** Without options it is a text. */
+  options?: readonly (readonly [value: string, text: string])[]
+  /** The one that `/` leads to, searched while one types. */
+  search?: true
+}
+interface ListProps<T> {
+  label: string
+  /** The admin API's list. */
+  path: string
+  /** Fixed parameters. */
+  query?: Query
+  filters?: readonly Filter[]
+  columns: readonly Column<T>[]
+  keyOf: (row: T) => string
+  /** What the rows are in the answer. */
+  rowsOf?: (answer: unknown) => T[]
+  /** Rows on a page; none for lists that the server does not page. */
+  page?: number
+  /** For a list in which nothing is yet. */
+  empty: ComponentChildren
+  everyMs?: number
+  /** Changes when the list must be read again. */
+  version?: number
+}
+const TYPING_MS = 250
+
+/** A list of the admin API as a table. */
+export function List<T>(props: ListProps<T>) {
+  const { label, path, query, filters = [], columns, keyOf, page, empty, everyMs, version = 0 } = props
+  const place = usePlace()
+  const chosen = Object.fromEntries(filters.map(({ name }) => [name, place.query[name]]))
+  const after = page === undefined ? undefined : place.query['after']
+  // One more than is shown tells whether there is a next page.
+  const asked = { ...query, ...chosen, after, limit: page === undefined ? undefined : page + 1 }
+  const read = async () => (props.rowsOf ?? ((answer) => answer as T[]))(await get(path, asked))
+  const { data = [], error, busy, ...list } = useLoad(JSON.stringify([path, asked, version]), read, everyMs)
+  const rows = page === undefined ? data : data.slice(0, page)
+  const isFiltered = after !== undefined || Object.values(chosen).some(Boolean)
+  const last = rows.at(-1)
+  const next = page !== undefined && data.length > page && last ? keyOf(last) : undefined
+  const at = (more: Record<string, string | undefined>) => href(place.segments, { ...place.query, ...more })
+
+  if (!busy && !error && rows.length === 0 && !isFiltered) return <div class="card">{empty}</div>
+  return (
+    <>
+      {filters.length > 0 && <Filters filters={filters} place={place} />}
+      <div class="card">
+        <div class="body" hidden={!error}>
+          <Problem error={error} />
+        </div>
+        <div class="table">
+          <table class={busy ? 'cards busy' : 'cards'} aria-label={label} aria-busy={busy}>
+            <thead>
+              <tr>
+                {columns.map(({ title, kind = '' }) => (
+                  <th key={title} scope="col" class={kind}>
+                    {kind === 'acts' ? <span class="hidden-label">{title}</span> : title}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={keyOf(row)}>
+                  {columns.map(({ title, cell, kind = '' }) => (
+                    <td key={title} class={kind} data-label={title}>
+                      <div>{cell(row)}</div>
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+        {!busy && !error && rows.length === 0 && (
+          <div class="empty">
+            Nothing fits. <a href={href(place.segments)}>Show everything</a>
+          </div>
+        )}
+        {(rows.length > 0 || busy) && (
+          <div class="pager">
+            <span role="status">{busy && rows.length === 0 ? 'Reading…' : countOf(rows.length, next, after)}</span>
+            <span class="actions">
+              <button type="button" class="quiet" onClick={list.reload}>
+                Refresh
+              </button>
+              {after !== undefined && (
+                <a class="button" href={at({ after: undefined })}>
+                  First page
+                </a>
+              )}
+              {next !== undefined && (
+                <a class="button" href={at({ after: next })}>
+                  Next page
+                </a>
+              )}
+            </span>
+          </div>
+        )}
+      </div>
+    </>
+  )
+}
+
+const countOf = (count: number, next: string | undefined, after: string | undefined) =>
+  next !== undefined || after !== undefined ? `${count} on this page` : count === 1 ? 'One in all' : `${count} in all`
+
+function Filters({ filters, place }: { filters: readonly Filter[]; place: Place }) {
+  const set = (name: string, value: string) =>
+    go(href(place.segments, { ...place.query, after: undefined, [name]: value }), { replace: true })
+  return (
+    <search class="filters">
+      {filters.map((filter) => (
+        <div key={filter.name} class={filter.search ? 'search' : ''}>
+          {filter.options ? (
+            <select
+              aria-label={filter.label}
+              value={place.query[filter.name] ?? ''}
+              onChange={(event) => set(filter.name, event.currentTarget.value)}
+            >
+              <option value="">{filter.label}</option>
+              {filter.options.map(([value, text]) => (
+                <option key={value} value={value}>
+                  {text}
+                </option>
+              ))}
+            </select>
+          ) : (
+            <TextFilter
+              filter={filter}
+              value={place.query[filter.name] ?? ''}
+              onText={(text) => set(filter.name, text)}
+            />
+          )}
+        </div>
+      ))}
+    </search>
+  )
+}
+
+function TextFilter({ filter, value, onText }: { filter: Filter; value: string; onText: (text: string) => void }) {
+  const [text, setText] = useState(value)
+  const latest = useRef({ value, onText })
+  latest.current = { value, onText }
+  useEffect(() => setText(value), [value])
+  useEffect(() => {
+    const timer = setTimeout(
+      () => text.trim() !== latest.current.value && latest.current.onText(text.trim()),
+      TYPING_MS,
+    )
+    return () => clearTimeout(timer)
+  }, [text])
+  return (
+    <input
+      type={(filter.search ? 'search' : 'text') as 'search'}
+      aria-label={filter.label}
+      placeholder={filter.label}
+      value={text}
+      onInput={(event) => setText(event.currentTarget.value)}
+    />
+  )
+}

@@ -1,0 +1,93 @@
+// Around every page: the navigation, who is at work, and the way out.
+import { useEffect, useState } from 'preact/hooks'
+import { get } from '../lib/api.ts'
+import { useLoad } from '../lib/load.ts'
+import { href, type Place, usePlace } from '../lib/router.ts'
+import { forgetOperations, operations } from '../lib/schema.ts'
+import { HOME, PAGES, type Page } from '../pages/index.ts'
+import { Mark } from './icons.tsx'
+import { Empty } from './text.tsx'
+
+interface Status {
+  version: string
+  commit: string
+}
+
+/** The navigation with the page that the address names. */
+export function Shell({ onForget }: { onForget: () => void }) {
+  const place = usePlace()
+  const page = pageOf(place)
+  const [isOpen, setOpen] = useState(false)
+  const status = useLoad('status', () => get<Status>('/admin/system/status'))
+  const offered = useLoad('operations', operations)
+  const isThere = ({ needs }: Page) => !needs || !offered.data || offered.data.has(needs)
+
+  useEffect(() => () => forgetOperations(), [])
+  useEffect(() => {
+    document.title = `${page ? page.title : 'Not found'} · Admin`
+    setOpen(false)
+  }, [page, place.segments.join('/')])
+  useEffect(() => {
+    document.addEventListener('keydown', focusSearch)
+    return () => document.removeEventListener('keydown', focusSearch)
+  }, [])
+
+  const groups = [...new Set(PAGES.map(({ group }) => group))]
+  return (
+    <div class="shell">
+      <nav class={isOpen ? 'side open' : 'side'} aria-label="Pages">
+        <div class="top">
+          <div class="brand">
+            <Mark />
+            <span>Admin</span>
+          </div>
+          <button type="button" class="menu-button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            Menu
+          </button>
+        </div>
+        {groups.map((group) => (
+          <div key={group}>
+            {group && <h2>{group}</h2>}
+            <ul>
+              {PAGES.filter((each) => each.group === group && isThere(each)).map((each) => (
+                <li key={each.name}>
+                  <a href={href(each.name ? [each.name] : [])} aria-current={each === page ? 'page' : undefined}>
+                    {each.title}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </div>
+        ))}
+        <footer>
+          <button type="button" onClick={onForget}>
+            Forget key
+          </button>
+          <span class="soft small">{status.data && `${status.data.version} · ${status.data.commit}`}</span>
+        </footer>
+      </nav>
+      <main class="content">{page ? <page.show place={place} key={place.segments.join('/')} /> : <Lost />}</main>
+    </div>
+  )
+}
+
+const pageOf = ({ segments: [name = ''] }: Place): Page | undefined =>
+  name === '' ? HOME : PAGES.find((each) => each.name === name)
+
+const Lost = () => (
+  <Empty title="There is no such page">
+    <p>
+      Perhaps the address is cut short. <a href={href([])}>Home</a>
+    </p>
+  </Empty>
+)
+
+/** `/` leads to the search field, as everywhere. */
+function focusSearch(event: KeyboardEvent): void {
+  const isTyping = event.target instanceof Element && event.target.matches('input, textarea, select')
+  if (event.key !== '/' || isTyping || event.metaKey || event.ctrlKey || event.altKey) return
+  const field = document.querySelector<HTMLInputElement>('input[type=search]')
+  if (!field) return
+  event.preventDefault()
+  field.select()
+}

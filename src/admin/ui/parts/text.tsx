@@ -1,0 +1,135 @@
+// Small pieces of text: names, times, badges, headings, things to copy, what to say where nothing is.
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import type { ApiError } from '../lib/api.ts'
+import { ago, fullTime, plain } from '../lib/format.ts'
+import { CopyIcon, DoneIcon } from './icons.tsx'
+
+type Children = { children?: ComponentChildren }
+
+/** A name that somebody else chose: turns nothing but itself. */
+export const Name = ({ of, or = 'no name' }: { of: string | undefined; or?: string }) =>
+  of ? <bdi>{plain(of)}</bdi> : <span class="soft">{or}</span>
+
+/** How long ago; the full time on hover. */
+export const Time = ({ at, or = 'never' }: { at: string | undefined; or?: string }) =>
+  at ? (
+    <time dateTime={at} title={fullTime(at)}>
+      {ago(at)}
+    </time>
+  ) : (
+    <span class="soft">{or}</span>
+  )
+
+export type Tone = 'good' | 'warn' | 'bad' | 'accent' | ''
+/** A word in a box. */
+export const Badge = ({ tone = '', children }: Children & { tone?: Tone }) => (
+  <span class={`badge ${tone}`}>{children}</span>
+)
+
+/** The head of a page; `from` leads back. */
+export const Head = ({
+  title,
+  from,
+  about,
+  children,
+}: Children & { title: ComponentChildren; from?: [text: string, address: string]; about?: ComponentChildren }) => (
+  <div class="page-head">
+    <div>
+      {from && (
+        <a class="crumb" href={from[1]}>
+          {from[0]}
+        </a>
+      )}
+      <h1>{title}</h1>
+      {about && <p>{about}</p>}
+    </div>
+    <div class="actions">{children}</div>
+  </div>
+)
+
+/** A part of a page with a heading. */
+export const Card = ({ title, aside, children }: Children & { title?: string; aside?: ComponentChildren }) => (
+  <section class="card">
+    {title && (
+      <header>
+        <h2>{title}</h2>
+        {aside}
+      </header>
+    )}
+    {children}
+  </section>
+)
+
+/** What to say where nothing is: what belongs here, and how it comes. */
+export const Empty = ({ title, children }: Children & { title: string }) => (
+  <div class="empty">
+    <h2>{title}</h2>
+    {children}
+  </div>
+)
+
+/** What went wrong, in the words of the server. */
+export const Problem = ({ error }: { error: Error | undefined }) =>
+  error ? (
+    <p class="note bad" role="alert">
+      {sentence(error.message)}
+      {(error as ApiError).requestId && <span class="small"> (request {(error as ApiError).requestId})</span>}
+    </p>
+  ) : null
+/** Names of fields keep their case. */
+const sentence = (text: string) => `${text.replace(/^[a-z](?=[a-z]* )/, (first) => first.toUpperCase())}.`
+
+/** Names and values. */
+export const Facts = ({
+  of,
+}: {
+  of: readonly (readonly [name: string, value: ComponentChildren] | false | undefined)[]
+}) => (
+  <dl class="facts">
+    {of
+      .filter((each) => each !== false && each !== undefined)
+      .map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+  </dl>
+)
+
+/** A button that copies a text. */
+export function CopyButton({ text, what }: { text: string; what: string }) {
+  const [isDone, setDone] = useState(false)
+  const copy = async () => {
+    await navigator.clipboard.writeText(text)
+    setDone(true)
+    setTimeout(() => setDone(false), 1600)
+  }
+  return (
+    <button type="button" class="icon" title={`Copy ${what}`} aria-label={`Copy ${what}`} onClick={() => void copy()}>
+      {isDone ? <DoneIcon /> : <CopyIcon />}
+    </button>
+  )
+}
+
+/** A text to copy. */
+export const Copy = ({ text, what }: { text: string; what: string }) => (
+  <span class="copy">
+    <code>{text}</code>
+    <CopyButton text={text} what={what} />
+  </span>
+)
+
+/** Lines of code to copy. */
+export const Code = ({ text, what }: { text: string; what: string }) => (
+  <div class="code-box">
+    <CopyButton text={text} what={what} />
+    <pre class="code">{text}</pre>
+  </div>
+)
+
+/** A value as JSON. */
+export const Json = ({ of, what = 'JSON' }: { of: unknown; what?: string }) => (
+  <Code text={JSON.stringify(of, null, 2) ?? ''} what={what} />
+)

@@ -1,0 +1,31 @@
+// Says what was done, to the eye and to screen readers.
+import { useEffect, useState } from 'preact/hooks'
+
+interface Said {
+  id: number
+  text: string
+}
+const SHOWN_MS = 5000
+let count = 0
+let show: (said: Said) => void = () => {}
+
+/** Says what was done. */
+export const say = (text: string): void => show({ id: ++count, text })
+
+/** Where it is said. */
+export function Toasts() {
+  const [said, setSaid] = useState<Said[]>([])
+  useEffect(() => {
+    show = (each) => {
+      setSaid((before) => [...before, each])
+      setTimeout(() => setSaid((before) => before.filter(({ id }) => id !== each.id)), SHOWN_MS)
+    }
+  }, [])
+  return (
+    <div class="toasts" role="status">
+      {said.map(({ id, text }) => (
+        <p key={id}>{text}</p>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,31 @@
+// Builds the admin page: src/admin/ui to dist/ui, with hashed names, and beside every file what browsers take instead: .br and .gz.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { build } from 'vite'
+import { root } from './prepare.mjs'
+
+const outDir = path.join(root, 'dist/ui')
+await build({
+  root: path.join(root, 'src/admin/ui'),
+  configFile: false,
+  logLevel: 'warn',
+  base: '/admin/ui/',
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    outDir,
+    emptyOutDir: true,
+    target: 'es2022',
+    // The policy of the page lets nothing in that is not a file of it.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+})
+for (const entry of readdirSync(outDir, { recursive: true, withFileTypes: true })) {
+  if (!entry.isFile()) continue
+  const file = path.join(entry.parentPath, entry.name)
+  const bytes = readFileSync(file)
+  writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }))
+  writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }))
+}
