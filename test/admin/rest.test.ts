@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const UNKNOWN = ['/admin', '/admin/', '/admin/nothing', '/admin/clients/', '/admin/clients/x/y/z', '/admin/ui/']
+const UNKNOWN = ['/admin', '/admin/', '/admin/nothing', '/admin/clients/', '/admin/clients/x/y/z', '/admin/uix']
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const status = async (method: string, path: string, headers?: Record<string, string>) =>
   (await fetch(service.admin + path, { method, headers })).status
