@@ -85,6 +85,27 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
       exit(ok ? EXIT.ok : EXIT.failed)
     })
   program
+    .command('backup')
+    .description(
+      'Writes a backup of the SQLite database, beside a running server. Encrypted, and with the signing keys, when data_encryption is configured.',
+    )
+    .requiredOption('--to <file>', 'The backup; must not exist.')
+    .action(async ({ to }: { to: string }) => {
+      const { config, json } = options()
+      const { backup } = await import('./backup/backup.ts')
+      print(await backup(config, env, to), json)
+    })
+  program
+    .command('restore')
+    .description('Puts a backup in the place of the database, while no server runs. Checks it first.')
+    .requiredOption('--from <file>', 'The backup.')
+    .option('--force', 'Put a database that is there aside.')
+    .action(async ({ from, force = false }: { from: string; force?: boolean }) => {
+      const { config, json } = options()
+      const { restore } = await import('./backup/restore.ts')
+      print(await restore(config, env, { from, force }), json)
+    })
+  program
     .command('completion')
     .argument('<shell>', SHELLS.join(', '))
     .description('Prints a script that completes commands and flags: source it from the profile of the shell.')

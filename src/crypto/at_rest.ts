@@ -4,7 +4,7 @@ import type { Env } from '../config/rules.ts'
 import type { Config } from '../config/schema.ts'
 
 /** What is encrypted; every purpose has a key of its own. */
-export type Purpose = 'signing_key' | 'broker_grant' | 'upstream_token' | 'api_key_grant'
+export type Purpose = 'signing_key' | 'broker_grant' | 'upstream_token' | 'api_key_grant' | 'backup'
 
 export interface AtRest {
   readonly driver: string

@@ -1,0 +1,54 @@
+// `service backup`: the database as it is at this moment, and the signing keys where they are files and the backup is encrypted.
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { loadConfig } from '../../config/load.ts'
+import type { Env } from '../../config/rules.ts'
+import { openAtRest } from '../../crypto/at_rest.ts'
+import { readBuild } from '../../lib/build.ts'
+import { newId } from '../../lib/id.ts'
+import { rfc3339, systemClock } from '../../lib/time.ts'
+import { copyDatabase } from '../../store/backup.ts'
+import { UsageError } from '../output.ts'
+import { type Source, writeArchive } from './archive.ts'
+
+export interface BackedUp {
+  file: string
+  bytes: number
+  encrypted: boolean
+  /** Signing keys are in it. */
+  keys: boolean
+}
+
+/** Writes a backup of the SQLite database to a new file, beside a running server or without one. Throws and leaves nothing when it cannot. */
+export async function backup(configFile: string | undefined, env: Env, to: string): Promise<BackedUp> {
+  const { config } = loadConfig(configFile, env)
+  const { storage, signing } = config
+  if (storage.driver !== 'sqlite')
+    throw new UsageError('PostgreSQL is backed up with its own tools: pg_dump, or its WAL')
+  if (existsSync(to)) throw new UsageError(`${to} exists already`)
+  const database = storage.sqlite.path
+  if (!existsSync(database)) throw new UsageError(`there is no database ${database}`)
+  const atRest = await openAtRest(config, env)
+  const copy = path.join(path.dirname(path.resolve(to)), `.${newId()}.db`)
+  try {
+    copyDatabase(database, copy)
+    // Private keys in clear would make every copy of the file as good as the server itself.
+    const keys = atRest && signing.key_store === 'keyfile' ? keyFiles(signing.key_path) : []
+    const about = { created_at: rfc3339(systemClock.now()), version: readBuild().version }
+    await writeArchive(to, [sourceOf('service.db', copy), ...keys], about, atRest)
+    return { file: to, bytes: statSync(to).size, encrypted: atRest !== undefined, keys: keys.length > 0 }
+  } catch (error) {
+    rmSync(to, { force: true })
+    throw error
+  } finally {
+    rmSync(copy, { force: true })
+    rmSync(`${copy}-journal`, { force: true })
+  }
+}
+
+const sourceOf = (name: string, file: string): Source => ({ name, file, bytes: statSync(file).size })
+
+const keyFiles = (folder: string): Source[] =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.pem') || name === 'keys.json')
+    .map((name) => sourceOf(`keys/${name}`, path.join(folder, name)))

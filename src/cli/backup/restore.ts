@@ -1,0 +1,102 @@
+// `service restore`: a backup in the place of the database, checked before anything is replaced.
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import path from 'node:path'
+import { loadConfig } from '../../config/load.ts'
+import type { Env } from '../../config/rules.ts'
+import type { Config } from '../../config/schema.ts'
+import { openAtRest } from '../../crypto/at_rest.ts'
+import { checkCopy } from '../../store/backup.ts'
+import { originOf } from '../origin.ts'
+import { UsageError } from '../output.ts'
+import { type Entry, readArchive, readHeader } from './archive.ts'
+
+export interface Restored {
+  database: string
+  /** Where what was there before is now; empty when nothing was. */
+  before: string
+  created_at: string
+  keys: string
+}
+
+const ENTRY = /^(service\.db|keys\/[\w.-]+\.(pem|json))$/
+
+/** Puts a backup in place. Throws, and changes nothing, when it is damaged, a server runs, or there is a database and not `force`. */
+export async function restore(
+  configFile: string | undefined,
+  env: Env,
+  { from, force }: { from: string; force: boolean },
+): Promise<Restored> {
+  const { config } = loadConfig(configFile, env)
+  const { storage, signing } = config
+  if (storage.driver !== 'sqlite') throw new UsageError('PostgreSQL is restored with its own tools')
+  if (!existsSync(from)) throw new UsageError(`there is no file ${from}`)
+  const database = path.resolve(storage.sqlite.path)
+  if (existsSync(database) && !force) throw new UsageError(`${database} exists: --force puts it aside`)
+  await checkStopped(config)
+  const { entries, created_at } = await readHeader(from)
+  const stranger = entries.find(({ name }) => !ENTRY.test(name))
+  if (stranger) throw new Error(`the backup holds ${stranger.name}, which this version does not know`)
+
+  mkdirSync(path.dirname(database), { recursive: true, mode: 0o700 })
+  const folder = mkdtempSync(path.join(path.dirname(database), '.restore-'))
+  try {
+    const atRest = await openAtRest(config, env)
+    await unpack(from, folder, (onBytes) => readArchive(from, atRest, onBytes))
+    checkCopy(path.join(folder, 'service.db'))
+    const keys = placeKeys(path.join(folder, 'keys'), signing.key_path)
+    const before = putAside(database)
+    renameSync(path.join(folder, 'service.db'), database)
+    return { database, before, created_at, keys }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** A running server would go on with the file that it has open. */
+async function checkStopped({ server }: Config): Promise<void> {
+  const origin = originOf(server.address)
+  const answers = await fetch(`${origin}/livez`, { signal: AbortSignal.timeout(2000) }).then(
+    () => true,
+    () => false,
+  )
+  if (answers) throw new UsageError(`a server answers at ${origin}: stop it first`)
+}
+
+async function unpack(
+  from: string,
+  folder: string,
+  read: (onBytes: (entry: Entry, bytes: Buffer) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const { entries } = await readHeader(from)
+  const handles = new Map<string, FileHandle>()
+  try {
+    for (const { name } of entries) {
+      mkdirSync(path.dirname(path.join(folder, name)), { recursive: true, mode: 0o700 })
+      handles.set(name, await open(path.join(folder, name), 'wx', 0o600))
+    }
+    await read(async ({ name }, bytes) => {
+      await handles.get(name)?.writeFile(bytes)
+    })
+    for (const handle of handles.values()) await handle.sync()
+  } finally {
+    for (const handle of handles.values()) await handle.close()
+  }
+}
+
+/** Keys that are there stay: they may be newer. Returns what became of those in the backup. */
+function placeKeys(from: string, folder: string): string {
+  if (!existsSync(from)) return 'none in the backup'
+  if (existsSync(path.join(folder, 'keys.json'))) return `${folder} stays as it is`
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  for (const name of readdirSync(from)) renameSync(path.join(from, name), path.join(folder, name))
+  return `restored to ${folder}`
+}
+
+/** The database with its companions, under another name. */
+function putAside(database: string): string {
+  if (!existsSync(database)) return ''
+  const aside = `${database}.before-${new Date().toISOString().replace(/[:.]/g, '')}`
+  for (const end of ['', '-wal', '-shm']) if (existsSync(database + end)) renameSync(database + end, aside + end)
+  return aside
+}
