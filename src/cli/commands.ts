@@ -106,6 +106,22 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
       print(await restore(config, env, { from, force }), json)
     })
   program
+    .command('rekey')
+    .description(
+      'Seals again, with the newest key of data_encryption, what an older one has sealed. Instances may go on running.',
+    )
+    .action(async () => {
+      const { config, json } = options()
+      const { rekeyAll } = await import('./rekey.ts')
+      const done = await rekeyAll(config, env, ({ table, column, rows, resealed }) =>
+        process.stderr.write(`${table}.${column}: ${rows} rows, ${resealed} sealed again\n`),
+      )
+      print(done, json)
+      const unreadable = done.filter((each) => each.unreadable > 0)
+      for (const { table, column, error } of unreadable) printError(new Error(`${table}.${column}: ${error}`))
+      exit(unreadable.length > 0 ? EXIT.failed : EXIT.ok)
+    })
+  program
     .command('completion')
     .argument('<shell>', SHELLS.join(', '))
     .description('Prints a script that completes commands and flags: source it from the profile of the shell.')

@@ -2,15 +2,13 @@
 import { OAuthError } from '../lib/error.ts'
 import { STALE_MS } from '../store/cache.ts'
 import type { Store } from '../store/index.ts'
+import { signingKeyRow } from '../store/sealed.ts'
 import type { SealedKey } from '../store/signing_keys.ts'
 import type { AtRest } from './at_rest.ts'
 import type { KeyStore, StoredKey } from './stored_keys.ts'
 
 /** Waits before the next try when another instance was first. */
 const PATIENCE_MS = [100, 200, 400]
-
-/** The row that the private key of a kid is sealed for. */
-const signingKeyRow = (kid: string): string => `signing-key:${kid}`
 
 /** Keys in the database of a store. */
 export function databaseKeys(store: Store, atRest: AtRest): KeyStore {

@@ -11,6 +11,7 @@ import type { Op } from './op.ts'
 import * as providers from './providers.ts'
 import * as resources from './resources.ts'
 import { revokeFamilies, revokeTokens } from './revocations.ts'
+import { listSealed, replaceSealed } from './sealed.ts'
 import * as signingKeys from './signing_keys.ts'
 import { listUses, recordUse } from './single_uses.ts'
 import * as system from './system.ts'
@@ -30,9 +31,11 @@ export const ops = {
   ...xaa,
   ...providers,
   ...connections,
+  listSealed,
   listUses,
   purgeWindow,
   recordUse,
+  replaceSealed,
   revokeFamilies,
   revokeTokens,
 }

@@ -1,0 +1,154 @@
+// `service rekey`: what an older key has sealed is sealed again, while others read and write.
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type AtRest, aesMaster } from '../../src/crypto/at_rest.ts'
+import { rekey } from '../../src/crypto/rekey.ts'
+import { newId } from '../../src/lib/id.ts'
+import type { Store } from '../../src/store/index.ts'
+import { openStore } from '../../src/store/open.ts'
+import { SEALED_COLUMNS } from '../../src/store/sealed.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { runHere } from '../support/cli.ts'
+import { tempFolder } from '../support/folder.ts'
+import { silentLog } from '../support/log.ts'
+import { NOW } from '../support/records.ts'
+
+const [OLD, NEW, STRANGER] = ['ab', 'cd', 'ef'].map((hex) => hex.repeat(32)) as [string, string, string]
+const [before, after] = [aesMaster(OLD), aesMaster(NEW, OLD)]
+
+let file: string
+let store: Store
+let db: Database.Database
+beforeEach(async () => {
+  file = path.join(tempFolder(), 'service.db')
+  const storage = { driver: 'sqlite', sqlite: { path: file, wal: true } } as never
+  store = await openStore(storage, { log: silentLog, metrics: new Metrics(), now: NOW })
+  db = new Database(file)
+})
+afterEach(async () => {
+  db.close()
+  await store.driver.close()
+})
+
+/** Connections of as many users, sealed by a key. */
+async function addGrants(count: number, by: AtRest): Promise<void> {
+  const insert = db.prepare(
+    'INSERT INTO broker_grants (id, user_id, broker_provider_id, credential, scopes_granted, version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, 1, 1, 1)',
+  )
+  for (let i = 0; i < count; i++) {
+    const user = newId()
+    const sealed = await by.seal('broker_grant', `broker:${user}:p`, `secret of ${user}`)
+    insert.run(Buffer.from(newId(), 'base64url'), user, 'p', sealed, '')
+  }
+}
+const credentials = () =>
+  db.prepare('SELECT user_id, credential FROM broker_grants').all() as { user_id: string; credential: string }[]
+async function run(atRest = after, onBatch = async () => {}) {
+  const done = new Map<string, object>()
+  for await (const batch of rekey(store, atRest)) {
+    done.set(`${batch.table}.${batch.column}`, batch)
+    await onBatch()
+  }
+  return Object.fromEntries(done)
+}
+
+test('every row is sealed again, in bounded batches, and opens without the old key', async () => {
+  await addGrants(450, before)
+  let batches = 0
+  const done = await run(after, async () => void batches++)
+  expect(done['broker_grants.credential']).toEqual({
+    table: 'broker_grants',
+    column: 'credential',
+    rows: 450,
+    resealed: 450,
+    unreadable: 0,
+  })
+  expect(batches).toBeGreaterThan(4)
+  for (const { user_id, credential } of credentials())
+    expect(await aesMaster(NEW).open('broker_grant', `broker:${user_id}:p`, credential)).toBe(`secret of ${user_id}`)
+})
+
+test('what is sealed by the newest key is left as it is, so that a second run changes nothing', async () => {
+  await addGrants(10, before)
+  await run()
+  const there = credentials()
+  expect((await run())['broker_grants.credential']).toMatchObject({ rows: 10, resealed: 0 })
+  expect(credentials()).toEqual(there)
+})
+
+test('a run that was interrupted is finished by the next one', async () => {
+  await addGrants(450, before)
+  for await (const batch of rekey(store, after)) if (batch.resealed > 0) break
+  const left = credentials().filter(({ credential }) => !after.isCurrent(credential)).length
+  expect([left > 0, left < 450]).toEqual([true, true])
+  expect((await run())['broker_grants.credential']).toMatchObject({ resealed: left })
+  expect(credentials().every(({ credential }) => after.isCurrent(credential))).toBe(true)
+})
+
+test('rows that are written with the old key behind its back are found by the next pass', async () => {
+  await addGrants(250, before)
+  let late = 3
+  await run(after, async () => {
+    if (late-- > 0) await addGrants(1, before)
+  })
+  expect(credentials().every(({ credential }) => after.isCurrent(credential))).toBe(true)
+  expect(credentials().length).toBe(253)
+})
+
+test('what an instance writes between reading and writing is not overwritten', async () => {
+  await addGrants(1, before)
+  const mine = await after.seal('broker_grant', 'x', 'written meanwhile')
+  const slow: AtRest = {
+    ...after,
+    async seal(...what) {
+      db.prepare('UPDATE broker_grants SET credential = ?').run(mine)
+      return after.seal(...what)
+    },
+  }
+  await run(slow)
+  expect(credentials().map(({ credential }) => credential)).toEqual([mine])
+})
+
+test('rows that no key opens are left, counted and told; the others are done', async () => {
+  await addGrants(2, before)
+  await addGrants(1, aesMaster(STRANGER))
+  const done = (await run())['broker_grants.credential']
+  expect(done).toMatchObject({
+    rows: 3,
+    resealed: 2,
+    unreadable: 1,
+    error: expect.stringContaining('sealed with the key'),
+  })
+})
+
+test('the table names every column that holds sealed text', () => {
+  const columns = SEALED_COLUMNS.map(({ table, column }) => `${table}.${column}`)
+  expect(columns).toEqual(expect.arrayContaining(['signing_keys.private_key', 'broker_grants.credential']))
+  for (const { table, column, key, bound } of SEALED_COLUMNS)
+    expect(db.prepare(`SELECT ${[key.name, column, ...bound].join(', ')} FROM ${table}`).all()).toEqual([])
+})
+
+test('the command needs the keys, says how far it is, and fails when a row is left', async () => {
+  await addGrants(3, before)
+  const env = { SERVICE_STORAGE_SQLITE_PATH: file }
+  expect(await runHere(['rekey'], env)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('data_encryption.driver is not set'),
+  })
+  const keys = { ...env, SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master', SERVICE_DATA_ENCRYPTION_KEY: NEW }
+  const missing = await runHere(['rekey', '--json'], keys)
+  expect(missing.code).toBe(1)
+  expect(missing.stderr).toContain('error: broker_grants.credential: broker:')
+  const done = await runHere(['rekey', '--json'], { ...keys, SERVICE_DATA_OLD_KEY: OLD })
+  expect(done.code).toBe(0)
+  expect(done.stderr).toContain('broker_grants.credential: 3 rows, 3 sealed again')
+  expect(JSON.parse(done.stdout)).toContainEqual({
+    table: 'broker_grants',
+    column: 'credential',
+    rows: 3,
+    resealed: 3,
+    unreadable: 0,
+  })
+  for (const text of [missing, done]) for (const key of [OLD, NEW]) expect(JSON.stringify(text)).not.toContain(key)
+})
