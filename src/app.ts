@@ -8,9 +8,11 @@ import { type Keyring, openKeyring } from './crypto/keyring.ts'
 import { type CryptoLanes, openCrypto } from './crypto/pool.ts'
 import { createSealer, type Sealer } from './crypto/seal.ts'
 import { keySource, type SourceParts } from './crypto/sources.ts'
+import type { TransitParts } from './crypto/transit_client.ts'
 import { Buckets, Lockout } from './http/rate_limit.ts'
 import { again } from './lib/again.ts'
 import { type Build, readBuild } from './lib/build.ts'
+import type { LaneStats } from './lib/lane.ts'
 import { type Clock, systemClock } from './lib/time.ts'
 import type { UsedSet } from './lib/used.ts'
 import { createFetcher, type Fetcher } from './net/fetch.ts'
@@ -35,6 +37,8 @@ export interface App {
   readonly store: Store
   readonly keyring: Keyring
   readonly crypto: CryptoLanes
+  /** Every queue, by name. */
+  readonly lanes: Readonly<Record<string, LaneStats>>
   readonly sealer: Sealer
   /** Encrypts what the database may not hold in clear; undefined when data_encryption is off. */
   readonly atRest: AtRest | undefined
@@ -80,15 +84,22 @@ export async function openApp(
   log: Logger,
   { clock = systemClock, env = {}, eagerThreads = true }: AppOptions = {},
 ): Promise<App> {
+  const build = readBuild()
+  const userAgent = `service/${build.version}`
+  // The secret store is the operator's own: it may be on this machine or in a private network.
+  const transit: TransitParts = { fetcher: createFetcher({ allowPrivate: true, userAgent }), clock, log }
   const atRest = await openAtRest(config, env)
   const metrics = new Metrics()
   const store = await openStore(config.storage, { log, metrics, now: clock.now() })
-  const { used, keyring } = await begin(config, { store, atRest, clock })
-  const build = readBuild()
-  const openFetcher = () =>
-    createFetcher({ allowPrivate: config.cimd.allow_private_addresses, userAgent: `service/${build.version}` })
+  const { used, keyring } = await begin(config, { store, atRest, transit, clock }, log)
+  const openFetcher = () => createFetcher({ allowPrivate: config.cimd.allow_private_addresses, userAgent })
   const crypto = openCrypto({ threads: config.server.crypto_threads, eager: eagerThreads }, log)
-  const queues = () => ({ ...waiting(crypto.stats), store: store.driver.stats.waiting })
+  const lanes: App['lanes'] = {
+    ...crypto.stats,
+    ...(keyring.remote ? { transit: keyring.remote.lane } : {}),
+    store: store.driver.stats,
+  }
+  const queues = () => waiting(lanes)
   const app: App = {
     config,
     log,
@@ -99,6 +110,7 @@ export async function openApp(
     store,
     keyring,
     crypto,
+    lanes,
     sealer: createSealer(config.session.secret || randomBytes(32).toString('base64url')),
     atRest,
     fetcher: openFetcher(),
@@ -132,13 +144,17 @@ export async function openApp(
 }
 
 /** What a start writes and reads first. A store that fails here is closed, or it would keep the process alive. */
-async function begin(config: Config, parts: SourceParts): Promise<{ used: UsedSet; keyring: Keyring }> {
+async function begin(config: Config, parts: SourceParts, log: Logger): Promise<{ used: UsedSet; keyring: Keyring }> {
   const { store, clock } = parts
+  let keyring: Keyring | undefined
   try {
-    const keyring = await openKeyring({ source: keySource(config, parts), clock })
+    const onError = (error: unknown) =>
+      log.warn({ err: error }, 'the signing keys could not be read; the ones before stay in use')
+    keyring = await openKeyring({ source: keySource(config, parts), clock, onError })
     await store.saveIssuer({ issuer: config.server.issuer, now: clock.now() })
     return { keyring, used: await openUsed(store, clock) }
   } catch (error) {
+    keyring?.close()
     await store.driver.close()
     throw error
   }
@@ -160,6 +176,7 @@ function followKeys({ keyring, store, log, lifecycle }: App): void {
 export async function closeApp(app: App): Promise<void> {
   app.lifecycle.draining = true
   app.series.stop()
+  app.keyring.close()
   await Promise.all([app.store.driver.close(), app.crypto.close()])
 }
 
@@ -168,5 +185,5 @@ function addGauges({ metrics, store }: App, queues: () => Record<string, number>
   metrics.gauge('core_active_token_families', () => store.countActiveFamilies())
   metrics.gauge('ext_lane_waiting', queues, 'lane')
 }
-const waiting = (stats: CryptoLanes['stats']) =>
+const waiting = (stats: App['lanes']) =>
   Object.fromEntries(Object.entries(stats).map(([lane, { waiting }]) => [lane, waiting]))

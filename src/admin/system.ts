@@ -176,7 +176,7 @@ async function statsOf({ store, clock }: App) {
   }
 }
 
-async function statusOf({ config, clock, startedAt, build, store, keyring, crypto, engines }: App) {
+async function statusOf({ config, clock, startedAt, build, store, keyring, lanes, engines }: App) {
   const uptime_secs = clock.now() - startedAt
   const healthy = await store.readHealth().catch(() => false)
   const encryption = config.data_encryption.driver
@@ -186,12 +186,12 @@ async function statusOf({ config, clock, startedAt, build, store, keyring, crypt
     uptime_secs,
     subsystems: [
       { name: 'storage', status: healthy ? 'healthy' : 'unhealthy', driver: store.driver.name },
-      { name: 'signing', status: 'healthy', driver: keyring.store },
+      { name: 'signing', status: keyring.remote?.isAway ? 'unhealthy' : 'healthy', driver: keyring.store },
       { name: 'encryption', status: encryption ? 'unknown' : 'not_configured', driver: encryption },
     ],
     features: { ...grantFeatures(config), dpop: config.dpop.enabled, rate_limit: config.rate_limit.enabled },
     engines,
-    lanes: { ...crypto.stats, store: store.driver.stats },
+    lanes,
   }
 }
 

@@ -149,10 +149,6 @@ function addEnvResource(config: Config, env: Env, problems: Problem[]): void {
 
 function checkRules(config: Config, env: Env, problems: Problem[]): void {
   for (const rule of RULES) if (rule.bad(config, env)) problems.push({ key: rule.keys.join(', '), message: rule.say })
-  if (problems.length > 0) return
-  for (const feature of UNBUILT)
-    if (feature.fatal && feature.asked(config))
-      problems.push({ key: feature.keys.join(', '), message: 'is not built yet in this version' })
 }
 
 const unbuilt = (config: Config) =>

@@ -26,12 +26,7 @@ export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): stri
 }
 
 /** Features of the configuration that this version does not have yet: switched off, with a warning where they were asked for. */
-export const UNBUILT: readonly { keys: readonly string[]; asked(config: Config): boolean; fatal?: boolean }[] = [
-  {
-    keys: ['signing.key_store'],
-    asked: (c) => c.signing.key_store === 'secretstore_transit',
-    fatal: true,
-  },
+export const UNBUILT: readonly { keys: readonly string[]; asked(config: Config): boolean }[] = [
   { keys: ['oidc.enabled'], asked: (c) => c.oidc.enabled },
   { keys: ['observability.tracing.enabled'], asked: (c) => c.observability.tracing.enabled },
   {

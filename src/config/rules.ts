@@ -21,6 +21,7 @@ const transitEncrypt = (config: Config) =>
   config.data_encryption.driver === 'secretstore_transit_encrypt'
     ? config.data_encryption.secretstore_transit_encrypt
     : undefined
+const isPlainHttp = (address = '') => address.startsWith('http:') && !isLocalhostIssuer(address)
 const isDataKey = (value: string | undefined) => value !== undefined && /^[0-9a-f]{64}$/i.test(value)
 
 export const RULES: readonly Rule[] = [
@@ -130,6 +131,11 @@ export const RULES: readonly Rule[] = [
     say: 'postgres_key needs data_encryption.driver',
   },
   { keys: ['signing.secretstore_transit.address'], bad: (c) => transit(c)?.address === '', say: 'is required' },
+  {
+    keys: ['signing.secretstore_transit.address', 'data_encryption.secretstore_transit_encrypt.address'],
+    bad: (c) => isProduction(c) && [transit, transitEncrypt].some((of) => isPlainHttp(of(c)?.address)),
+    say: 'must use https, or be on this machine, when the issuer is not localhost',
+  },
   {
     keys: ['signing.secretstore_transit.token', 'signing.secretstore_transit.approle'],
     bad: (c) => {

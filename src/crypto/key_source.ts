@@ -1,5 +1,6 @@
 // What a keyring needs of the place its keys are in, be it a folder, a database or an engine that signs by itself.
 import type { KeyObject } from 'node:crypto'
+import type { LaneStats } from '../lib/lane.ts'
 import type { Alg, Jwk } from './jws.ts'
 import type { RemoteSigner } from './pool.ts'
 
@@ -31,6 +32,18 @@ export interface KeySource {
   rotate(): Promise<SourceKey[]>
   /** Takes a key out for good; of the current one another takes the place. Undefined when it is not there. */
   revoke(kid: string): Promise<SourceKey[] | undefined>
+  /** Set when the keys sign elsewhere. */
+  readonly remote?: RemoteState
+  /** Calls `changed` whenever the keys may have been changed by somebody else. Returns how to stop that. */
+  watch?(changed: () => void): () => void
+}
+
+/** How it goes with an engine that signs. */
+export interface RemoteState {
+  /** The queue of what is to be signed. */
+  readonly lane: LaneStats
+  /** Its last calls failed one after the other. */
+  readonly isAway: boolean
 }
 
 /** The key that new tokens are signed with. Throws when there is none. */

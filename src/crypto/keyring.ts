@@ -2,7 +2,7 @@
 import { digest } from '../lib/id.ts'
 import type { Clock } from '../lib/time.ts'
 import { headerSegment, thumbprint } from './jws.ts'
-import { currentOf, type KeySource, type SourceKey } from './key_source.ts'
+import { currentOf, type KeySource, type RemoteState, type SourceKey } from './key_source.ts'
 import type { SigningKey } from './pool.ts'
 
 export type PublishedKey = Omit<SourceKey, 'key'> & { thumbprint: string }
@@ -27,6 +27,10 @@ export interface Keyring {
   revoke(kid: string): Promise<{ current_kid: string } | undefined>
   /** Reads the keys again. Rejects, and changes nothing, when they cannot be used. */
   reload(): Promise<void>
+  /** How it goes with the engine that signs, where one does. */
+  readonly remote?: RemoteState
+  /** Ends looking for what others change. */
+  close(): void
 }
 
 interface Loaded {
@@ -37,8 +41,15 @@ interface Loaded {
 
 export const ACCESS_TOKEN_TYP = 'at+jwt'
 
+interface Options {
+  source: KeySource
+  clock: Clock
+  /** Told when what somebody else changed could not be read; the keys before stay in use. */
+  onError?(error: unknown): void
+}
+
 /** Loads the keys of a source. Rejects when they cannot be used. */
-export async function openKeyring({ source, clock }: { source: KeySource; clock: Clock }): Promise<Keyring> {
+export async function openKeyring({ source, clock, onError }: Options): Promise<Keyring> {
   let loaded = load(await source.load())
   let document: { body: string; etag: string; until: number } | undefined
 
@@ -47,6 +58,8 @@ export async function openKeyring({ source, clock }: { source: KeySource; clock:
     loaded = load(keys)
     document = undefined
   }
+  const reload = async () => use(await source.load())
+  const stop = source.watch?.(() => void reload().catch((error: unknown) => onError?.(error)))
 
   return {
     store: source.name,
@@ -76,7 +89,9 @@ export async function openKeyring({ source, clock }: { source: KeySource; clock:
       use(keys)
       return { current_kid: loaded.signing.kid }
     },
-    reload: async () => use(await source.load()),
+    reload,
+    remote: source.remote,
+    close: () => stop?.(),
   }
 }
 

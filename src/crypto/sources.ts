@@ -8,25 +8,30 @@ import { databaseKeys } from './database_keys.ts'
 import type { KeySource } from './key_source.ts'
 import { keyfileStore } from './keyfile.ts'
 import { type KeyStore, storedKeys } from './stored_keys.ts'
+import type { TransitParts } from './transit_client.ts'
+import { transitKeys } from './transit_keys.ts'
 
 export interface SourceParts {
   store: Store
   atRest: AtRest | undefined
+  transit: TransitParts
   clock: Clock
 }
 
 /** The source of signing.key_store. */
 export function keySource(config: Config, parts: SourceParts): KeySource {
-  return storedKeys({
-    store: keyStore(config, parts),
-    alg: config.signing.algorithm,
-    longestLife: longestLife(config),
-    clock: parts.clock,
-  })
+  const { signing, storage } = config
+  const wanted = { alg: signing.algorithm, longestLife: longestLife(config) }
+  if (signing.key_store !== 'secretstore_transit')
+    return storedKeys({ ...wanted, store: keyStore(config, parts), clock: parts.clock })
+  const { address, timeout, mount, key_name: name, token, approle } = signing.secretstore_transit
+  const credentials = token ? { token } : approle
+  const access = { setting: 'signing.secretstore_transit', address, timeout, credentials }
+  return transitKeys({ ...wanted, access, mount, name, shared: storage.driver === 'postgres' }, parts.transit)
 }
 
 function keyStore({ signing }: Config, { store, atRest }: SourceParts): KeyStore {
   if (signing.key_store === 'keyfile') return keyfileStore(signing.key_path)
   if (signing.key_store === 'postgres_key' && atRest) return databaseKeys(store, atRest)
-  throw new Error(`signing.key_store ${signing.key_store} is not built yet in this version`)
+  throw new Error('signing.key_store postgres_key needs data_encryption.driver')
 }

@@ -32,7 +32,8 @@ export interface StoredKeysOptions {
   clock: Clock
 }
 
-const SKEW_SECONDS = 60
+/** Seconds that clocks may be apart: a key stays published that much longer than its last token lives. */
+export const SKEW_SECONDS = 60
 
 /** Keys of a store. */
 export function storedKeys({ store, alg, longestLife, clock }: StoredKeysOptions): KeySource {

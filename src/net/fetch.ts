@@ -22,11 +22,13 @@ export interface FetchRequest {
   timeoutMs: number
   /** Plain http as well. */
   allowHttp?: boolean
+  /** A redirect is an answer, for callers that decide whether they follow it; else it is an error. */
+  showRedirect?: boolean
 }
 
 /** GETs of one URL may share a reply: read it, do not change it. */
 export interface FetchReply {
-  /** 2xx, 4xx or 5xx; a redirect is an error. */
+  /** 2xx, 4xx or 5xx; 3xx only where asked for. */
   readonly status: number
   /** Names in lower case; repeated fields joined with a comma. */
   readonly headers: Readonly<Record<string, string | undefined>>
@@ -53,7 +55,7 @@ export interface FetcherOptions {
 /** getaddrinfo holds one of libuv's four threads for as long as a name server is silent; the rest stay free for files. */
 const MAX_LOOKUPS = 2
 
-/** Makes the outgoing client: no redirects, no proxy from the environment, no cookies, no compression asked for. */
+/** Makes the outgoing client: follows no redirects, no proxy from the environment, no cookies, no compression asked for. */
 export function createFetcher(options: FetcherOptions): Fetcher {
   const { allowPrivate, userAgent, resolve = resolveBySystem, maxTotal = 32, maxPerHost = 8 } = options
   const total = new Gate(maxTotal)
@@ -154,7 +156,7 @@ async function exchange(
   addresses: string[],
   signal: AbortSignal,
 ): Promise<FetchReply> {
-  const { method = 'GET', headers, body: sent, maxBytes, timeoutMs } = request
+  const { method = 'GET', headers, body: sent, maxBytes, timeoutMs, showRedirect } = request
   const client = new Client(url.origin, {
     // Host and TLS server name stay those of the URL. No TLS sessions: a ticket could carry one peer's bytes to another.
     connect: { lookup: pinned(addresses), timeout: timeoutMs, rejectUnauthorized: true, maxCachedSessions: 0 },
@@ -163,7 +165,7 @@ async function exchange(
     const path = url.pathname + url.search
     const answer = await client.request({ method, path, headers, body: sent, signal, reset: true })
     const status = answer.statusCode
-    if (status >= 300 && status < 400) throw new FetchError('redirect', url.host, String(status))
+    if (status >= 300 && status < 400 && !showRedirect) throw new FetchError('redirect', url.host, String(status))
     const fields = Object.entries(answer.headers).map(([name, value]) => [name, [value].flat().join(', ')])
     const received: FetchReply['headers'] = Object.fromEntries(fields)
     if (Number(received['content-length']) > maxBytes) throw new FetchError('too_large', url.host)

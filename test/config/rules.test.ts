@@ -154,6 +154,21 @@ const CASES: Case[] = [
       },
     },
   },
+  ...[
+    { signing: { key_store: 'secretstore_transit', secretstore_transit: { ...TRANSIT, address: 'http://v.example' } } },
+    {
+      data_encryption: {
+        driver: 'secretstore_transit_encrypt',
+        secretstore_transit_encrypt: { ...ENCRYPT, address: 'http://v.example' },
+      },
+    },
+  ].map((bad) => ({
+    keys: 'signing.secretstore_transit.address, data_encryption.secretstore_transit_encrypt.address',
+    when: `tokens of the store of ${Object.keys(bad)} would travel in clear`,
+    bad,
+    env: { T: 't' },
+    production: true,
+  })),
   { keys: 'dcr.approved_redirects', when: 'there is none', bad: { dcr: { mode: 'approved_redirects' } } },
   { keys: 'cimd.require_https', when: 'it is false', bad: { cimd: { require_https: false } }, production: true },
   {

@@ -1,0 +1,117 @@
+// Calls of the HTTP API of Vault and OpenBao, as far as the transit engine needs it: one deadline, one breaker, one token.
+import type { Clock } from '../lib/time.ts'
+import { Breaker } from '../net/breaker.ts'
+import { FetchError } from '../net/error.ts'
+import type { Fetcher, FetchReply } from '../net/fetch.ts'
+import { jsonObjectOf } from '../net/json.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import { away, isAway, TransitRefusal } from './transit_error.ts'
+import { type Credentials, type Lease, openLease } from './transit_lease.ts'
+
+export interface TransitAccess {
+  /** Name of the settings, for error messages: signing.secretstore_transit. */
+  setting: string
+  /** URL of the server, /v1 not included. */
+  address: string
+  credentials: Credentials
+  /** Seconds that one call may take. */
+  timeout: number
+}
+/** What a client is made with. */
+export interface TransitParts {
+  /** Reaches private addresses: the server is the operator's own. */
+  fetcher: Fetcher
+  clock: Clock
+  log: Logger
+}
+
+export type Json = Readonly<Record<string, unknown>>
+export interface Answer {
+  status: number
+  /** `data` and `auth` of the answer; empty objects where it has none. */
+  data: Json
+  auth: Json
+  /** What the server says went wrong. */
+  errors: string
+}
+
+export interface TransitClient {
+  /** The last calls failed one after the other; nobody is sent there for some seconds. */
+  readonly isAway: boolean
+  /** `data` of the answer; undefined for 404. Rejects with TransitRefusal for other 4xx, else with 503. */
+  call(method: 'GET' | 'POST', path: string, body?: object): Promise<Json | undefined>
+}
+
+const MAX_BYTES = 4 * 1024 * 1024
+const MAX_ERROR_LENGTH = 300
+
+/** Makes a client; nothing is sent before the first call. */
+export function createTransitClient(access: TransitAccess, { fetcher, clock, log }: TransitParts): TransitClient {
+  const breaker = new Breaker('the secret store', clock)
+  const base = access.address.replace(/\/+$/, '')
+
+  const send = (method: 'GET' | 'POST', path: string, body?: object, token?: string): Promise<Answer> =>
+    breaker.run(async () => {
+      const reply = await follow(`${base}/v1/${path}`, method, body, token).catch((error: unknown) => {
+        throw away(error)
+      })
+      return answerOf(reply, path)
+    }, isAway)
+
+  /** A standby points to the active server; it is followed once, and never from https to http. */
+  async function follow(url: string, method: 'GET' | 'POST', body?: object, token?: string): Promise<FetchReply> {
+    const request = {
+      method,
+      body: method === 'POST' ? JSON.stringify(body ?? {}) : undefined,
+      headers: {
+        'x-vault-request': 'true',
+        ...(token ? { 'x-vault-token': token } : {}),
+        ...(method === 'POST' ? { 'content-type': 'application/json' } : {}),
+      },
+      accept: 'application/json',
+      maxBytes: MAX_BYTES,
+      timeoutMs: access.timeout * 1000,
+      allowHttp: url.startsWith('http:'),
+    }
+    const reply = await fetcher.fetch(url, { ...request, showRedirect: true })
+    if (reply.status !== 307 && reply.status !== 308) return reply
+    const location = reply.headers['location'] ?? ''
+    if (!URL.canParse(location, url)) throw new FetchError('redirect', new URL(url).host)
+    return fetcher.fetch(new URL(location, url).href, request)
+  }
+
+  const lease: Lease = openLease({ ...access, send, clock, log })
+
+  return {
+    get isAway() {
+      return breaker.isOpen
+    },
+    async call(method, path, body) {
+      const token = await lease.token()
+      let answer = await send(method, path, body, token)
+      if (answer.status === 403) {
+        const fresh = await lease.replace(token)
+        if (fresh) answer = await send(method, path, body, fresh)
+      }
+      if (answer.status === 404) return undefined
+      if (answer.status >= 300) throw new TransitRefusal(answer.status, path, answer.errors)
+      return answer.data
+    },
+  }
+}
+
+/** Reads an answer. Throws 503 for what the server calls its own fault: sealed, standby without leader, overloaded. */
+function answerOf(reply: FetchReply, path: string): Answer {
+  const { data, auth, errors } = jsonObjectOf(reply) ?? {}
+  const said = Array.isArray(errors) ? errors.filter((each) => typeof each === 'string').join('; ') : ''
+  const answer = {
+    status: reply.status,
+    data: objectOf(data),
+    auth: objectOf(auth),
+    errors: said.trim().slice(0, MAX_ERROR_LENGTH),
+  }
+  if (reply.status < 500 && reply.status !== 429) return answer
+  throw away(new TransitRefusal(reply.status, path, answer.errors))
+}
+
+const objectOf = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {})

@@ -1,0 +1,76 @@
+// A key of the transit engine as it is read there: its type, and the versions that may still be used.
+import { createPublicKey } from 'node:crypto'
+import type { Alg, Jwk } from './jws.ts'
+import type { Json, TransitClient } from './transit_client.ts'
+import { pathOf } from './transit_lease.ts'
+
+export interface TransitKey {
+  type: string
+  derived: boolean
+  latest: number
+  /** 0: no other bound than the versions that are there. */
+  min_encryption_version: number
+  /** `keys` of the answer: for asymmetric keys records, by version. */
+  keys: Json
+}
+export interface Version {
+  version: number
+  jwk: Jwk
+  /** Epoch seconds. */
+  created_at: number
+}
+
+/** Reads a key, and makes it with `type` where there is none. Rejects as the client does. */
+export async function ensureKey(client: TransitClient, mount: string, name: string, type: string): Promise<TransitKey> {
+  const found = await readKey(client, mount, name)
+  if (found) return found
+  // Another instance that makes it at the same time does no harm: the key stays as it is.
+  await client.call('POST', pathOf(mount, 'keys', name), { type })
+  const made = await readKey(client, mount, name)
+  if (!made)
+    throw new Error(`the key ${name} is not there after it was made: is the transit engine mounted at ${mount}?`)
+  return made
+}
+
+/** Reads a key. Undefined where there is none. Rejects as the client does. */
+export async function readKey(client: TransitClient, mount: string, name: string): Promise<TransitKey | undefined> {
+  const data = await client.call('GET', pathOf(mount, 'keys', name))
+  if (!data) return undefined
+  const { type, derived, latest_version, min_encryption_version, keys } = data
+  if (typeof type !== 'string' || typeof keys !== 'object' || keys === null)
+    throw new Error(`${pathOf(mount, 'keys', name)}: this is no key of a transit engine`)
+  const latest = Number(latest_version ?? Math.max(...Object.keys(keys).map(Number)))
+  return {
+    type,
+    derived: derived === true,
+    latest,
+    min_encryption_version: Number(min_encryption_version ?? 0),
+    keys: keys as Json,
+  }
+}
+
+const TYPES: Record<'ES256' | 'RS256', readonly string[]> = {
+  ES256: ['ecdsa-p256'],
+  RS256: ['rsa-2048', 'rsa-3072', 'rsa-4096'],
+}
+/** What a key for an algorithm is made as. */
+export const keyType = (alg: Alg): string => TYPES[alg as 'ES256' | 'RS256'][0] as string
+
+/** The versions of a signing key, oldest first. Throws when the key is not one for `alg`. */
+export function versionsOf(name: string, { type, keys }: TransitKey, alg: Alg): Version[] {
+  const fitting = TYPES[alg as 'ES256' | 'RS256']
+  if (!fitting.includes(type))
+    throw new Error(
+      `the key ${name} is of type ${type}, but signing.algorithm ${alg} needs ${fitting.join(' or ')}: name another key`,
+    )
+  return Object.entries(keys)
+    .map(([version, entry]) => versionOf(Number(version), entry as Json))
+    .sort((a, b) => a.version - b.version)
+}
+
+function versionOf(version: number, { public_key, creation_time }: Json): Version {
+  const jwk = createPublicKey(String(public_key)).export({ format: 'jwk' }) as Jwk
+  const created_at = Math.floor(Date.parse(String(creation_time)) / 1000)
+  if (!Number.isSafeInteger(created_at)) throw new Error(`version ${version} of the key has no time of creation`)
+  return { version, jwk, created_at }
+}

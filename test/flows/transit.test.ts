@@ -1,0 +1,155 @@
+// A whole service whose signing key is in a transit engine: tokens, rotation, an outage of the store, and recovery without restart.
+import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
+import { afterEach, describe, expect, test } from 'vitest'
+import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
+import { authorize, post, redeem } from '../support/flow.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { startTransit, type TransitServer } from '../support/transit_server.ts'
+
+const open: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each.close()
+})
+
+async function setUp({ alg = 'ES256' }: { alg?: string } = {}) {
+  let ahead = 0
+  const store = await startTransit({ now: () => Math.floor(Date.now() / 1000) + ahead })
+  open.push(store)
+  const service = await startService({
+    SERVICE_SIGNING_KEY_STORE: 'secretstore_transit',
+    SERVICE_SIGNING_ALGORITHM: alg,
+    SERVICE_VAULT_ADDR: store.address,
+    SERVICE_VAULT_APPROLE_ROLE_ID: store.role.role_id,
+    SERVICE_VAULT_APPROLE_SECRET_ID: store.role.secret_id,
+  })
+  open.push(service)
+  const advance = (seconds: number) => {
+    ahead += seconds
+    service.advance(seconds)
+  }
+  return { store, service, advance, client: await addClient(service) }
+}
+type Client = { client_id: string; client_secret: string }
+const machine = (service: TestService, client: Client) =>
+  post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+const introspect = async (service: TestService, client: Client, token: unknown) =>
+  (await post(`${service.issuer}/oauth/introspect`, client, { token: String(token) })).body
+const verify = async (service: TestService, token: unknown) => {
+  const keys = (await (await fetch(`${service.issuer}/.well-known/jwks.json`)).json()) as JSONWebKeySet
+  return jwtVerify(String(token), createLocalJWKSet(keys), { issuer: service.issuer, typ: 'at+jwt' })
+}
+const issuances = async (service: TestService) =>
+  (await okAdmin<{ total_count: number }>(service, 'GET', '/admin/issuances')).total_count
+
+/** Ends an outage, and the pause of the breaker. */
+function recover(store: TransitServer, advance: (seconds: number) => void) {
+  store.fault = undefined
+  advance(10)
+}
+
+describe('a service with its key in a transit engine', () => {
+  test.each(['ES256', 'RS256'])('gives out tokens (%s) that its JWKS verifies and that it introspects', async (alg) => {
+    const { service, client } = await setUp({ alg })
+    const { status, body } = await machine(service, client)
+    expect(status).toBe(200)
+    const { protectedHeader } = await verify(service, body['access_token'])
+    expect(protectedHeader).toEqual({ typ: 'at+jwt', alg, kid: 'service-signing-v1' })
+    expect(await introspect(service, client, body['access_token'])).toMatchObject({
+      active: true,
+      client_id: client.client_id,
+    })
+  })
+
+  test('rotates there by the admin API, and tokens of both versions are good', async () => {
+    const { store, service, client } = await setUp()
+    const before = (await machine(service, client)).body['access_token']
+    expect(await okAdmin(service, 'POST', '/admin/keys/rotate')).toMatchObject({
+      current_kid: 'service-signing-v2',
+      previous_kid: 'service-signing-v1',
+    })
+    expect(store.engine.keys.get('service-signing')?.latest).toBe(2)
+    const after = (await machine(service, client)).body['access_token']
+    expect((await verify(service, after)).protectedHeader.kid).toBe('service-signing-v2')
+    await verify(service, before)
+    expect(await okAdmin(service, 'GET', '/admin/keys')).toMatchObject({
+      keys: [
+        { kid: 'service-signing-v2', status: 'current' },
+        { kid: 'service-signing-v1', status: 'previous' },
+      ],
+    })
+    expect((await eventsOf(service, 'key_rotated')).length).toBe(1)
+  })
+
+  test('revokes a version there by the admin API, with the tokens that it signed', async () => {
+    const { store, service, client } = await setUp()
+    const token = (await machine(service, client)).body['access_token']
+    expect(await okAdmin(service, 'POST', '/admin/keys/service-signing-v1/revoke', {})).toMatchObject({
+      current_kid: 'service-signing-v2',
+      tokens: 1,
+    })
+    expect(store.engine.keys.get('service-signing')?.min_decryption_version).toBe(2)
+    await expect(verify(service, token)).rejects.toThrow()
+    expect(await introspect(service, client, token)).toEqual({ active: false })
+    await verify(service, (await machine(service, client)).body['access_token'])
+  })
+
+  test('outlives its lease, and the maximum that the store allows it', async () => {
+    const { store, service, client, advance } = await setUp()
+    store.lease = { seconds: 1200, max: 2000, renewable: true }
+    for (let i = 0; i < 6; i++) {
+      advance(700)
+      expect((await machine(service, client)).status, `after ${(i + 1) * 700} s`).toBe(200)
+    }
+    expect(store.count('POST auth/approle/login')).toBeGreaterThan(1)
+  })
+})
+
+describe('while the store is away', () => {
+  test.each(['sealed', 'cut'] as const)(
+    '(%s) nothing is issued: 503 with Retry-After; it recovers without restart',
+    async (fault) => {
+      const { store, service, client, advance } = await setUp()
+      const good = (await machine(service, client)).body['access_token']
+      const issued = await issuances(service)
+      store.fault = fault
+      for (let i = 0; i < 7; i++) {
+        const { status, headers, body } = await machine(service, client)
+        expect([status, body['error']]).toEqual([503, 'temporarily_unavailable'])
+        expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+      }
+      // What needs no signature goes on.
+      await verify(service, good)
+      expect(await introspect(service, client, good)).toMatchObject({ active: true })
+      expect(await okAdmin(service, 'GET', '/admin/system/status')).toMatchObject({
+        subsystems: expect.arrayContaining([{ name: 'signing', status: 'unhealthy', driver: 'secretstore_transit' }]),
+      })
+      expect((await callAdmin(service, 'POST', '/admin/keys/rotate')).status).toBe(503)
+      expect(await issuances(service)).toBe(issued)
+      recover(store, advance)
+      await verify(service, (await machine(service, client)).body['access_token'])
+    },
+  )
+
+  test('a code is not used up, and can be redeemed when it is back', async () => {
+    const { store, service, client, advance } = await setUp()
+    const [user, resource] = [await addUser(service), await addResource(service)]
+    const authorized = await authorize(service, client, user, { resource: resource.uri })
+    store.fault = 'sealed'
+    expect((await redeem(service, client, authorized)).status).toBe(503)
+    recover(store, advance)
+    const { status, body } = await redeem(service, client, authorized)
+    expect(status).toBe(200)
+    await verify(service, body['access_token'])
+  })
+})
+
+describe('a start', () => {
+  test('without the store fails, and says which setting and address', async () => {
+    const start = startService({
+      SERVICE_SIGNING_KEY_STORE: 'secretstore_transit',
+      SERVICE_VAULT_ADDR: 'http://127.0.0.1:9',
+      SERVICE_VAULT_TOKEN: 'some-token',
+    })
+    await expect(start).rejects.toThrow(/^signing\.secretstore_transit: 127\.0\.0\.1:9: .*connect_failed/)
+  })
+})

@@ -1,0 +1,89 @@
+// The breaker: when nobody is sent to a peer any more, and how it is found out that the peer is back.
+import { describe, expect, test } from 'vitest'
+import { OAuthError } from '../../src/lib/error.ts'
+import { Breaker } from '../../src/net/breaker.ts'
+import { testClock } from '../support/clock.ts'
+
+const AWAY = new Error('away')
+const isAway = (error: unknown) => error === AWAY
+
+function setUp() {
+  const clock = testClock()
+  const breaker = new Breaker('the peer', clock)
+  const state = { error: undefined as Error | undefined, calls: 0 }
+  const call = () =>
+    breaker.run(async () => {
+      state.calls++
+      if (state.error) throw state.error
+      return 'done'
+    }, isAway)
+  const fail = async (times: number) => {
+    state.error = AWAY
+    for (let i = 0; i < times; i++) await expect(call()).rejects.toBe(AWAY)
+  }
+  return { clock, breaker, state, call, fail }
+}
+const refusal = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error as OAuthError,
+  )
+
+describe('a breaker', () => {
+  test('lets calls through until five in a row have failed, then refuses with 503 and calls nobody', async () => {
+    const { breaker, state, call, fail } = setUp()
+    await fail(4)
+    expect(breaker.isOpen).toBe(false)
+    await fail(1)
+    expect(breaker.isOpen).toBe(true)
+    const error = await refusal(call())
+    expect(error).toBeInstanceOf(OAuthError)
+    expect([error?.status, error?.reason, error?.more.headers]).toEqual([503, 'breaker_open', { 'retry-after': '1' }])
+    expect(state.calls).toBe(5)
+  })
+
+  test('counts no failure of the caller, and forgets the others with it', async () => {
+    const { breaker, state, call, fail } = setUp()
+    await fail(4)
+    state.error = new Error('malformed')
+    await expect(call()).rejects.toThrow('malformed')
+    await fail(4)
+    expect(breaker.isOpen).toBe(false)
+  })
+
+  test('tries once after 1, 2, 4, 8 and again 8 seconds, and says how long to wait', async () => {
+    const { clock, state, call, fail } = setUp()
+    await fail(5)
+    for (const pause of [1, 2, 4, 8, 8]) {
+      clock.advance(pause - 1)
+      const before = state.calls
+      expect((await refusal(call()))?.more.headers, `before ${pause} s`).toEqual({ 'retry-after': '1' })
+      expect(state.calls).toBe(before)
+      clock.advance(1)
+      await fail(1)
+    }
+  })
+
+  test('sends one caller to try, and the others away meanwhile', async () => {
+    const { clock, breaker, fail } = setUp()
+    await fail(5)
+    clock.advance(1)
+    let succeed = () => {}
+    const trying = breaker.run(() => new Promise<void>((resolve) => (succeed = resolve)), isAway)
+    expect((await refusal(breaker.run(async () => {}, isAway)))?.reason).toBe('breaker_open')
+    succeed()
+    await trying
+    expect(breaker.isOpen).toBe(false)
+  })
+
+  test('lets everything through again after one success', async () => {
+    const { clock, state, call, fail } = setUp()
+    await fail(5)
+    clock.advance(1)
+    state.error = undefined
+    expect(await call()).toBe('done')
+    await fail(4)
+    state.error = undefined
+    expect(await call()).toBe('done')
+  })
+})
