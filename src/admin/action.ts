@@ -28,6 +28,8 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
   readonly doc: string
   /** Of the answer; 200 unless it says otherwise. */
   readonly status?: 201 | 204
+  /** The query parameter dry_run has it only check its input; the answer is then 200. */
+  readonly dryRun?: true
   /** What is shown is an AsyncIterable, whose items are sent as JSON lines. */
   readonly lines?: true
   /** Query parameters; without it there are none. */
@@ -66,6 +68,8 @@ type Names<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
 export interface Result {
   /** The answer; none with status 204. */
   shown?: unknown
+  /** It was a dry run. */
+  dry?: true
   /** What the write did, for the audit trail and the counter: names, never secrets. Without it nothing changed. */
   changed?: { client_id?: string; detail: Record<string, unknown> }
 }

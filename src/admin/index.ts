@@ -3,6 +3,7 @@ import type { Action, AdminResource } from './action.ts'
 import { auditTrail } from './audit.ts'
 import { clients } from './clients.ts'
 import { connections } from './connections.ts'
+import { frontingLinks } from './fronting.ts'
 import { grants } from './grants.ts'
 import { idps } from './idps.ts'
 import { issuances } from './issuances.ts'
@@ -24,6 +25,7 @@ export const adminResources: readonly AdminResource[] = [
   resources,
   ...resourcePolicies,
   providers,
+  frontingLinks,
   grants,
   issuances,
   revocations,

@@ -82,6 +82,10 @@ function operationOf(resource: AdminResource, word: string, each: Action): objec
     ...queryOf(each),
   ]
   const { status = 200 } = each
+  const done = {
+    description: 'Done.',
+    ...(status === 204 ? {} : { content: { [each.lines ? LINES_TYPE : JSON_TYPE]: {} } }),
+  }
   const refusals = Object.entries(REFUSALS).map(([code, description]) => [code, { ...PROBLEM, description }])
   return {
     operationId: `${resource.name.replaceAll(' ', '.')}.${word}`,
@@ -92,10 +96,8 @@ function operationOf(resource: AdminResource, word: string, each: Action): objec
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(each.body ? { requestBody: { required: true, content: { [JSON_TYPE]: { schema: inputOf(each.body) } } } } : {}),
     responses: {
-      [status]: {
-        description: 'Done.',
-        ...(status === 204 ? {} : { content: { [each.lines ? LINES_TYPE : JSON_TYPE]: {} } }),
-      },
+      [status]: done,
+      ...(each.dryRun ? { 200: { ...done, description: 'It could be done.' } } : {}),
       ...Object.fromEntries(refusals),
       default: PROBLEM,
     },

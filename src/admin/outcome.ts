@@ -5,9 +5,9 @@ import { OAuthError } from '../lib/error.ts'
 /** There is no such thing. */
 export const notFound = (what: string): OAuthError => new OAuthError('not_found', `there is no such ${what}`)
 
-/** It exists already, is in use, or is not in the right state. */
-export const conflict = (description: string, reason: string): OAuthError =>
-  new OAuthError('conflict', description, { reason })
+/** It exists already, is in use, or is not in the right state. `body` has further members for the caller. */
+export const conflict = (description: string, reason: string, body?: Record<string, unknown>): OAuthError =>
+  new OAuthError('conflict', description, { reason, body })
 
 /** A value that is well-formed but cannot be taken. */
 export const invalid = (description: string, reason: string): OAuthError =>

@@ -4,7 +4,7 @@ import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf } from '../lib/field.ts'
 import { audit } from '../oauth/audit.ts'
-import { type Action, type Caller, paramNames } from './action.ts'
+import { type Action, type Caller, paramNames, type Result } from './action.ts'
 
 export interface RawInput {
   params: Readonly<Record<string, string>>
@@ -15,15 +15,20 @@ const NO_QUERY = z.strictObject({})
 const MAX_PARAM = 256
 const MAX_CLIENT_ID = 2048
 
-/** Performs an operation. Returns what is shown. Throws invalid_request that names every problem, and what `run` throws. */
-export async function perform(app: App, action: Action, raw: RawInput, caller: Caller): Promise<unknown> {
-  const { shown, changed } = await action.run(app, readInput(action, raw), caller)
+/** Performs an operation. Returns what is shown, and whether it was a dry run. Throws invalid_request that names every problem, and what `run` throws. */
+export async function perform(
+  app: App,
+  action: Action,
+  raw: RawInput,
+  caller: Caller,
+): Promise<Omit<Result, 'changed'>> {
+  const { changed, ...rest } = await action.run(app, readInput(action, raw), caller)
   if (changed) {
     const { client_id, detail } = changed
     if (action.count) app.metrics.count(...action.count)
     if (action.audit) await audit(app, { action: action.audit, client_id, detail, ...caller })
   }
-  return shown
+  return rest
 }
 
 function readInput(action: Action, raw: RawInput): Parameters<Action['run']>[1] {

@@ -5,6 +5,7 @@ import { type ResourceRecord, resourceFields, resourceRecord } from '../config/r
 import { OAuthError } from '../lib/error.ts'
 import { bool, int, issuesOf, slug, text, word } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
+import { audit } from '../oauth/audit.ts'
 import { newResource, resourceFieldsOf } from '../oauth/resource_record.ts'
 import type { Policy, Resource } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
@@ -74,6 +75,20 @@ async function withProvider<R extends Pick<ResourceRecord, 'broker_provider_id' 
   if (written.broker_provider_slug !== undefined && written.broker_provider_slug !== slug)
     throw invalid('broker_provider_id and broker_provider_slug name different providers', 'two_providers')
   return { ...written, broker_provider_slug: slug }
+}
+
+/** What fronting links rest on may not go: the slug, the kind, and the scopes of their maps. Throws invalid_request. */
+async function checkLinks({ store }: App, stored: Resource, next: Pick<Resource, 'slug' | 'backend_kind' | 'scopes'>) {
+  const links = await store.listFrontingLinks({ slug: stored.slug })
+  if (links.length === 0) return
+  const refuse = (what: string) => invalid(`fronting links refer to ${what}: delete them first`, 'fronting_link')
+  if (next.slug !== stored.slug) throw refuse('its slug')
+  if (next.backend_kind !== stored.backend_kind) throw refuse('it as it is: backend_kind cannot change')
+  const used = links.flatMap(({ source_slug, scope_map }) =>
+    source_slug === stored.slug ? Object.keys(scope_map) : Object.values(scope_map).flat(),
+  )
+  const gone = [...new Set(used)].filter((name) => !next.scopes.some((scope) => scope.name === name))
+  if (gone.length > 0) throw refuse(`scopes that would go (${gone.join(' ')})`)
 }
 
 /** `name|upstream|description`; what is missing from the right is empty. */
@@ -175,6 +190,7 @@ export const resources: AdminResource = {
           const patched = resourceFieldsOf(mergeResource(stored, await withProvider(app, body)))
           const fields = changedFields(stored, patched)
           if (fields.length === 0) return { shown: await resourceJson(app, stored) }
+          await checkLinks(app, stored, patched)
           const written = await writeResource(app, stored, { ...stored, ...patched })
           if (written === 'stale') return written
           return {
@@ -186,18 +202,30 @@ export const resources: AdminResource = {
     delete: action({
       method: 'DELETE',
       path: '/admin/resources/{id}',
-      doc: 'Deletes a resource. One that users consented to only with cascade.',
+      doc: 'Deletes a resource. One that fronting links or consents refer to only with cascade.',
       status: 204,
-      query: z.strictObject({ cascade: bool().prefault(false).describe('Also revoke the consents that name it.') }),
+      query: z.strictObject({
+        cascade: bool().prefault(false).describe('Also delete its fronting links and revoke its consents.'),
+      }),
       audit: 'resource_deleted',
       count: ['ext_resource_server_ops_total', { op: 'delete' }],
       cli: { flags: bySlug },
-      async run(app, { params, query: { cascade } }) {
+      async run(app, { params, query: { cascade } }, caller) {
         const { id, slug } = await getResource(app, params.id)
-        const outcome = await app.store.deleteResource({ id, cascade, now: app.clock.now() })
-        if (outcome === undefined) throw notFound('resource')
+        const deletion = await app.store.deleteResource({ id, cascade, now: app.clock.now() })
+        if (!deletion) throw notFound('resource')
+        const { outcome, links } = deletion
+        const dependents = links.map(({ source_slug, target_slug }) => ({ source_slug, target_slug }))
+        if (outcome === 'has_links')
+          throw conflict('fronting links refer to it; cascade deletes them', 'has_links', { dependents })
         if (outcome === 'has_consents') throw conflict('users consented to it; cascade revokes that', 'has_consents')
-        return { changed: { detail: { resource_id: id, slug, cascade } } }
+        for (const { source_slug: source, target_slug: target } of links)
+          await audit(app, {
+            ...caller,
+            action: 'fronting_link_deleted',
+            detail: { source, target, reason: 'resource_cascade' },
+          })
+        return { changed: { detail: { resource_id: id, slug, cascade, cascaded_links: links.length } } }
       },
     }),
   },

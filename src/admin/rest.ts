@@ -31,7 +31,7 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): R
   guard: guard(action.method === 'GET' || action.needs === 'read' ? 'read' : 'write'),
   ...(action.method === 'GET' ? {} : { body: { type: 'json', limit: MAX_BODY } }),
   async handle(request) {
-    const shown = await perform(
+    const { shown, dry } = await perform(
       app,
       action,
       {
@@ -42,7 +42,7 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): R
       { actor_id: operatorOf(request).actor_id, ip: request.remote, request_id: request.id },
     )
     if (action.lines) return linesOf(shown as AsyncIterable<unknown>)
-    return action.status === 204 ? empty(204, NO_STORE) : json(action.status ?? 200, shown, NO_STORE)
+    return action.status === 204 ? empty(204, NO_STORE) : json(dry ? 200 : (action.status ?? 200), shown, NO_STORE)
   },
 })
 

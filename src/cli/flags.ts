@@ -75,6 +75,8 @@ const PARAMS: Readonly<Record<string, string>> = {
   client_id: 'Its client_id.',
   kid: 'Its kid.',
   slug: 'Slug or id of the resource.',
+  source: 'Slug of the resource in front.',
+  target: 'Slug of the resource behind it.',
 }
 
 function fieldsOf({ path, query, body }: Action): Field[] {

@@ -31,7 +31,7 @@ export function openSender(config: Config, env: Env): Sender {
         !here && enabled && api_key ? await request(originOf(address), api_key, action, input) : undefined
       if (response) return readAnswer(response)
       here ??= openHere(config, env)
-      return perform(await here, action, input, { actor_id: ADMIN, ip: '' })
+      return (await perform(await here, action, input, { actor_id: ADMIN, ip: '' })).shown
     },
     async close() {
       if (here) await closeHere(await here)

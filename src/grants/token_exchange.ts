@@ -5,6 +5,7 @@ import { OAuthError } from '../lib/error.ts'
 import { findLiveToken, type LiveToken } from '../oauth/access_token.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { type Allowed, allowMint, allowSameAudience, delegatedTo, type Exchange } from '../oauth/exchange_policy.ts'
+import { actorsBehind, allowFronted, findFronting } from '../oauth/fronting.ts'
 import { resolveResource } from '../oauth/resource.ts'
 import type { Actor } from '../oauth/types.ts'
 import type { NewIssuance } from '../store/issuances.ts'
@@ -35,8 +36,8 @@ export const tokenExchange = {
     if (subject.exchanges >= MAX_EXCHANGES)
       throw invalid('too many exchanges followed one another', 'too_many_exchanges')
     const target = form.resource ?? form.audience
-    const allowed = await allow(app, { caller: client, subject, scope: form.scope }, target)
-    const act = await actorOf(app, input, subject)
+    const { link, ...allowed } = await allow(app, { caller: client, subject, scope: form.scope }, target)
+    const act = await actorOf(app, input, subject, link !== undefined)
     // Who exchanges its own token must still hold its key; whoever was handed it keeps the binding or brings its own.
     if (claims.client_id === client.client_id) checkBound(claims.cnf?.jkt, proof)
     return {
@@ -51,10 +52,10 @@ export const tokenExchange = {
       act,
       family_id: issuance.family_id,
       parent_id: issuance.id,
-      labels: { kind: form.actor_token === undefined ? 'impersonation' : 'delegation' },
+      labels: { kind: form.actor_token === undefined && !link ? 'impersonation' : 'delegation' },
       extra: { issued_token_type: ACCESS_TOKEN },
       async commit(next: NewIssuance) {
-        const outcome = await app.store.recordExchange(next)
+        const outcome = await app.store.recordExchange({ ...next, link })
         if (outcome !== 'recorded') throw refuse('the subject token is not valid', outcome)
       },
     }
@@ -81,14 +82,26 @@ function checkType(name: string, type: string | undefined): void {
 async function allow(app: App, exchange: Exchange, target: string | undefined): Promise<Allowed> {
   if (target === undefined) return allowSameAudience(app, exchange)
   const resource = await resolveResource(app, target)
-  if (resource.backend_kind === 'mint') return allowMint(app, exchange, resource)
+  const fronting = await findFronting(app, exchange, resource)
+  if (resource.backend_kind === 'mint')
+    return fronting?.link
+      ? allowFronted(exchange, fronting.source, fronting.link, resource)
+      : allowMint(app, exchange, resource)
   throw new OAuthError('invalid_target', 'tokens of brokered resources are not offered', { reason: 'broker_resource' })
 }
 
-/** The chain of actors of the new token. Without an actor token the one before stays: it must not be laundered away. */
-async function actorOf(app: App, { form, client, proof }: GrantInput, subject: LiveToken): Promise<Actor | undefined> {
-  const before = subject.claims.act
-  if (form.actor_token === undefined) return before
+/**
+ * The chain of actors of the new token. Without an actor token the one before stays: it must not be laundered away. Who is
+ * in front of another resource acts there, whether it says so or not.
+ */
+async function actorOf(
+  app: App,
+  { form, client, proof }: GrantInput,
+  subject: LiveToken,
+  fronted: boolean,
+): Promise<Actor | undefined> {
+  const before = fronted ? actorsBehind(subject, client) : subject.claims.act
+  if (form.actor_token === undefined) return fronted ? delegatedTo(app, client, before) : before
   const actor = await findLiveToken(app, form.actor_token)
   if (!actor) throw refuse('the actor token is not valid', 'invalid_actor_token')
   // Anybody else's token would make its owner the actor of something it knows nothing about.

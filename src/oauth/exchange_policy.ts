@@ -4,7 +4,7 @@ import { OAuthError } from '../lib/error.ts'
 import type { LiveToken } from './access_token.ts'
 import { PATHS } from './metadata.ts'
 import { catalogOf, checkDeclared, checkWithin, parseScope, scopeNames } from './resource.ts'
-import type { Actor, Client, Consent, Resource } from './types.ts'
+import type { Actor, Client, Consent, FrontingLink, Resource } from './types.ts'
 
 export interface Exchange {
   caller: Client
@@ -17,6 +17,8 @@ export interface Allowed {
   resource?: string
   scope: string
   consent_id?: string
+  /** The operator's link that it rests on instead of a consent. */
+  link?: FrontingLink
 }
 
 const isOwn = ({ caller, subject }: Exchange) => caller.client_id === subject.claims.client_id
@@ -85,7 +87,7 @@ function consentRequired(
 }
 
 /** A token without any scope is of no use, and must never be taken for one with every scope. */
-function atLeastOne(names: readonly string[]): string {
+export function atLeastOne(names: readonly string[]): string {
   if (names.length === 0)
     throw new OAuthError('invalid_scope', 'nothing is left of the scope', { reason: 'default_scope_empty' })
   return names.join(' ')

@@ -16,6 +16,8 @@ const RESOURCE_WRITES = {
   // They follow the slug of their provider.
   updateProvider: everything,
 }
+const linkKey = ({ source_slug, target_slug }: InputOf<'findFrontingLink'>) => `${source_slug} ${target_slug}`
+const writtenLinkKey = ({ link }: { link: InputOf<'findFrontingLink'> }) => linkKey(link)
 const mappingKey = ({ idp_id, federated_subject }: InputOf<'findSubjectMapping'>) => `${idp_id} ${federated_subject}`
 
 const CACHED: Partial<Record<OpName, CachedRead>> = {
@@ -44,6 +46,16 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
     max: 1000,
     key: (input: InputOf<'findProvider'>) => input.name,
     dropBy: { createProvider: everything, updateProvider: everything, deleteProvider: everything },
+  },
+  findFrontingLink: {
+    max: 10_000,
+    key: linkKey,
+    dropBy: {
+      createFrontingLink: writtenLinkKey,
+      updateFrontingLink: writtenLinkKey,
+      deleteFrontingLink: linkKey,
+      deleteResource: everything,
+    },
   },
   findSetting: {
     max: 100,

@@ -5,6 +5,7 @@ import { cached, type News } from './cache.ts'
 import * as clients from './clients.ts'
 import * as connections from './connections.ts'
 import { purgeWindow } from './expiry.ts'
+import * as fronting from './fronting.ts'
 import * as grants from './grants.ts'
 import * as issuances from './issuances.ts'
 import type { Op } from './op.ts'
@@ -25,6 +26,7 @@ export const ops = {
   ...tokens,
   ...issuances,
   ...resources,
+  ...fronting,
   ...grants,
   ...signingKeys,
   ...system,

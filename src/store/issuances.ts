@@ -1,5 +1,6 @@
 // Operations on the record: issued tokens and audit events.
 import type { AuditEvent, Issuance, SingleUse } from '../oauth/types.ts'
+import { type Ends, findFrontingLink } from './fronting.ts'
 import {
   all,
   bytes,
@@ -128,13 +129,19 @@ function* ancestorsOf(parent_id: unknown): Op<Pick<TokenState, 'live' | 'exchang
   return { live: true, exchanges }
 }
 
-/** Records a token that was exchanged for another one, unless that one or the consent it rests on died meanwhile. */
-export function* recordExchange(issuance: NewIssuance): Op<'recorded' | 'subject_revoked' | 'consent_revoked'> {
+/** A token about to be issued for another one, with the link that it rests on. */
+export type NewExchange = NewIssuance & { link?: Ends }
+
+/** Records a token that was exchanged for another one, unless that one, or the consent or link it rests on, went meanwhile. */
+export function* recordExchange(
+  issuance: NewExchange,
+): Op<'recorded' | 'subject_revoked' | 'consent_revoked' | 'link_deleted'> {
   if (!(yield* ancestorsOf(maybeBytes(issuance.parent_id))).live) return 'subject_revoked'
   const consent = issuance.consent_id
     ? yield* one('SELECT revoked_at FROM consent_grants WHERE id = ?', bytes(issuance.consent_id))
     : undefined
   if (consent && consent.revoked_at !== null) return 'consent_revoked'
+  if (issuance.link && !(yield* findFrontingLink(issuance.link))) return 'link_deleted'
   yield* recordIssuance(issuance)
   return 'recorded'
 }

@@ -1,5 +1,6 @@
 // Operations on resources.
-import type { Resource } from '../oauth/types.ts'
+import type { FrontingLink, Resource } from '../oauth/types.ts'
+import { deleteFrontingLink, listFrontingLinks } from './fronting.ts'
 import { all, decoded, held, maybeStr, num, type Op, one, orNull, type Row, run, str, where } from './op.ts'
 
 const COLUMNS =
@@ -100,7 +101,13 @@ export function* updateResource(r: Resource): Op<'updated' | 'stale' | 'exists' 
   return changed === 1 ? 'updated' : 'stale'
 }
 
-/** Deletes a resource that no consent in force names. */
+export interface Deletion {
+  outcome: 'deleted' | 'has_links' | 'has_consents'
+  /** The fronting links that were at one of its ends, and went with it. */
+  links: FrontingLink[]
+}
+
+/** Deletes a resource that nothing refers to, or with `cascade` its fronting links with it, and revokes its consents. */
 export function* deleteResource({
   id,
   now,
@@ -109,13 +116,20 @@ export function* deleteResource({
   id: string
   now: number
   cascade: boolean
-}): Op<'deleted' | 'has_consents' | undefined> {
+}): Op<Deletion | undefined> {
+  // Held, so that no link to it is made meanwhile.
+  const resource = yield* held('SELECT slug FROM resources WHERE id = ?', id)
+  if (!resource) return undefined
+  const links = yield* listFrontingLinks({ slug: str(resource.slug) })
+  if (links.length > 0 && !cascade) return { outcome: 'has_links', links }
   const consent = yield* one(
     'SELECT 1 AS found FROM consent_grants WHERE resource_id = ? AND revoked_at IS NULL LIMIT 1',
     id,
   )
-  if (consent && !cascade) return 'has_consents'
+  if (consent && !cascade) return { outcome: 'has_consents', links }
+  for (const link of links) yield* deleteFrontingLink(link)
   yield* run('UPDATE consent_grants SET revoked_at = ? WHERE resource_id = ? AND revoked_at IS NULL', now, id)
   yield* run('DELETE FROM connect_states WHERE resource_id = ?', id)
-  return (yield* run('DELETE FROM resources WHERE id = ?', id)) === 1 ? 'deleted' : undefined
+  yield* run('DELETE FROM resources WHERE id = ?', id)
+  return { outcome: 'deleted', links }
 }

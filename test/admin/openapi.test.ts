@@ -56,6 +56,13 @@ const call = ({ method, path, requestBody }: Each, { params = {}, query = {}, bo
     requestBody ? body : undefined,
   )
 }
+/** The status of a success that is no dry run. */
+const successOf = ({ responses }: Each) =>
+  Number(
+    Object.keys(responses)
+      .filter((status) => status.startsWith('2'))
+      .at(-1),
+  )
 const queryNames = ({ parameters = [] }: Each) => parameters.filter((each) => each.in === 'query')
 /** Of the made input, what the operation takes. */
 const inputOf = async (operation: Each): Promise<Input> => {
@@ -119,10 +126,7 @@ describe.each(operations)('%s', (_id, operation) => {
   test('accepts what the document says is valid, with the status that it names', async () => {
     const input = await inputOf(operation)
     const answer = await call(operation, input)
-    expect([answer.status, answer.body?.error_description]).toEqual([
-      Number(Object.keys(operation.responses).find((status) => status.startsWith('2'))),
-      undefined,
-    ])
+    expect([answer.status, answer.body?.error_description]).toEqual([successOf(operation), undefined])
   })
 
   test('refuses every member beyond its schema, naming it', async () => {

@@ -5,6 +5,7 @@ import { clientRules } from './conformance/clients.ts'
 import { consentRules } from './conformance/consents.ts'
 import { driverRules } from './conformance/driver.ts'
 import { exchangeRules, singleUseRules } from './conformance/exchanges.ts'
+import { frontingRules } from './conformance/fronting.ts'
 import { issuanceRules } from './conformance/issuances.ts'
 import { recordRules } from './conformance/record.ts'
 import { resourceRules } from './conformance/resources.ts'
@@ -53,6 +54,7 @@ export function conformance(open: Open): void {
   describe('emergency stops', () => revocationRules(bench))
   describe('the record', () => recordRules(bench))
   describe('resources', () => resourceRules(bench))
+  describe('fronting links', () => frontingRules(bench))
   describe('identity providers', () => xaaRules(bench))
   describe('signing keys', () => signingKeyRules(bench))
   describe('settings', () => systemRules(bench))

@@ -3,7 +3,7 @@ import { newId } from '../../src/lib/id.ts'
 import { approved } from '../store/conformance/scenes.ts'
 import { okAdmin } from './admin.ts'
 import { TestIdp } from './idp.ts'
-import { anIssuance, aProvider, aResource } from './records.ts'
+import { aLink, anIssuance, aProvider, aResource } from './records.ts'
 import { addClient, addResource, addUser, PASSWORD, type TestService } from './service.ts'
 import { addPolicy, mapSubject, trust } from './xaa.ts'
 
@@ -28,6 +28,16 @@ const issuance: Make = async ({ app }) => {
   const issued = anIssuance()
   await app.store.recordIssuance(issued)
   return { params: { id: issued.id } }
+}
+/** A link between two resources that are made for it. */
+const link: Make = async (service) => {
+  const [source, target] = [await addResource(service), await addResource(service)]
+  await service.app.store.createFrontingLink({
+    link: aLink(source, target, { scope_map: { 'mcp:read': ['mcp:read'] } }),
+    ends: [source, target],
+    dry_run: false,
+  })
+  return { params: { source: source.slug, target: target.slug } }
 }
 const idp_id = async (service: TestService) => trust(service, await TestIdp.start(), [])
 const idp: Make = async (service) => ({ params: { id: await idp_id(service) } })
@@ -76,6 +86,17 @@ const MAKERS: Readonly<Record<string, Make>> = {
     body: { display_name: 'Other' },
   }),
   resource: async (service) => ({ params: { id: (await addResource(service)).id } }),
+  'fronting.list': async () => ({ query: { source: 'nothing-here', limit: '5' } }),
+  'fronting.create': async (service) => {
+    const [source, target] = [await addResource(service), await addResource(service)]
+    return { body: { source: source.slug, target: target.slug, scope_map: { 'mcp:read': ['mcp:write'] } } }
+  },
+  'fronting.ofResource': slug,
+  'fronting.update': async (service) => ({
+    ...(await link(service)),
+    body: { scope_map: { 'mcp:read': ['mcp:write'] } },
+  }),
+  fronting: link,
   'grant.listUserGrants': user,
   'grant.revokeConsent': async ({ app }) => ({ params: { id: (await approved(app.store)).consent.id } }),
   'issuance.get': issuance,

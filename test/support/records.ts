@@ -7,6 +7,7 @@ import type {
   BrokerProvider,
   Client,
   Family,
+  FrontingLink,
   Idp,
   Issuance,
   RefreshToken,
@@ -87,6 +88,16 @@ export const aResource = (more: Partial<Resource> = {}): Resource => {
     ...more,
   }
 }
+
+export const aLink = (source: Resource, target: Resource, more: Partial<FrontingLink> = {}): FrontingLink => ({
+  source_slug: source.slug,
+  target_slug: target.slug,
+  scope_map: { 'files:read': ['files:read'] },
+  created_by: 'admin',
+  created_at: NOW,
+  updated_at: NOW,
+  ...more,
+})
 
 export const aRequest = (more: Partial<AuthorizationRequest> = {}): AuthorizationRequest => ({
   id: newId(),

@@ -110,7 +110,7 @@ export function resourceRules(bench: Bench): void {
     test('a resource that nobody consented to is deleted, once', async () => {
       const resource = await created()
       await byUri(resource)
-      expect(await remove(resource.id)).toBe('deleted')
+      expect(await remove(resource.id)).toEqual({ outcome: 'deleted', links: [] })
       expect(await byUri(resource)).toBeUndefined()
       expect(await remove(resource.id)).toBeUndefined()
     })
@@ -118,9 +118,9 @@ export function resourceRules(bench: Bench): void {
     test('a resource with a consent in force is deleted only with it, and its tokens end', async () => {
       const { consent, issuance } = await signedIn(bench.store)
       const resource = await created({ id: consent.resource_id })
-      expect(await remove(resource.id)).toBe('has_consents')
+      expect(await remove(resource.id)).toEqual({ outcome: 'has_consents', links: [] })
       expect(await byUri(resource)).toEqual(resource)
-      expect(await remove(resource.id, true)).toBe('deleted')
+      expect(await remove(resource.id, true)).toEqual({ outcome: 'deleted', links: [] })
       expect(await bench.store.findConsent(consent)).toBeUndefined()
       expect((await bench.store.findTokenState({ id: issuance.id }))?.live).toBe(false)
     })
@@ -129,7 +129,7 @@ export function resourceRules(bench: Bench): void {
       const { consent } = await signedIn(bench.store)
       const resource = await created({ id: consent.resource_id })
       await bench.store.revokeConsent({ id: consent.id, now: NOW })
-      expect(await remove(resource.id)).toBe('deleted')
+      expect(await remove(resource.id)).toEqual({ outcome: 'deleted', links: [] })
     })
   })
 }

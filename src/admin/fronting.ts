@@ -1,0 +1,185 @@
+// Admin operations on fronting links: what a resource in front of another one, a gateway, may obtain there.
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { bool, distinct, int, scopeName, slug } from '../lib/field.ts'
+import { rfc3339 } from '../lib/time.ts'
+import { catalogOf } from '../oauth/resource.ts'
+import type { FrontingLink, Resource } from '../oauth/types.ts'
+import { type AdminResource, action, type FlagRule, type Result } from './action.ts'
+import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
+import { getResource } from './resources.ts'
+
+const scope_map = z
+  .record(
+    scopeName().min(1, 'must not be empty'),
+    distinct(scopeName().min(1, 'must not be empty')).refine((names) => names.length > 0, 'must name a scope'),
+  )
+  .refine((map) => Object.keys(map).length > 0, 'must map a scope')
+  .describe('For a scope of the source, the scopes of the target that it may become.')
+
+/** A link as the admin API shows it. */
+export const linkJson = (link: FrontingLink) => ({
+  source_slug: link.source_slug,
+  target_slug: link.target_slug,
+  scope_map: link.scope_map,
+  created_by: link.created_by,
+  created_at: rfc3339(link.created_at),
+  updated_at: rfc3339(link.updated_at),
+})
+
+/** `read:repo+org,write:repo`, split at the first colon; `gw:read->repo` for names with colons; or JSON. */
+const scopeMapFlag: FlagRule = {
+  field: 'scope_map',
+  doc: 'Scopes of the source and what they are at the target: read:repo+org,write:repo. With colons in names gw:read->repo:read, or JSON.',
+  value: 'a:b+c,d:e',
+  read: (values) => {
+    const text = values.join(',')
+    return text.startsWith('{') ? jsonOf(text) : Object.fromEntries(text.split(',').map(entryOf))
+  },
+}
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+const entryOf = (entry: string): [string, string[]] => {
+  const [name = '', targets = ''] = entry.split(entry.includes('->') ? /->(.*)/ : /:(.*)/)
+  return [name.trim(), targets.split('+').flatMap((each) => each.trim() || [])]
+}
+
+interface Ends {
+  source: string
+  target: string
+}
+async function getLink({ store }: App, { source, target }: Ends): Promise<FrontingLink> {
+  const link = await store.findFrontingLink({ source_slug: source, target_slug: target })
+  if (!link) throw notFound('fronting link')
+  return link
+}
+
+/** The two resources, after every check of a map between them that needs no other link. */
+async function checkedEnds(app: App, { source, target }: Ends, map: FrontingLink['scope_map']): Promise<Resource[]> {
+  if (source === target) throw invalid('a resource cannot front itself', 'fronting_self')
+  const front = await getResource(app, source)
+  const behind = await getResource(app, target)
+  if (front.backend_kind !== 'mint') throw invalid('source must be a mint resource', 'fronting_source_kind')
+  const check = (end: string, names: readonly string[], resource: Resource) => {
+    const unknown = names.filter((name) => !catalogOf(resource).includes(name))
+    if (unknown.length > 0)
+      throw invalid(`scope_map names scopes that the ${end} does not declare: ${unknown.join(' ')}`, 'fronting_scope')
+  }
+  check('source', Object.keys(map), front)
+  check('target', Object.values(map).flat(), behind)
+  return [front, behind]
+}
+
+const facts = ({ source_slug, target_slug, scope_map }: FrontingLink): Result['changed'] => ({
+  detail: { source: source_slug, target: target_slug, scope_map },
+})
+
+export const frontingLinks: AdminResource = {
+  name: 'fronting',
+  doc: 'Links by which a resource in front of another one has tokens for it, without the consent of users.',
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/fronting',
+      doc: 'Lists fronting links, oldest first.',
+      query: z.strictObject({
+        source: slug().optional().describe('Only those of this resource in front.'),
+        target: slug().optional().describe('Only those to this resource behind.'),
+        limit: int(1, 500).prefault(100).describe('At most so many.'),
+        offset: int(0, 1_000_000_000).prefault(0).describe('Leave out so many.'),
+      }),
+      run: async ({ store }, { query: { source, target, ...page } }) => ({
+        shown: (await store.listFrontingLinks({ source_slug: source, target_slug: target, ...page })).map(linkJson),
+      }),
+    }),
+    create: action({
+      method: 'POST',
+      path: '/admin/fronting',
+      doc: 'Creates a fronting link. Scopes must exist, and what is behind the target must not lead back to the source.',
+      status: 201,
+      dryRun: true,
+      query: z.strictObject({ dry_run: bool().prefault(false).describe('Only checks; answers 200.') }),
+      body: z.strictObject({
+        source: slug().describe('The resource in front: a mint resource.'),
+        target: slug().describe('The resource behind it.'),
+        scope_map,
+      }),
+      audit: 'fronting_link_created',
+      cli: { flags: { 'scope-map': scopeMapFlag } },
+      run: (app, { query: { dry_run }, body: { scope_map, ...ends } }, { actor_id }) =>
+        retryStale(async () => {
+          const now = app.clock.now()
+          const [source_slug, target_slug] = [ends.source, ends.target]
+          const link = { source_slug, target_slug, scope_map, created_by: actor_id, created_at: now, updated_at: now }
+          const outcome = await app.store.createFrontingLink({
+            link,
+            ends: await checkedEnds(app, ends, scope_map),
+            dry_run,
+          })
+          if (outcome === 'stale') return outcome
+          if (outcome === 'exists') throw conflict('there is a fronting link between them already', 'fronting_exists')
+          if (outcome === 'cycle') throw invalid('the target leads back to the source', 'fronting_cycle')
+          return dry_run ? { shown: linkJson(link), dry: true } : { shown: linkJson(link), changed: facts(link) }
+        }),
+    }),
+    get: action({
+      method: 'GET',
+      path: '/admin/fronting/{source}/{target}',
+      doc: 'Shows a fronting link.',
+      run: async (app, { params }) => ({ shown: linkJson(await getLink(app, params)) }),
+    }),
+    update: action({
+      method: 'PATCH',
+      path: '/admin/fronting/{source}/{target}',
+      doc: 'Replaces the scope map of a fronting link.',
+      body: z.strictObject({ scope_map: scope_map.optional() }),
+      audit: 'fronting_link_updated',
+      cli: { flags: { 'scope-map': scopeMapFlag } },
+      run: (app, { params, body }) =>
+        retryStale(async () => {
+          const link = await getLink(app, params)
+          if (changedFields(link, body).length === 0) return { shown: linkJson(link) }
+          const next = { ...link, ...body, updated_at: app.clock.now() }
+          const ends = await checkedEnds(app, params, next.scope_map)
+          const outcome = await app.store.updateFrontingLink({ link: next, ends })
+          if (outcome === 'stale') return outcome
+          if (!outcome) throw notFound('fronting link')
+          return { shown: linkJson(next), changed: facts(next) }
+        }),
+    }),
+    delete: action({
+      method: 'DELETE',
+      path: '/admin/fronting/{source}/{target}',
+      doc: 'Deletes a fronting link: no more tokens by it. Those it gave live out their time.',
+      status: 204,
+      audit: 'fronting_link_deleted',
+      async run({ store }, { params: { source, target } }) {
+        const link = await store.deleteFrontingLink({ source_slug: source, target_slug: target })
+        if (!link) throw notFound('fronting link')
+        return { changed: facts(link) }
+      },
+    }),
+    ofResource: action({
+      method: 'GET',
+      path: '/admin/resources/{slug}/fronting',
+      doc: 'Shows the fronting links of a resource: those to others (fronts) and those to it (fronted_by).',
+      cli: false,
+      async run(app, { params }) {
+        const { slug } = await getResource(app, params.slug)
+        const links = await app.store.listFrontingLinks({ slug })
+        return {
+          shown: {
+            slug,
+            fronts: links.filter(({ source_slug }) => source_slug === slug).map(linkJson),
+            fronted_by: links.filter(({ target_slug }) => target_slug === slug).map(linkJson),
+          },
+        }
+      },
+    }),
+  },
+}

@@ -1,0 +1,73 @@
+// Fronted exchanges: a resource in front of another one, a gateway, has tokens for it by an operator's link instead of the
+// user's consent. The scope map of the link is the ceiling.
+import type { App } from '../app.ts'
+import { OAuthError } from '../lib/error.ts'
+import type { LiveToken } from './access_token.ts'
+import { type Allowed, atLeastOne, type Exchange } from './exchange_policy.ts'
+import { catalogOf, checkDeclared, checkWithin, parseScope, scopeNames } from './resource.ts'
+import type { Actor, Client, FrontingLink, Resource } from './types.ts'
+
+/** The resource of ours that a subject token is for, where the target is another one, and its link to the target. */
+export interface Fronting {
+  source: Resource
+  link?: FrontingLink
+}
+
+/** Who is in front of the target in an exchange; undefined when the subject token is for no other mint resource. */
+export async function findFronting(
+  { store, config }: App,
+  { subject }: Exchange,
+  target: Resource,
+): Promise<Fronting | undefined> {
+  for (const uri of subject.claims.aud ?? []) {
+    const source = uri === config.server.issuer ? undefined : await store.findResource({ uri })
+    if (source?.backend_kind !== 'mint') continue
+    if (source.id === target.id) return undefined
+    return { source, link: await store.findFrontingLink({ source_slug: source.slug, target_slug: target.slug }) }
+  }
+  return undefined
+}
+
+/**
+ * What a fronted exchange may have: the scopes of the target that the link makes of those of the subject token. Throws
+ * access_denied for a client that may not ride the link, invalid_scope beyond the map.
+ */
+export function allowFronted(exchange: Exchange, source: Resource, link: FrontingLink, target: Resource): Allowed {
+  checkMayRide(exchange.caller, source, target)
+  const entries = Object.entries(link.scope_map)
+  const held = scopeNames(exchange.subject.claims.scope ?? '')
+  const reachable = new Set(entries.filter(([name]) => held.includes(name)).flatMap(([, targets]) => targets))
+  if (exchange.scope === undefined) {
+    const names = catalogOf(target).filter((name) => reachable.has(name))
+    return { resource: target.uri, scope: atLeastOne(names), link }
+  }
+  const requested = parseScope(exchange.scope)
+  checkDeclared(requested, target)
+  checkWithin(
+    requested,
+    entries.flatMap(([, targets]) => targets),
+    'fronting_scope_unmapped',
+  )
+  checkWithin(requested, [...reachable], 'fronting_subject_scope_insufficient')
+  return { resource: target.uri, scope: atLeastOne(requested), link }
+}
+
+/** Where the target names clients, only those; else only the servers of the source. Anybody else would ride the link. */
+function checkMayRide({ client_id }: Client, source: Resource, target: Resource): void {
+  const { allowed_client_ids } = target.policy.exchange
+  const isListed = allowed_client_ids.length > 0
+  const isNamed = isListed
+    ? allowed_client_ids.includes(client_id)
+    : source.policy.runtime.client_ids.includes(client_id)
+  if (isNamed) return
+  throw new OAuthError('access_denied', 'this client may not exchange tokens by the fronting link', {
+    reason: isListed ? 'operator_gate_denied' : 'fronting_caller_not_authorized',
+  })
+}
+
+/** The actors so far of a token that a gateway exchanges: the client it was issued to acts first, then the gateway. */
+export function actorsBehind({ claims, issuance }: LiveToken, caller: Client): Actor | undefined {
+  const { act, client_id } = claims
+  if (client_id === caller.client_id || client_id === act?.sub) return act
+  return { sub: client_id, actor_type: issuance.is_agent ? 'agent' : 'service', ...(act ? { act } : {}) }
+}

@@ -1,0 +1,124 @@
+// Operations on fronting links: what a resource in front of another one may obtain there.
+import type { FrontingLink, Resource } from '../oauth/types.ts'
+import { all, decoded, held, num, type Op, one, type Row, run, str, where } from './op.ts'
+
+const read = (row: Row): FrontingLink => ({
+  source_slug: str(row.source_slug),
+  target_slug: str(row.target_slug),
+  scope_map: decoded(row.scope_map),
+  created_by: str(row.created_by),
+  created_at: num(row.created_at),
+  updated_at: num(row.updated_at),
+})
+
+/** The two resources of a link. */
+export type Ends = Pick<FrontingLink, 'source_slug' | 'target_slug'>
+
+/** The link from one resource to another. */
+export function* findFrontingLink({ source_slug, target_slug }: Ends): Op<FrontingLink | undefined> {
+  const row = yield* one(
+    'SELECT * FROM fronting_links WHERE source_slug = ? AND target_slug = ?',
+    source_slug,
+    target_slug,
+  )
+  return row && read(row)
+}
+
+const EVERY = 1_000_000
+export interface FrontingFilter {
+  source_slug?: string
+  target_slug?: string
+  /** At one of the two ends. */
+  slug?: string
+  /** All of them by default. */
+  limit?: number
+  offset?: number
+}
+/** In order of creation. */
+export function* listFrontingLinks(f: FrontingFilter): Op<FrontingLink[]> {
+  const filter = where(
+    f.source_slug === undefined ? undefined : ['source_slug = ?', f.source_slug],
+    f.target_slug === undefined ? undefined : ['target_slug = ?', f.target_slug],
+    f.slug === undefined ? undefined : ['(source_slug = ? OR target_slug = ?)', f.slug, f.slug],
+  )
+  const rows = yield* all(
+    `SELECT * FROM fronting_links ${filter.sql} ORDER BY created_at, source_slug, target_slug LIMIT ? OFFSET ?`,
+    ...filter.params,
+    f.limit ?? EVERY,
+    f.offset ?? 0,
+  )
+  return rows.map(read)
+}
+
+export interface LinkWrite {
+  link: FrontingLink
+  /** The resources as they were read when the link was checked against them. */
+  ends: readonly Resource[]
+  /** Nothing is written. */
+  dry_run: boolean
+}
+
+/** Adds a link; `stale` when a resource was changed meanwhile, `cycle` when what is behind the target leads back to the source. */
+export function* createFrontingLink({
+  link,
+  ends,
+  dry_run,
+}: LinkWrite): Op<'created' | 'exists' | 'cycle' | 'stale' | undefined> {
+  const { source_slug, target_slug } = link
+  // Two links that only together make a circle: one of them waits here until it can see the other one.
+  yield* held('SELECT source_slug FROM fronting_links ORDER BY created_at, source_slug, target_slug LIMIT 1')
+  if (yield* findFrontingLink(link)) return 'exists'
+  const circle = yield* one(
+    `WITH RECURSIVE behind (slug) AS (
+       SELECT target_slug FROM fronting_links WHERE source_slug = ?
+       UNION SELECT l.target_slug FROM fronting_links l JOIN behind b ON l.source_slug = b.slug
+     ) SELECT slug FROM behind WHERE slug = ?`,
+    target_slug,
+    source_slug,
+  )
+  if (circle) return 'cycle'
+  if (dry_run) return undefined
+  if (!(yield* areUnchanged(ends))) return 'stale'
+  const added = yield* run(
+    'INSERT INTO fronting_links (source_slug, target_slug, scope_map, created_by, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+    source_slug,
+    target_slug,
+    JSON.stringify(link.scope_map),
+    link.created_by,
+    link.created_at,
+    link.updated_at,
+  )
+  return added === 1 ? 'created' : 'exists'
+}
+
+/** Writes another scope map; undefined when the link is gone. */
+export function* updateFrontingLink({ link, ends }: Omit<LinkWrite, 'dry_run'>): Op<'updated' | 'stale' | undefined> {
+  if (!(yield* areUnchanged(ends))) return 'stale'
+  const changed = yield* run(
+    'UPDATE fronting_links SET scope_map = ?, updated_at = ? WHERE source_slug = ? AND target_slug = ?',
+    JSON.stringify(link.scope_map),
+    link.updated_at,
+    link.source_slug,
+    link.target_slug,
+  )
+  return changed === 1 ? 'updated' : undefined
+}
+
+/** Whether resources are what they were when they were read. Whoever changes them at the same time comes too late. */
+function* areUnchanged(resources: readonly Resource[]): Op<boolean> {
+  for (const { id, version } of [...resources].sort((a, b) => (a.id < b.id ? -1 : 1))) {
+    if ((yield* run('UPDATE resources SET version = version + 1 WHERE id = ? AND version = ?', id, version)) === 0)
+      return false
+  }
+  return true
+}
+
+/** Deletes a link. Returns what it was. */
+export function* deleteFrontingLink({ source_slug, target_slug }: Ends): Op<FrontingLink | undefined> {
+  const row = yield* one(
+    'DELETE FROM fronting_links WHERE source_slug = ? AND target_slug = ? RETURNING *',
+    source_slug,
+    target_slug,
+  )
+  return row && read(row)
+}
