@@ -18,7 +18,7 @@ const scope_map = z
   .describe('For a scope of the source, the scopes of the target that it may become.')
 
 /** A link as the admin API shows it. */
-export const linkJson = (link: FrontingLink) => ({
+const linkJson = (link: FrontingLink) => ({
   source_slug: link.source_slug,
   target_slug: link.target_slug,
   scope_map: link.scope_map,
