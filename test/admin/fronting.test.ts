@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Resource } from '../../src/oauth/types.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { envOf, runHere } from '../support/cli.ts'
-import { aResource } from '../support/records.ts'
+import { aProvider, aResource } from '../support/records.ts'
 import { addResource, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -129,6 +129,7 @@ describe('a link is refused', () => {
       'invalid_request',
       'the target leads back to the source',
     ])
+    await service.app.store.createProvider(aProvider({ slug: 'files' }))
     const broker = aResource({ backend_kind: 'broker', broker_provider_slug: 'files', uri: undefined })
     await service.app.store.createResource(broker)
     const from = await link(broker, target, { 'files:read': ['run'] })
