@@ -10,6 +10,7 @@ const LAYERS = [
   'broker',
   'grants',
   'endpoints|admin',
+  'bench',
   'cli',
 ]
 const inSrc = (folders) => `^dist/src/(${folders})/`
@@ -30,7 +31,8 @@ const strangers = LAYERS.filter((layer) => layer.includes('|')).map((layer) => (
 // Who alone may know a package or a module of Node. Whatever replaces it changes these files only.
 const KNOWN_BY = {
   'uWebSockets\\.js|uwebsockets-glibc227': 'src/http/uws',
-  'https?|http2|net|tls|dgram|dns|undici': 'src/(http/(node|problem|proxies)|net/fetch|lib/range|cli/tour/callback)',
+  'https?|http2|net|tls|dgram|dns|undici':
+    'src/(http/(node|problem|proxies)|net/fetch|lib/range|cli/tour/callback|bench/(connection|signer|target))',
   'better-sqlite3|pg': 'src/store/(sqlite|postgres\\w*|database|migrate)',
   piscina: '(src/lib/threads|workers/\\w+)',
   '@node-rs/argon2': 'workers/password',

@@ -1,11 +1,12 @@
 // autocannon in a process of its own, so that it shares no event loop with whoever measures.
 import autocannon from 'autocannon'
-import { onPlan } from './children.ts'
-import type { LoadPlan } from './load.ts'
-import { type LoadResult, percentiles } from './usage.ts'
+import { onPlans } from '../src/bench/children.ts'
+import { Histogram } from '../src/bench/histogram.ts'
+import type { LoadPlan } from '../src/bench/load.ts'
+import type { Counted } from '../src/bench/sample.ts'
 
-onPlan<LoadPlan>(async ({ url, bodies, connections, seconds }) => {
-  const latencies: number[] = []
+onPlans<LoadPlan>(async ({ url, bodies, connections, seconds }) => {
+  const latency = new Histogram()
   let firstError: string | undefined
   let opened = 0
   let [startedMs, endedMs] = [0, 0]
@@ -32,15 +33,16 @@ onPlan<LoadPlan>(async ({ url, bodies, connections, seconds }) => {
   })
   run.on('response', (_client, status, _bytes, ms) => {
     endedMs = performance.now()
-    if (status >= 200 && status < 300) latencies.push(ms)
+    if (status >= 200 && status < 300) latency.record(ms)
     else firstError ??= `status ${status}`
   })
   const result = await run
   return {
-    successes: result['2xx'],
-    errors: result.non2xx + result.errors,
-    firstError,
+    loop: 'closed',
     seconds: (endedMs - startedMs) / 1000,
-    ...percentiles(latencies),
-  } satisfies Omit<LoadResult, 'cpuMicros'>
+    answers: result['2xx'],
+    errors: result.non2xx + result.errors,
+    first_error: firstError,
+    latency_ms: latency.percentiles(),
+  } satisfies Counted
 })

@@ -5,8 +5,8 @@ import { createServer, type ServerResponse } from 'node:http'
 import Provider, { type Client } from 'oidc-provider'
 import MemoryAdapter from 'oidc-provider/lib/adapters/memory_adapter.js'
 import LRU from 'oidc-provider/lib/helpers/lru.js'
-import { onPlan } from './children.ts'
-import type { App, Machine } from './server.ts'
+import { onPlans } from '../src/bench/children.ts'
+import type { App, Machine } from '../src/bench/target.ts'
 
 export interface PeerPlan {
   port: number
@@ -24,7 +24,7 @@ export interface PeerPlan {
 const STORED = 10_000_000
 const ACCOUNT = 'bench-user'
 
-onPlan<PeerPlan>(async (plan) => {
+onPlans<PeerPlan>(async (plan) => {
   const provider = new Provider(plan.base, configuration(plan))
   const handle = provider.callback()
   const server = createServer((request, response) => {

@@ -3,7 +3,9 @@ import type { KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type Alg, importKey, type Jwk, signJws, verifySignature } from '../src/crypto/jws.ts'
 import type { CryptoBatch, CryptoJob, CryptoResult } from '../src/crypto/pool.ts'
+import { nameThread } from '../src/lib/thread_name.ts'
 
+nameThread('crypto')
 const MAX_KEYS = 20_000
 const signing = new LRUCache<string, CryptoBatch['keys'][number]>({ max: 100 })
 const imported = new LRUCache<string, KeyObject | 'unusable'>({ max: MAX_KEYS })

@@ -1,7 +1,9 @@
 // A password thread: argon2id with the parameters OWASP names (19 MiB, two passes, one lane).
 import { hashSync, verifySync } from '@node-rs/argon2'
 import type { PasswordJob, PasswordResult } from '../src/crypto/pool.ts'
+import { nameThread } from '../src/lib/thread_name.ts'
 
+nameThread('password')
 const ARGON2ID = 2
 const PARAMETERS = { algorithm: ARGON2ID, memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32 }
 

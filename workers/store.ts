@@ -1,9 +1,11 @@
 // The storage thread: runs a batch of operations as one transaction and answers after its commit.
 import { workerData } from 'piscina'
+import { nameThread } from '../src/lib/thread_name.ts'
 import { type BatchResult, type Job, openDatabase } from '../src/store/database.ts'
 import { isRead, ops } from '../src/store/index.ts'
 import type { Op, Statement } from '../src/store/op.ts'
 
+nameThread('store')
 const { file, wal } = workerData as { file: string; wal: boolean }
 const db = openDatabase(file, wal)
 const statements = new Map<string, ReturnType<typeof db.prepare>>()

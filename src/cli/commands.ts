@@ -34,6 +34,8 @@ export async function run(argv: readonly string[], env: Env): Promise<number> {
     ;(await import('./admin.ts')).addAdminCommands(program, env)
     ;(await import('./setup/commands.ts')).addSetupCommands(program, env, exit)
   }
+  if (['bench', 'plan', 'completion', '--help', '-h'].some((word) => argv.includes(word)) || argv.length < 3)
+    (await import('./bench.ts')).addBenchCommands(program, env, exit)
   addUnbuilt(program)
   try {
     await program.parseAsync([...argv])

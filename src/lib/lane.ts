@@ -22,6 +22,8 @@ export interface LaneStats {
   jobs: number
   batches: number
   refused: number
+  /** Milliseconds that batches took, all workers together: of one worker its busy time. */
+  busy_ms: number
 }
 
 interface Waiting<J, R> {
@@ -32,7 +34,7 @@ interface Waiting<J, R> {
 
 /** Jobs pushed in one turn of the event loop travel together; an idle lane adds no delay, a busy one gets batches. */
 export class Lane<J, R> {
-  readonly stats: LaneStats = { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0 }
+  readonly stats: LaneStats = { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0, busy_ms: 0 }
   private readonly options: LaneOptions<J, R>
   private queue: Waiting<J, R>[] = []
   private scheduled = false
@@ -82,6 +84,7 @@ export class Lane<J, R> {
     this.stats.running++
     this.stats.batches++
     this.stats.jobs += batch.length
+    const startedMs = performance.now()
     try {
       const outcomes = await this.options.run(batch.map((waiting) => waiting.job))
       batch.forEach((waiting, i) => {
@@ -92,6 +95,7 @@ export class Lane<J, R> {
     } catch (error) {
       for (const waiting of batch) waiting.reject(error)
     } finally {
+      this.stats.busy_ms += performance.now() - startedMs
       this.stats.running--
       this.flush()
     }

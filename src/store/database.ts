@@ -40,6 +40,16 @@ export function openDatabase(file: string, wal: boolean): Database.Database {
   }
 }
 
+/** Bytes of a database with everything in its log, whoever has it open. */
+export function databaseBytes(file: string): number {
+  const db = new Database(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
+  try {
+    return Number(db.pragma('page_count', { simple: true })) * Number(db.pragma('page_size', { simple: true }))
+  } finally {
+    db.close()
+  }
+}
+
 /** Creates or updates the tables. Returns the names of the migrations it applied. */
 export function prepareDatabase(file: string, wal: boolean, now: number): string[] {
   const db = openDatabase(file, wal)

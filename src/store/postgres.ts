@@ -172,7 +172,7 @@ const no = () => false
 const codeOf = (error: unknown) => String((error as { code?: unknown }).code ?? '')
 
 function sum(all: readonly LaneStats[]): LaneStats {
-  const total: LaneStats = { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0 }
+  const total: LaneStats = { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0, busy_ms: 0 }
   for (const stats of all) for (const [name, value] of Object.entries(stats)) total[name as keyof LaneStats] += value
   return total
 }

@@ -24,6 +24,21 @@ export const clientSettings = (dsn: string): pg.ClientConfig => ({
   types: { getTypeParser: (oid, format) => (oid === BIGINT ? Number : pg.types.getTypeParser(oid, format)) },
 })
 
+/** Runs some SQL on a connection of its own, for what is not an operation of the store. */
+export async function connectedTo<R>(
+  dsn: string,
+  work: (query: (text: string) => Promise<Record<string, unknown>[]>) => Promise<R>,
+): Promise<R> {
+  const client = new pg.Client(clientSettings(dsn))
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return await work(async (text) => (await query(client, { text }, undefined)).rows)
+  } finally {
+    await client.end()
+  }
+}
+
 /** Runs a statement. Throws what failureOf() makes of a failure. */
 export async function execute(client: pg.ClientBase, statement: Statement): Promise<unknown> {
   if (statement.want !== 'run' && statement.params.some(isUnstorable)) return statement.want === 'all' ? [] : undefined

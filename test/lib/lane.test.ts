@@ -34,7 +34,7 @@ describe('batches', () => {
     expect(batches).toEqual([['a', 'b', 'c']])
     release()
     expect(await answers).toEqual(['A', 'B', 'C'])
-    expect(lane.stats).toEqual({ waiting: 0, running: 0, jobs: 3, batches: 1, refused: 0 })
+    expect(lane.stats).toEqual({ waiting: 0, running: 0, jobs: 3, batches: 1, refused: 0, busy_ms: expect.any(Number) })
   })
 
   test('what arrives while a batch runs is the next batch', async () => {

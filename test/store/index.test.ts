@@ -8,7 +8,7 @@ function bench() {
   const call = vi.fn(async (op: OpName, _input: unknown): Promise<unknown> => op)
   const driver: Driver = {
     name: 'sqlite',
-    stats: { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0 },
+    stats: { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0, busy_ms: 0 },
     isHealthy: () => true,
     call,
     onForeignWrite: (listener) => {

@@ -1,12 +1,15 @@
-// Load of prepared POST bodies in rotation, by wrk where it is installed, else by autocannon.
+// Load of the same requests in rotation by a program that others wrote: wrk where it is installed, else autocannon where it
+// is. What they say of the ceiling is believed more easily than what our own loop says, which takes the place of both.
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { inChild, start, tempDir } from './children.ts'
-import { cpuMicros, type LoadResult } from './usage.ts'
+import { endedChildrenMicros } from '../telemetry/proc.ts'
+import { hasFile, inChild, start, tempDir } from './children.ts'
+import { beginUsage, type ProbePlan } from './probe.ts'
+import { type Counted, type Sample, sampleOf } from './sample.ts'
 
-export const GENERATORS = ['autocannon', 'wrk'] as const
+export const GENERATORS = ['wrk', 'autocannon', 'own'] as const
 export type Generator = (typeof GENERATORS)[number]
 
 export interface LoadPlan {
@@ -17,23 +20,22 @@ export interface LoadPlan {
   /** wrk runs for whole seconds. */
   seconds: number
 }
-type Run = (plan: LoadPlan) => Promise<Omit<LoadResult, 'cpuMicros'>>
 
 /** The version line of wrk, or undefined where it is not installed. */
 export const wrkVersion = (): string | undefined =>
   /^wrk \S+/.exec(spawnSync('wrk', ['-v']).stdout?.toString() ?? '')?.[0]
 
-const LATE_SECONDS = 30
-const runners: Record<Generator, Run> = {
-  autocannon: (plan) => inChild('autocannon', plan, plan.seconds + LATE_SECONDS),
-  wrk: runWrk,
-}
+/** The first generator that is here. */
+export const bestGenerator = (): Generator => (wrkVersion() ? 'wrk' : hasFile('autocannon') ? 'autocannon' : 'own')
 
-/** Runs a load, and reads the CPU time of the server `pid` around it. */
-export async function runLoad(generator: Generator, plan: LoadPlan, pid: number): Promise<LoadResult> {
-  const before = cpuMicros(pid)
-  const result = await runners[generator](plan)
-  return { ...result, cpuMicros: cpuMicros(pid) - before }
+const LATE_SECONDS = 30
+
+/** Runs a closed loop with a generator that is not ours. */
+export async function runLoad(generator: 'wrk' | 'autocannon', plan: LoadPlan, probe: ProbePlan): Promise<Sample> {
+  const end = await beginUsage(probe, endedChildrenMicros)
+  const count =
+    generator === 'wrk' ? await runWrk(plan) : await inChild<Counted>('autocannon', plan, plan.seconds + LATE_SECONDS)
+  return sampleOf(count, await end())
 }
 
 // Requests are built once. The figures come out as numbers in done(): the text that wrk prints is rounded to three digits.
@@ -49,9 +51,10 @@ function request()
 end
 function done(summary, latency)
   local e = summary.errors
-  io.write(string.format('RESULT {"answers":%d,"statuses":%d,"broken":%d,"micros":%d,"p50":%d,"p99":%d}\\n',
+  local p = function(q) return latency:percentile(q) end
+  io.write(string.format('RESULT {"answers":%d,"statuses":%d,"broken":%d,"micros":%d,"latency":[%d,%d,%d,%d,%d]}\\n',
     summary.requests, e.status, e.connect + e.read + e.write + e.timeout, summary.duration,
-    latency:percentile(50), latency:percentile(99)))
+    p(50), p(95), p(99), p(99.9), latency.max))
 end
 `
 
@@ -61,11 +64,10 @@ interface WrkResult {
   statuses: number
   broken: number
   micros: number
-  p50: number
-  p99: number
+  latency: number[]
 }
 
-async function runWrk({ url, bodies, connections, seconds }: LoadPlan): Promise<Omit<LoadResult, 'cpuMicros'>> {
+async function runWrk({ url, bodies, connections, seconds }: LoadPlan): Promise<Counted> {
   const folder = tempDir()
   const [script, list] = [path.join(folder, 'post.lua'), path.join(folder, 'bodies')]
   writeFileSync(script, SCRIPT)
@@ -81,12 +83,15 @@ async function runWrk({ url, bodies, connections, seconds }: LoadPlan): Promise<
   clearTimeout(late)
   const text = /^RESULT (.*)$/m.exec(output)?.[1]
   if (!text) throw new Error(`wrk printed no result: ${output}`)
-  const { answers, statuses, broken, micros, p50, p99 } = JSON.parse(text) as WrkResult
+  const { answers, statuses, broken, micros, latency } = JSON.parse(text) as WrkResult
+  const [p50 = Number.NaN, p95 = Number.NaN, p99 = Number.NaN, p999 = Number.NaN, max = Number.NaN] = latency.map(
+    (us) => us / 1000,
+  )
   return {
-    successes: answers - statuses,
-    errors: statuses + broken,
+    loop: 'closed',
     seconds: micros / 1e6,
-    p50Ms: p50 / 1000,
-    p99Ms: p99 / 1000,
+    answers: answers - statuses,
+    errors: statuses + broken,
+    latency_ms: { p50, p95, p99, p999, max },
   }
 }

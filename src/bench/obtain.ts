@@ -14,15 +14,18 @@ export interface Login {
 
 /** The form that redeems a new code. */
 export async function newCodeForm({ authorizePath, cookie, codeForm }: Login, connection: Connection): Promise<string> {
-  const { head, status, body } = await connection.get(authorizePath, cookie)
+  const { head, status, body } = await connection.get(authorizePath, cookie && `cookie: ${cookie}\r\n`)
   const code = /\r\nlocation:[^\r]*[?&]code=([^&\r]+)/i.exec(head)?.[1]
   if (!code) throw new Error(`no code from ${authorizePath}: ${status} ${head.slice(0, 500)} ${body.slice(0, 300)}`)
   return `${codeForm}&code=${code}`
 }
 
+/** The header line of a DPoP proof. */
+export const proofHeader = (proof: string): string => `dpop: ${proof}\r\n`
+
 /** Posts a token request; `proof` is its DPoP proof. Returns the body of the answer. */
 export async function issue(connection: Connection, path: string, form: string, proof?: string): Promise<string> {
-  const { status, body } = await connection.post(path, form, proof)
+  const { status, body } = await connection.post(path, form, proof && proofHeader(proof))
   if (status !== 200) throw new Error(`no token from ${path}: ${status} ${body.slice(0, 500)}`)
   return body
 }

@@ -1,19 +1,18 @@
 // What one of each part costs on this machine, through the code that the service runs: the floor under every token.
 import path from 'node:path'
-import { loadConfig } from '../src/config/load.ts'
-import { headerSegment, signJws, thumbprint, verifySignature } from '../src/crypto/jws.ts'
-import { openCrypto } from '../src/crypto/pool.ts'
-import { digest, newBearer, newId } from '../src/lib/id.ts'
-import type { Issuance } from '../src/oauth/types.ts'
-import { prepareDatabase } from '../src/store/database.ts'
-import { createStore } from '../src/store/index.ts'
-import { openSqlite } from '../src/store/sqlite.ts'
-import { openLogger } from '../src/telemetry/logger.ts'
-import { Metrics } from '../src/telemetry/metrics.ts'
+import { loadConfig } from '../config/load.ts'
+import { headerSegment, signJws, thumbprint, verifySignature } from '../crypto/jws.ts'
+import { openCrypto } from '../crypto/pool.ts'
+import { digest, newBearer, newId } from '../lib/id.ts'
+import type { Issuance } from '../oauth/types.ts'
+import { prepareDatabase } from '../store/database.ts'
+import { createStore } from '../store/index.ts'
+import { openSqlite } from '../store/sqlite.ts'
+import { openLogger } from '../telemetry/logger.ts'
+import { Metrics } from '../telemetry/metrics.ts'
 import { tempDir } from './children.ts'
-import { aligned } from './report.ts'
 import { newKeyPair } from './signer.ts'
-import { median } from './usage.ts'
+import { aligned, median } from './table.ts'
 
 /** Each part is measured this often, for about this long each time. */
 const RUNS = 15
@@ -74,7 +73,7 @@ export async function measureParts(): Promise<string> {
       const micros = await costOf(part)
       lines.push([part.name, digits(micros / part.count), part.count > 1 ? digits(micros) : ''])
     }
-    return aligned([['part', 'us', 'us for the batch'], ['', '', ''], ...lines], 1)
+    return aligned([['part', 'us', 'us for the batch'], ...lines], new Set([0]))
   } finally {
     await Promise.all([lanes.close(), store.driver.close()])
   }

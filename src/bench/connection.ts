@@ -1,6 +1,7 @@
 // One keep-alive HTTP/1.1 connection on a bare socket. node:http would cost several times more CPU for a request, and on a
 // shared machine the server would pay for it.
 import { connect, type Socket } from 'node:net'
+import { loopbackUrl } from './loopback.ts'
 
 export interface Answer {
   status: number
@@ -21,17 +22,17 @@ export class Connection {
   private waiting: { resolve(answer: Answer): void; reject(error: Error): void } | undefined
 
   constructor(base: string) {
-    this.url = new URL(base)
+    this.url = loopbackUrl(base)
   }
 
-  /** POSTs a form, with a DPoP proof where there is one. Rejects when the connection breaks or ten seconds pass. */
-  post(path: string, form: string, proof?: string): Promise<Answer> {
-    const headers = `${FORM}content-length: ${Buffer.byteLength(form)}\r\n${proof ? `dpop: ${proof}\r\n` : ''}`
+  /** POSTs a form, with further header lines where there are any. Rejects when the connection breaks or ten seconds pass. */
+  post(path: string, form: string, more = ''): Promise<Answer> {
+    const headers = `${FORM}content-length: ${Buffer.byteLength(form)}\r\n${more}`
     return this.exchange(`POST ${path}`, headers, form)
   }
 
-  get(path: string, cookie: string): Promise<Answer> {
-    return this.exchange(`GET ${path}`, cookie && `cookie: ${cookie}\r\n`, '')
+  get(path: string, more = ''): Promise<Answer> {
+    return this.exchange(`GET ${path}`, more, '')
   }
 
   close(): void {

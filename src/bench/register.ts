@@ -1,7 +1,8 @@
 // What a run registers at the service: through the admin API, and through the pages a user sees.
 import { randomBytes } from 'node:crypto'
-import type { App, Machine } from './server.ts'
+import { call } from './loopback.ts'
 import type { Idp } from './signer.ts'
+import type { App, Machine, User } from './target.ts'
 
 export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
@@ -17,10 +18,6 @@ interface Wanted {
   /** What the gateway exchanges tokens into. */
   gatewayResource: string
   idp: Idp
-}
-interface User {
-  email: string
-  password: string
 }
 
 const AT_ONCE = 16
@@ -41,11 +38,10 @@ export async function mapAtOnce<T, R>(items: readonly T[], map: (item: T) => Pro
 export async function registerEverything(wanted: Wanted) {
   const { admin, key, machines, redirect_uri, scope, resource, gatewayResource, idp } = wanted
   const create = async <R>(what: string, body: object): Promise<R> => {
-    const response = await fetch(`${admin}/${what}`, {
+    const response = await call(`${admin}/${what}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(20_000),
     })
     if (response.status !== 201)
       throw new Error(`POST ${admin}/${what}: ${response.status} ${(await response.text()).slice(0, 500)}`)
@@ -102,7 +98,7 @@ export async function registerEverything(wanted: Wanted) {
 export async function signIn(authorizeUrl: string, user: User, cookies: Map<string, string>): Promise<void> {
   let [url, form]: [string, URLSearchParams | undefined] = [authorizeUrl, undefined]
   for (let step = 0; step < MAX_STEPS; step++) {
-    const response = await fetch(url, {
+    const response = await call(url, {
       method: form ? 'POST' : 'GET',
       body: form,
       redirect: 'manual',
@@ -111,7 +107,6 @@ export async function signIn(authorizeUrl: string, user: User, cookies: Map<stri
         cookie: cookieHeader(cookies),
         ...(form ? { origin: new URL(url).origin } : {}),
       },
-      signal: AbortSignal.timeout(20_000),
     })
     for (const line of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(line) ?? []

@@ -2,7 +2,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { headerSegment, type Jwk, signJws } from '../src/crypto/jws.ts'
+import { headerSegment, type Jwk, signJws } from '../crypto/jws.ts'
 
 /** A key of a client, with the header of its proofs. */
 export interface ProofKey {

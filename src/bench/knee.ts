@@ -1,0 +1,44 @@
+// The knee: the highest rate that keeps the objective. Up a ladder of rates until one fails, then halving what is between.
+import type { Sample } from './sample.ts'
+
+/** Shares of the ceiling. The closed loop's ceiling is no promise: an open loop at it has an endless queue. */
+const LADDER = [0.25, 0.5, 0.65, 0.8, 0.9, 1]
+/** Where even the first rung fails. */
+const BELOW = [0.1, 0.04]
+const HALVINGS = 2
+/** Requests that are still on their way at the end make the answered rate a little lower than the offered one. */
+const ANSWERED = 0.95
+
+/** Whether a rate was kept up: no errors, p99 within the objective (milliseconds), and no queue that grows. */
+export const keeps = (sample: Sample, sloMs: number): boolean =>
+  sample.errors === 0 &&
+  (sample.latency_ms.p99 ?? Infinity) <= sloMs &&
+  sample.per_s >= ANSWERED * (sample.offered_per_s ?? 0)
+
+/** Climbs from a part of the ceiling (requests a second) with `measure`. Returns all that was measured by rate, and the knee. */
+export async function findKnee(
+  ceiling: number,
+  sloMs: number,
+  measure: (rate: number) => Promise<Sample>,
+): Promise<{ ladder: Sample[]; knee: Sample | null }> {
+  const ladder: Sample[] = []
+  let knee: Sample | null = null
+  let good = 0
+  let bad: number | undefined
+  const tryOut = async (share: number) => {
+    const sample = await measure(ceiling * share)
+    ladder.push(sample)
+    if (!keeps(sample, sloMs)) {
+      bad = share
+      return false
+    }
+    good = share
+    knee = sample
+    return true
+  }
+  for (const share of LADDER) if (!(await tryOut(share))) break
+  if (!knee) for (const share of BELOW) if (await tryOut(share)) break
+  // One bad moment of a shared machine must not decide: what is between is looked at more closely.
+  for (let i = 0; i < HALVINGS && bad !== undefined && good > 0; i++) await tryOut((good + bad) / 2)
+  return { ladder: ladder.toSorted((a, b) => (a.offered_per_s ?? 0) - (b.offered_per_s ?? 0)), knee }
+}

@@ -1,0 +1,96 @@
+// What the service is measured beside: oidc-provider of the checkout, and any server that is running on loopback.
+import { randomBytes } from 'node:crypto'
+import type { PeerPlan } from '../../bench/peer.ts'
+import { nextMessage, startFile, stop } from './children.ts'
+import { loopbackUrl } from './loopback.ts'
+import {
+  authorizeQuery,
+  freePort,
+  HOT_CLIENTS,
+  hotAndCold,
+  REDIRECT_URI,
+  RESOURCE,
+  SCOPE,
+  type Target,
+  VERIFIER,
+} from './target.ts'
+
+const START_SECONDS = 30
+
+/** Starts oidc-provider with clients as the service has them. */
+export async function startPeer(coldClients: number): Promise<Target> {
+  const port = await freePort()
+  const plan: PeerPlan = {
+    port,
+    base: `http://127.0.0.1:${port}`,
+    machines: Array.from({ length: HOT_CLIENTS + coldClients }, (_, i) => ({
+      client_id: `machine-${i}`,
+      client_secret: randomBytes(32).toString('base64url'),
+    })),
+    app: { client_id: 'app', redirect_uri: REDIRECT_URI },
+    scope: SCOPE,
+    resource: RESOURCE,
+    opaqueResource: `${RESOURCE}/opaque`,
+    authorizePath: '/bench/authorize',
+  }
+  const run = async () => {
+    const started = startFile('peer', plan)
+    await nextMessage(started, START_SECONDS)
+    return started
+  }
+  let child = await run()
+  return {
+    ...hotAndCold(plan.machines),
+    name: 'oidc-provider',
+    base: plan.base,
+    paths: { token: '/token', introspection: '/token/introspection' },
+    scope: SCOPE,
+    resource: RESOURCE,
+    signedIn: {
+      app: plan.app,
+      authorizePath: `${plan.authorizePath}?${authorizeQuery(plan.app, RESOURCE)}`,
+      cookie: '',
+      verifier: VERIFIER,
+    },
+    introspectedResource: plan.opaqueResource,
+    probe: () => ({ pid: child.pid }),
+    log: () => '',
+    async restart() {
+      await stop(child)
+      child = await run()
+    },
+    stop: () => stop(child),
+  }
+}
+
+/** A server that somebody else started, as `--peer` names it. */
+export interface ForeignPeer {
+  name: string
+  base: string
+  tokenPath: string
+  client: { client_id: string; client_secret: string }
+  scope?: string
+}
+
+const PEER = /^([\w.-]+)=(https?:\/\/[^,]+),([^,]+),([^,]+),([^,]+)(?:,(.+))?$/
+export const PEER_SYNTAX = 'name=URL,token-path,client_id,client_secret[,scope]'
+
+/** Reads a `--peer`. Throws unless it is written as PEER_SYNTAX and on loopback. */
+export function parsePeer(text: string): ForeignPeer {
+  const [, name, url, tokenPath, client_id, client_secret, scope] = PEER.exec(text) ?? []
+  if (!name || !url || !tokenPath || !client_id || !client_secret) throw new Error(`--peer is written ${PEER_SYNTAX}`)
+  return { name, base: loopbackUrl(url).origin, tokenPath, client: { client_id, client_secret }, scope }
+}
+
+/** The target for it: what can be asked with one machine client. */
+export const foreignTarget = ({ name, base, tokenPath, client, scope }: ForeignPeer): Target => ({
+  name,
+  base,
+  paths: { token: tokenPath },
+  machines: [client],
+  coldMachines: [],
+  scope,
+  probe: () => ({}),
+  log: () => '',
+  stop: async () => {},
+})

@@ -1,0 +1,97 @@
+// A report: everything that a run measured, in a form that other programs read. The schema has a version; readers refuse others.
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { type Sample, sampleSchema } from './sample.ts'
+
+export const SCHEMA_VERSION = 1
+
+const figure = z.number().nullable()
+
+const resultSchema = z.object({
+  work: z.string(),
+  server: z.string().describe('service, or the name of a peer.'),
+  store: z.enum(['sqlite', 'postgres', 'none']).describe('none: a peer, whose store is its own business.'),
+  alg: z.enum(['ES256', 'RS256']),
+  fill: z.number().describe('Issuances that were in the database before.'),
+  generator: z.string().describe('Of the closed loop.'),
+  rounds: z.array(sampleSchema).describe('Closed loop: the ceiling, once a round.'),
+  ladder: z.array(sampleSchema).describe('Open loop: rising rates.'),
+  knee: sampleSchema.nullable().describe('The highest rate that kept the objective.'),
+  failed: z.string().optional().describe('Why it could not be measured.'),
+})
+export type Result = z.output<typeof resultSchema>
+
+export const reportSchema = z
+  .object({
+    schema: z.literal(SCHEMA_VERSION),
+    created_at: z.string(),
+    seconds: z.number().describe('How long the run took.'),
+    partial: z.boolean().describe('It was interrupted: what is missing was not measured.'),
+    version: z.string(),
+    commit: z.string(),
+    machine: z.object({
+      cores: z.number(),
+      model: z.string(),
+      memory_gib: z.number(),
+      os: z.string(),
+      node: z.string(),
+      openssl: z.string(),
+      load_average: z.number().describe('At the start.'),
+      tmpfs: z.boolean().describe('The database was in memory: commits cost nothing.'),
+    }),
+    settings: z.object({
+      connections: z.number(),
+      seconds: z.number(),
+      warmup: z.number(),
+      rounds: z.number(),
+      slo_p99_ms: z.number(),
+      smoke: z.boolean(),
+      callers: z.array(z.string()).describe('Names of the SERVICE_ variables that the caller set.'),
+      versions: z.record(z.string(), z.string()).describe('Of generators and peers.'),
+    }),
+    calibration: z
+      .object({
+        es256_sign_per_s: figure,
+        es256_verify_per_s: figure,
+        rs256_sign_per_s: figure,
+        fsync_per_s: figure,
+        http_per_s: figure,
+        http_cpu_us: figure,
+      })
+      .describe('What the machine does in the same run, so that machines can be compared by ratios.'),
+    results: z.array(resultSchema),
+    plan_check: z
+      .object({
+        mix: z.string(),
+        predicted_per_s: z.number(),
+        measured_per_s: z.number(),
+        predicted_cpu_us: z.number(),
+        measured_cpu_us: z.number(),
+      })
+      .optional()
+      .describe('What the planner said of a mix from its parts, and what the mix did.'),
+  })
+  .describe('Report of service bench.')
+export type Report = z.output<typeof reportSchema>
+
+/** Reads a report. Throws when the file is none, or of another version. */
+export function readReport(file: string): Report {
+  let json: unknown
+  try {
+    json = JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw new Error(`${file} is no report: ${(error as Error).message}`)
+  }
+  const { success, data, error } = reportSchema.safeParse(json)
+  if (!success) throw new Error(`${file} is no report of schema ${SCHEMA_VERSION}: ${z.prettifyError(error)}`)
+  return data
+}
+
+/** The round in the middle by its rate; of an even number the slower one of the two in the middle. */
+export function middleRound({ rounds }: Pick<Result, 'rounds'>): Sample | undefined {
+  return rounds.toSorted((a, b) => a.per_s - b.per_s)[Math.ceil(rounds.length / 2) - 1]
+}
+
+/** What tells results of different reports apart. */
+export const keyOf = ({ work, server, store, alg, fill }: Result): string =>
+  [work, server, store === 'none' ? '' : store, alg, fill ? `${fill} rows` : ''].filter(Boolean).join(' · ')

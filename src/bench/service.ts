@@ -1,0 +1,147 @@
+// The service as it ships, started for a measurement: a process of its own on loopback with a database and keys of its own.
+import type { ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Env } from '../config/rules.ts'
+import { packageRoot } from '../lib/paths.ts'
+import { start, stop, tempDir } from './children.ts'
+import { call } from './loopback.ts'
+import type { ProbePlan } from './probe.ts'
+import { cookieHeader, registerEverything, signIn } from './register.ts'
+import { startIdp } from './signer.ts'
+import {
+  authorizeQuery,
+  freePort,
+  GATEWAY_RESOURCE,
+  HOT_CLIENTS,
+  hotAndCold,
+  REDIRECT_URI,
+  RESOURCE,
+  SCOPE,
+  type Target,
+  VERIFIER,
+} from './target.ts'
+
+/** The database of a measured service: a file, or a PostgreSQL database. */
+export type Database = NonNullable<ProbePlan['database']>
+
+export interface ServiceOptions {
+  coldClients: number
+  alg: 'ES256' | 'RS256'
+  /** A new file in a temporary folder where there is none. */
+  database?: Database
+  /** Its SERVICE_ variables reach the service, to measure another setting than the default one. */
+  env: Env
+}
+
+const START_SECONDS = 30
+const LOG_CHARACTERS = 10_000
+
+/** Settings of the caller for the service, by the names of their variables. */
+export const callersSettings = (env: Env): Record<string, string | undefined> =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('SERVICE_')))
+
+/** Starts `service serve` and registers clients, resources and a user who has consented. Rejects when it does not get ready. */
+export async function startService({ coldClients, alg, database, env }: ServiceOptions): Promise<Target> {
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const base = `http://127.0.0.1:${port}`
+  const admin = { base: `http://127.0.0.1:${adminPort}`, key: randomBytes(32).toString('hex') }
+  const cwd = tempDir()
+  const stored: Database = database ?? { driver: 'sqlite', file: path.join(cwd, 'service.db') }
+  const running = runner(cwd, base, {
+    PATH: env['PATH'],
+    NODE_ENV: 'production',
+    SERVICE_LOG_LEVEL: 'warn',
+    ...callersSettings(env),
+    SERVICE_SERVER_ISSUER: base,
+    SERVICE_SERVER_ADDRESS: `127.0.0.1:${port}`,
+    SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
+    SERVICE_ADMIN_API_KEY: admin.key,
+    SERVICE_SESSION_SECRET: randomBytes(32).toString('hex'),
+    SERVICE_RATE_LIMIT_ENABLED: 'false',
+    // Every sign-in comes from one address.
+    SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0',
+    SERVICE_SIGNING_ALGORITHM: alg,
+    SERVICE_STORAGE_DRIVER: stored.driver,
+    ...(stored.driver === 'sqlite'
+      ? { SERVICE_STORAGE_SQLITE_PATH: stored.file }
+      : { SERVICE_STORAGE_POSTGRES_DSN: stored.dsn }),
+    // The keys of the identity provider are on loopback.
+    SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true',
+  })
+  await running.start()
+  const idp = await startIdp()
+  const { machines, app, gateway, user } = await registerEverything({
+    admin: `${admin.base}/admin`,
+    key: admin.key,
+    machines: HOT_CLIENTS + coldClients,
+    redirect_uri: REDIRECT_URI,
+    scope: SCOPE,
+    resource: RESOURCE,
+    gatewayResource: GATEWAY_RESOURCE,
+    idp,
+  })
+  const authorizePath = (resource: string) => `/oauth/authorize?${authorizeQuery(app, resource)}`
+  const cookies = new Map<string, string>()
+  // The second consent is for what the gateway exchanges the user's tokens into.
+  for (const resource of [RESOURCE, GATEWAY_RESOURCE]) await signIn(base + authorizePath(resource), user, cookies)
+  return {
+    ...hotAndCold(machines),
+    name: 'service',
+    base,
+    paths: {
+      token: '/oauth/token',
+      introspection: '/oauth/introspect',
+      revocation: '/oauth/revoke',
+      login: '/login',
+      metadata: '/.well-known/oauth-authorization-server',
+    },
+    scope: SCOPE,
+    resource: RESOURCE,
+    signedIn: { app, authorizePath: authorizePath(RESOURCE), cookie: cookieHeader(cookies), verifier: VERIFIER },
+    user,
+    gateway: { machine: gateway, resource: GATEWAY_RESOURCE, idp },
+    introspectedResource: RESOURCE,
+    probe: () => ({ pid: running.pid(), admin, database: stored }),
+    log: running.log,
+    async restart() {
+      await running.stop()
+      await running.start()
+    },
+    stop: running.stop,
+  }
+}
+
+/** A process of the service that can be started again and again. */
+function runner(cwd: string, base: string, env: NodeJS.ProcessEnv) {
+  let child: ChildProcess | undefined
+  let log = ''
+  return {
+    pid: () => child?.pid,
+    log: () => log,
+    stop: async () => child && stop(child),
+    async start() {
+      const started = start(process.execPath, [path.join(packageRoot, 'dist/src/main.js'), 'serve'], {
+        cwd,
+        env,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      child = started
+      for (const stream of [started.stdout, started.stderr])
+        stream?.on('data', (chunk: Buffer) => {
+          log = (log + chunk).slice(-LOG_CHARACTERS)
+        })
+      await untilReady(started, base, () => log)
+    },
+  }
+}
+
+async function untilReady(child: ChildProcess, base: string, log: () => string): Promise<void> {
+  for (const end = Date.now() + START_SECONDS * 1000; Date.now() < end; await sleep(20)) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the service did not start:\n${log()}`)
+    const ready = await call(`${base}/ready`).catch(() => undefined)
+    if (ready?.status === 200) return
+  }
+  throw new Error(`the service was not ready within ${START_SECONDS} s:\n${log()}`)
+}

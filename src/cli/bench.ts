@@ -1,0 +1,289 @@
+// `service bench` and `service plan`: what this machine does, and what a load would need.
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { type Command, InvalidArgumentError } from 'commander'
+import { hasFile } from '../bench/children.ts'
+import { compareReports, renderComparison } from '../bench/compare.ts'
+import { hasPostgres } from '../bench/databases.ts'
+import { renderHtml } from '../bench/html.ts'
+import { bestGenerator, GENERATORS, wrkVersion } from '../bench/load.ts'
+import { measureParts } from '../bench/parts.ts'
+import { PEER_SYNTAX, parsePeer } from '../bench/peers.ts'
+import { plan } from '../bench/plan.ts'
+import { renderPlan } from '../bench/plan_text.ts'
+import { openProgress } from '../bench/progress.ts'
+import { type Report, readReport } from '../bench/report.ts'
+import { bench } from '../bench/run.ts'
+import { parseMix, subjects, worksOf } from '../bench/scenarios.ts'
+import { ALGS, type Settings, STORES } from '../bench/settings.ts'
+import { describeRun, table, verdict } from '../bench/table.ts'
+import type { Env } from '../config/rules.ts'
+import { packageRoot } from '../lib/paths.ts'
+import { parseDuration } from '../lib/time.ts'
+import { EXIT, print, UsageError } from './output.ts'
+import type { GlobalOptions } from './tree.ts'
+
+const INTERRUPTED = 130
+const write = (text: string) => process.stdout.write(`${text}\n`)
+
+// What a flag says is read as it is parsed, so that a mistake is a usage error before anything starts.
+const reading =
+  <R>(read: (text: string) => R) =>
+  (text: string): R => {
+    try {
+      return read(text)
+    } catch (error) {
+      throw new InvalidArgumentError((error as Error).message)
+    }
+  }
+const numberIn = (min: number, max: number) =>
+  reading((text) => {
+    const value = Number(text)
+    if (text.trim() === '' || !(value >= min && value <= max)) throw new Error(`It is a number from ${min} to ${max}.`)
+    return value
+  })
+const wordsOf = <W extends string>(words: readonly W[]) =>
+  reading((text) => {
+    const chosen = words.filter((word) => text.split(',').includes(word))
+    if (chosen.length !== text.split(',').length) throw new Error(`It is some of ${words.join(', ')}.`)
+    return chosen
+  })
+const SCALE: Readonly<Record<string, number>> = { k: 1e3, M: 1e6 }
+const rows = reading((text) =>
+  text.split(',').map((part) => {
+    const [, count, unit = ''] = /^(\d+)([kM]?)$/.exec(part.trim()) ?? []
+    if (!count) throw new Error('It is numbers of rows such as 0,1M.')
+    return Number(count) * (SCALE[unit] ?? 1)
+  }),
+)
+const millis = reading((text) => {
+  const seconds = parseDuration(text)
+  if (!seconds) throw new Error('It is a duration such as 25ms.')
+  return seconds * 1000
+})
+
+interface BenchFlags {
+  connections: number
+  seconds?: number
+  warmup?: number
+  rounds?: number
+  generator?: (typeof GENERATORS)[number][]
+  cold: boolean
+  store: Settings['stores'][number][]
+  alg: Settings['algs'][number][]
+  fill: number[]
+  sloP99: number
+  open: boolean
+  oidcProvider: boolean
+  serviceOnly: boolean
+  peer?: ReturnType<typeof parsePeer>[]
+  mix?: Settings['mix']
+  postgres?: string
+  database?: string
+  maxMinutes: number
+  smoke: boolean
+  out?: string
+}
+
+/** Adds `bench`, `bench compare` and `plan`. `exit` is told the exit code. */
+export function addBenchCommands(program: Command, env: Env, exit: (code: number) => void): void {
+  const options = () => program.opts<GlobalOptions>()
+  const command = program
+    .command('bench')
+    .description(
+      `Measures the service on this machine, over loopback and on a temporary database: ${subjects.join(', ')}; token is all of them, parts what one of each part costs.`,
+    )
+    .argument('[scenarios...]', 'What to measure.')
+    .option('--connections <n>', 'Connections of the load generator.', numberIn(1, 10_000), 64)
+    .option('--seconds <n>', 'How long each measurement lasts. (default: 10)', numberIn(1, 3600))
+    .option('--warmup <n>', 'Seconds of load before each measurement. (default: 2)', numberIn(1, 600))
+    .option('--rounds <n>', 'Measurements of the ceiling of each server, in turns. (default: 2)', numberIn(1, 100))
+    .option(
+      '--generator <wrk|autocannon|own>',
+      'For ceilings of requests that can be repeated. (default: the first that is here)',
+      wordsOf(GENERATORS),
+    )
+    .option('--store <sqlite,postgres>', 'Databases.', wordsOf(STORES), ['sqlite'])
+    .option('--alg <ES256,RS256>', 'Signatures.', wordsOf(ALGS), ['ES256'])
+    .option('--fill <n,n>', 'Issuances in the database before, such as 0,1M,10M.', rows, [0])
+    .option('--cold', 'Also with 20,000 distinct clients and empty caches.', false)
+    .option(
+      '--slo-p99 <duration>',
+      'The objective: the knee is the highest rate that keeps it without an error.',
+      millis,
+      25,
+    )
+    .option('--no-open', 'Without the open loop: ceilings only.')
+    .option(
+      '--mix <work=share,...>',
+      'Also measure a mix and its parts, and hold it against what the planner says.',
+      reading(parseMix),
+    )
+    .option('--service-only', 'Without oidc-provider: for tuning.', false)
+    .option(
+      `--peer <${PEER_SYNTAX}>`,
+      'Another server that is running on loopback; may be repeated.',
+      (text: string, before: ReturnType<typeof parsePeer>[] = []) => [...before, reading(parsePeer)(text)],
+    )
+    .option('--postgres <dsn>', 'PostgreSQL server on loopback, for a temporary database in it.')
+    .option('--database <file|dsn>', 'Use this database instead of a temporary one. It keeps what the run writes.')
+    .option('--max-minutes <n>', 'End after this time with what there is.', numberIn(1, 24 * 60), 120)
+    .option('--smoke', 'One round of a second each: shows that everything works, says nothing about speed.', false)
+    .option(
+      '--out <file>',
+      'Where the report goes, as JSON and beside it as HTML. (default: bench/results of a checkout, else the working folder)',
+    )
+    .action(async (scenarios: string[], flags: BenchFlags) => {
+      const settings = settingsOf(scenarios, flags, env)
+      if (settings.scenarios.length > 0 || settings.mix) exit(await measure(settings, flags, options()))
+      if (scenarios.includes('parts')) write(`\n${await measureParts()}`)
+    })
+  command
+    .command('compare')
+    .description('Shows what changed between two reports; changes within the noise of their rounds are called so.')
+    .argument('<before>', 'Report (JSON).')
+    .argument('<after>', 'Report (JSON).')
+    .action((before: string, after: string) => {
+      const comparison = compareReports(readReport(before), readReport(after))
+      if (options().json) print(comparison, true)
+      else write(renderComparison(comparison))
+    })
+  addPlan(program, options)
+}
+
+function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings {
+  const known = scenarios.filter((name) => name !== 'parts')
+  const unknown = known.filter((name) => worksOf(name, true).length === 0)
+  if (unknown.length > 0 || (scenarios.length === 0 && !flags.mix))
+    throw new UsageError(
+      `${unknown.length ? `${unknown.join(', ')} is no scenario` : 'no scenario is named'}; there are token, ${subjects.join(', ')}, parts`,
+    )
+  const { smoke, store, serviceOnly } = flags
+  const generator = flags.generator?.[0] ?? bestGenerator()
+  if (generator === 'wrk' && !wrkVersion()) throw new UsageError('wrk is not installed')
+  const settings: Settings = {
+    ...flags,
+    scenarios: known,
+    seconds: flags.seconds ?? (smoke ? 1 : 10),
+    warmup: flags.warmup ?? (smoke ? 1 : 2),
+    rounds: flags.rounds ?? (smoke ? 1 : 2),
+    generator,
+    stores: store,
+    algs: flags.alg,
+    fills: flags.fill,
+    sloMs: flags.sloP99,
+    peer: !serviceOnly && hasFile('peer'),
+    peers: flags.peer ?? [],
+    env,
+  }
+  if (store.includes('postgres') && !hasPostgres(settings))
+    throw new UsageError('--store postgres needs --postgres with the DSN of a server on loopback')
+  return settings
+}
+
+async function measure(settings: Settings, { out }: BenchFlags, { json }: GlobalOptions): Promise<number> {
+  const interrupted = new AbortController()
+  const progress = openProgress((line) => process.stderr.write(line))
+  // The first signal ends the run with what it has; the second one ends the process.
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  const onSignal = () => {
+    progress.say('ending: the report says what was measured so far')
+    interrupted.abort()
+  }
+  for (const signal of signals) process.once(signal, onSignal)
+  try {
+    const report = await bench(settings, progress, interrupted.signal)
+    const file = save(report, out)
+    if (json) print(report, true)
+    else
+      write(`${describeRun(report)}\n\n${table(report)}\n\n${verdict(report).join('\n')}\n\nreport: ${file} and .html`)
+    if (report.partial) return INTERRUPTED
+    return report.results.some(({ failed, rounds }) => failed || rounds.some(({ errors }) => errors > 0))
+      ? EXIT.failed
+      : EXIT.ok
+  } finally {
+    for (const signal of signals) process.off(signal, onSignal)
+  }
+}
+
+const resultsFolder = path.join(packageRoot, 'bench/results')
+
+/** Writes a report as JSON and HTML. Returns the name of the first. */
+function save(report: Report, out: string | undefined): string {
+  const name = `${report.created_at.slice(0, 19).replace(/[-:]/g, '')}-${report.commit.split(' ')[0]}.json`
+  // Smoke runs are no history.
+  const folder = existsSync(resultsFolder) && !report.settings.smoke ? resultsFolder : process.cwd()
+  const file = path.resolve(out ?? path.join(folder, `service-bench-${name}`))
+  mkdirSync(path.dirname(file), { recursive: true })
+  writeFileSync(file, `${JSON.stringify(report, null, 1)}\n`)
+  writeFileSync(file.replace(/(\.json)?$/, '.html'), renderHtml(report))
+  return path.relative(process.cwd(), file)
+}
+
+interface PlanFlags {
+  rate: number
+  average?: number
+  mix: NonNullable<Settings['mix']>
+  sloP99: number
+  store: Settings['stores'][number][]
+  alg: Settings['algs'][number][]
+  cores?: number
+  headroom: number
+  retentionDays: number
+  from?: string
+}
+
+function addPlan(program: Command, options: () => GlobalOptions): void {
+  program
+    .command('plan')
+    .description(
+      'Says what a load needs: instances, processors, memory, database, disk; with the formulas, from a report of bench.',
+    )
+    .requiredOption('--rate <n>', 'Requests a second at the peak.', numberIn(1, 1e9))
+    .requiredOption(
+      '--mix <work=share,...>',
+      'What they are: client_credentials=80,refresh_token=15,exchange=5.',
+      reading(parseMix),
+    )
+    .option('--slo-p99 <duration>', 'The objective.', millis, 25)
+    .option('--average <n>', 'Requests a second on average, for what is stored. (default: the rate)', numberIn(0, 1e9))
+    .option('--store <sqlite|postgres>', 'Database.', wordsOf(STORES), ['sqlite'])
+    .option('--alg <ES256|RS256>', 'Signatures.', wordsOf(ALGS), ['ES256'])
+    .option('--cores <n>', 'Processors of an instance. (default: those of the report)', numberIn(1, 1024))
+    .option('--headroom <share>', 'Share of the capacity that stays free.', numberIn(0, 0.9), 0.3)
+    .option('--retention-days <n>', 'How long rows are kept before they are purged.', numberIn(1, 36_500), 30)
+    .option('--from <file>', 'Report. (default: the newest of bench/results that has the mix)')
+    .action((flags: PlanFlags) => {
+      const inputOf = (report: Report) => ({
+        ...flags,
+        average: flags.average ?? flags.rate,
+        sloMs: flags.sloP99,
+        store: flags.store[0] ?? 'sqlite',
+        alg: flags.alg[0] ?? 'ES256',
+        cores: flags.cores ?? report.machine.cores,
+      })
+      const report = flags.from ? readReport(flags.from) : newestReport((each) => plan(each, inputOf(each)))
+      const input = inputOf(report)
+      const planned = plan(report, input)
+      if (options().json) print(planned, true)
+      else write(renderPlan(planned, input, report))
+    })
+}
+
+/** The newest report of the history that can be planned from. */
+function newestReport(tryOut: (report: Report) => unknown): Report {
+  const files = existsSync(resultsFolder) ? readdirSync(resultsFolder).filter((name) => name.endsWith('.json')) : []
+  let reason = 'there is none'
+  for (const name of files.sort().reverse()) {
+    try {
+      const report = readReport(path.join(resultsFolder, name))
+      tryOut(report)
+      return report
+    } catch (error) {
+      reason = (error as Error).message
+    }
+  }
+  throw new UsageError(
+    `no report in ${resultsFolder} will do (${reason}): name one with --from, or take one with service bench`,
+  )
+}

@@ -1,0 +1,76 @@
+// What processes and the machine have used so far, from /proc. Linux only: elsewhere every figure is NaN.
+import { readdirSync, readFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+
+/** Who burns the CPU of the service: the thread that parses and decides, those that sign, store and hash, and the rest (GC, I/O). */
+export const ROLES = ['front', 'crypto', 'store', 'password', 'other'] as const
+export type Role = (typeof ROLES)[number]
+export type ByRole = Record<Role, number>
+
+const NAMED: ReadonlySet<string> = new Set(['crypto', 'store', 'password'])
+
+const read = (file: string): string | undefined => {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+/** CPU microseconds of each thread of a process since its start, by thread id. The main thread is the front. */
+export function threadMicros(pid: number): Map<number, { role: Role; us: number }> {
+  const threads = new Map<number, { role: Role; us: number }>()
+  for (const tid of list(`/proc/${pid}/task`)) {
+    // The first figure is nanoseconds on a processor.
+    const ns = Number(read(`/proc/${pid}/task/${tid}/schedstat`)?.split(' ')[0])
+    const name = read(`/proc/${pid}/task/${tid}/comm`)?.trim() ?? ''
+    const role = tid === pid ? 'front' : NAMED.has(name) ? (name as Role) : 'other'
+    if (Number.isFinite(ns)) threads.set(tid, { role, us: ns / 1000 })
+  }
+  return threads
+}
+
+/** CPU microseconds of a process since its start, all threads that live. */
+export const processMicros = (pid: number): number =>
+  [...threadMicros(pid).values()].reduce((sum, { us }) => sum + us, 0)
+
+function list(folder: string): number[] {
+  try {
+    return readdirSync(folder).map(Number)
+  } catch {
+    return []
+  }
+}
+
+/** Bytes that a process had written to storage. */
+export const writtenBytes = (pid: number): number =>
+  Number(/^write_bytes: (\d+)/m.exec(read(`/proc/${pid}/io`) ?? '')?.[1] ?? Number.NaN)
+
+/** Resident memory of a process in MiB: now, and at its highest. */
+export function memoryMiB(pid: number): { now: number; peak: number } {
+  const status = read(`/proc/${pid}/status`) ?? ''
+  const of = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1] ?? Number.NaN) / 1024
+  return { now: of('VmRSS'), peak: of('VmHWM') }
+}
+
+const MICROS_PER_TICK = 10_000
+/** CPU microseconds that the whole machine was busy since it started, in steps of 10 ms. */
+export function machineMicros(): number {
+  const fields =
+    /^cpu +(.*)$/m
+      .exec(read('/proc/stat') ?? '')?.[1]
+      ?.split(' ')
+      .map(Number) ?? []
+  const [user = Number.NaN, nice = 0, system = 0, , , irq = 0, softirq = 0] = fields
+  return (user + nice + system + irq + softirq) * MICROS_PER_TICK
+}
+
+const [CHILDREN_USER, CHILDREN_SYSTEM] = [13, 14]
+/** CPU microseconds of the children of this process that have ended, in steps of 10 ms. */
+export function endedChildrenMicros(): number {
+  const stat = read('/proc/self/stat') ?? ''
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[CHILDREN_USER]) + Number(fields[CHILDREN_SYSTEM])) * MICROS_PER_TICK
+}
+
+export const CORES = cpus().length

@@ -1,0 +1,126 @@
+// Both loops against servers whose delay and ceiling are known, in virtual time: no machine is too busy for it.
+import { describe, expect, test } from 'vitest'
+import { closedLoop, newTally, openLoop, type Pace, type Sender } from '../../src/bench/loops.ts'
+
+/** Time that jumps to the next timer once everything has settled. */
+class VirtualTime implements Pace {
+  private nowMs = 0
+  private timers: { at: number; wake: () => void }[] = []
+  now = () => this.nowMs
+  sleep = (ms: number) => new Promise<void>((wake) => this.timers.push({ at: this.nowMs + Math.max(0, ms), wake }))
+
+  async run(work: Promise<void>): Promise<void> {
+    let done = false
+    void work.finally(() => {
+      done = true
+    })
+    while (!done) {
+      await new Promise((resolve) => setImmediate(resolve))
+      this.timers.sort((a, b) => a.at - b.at)
+      const next = this.timers.shift()
+      if (!next) continue
+      this.nowMs = Math.max(this.nowMs, next.at)
+      next.wake()
+    }
+    await work
+  }
+}
+
+/** A server that takes `serviceMs` for each request, one after the other, and does nothing at all during its stall. */
+function server(time: VirtualTime, serviceMs: number, stall = { from: Infinity, until: Infinity }) {
+  let freeMs = 0
+  return async () => {
+    let startMs = Math.max(time.now(), freeMs)
+    if (startMs >= stall.from && startMs < stall.until) startMs = stall.until
+    freeMs = startMs + serviceMs
+    await time.sleep(freeMs - time.now())
+  }
+}
+const sender = (connections: number, send: Sender['send']): Sender => ({ connections, send })
+
+describe('the closed loop', () => {
+  test('finds the ceiling of a server and what its connections wait for there', async () => {
+    const [time, tally] = [new VirtualTime(), newTally()]
+    const answer = server(time, 5)
+    await time.run(closedLoop(sender(4, answer), 4, time, tally))
+    expect(tally.latency.count / tally.seconds).toBeCloseTo(200, -1)
+    // Four connections share one server: each waits for three others.
+    expect(tally.latency.percentile(0.5)).toBeCloseTo(20, 0)
+    expect(tally.errors).toBe(0)
+  })
+
+  test('hides a stall: only the requests that were on their way see it', async () => {
+    const [time, tally] = [new VirtualTime(), newTally()]
+    await time.run(closedLoop(sender(4, server(time, 5, { from: 1000, until: 2000 })), 4, time, tally))
+    expect(tally.latency.percentile(0.99)).toBeLessThan(30)
+    expect(tally.latency.percentiles().max).toBeGreaterThan(1000)
+  })
+
+  test('counts what fails, and says how the first one did', async () => {
+    const [time, tally] = [new VirtualTime(), newTally()]
+    let sent = 0
+    const fail = async () => {
+      await time.sleep(10)
+      if (++sent % 2) throw new Error(`refused ${sent}`)
+    }
+    await time.run(closedLoop(sender(1, fail), 1, time, tally))
+    expect([tally.latency.count, tally.errors, tally.firstError]).toEqual([50, 50, 'refused 1'])
+  })
+
+  test('ends on all connections when one has nothing left', async () => {
+    const [time, tally] = [new VirtualTime(), newTally()]
+    let left = 10
+    await time.run(
+      closedLoop(
+        sender(2, () => (left-- > 0 ? time.sleep(5) : undefined)),
+        60,
+        time,
+        tally,
+      ),
+    )
+    expect(tally.latency.count).toBe(10)
+    expect(tally.seconds).toBeLessThan(0.1)
+  })
+})
+
+describe('the open loop', () => {
+  test('sends at the rate it was told, whatever the server does', async () => {
+    const [time, tally] = [new VirtualTime(), newTally()]
+    await time.run(openLoop(sender(8, server(time, 1)), { rate: 300, seconds: 2 }, time, tally))
+    expect([tally.due, tally.latency.count, tally.errors]).toEqual([600, 600, 0])
+    expect(tally.seconds).toBeCloseTo(2, 1)
+    expect(tally.latency.percentile(0.99)).toBeLessThan(5)
+  })
+
+  test('sees the stall that the closed loop hides: everybody who came meanwhile waited', async () => {
+    const [time, tally] = [new VirtualTime(), newTally()]
+    const stalls = server(time, 5, { from: 1000, until: 2000 })
+    // Half of what the server can do, as the closed loop above found it.
+    await time.run(openLoop(sender(4, stalls), { rate: 100, seconds: 4 }, time, tally))
+    expect(tally.latency.count).toBe(400)
+    // A quarter came during the stall, and as many again while the queue was worked off.
+    expect(tally.latency.percentile(0.99)).toBeGreaterThan(900)
+    expect(tally.latency.percentile(0.75)).toBeGreaterThan(200)
+    expect(tally.latency.percentile(0.4)).toBeLessThan(10)
+  })
+
+  test('sees a queue that grows above the ceiling, and gives up on what is never taken', async () => {
+    const [time, tally] = [new VirtualTime(), newTally()]
+    // Ten seconds at three times what the server can do.
+    await time.run(openLoop(sender(4, server(time, 5)), { rate: 600, seconds: 10 }, time, tally))
+    expect(tally.latency.count + tally.errors).toBe(6000)
+    expect(tally.latency.count / tally.seconds).toBeLessThan(210)
+    expect(tally.errors).toBeGreaterThan(2000)
+    expect(tally.firstError).toContain('no free connection')
+    expect(tally.latency.percentile(0.5)).toBeGreaterThan(1000)
+  })
+
+  test('does not count what nothing was prepared for', async () => {
+    const [time, tally] = [new VirtualTime(), newTally()]
+    let left = 50
+    const send = () => (left-- > 0 ? time.sleep(1) : undefined)
+    await time.run(openLoop(sender(4, send), { rate: 100, seconds: 60 }, time, tally))
+    expect([tally.due, tally.latency.count, tally.errors]).toEqual([50, 50, 0])
+    expect(tally.seconds).toBeLessThan(1)
+  })
+})
