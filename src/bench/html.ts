@@ -25,7 +25,7 @@ ${ROLES.map((role) => `rect.${role},i.${role}{fill:var(--${role});background:var
 rect.database,i.database{fill:var(--database);background:var(--database)}
 polyline.p50{stroke:var(--front)}circle.p50{fill:var(--front)}polyline.p99{stroke:var(--crypto)}circle.p99{fill:var(--crypto)}polyline.p999{stroke:var(--password)}circle.p999{fill:var(--password)}
 i{display:inline-block;width:.8rem;height:.8rem;border-radius:3px;vertical-align:-1px;margin:0 .3rem 0 .9rem}i.p50{background:var(--front)}i.p99{background:var(--crypto)}i.p999{background:var(--password)}
-table{border-collapse:collapse;font-size:.85rem;width:100%}th,td{padding:.35rem .6rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}th:first-child,td:first-child,td:last-child,th:last-child{text-align:left;white-space:normal}
+table{border-collapse:collapse;font-size:.85rem;width:100%}th,td{padding:.35rem .6rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}th:first-child,td:first-child,td:last-child,th:last-child{text-align:left}td:last-child{min-width:14rem;white-space:normal}
 .soft{color:var(--soft);font-size:.9rem;margin:.25rem 0 0}
 `
 
