@@ -3,29 +3,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { onPlans } from './children.ts'
 import { Connection } from './connection.ts'
-import { type Feed, type FeedPlan, isExpected, openFeed, type Site } from './feeds.ts'
+import { type Feed, isExpected, openFeed } from './feeds.ts'
+import { type GeneratorPlan, type LoopPlan, limitSeconds } from './generator_plan.ts'
 import { closedLoop, newTally, openLoop, type Pace, type Sender, type Tally } from './loops.ts'
-import { addUsage, beginUsage, type ProbePlan, type Usage } from './probe.ts'
+import { addUsage, beginUsage, type Usage } from './probe.ts'
 import { counted, sampleOf } from './sample.ts'
-
-/** Sent first: what to load. */
-export interface GeneratorPlan extends Site {
-  feed: FeedPlan
-  probe: ProbePlan
-  connections: number
-}
-/** Sent then, as often as wanted; each is answered with a Sample. */
-export interface LoopPlan {
-  seconds: number
-  /** Requests a second, due whether answered or not; without it every connection waits for its answer. */
-  rate?: number
-}
 
 /** Codes and proofs live for a minute: no more are prepared at once than are sent in a few seconds. */
 const SLICE = { first: 400, most: 5000 }
 const SPARE = 1.2
-/** Preparing is not measured, but must not take for ever. */
-export const limitSeconds = (seconds: number): number => 10 * seconds + 30
 
 const pace: Pace = { now: () => performance.now(), sleep: (ms) => sleep(ms) }
 
