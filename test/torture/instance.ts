@@ -1,0 +1,48 @@
+// A service as an operator runs it: a process of the built binary that is killed and started again on the same data.
+import { type ChildProcess, spawn } from 'node:child_process'
+import path from 'node:path'
+import { packageRoot } from '../../src/lib/paths.ts'
+import { pause } from '../support/wire.ts'
+
+const START_MS = 30_000
+
+export class Instance {
+  readonly base: string
+  private readonly env: Record<string, string>
+  private child?: ChildProcess
+  private output = ''
+
+  /** `env` has the SERVICE_ variables; its server.address says where it listens. */
+  constructor(env: Record<string, string>) {
+    this.env = env
+    this.base = `http://127.0.0.1:${env['SERVICE_SERVER_ADDRESS']?.split(':').at(-1)}`
+  }
+
+  /** Starts it. Resolves when it is ready. */
+  async start(): Promise<void> {
+    const child = spawn(process.execPath, [path.join(packageRoot, 'dist/src/main.js'), 'serve'], {
+      env: { PATH: process.env['PATH'], ...this.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.child = child
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        this.output = (this.output + chunk).slice(-5000)
+      })
+    for (const end = performance.now() + START_MS; performance.now() < end; await pause(20)) {
+      if (child.exitCode !== null || child.signalCode !== null) break
+      const ready = await fetch(`${this.base}/ready`, { signal: AbortSignal.timeout(1000) }).catch(() => undefined)
+      if (ready?.status === 200) return
+    }
+    throw new Error(`the service did not start:\n${this.output}`)
+  }
+
+  /** Ends it in the midst of whatever it does; SIGKILL unless told. */
+  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    const { child } = this
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    const gone = new Promise((resolve) => child.once('exit', resolve))
+    child.kill(signal)
+    await gone
+  }
+}
