@@ -1,5 +1,6 @@
 // A service as an operator runs it: a process of the built binary that is killed and started again on the same data.
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { pause } from '../support/wire.ts'
@@ -27,7 +28,7 @@ export class Instance {
     this.child = child
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (chunk: Buffer) => {
-        this.output = (this.output + chunk).slice(-5000)
+        this.output = (this.output + chunk).slice(-20_000)
       })
     for (const end = performance.now() + START_MS; performance.now() < end; await pause(20)) {
       if (child.exitCode !== null || child.signalCode !== null) break
@@ -35,6 +36,19 @@ export class Instance {
       if (ready?.status === 200) return
     }
     throw new Error(`the service did not start:\n${this.output}`)
+  }
+
+  /** Events of level error that it logged, the last ones. */
+  errors(): string[] {
+    return this.output
+      .split('\n')
+      .filter((line) => line.includes('"level":"error"') || line.includes('"level":"fatal"'))
+  }
+
+  /** The memory that it holds. */
+  residentBytes(): number {
+    const status = readFileSync(`/proc/${this.child?.pid}/status`, 'utf8')
+    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024
   }
 
   /** Ends it in the midst of whatever it does; SIGKILL unless told. */

@@ -1,0 +1,93 @@
+// No input makes the service fail: not a 500, not an exit, not a log of an unexpected error, no memory that stays.
+// SERVICE_FUZZ_INPUTS sets how many are sent, SERVICE_FUZZ_SEED where they begin.
+import { connect } from 'node:net'
+import path from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { post } from '../support/flow.ts'
+import { tempFolder } from '../support/folder.ts'
+import { ADMIN_KEY } from '../support/service.ts'
+import { freePort } from '../support/wire.ts'
+import { Instance } from '../torture/instance.ts'
+import { openScene } from '../torture/scene.ts'
+import { adminCorpus, publicCorpus } from './corpus.ts'
+import { mutated, randomFrom } from './mutate.ts'
+
+const INPUTS = Number(process.env['SERVICE_FUZZ_INPUTS'] ?? 6000)
+const SEED = Number(process.env['SERVICE_FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 32))
+const AT_ONCE = 64
+/** A request whose end is missing gets no answer: it is left alone after this. */
+const PATIENCE_MS = 150
+
+const started: Instance[] = []
+afterAll(() => Promise.all(started.map((instance) => instance.kill())))
+
+/** The status of the answer; undefined when none came. */
+function statusOf(port: number, bytes: Buffer): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    const end = (status?: number) => {
+      clearTimeout(late)
+      socket.destroy()
+      resolve(status)
+    }
+    const late = setTimeout(end, PATIENCE_MS)
+    socket.on('data', (chunk) => end(Number(/^HTTP\/1\.1 (\d{3})/.exec(chunk.toString('latin1'))?.[1])))
+    socket.on('error', () => end())
+    socket.on('close', () => end())
+    socket.write(bytes)
+  })
+}
+
+describe.each(['uws', 'node'])(`%s, seed ${SEED}`, (engine) => {
+  test(`${INPUTS / 2} mutated requests at both listeners: no fault`, { timeout: 60_000 + INPUTS * 20 }, async () => {
+    const [port, adminPort, folder] = [await freePort(), await freePort(), tempFolder()]
+    const issuer = `http://localhost:${port}`
+    const instance = new Instance({
+      SERVICE_SERVER_ISSUER: issuer,
+      SERVICE_SERVER_ADDRESS: `127.0.0.1:${port}`,
+      SERVICE_SERVER_HTTP_ENGINE: engine,
+      SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
+      SERVICE_ADMIN_API_KEY: ADMIN_KEY,
+      SERVICE_STORAGE_SQLITE_PATH: path.join(folder, 'service.db'),
+      SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
+      SERVICE_RATE_LIMIT_ENABLED: 'false',
+      SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true',
+      SERVICE_LOG_LEVEL: 'warn',
+    })
+    started.push(instance)
+    await instance.start()
+    const admin = `http://127.0.0.1:${adminPort}`
+    const scene = await openScene(issuer, admin)
+    const { body } = await post(`${issuer}/oauth/token`, scene.machine, { grant_type: 'client_credentials' })
+    const corpora = [
+      { port, corpus: await publicCorpus(scene, String(body['access_token'])) },
+      { port: adminPort, corpus: adminCorpus(scene) },
+    ] as const
+    for (const { corpus, port } of corpora)
+      for (const bytes of corpus) expect(await statusOf(port, bytes), bytes.toString()).toBeLessThan(500)
+
+    const random = randomFrom(SEED)
+    const faults: string[] = []
+    const statuses: Record<string, number> = {}
+    let left = INPUTS / 2
+    const worker = async () => {
+      while (left-- > 0) {
+        const { port, corpus } = random() < 0.75 ? corpora[0] : corpora[1]
+        const bytes = mutated(corpus, random)
+        const status = await statusOf(port, bytes)
+        statuses[String(status)] = (statuses[String(status)] ?? 0) + 1
+        if (status !== undefined && status >= 500 && status !== 503 && status !== 501 && status !== 505)
+          faults.push(`${status} for ${JSON.stringify(bytes.toString('latin1'))}`)
+      }
+    }
+    const before = instance.residentBytes()
+    await Promise.all(Array.from({ length: AT_ONCE }, worker))
+    expect(faults).toEqual([])
+    expect(instance.errors()).toEqual([])
+    // A fuzzer whose every input is refused at the door finds nothing.
+    expect(statuses['200']).toBeGreaterThan(INPUTS / 100)
+    expect(statuses['400']).toBeGreaterThan(INPUTS / 100)
+    expect(instance.residentBytes() - before).toBeLessThan(300 * 1024 * 1024)
+    expect((await fetch(`${issuer}/health`)).status).toBe(200)
+  })
+})
