@@ -88,7 +88,7 @@ export async function openApp(
   const userAgent = `service/${build.version}`
   // The secret store is the operator's own: it may be on this machine or in a private network.
   const transit: TransitParts = { fetcher: createFetcher({ allowPrivate: true, userAgent }), clock, log }
-  const atRest = await openAtRest(config, env)
+  const atRest = await openAtRest(config, env, transit)
   const metrics = new Metrics()
   const store = await openStore(config.storage, { log, metrics, now: clock.now() })
   const { used, keyring } = await begin(config, { store, atRest, transit, clock }, log)

@@ -2,6 +2,11 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import type { Env } from '../config/rules.ts'
 import type { Config } from '../config/schema.ts'
+import { systemClock } from '../lib/time.ts'
+import { createFetcher } from '../net/fetch.ts'
+import { openLogger } from '../telemetry/logger.ts'
+import type { TransitParts } from './transit_client.ts'
+import { transitEncrypt } from './transit_encrypt.ts'
 
 /** What is encrypted; every purpose has a key of its own. */
 export type Purpose = 'signing_key' | 'broker_grant' | 'upstream_token' | 'api_key_grant' | 'backup'
@@ -16,12 +21,28 @@ export interface AtRest {
   isCurrent(sealed: string): boolean
 }
 
-/** Opens the driver that is configured; undefined when none is. Throws when its keys cannot be had. */
-export async function openAtRest({ data_encryption }: Config, env: Env): Promise<AtRest | undefined> {
-  const { driver, aes_master } = data_encryption
+/** Opens the driver that is configured; undefined when none is. Rejects when its keys cannot be had. */
+export async function openAtRest(config: Config, env: Env, parts?: TransitParts): Promise<AtRest | undefined> {
+  const { driver, aes_master, secretstore_transit_encrypt: there } = config.data_encryption
   if (driver === 'aes_master') return aesMaster(env[aes_master.key_env] ?? '', env[aes_master.old_key_env])
-  if (driver === 'secretstore_transit_encrypt') throw new Error('data_encryption.driver: not built yet in this version')
-  return undefined
+  if (driver !== 'secretstore_transit_encrypt') return undefined
+  const named = (variable: string) => env[variable] ?? ''
+  const credentials =
+    there.auth_method === 'token'
+      ? { token: named(there.token_env) }
+      : { role_id: named(there.approle.role_id_env), secret_id: named(there.approle.secret_id_env), mount: 'approle' }
+  const setting = 'data_encryption.secretstore_transit_encrypt'
+  const access = { setting, address: there.address, credentials, timeout: TRANSIT_TIMEOUT }
+  return transitEncrypt({ access, mount: there.mount_path, name: there.key_name }, parts ?? transitParts(config))
+}
+
+/** Seconds that one call of the secret store may take. */
+const TRANSIT_TIMEOUT = 10
+
+/** What commands that are no server reach the secret store with: what they print is theirs. */
+function transitParts({ observability: { logging } }: Config): TransitParts {
+  const log = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
+  return { fetcher: createFetcher({ allowPrivate: true, userAgent: 'service' }), clock: systemClock, log }
 }
 
 /** `aes1.<key id>.<nonce, ciphertext and tag>` */

@@ -35,8 +35,9 @@ export class Breaker {
       this.failures = 0
       return result
     } catch (error) {
-      if (isAway(error)) this.fail()
-      else this.failures = 0
+      if (!isAway(error)) this.failures = 0
+      // What was under way when it opened makes no pause longer.
+      else if (probing || !this.isOpen) this.fail()
       throw error
     } finally {
       if (probing) this.trying = false

@@ -64,6 +64,16 @@ describe('a breaker', () => {
     }
   })
 
+  test('pauses no longer for calls that were under way when it opened', async () => {
+    const { clock, state, call, fail } = setUp()
+    state.error = AWAY
+    await Promise.allSettled(Array.from({ length: 20 }, call))
+    expect(state.calls).toBe(20)
+    clock.advance(1)
+    await fail(1)
+    expect(state.calls).toBe(21)
+  })
+
   test('sends one caller to try, and the others away meanwhile', async () => {
     const { clock, breaker, fail } = setUp()
     await fail(5)
