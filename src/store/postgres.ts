@@ -1,4 +1,5 @@
 // The PostgreSQL driver: an operation is a transaction on a connection of the pool; rows that are only appended travel together.
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Config } from '../config/schema.ts'
 import { OAuthError } from '../lib/error.ts'
@@ -17,6 +18,8 @@ const MAX_ROWS = 64
 const APPENDERS = 4
 /** Serialization failures and deadlocks. */
 const COLLISION = /^40(001|P01)$/
+const COLLISION_MS = 20
+const TRIES = 4
 /** A row that another transaction was first to insert: whoever looks again sees it. */
 const DUPLICATE = '23505'
 
@@ -62,15 +65,16 @@ export async function openPostgres(settings: Config['storage']['postgres'], log:
   const perform = async (job: Job): Promise<unknown> => {
     // Each statement of a read sees what is committed, in a transaction or not.
     const work = isRead(job.op) ? steps : transaction
-    try {
-      return await connected((client) => work(client, job))
-    } catch (error) {
-      if (codeOf(error) !== DUPLICATE && !COLLISION.test(codeOf(error))) throw error
-    }
-    try {
-      return await connected((client) => work(client, job))
-    } catch (error) {
-      throw COLLISION.test(codeOf(error)) ? awayFor(error) : error
+    for (let tries = 1; ; tries++) {
+      try {
+        return await connected((client) => work(client, job))
+      } catch (error) {
+        const collided = COLLISION.test(codeOf(error))
+        if (!collided && (codeOf(error) !== DUPLICATE || tries > 1)) throw error
+        if (tries === TRIES) throw awayFor(error)
+        // Whoever collided with it goes first.
+        if (collided) await sleep(Math.random() * tries * COLLISION_MS)
+      }
     }
   }
   const transaction = async (client: pg.PoolClient, job: Job): Promise<unknown> => {

@@ -1,11 +1,11 @@
 // PostgreSQL that is away, slow, restarted, read-only, or shared with others at bad moments.
-import { connect, createServer, type Server, type Socket } from 'node:net'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { preparePostgres } from '../../src/store/postgres_client.ts'
 import { silentLog } from '../support/log.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { openProxy } from '../support/proxy.ts'
 import { aClient, aFamily, anIssuance, aRequest, NOW } from '../support/records.ts'
 import { refusalOf } from '../support/thrown.ts'
 import { freePort, pause } from '../support/wire.ts'
@@ -86,7 +86,7 @@ describe('a server that is away', () => {
   })
 
   test('a line that is cut under an operation is a 503', async () => {
-    const line = await proxy()
+    const line = await openProxy(dsn)
     const through = await openDsn(line.dsn)
     const other = new pg.Client(dsn)
     await other.connect()
@@ -176,38 +176,9 @@ describe('operations at the same time', () => {
   })
 })
 
-/** Stands between an instance and the server, and can stop passing anything on. */
-async function proxy() {
-  const sockets = new Set<Socket>()
-  const to = Number(new URL(dsn).port)
-  const between: Server = createServer((socket) => {
-    const upstream = connect(to, '127.0.0.1')
-    for (const each of [socket, upstream]) {
-      sockets.add(each)
-      each.on('error', () => {})
-      each.on('close', () => (each === socket ? upstream.destroy() : socket.destroy()))
-    }
-    socket.pipe(upstream).pipe(socket)
-  })
-  const port = await freePort()
-  between.listen(port, '127.0.0.1')
-  const url = new URL(dsn)
-  url.port = `${port}`
-  return {
-    dsn: url.href,
-    stall: () => {
-      for (const each of sockets) each.unpipe().pause()
-    },
-    close: () => {
-      between.close()
-      for (const each of sockets) each.destroy()
-    },
-  }
-}
-
 describe('news', () => {
   test('that cannot come are not waited for: within two seconds nothing is believed any more', async () => {
-    const line = await proxy()
+    const line = await openProxy(dsn)
     const driver = await openPostgres(settingsOf(line.dsn), silentLog)
     let dropped = 0
     driver.onForeignWrite(() => dropped++)

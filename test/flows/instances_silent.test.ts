@@ -1,0 +1,131 @@
+// Two instances whose notifications are lost: what one of them changes is still known to the other within the bound.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { STALE_MS } from '../../src/store/cache.ts'
+import { okAdmin } from '../support/admin.ts'
+import { authorize, post, redeem, refresh } from '../support/flow.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { pause } from '../support/wire.ts'
+
+/** What the checks themselves may take on a busy machine, on top of the bound. */
+const MARGIN_MS = 1000
+
+let server: PostgresServer
+let a: TestService
+let b: TestService
+let notified = 0
+beforeAll(async () => {
+  server = await startPostgres()
+  const dsn = await server.database()
+  // Found before the one of the system, by the search path that the connections ask for.
+  await server.sql(dsn, `CREATE FUNCTION public.pg_notify(text, text) RETURNS void LANGUAGE sql AS 'SELECT'`)
+  const url = new URL(dsn)
+  url.searchParams.set('options', '-c search_path=public,pg_catalog')
+  const shared = {
+    SERVICE_STORAGE_DRIVER: 'postgres',
+    SERVICE_STORAGE_POSTGRES_DSN: url.href,
+    SERVICE_STORAGE_POSTGRES_MAX_CONNS: '5',
+    SERVICE_SIGNING_KEY_STORE: 'postgres_key',
+    SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
+    SERVICE_DATA_ENCRYPTION_KEY: 'ab'.repeat(32),
+    SERVICE_SESSION_SECRET: 'a session secret of 32 bytes, at the least',
+    SERVICE_DCR_MODE: 'open',
+  }
+  a = await startService(shared)
+  b = await startService({ ...shared, SERVICE_SERVER_ISSUER: a.issuer })
+  const { default: pg } = await import('pg')
+  const listener = new pg.Client({ connectionString: dsn })
+  await listener.connect()
+  listener.on('notification', () => notified++)
+  await listener.query('LISTEN service_store')
+  closeListener = () => listener.end()
+})
+let closeListener = async () => {}
+afterAll(async () => {
+  await closeListener()
+  await Promise.all([a.close(), b.close()])
+  await server.close()
+})
+
+/** Waits until it is so; fails when it is not after the bound. */
+async function withinBound(check: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + STALE_MS + MARGIN_MS
+  while (!(await check())) {
+    expect(performance.now()).toBeLessThan(deadline)
+    await pause(20)
+  }
+}
+type Client = Awaited<ReturnType<typeof addClient>>
+const machineToken = (at: TestService, client: Client) =>
+  post(`${at.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+const jwksOf = async (at: TestService) =>
+  ((await (await fetch(`${at.issuer}/.well-known/jwks.json`)).json()) as { keys: { kid: string }[] }).keys.map(
+    ({ kid }) => kid,
+  )
+
+test('a suspended client is refused, and admitted again when it is reactivated', async () => {
+  const client = await addClient(a)
+  expect((await machineToken(b, client)).status).toBe(200)
+  await okAdmin(a, 'PATCH', `/admin/clients/${client.client_id}/suspend`)
+  await withinBound(async () => (await machineToken(b, client)).status === 401)
+  await okAdmin(a, 'PATCH', `/admin/clients/${client.client_id}/reactivate`)
+  await withinBound(async () => (await machineToken(b, client)).status === 200)
+})
+
+test('the mode of registration holds', async () => {
+  const register = async () => {
+    const body = JSON.stringify({ client_name: 'C', redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' })
+    return (
+      await fetch(`${b.issuer}/oauth/register`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      })
+    ).status
+  }
+  expect(await register()).toBe(201)
+  await okAdmin(a, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
+  await withinBound(async () => (await register()) === 403)
+})
+
+test('a withdrawn consent ends refresh tokens, and a revoked token is inactive, at once: they are asked of the database', async () => {
+  const [client, user, resource] = [await addClient(a), await addUser(a), await addResource(a)]
+  const { body } = await redeem(a, client, await authorize(a, client, user, { resource: resource.uri }))
+  const active = async () =>
+    (await post(`${b.issuer}/oauth/introspect`, client, { token: String(body['access_token']) })).body['active']
+  expect(await active()).toBe(true)
+  const { consent_grants } = await okAdmin<{ consent_grants: { id: string }[] }>(
+    a,
+    'GET',
+    `/admin/users/${user.id}/grants`,
+  )
+  await okAdmin(a, 'DELETE', `/admin/grants/consent/${consent_grants[0]?.id}`)
+  expect(await active()).toBe(false)
+  expect((await refresh(b, client, body['refresh_token'])).body['error']).toBe('invalid_grant')
+})
+
+test('the key that a rotation makes current was published everywhere before, and signs everywhere within the bound', async () => {
+  const client = await addClient(a)
+  const kidAt = async (at: TestService) => {
+    const token = String((await machineToken(at, client)).body['access_token'])
+    return (JSON.parse(Buffer.from(token.split('.')[0] as string, 'base64url').toString()) as { kid: string }).kid
+  }
+  for (let round = 0; round < 2; round++) {
+    const { current_kid } = await okAdmin<{ current_kid: string }>(a, 'POST', '/admin/keys/rotate')
+    expect(await jwksOf(b)).toContain(current_kid)
+    expect(await kidAt(a)).toBe(current_kid)
+    await withinBound(async () => (await kidAt(b)) === current_kid)
+  }
+})
+
+test('a revoked key leaves the JWKS of every instance within the bound, and its tokens are inactive', async () => {
+  const client = await addClient(a)
+  const token = String((await machineToken(b, client)).body['access_token'])
+  const { kid } = JSON.parse(Buffer.from(token.split('.')[0] as string, 'base64url').toString()) as { kid: string }
+  await okAdmin(a, 'POST', `/admin/keys/${kid}/revoke`, { dry_run: false })
+  await withinBound(async () => !(await jwksOf(b)).includes(kid))
+  for (const at of [a, b])
+    expect((await post(`${at.issuer}/oauth/introspect`, client, { token })).body).toEqual({ active: false })
+})
+
+test('none of this came by a notification', () => expect(notified).toBe(0))

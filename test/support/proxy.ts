@@ -1,0 +1,57 @@
+// Stands between an instance and its database, and can stop passing anything on, or cut every connection.
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { freePort } from './wire.ts'
+
+export interface TcpProxy {
+  /** The way to the database through it. */
+  readonly dsn: string
+  /** Passes nothing on; connections stay open. */
+  stall(): void
+  /** Ends every connection. */
+  cut(): void
+  /** New connections work again. */
+  resume(): void
+  close(): void
+}
+
+/** Opens one to the server of a DSN. */
+export async function openProxy(dsn: string): Promise<TcpProxy> {
+  const sockets = new Set<Socket>()
+  const to = Number(new URL(dsn).port)
+  let stalled = false
+  const server: Server = createServer((socket) => {
+    const upstream = connect(to, '127.0.0.1')
+    for (const each of [socket, upstream]) {
+      sockets.add(each)
+      each.on('error', () => {})
+      each.on('close', () => {
+        sockets.delete(each)
+        ;(each === socket ? upstream : socket).destroy()
+      })
+    }
+    if (!stalled) socket.pipe(upstream).pipe(socket)
+  })
+  const port = await freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  const url = new URL(dsn)
+  url.port = `${port}`
+  const cut = () => {
+    for (const each of sockets) each.destroy()
+  }
+  return {
+    dsn: url.href,
+    stall() {
+      stalled = true
+      for (const each of sockets) each.unpipe().pause()
+    },
+    cut,
+    resume() {
+      stalled = false
+      cut()
+    },
+    close() {
+      server.close()
+      cut()
+    },
+  }
+}
