@@ -9,6 +9,15 @@ import { tempFolder } from '../support/folder.ts'
 import { addClient, startService, type TestService } from '../support/service.ts'
 
 const SETUP = `
+providers:
+  - slug: forge
+    display_name: Forge
+    protocol: oauth
+    config_data:
+      client_id: us
+      client_secret_ref: CONNECTOR_FORGE
+      authorize_url: https://forge.example.com/authorize
+      token_url: https://forge.example.com/token
 clients:
   - client_id: robot
     client_name: Robot
@@ -21,6 +30,12 @@ resources:
     backend_kind: mint
     scopes: [{ name: notes:read, description: Read }]
     policy: { exchange: { allowed_client_ids: [robot] } }
+  - slug: repos
+    backend_kind: broker
+    broker_provider_slug: forge
+    scopes: [{ name: repo:read, upstream: repo }]
+fronting:
+  - { source: notes, target: repos, scope_map: { 'notes:read': ['repo:read'] } }
 idps:
   - issuer: https://idp.example.com
     jwks_uri: https://idp.example.com/keys
@@ -30,8 +45,11 @@ mappings:
   - { idp: 'https://idp.example.com', federated_subject: ada, local_subject: u_1 }
 `
 const KEYS = [
+  ['providers', 'forge'],
   ['clients', 'robot'],
   ['resources', 'notes'],
+  ['resources', 'repos'],
+  ['fronting', 'notes repos'],
   ['idps', 'https://idp.example.com'],
   ['policies', 'https://idp.example.com all'],
   ['mappings', 'https://idp.example.com ada'],
@@ -61,29 +79,33 @@ test('apply creates what is missing in order of dependence, shows secrets once, 
   const create = KEYS.map((key) => ['create', ...key])
   const dry = await setup('apply', SETUP, '--dry-run')
   expect(done(dry.rows)).toEqual(create)
-  expect(dry.rows[0]).not.toHaveProperty('client_secret')
+  expect(dry.rows[1]).not.toHaveProperty('client_secret')
 
   const { rows } = await setup('apply', SETUP)
   expect(done(rows)).toEqual(create)
-  const { client_secret } = rows[0] as { client_secret: string }
+  const { client_secret } = rows[1] as { client_secret: string }
   const asked = { grant_type: 'client_credentials', resource: 'https://notes.example.com/mcp' }
   const answer = await post(`${service.issuer}/oauth/token`, { client_id: 'robot', client_secret }, asked)
   expect(answer.status).toBe(200)
 
-  expect(await setup('apply', SETUP)).toEqual({ code: 0, rows: [{ unchanged: 5 }] })
+  expect(await setup('apply', SETUP)).toEqual({ code: 0, rows: [{ unchanged: 8 }] })
   expect(await setup('diff', SETUP)).toEqual({ code: 0, rows: [] })
 })
 
 test('apply changes only the members that differ, and makes again what cannot be changed', async () => {
-  const next = SETUP.replace('description: Read', 'description: Write').replace('u_1', 'u_2')
+  const next = SETUP.replace('description: Read', 'description: Write')
+    .replace('u_1', 'u_2')
+    .replace('client_id: us', 'client_id: them')
   const differs = await setup('diff', next)
   expect(differs.code).toBe(1)
   expect(differs.rows).toMatchObject([
+    { action: 'update', kind: 'providers', fields: ['config_data'] },
     { action: 'update', kind: 'resources', fields: ['scopes'] },
     { action: 'replace', kind: 'mappings', changes: [{ member: 'local_subject', from: 'u_1', to: 'u_2' }] },
   ])
   const { rows } = await setup('apply', next)
   expect(done(rows)).toEqual([
+    ['update', 'providers', 'forge'],
     ['update', 'resources', 'notes'],
     ['replace', 'mappings', 'https://idp.example.com ada'],
   ])
@@ -98,14 +120,14 @@ test('diff names what is not in the document, of the kinds that it lists; what r
   const client = await store.findClient({ client_id: byhand })
   assert(client)
   await store.createClient({ ...client, client_id: 'stranger', registration_source: 'dcr' })
-  const { rows } = await setup('diff', SETUP.slice(0, SETUP.indexOf('resources:')))
+  const { rows } = await setup('diff', SETUP.slice(SETUP.indexOf('clients:'), SETUP.indexOf('resources:')))
   expect(done(rows)).toEqual([['not in the document', 'clients', byhand]])
 })
 
 test('an export is a document that changes nothing here, and makes the same elsewhere', async () => {
   const { stdout } = await runHere(['admin', 'export'], env)
   expect(stdout).not.toContain('cs_')
-  expect(await setup('apply', stdout)).toMatchObject({ rows: [{ unchanged: 6 }] })
+  expect(await setup('apply', stdout)).toMatchObject({ rows: [{ unchanged: 9 }] })
   const folder = tempFolder()
   const elsewhere = {
     ...env,
@@ -114,7 +136,8 @@ test('an export is a document that changes nothing here, and makes the same else
     SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
   }
   const applied = await runHere(['admin', 'apply', '-f', written(stdout), '--json'], elsewhere)
-  expect(JSON.parse(applied.stdout)).toHaveLength(7)
+  expect(applied.stderr).toBe('')
+  expect(JSON.parse(applied.stdout)).toHaveLength(10)
   expect((await runHere(['admin', 'export'], elsewhere)).stdout).toBe(stdout)
 })
 
@@ -144,7 +167,7 @@ test.each([
     'there is no idp https://no.example',
   ],
   ['broken YAML', 'clients: [', ':1:11'],
-  ['no members', '- a', 'must hold clients, '],
+  ['no members', '- a', 'must hold providers, clients, '],
 ])('a document with %s is refused before anything is done', async (_what, text, message) => {
   const before = await runHere(['admin', 'export'], env)
   const { code, stderr } = await runHere(['admin', 'apply', '-f', written(text)], env)

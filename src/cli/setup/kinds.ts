@@ -16,6 +16,12 @@ export interface Kind {
   readonly at: (shown: Item) => Record<string, string>
   /** Members that name a thing of another kind: by its key in a document, by its id in the admin API. */
   readonly reference?: { readonly member: string; readonly field: string; readonly kind: string }
+  /** What the admin API shows in the members of a document, where those have other names. */
+  readonly read?: (shown: Item) => Item
+  /** Members that no document has: ids are others elsewhere. */
+  readonly without?: readonly string[]
+  /** Members of which a change names only a part; any other is replaced as a whole. */
+  readonly merged?: readonly string[]
   /** Whether what the admin API shows was set up by an operator; without it everything was. */
   readonly ours?: (shown: Item) => boolean
 }
@@ -25,6 +31,7 @@ const ofIdp = { member: 'idp', field: 'idp_id', kind: 'idps' } as const
 
 /** In the order in which they are made: whatever names another comes after it. */
 export const KINDS: readonly Kind[] = [
+  { name: 'providers', resource: 'provider', key: ['slug'], at: byId },
   {
     name: 'clients',
     resource: 'client',
@@ -32,7 +39,21 @@ export const KINDS: readonly Kind[] = [
     at: ({ client_id }) => ({ client_id: String(client_id) }),
     ours: ({ registration_source }) => registration_source === 'admin',
   },
-  { name: 'resources', resource: 'resource', key: ['slug'], at: byId },
+  {
+    name: 'resources',
+    resource: 'resource',
+    key: ['slug'],
+    at: byId,
+    merged: ['policy'],
+    without: ['broker_provider_id'],
+  },
+  {
+    name: 'fronting',
+    resource: 'fronting',
+    key: ['source', 'target'],
+    read: ({ source_slug, target_slug, ...shown }) => ({ ...shown, source: source_slug, target: target_slug }),
+    at: ({ source_slug, target_slug }) => ({ source: String(source_slug), target: String(target_slug) }),
+  },
   { name: 'idps', resource: 'idp', key: ['issuer'], at: byId },
   { name: 'policies', resource: 'policy', key: ['idp', 'name'], at: byId, reference: ofIdp },
   { name: 'mappings', resource: 'mapping', key: ['idp', 'federated_subject'], at: byId, reference: ofIdp },
@@ -47,9 +68,9 @@ export const keyOf = ({ key }: Kind, item: Item): string => key.map((name) => St
 /** The members that things of a kind have in a document, those of the key first. */
 export function membersOf(kind: Kind): string[] {
   const { properties = {} } = z.toJSONSchema(bodyOf(kind), { io: 'input', unrepresentable: 'any' })
-  const { key, reference } = kind
+  const { key, reference, without = [] } = kind
   const names = Object.keys(properties).map((name) => (name === reference?.field ? reference.member : name))
-  return [...key, ...names.filter((name) => !key.includes(name))]
+  return [...key, ...names.filter((name) => ![...key, ...without].includes(name))]
 }
 
 /** The schema of what creates one. */

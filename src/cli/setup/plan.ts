@@ -20,8 +20,10 @@ export async function planOf(document: readonly Wanted[], presentOf: PresentOf):
   const changes: Change[] = []
   const missing: string[] = []
   for (const wanted of document) {
-    const present = (await presentOf(wanted.kind)).get(wanted.key)
-    const fields = Object.keys(wanted.item).filter((name) => !covers(present?.item[name], wanted.item[name]))
+    const { kind, item } = wanted
+    const present = (await presentOf(kind)).get(wanted.key)
+    const same = (name: string) => covers(present?.item[name], item[name], kind.merged?.includes(name) ?? false)
+    const fields = Object.keys(item).filter((name) => !same(name))
     if (fields.length > 0) changes.push({ wanted, present, fields })
     const nowhere = await danglingOf(wanted, document, presentOf)
     if (nowhere) missing.push(nowhere)
@@ -30,10 +32,10 @@ export async function planOf(document: readonly Wanted[], presentOf: PresentOf):
   return changes
 }
 
-/** Whether a value says what is wanted. Of an object only the wanted members count; nothing is as good as null and empty. */
-function covers(value: unknown, wanted: unknown): boolean {
-  if (isItem(wanted))
-    return Object.entries(wanted).every(([name, each]) => covers(isItem(value) ? value[name] : undefined, each))
+/** Whether a value says what is wanted; of a merged one only the wanted members count. Nothing is as good as null and empty. */
+function covers(value: unknown, wanted: unknown, merged: boolean): boolean {
+  if (merged && isItem(wanted))
+    return Object.entries(wanted).every(([name, each]) => covers(isItem(value) ? value[name] : undefined, each, true))
   return isDeepStrictEqual(value ?? undefined, wanted ?? undefined) || (value === undefined && isNothing(wanted))
 }
 const isItem = (value: unknown): value is Item => typeof value === 'object' && value !== null && !Array.isArray(value)

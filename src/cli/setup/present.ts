@@ -56,8 +56,9 @@ async function* pages(sender: Sender, kind: Kind): AsyncGenerator<Item> {
   }
 }
 
-function itemOf({ reference }: Kind, members: readonly string[], shown: Item, names: Map<unknown, string>): Item {
-  const whole: Item = reference ? { ...shown, [reference.member]: names.get(shown[reference.field]) } : shown
+function itemOf({ reference, read }: Kind, members: readonly string[], shown: Item, names: Map<unknown, string>): Item {
+  const named = read ? read(shown) : shown
+  const whole: Item = reference ? { ...named, [reference.member]: names.get(named[reference.field]) } : named
   const has = (name: string) => whole[name] !== undefined && whole[name] !== null && whole[name] !== ''
   return Object.fromEntries(members.filter(has).map((name) => [name, whole[name]]))
 }
