@@ -137,7 +137,7 @@ export async function openApp(
     engines: {},
     lifecycle: { draining: false },
   }
-  if (keyring.store === 'postgres_key') followKeys(app)
+  if (keyring.store !== 'keyfile') followKeys(app)
   addGauges(app, queues)
   app.series.start()
   return app
@@ -161,11 +161,13 @@ async function begin(config: Config, parts: SourceParts, log: Logger): Promise<{
 }
 
 const RELOAD_RETRY_MS = 500
+/** An engine that is away has a breaker, and is looked at from time to time anyway. */
+const REMOTE_RETRY_MS = 5000
 
 /** Takes over the keys that another instance changed, or may have changed. */
 function followKeys({ keyring, store, log, lifecycle }: App): void {
   const reload = again(async () => lifecycle.draining || (await keyring.reload()), {
-    retryMs: RELOAD_RETRY_MS,
+    retryMs: keyring.remote ? REMOTE_RETRY_MS : RELOAD_RETRY_MS,
     onError: (error) =>
       log.error({ err: error }, 'the signing keys could not be reloaded; the ones before stay in use'),
   })

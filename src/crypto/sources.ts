@@ -27,7 +27,8 @@ export function keySource(config: Config, parts: SourceParts): KeySource {
   const { address, timeout, mount, key_name: name, token, approle } = signing.secretstore_transit
   const credentials = token ? { token } : approle
   const access = { setting: 'signing.secretstore_transit', address, timeout, credentials }
-  return transitKeys({ ...wanted, access, mount, name, shared: storage.driver === 'postgres' }, parts.transit)
+  const announce = storage.driver === 'postgres' ? () => parts.store.announceKeys() : undefined
+  return transitKeys({ ...wanted, access, mount, name, announce }, parts.transit)
 }
 
 function keyStore({ signing }: Config, { store, atRest }: SourceParts): KeyStore {

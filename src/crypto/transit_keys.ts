@@ -18,8 +18,8 @@ export interface TransitKeyOptions {
   alg: Alg
   /** Seconds that a token may live at most. */
   longestLife: number
-  /** Whether other instances sign with the same key. */
-  shared: boolean
+  /** Tells other instances, which sign with the same key, that it changed. Undefined where there are none. */
+  announce?: (() => Promise<void>) | undefined
 }
 
 /** Seconds between two looks at the key, and so until a change by hand or by another instance is known here. */
@@ -29,12 +29,13 @@ const SEEN_SECONDS = LOOK_SECONDS + 5
 
 /** The versions of a key, which is made where there is none. The first load signs once, and rejects with words for the operator. */
 export function transitKeys(options: TransitKeyOptions, parts: TransitParts): KeySource {
-  const { access, mount, name, alg, longestLife, shared } = options
-  const { clock } = parts
+  const { access, mount, name, alg, longestLife, announce } = options
+  const { clock, log } = parts
+  const shared = announce !== undefined
   const client = createTransitClient(access, parts)
   const listeners: (() => void)[] = []
   const signer = createTransitSigner(client, options, () => {
-    for (const changed of listeners) changed()
+    for (const listener of listeners) listener()
   })
   let checked = false
 
@@ -80,6 +81,13 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
     const left = Math.min(SEEN_SECONDS, (newest?.created_at ?? 0) + SEEN_SECONDS - clock.now())
     if (left > 0) await sleep(left * 1000)
   }
+  /** What a change led to. Instances that do not hear of it look by themselves before long. */
+  async function changed(): Promise<SourceKey[]> {
+    await announce?.().catch((error: unknown) =>
+      log.warn({ err: error }, 'the other instances could not be told of a key'),
+    )
+    return keysOf(await read())
+  }
   /** Refusals, too, are the secret store's not being there for us. */
   const orAway = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
@@ -107,7 +115,7 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
       orAway(async () => {
         if (shared) await awaitSeen()
         await call('rotate', {})
-        return keysOf(await read())
+        return changed()
       }),
     revoke: (kid) =>
       orAway(async () => {
@@ -124,11 +132,11 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
           min_decryption_version: least,
           ...(bound > 0 && bound < least ? { min_encryption_version: least } : {}),
         })
-        return keysOf(await read())
+        return changed()
       }),
-    watch(changed) {
-      listeners.push(changed)
-      const timer = setInterval(changed, LOOK_SECONDS * 1000).unref()
+    watch(listener) {
+      listeners.push(listener)
+      const timer = setInterval(listener, LOOK_SECONDS * 1000).unref()
       return () => clearInterval(timer)
     },
   }

@@ -95,7 +95,7 @@ export type News = 'records' | 'keys'
 
 /** What others must hear of after a write. That a client was used is no news: each of them finds out by itself. */
 export function newsOf(op: OpName): News | undefined {
-  if (op === 'saveSigningKeys') return 'keys'
+  if (op === 'saveSigningKeys' || op === 'announceKeys') return 'keys'
   return op !== 'touchClient' && Object.values(CACHED).some((rule) => op in rule.dropBy) ? 'records' : undefined
 }
 

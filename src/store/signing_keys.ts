@@ -1,6 +1,6 @@
 // Operations on signing keys that are kept in the database.
 import type { KeyTimes } from '../crypto/key_source.ts'
-import { all, held, maybeNum, num, type Op, orNull, run, str } from './op.ts'
+import { all, held, maybeNum, num, type Op, one, orNull, run, str } from './op.ts'
 
 /** A key as it is kept: its private part is sealed. */
 export interface SealedKey extends KeyTimes {
@@ -43,4 +43,9 @@ export function* saveSigningKeys({ before, after }: { before: SealedKey[]; after
       orNull(key.remove_at),
     )
   return true
+}
+
+/** Tells the other processes that keys changed which are kept elsewhere; writes nothing else. */
+export function* announceKeys(): Op<void> {
+  yield* one("SELECT version FROM store_versions WHERE name = 'keys-0'")
 }

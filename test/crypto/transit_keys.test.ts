@@ -15,7 +15,7 @@ import { ROOT, startTransit, type TransitServer } from '../support/transit_serve
 const LIFE = 3600
 const SKEW = 60
 const SEEN = 15
-const KEY = { mount: 'transit', name: 'service-signing', alg: 'ES256' as Alg, longestLife: LIFE, shared: false }
+const KEY = { mount: 'transit', name: 'service-signing', alg: 'ES256' as Alg, longestLife: LIFE }
 
 const open: { close?(): void | Promise<void> }[] = []
 afterEach(async () => {
@@ -206,7 +206,7 @@ describe('rotation', () => {
   })
 
   test('where instances share the key makes current what was published before', async () => {
-    const { clock, ring } = await setUp({ shared: true })
+    const { clock, ring } = await setUp({ announce: async () => {} })
     const [one, two] = [await ring(), await ring()]
     expect(one.published().map(({ kid, next }) => [kid, next])).toEqual([
       ['service-signing-v1', undefined],
@@ -224,6 +224,21 @@ describe('rotation', () => {
     await verified(two, old)
     clock.advance(1)
     expect(kids(two)).toEqual(['service-signing-v2', 'service-signing-v3'])
+  })
+
+  test('and revocation are told to the other instances; a database that is away is no obstacle', async () => {
+    let told = 0
+    const announce = async () => {
+      if (++told > 1) throw new Error('no database')
+    }
+    const { clock, lines, ring } = await setUp({ announce })
+    const keys = await ring()
+    clock.advance(SEEN)
+    await keys.rotate()
+    expect(told).toBe(1)
+    expect(await keys.revoke('service-signing-v2')).toEqual({ current_kid: 'service-signing-v3' })
+    expect(told).toBe(2)
+    expect(lines.map(({ msg }) => msg)).toEqual(['the other instances could not be told of a key'])
   })
 
   test('keeps the document and its ETag while nothing changes', async () => {
@@ -274,7 +289,7 @@ describe('revocation', () => {
   })
 
   test('where instances share the key has the next version sign at once, and makes another next one', async () => {
-    const { ring } = await setUp({ shared: true })
+    const { ring } = await setUp({ announce: async () => {} })
     const keys = await ring()
     expect(await keys.revoke('service-signing-v1')).toEqual({ current_kid: 'service-signing-v2' })
     expect(kids(keys)).toEqual(['service-signing-v2', 'service-signing-v3'])

@@ -3,8 +3,9 @@ import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { authorize, post, redeem } from '../support/flow.ts'
+import { startPostgres } from '../support/postgres.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
-import { startTransit, type TransitServer } from '../support/transit_server.ts'
+import { ROOT, startTransit, type TransitServer } from '../support/transit_server.ts'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -140,6 +141,46 @@ describe('while the store is away', () => {
     const { status, body } = await redeem(service, client, authorized)
     expect(status).toBe(200)
     await verify(service, body['access_token'])
+  })
+})
+
+describe('two instances', () => {
+  test('hear through the database of what the other one did to the key', async () => {
+    const server = await startPostgres()
+    open.push(server)
+    let ahead = 0
+    const store = await startTransit({ now: () => Math.floor(Date.now() / 1000) + ahead })
+    open.push(store)
+    const shared = {
+      SERVICE_STORAGE_DRIVER: 'postgres',
+      SERVICE_STORAGE_POSTGRES_DSN: await server.database(),
+      SERVICE_SIGNING_KEY_STORE: 'secretstore_transit',
+      SERVICE_VAULT_ADDR: store.address,
+      SERVICE_VAULT_TOKEN: ROOT,
+    }
+    const a = await startService(shared)
+    open.push(a)
+    const b = await startService({ ...shared, SERVICE_SERVER_ISSUER: a.issuer })
+    open.push(b)
+    const client = await addClient(a)
+    const kidAt = (at: TestService) => at.app.keyring.current().kid
+    const heard = (kid: string) => expect.poll(() => kidAt(b), { timeout: 5000 }).toBe(kid)
+
+    // The next version must have been there for a while.
+    ahead += 20
+    a.advance(20)
+    await okAdmin(a, 'POST', '/admin/keys/rotate')
+    expect(kidAt(a)).toBe('service-signing-v2')
+    await heard('service-signing-v2')
+    const token = (await machine(a, client)).body['access_token']
+    expect(await introspect(b, client, token)).toMatchObject({ active: true })
+
+    await okAdmin(a, 'POST', '/admin/keys/service-signing-v2/revoke', {})
+    await heard('service-signing-v3')
+    expect(await introspect(b, client, token)).toEqual({ active: false })
+    const jwks = async (at: TestService) =>
+      (await fetch(`http://127.0.0.1${at.app.config.server.address}/.well-known/jwks.json`)).json()
+    expect(await jwks(b)).toEqual(await jwks(a))
   })
 })
 
