@@ -12,7 +12,7 @@ const LOOKBACK = 86_400
 const MAX_LOOKBACK = 720 * 3600
 
 /** An event as the admin API shows it. */
-const eventJson = (event: AuditEvent) => ({
+export const eventJson = (event: AuditEvent) => ({
   id: event.id,
   action: event.action,
   kind: event.action,

@@ -16,7 +16,7 @@ import { notFound } from './outcome.ts'
 const DAY = 86_400
 
 /** An issued token as the admin API lists it. */
-const issuanceJson = (issuance: Issuance) => ({
+export const issuanceJson = (issuance: Issuance) => ({
   id: issuance.id,
   jti: issuance.id,
   grant_type: issuance.grant_type,

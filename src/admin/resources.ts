@@ -11,6 +11,7 @@ import type { Policy, Resource } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 import { getProvider } from './providers.ts'
+import { revokeFitting } from './revocations.ts'
 
 /** Without the defaults: what a patch does not name stays. */
 const patchable = z.strictObject({ ...resourceFields, scopes: resourceFields.scopes.removeDefault() }).partial()
@@ -202,16 +203,18 @@ export const resources: AdminResource = {
     delete: action({
       method: 'DELETE',
       path: '/admin/resources/{id}',
-      doc: 'Deletes a resource. One that fronting links or consents refer to only with cascade.',
+      doc: 'Deletes a resource. One that fronting links, consents or issued tokens refer to only with cascade; the record of its tokens stays.',
       status: 204,
       query: z.strictObject({
-        cascade: bool().prefault(false).describe('Also delete its fronting links and revoke its consents.'),
+        cascade: bool()
+          .prefault(false)
+          .describe('Also delete its fronting links, and revoke its consents, sign-ins and live tokens.'),
       }),
       audit: 'resource_deleted',
       count: ['ext_resource_server_ops_total', { op: 'delete' }],
       cli: { flags: bySlug },
       async run(app, { params, query: { cascade } }, caller) {
-        const { id, slug } = await getResource(app, params.id)
+        const { id, slug, uri } = await getResource(app, params.id)
         const deletion = await app.store.deleteResource({ id, cascade, now: app.clock.now() })
         if (!deletion) throw notFound('resource')
         const { outcome, links } = deletion
@@ -219,13 +222,16 @@ export const resources: AdminResource = {
         if (outcome === 'has_links')
           throw conflict('fronting links refer to it; cascade deletes them', 'has_links', { dependents })
         if (outcome === 'has_consents') throw conflict('users consented to it; cascade revokes that', 'has_consents')
+        if (outcome === 'has_issuances')
+          throw conflict('tokens were issued for it; cascade revokes those that live', 'has_issuances')
+        const toll = cascade && uri ? await revokeFitting(app, { resource: uri }, false) : undefined
         for (const { source_slug: source, target_slug: target } of links)
           await audit(app, {
             ...caller,
             action: 'fronting_link_deleted',
             detail: { source, target, reason: 'resource_cascade' },
           })
-        return { changed: { detail: { resource_id: id, slug, cascade, cascaded_links: links.length } } }
+        return { changed: { detail: { resource_id: id, slug, cascade, cascaded_links: links.length, ...toll } } }
       },
     }),
   },

@@ -9,15 +9,19 @@ import { type AdminResource, action } from './action.ts'
 import { invalid } from './outcome.ts'
 
 /** Small enough that the tokens of others are not held up. */
-const WINDOW_ROWS = 200
+const WINDOW_ROWS = 2000
+/** Nobody waits longer than this for a decision, or with a code (endpoints/authorize.ts). */
+const REQUEST_LIFETIME = 3600
 
 export interface Toll {
   tokens: number
   families: number
+  /** Codes that were not redeemed, and requests that wait for their user. */
+  requests: number
   clients: number
 }
 
-/** Revokes live tokens and families that fit, or with `dry_run` only counts them, window by window. */
+/** Revokes live tokens, families and codes that fit, or with `dry_run` only counts them, window by window. */
 export async function revokeFitting(app: App, fitting: Description, dry_run: boolean): Promise<Toll> {
   const now = app.clock.now()
   const window = { ...fitting, rows: WINDOW_ROWS, now, dry_run }
@@ -34,21 +38,24 @@ export async function revokeFitting(app: App, fitting: Description, dry_run: boo
   }
   const { since = 0 } = fitting
   // No token that is live is older; those exchanged from one are younger than it.
+  // Codes before families: one that is redeemed in between is a family then.
+  const requests = await sweep(app.store.cancelRequests, Math.max(since, now - REQUEST_LIFETIME))
   const tokens = await sweep(app.store.revokeTokens, Math.max(since, now - longestLife(app.config)))
   const families = await sweep(app.store.revokeFamilies, since)
-  return { tokens, families, clients: client_ids.size }
+  return { tokens, families, requests, clients: client_ids.size }
 }
 
 /** Whether a write is only to be counted; asked for in the body, where nothing unknown is overlooked. */
 export const dryRun = bool().prefault(false).describe('Only tells what would be revoked.')
 
-const CRITERIA = ['client_id', 'user_id', 'agent', 'kid', 'since', 'until'] as const
+const CRITERIA = ['client_id', 'user_id', 'agent', 'kid', 'resource', 'since', 'until'] as const
 const body = z
   .strictObject({
     client_id: name(2048).optional().describe('Issued to this client.'),
     user_id: name().optional().describe('About this user, and the sign-ins of this user.'),
     agent: name(2048).optional().describe('Issued to this agent, or with it anywhere in the chain of actors.'),
     kid: name().optional().describe('Signed with this key; sign-ins have none and go on.'),
+    resource: name(2048).optional().describe('For this resource, by its URI.'),
     since: time().optional().describe('Issued at this RFC 3339 time or later.'),
     until: time().optional().describe('Issued before this RFC 3339 time.'),
     dry_run: dryRun,

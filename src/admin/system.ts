@@ -179,6 +179,7 @@ async function statsOf({ store, clock }: App) {
 async function statusOf({ config, clock, startedAt, build, store, keyring, lanes, engines }: App) {
   const uptime_secs = clock.now() - startedAt
   const healthy = await store.readHealth().catch(() => false)
+  const purges = await store.listPurgeRuns().catch(() => [])
   const encryption = config.data_encryption.driver
   return {
     ...build,
@@ -192,6 +193,12 @@ async function statusOf({ config, clock, startedAt, build, store, keyring, lanes
     features: { ...grantFeatures(config), dpop: config.dpop.enabled, rate_limit: config.rate_limit.enabled },
     engines,
     lanes,
+    /** Of each target, its last run. */
+    purges: purges.map(({ started_at, finished_at, ...rest }) => ({
+      ...rest,
+      started_at: rfc3339(started_at),
+      finished_at: rfc3339(finished_at),
+    })),
   }
 }
 

@@ -76,10 +76,15 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
     .description('Deletes what has expired. serve never does so: schedule it.')
     .option(
       '--only <a,b>',
-      `Of ${Object.keys(PURGE_TARGETS).join(', ')}: all of them by default; unused-clients: registrations never used in 30 days.`,
+      `Of ${Object.keys(PURGE_TARGETS).join(', ')}: all of them by default; unused-clients: registrations never used in 30 days; audit-events or issuances: what is older than --older-than.`,
     )
+    .option(
+      '--older-than <duration>',
+      'For audit-events and issuances, which are kept for good otherwise: such as 365d.',
+    )
+    .option('--export <file>', 'For these: where the rows are appended as JSON lines before they are deleted.')
     .option('--timeout <duration>', 'Stop after this time; 0 for never.', '10m')
-    .action(async (flags: { only?: string; timeout: string }) => {
+    .action(async (flags: { only?: string; timeout: string; olderThan?: string; export?: string }) => {
       const { config, json } = options()
       const { purge } = await import('./purge.ts')
       const { purged, ok } = await purge({ config, ...flags }, env)

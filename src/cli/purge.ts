@@ -8,6 +8,7 @@ import { openStore } from '../store/open.ts'
 import { openLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { UsageError } from './output.ts'
+import { RECORDS, type Retention, retire } from './retention.ts'
 
 const ROWS = 1000
 /** Only when it is named: registrations that were never used in thirty days. */
@@ -15,7 +16,8 @@ const UNUSED_CLIENTS = 'unused-clients'
 const UNUSED_SECONDS = 30 * 86_400
 
 /** Everything that --only may name. */
-const TARGET_NAMES: readonly string[] = [...Object.keys(PURGE_TARGETS), UNUSED_CLIENTS]
+const TARGET_NAMES: readonly string[] = [...Object.keys(PURGE_TARGETS), UNUSED_CLIENTS, ...Object.keys(RECORDS)]
+const DAY = 86_400
 
 export interface PurgeOptions {
   config: string | undefined
@@ -23,6 +25,10 @@ export interface PurgeOptions {
   only?: string
   /** Go duration; 0 for no limit. */
   timeout: string
+  /** Go duration: only with a record, whose older rows go. */
+  olderThan?: string
+  /** File that they are appended to before. */
+  export?: string
 }
 export interface Purged {
   table: string
@@ -31,10 +37,11 @@ export interface Purged {
 
 /** Purges the targets one after the other. A target that fails is logged; the others still run. Returns what was deleted and whether all went well. */
 export async function purge(
-  { config: file, only, timeout }: PurgeOptions,
+  { config: file, only, timeout, ...more }: PurgeOptions,
   env: Env,
 ): Promise<{ purged: Purged[]; ok: boolean }> {
   const targets = readTargets(only)
+  const retention = readRetention(targets, more)
   const seconds = parseDuration(timeout)
   if (seconds === undefined) throw new UsageError('--timeout must be a duration such as 30s or 10m; 0 for none')
   const { config } = loadConfig(file, env)
@@ -42,15 +49,26 @@ export async function purge(
   const store = await openStore(config.storage, { log, metrics: new Metrics(), now: systemClock.now() })
   const deadlineMs = seconds === 0 ? Number.POSITIVE_INFINITY : performance.now() + seconds * 1000
   const purged: Purged[] = []
+  let ok = true
   try {
     for (const target of targets) {
+      const run = { target, started_at: systemClock.now(), deleted: 0, ok: true }
       try {
-        purged.push({ table: target, deleted: await purgeTarget(store, target, deadlineMs) })
+        for await (const rows of windows(store, target, retention)) {
+          run.deleted += rows
+          if (performance.now() > deadlineMs) throw new Error(`--timeout was reached; ${run.deleted} rows are deleted`)
+        }
+        purged.push({ table: target, deleted: run.deleted })
       } catch (error) {
+        run.ok = false
+        ok = false
         log.error({ table: target, err: error }, 'purge failed')
       }
+      await store.savePurgeRun({ ...run, finished_at: systemClock.now() }).catch((error: unknown) => {
+        log.error({ table: target, err: error }, 'the run was not recorded')
+      })
     }
-    return { purged, ok: purged.length === targets.length }
+    return { purged, ok }
   } finally {
     await store.driver.close()
   }
@@ -70,18 +88,28 @@ function readTargets(only: string | undefined): string[] {
   return targets
 }
 
-/** Deletes window by window, so that the traffic of a running server goes on in between. Throws at the deadline. */
-async function purgeTarget(store: Store, target: string, deadlineMs: number): Promise<number> {
-  let deleted = 0
-  for await (const rows of windows(store, target)) {
-    deleted += rows
-    if (performance.now() > deadlineMs) throw new Error(`--timeout was reached; ${deleted} rows are deleted`)
+const isRecord = (target: string): target is keyof typeof RECORDS => Object.hasOwn(RECORDS, target)
+
+/** The record is let go by itself, by age, and never without saying where it is kept. */
+function readRetention(targets: readonly string[], { olderThan, export: file }: Partial<PurgeOptions>) {
+  if (!targets.some(isRecord)) {
+    if (olderThan !== undefined || file !== undefined)
+      throw new UsageError(`--older-than and --export are for --only ${Object.keys(RECORDS).join(' and --only ')}`)
+    return undefined
   }
-  return deleted
+  if (targets.length > 1) throw new UsageError(`${targets.find(isRecord)} is purged by itself`)
+  const seconds = parseDuration(olderThan ?? '')
+  if (seconds === undefined || seconds < DAY)
+    throw new UsageError('--older-than must be a duration of a day or more, such as 365d')
+  if (file === undefined)
+    throw new UsageError('--export must name the file that the rows are appended to; /dev/null keeps none')
+  return { olderThan: seconds, file, now: systemClock.now() }
 }
 
-async function* windows(store: Store, target: string): AsyncGenerator<number> {
+/** Deletes window by window, so that the traffic of a running server goes on in between. Yields how many rows went. */
+async function* windows(store: Store, target: string, retention: Retention | undefined): AsyncGenerator<number> {
   const now = systemClock.now()
+  if (retention && isRecord(target)) return yield* retire(store, target, retention)
   if (target === UNUSED_CLIENTS) {
     for (let rows = ROWS; rows === ROWS; yield rows)
       rows = await store.reapClients({ before: now - UNUSED_SECONDS, limit: ROWS })

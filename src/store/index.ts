@@ -11,7 +11,8 @@ import * as issuances from './issuances.ts'
 import type { Op } from './op.ts'
 import * as providers from './providers.ts'
 import * as resources from './resources.ts'
-import { revokeFamilies, revokeTokens } from './revocations.ts'
+import * as retention from './retention.ts'
+import { cancelRequests, revokeFamilies, revokeTokens } from './revocations.ts'
 import { listSealed, replaceSealed } from './sealed.ts'
 import * as signingKeys from './signing_keys.ts'
 import { listUses, recordUse } from './single_uses.ts'
@@ -34,6 +35,8 @@ export const ops = {
   ...providers,
   ...connections,
   listSealed,
+  ...retention,
+  cancelRequests,
   listUses,
   purgeWindow,
   recordUse,

@@ -26,7 +26,8 @@ import { recordUse } from './single_uses.ts'
 const COLUMNS =
   'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, revoked_at'
 
-const read = (row: Row): Issuance => ({
+/** An issued token from its row. */
+export const readIssuance = (row: Row): Issuance => ({
   id: idText(row.id),
   grant_type: str(row.grant_type),
   client_id: str(row.client_id),
@@ -79,7 +80,7 @@ export function* recordIssuance(i: NewIssuance): Op<void> {
 /** The record of an issued token, by its jti. */
 export function* findIssuance({ id }: { id: string }): Op<Issuance | undefined> {
   const row = yield* one(`SELECT ${COLUMNS} FROM issuances WHERE id = ?`, bytes(id))
-  return row && read(row)
+  return row && readIssuance(row)
 }
 
 export interface TokenState {
@@ -111,7 +112,7 @@ export function* findTokenState({ id }: { id: string }): Op<TokenState | undefin
     ...ancestors,
     live: ancestors.live && !isReached(row),
     user_status: maybeStr(row.user_status),
-    issuance: read(row),
+    issuance: readIssuance(row),
   }
 }
 
@@ -181,7 +182,7 @@ export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
     `SELECT ${COLUMNS} FROM issuances ${filter.sql} ORDER BY id DESC LIMIT ?`,
     ...filter.params,
     f.limit,
-  )).map(read)
+  )).map(readIssuance)
 }
 
 /** Adds an event to the audit trail. */
@@ -235,11 +236,12 @@ export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
     yield* all(`SELECT * FROM audit_events ${events.sql} ORDER BY id DESC LIMIT ?`, ...events.params, page),
     yield* all(`SELECT ${COLUMNS} FROM issuances ${issued.sql} ORDER BY id DESC LIMIT ?`, ...issued.params, page),
   ]
-  const merged = [...others.map(readEvent), ...tokens.map((row) => issuanceEvent(read(row)))]
+  const merged = [...others.map(readEvent), ...tokens.map((row) => issuanceEvent(readIssuance(row)))]
   return merged.sort((a, b) => Buffer.compare(bytes(b.id), bytes(a.id))).slice(f.offset, page)
 }
 
-const readEvent = (row: Row): AuditEvent => ({
+/** An audit event from its row. */
+export const readEvent = (row: Row): AuditEvent => ({
   id: idText(row.id),
   action: str(row.action),
   actor_id: str(row.actor_id),

@@ -102,7 +102,7 @@ export function* updateResource(r: Resource): Op<'updated' | 'stale' | 'exists' 
 }
 
 export interface Deletion {
-  outcome: 'deleted' | 'has_links' | 'has_consents'
+  outcome: 'deleted' | 'has_links' | 'has_consents' | 'has_issuances'
   /** The fronting links that were at one of its ends, and went with it. */
   links: FrontingLink[]
 }
@@ -118,7 +118,7 @@ export function* deleteResource({
   cascade: boolean
 }): Op<Deletion | undefined> {
   // Held, so that no link to it is made meanwhile.
-  const resource = yield* held('SELECT slug FROM resources WHERE id = ?', id)
+  const resource = yield* held('SELECT slug, uri FROM resources WHERE id = ?', id)
   if (!resource) return undefined
   const links = yield* listFrontingLinks({ slug: str(resource.slug) })
   if (links.length > 0 && !cascade) return { outcome: 'has_links', links }
@@ -127,6 +127,11 @@ export function* deleteResource({
     id,
   )
   if (consent && !cascade) return { outcome: 'has_consents', links }
+  const issuance = yield* one(
+    'SELECT 1 AS found FROM issuances WHERE resource = ? LIMIT 1',
+    resource.uri as string | null,
+  )
+  if (issuance && !cascade) return { outcome: 'has_issuances', links }
   for (const link of links) yield* deleteFrontingLink(link)
   yield* run('UPDATE consent_grants SET revoked_at = ? WHERE resource_id = ? AND revoked_at IS NULL', now, id)
   yield* run('DELETE FROM connect_states WHERE resource_id = ?', id)

@@ -1,6 +1,20 @@
 // Emergency stops: revoking whatever a description fits, in small windows of the time-ordered keys.
 import type { Actor } from '../oauth/types.ts'
-import { all, bytes, decoded, idText, maybeStr, num, type Op, one, type Row, run, str, where } from './op.ts'
+import {
+  all,
+  bytes,
+  type Condition,
+  decoded,
+  idText,
+  maybeStr,
+  num,
+  type Op,
+  one,
+  type Row,
+  run,
+  str,
+  where,
+} from './op.ts'
 
 /** What is to be revoked; what is not named does not matter. */
 export interface Description {
@@ -11,6 +25,8 @@ export interface Description {
   agent?: string
   /** The key that signed it. */
   kid?: string
+  /** The resource that it is for, by URI. */
+  resource?: string
   /** Issued at this time or later. */
   since?: number
   /** Issued before this time. */
@@ -32,39 +48,70 @@ export interface Revoked {
   next?: string
 }
 
-const TOKENS = `SELECT i.id, i.client_id, i.sub, i.act, i.kid, i.issued_at, i.expires_at, i.parent_id,
+const TOKENS = `SELECT i.id, i.client_id, i.sub, i.act, i.kid, i.resource, i.issued_at, i.expires_at, i.parent_id,
   COALESCE(i.revoked_at, f.revoked_at, c.revoked_at) AS dead_at FROM issuances i
   LEFT JOIN token_families f ON f.id = i.family_id LEFT JOIN consent_grants c ON c.id = i.consent_id`
 
-/** Revokes live tokens that fit, or that were exchanged, in any number of steps, from one that fits. */
-export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
-  const rows = yield* all(
-    `${TOKENS} WHERE i.id > ? AND i.broker_provider IS NULL ORDER BY i.id LIMIT ?`,
-    bytes(w.after),
-    w.rows,
-  )
-  const hit: Row[] = []
-  for (const row of rows) if (num(row.expires_at) > w.now && (yield* isHit(row, w))) hit.push(row)
-  if (!w.dry_run)
-    for (const { id } of hit) yield* run('UPDATE issuances SET revoked_at = ? WHERE id = ?', w.now, id as Buffer)
-  return revoked(hit, rows, w)
+/** Most rows that one window changes. */
+const MOST = 200
+
+/** The last id of a window that begins behind `after`; undefined when the window reaches the end. */
+function* windowEnd(table: string, { after, rows }: RevocationWindow): Op<Buffer | undefined> {
+  const last = yield* one(`SELECT id FROM ${table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?`, bytes(after), rows - 1)
+  return last?.id as Buffer | undefined
 }
 
-function* isHit(token: Row, description: Description): Op<boolean> {
-  let fits = false
-  for (let row: Row | undefined = token; row; ) {
-    if (row.dead_at !== null) return false
-    fits ||= fitsToken(row, description)
-    row = row.parent_id === null ? undefined : yield* one(`${TOKENS} WHERE i.id = ?`, row.parent_id as Buffer)
+/** Revokes live tokens that fit, or that were exchanged, in any number of steps, from one that fits. */
+export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
+  const end = yield* windowEnd('issuances', w)
+  const fits = where(
+    w.client_id === undefined ? undefined : ['i.client_id = ?', w.client_id],
+    w.user_id === undefined ? undefined : ['COALESCE(i.sub, i.client_id) = ?', w.user_id],
+    w.agent === undefined ? undefined : ['(i.client_id = ? OR i.act IS NOT NULL)', w.agent],
+    w.kid === undefined ? undefined : ['i.kid = ?', w.kid],
+    w.resource === undefined ? undefined : ['i.resource = ?', w.resource],
+    ...fitsTime(w, 'i.issued_at'),
+  )
+  const candidates = where(
+    ['i.id > ?', bytes(w.after)],
+    end && ['i.id <= ?', end],
+    ['i.broker_provider IS NULL AND i.revoked_at IS NULL AND i.expires_at > ?', w.now],
+    // One that was exchanged fits with what it was exchanged for.
+    fits.sql === '' ? undefined : [`(i.parent_id IS NOT NULL OR (${fits.sql.slice('WHERE '.length)}))`, ...fits.params],
+  )
+  const rows = yield* all(`${TOKENS} ${candidates.sql} ORDER BY i.id LIMIT ?`, ...candidates.params, MOST)
+  const hit: Row[] = []
+  for (const row of rows) if (yield* isHit(row, w)) hit.push(row)
+  if (!w.dry_run)
+    for (const { id } of hit) yield* run('UPDATE issuances SET revoked_at = ? WHERE id = ?', w.now, id as Buffer)
+  return revoked(hit, rows, end)
+}
+
+function* isHit(token: Row, w: RevocationWindow): Op<boolean> {
+  if (token.dead_at !== null) return false
+  let fits = fitsToken(token, w)
+  for (let parent_id = token.parent_id; parent_id !== null; ) {
+    const row: Row | undefined = yield* one(`${TOKENS} WHERE i.id = ?`, parent_id as Buffer)
+    if (!row) return fits
+    // One that this sweep has revoked itself counts as it was before.
+    if (row.dead_at !== null && row.dead_at !== w.now) return false
+    fits ||= fitsToken(row, w)
+    parent_id = row.parent_id
   }
   return fits
 }
 
-const fitsToken = (row: Row, { client_id, user_id, agent, kid, since, until }: Description): boolean =>
+const fitsTime = ({ since, until }: Description, column: string): (Condition | undefined)[] => [
+  since === undefined ? undefined : [`${column} >= ?`, since],
+  until === undefined ? undefined : [`${column} < ?`, until],
+]
+
+const fitsToken = (row: Row, { client_id, user_id, agent, kid, resource, since, until }: Description): boolean =>
   (client_id === undefined || row.client_id === client_id) &&
   (user_id === undefined || row.sub === user_id) &&
   (agent === undefined || row.client_id === agent || actorsOf(row).includes(agent)) &&
   (kid === undefined || row.kid === kid) &&
+  (resource === undefined || row.resource === resource) &&
   (since === undefined || num(row.issued_at) >= since) &&
   (until === undefined || num(row.issued_at) < until)
 
@@ -76,22 +123,27 @@ function actorsOf(row: Row): string[] {
   return actors
 }
 
-/** Ends the families that fit: their refresh tokens, and every access token that came of them. No key belongs to a family. */
+/** What sign-ins are found by, of the window that ends there; none belongs to a key. */
+const fitsSignIn = (w: RevocationWindow, end: Buffer | undefined): Condition[] =>
+  [
+    ['id > ?', bytes(w.after)] as const,
+    end && (['id <= ?', end] as const),
+    w.client_id === undefined ? undefined : (['client_id = ?', w.client_id] as const),
+    w.agent === undefined ? undefined : (['client_id = ?', w.agent] as const),
+    w.user_id === undefined ? undefined : (['user_id = ?', w.user_id] as const),
+    w.resource === undefined ? undefined : (['resource = ?', w.resource] as const),
+    ...fitsTime(w, 'created_at'),
+  ].filter((each) => each !== undefined)
+
+/** Ends the families that fit: their refresh tokens, and every access token that came of them. */
 export function* revokeFamilies(w: RevocationWindow): Op<Revoked> {
   if (w.kid !== undefined) return { count: 0, client_ids: [] }
-  const filter = where(
-    ['id > ?', bytes(w.after)],
-    ['revoked_at IS NULL'],
-    w.client_id === undefined ? undefined : ['client_id = ?', w.client_id],
-    w.agent === undefined ? undefined : ['client_id = ?', w.agent],
-    w.user_id === undefined ? undefined : ['user_id = ?', w.user_id],
-    w.since === undefined ? undefined : ['created_at >= ?', w.since],
-    w.until === undefined ? undefined : ['created_at < ?', w.until],
-  )
+  const end = yield* windowEnd('token_families', w)
+  const filter = where(['revoked_at IS NULL'], ...fitsSignIn(w, end))
   const rows = yield* all(
     `SELECT id, client_id FROM token_families ${filter.sql} ORDER BY id LIMIT ?`,
     ...filter.params,
-    w.rows,
+    MOST,
   )
   if (!w.dry_run)
     for (const { id } of rows)
@@ -101,11 +153,29 @@ export function* revokeFamilies(w: RevocationWindow): Op<Revoked> {
         'emergency',
         id as Buffer,
       )
-  return revoked(rows, rows, w)
+  return revoked(rows, rows, end)
 }
 
-const revoked = (hit: readonly Row[], looked: readonly Row[], { rows }: RevocationWindow): Revoked => {
+/** Cancels the codes that fit and were not redeemed, and requests that wait for their user. */
+export function* cancelRequests(w: RevocationWindow): Op<Revoked> {
+  if (w.kid !== undefined) return { count: 0, client_ids: [] }
+  const end = yield* windowEnd('authorization_requests', w)
+  const filter = where(['consumed_at IS NULL'], ['expires_at > ?', w.now], ...fitsSignIn(w, end))
+  const rows = yield* all(
+    `SELECT id, client_id FROM authorization_requests ${filter.sql} ORDER BY id LIMIT ?`,
+    ...filter.params,
+    MOST,
+  )
+  // One that was redeemed meanwhile is a family now, and goes with those.
+  if (!w.dry_run)
+    for (const { id } of rows)
+      yield* run('DELETE FROM authorization_requests WHERE id = ? AND consumed_at IS NULL', id as Buffer)
+  return revoked(rows, rows, end)
+}
+
+const revoked = (hit: readonly Row[], looked: readonly Row[], end: Buffer | undefined): Revoked => {
   const client_ids = [...new Set(hit.map((row) => str(row.client_id)))]
-  const last = looked.length === rows ? looked.at(-1) : undefined
-  return { count: hit.length, client_ids, ...(last ? { next: idText(last.id) } : {}) }
+  // A full window may have left some behind its last row.
+  const last = looked.length === MOST ? (looked.at(-1)?.id as Buffer) : end
+  return { count: hit.length, client_ids, ...(last ? { next: idText(last) } : {}) }
 }

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { envOf, okCli } from '../support/cli.ts'
 import { addExchanger, aPerson, exchange } from '../support/exchange.ts'
-import { post, refresh } from '../support/flow.ts'
-import { addClient, addResource, startService, type TestService } from '../support/service.ts'
+import { authorize, post, redeem, refresh } from '../support/flow.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -17,6 +17,7 @@ interface Toll {
   dry_run: boolean
   tokens: number
   families: number
+  requests: number
   clients: number
 }
 const machineToken = async (client: Credentials) => {
@@ -32,7 +33,7 @@ describe('POST /admin/revocations', () => {
     const client = await addClient(service)
     const tokens = [await machineToken(client), await machineToken(client)]
     const { client_id } = client
-    const toll = { tokens: 2, families: 0, clients: 1 }
+    const toll = { tokens: 2, families: 0, requests: 0, clients: 1 }
     expect(await revoke({ client_id, dry_run: true })).toEqual({ dry_run: true, ...toll })
     expect(await isActive(client, tokens[0])).toBe(true)
     expect((await eventsOf(service, 'tokens_revoked')).filter((each) => each.client_id === client_id)).toEqual([])
@@ -57,11 +58,28 @@ describe('POST /admin/revocations', () => {
     expect((await refresh(service, client, body['refresh_token'])).body['error']).toBe('invalid_grant')
   })
 
+  test('a code that was not redeemed is cancelled with its client, its user or its resource, and no other one', async () => {
+    const resource = await addResource(service)
+    for (const by of ['client_id', 'user_id', 'resource'] as const) {
+      const [client, user] = [await addClient(service), await addUser(service)]
+      const mine = await authorize(service, client, user, { resource: resource.uri })
+      const other = await addClient(service)
+      await authorize(service, other, await addUser(service))
+      const value = { client_id: client.client_id, user_id: user.id, resource: resource.uri }[by]
+      expect(await revoke({ [by]: value, dry_run: true })).toMatchObject({ requests: 1, tokens: 0, families: 0 })
+      expect(await revoke({ [by]: value })).toMatchObject({ requests: 1, clients: 1 })
+      expect((await redeem(service, client, mine)).body['error']).toBe('invalid_grant')
+      expect((await revoke({ client_id: other.client_id, dry_run: true })).requests).toBe(1)
+    }
+  })
+
   test('the command does the same', async () => {
     const client = await addClient(service)
     const token = await machineToken(client)
     const flags = ['admin', 'revoke', '--client-id', client.client_id, '--until', '2999-01-01T00:00:00Z']
-    expect(await okCli([...flags, '--dry-run'], envOf(service))).toBe('dry_run=true\ntokens=1\nfamilies=0\nclients=1\n')
+    expect(await okCli([...flags, '--dry-run'], envOf(service))).toBe(
+      'dry_run=true\ntokens=1\nfamilies=0\nrequests=0\nclients=1\n',
+    )
     expect(await isActive(client, token)).toBe(true)
     expect(await okCli(flags, envOf(service))).toMatch(/^dry_run=false\ntokens=1\n/)
     expect(await isActive(client, token)).toBe(false)

@@ -1,7 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newId } from '../../src/lib/id.ts'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { idFloor, newId } from '../../src/lib/id.ts'
+import { okAdmin } from '../support/admin.ts'
 import { envOf, runCli } from '../support/cli.ts'
 import { authorize, post, redeem, refresh } from '../support/flow.ts'
+import { tempFolder } from '../support/folder.ts'
+import { anEvent, anIssuance } from '../support/records.ts'
 import { addClient, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -111,4 +116,99 @@ test('a target that runs out of time is logged with its name, and the exit code 
   const { code, stdout } = await purge('--only', 'sessions', '--timeout', '1ns')
   expect(code).toBe(1)
   expect(stdout).toMatch(/"level":"error".*"table":"sessions"/)
+})
+
+describe('the record', () => {
+  const YEAR = 365 * 86_400
+  const idAt = (time: number) => idFloor(time).slice(0, 8) + newId().slice(8)
+  const now = () => service.app.clock.now()
+  const lines = (file: string) =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as { id: string })
+
+  test('issuances go by age, expired ones only, after they are in the file', async () => {
+    const { store } = service.app
+    const at = (time: number, expires_at: number) => anIssuance({ id: idAt(time), issued_at: time, expires_at })
+    const old = at(now() - YEAR - 60, now() - YEAR)
+    const [living, young] = [at(now() - YEAR - 60, now() + 60), at(now() - YEAR + 600, now() - YEAR + 700)]
+    for (const each of [old, living, young]) await store.recordIssuance(each)
+    const file = path.join(tempFolder(), 'issuances.jsonl')
+    const flags = ['--only', 'issuances', '--older-than', '365d', '--export', file]
+    expect(await purged(...flags)).toEqual({ issuances: 1 })
+    expect(lines(file)).toMatchObject([{ id: old.id, client_id: old.client_id, scope: old.scope }])
+    expect(await store.findIssuance(old)).toBeUndefined()
+    for (const each of [living, young]) expect(await store.findIssuance(each)).toEqual(each)
+    expect(await purged(...flags)).toEqual({ issuances: 0 })
+    expect(lines(file).length).toBe(1)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
+
+  test('audit events go by age, many in pages, appended to what the file has', async () => {
+    const { store } = service.app
+    const ids = Array.from({ length: 1100 }, (_, i) => idAt(now() - 2 * YEAR + i * 10)).sort()
+    const created_at = now() - 2 * YEAR
+    await Promise.all(ids.map((id) => store.recordAudit(anEvent({ id, created_at, action: 'user_login' }))))
+    const file = path.join(tempFolder(), 'audit.jsonl')
+    writeFileSync(file, '{"id":"before"}\n')
+    expect(await purged('--only', 'audit-events', '--older-than', '400d', '--export', file)).toEqual({
+      'audit-events': 1100,
+    })
+    const exported = lines(file).map(({ id }) => id)
+    expect([exported[0], exported.length, new Set(exported).size]).toEqual(['before', 1101, 1101])
+    expect(
+      (
+        await store.listAudit({
+          since: idFloor(0),
+          until: idFloor(now() - YEAR),
+          limit: 5,
+          offset: 0,
+          action: 'user_login',
+        })
+      ).length,
+    ).toBe(0)
+  })
+
+  test('nothing goes that could not be exported', async () => {
+    const { store } = service.app
+    const old = anIssuance({ id: idAt(now() - YEAR - 60), expires_at: now() - YEAR })
+    await store.recordIssuance(old)
+    const file = path.join(tempFolder(), 'no-such-folder', 'x.jsonl')
+    const { code, stdout } = await purge('--only', 'issuances', '--older-than', '365d', '--export', file)
+    expect(code).toBe(1)
+    expect(stdout).toContain('purge failed')
+    expect(await store.findIssuance(old)).toEqual(old)
+  })
+
+  test.each([
+    ['without an age', ['--only', 'issuances', '--export', 'x'], '--older-than must be'],
+    ['of less than a day', ['--only', 'issuances', '--older-than', '1h', '--export', 'x'], '--older-than must be'],
+    ['without a file', ['--only', 'audit-events', '--older-than', '365d'], '--export must name'],
+    ['with other targets', ['--only', 'jti,issuances', '--older-than', '365d', '--export', 'x'], 'by itself'],
+    ['for what has no age', ['--only', 'jti', '--older-than', '365d'], '--older-than and --export are for'],
+    ['for everything', ['--older-than', '365d', '--export', 'x'], '--older-than and --export are for'],
+  ])('is not touched %s', async (_what, flags, fault) => {
+    const { code, stderr } = await purge(...flags)
+    expect([code, stderr]).toEqual([2, expect.stringContaining(fault)])
+  })
+})
+
+test('the last run of each target is in the status', async () => {
+  await purged('--only', 'jti')
+  const status = async () =>
+    (
+      await okAdmin<{ purges: { target: string; ok: boolean; deleted: number }[] }>(
+        service,
+        'GET',
+        '/admin/system/status',
+      )
+    ).purges
+  expect(await status()).toContainEqual({
+    target: 'jti',
+    deleted: 0,
+    ok: true,
+    started_at: expect.stringMatching(/Z$/),
+    finished_at: expect.stringMatching(/Z$/),
+  })
 })

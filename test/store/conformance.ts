@@ -9,6 +9,7 @@ import { frontingRules } from './conformance/fronting.ts'
 import { issuanceRules } from './conformance/issuances.ts'
 import { recordRules } from './conformance/record.ts'
 import { resourceRules } from './conformance/resources.ts'
+import { retentionRules } from './conformance/retention.ts'
 import { revocationRules } from './conformance/revocations.ts'
 import { signingKeyRules } from './conformance/signing_keys.ts'
 import { systemRules } from './conformance/system.ts'
@@ -52,6 +53,7 @@ export function conformance(open: Open): void {
   describe('exchanged tokens', () => exchangeRules(bench))
   describe('single use', () => singleUseRules(bench))
   describe('emergency stops', () => revocationRules(bench))
+  describe('what goes by age', () => retentionRules(bench))
   describe('the record', () => recordRules(bench))
   describe('resources', () => resourceRules(bench))
   describe('fronting links', () => frontingRules(bench))

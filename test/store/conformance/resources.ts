@@ -1,7 +1,7 @@
 // Rules of resource operations.
 import { describe, expect, test } from 'vitest'
 import type { Resource } from '../../../src/oauth/types.ts'
-import { aProvider, aResource, NOW } from '../../support/records.ts'
+import { anIssuance, aProvider, aResource, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 import { signedIn } from './scenes.ts'
 
@@ -123,6 +123,16 @@ export function resourceRules(bench: Bench): void {
       expect(await remove(resource.id, true)).toEqual({ outcome: 'deleted', links: [] })
       expect(await bench.store.findConsent(consent)).toBeUndefined()
       expect((await bench.store.findTokenState({ id: issuance.id }))?.live).toBe(false)
+    })
+
+    test('a resource that tokens were issued for is deleted only with cascade; their record stays', async () => {
+      const resource = await created()
+      const issuance = anIssuance({ resource: resource.uri, expires_at: NOW - 1 })
+      await bench.store.recordIssuance(issuance)
+      expect(await remove(resource.id)).toEqual({ outcome: 'has_issuances', links: [] })
+      expect(await byUri(resource)).toEqual(resource)
+      expect(await remove(resource.id, true)).toEqual({ outcome: 'deleted', links: [] })
+      expect(await bench.store.findIssuance(issuance)).toEqual(issuance)
     })
 
     test('a revoked consent does not keep a resource', async () => {

@@ -6,9 +6,14 @@ import type { Store } from '../../../src/store/index.ts'
 import type { Description } from '../../../src/store/revocations.ts'
 import { anIssuance, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
-import { signedIn } from './scenes.ts'
+import { approved, signedIn } from './scenes.ts'
 
-const sweep = async (store: Store, op: 'revokeTokens' | 'revokeFamilies', fitting: Description, more: object = {}) => {
+const sweep = async (
+  store: Store,
+  op: 'revokeTokens' | 'revokeFamilies' | 'cancelRequests',
+  fitting: Description,
+  more: object = {},
+) => {
   const total = { count: 0, client_ids: [] as string[], windows: 0 }
   for (let after: string | undefined = ''; after !== undefined; total.windows++) {
     const input = { rows: 100, now: NOW, dry_run: false, ...fitting, ...more, after }
@@ -35,6 +40,7 @@ export function revocationRules(bench: Bench): void {
       ['its client', ({ client_id }) => ({ client_id })],
       ['its subject', ({ sub }) => ({ user_id: sub })],
       ['its key', ({ kid }) => ({ kid })],
+      ['its client and its resource', ({ client_id, resource }) => ({ client_id, resource })],
       ['its client as the agent', ({ client_id }) => ({ agent: client_id })],
       ['its client and its key', ({ client_id, kid }) => ({ client_id, kid })],
       ['its client and the second it was issued in', ({ client_id }) => ({ client_id, since: NOW, until: NOW + 1 })],
@@ -102,6 +108,57 @@ export function revocationRules(bench: Bench): void {
       const revoked = await tokens({ client_id }, { rows: 10 })
       expect(revoked.count).toBe(25)
       expect(revoked.windows).toBeGreaterThan(2)
+    })
+  })
+
+  test('what was exchanged goes with its parent also in a later window', async () => {
+    const { store, close } = await bench.open()
+    const parent = anIssuance()
+    await store.recordIssuance(parent)
+    await Promise.all(Array.from({ length: 5 }, () => store.recordIssuance(anIssuance())))
+    const child = anIssuance({ parent_id: parent.id })
+    await store.recordIssuance(child)
+    const fitting = { client_id: parent.client_id }
+    for (const dry_run of [true, false])
+      expect((await sweep(store, 'revokeTokens', fitting, { rows: 3, dry_run })).count).toBe(2)
+    expect((await store.findIssuance(child))?.revoked_at).toBe(NOW)
+    await close()
+  })
+
+  test('more than a window may change go in several, none twice', async () => {
+    const client_id = newId()
+    await Promise.all(Array.from({ length: 450 }, () => recorded({ client_id })))
+    expect((await tokens({ client_id }, { rows: 5000, dry_run: true })).count).toBe(450)
+    expect((await tokens({ client_id }, { rows: 5000 })).count).toBe(450)
+    expect((await tokens({ client_id }, { rows: 5000 })).count).toBe(0)
+  })
+
+  describe('requests', () => {
+    const requests = (fitting: Description, more: object = {}) => sweep(bench.store, 'cancelRequests', fitting, more)
+    const isThere = async (id: string) => (await bench.store.findCode({ id })) !== undefined
+
+    test('a code is cancelled by what it is for, a dry run only counts it', async () => {
+      const [scene, other] = [await approved(bench.store), await approved(bench.store)]
+      const { id, client_id, user_id, resource } = scene.request
+      for (const fitting of [{ client_id }, { user_id }, { agent: client_id }, { client_id, resource }])
+        expect((await requests(fitting, { dry_run: true })).count).toBe(1)
+      for (const fitting of [
+        { client_id, kid: 'k' },
+        { client_id, since: NOW + 1 },
+        { client_id, resource: 'x' },
+      ])
+        expect((await requests(fitting)).count).toBe(0)
+      expect(await isThere(id)).toBe(true)
+      expect(await requests({ client_id })).toMatchObject({ count: 1, client_ids: [client_id] })
+      expect([await isThere(id), await isThere(other.request.id)]).toEqual([false, true])
+    })
+
+    test('a redeemed code stays, so that its replay is recognised; one that expired does not count', async () => {
+      const { request } = await signedIn(bench.store)
+      expect((await requests({ client_id: request.client_id })).count).toBe(0)
+      expect(await isThere(request.id)).toBe(true)
+      const late = await approved(bench.store, { expires_at: NOW + 1 })
+      expect((await requests({ client_id: late.request.client_id }, { now: NOW + 1 })).count).toBe(0)
     })
   })
 

@@ -1,0 +1,81 @@
+// Operations of `service purge`: what operators let go by age after it was exported, and when each target last ran.
+import type { AuditEvent, Issuance } from '../oauth/types.ts'
+import { readEvent, readIssuance } from './issuances.ts'
+import { all, bytes, flag, num, type Op, run, str } from './op.ts'
+
+export interface OldRows {
+  /** The id to go on behind; empty at the beginning. */
+  after: string
+  /** Only ids before this one. */
+  before: string
+  limit: number
+}
+
+/** Audit events before an id, oldest first. */
+export function* listOldAudit({ after, before, limit }: OldRows): Op<AuditEvent[]> {
+  const rows = yield* all(
+    'SELECT * FROM audit_events WHERE id > ? AND id < ? ORDER BY id LIMIT ?',
+    bytes(after),
+    bytes(before),
+    limit,
+  )
+  return rows.map(readEvent)
+}
+
+/** Issued tokens before an id that have expired, oldest first: the row of a live one says that it is live. */
+export function* listOldIssuances({ after, before, limit, now }: OldRows & { now: number }): Op<Issuance[]> {
+  const rows = yield* all(
+    'SELECT * FROM issuances WHERE id > ? AND id < ? AND expires_at <= ? ORDER BY id LIMIT ?',
+    bytes(after),
+    bytes(before),
+    now,
+    limit,
+  )
+  return rows.map(readIssuance)
+}
+
+/** Deletes rows by their ids. Returns how many there were. */
+export function* deleteOldRows({
+  table,
+  ids,
+}: {
+  table: 'audit_events' | 'issuances'
+  ids: readonly string[]
+}): Op<number> {
+  let deleted = 0
+  for (const id of ids) deleted += yield* run(`DELETE FROM ${table} WHERE id = ?`, bytes(id))
+  return deleted
+}
+
+/** How the last purge of a target went. */
+export interface PurgeRun {
+  target: string
+  started_at: number
+  finished_at: number
+  deleted: number
+  ok: boolean
+}
+
+/** Remembers it instead of the one before. */
+export function* savePurgeRun({ target, started_at, finished_at, deleted, ok }: PurgeRun): Op<void> {
+  yield* run(
+    `INSERT INTO purge_runs (target, started_at, finished_at, deleted, ok) VALUES (?, ?, ?, ?, ?) ON CONFLICT (target) DO UPDATE SET
+       started_at = excluded.started_at, finished_at = excluded.finished_at, deleted = excluded.deleted, ok = excluded.ok`,
+    target,
+    started_at,
+    finished_at,
+    deleted,
+    Number(ok),
+  )
+}
+
+/** The last run of every target, by name. */
+export function* listPurgeRuns(): Op<PurgeRun[]> {
+  return (yield* all('SELECT * FROM purge_runs ORDER BY target')).map((row) => ({
+    target: str(row.target),
+    started_at: num(row.started_at),
+    finished_at: num(row.finished_at),
+    deleted: num(row.deleted),
+    ok: flag(row.ok),
+  }))
+}
