@@ -39,6 +39,7 @@ const KNOWN_BY = {
   jose: 'src/(crypto|net)/\\w+',
   yaml: 'src/config/yaml',
   pino: 'src/telemetry/logger',
+  '@opentelemetry/[\\w-]+': 'src/telemetry/otlp\\w*',
   'prom-client': 'src/telemetry/metrics',
   commander: 'src/cli/\\w+',
 }

@@ -24,13 +24,17 @@ import type { Store } from './store/index.ts'
 import { openStore } from './store/open.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { Metrics } from './telemetry/metrics.ts'
+import type { Telemetry } from './telemetry/open.ts'
 import { Series } from './telemetry/series.ts'
+import type { Tracer } from './telemetry/trace.ts'
 import { Trails } from './telemetry/trails.ts'
 
 export interface App {
   readonly config: Config
   readonly log: Logger
   readonly metrics: Metrics
+  /** Only where requests are traced. */
+  readonly tracer?: Tracer
   readonly clock: Clock
   readonly build: Build
   readonly startedAt: number
@@ -74,6 +78,8 @@ export interface AppOptions {
   clock?: Clock
   /** Holds the keys whose variables the configuration names. */
   env?: Env
+  /** What was opened before, where there is a server. */
+  telemetry?: Pick<Telemetry, 'metrics' | 'tracer'>
   /** Whether the threads that sign start at once. True unless said otherwise: a server must not be slow at first. */
   eagerThreads?: boolean
 }
@@ -82,14 +88,14 @@ export interface AppOptions {
 export async function openApp(
   config: Config,
   log: Logger,
-  { clock = systemClock, env = {}, eagerThreads = true }: AppOptions = {},
+  { clock = systemClock, env = {}, telemetry = { metrics: new Metrics() }, eagerThreads = true }: AppOptions = {},
 ): Promise<App> {
   const build = readBuild()
   const userAgent = `service/${build.version}`
   // The secret store is the operator's own: it may be on this machine or in a private network.
   const transit: TransitParts = { fetcher: createFetcher({ allowPrivate: true, userAgent }), clock, log }
   const atRest = await openAtRest(config, env, transit)
-  const metrics = new Metrics()
+  const { metrics, tracer } = telemetry
   const store = await openStore(config.storage, { log, metrics, now: clock.now() })
   const { used, keyring } = await begin(config, { store, atRest, transit, clock }, log)
   const openFetcher = () => createFetcher({ allowPrivate: config.cimd.allow_private_addresses, userAgent })
@@ -104,6 +110,7 @@ export async function openApp(
     config,
     log,
     metrics,
+    tracer,
     clock,
     build,
     startedAt: clock.now(),

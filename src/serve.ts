@@ -14,17 +14,20 @@ import { createAddressReader } from './http/proxies.ts'
 import { TokenBucket } from './http/rate_limit.ts'
 import { createRouter, type RouterOptions } from './http/router.ts'
 import { loadNative, openUws } from './http/uws.ts'
+import { readBuild } from './lib/build.ts'
 import type { OAuthError } from './lib/error.ts'
 import { effectiveDcrMode } from './oauth/registration_mode.ts'
 import { seed } from './seed.ts'
-import { type Logger, openLogger } from './telemetry/logger.ts'
+import type { Logger } from './telemetry/logger.ts'
+import { openTelemetry } from './telemetry/open.ts'
 import type { Step } from './telemetry/trails.ts'
 
 /** Runs the service until SIGTERM or SIGINT; `onReady` is called once it listens. Rejects with ConfigError, or when a part cannot be had; resolves to the exit code. */
 export async function serve(file: string | undefined, env: Env, onReady?: (app: App) => void): Promise<number> {
   const { config, warnings } = loadConfig(file, env)
-  const log = openLogger(config.observability.logging)
-  const app = await openApp(config, log, { env })
+  const telemetry = await openTelemetry(config, readBuild(), env)
+  const { log } = telemetry
+  const app = await openApp(config, log, { env, telemetry })
   const fronts: HttpFront[] = []
   try {
     for (const say of [...warnings, ...warningsOf(config, await effectiveDcrMode(app))]) log.warn(say)
@@ -51,6 +54,7 @@ export async function serve(file: string | undefined, env: Env, onReady?: (app: 
     await Promise.all(fronts.map((front) => front.close(waitMs)))
     await closeApp(app)
     log.info('stopped')
+    await telemetry.close()
   }
 }
 
@@ -132,14 +136,14 @@ const SECURITY_HEADERS = {
 const HSTS = { 'strict-transport-security': 'max-age=63072000; includeSubDomains' }
 
 function frontOptions(
-  { config, metrics, log }: App,
+  { config, metrics, tracer, log }: App,
   address: string,
-  router: Omit<RouterOptions, 'headers' | 'metrics' | 'log'>,
+  router: Omit<RouterOptions, 'headers' | 'metrics' | 'tracer' | 'log'>,
 ): FrontOptions {
   const headers = { ...SECURITY_HEADERS, ...(config.session.secure ? HSTS : {}) }
   return {
     address,
-    accept: createRouter({ ...router, headers, metrics, log }),
+    accept: createRouter({ ...router, headers, metrics, tracer, log }),
     readTimeoutMs: config.server.read_timeout * 1000,
     writeTimeoutMs: config.server.write_timeout * 1000,
     idleTimeoutMs: config.server.idle_timeout * 1000,

@@ -3,6 +3,7 @@ import type { App } from '../app.ts'
 import { empty, json, NO_STORE, parseJson, parseParams, type Reply } from '../http/message.ts'
 import type { Method, Route } from '../http/router.ts'
 import { OAuthError } from '../lib/error.ts'
+import { forRequest } from '../telemetry/within.ts'
 import { createGatekeeper, type Gatekeeper } from './api_key.ts'
 import { jsonLines } from './export.ts'
 import { type Action, adminResources } from './index.ts'
@@ -32,7 +33,7 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): R
   ...(action.method === 'GET' ? {} : { body: { type: 'json', limit: MAX_BODY } }),
   async handle(request) {
     const { shown, dry } = await perform(
-      app,
+      forRequest(app, request),
       action,
       {
         params: request.params,

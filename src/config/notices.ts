@@ -28,10 +28,4 @@ export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): stri
 /** Features of the configuration that this version does not have yet: switched off, with a warning where they were asked for. */
 export const UNBUILT: readonly { keys: readonly string[]; asked(config: Config): boolean }[] = [
   { keys: ['oidc.enabled'], asked: (c) => c.oidc.enabled },
-  { keys: ['observability.tracing.enabled'], asked: (c) => c.observability.tracing.enabled },
-  {
-    keys: ['observability.metrics.provider'],
-    asked: (c) => ['otel', 'both'].includes(c.observability.metrics.provider),
-  },
-  { keys: ['observability.logging.outputs.otel'], asked: (c) => c.observability.logging.outputs.otel },
 ]

@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { unavailable } from '../lib/error.ts'
-import { Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
+import { type BatchListener, Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
 import { openThreads, type Threads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { type Alg, type Jwk, signingInput } from './jws.ts'
@@ -48,9 +48,9 @@ export interface Verification {
 
 export interface CryptoLanes {
   /** Signs a payload (JSON text). Returns the compact JWS. */
-  sign(key: SigningKey, payload: string): Promise<string>
+  sign(key: SigningKey, payload: string, onBatch?: BatchListener): Promise<string>
   /** Whether a signature is right. */
-  verify(what: Verification): Promise<boolean>
+  verify(what: Verification, onBatch?: BatchListener): Promise<boolean>
   /** The PHC string of a password. */
   hashPassword(password: string): Promise<string>
   /** Whether a password fits a PHC string; `rehashed` when the parameters rose. Without a hash it is wrong, after the same time. */
@@ -108,15 +108,15 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
   const normal = (text: string) => text.normalize('NFC')
 
   return {
-    async sign(key, payload) {
+    async sign(key, payload, onBatch) {
       if (isRemote(key)) {
         const input = signingInput(key.header, payload)
         return `${input}.${await key.key.sign(input)}`
       }
       known.set(key.kid, key as LocalKey)
-      return cryptoLane.push({ kid: key.kid, payload }) as Promise<string>
+      return cryptoLane.push({ kid: key.kid, payload }, onBatch) as Promise<string>
     },
-    verify: (what) => cryptoLane.push(what) as Promise<boolean>,
+    verify: (what, onBatch) => cryptoLane.push(what, onBatch) as Promise<boolean>,
     hashPassword: (text) => passwordLane.push({ password: normal(text) }) as Promise<string>,
     verifyPassword: (text, hash = DECOY) =>
       passwordLane.push({ password: normal(text), hash }) as Promise<{ right: boolean; rehashed?: string }>,

@@ -3,6 +3,7 @@ import type { App } from '../app.ts'
 import type { Reply, Request } from '../http/message.ts'
 import type { Route } from '../http/router.ts'
 import { PATHS } from '../oauth/metadata.ts'
+import { forRequest } from '../telemetry/within.ts'
 import { authorize, renderAuthorizeError } from './authorize.ts'
 import { decideConsent, showConsent } from './consent.ts'
 import { agentsDocument, jwks, resourceDocument, serverDocument } from './discovery.ts'
@@ -21,7 +22,7 @@ const RESOURCE_METADATA = '/.well-known/oauth-protected-resource'
 /** The routes of the public listener. */
 export function publicRoutes(app: App): Route[] {
   const on = (handle: (app: App, request: Request) => Reply | Promise<Reply>) => (request: Request) =>
-    handle(app, request)
+    handle(forRequest(app, request), request)
   const renderError = renderAuthorizeError
   return [
     ...metadataPaths(app).map(

@@ -6,6 +6,7 @@ import { OAuthError } from '../lib/error.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
 import { checkBinding, newNonce, verifyProof } from '../oauth/dpop.ts'
 import { issue, type TokenResponse } from '../oauth/issue.ts'
+import { inSpan } from '../telemetry/within.ts'
 
 const BY_TYPE = new Map(grants.map((grant) => [grant.type, grant]))
 
@@ -33,7 +34,9 @@ async function run(app: App, request: Request, form: Params, grant: Grant): Prom
     })
   const proof = await verifyProof(app, request)
   checkBinding(client, proof)
-  const authorization = await grant.run(app, { request, form, client, proof })
+  const authorization = await inSpan(app, request, `grant ${grant.name}`, (app) =>
+    grant.run(app, { request, form, client, proof }),
+  )
   const response = await issue(app, request, authorization)
   if (grant.counters?.issued) app.metrics.count(grant.counters.issued, authorization.labels)
   return response

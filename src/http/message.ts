@@ -1,6 +1,7 @@
 // Requests and replies as plain values; the engines copy into one and out of the other.
 import { isUtf8 } from 'node:buffer'
 import { OAuthError } from '../lib/error.ts'
+import type { Trace } from '../telemetry/trace.ts'
 
 export interface Head {
   method: string
@@ -24,6 +25,10 @@ export interface Request extends Head {
   params: Readonly<Record<string, string>>
   /** `performance.now()` at the arrival. */
   startedMs: number
+  /** The trace it belongs to: ours, or the one that its caller names. */
+  trace_id?: string
+  /** Its span, where it is sampled. */
+  trace?: Trace
   /** What the handler found out, for those who watch the way of a client. */
   notes: Notes
 }

@@ -3,12 +3,14 @@ import { type ErrorCode, OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { parseTraceparent, type Trace, type Tracer } from '../telemetry/trace.ts'
 import type { Step } from '../telemetry/trails.ts'
 import { framingFault, METHODS } from './framing.ts'
 import type { Accept } from './front.ts'
 import { empty, type Head, type Reply, type Request } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
 import type { TokenBucket } from './rate_limit.ts'
+import { type Match, RouteTable } from './route_table.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -43,13 +45,10 @@ export interface RouterOptions {
   onStep?(step: Step, request: Request, reply: Reply, error: OAuthError | undefined): void
   metrics: Metrics
   log: Logger
+  /** Only where requests are traced. */
+  tracer?: Tracer
 }
 
-interface Match {
-  route: Route
-  params: Readonly<Record<string, string>>
-}
-const NO_PARAMS = Object.freeze({})
 const PREFLIGHT_AGE_SECONDS = 86_400
 const TYPES = { form: 'application/x-www-form-urlencoded', json: 'application/json' } as const
 
@@ -91,9 +90,33 @@ export function createRouter(options: RouterOptions): Accept {
       limit,
       answer: (body) => {
         const { method, path, query, headers, repeated, remote } = head
-        return answer(route, { method, path, query, headers, repeated, remote, id, startedMs, params, body, notes: {} })
+        const request: Request = {
+          method,
+          path,
+          query,
+          headers,
+          repeated,
+          remote,
+          id,
+          startedMs,
+          params,
+          body,
+          notes: {},
+        }
+        if (options.tracer || headers.traceparent) trace(route, request)
+        return answer(route, request)
       },
     }
+  }
+
+  function trace(route: Route, request: Request): void {
+    const parent = parseTraceparent(request.headers.traceparent)
+    request.trace = options.tracer?.begin(`${route.method} ${route.path}`, parent, {
+      'http.request.method': request.method,
+      'http.route': route.path,
+      request_id: request.id,
+    })
+    request.trace_id = request.trace?.trace_id ?? parent?.trace_id
   }
 
   // A handler that answers at once is answered at once: pipelined requests must not wait for a promise.
@@ -104,6 +127,8 @@ export function createRouter(options: RouterOptions): Accept {
       startedMs: request.startedMs,
       path: route.path,
       cors: route.cors,
+      trace_id: request.trace_id,
+      trace: request.trace,
     }
     const step = (reply: Reply, error = request.notes.refusal) => {
       if (route.step) options.onStep?.(route.step, request, reply, error)
@@ -152,6 +177,8 @@ export function createRouter(options: RouterOptions): Accept {
     path: string
     cors?: boolean
     error?: OAuthError
+    trace_id?: string
+    trace?: Trace
   }
 
   function finish(reply: Reply, context: Finishing): Reply {
@@ -164,13 +191,21 @@ export function createRouter(options: RouterOptions): Accept {
     options.metrics.count('core_http_requests_total', labels)
     options.metrics.observe('core_http_request_duration_seconds', seconds, labels)
     if (error) options.metrics.count('ext_refusals_total', { error: error.code, reason: error.reason })
+    if (context.trace) {
+      context.trace.set({
+        'http.response.status_code': reply.status,
+        ...(error ? { 'error.reason': error.reason } : {}),
+      })
+      context.trace.end(reply.status >= 500 ? (error?.reason ?? 'server_error') : undefined)
+    }
     if (reply.status >= 500 || options.log.isLevelEnabled('debug')) logRequest(reply, seconds, context)
     return reply
   }
 
-  function logRequest({ status }: Reply, seconds: number, { head, id, path, error }: Finishing): void {
+  function logRequest({ status }: Reply, seconds: number, { head, id, path, error, trace_id }: Finishing): void {
     const fields = {
       request_id: id,
+      trace_id,
       method: head.method,
       path,
       status,
@@ -197,66 +232,6 @@ export function createRouter(options: RouterOptions): Accept {
     if (!origin) return
     reply.headers['access-control-allow-origin'] = origin
     reply.headers['access-control-expose-headers'] = 'DPoP-Nonce, WWW-Authenticate, Retry-After'
-  }
-}
-
-/** Finds the routes of a path: by the whole path, else by its segments. */
-class RouteTable {
-  private readonly exact = new Map<string, Map<Method, Match>>()
-  private readonly patterns: { segments: string[]; rest: boolean; methods: Map<Method, Route> }[] = []
-
-  constructor(routes: readonly Route[]) {
-    const byPath = new Map<string, Map<Method, Route>>()
-    for (const route of routes) {
-      const methods = byPath.get(route.path) ?? new Map<Method, Route>()
-      if (methods.has(route.method)) throw new Error(`two routes for ${route.method} ${route.path}`)
-      byPath.set(route.path, methods.set(route.method, route))
-    }
-    for (const [path, methods] of byPath) {
-      if (path.includes('{')) this.patterns.push({ segments: path.split('/'), rest: path.endsWith('...}'), methods })
-      else this.exact.set(path, new Map([...methods].map(([method, route]) => [method, { route, params: NO_PARAMS }])))
-    }
-    // Static segments before parameters, so that `/users/me` would win over `/users/{id}`; what takes the rest comes last.
-    const order = ({ segments, rest }: { segments: string[]; rest: boolean }) =>
-      (rest ? 1000 : 0) + segments.filter((each) => each.startsWith('{')).length
-    this.patterns.sort((a, b) => order(a) - order(b))
-  }
-
-  find(path: string): ReadonlyMap<Method, Match> | undefined {
-    const exact = this.exact.get(path)
-    if (exact) return exact
-    const segments = path.split('/')
-    for (const pattern of this.patterns) {
-      const params = matchSegments(pattern.segments, segments, pattern.rest)
-      if (params) return new Map([...pattern.methods].map(([method, route]) => [method, { route, params }]))
-    }
-    return undefined
-  }
-}
-
-function matchSegments(pattern: string[], segments: string[], rest: boolean): Record<string, string> | undefined {
-  if (rest ? segments.length < pattern.length : segments.length !== pattern.length) return undefined
-  const params: Record<string, string> = {}
-  for (const [i, part] of pattern.entries()) {
-    const segment = segments[i] as string
-    if (!part.startsWith('{')) {
-      if (part !== segment) return undefined
-      continue
-    }
-    const last = rest && i === pattern.length - 1
-    const value = decodeSegment(last ? segments.slice(i).join('/') : segment)
-    if (!value) return undefined
-    params[part.slice(1, last ? -4 : -1)] = value
-  }
-  return params
-}
-
-function decodeSegment(text: string): string | undefined {
-  try {
-    const value = decodeURIComponent(text)
-    return value.includes('\0') ? undefined : value
-  } catch {
-    return undefined
   }
 }
 

@@ -30,7 +30,11 @@ interface Waiting<J, R> {
   job: J
   resolve: (value: R) => void
   reject: (error: unknown) => void
+  onBatch?: BatchListener
 }
+
+/** Told how many jobs travel together, when they leave the queue. */
+export type BatchListener = (size: number) => void
 
 /** Jobs pushed in one turn of the event loop travel together; an idle lane adds no delay, a busy one gets batches. */
 export class Lane<J, R> {
@@ -45,13 +49,13 @@ export class Lane<J, R> {
   }
 
   /** Queues a job. Rejects with 503 when the lane is full. */
-  push(job: J): Promise<R> {
+  push(job: J, onBatch?: BatchListener): Promise<R> {
     if (this.queue.length >= this.options.maxQueue) {
       this.stats.refused++
       return Promise.reject(unavailable(`the service is overloaded`, { reason: `${this.options.name}_lane_full` }))
     }
     return new Promise((resolve, reject) => {
-      this.queue.push({ job, resolve, reject })
+      this.queue.push({ job, resolve, reject, onBatch })
       this.stats.waiting = this.queue.length
       if (this.scheduled || this.stats.running >= this.options.workers) return
       this.scheduled = true
@@ -85,6 +89,7 @@ export class Lane<J, R> {
     this.stats.batches++
     this.stats.jobs += batch.length
     const startedMs = performance.now()
+    for (const { onBatch } of batch) onBatch?.(batch.length)
     try {
       const outcomes = await this.options.run(batch.map((waiting) => waiting.job))
       batch.forEach((waiting, i) => {

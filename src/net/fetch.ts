@@ -14,6 +14,8 @@ export interface FetchRequest {
   method?: 'GET' | 'POST'
   headers?: Readonly<Record<string, string>>
   body?: string | Buffer
+  /** The trace on whose behalf it is made (W3C Trace Context); does not keep GETs from sharing a reply. */
+  traceparent?: string
   /** The Accept header. */
   accept?: string
   /** Most bytes of the body, as they come and decompressed. */
@@ -114,10 +116,11 @@ function checkedUrl(text: string, allowHttp: boolean): URL {
 }
 
 /** Answers are small, so none is asked to be compressed; some servers do it all the same. */
-const headersOf = ({ accept = '*/*', headers }: FetchRequest, userAgent: string) => ({
+const headersOf = ({ accept = '*/*', headers, traceparent }: FetchRequest, userAgent: string) => ({
   accept,
   'accept-encoding': 'identity',
   'user-agent': userAgent,
+  ...(traceparent ? { traceparent } : {}),
   ...headers,
 })
 

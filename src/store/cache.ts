@@ -1,5 +1,6 @@
 // Which reads never leave the front thread, and which writes make them forget. A table, so that the rule can be read.
 import { Cache } from '../lib/cache.ts'
+import type { Trace } from '../telemetry/trace.ts'
 import type { InputOf, Operations, OpName } from './index.ts'
 
 interface CachedRead {
@@ -99,10 +100,20 @@ export function newsOf(op: OpName): News | undefined {
   return op !== 'touchClient' && Object.values(CACHED).some((rule) => op in rule.dropBy) ? 'records' : undefined
 }
 
-type Call = (op: OpName, input: unknown) => Promise<unknown>
+type Call = (op: OpName, input: unknown, trace?: Trace) => Promise<unknown>
+
+/** An operation, on behalf of a trace or of nobody's. */
+type Traceable = (input: unknown, trace?: Trace) => Promise<unknown>
+
+interface Cached {
+  readonly operations: Operations
+  /** The same ones, for traced requests. */
+  readonly traceable: Readonly<Record<OpName, Traceable>>
+  dropCaches(): void
+}
 
 /** Wraps every operation: cached reads look here first, writes drop what they change, before and after they commit. */
-export function cached(names: readonly OpName[], call: Call): { operations: Operations; dropCaches: () => void } {
+export function cached(names: readonly OpName[], call: Call): Cached {
   const caches = new Map<OpName, Cache<object | string>>()
   const droppers = new Map<OpName, ((input: never) => void)[]>()
   for (const [name, rule] of Object.entries(CACHED) as [OpName, CachedRead][]) {
@@ -122,22 +133,26 @@ export function cached(names: readonly OpName[], call: Call): { operations: Oper
     const cache = caches.get(name)
     const rule = CACHED[name]
     if (cache && rule)
-      return async (input: never) =>
-        cache.get(rule.key(input), () => call(name, input) as Promise<object | string | undefined>)
+      return async (input: never, trace?: Trace) =>
+        cache.get(rule.key(input), () => call(name, input, trace) as Promise<object | string | undefined>)
     const drops = droppers.get(name)
-    if (!drops) return (input: unknown) => call(name, input)
-    return async (input: never) => {
+    if (!drops) return (input: unknown, trace?: Trace) => call(name, input, trace)
+    return async (input: never, trace?: Trace) => {
       for (const drop of drops) drop(input)
       try {
-        return await call(name, input)
+        return await call(name, input, trace)
       } finally {
         for (const drop of drops) drop(input)
       }
     }
   }
 
+  const traceable = Object.fromEntries(names.map((name) => [name, operation(name)])) as Cached['traceable']
+  // These take one parameter, so that they can be handed to map().
+  const operations = names.map((name) => [name, (input: unknown) => traceable[name](input)])
   return {
-    operations: Object.fromEntries(names.map((name) => [name, operation(name)])) as unknown as Operations,
+    operations: Object.fromEntries(operations) as Operations,
+    traceable,
     dropCaches: () => {
       for (const cache of caches.values()) cache.clear()
     },

@@ -1,6 +1,7 @@
 // The store: every operation as an asynchronous call. The type is derived from the operations; a driver runs them.
-import type { LaneStats } from '../lib/lane.ts'
+import type { BatchListener, LaneStats } from '../lib/lane.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { Trace } from '../telemetry/trace.ts'
 import { cached, type News } from './cache.ts'
 import * as clients from './clients.ts'
 import * as connections from './connections.ts'
@@ -61,7 +62,7 @@ export interface Driver {
   readonly stats: LaneStats
   /** Whether the database answered when it was last asked, within the last seconds. */
   isHealthy(): boolean
-  call(op: OpName, input: unknown): Promise<unknown>
+  call(op: OpName, input: unknown, onBatch?: BatchListener): Promise<unknown>
   /** Called when another process has written to the database, or may have: with what it was about, or undefined for anything. */
   onForeignWrite(listener: (about?: News) => void): void
   close(): Promise<void>
@@ -69,6 +70,8 @@ export interface Driver {
 
 export interface Store extends Operations {
   readonly driver: Driver
+  /** The store on behalf of a traced request: what reaches the database is a span below this one. */
+  within(trace: Trace): Store
   /** Forgets everything that was read before. */
   dropCaches(): void
 }
@@ -78,15 +81,29 @@ export const isRead = (op: string): boolean => /^(find|list|count|read)/.test(op
 
 /** Puts the operations, the caches and the measurement of every call on top of a driver. */
 export function createStore(driver: Driver, metrics: Metrics): Store {
-  const call = async (op: OpName, input: unknown): Promise<unknown> => {
+  const call = async (op: OpName, input: unknown, trace?: Trace): Promise<unknown> => {
     const startedMs = performance.now()
     try {
-      return await driver.call(op, input)
+      if (!trace) return await driver.call(op, input)
+      const attributes = { 'db.operation.name': op, 'db.system.name': driver.name }
+      return await trace.span(`store ${op}`, attributes, (inner) =>
+        driver.call(op, input, (size) => inner.set({ 'batch.size': size })),
+      )
     } finally {
       metrics.observe('core_db_operation_duration_seconds', (performance.now() - startedMs) / 1000, { op })
     }
   }
-  const { operations, dropCaches } = cached(Object.keys(ops) as OpName[], call)
+  const { operations, traceable, dropCaches } = cached(Object.keys(ops) as OpName[], call)
   driver.onForeignWrite((about) => about !== 'keys' && dropCaches())
-  return { ...operations, driver, dropCaches }
+  const store: Store = {
+    ...operations,
+    driver,
+    dropCaches,
+    within: (trace) =>
+      new Proxy(store, {
+        get: (_, name: keyof Store) =>
+          name in operations ? (input: unknown) => traceable[name as OpName](input, trace) : store[name],
+      }),
+  }
+  return store
 }

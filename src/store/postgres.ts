@@ -119,7 +119,7 @@ export async function openPostgres(settings: Config['storage']['postgres'], log:
       return sum(lanes.map(({ stats }) => stats))
     },
     isHealthy: listener.isHealthy,
-    call: (op, input) => laneOf({ op, input }).push({ op, input }),
+    call: (op, input, onBatch) => laneOf({ op, input }).push({ op, input }, onBatch),
     onForeignWrite: (each) => listeners.push(each),
     async close() {
       await Promise.all(lanes.map((each) => each.drained()))

@@ -53,7 +53,7 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
     name: 'sqlite',
     stats,
     isHealthy: () => performance.now() - healthyMs < UNHEALTHY_MS,
-    call: (op, input) => lane.push({ op, input }),
+    call: (op, input, onBatch) => lane.push({ op, input }, onBatch),
     onForeignWrite: (listener) => listeners.push(listener),
     async close() {
       clearInterval(poll)

@@ -2,20 +2,37 @@
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
 import type { Config } from '../config/schema.ts'
+import { redactFields, redactText } from './redact.ts'
 
 export type Logger = pino.Logger
 
+/** A line of the log on another way out. */
+export interface LogEvent {
+  level: string
+  /** RFC 3339. */
+  time: string
+  msg: string
+  fields: Record<string, unknown>
+}
+
 /** Opens the log as configured. Lines are written synchronously, so that none is lost when the process ends. */
-export function openLogger(config: Config['observability']['logging']): Logger {
-  const stdout = pino.destination({ dest: 1, sync: true })
-  const destination = config.format === 'text' ? { write: (line: string) => void stdout.write(asText(line)) } : stdout
+export function openLogger(config: Config['observability']['logging'], send?: (event: LogEvent) => void): Logger {
+  const stdout = config.outputs.stdout ? pino.destination({ dest: 1, sync: true }) : undefined
+  const format = config.format === 'text' ? asText : (line: string) => line
+  const destination = {
+    write(written: string) {
+      const line = redactText(written)
+      stdout?.write(printable(format(line)))
+      send?.(eventOf(line))
+    },
+  }
   return pino(
     {
-      level: config.outputs.stdout ? config.level : 'silent',
+      level: stdout || send ? config.level : 'silent',
       base: undefined,
       messageKey: 'msg',
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
-      formatters: { level: (level) => ({ level }) },
+      formatters: { level: (level) => ({ level }), log: redactFields },
       serializers: { err: describeError },
       ...(config.add_source ? { mixin: () => ({ source: callSite() }) } : {}),
     },
@@ -36,12 +53,22 @@ function describeError(error: unknown): unknown {
   }
 }
 
+function eventOf(line: string): LogEvent {
+  const { time, level, msg = '', ...fields } = JSON.parse(line) as Omit<LogEvent, 'fields'> & Record<string, unknown>
+  return { time, level, msg, fields }
+}
+
+/** JSON lets these through: control characters beyond ASCII, and what some readers take for the end of a line. */
+const UNPRINTABLE = /[\u007f-\u009f\u2028\u2029]/g
+const printable = (line: string) =>
+  line.replace(UNPRINTABLE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
 function asText(line: string): string {
-  const { time, level, msg, ...rest } = JSON.parse(line) as Record<string, unknown>
-  const fields = Object.entries(rest).map(
+  const { time, level, msg, fields: named } = eventOf(line)
+  const fields = Object.entries(named).map(
     ([name, value]) => ` ${name}=${typeof value === 'string' ? quoted(value) : JSON.stringify(value)}`,
   )
-  return `${time} ${String(level).toUpperCase().padEnd(5)} ${JSON.stringify(msg ?? '').slice(1, -1)}${fields.join('')}\n`
+  return `${time} ${level.toUpperCase().padEnd(5)} ${JSON.stringify(msg).slice(1, -1)}${fields.join('')}\n`
 }
 const quoted = (value: string) => (/^[\w.:/@-]+$/.test(value) ? value : JSON.stringify(value))
 

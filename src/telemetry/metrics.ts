@@ -35,6 +35,16 @@ export const COUNTERS = {
   ext_resource_server_ops_total: { help: 'Admin operations on resources', labels: ['op'] },
   ext_allowlist_ops_total: { help: 'Admin operations on allow-lists', labels: ['op'] },
   ext_audit_events_dropped_total: { help: 'Audit events that could not be written', labels: ['action'] },
+  ext_telemetry_sent_total: {
+    help: 'Spans, log records and pushes of metrics that a collector took',
+    labels: ['signal'],
+    zero: ['metrics', 'traces', 'logs'],
+  },
+  ext_telemetry_dropped_total: {
+    help: 'Spans, log records and pushes of metrics that were given up: the collector is away or too slow',
+    labels: ['signal'],
+    zero: ['metrics', 'traces', 'logs'],
+  },
   ext_refusals_total: {
     help: 'Requests that were refused or failed, by error code and reason',
     labels: ['error', 'reason'],
@@ -64,6 +74,14 @@ export type HistogramName = keyof typeof HISTOGRAMS
 export type GaugeName = keyof typeof GAUGES
 
 export const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** A metric as it stands; a histogram is a row per bucket, then its sum and its count. */
+export interface Sample {
+  name: string
+  help: string
+  type: string
+  values: { metricName?: string; labels: Partial<Record<string, string | number>>; value: number }[]
+}
 
 interface HistogramRule {
   readonly help: string
@@ -110,14 +128,14 @@ class ShownHistogram extends Histogram<string> {
     return { ...this.shown, type: 'histogram', aggregator: 'sum', values: this.timings.places.flatMap(this.rows) }
   }
 
-  private readonly rows = ({ labels, held: { bounds, counts, sum } }: Place<Timings>) => {
+  private readonly rows = ({ labels: sharedLabels, held: { bounds, counts, sum } }: Place<Timings>) => {
     const { name } = this.shown
     let total = 0
     const buckets = counts.map((count, i) => {
       total += count
-      return { metricName: `${name}_bucket`, labels: { le: bounds[i] ?? '+Inf', ...labels }, value: total }
+      return { metricName: `${name}_bucket`, labels: { le: bounds[i] ?? '+Inf' }, sharedLabels, value: total }
     })
-    const row = (what: string, value: number) => ({ metricName: `${name}_${what}`, labels, value })
+    const row = (what: string, value: number) => ({ metricName: `${name}_${what}`, labels: {}, sharedLabels, value })
     return [...buckets, row('sum', sum), row('count', total)]
   }
 }
@@ -176,6 +194,12 @@ export class Metrics {
   /** Adds the metrics of the process itself: CPU, memory, event loop, garbage collection. */
   addProcessMetrics(): void {
     collectDefaultMetrics({ register: this.registry })
+  }
+
+  /** Every metric with its values, for other ways out. */
+  async samples(): Promise<Sample[]> {
+    const all = await this.registry.getMetricsAsJSON()
+    return all.map(({ name, help, type, values }) => ({ name, help, type: String(type), values }))
   }
 
   /** The scrape: Prometheus text format. */

@@ -6,12 +6,13 @@ import path from 'node:path'
 import { type App, closeApp, openApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { HttpFront } from '../../src/http/front.ts'
+import { readBuild } from '../../src/lib/build.ts'
 import type { Clock } from '../../src/lib/time.ts'
 import { newClient, newUserId, parseClientMetadata } from '../../src/oauth/client_metadata.ts'
 import { newResource } from '../../src/oauth/resource_record.ts'
 import type { Client, Policy, Resource, User } from '../../src/oauth/types.ts'
 import { openListeners } from '../../src/serve.ts'
-import { openLogger } from '../../src/telemetry/logger.ts'
+import { openTelemetry } from '../../src/telemetry/open.ts'
 
 export const ADMIN_KEY = 'test-admin-key-0123456789'
 export const PASSWORD = 'correct horse battery staple'
@@ -45,7 +46,8 @@ export async function startService(env: Record<string, string> = {}, file?: stri
   const { config } = loadConfig(file, variables)
   let ahead = 0
   const clock: Clock = { now: () => Math.floor(Date.now() / 1000) + ahead }
-  const app = await openApp(config, openLogger(config.observability.logging), { clock, env: variables })
+  const telemetry = await openTelemetry(config, readBuild(), variables)
+  const app = await openApp(config, telemetry.log, { clock, env: variables, telemetry })
   const fronts: HttpFront[] = []
   for await (const front of openListeners(app)) fronts.push(front)
   return {
@@ -58,6 +60,7 @@ export async function startService(env: Record<string, string> = {}, file?: stri
     async close() {
       await Promise.all(fronts.map((front) => front.close(1000)))
       await closeApp(app)
+      await telemetry.close()
       rmSync(folder, { recursive: true, force: true })
     },
   }

@@ -1,0 +1,52 @@
+// The telemetry of a process: its metrics, its log and, where they are on, its exports and its tracer.
+import type { Env } from '../config/rules.ts'
+import type { Config } from '../config/schema.ts'
+import type { Build } from '../lib/build.ts'
+import { type Logger, openLogger } from './logger.ts'
+import { Metrics } from './metrics.ts'
+import type { ExportSettings, Exports } from './otlp.ts'
+import type { Tracer } from './trace.ts'
+
+export interface Telemetry {
+  readonly log: Logger
+  readonly metrics: Metrics
+  /** Only where tracing is on. */
+  readonly tracer?: Tracer
+  /** Sends what is left, for a few seconds at most. */
+  close(): Promise<void>
+}
+
+/** Opens what `observability` asks for. OpenTelemetry is loaded only where something is exported. */
+export async function openTelemetry(config: Config, build: Build, env: Env): Promise<Telemetry> {
+  const { observability } = config
+  const metrics = new Metrics()
+  const settings = exportSettings(observability, env)
+  const isExporting = settings.metrics || settings.traces || settings.logs
+  const exports: Exports | undefined = isExporting
+    ? await (await import('./otlp.ts')).openExports(settings, metrics, build)
+    : undefined
+  return {
+    log: openLogger(observability.logging, exports?.log),
+    metrics,
+    tracer: exports?.tracer,
+    close: async () => exports?.close(),
+  }
+}
+
+const METRICS_EVERY_MS = 15_000
+const BATCH_MS = 1000
+
+function exportSettings({ metrics, tracing, logging }: Config['observability'], env: Env): ExportSettings {
+  const { outputs } = logging
+  // The variables that OpenTelemetry has for these; its defaults are longer.
+  const ms = (name: string, otherwise: number) => Number(env[name]) || otherwise
+  return {
+    metrics: ['otel', 'both'].includes(metrics.provider)
+      ? { endpoint: metrics.otel_endpoint, insecure: metrics.insecure }
+      : undefined,
+    traces: tracing.enabled ? { ...tracing, sampleRate: tracing.sample_rate } : undefined,
+    logs: outputs.otel ? { endpoint: outputs.otel_endpoint, insecure: outputs.insecure } : undefined,
+    metricsEveryMs: ms('OTEL_METRIC_EXPORT_INTERVAL', METRICS_EVERY_MS),
+    batchMs: ms('OTEL_BSP_SCHEDULE_DELAY', BATCH_MS),
+  }
+}
