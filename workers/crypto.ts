@@ -1,7 +1,7 @@
 // A crypto thread: signs and verifies a batch. Keys are prepared once and kept by kid or thumbprint.
 import type { KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { type Alg, importKey, type Jwk, signJws, verifySignature } from '../src/crypto/jws.ts'
+import { importKey, type Jwk, signJws, type UpstreamAlg, verifySignature } from '../src/crypto/jws.ts'
 import type { CryptoBatch, CryptoJob, CryptoResult } from '../src/crypto/pool.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
 
@@ -10,7 +10,7 @@ const MAX_KEYS = 20_000
 const signing = new LRUCache<string, CryptoBatch['keys'][number]>({ max: 100 })
 const imported = new LRUCache<string, KeyObject | 'unusable'>({ max: MAX_KEYS })
 
-function publicKey(alg: Alg, jwk: Jwk, thumbprint: string): KeyObject | undefined {
+function publicKey(alg: UpstreamAlg, jwk: Jwk, thumbprint: string): KeyObject | undefined {
   const id = `${alg} ${thumbprint}`
   const known = imported.get(id)
   if (known) return known === 'unusable' ? undefined : known

@@ -4,20 +4,53 @@ import { constants, createPublicKey, type KeyObject, sign, verify } from 'node:c
 import { digest } from '../lib/id.ts'
 
 export type Alg = 'ES256' | 'RS256' | 'PS256'
+/** What an upstream provider may sign with besides; nothing of ours, and nothing that is sent to us by clients. */
+export type UpstreamAlg = Alg | `${'ES' | 'RS' | 'PS'}${'384' | '512'}`
 export type Jwk = Readonly<Record<string, unknown>> & { kty: string }
 
 interface Algorithm {
   kty: 'EC' | 'RSA'
+  hash: 'sha256' | 'sha384' | 'sha512'
+  crv?: string
   /** Bytes of a signature; RSA follows the modulus. */
   signatureBytes?: number
   options: { dsaEncoding?: 'ieee-p1363'; padding?: number; saltLength?: number }
 }
+const ec = (hash: Algorithm['hash'], crv: string, signatureBytes: number): Algorithm => ({
+  kty: 'EC',
+  hash,
+  crv,
+  signatureBytes,
+  options: { dsaEncoding: 'ieee-p1363' },
+})
+const rsa = (hash: Algorithm['hash'], saltLength?: number): Algorithm => ({
+  kty: 'RSA',
+  hash,
+  options:
+    saltLength === undefined
+      ? { padding: constants.RSA_PKCS1_PADDING }
+      : { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength },
+})
 const ALGORITHMS: Record<Alg, Algorithm> = {
-  ES256: { kty: 'EC', signatureBytes: 64, options: { dsaEncoding: 'ieee-p1363' } },
-  RS256: { kty: 'RSA', options: { padding: constants.RSA_PKCS1_PADDING } },
-  PS256: { kty: 'RSA', options: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 } },
+  ES256: ec('sha256', 'P-256', 64),
+  RS256: rsa('sha256'),
+  PS256: rsa('sha256', 32),
+}
+const UPSTREAM: Record<UpstreamAlg, Algorithm> = {
+  ...ALGORITHMS,
+  ES384: ec('sha384', 'P-384', 96),
+  ES512: ec('sha512', 'P-521', 132),
+  RS384: rsa('sha384'),
+  RS512: rsa('sha512'),
+  PS384: rsa('sha384', 48),
+  PS512: rsa('sha512', 64),
 }
 export const isAlg = (text: unknown): text is Alg => typeof text === 'string' && Object.hasOwn(ALGORITHMS, text)
+export const UPSTREAM_ALGS = Object.keys(UPSTREAM)
+export const isUpstreamAlg = (text: unknown): text is UpstreamAlg =>
+  typeof text === 'string' && Object.hasOwn(UPSTREAM, text)
+/** The hash function inside an algorithm. */
+export const hashOf = (alg: UpstreamAlg): string => UPSTREAM[alg].hash
 
 export interface Jws {
   header: Readonly<Record<string, unknown>>
@@ -79,8 +112,8 @@ const MAX_RSA_BITS = 8192
 const MAX_EXPONENT_CHARS = 6
 
 /** Imports a public key for an algorithm. Undefined when type, curve or size do not fit. */
-export function importKey(alg: Alg, jwk: Jwk): KeyObject | undefined {
-  if (jwk.kty !== ALGORITHMS[alg].kty || (jwk.kty === 'EC' && jwk.crv !== 'P-256')) return undefined
+export function importKey(alg: UpstreamAlg, jwk: Jwk): KeyObject | undefined {
+  if (jwk.kty !== UPSTREAM[alg].kty || jwk.crv !== UPSTREAM[alg].crv) return undefined
   try {
     const { kty, crv, x, y, e, n } = jwk
     // A huge exponent would make every verification as slow as a signature.
@@ -94,11 +127,11 @@ export function importKey(alg: Alg, jwk: Jwk): KeyObject | undefined {
 }
 
 /** Verifies a signature (base64url) over `input`. */
-export function verifySignature(alg: Alg, key: KeyObject, input: string, signature: string): boolean {
-  const { options, signatureBytes } = ALGORITHMS[alg]
+export function verifySignature(alg: UpstreamAlg, key: KeyObject, input: string, signature: string): boolean {
+  const { hash, options, signatureBytes } = UPSTREAM[alg]
   const raw = Buffer.from(signature, 'base64url')
   if (signatureBytes !== undefined && raw.length !== signatureBytes) return false
-  return verify('sha256', Buffer.from(input), { key, ...options }, raw)
+  return verify(hash, Buffer.from(input), { key, ...options }, raw)
 }
 
 /** The header segment that a key puts before every payload of a type. */
@@ -112,5 +145,6 @@ export const signingInput = (header: string, payload: string): string =>
 /** Signs a payload (JSON text) behind a prepared header segment. Returns the compact JWS. */
 export function signJws(alg: Alg, key: KeyObject, header: string, payload: string): string {
   const input = signingInput(header, payload)
-  return `${input}.${sign('sha256', Buffer.from(input), { key, ...ALGORITHMS[alg].options }).toString('base64url')}`
+  const { hash, options } = ALGORITHMS[alg]
+  return `${input}.${sign(hash, Buffer.from(input), { key, ...options }).toString('base64url')}`
 }

@@ -5,7 +5,7 @@ import { unavailable } from '../lib/error.ts'
 import { type BatchListener, Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
 import { openThreads, type Threads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { type Alg, type Jwk, signingInput } from './jws.ts'
+import { type Alg, type Jwk, signingInput, type UpstreamAlg } from './jws.ts'
 
 /** Signs where the private key is: in an engine that does not give it away. */
 export interface RemoteSigner {
@@ -38,7 +38,7 @@ export type PasswordJob = { password: string } | { password: string; hash: strin
 export type PasswordResult = string | { right: boolean; rehashed?: string }
 
 export interface Verification {
-  alg: Alg
+  alg: UpstreamAlg
   jwk: Jwk
   /** RFC 7638 thumbprint of `jwk`; names the parsed key in the threads. */
   thumbprint: string

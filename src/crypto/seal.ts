@@ -12,7 +12,8 @@ export interface Sealer {
   mac(purpose: string, text: string): string
 }
 
-const MAX_LENGTH = 2048
+/** What browsers keep of a cookie. */
+const MAX_LENGTH = 4096
 
 /** Derives the keys of all purposes from a secret. */
 export function createSealer(secret: string): Sealer {

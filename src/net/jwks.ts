@@ -1,7 +1,7 @@
 // The public keys of others (RFC 7517), kept for a while: JWK sets of identity providers. Knows no cryptography; who verifies
 // with a key imports it and computes its thumbprint.
 import { LRUCache } from 'lru-cache'
-import type { Alg, Jwk } from '../crypto/jws.ts'
+import type { Jwk, UpstreamAlg } from '../crypto/jws.ts'
 import type { Clock } from '../lib/time.ts'
 import { FetchError } from './error.ts'
 import type { Fetcher } from './fetch.ts'
@@ -16,6 +16,8 @@ export interface RemoteKeysOptions {
   cooldown: number
   /** Key sets over plain http as well. */
   allowHttp: boolean
+  /** Told of every look-up: whether the set at hand had the answer. */
+  onLookup?: (outcome: 'hit' | 'miss') => void
 }
 
 export interface RemoteKeys {
@@ -24,7 +26,7 @@ export interface RemoteKeys {
    * The keys at jwks_uri that may verify a signature by `alg`: those named `kid`, or all when the token names none. Empty when
    * there is no such key. The same objects come back while the set is kept. Rejects when the set cannot be had: FetchError, or 503.
    */
-  find(jwks_uri: string, wanted: { kid?: string; alg: Alg }): Promise<readonly Jwk[]>
+  find(jwks_uri: string, wanted: { kid?: string; alg: UpstreamAlg }): Promise<readonly Jwk[]>
   /** Fetches the set now and replaces the one before. Returns how many keys it has; rejects as find() does, with the one before in use. */
   refresh(jwks_uri: string): Promise<number>
   /** Forgets the set. */
@@ -45,7 +47,14 @@ const MAX_SETS = 200
 const FAILURE_SECONDS = 10
 
 /** Makes the cache of remote key sets. */
-export function createRemoteKeys({ fetcher, clock, ttl, cooldown, allowHttp }: RemoteKeysOptions): RemoteKeys {
+export function createRemoteKeys({
+  fetcher,
+  clock,
+  ttl,
+  cooldown,
+  allowHttp,
+  onLookup,
+}: RemoteKeysOptions): RemoteKeys {
   const sets = new LRUCache<string, KeySet>({ max: MAX_SETS })
   const stats = { hits: 0, misses: 0 }
 
@@ -72,6 +81,7 @@ export function createRemoteKeys({ fetcher, clock, ttl, cooldown, allowHttp }: R
   /** Whoever needs the same set meanwhile waits for the same fetch. */
   function loadOnce(uri: string, set: KeySet): Promise<readonly Jwk[]> {
     stats.misses++
+    onLookup?.('miss')
     set.loading ??= load(uri, set)
     return set.loading
   }
@@ -99,6 +109,7 @@ export function createRemoteKeys({ fetcher, clock, ttl, cooldown, allowHttp }: R
         return fitting(await loadOnce(uri, set), wanted)
       }
       stats.hits++
+      onLookup?.('hit')
       return found
     },
     async refresh(uri) {
@@ -152,11 +163,14 @@ function publicSigningKey(value: unknown): Jwk[] {
   return [{ ...Object.fromEntries(members.map((name) => [name, jwk[name]])), kty, kid, alg }]
 }
 
+const CURVES: Partial<Record<UpstreamAlg, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
+
 /** Two keys may share a kid (RFC 7517 §4.5): the signature tells which one it was. */
-const fitting = (keys: readonly Jwk[], { kid, alg }: { kid?: string; alg: Alg }): readonly Jwk[] =>
+const fitting = (keys: readonly Jwk[], { kid, alg }: { kid?: string; alg: UpstreamAlg }): readonly Jwk[] =>
   keys.filter(
     (jwk) =>
-      (alg === 'ES256' ? jwk.kty === 'EC' && jwk.crv === 'P-256' : jwk.kty === 'RSA') &&
+      jwk.kty === (alg.startsWith('ES') ? 'EC' : 'RSA') &&
+      jwk.crv === CURVES[alg] &&
       (jwk.alg === undefined || jwk.alg === alg) &&
       (kid === undefined || jwk.kid === kid),
   )

@@ -1,6 +1,7 @@
 // Identity assertion grants (ID-JAG, Enterprise-Managed Authorization): what an identity provider says, checked in order.
 import type { App } from '../app.ts'
-import { decodeJws, isAlg, type Jws, thumbprint } from '../crypto/jws.ts'
+import { decodeJws, isAlg, type Jws } from '../crypto/jws.ts'
+import { isSignedByOneOf } from '../crypto/signers.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
 import { FetchError } from '../net/error.ts'
 import { isUsedBefore } from './dpop.ts'
@@ -15,8 +16,6 @@ const MAX_CLAIM = 1024
 const SKEW = 30
 /** No assertion is meant to be good for longer: such an exp is in milliseconds, or nonsense. */
 const YEAR = 365 * 86_400
-/** Keys that are tried for one assertion; sets with more of one kid, or of none, are not for us. */
-const MAX_TRIES = 16
 
 /** A verified assertion for the client that brings it. */
 export interface Assertion {
@@ -55,19 +54,16 @@ async function findIssuer(app: App, iss: unknown): Promise<Idp> {
   return idp
 }
 
-async function checkSignature(app: App, { header, input, signature }: Jws, { jwks_uri }: Idp): Promise<void> {
-  const { alg, kid } = header
+async function checkSignature(app: App, jws: Jws, { jwks_uri }: Idp): Promise<void> {
+  const { alg, kid } = jws.header
   if (!isAlg(alg)) throw refuse('alg')
   if (kid !== undefined && !isText(kid)) throw refuse('kid')
   const keys = await app.remoteKeys.find(jwks_uri, { kid, alg }).catch((error: unknown) => {
     if (!(error instanceof FetchError)) throw error
     throw unavailable('the keys of the issuer cannot be had', { reason: `jwks_${error.reason}`, cause: error })
   })
-  for (const jwk of keys.slice(0, MAX_TRIES)) {
-    const id = thumbprint(jwk)
-    if (id && (await app.crypto.verify({ alg, jwk, thumbprint: id, input, signature }))) return
-  }
-  throw refuse(keys.length === 0 ? 'unknown_key' : 'signature')
+  if (!(await isSignedByOneOf(app.crypto, keys, alg, jws)))
+    throw refuse(keys.length === 0 ? 'unknown_key' : 'signature')
 }
 
 function readClaims(app: App, payload: Jws['payload'], idp: Idp, client: Client): Assertion {

@@ -11,6 +11,8 @@ import {
   type Jwk,
   signJws,
   thumbprint,
+  UPSTREAM_ALGS,
+  type UpstreamAlg,
   verifySignature,
 } from '../../src/crypto/jws.ts'
 import { PROOF, PROOF_JWK, PROOF_THUMBPRINT, RSA_JWK, RSA_THUMBPRINT } from './vectors.ts'
@@ -112,7 +114,7 @@ test.each([
 describe('signatures', () => {
   const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const pair = (alg: Alg) => (alg === 'ES256' ? ec : rsa)
+  const pair = (alg: UpstreamAlg) => (alg.startsWith('ES') ? ec : rsa)
   const jwkOf = (key: KeyObject) => key.export({ format: 'jwk' }) as Jwk
   const payload = JSON.stringify({ sub: 'ä', n: 1 })
   const ALGS: Alg[] = ['ES256', 'RS256', 'PS256']
@@ -124,18 +126,21 @@ describe('signatures', () => {
     expect(Buffer.from(verified.payload).toString()).toBe(payload)
   })
 
-  test.each(ALGS)('%s: what jose signs verifies here, and nothing that differs does', async (alg) => {
-    const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
-    const jws = decodeJws(await new SignJWT({ a: 1 }).setProtectedHeader({ alg }).sign(privateKey), MAX)
-    const key = importKey(alg, (await exportJWK(publicKey)) as Jwk)
-    if (!jws || !key) return expect.fail('not decoded')
-    expect(verifySignature(alg, key, jws.input, jws.signature)).toBe(true)
-    expect(verifySignature(alg, key, `${jws.input}x`, jws.signature)).toBe(false)
-    const flipped = Buffer.from(jws.signature, 'base64url')
-    flipped.writeUInt8(flipped.readUInt8(10) ^ 1, 10)
-    expect(verifySignature(alg, key, jws.input, flipped.toString('base64url'))).toBe(false)
-    expect(verifySignature(alg, pair(alg).publicKey, jws.input, jws.signature)).toBe(false)
-  })
+  test.each(UPSTREAM_ALGS as UpstreamAlg[])(
+    '%s: what jose signs verifies here, and nothing that differs does',
+    async (alg) => {
+      const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
+      const jws = decodeJws(await new SignJWT({ a: 1 }).setProtectedHeader({ alg }).sign(privateKey), MAX)
+      const key = importKey(alg, (await exportJWK(publicKey)) as Jwk)
+      if (!jws || !key) return expect.fail('not decoded')
+      expect(verifySignature(alg, key, jws.input, jws.signature)).toBe(true)
+      expect(verifySignature(alg, key, `${jws.input}x`, jws.signature)).toBe(false)
+      const flipped = Buffer.from(jws.signature, 'base64url')
+      flipped.writeUInt8(flipped.readUInt8(10) ^ 1, 10)
+      expect(verifySignature(alg, key, jws.input, flipped.toString('base64url'))).toBe(false)
+      expect(verifySignature(alg, pair(alg).publicKey, jws.input, jws.signature)).toBe(false)
+    },
+  )
 
   test('the example proof of RFC 9449 §4.1 verifies', () => {
     const jws = decodeJws(PROOF, MAX)
@@ -175,12 +180,14 @@ describe('signatures', () => {
       expect(importKey(alg, jwkOf(pair(alg).publicKey))?.type).toBe('public')
     })
 
-    test.each<[string, Alg, () => Jwk]>([
+    test.each<[string, UpstreamAlg, () => Jwk]>([
       ['an RSA key for ES256', 'ES256', () => rsaJwk],
       ['an EC key for RS256', 'RS256', () => ecJwk],
       ['an EC key for PS256', 'PS256', () => ecJwk],
       ['a key on P-384', 'ES256', () => curve('P-384')],
       ['a key on P-521', 'ES256', () => curve('P-521')],
+      ['a key on P-256 for ES384', 'ES384', () => ecJwk],
+      ['a key on P-384 for ES512', 'ES512', () => curve('P-384')],
       ['a key on secp256k1', 'ES256', () => curve('secp256k1')],
       ['a P-384 key that says P-256', 'ES256', () => ({ ...curve('P-384'), crv: 'P-256' })],
       ['a point that is not on the curve', 'ES256', () => ({ ...ecJwk, y: ecJwk.x })],

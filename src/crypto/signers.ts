@@ -1,0 +1,20 @@
+// Signatures by keys of others, of which several may share a name (RFC 7517 §4.5): the signature tells which one it was.
+import { type Jwk, type Jws, thumbprint, type UpstreamAlg } from './jws.ts'
+import type { CryptoLanes } from './pool.ts'
+
+/** Keys that are tried for one token; sets with more of one kid, or of none, are not for us. */
+const MAX_TRIES = 16
+
+/** Whether one of these keys made the signature. */
+export async function isSignedByOneOf(
+  crypto: CryptoLanes,
+  keys: readonly Jwk[],
+  alg: UpstreamAlg,
+  { input, signature }: Jws,
+): Promise<boolean> {
+  for (const jwk of keys.slice(0, MAX_TRIES)) {
+    const id = thumbprint(jwk)
+    if (id && (await crypto.verify({ alg, jwk, thumbprint: id, input, signature }))) return true
+  }
+  return false
+}
