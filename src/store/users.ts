@@ -1,4 +1,4 @@
-// Operations on local users and the sign-ins of their browsers.
+// Operations on users and the sign-ins of their browsers.
 import type { Session, User } from '../oauth/types.ts'
 import { forgetConnections } from './connections.ts'
 import {
@@ -22,7 +22,8 @@ import {
   where,
 } from './op.ts'
 
-const COLUMNS = 'id, email, name, password_hash, role, status, provider, version, created_at, updated_at'
+const COLUMNS =
+  'id, email, name, password_hash, role, status, provider, provider_issuer, provider_sub, version, created_at, updated_at'
 
 const read = (row: Row): User => ({
   id: str(row.id),
@@ -32,6 +33,8 @@ const read = (row: Row): User => ({
   role: row.role as User['role'],
   status: row.status as User['status'],
   provider: row.provider as User['provider'],
+  provider_issuer: maybeStr(row.provider_issuer),
+  provider_sub: maybeStr(row.provider_sub),
   version: num(row.version),
   created_at: num(row.created_at),
   updated_at: num(row.updated_at),
@@ -102,14 +105,16 @@ export function* listUsersWith({ q, after, order, rows: size }: Search): Op<Foun
   return { rows: found.map(read), next: last && { at: num(last.created_at), id: str(last.id) } }
 }
 
-/** Adds a user; `exists` when the email is taken. */
+/** Adds a user; `exists` when the email, or the name at its provider, is taken. */
 export function* createUser(user: User): Op<'created' | 'exists'> {
   const added = yield* run(
-    `INSERT INTO users (email, email_key, name, password_hash, role, status, updated_at, id, provider, version, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    `INSERT INTO users (email, email_key, name, password_hash, role, status, updated_at, id, provider, provider_issuer, provider_sub, version, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ...mutable(user),
     user.id,
     user.provider,
+    orNull(user.provider_issuer),
+    orNull(user.provider_sub),
     user.version,
     user.created_at,
   )
@@ -137,6 +142,37 @@ export function* updateUser({
   if (changed === 0) return 'stale'
   if (signOut) yield* signOutUser({ id: user.id, now })
   return 'updated'
+}
+
+const findFederated = (issuer: string | undefined, sub: string | undefined) =>
+  one(`SELECT ${COLUMNS} FROM users WHERE provider_issuer = ? AND provider_sub = ?`, orNull(issuer), orNull(sub))
+
+/**
+ * The account of a person whom an upstream provider has just signed in: the one that is known by what the provider calls them,
+ * with the email and name that the provider gives now, or else `user` as it is. Never an account that merely has the same email:
+ * such an email stays with its owner, and a first sign-in is refused (`email_taken`). A disabled account comes back as it is.
+ */
+export function* saveFederatedUser({ user }: { user: User }): Op<{ user: User; created: boolean } | 'email_taken'> {
+  let row = yield* findFederated(user.provider_issuer, user.provider_sub)
+  if (!row) {
+    if ((yield* createUser(user)) === 'created') return { user, created: true }
+    // Somebody has the email, or the same person came in twice at once.
+    row = yield* findFederated(user.provider_issuer, user.provider_sub)
+    if (!row) return 'email_taken'
+  }
+  const known = read(row)
+  if (known.status !== 'active') return { user: known, created: false }
+  const taken = yield* one(
+    'SELECT 1 AS found FROM users WHERE email_key = ? AND id <> ?',
+    emailKey(user.email),
+    known.id,
+  )
+  const email = taken ? known.email : (user.email ?? known.email)
+  const name = user.name || known.name
+  if (email === known.email && name === known.name) return { user: known, created: false }
+  const next = { ...known, email, name, updated_at: user.updated_at }
+  yield* updateUser({ user: next, signOut: false, now: user.updated_at })
+  return { user: next, created: false }
 }
 
 /** Replaces the hash of a password whose parameters rose, without touching anything else. */

@@ -30,6 +30,68 @@ export function userRules(bench: Bench): void {
     expect(await bench.store.findUserByEmail({ email: 'nobody@example.com' })).toBeUndefined()
   })
 
+  const person = (sub: string, more: Partial<User> = {}) =>
+    aUser({
+      provider: 'oidc',
+      provider_issuer: 'https://id.example.com',
+      provider_sub: sub,
+      password_hash: undefined,
+      ...more,
+    })
+  const arrive = (user: User) => bench.store.saveFederatedUser({ user })
+
+  test('a federated user is one account by issuer and subject, whatever else changes', async () => {
+    const first = person('one')
+    expect(await arrive(first)).toEqual({ user: first, created: true })
+    expect(await find(first)).toEqual(first)
+    const later = person('one', {
+      email: `new.${first.id}@example.com`,
+      name: 'New',
+      role: 'admin',
+      updated_at: NOW + 5,
+    })
+    const { email, name, updated_at } = later
+    expect(await arrive(later)).toMatchObject({ user: { ...first, email, name, updated_at }, created: false })
+    expect(await find(first)).toEqual({ ...first, email, name, updated_at, version: 2 })
+    expect(await find(later)).toBeUndefined()
+    const elsewhere = person('one', { provider_issuer: 'https://other.example.com' })
+    expect(await arrive(elsewhere)).toEqual({ user: elsewhere, created: true })
+  })
+
+  test('a federated user of whom nothing changed is not written', async () => {
+    const first = person('same')
+    await arrive(first)
+    await arrive({ ...first, id: 'another', updated_at: NOW + 5 })
+    await arrive(person('same', { email: undefined, name: '', updated_at: NOW + 5 }))
+    expect(await find(first)).toEqual(first)
+  })
+
+  test('a federated user never gets the email of another account, nor that account', async () => {
+    const local = await created()
+    const email = local.email?.toUpperCase()
+    expect(await arrive(person('thief', { email }))).toBe('email_taken')
+    const known = person('known')
+    await arrive(known)
+    expect(await arrive(person('known', { email, name: 'Renamed' }))).toMatchObject({
+      user: { id: known.id, email: known.email, name: 'Renamed' },
+    })
+    expect(await find(local)).toEqual(local)
+    expect((await find(known))?.email).toBe(known.email)
+  })
+
+  test('a disabled federated user comes back as it is', async () => {
+    const disabled = person('disabled', { status: 'disabled' })
+    await arrive(disabled)
+    expect(await arrive(person('disabled', { name: 'New' }))).toEqual({ user: disabled, created: false })
+  })
+
+  test('many first sign-ins of one person at once make one account', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => arrive(person('crowd', { email: undefined }))))
+    const made = answers.filter((answer) => answer !== 'email_taken' && answer.created)
+    expect(made).toHaveLength(1)
+    expect(new Set(answers.map((answer) => answer !== 'email_taken' && answer.user.id)).size).toBe(1)
+  })
+
   test('an email belongs to one user, however it is spelt, and is kept as it was written', async () => {
     const user = aUser()
     user.email = `Alice.${user.id}@Example.com`
