@@ -37,6 +37,7 @@ const KNOWN_BY = {
   piscina: '(src/lib/threads|workers/\\w+)',
   '@node-rs/argon2': 'workers/password',
   jose: 'src/(crypto|net)/\\w+',
+  'openid-client': 'src/oauth/oidc_provider',
   yaml: 'src/config/yaml',
   pino: 'src/telemetry/logger',
   '@opentelemetry/[\\w-]+': 'src/telemetry/otlp\\w*',

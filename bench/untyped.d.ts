@@ -33,13 +33,14 @@ declare module 'autocannon' {
 }
 
 declare module 'oidc-provider' {
-  import type { RequestListener } from 'node:http'
+  import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
   interface Model {
     save(): Promise<string>
   }
   interface Grant extends Model {
     addResourceScope(resource: string, scope: string): void
+    addOIDCScope(scope: string): void
   }
   export interface Client {
     readonly clientId: string
@@ -47,6 +48,15 @@ declare module 'oidc-provider' {
   export default class Provider {
     constructor(issuer: string, configuration: Record<string, unknown>)
     callback(): RequestListener
+    interactionDetails(
+      request: IncomingMessage,
+      response: ServerResponse,
+    ): Promise<{ prompt: { name: string }; params: Record<string, string> }>
+    interactionFinished(
+      request: IncomingMessage,
+      response: ServerResponse,
+      result: Record<string, unknown>,
+    ): Promise<void>
     readonly Grant: new (properties: {
       accountId: string
       clientId: string

@@ -19,6 +19,7 @@ import { createFetcher, type Fetcher } from './net/fetch.ts'
 import { createRemoteKeys, type RemoteKeys } from './net/jwks.ts'
 import type { Claims } from './oauth/access_token.ts'
 import { type Documents, openDocuments } from './oauth/cimd.ts'
+import { type OidcProvider, openOidcProvider } from './oauth/oidc_provider.ts'
 import { openUsed } from './oauth/single_use.ts'
 import type { Store } from './store/index.ts'
 import { openStore } from './store/open.ts'
@@ -56,6 +57,8 @@ export interface App {
   readonly used: UsedSet
   /** Client documents: which are fresh, and which are being fetched. */
   readonly documents: Documents
+  /** The upstream provider that people may sign in at; none when it is not enabled. */
+  readonly oidc?: OidcProvider
   /** Registrations by address; none when limits are off. */
   readonly registrations?: Buckets
   /** How clients fared on their way in. */
@@ -98,7 +101,7 @@ export async function openApp(
   const { metrics, tracer } = telemetry
   const store = await openStore(config.storage, { log, metrics, now: clock.now() })
   const { used, keyring } = await begin(config, { store, atRest, transit, clock }, log)
-  const openFetcher = () => createFetcher({ allowPrivate: config.cimd.allow_private_addresses, userAgent })
+  const openFetcher = (allowPrivate = config.cimd.allow_private_addresses) => createFetcher({ allowPrivate, userAgent })
   const crypto = openCrypto({ threads: config.server.crypto_threads, eager: eagerThreads }, log)
   const lanes: App['lanes'] = {
     ...crypto.stats,
@@ -128,6 +131,15 @@ export async function openApp(
       cooldown: UNKNOWN_KEY_COOLDOWN,
       allowHttp: config.cimd.allow_private_addresses,
     }),
+    oidc: config.oidc.enabled
+      ? openOidcProvider({
+          config,
+          fetcher: openFetcher(config.oidc.allow_private_addresses || config.cimd.allow_private_addresses),
+          crypto,
+          clock,
+          metrics,
+        })
+      : undefined,
     used,
     verified: new LRUCache({ max: MAX_VERIFIED }),
     documents: openDocuments(),

@@ -45,6 +45,7 @@ export async function serve(file: string | undefined, env: Env, onReady?: (app: 
       'ready',
     )
     onReady?.(app)
+    void lookUpstream(app)
     const signal = await untilSignal(app)
     log.info({ signal }, 'shutting down')
     return 0
@@ -56,6 +57,13 @@ export async function serve(file: string | undefined, env: Env, onReady?: (app: 
     log.info('stopped')
     await telemetry.close()
   }
+}
+
+/** A provider that is not what the configuration says should be noticed before people do. It is looked for again when they come. */
+async function lookUpstream({ oidc, log }: App): Promise<void> {
+  await oidc?.find().catch((error: unknown) => {
+    log.warn({ err: error }, 'the identity provider of oidc.issuer cannot be used now')
+  })
 }
 
 /** Opens the listeners of an app: the public one, then the admin one where it is enabled. */

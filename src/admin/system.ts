@@ -190,7 +190,12 @@ async function statusOf({ config, clock, startedAt, build, store, keyring, lanes
       { name: 'signing', status: keyring.remote?.isAway ? 'unhealthy' : 'healthy', driver: keyring.store },
       { name: 'encryption', status: encryption ? 'unknown' : 'not_configured', driver: encryption },
     ],
-    features: { ...grantFeatures(config), dpop: config.dpop.enabled, rate_limit: config.rate_limit.enabled },
+    features: {
+      ...grantFeatures(config),
+      dpop: config.dpop.enabled,
+      oidc: config.oidc.enabled,
+      rate_limit: config.rate_limit.enabled,
+    },
     engines,
     lanes,
     /** Of each target, its last run. */

@@ -1,4 +1,4 @@
-// Admin operations on local users.
+// Admin operations on users: local ones, and those who sign in at the upstream provider.
 import { z } from 'zod'
 import type { App } from '../app.ts'
 import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
@@ -47,6 +47,7 @@ const userJson = (user: User) => ({
   status: user.status,
   disabled: user.status === 'disabled',
   provider: user.provider,
+  ...(user.provider === 'oidc' ? { provider_issuer: user.provider_issuer, provider_sub: user.provider_sub } : {}),
   created_at: rfc3339(user.created_at),
   updated_at: rfc3339(user.updated_at),
 })
@@ -62,7 +63,7 @@ export async function getUser({ store }: App, id: string): Promise<User> {
 
 export const users: AdminResource = {
   name: 'user',
-  doc: 'Local users.',
+  doc: 'Users.',
   actions: {
     list: action({
       method: 'GET',
@@ -130,7 +131,9 @@ export const users: AdminResource = {
       audit: 'user_updated',
       cli: { without: ['password'] },
       async run(app, { params, body: { password, ...patch } }) {
-        await getUser(app, params.id)
+        const { provider } = await getUser(app, params.id)
+        if (password !== undefined && provider !== 'local')
+          throw conflict('the user signs in at the upstream provider and has no password here', 'user_not_local')
         const password_hash = password === undefined ? undefined : await app.crypto.hashPassword(password)
         return retryStale(async () => {
           const user = await getUser(app, params.id)

@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs'
 import { issuesOf } from '../lib/field.ts'
 import { envNames, isKey, type Key, keysOf, type Schema } from './key.ts'
-import { UNBUILT } from './notices.ts'
 import { type Env, RULES } from './rules.ts'
 import { type Config, schema } from './schema.ts'
 import { parseYaml } from './yaml.ts'
@@ -42,7 +41,7 @@ export function loadConfig(file: string | undefined, env: Env): Loaded {
   if (problems.length === 0) addEnvResource(config as Config, env, problems)
   if (problems.length === 0) checkRules(config as Config, env, problems)
   if (problems.length > 0) throw new ConfigError(problems)
-  return { config: config as Config, warnings: [...strayVariables(env), ...unbuilt(config as Config)] }
+  return { config: config as Config, warnings: strayVariables(env) }
 }
 
 function readYaml(file: string): Record<string, unknown> {
@@ -150,11 +149,6 @@ function addEnvResource(config: Config, env: Env, problems: Problem[]): void {
 function checkRules(config: Config, env: Env, problems: Problem[]): void {
   for (const rule of RULES) if (rule.bad(config, env)) problems.push({ key: rule.keys.join(', '), message: rule.say })
 }
-
-const unbuilt = (config: Config) =>
-  UNBUILT.filter((feature) => feature.asked(config)).map(
-    ({ keys }) => `${keys.join(', ')}: not built yet in this version, treated as switched off`,
-  )
 
 /** A misspelt SERVICE_ variable would silently do nothing. */
 function strayVariables(env: Env): string[] {

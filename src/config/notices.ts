@@ -21,11 +21,10 @@ export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): stri
       config.admin.enabled && !config.admin.api_key && config.admin.api_keys.length === 0,
       'admin.api_key is empty: every call to the admin API is refused',
     ],
+    [
+      config.oidc.enabled && config.oidc.redirect_uri !== `${config.server.issuer}/oidc/callback`,
+      'oidc.redirect_uri is not <server.issuer>/oidc/callback: people come back here only if something in front leads them',
+    ],
   ]
   return warnings.filter(([applies]) => applies).map(([, say]) => say)
 }
-
-/** Features of the configuration that this version does not have yet: switched off, with a warning where they were asked for. */
-export const UNBUILT: readonly { keys: readonly string[]; asked(config: Config): boolean }[] = [
-  { keys: ['oidc.enabled'], asked: (c) => c.oidc.enabled },
-]

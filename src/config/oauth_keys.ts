@@ -155,6 +155,10 @@ export const oauthKeys = {
     show_local_login: boolKey({ default: true, doc: 'Also offer the password form.' }),
     include_groups_scope: boolKey({ default: true, doc: 'Ask for groups where the provider offers it.' }),
     connector_id: textKey({ doc: 'Connector of a Dex provider.' }),
+    allow_private_addresses: boolKey({
+      default: false,
+      doc: 'Let the provider, and whatever its metadata names, be at private addresses.',
+    }),
   },
   resources: recordsKey(resourceRecord, {
     doc: 'Resources to create at boot; an existing slug is left as it is. One mint resource can also come from SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES.',

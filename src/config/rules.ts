@@ -1,12 +1,13 @@
 // What must hold between keys, read top to bottom. Every violated row is reported, all together.
 import { parseRange } from '../lib/range.ts'
 import { isLocalhostIssuer, parseHttpUrl } from '../lib/url.ts'
+import { OIDC_RULES } from './oidc_rules.ts'
 import { endpointsOf } from './provider_record.ts'
 import type { Config } from './schema.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
-interface Rule {
+export interface Rule {
   keys: readonly string[]
   bad(config: Config, env: Env): boolean
   say: string
@@ -169,16 +170,7 @@ export const RULES: readonly Rule[] = [
     say: 'true is accepted only with a localhost issuer',
   },
 
-  ...(['issuer', 'client_id', 'client_secret', 'redirect_uri'] as const).map((key) => ({
-    keys: [`oidc.${key}`],
-    bad: (c: Config) => c.oidc.enabled && !c.oidc[key],
-    say: 'is required when oidc.enabled is true',
-  })),
-  ...(['issuer', 'redirect_uri'] as const).map((key) => ({
-    keys: [`oidc.${key}`],
-    bad: (c: Config) => isProduction(c) && c.oidc.enabled && c.oidc[key] !== '' && !c.oidc[key].startsWith('https:'),
-    say: 'must use https when the issuer is not localhost',
-  })),
+  ...OIDC_RULES,
 
   {
     keys: ['data_encryption.aes_master.key_env'],

@@ -56,7 +56,11 @@ async function proceed(
     throw new OAuthError('invalid_request', 'prompt=none excludes other values', { reason: 'bad_prompt' })
   if (!signedIn || prompt.includes('login')) {
     if (prompt.includes('none')) throw new OAuthError('login_required', 'nobody is signed in')
-    return redirect(`${basePath(app)}/login?${new URLSearchParams({ redirect: comeBack(request, params) })}`)
+    const query = new URLSearchParams({
+      redirect: comeBack(request, params),
+      ...(prompt.includes('login') ? { prompt: 'login' } : {}),
+    })
+    return redirect(`${basePath(app)}/login?${query}`)
   }
   const consent = await findCovering(app, back, requested, signedIn)
   const pending = toRequest(app, back, requested, signedIn)

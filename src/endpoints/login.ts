@@ -1,20 +1,23 @@
-// GET and POST /login, POST /logout: local users with passwords.
+// GET and POST /login, POST /logout: local users with passwords, and the way to the upstream provider.
 import type { App } from '../app.ts'
 import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type AuditAction, audit } from '../oauth/audit.ts'
 import type { User } from '../oauth/types.ts'
-import { errorPage, html, page } from './pages.ts'
+import { errorPage, html, type Markup, page } from './pages.ts'
 import { endSession, findSignedIn, isCrossSite, isLoginToken, loginToken, startSession } from './session.ts'
 import { basePath, safeRedirect } from './urls.ts'
 
 const MAX_EMAIL = 320
 
-/** The login page. `redirect` is a path of ours to come back to. */
+/** The login page. `redirect` is a path of ours to come back to; `prompt=login` goes on to the upstream provider. */
 export function showLogin(app: App, request: Request): Reply {
-  return loginPage(app, request, parseParams(request.query).redirect)
+  const { redirect, prompt } = parseParams(request.query)
+  return loginPage(app, request, redirect, { again: prompt === 'login' })
 }
+
+const takesPasswords = ({ config: { oidc } }: App): boolean => !oidc.enabled || oidc.show_local_login
 
 interface Problem {
   status: number
@@ -23,17 +26,30 @@ interface Problem {
   email?: string
   headers?: Record<string, string>
 }
+interface Showing {
+  problem?: Problem
+  /** The upstream provider must ask who it is, too. */
+  again?: boolean
+}
 
-function loginPage(app: App, request: Request, target: string | undefined, problem?: Problem): Reply {
-  const { token, cookie } = loginToken(app, request)
-  const { text, email } = problem ?? {}
-  const described = text && html` aria-describedby="problem"`
+function loginPage(app: App, request: Request, target: string | undefined, { problem, again }: Showing): Reply {
+  const form = takesPasswords(app) ? loginForm(app, request, target, problem) : undefined
+  const text = problem?.text
   return page(
     'Sign in',
     html`<h1>Sign in</h1>
 <p class="soft">to continue to ${new URL(app.config.server.issuer).host}</p>
 ${text && html`<p class="note bad" role="alert" id="problem">${text}</p>`}
-<form method="post" action="${basePath(app)}/login">
+${form?.body}${app.oidc && upstreamLink(app, target, { again, alone: !form })}`,
+    { status: problem?.status, headers: { ...problem?.headers, ...(form ? { 'set-cookie': form.cookie } : {}) } },
+  )
+}
+
+function loginForm(app: App, request: Request, target: string | undefined, problem: Problem | undefined) {
+  const { token, cookie } = loginToken(app, request)
+  const { text, email } = problem ?? {}
+  const described = text && html` aria-describedby="problem"`
+  const body = html`<form method="post" action="${basePath(app)}/login">
 <input type="hidden" name="csrf_token" value="${token}">
 <input type="hidden" name="redirect" value="${target}">
 <label for="email">Email</label>
@@ -41,13 +57,24 @@ ${text && html`<p class="note bad" role="alert" id="problem">${text}</p>`}
 <label for="password">Password</label>
 <input type="password" id="password" name="password" autocomplete="current-password" required${email && html` autofocus`}${described}>
 <button class="main wide">Sign in</button>
-</form>`,
-    { status: problem?.status, headers: { ...problem?.headers, 'set-cookie': cookie } },
-  )
+</form>`
+  return { body, cookie }
+}
+
+/** The way to the upstream provider: beside the form, or the only one. */
+function upstreamLink(
+  app: App,
+  target: string | undefined,
+  { again, alone }: { again?: boolean; alone: boolean },
+): Markup {
+  const { display_name, issuer } = app.config.oidc
+  const query = new URLSearchParams({ ...(target ? { redirect: target } : {}), ...(again ? { prompt: 'login' } : {}) })
+  return html`${!alone && html`\n<p class="or soft">or</p>\n`}<a class="button wide${alone && ' main'}" href="${basePath(app)}/oidc/start?${query.toString()}">Continue with <bdi>${display_name || new URL(issuer).host}</bdi></a>`
 }
 
 /** Signs a user in. Every wrong credential gets the same answer after the same work. */
 export async function login(app: App, request: Request): Promise<Reply> {
+  if (!takesPasswords(app)) throw new OAuthError('not_found', 'there is no sign-in with a password here')
   const form = readForm(request)
   const refuse = (result: string, problem: Problem) => {
     app.metrics.count('core_login_attempts_total', { result })
@@ -55,7 +82,7 @@ export async function login(app: App, request: Request): Promise<Reply> {
       reason: `login_${result}`,
       status: problem.status,
     })
-    return loginPage(app, request, form?.redirect, problem)
+    return loginPage(app, request, form?.redirect, { problem })
   }
   if (!form || isCrossSite(request) || !isLoginToken(app, request, form.csrf_token))
     return refuse('invalid', { status: 422, text: 'This form has expired. Please sign in again.' })
@@ -99,7 +126,7 @@ async function verifyCredentials(app: App, email = '', password = ''): Promise<U
   if (email.length > MAX_EMAIL || Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return undefined
   const user = email === '' ? undefined : await app.store.findUserByEmail({ email: email.trim() })
   const { right, rehashed } = await app.crypto.verifyPassword(password, user?.password_hash)
-  if (!user?.password_hash || !right || user.status !== 'active') return undefined
+  if (user?.provider !== 'local' || !user.password_hash || !right || user.status !== 'active') return undefined
   if (rehashed) await app.store.rehashPassword({ id: user.id, from: user.password_hash, to: rehashed })
   return user
 }

@@ -44,10 +44,12 @@ a,.soft a{color:var(--accent);text-underline-offset:.15em}
 label{display:block;margin:1.1rem 0 .35rem;font-weight:600}
 input[type=email],input[type=password]{width:100%;min-height:2.9rem;padding:.6rem .8rem;font:inherit;color:inherit;background:var(--tint);border:1px solid var(--edge);border-radius:10px}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
-button{font:inherit;font-weight:600;min-height:2.9rem;padding:.55rem 1rem;border-radius:10px;border:1px solid var(--edge);background:transparent;color:inherit;cursor:pointer}
-button:hover{background:var(--tint)}
-button.main{background:var(--accent);border-color:var(--accent);color:var(--accent-ink)}
-button.main:hover{filter:brightness(1.08)}
+button,.button{font:inherit;font-weight:600;min-height:2.9rem;padding:.55rem 1rem;border-radius:10px;border:1px solid var(--edge);background:transparent;color:inherit;cursor:pointer}
+.button{display:block;text-align:center;text-decoration:none}
+:is(button,.button):hover{background:var(--tint)}
+:is(button,.button).main{background:var(--accent);border-color:var(--accent);color:var(--accent-ink)}
+:is(button,.button).main:hover{filter:brightness(1.08)}
+.or{text-align:center;margin:1.1rem 0 -.5rem}
 .wide{width:100%;margin-top:1.6rem}
 .buttons{display:grid;grid-template-columns:1fr 1fr;gap:.75rem;margin-top:1.5rem}
 .note{border-radius:10px;padding:.7rem .9rem;margin:1.1rem 0 0;font-size:.95rem}

@@ -10,6 +10,7 @@ import { agentsDocument, jwks, resourceDocument, serverDocument } from './discov
 import { health, livez, ready } from './health.ts'
 import { introspect } from './introspect.ts'
 import { login, logout, showLogin, showStart } from './login.ts'
+import { finishOidc, startOidc } from './oidc.ts'
 import { register } from './register.ts'
 import { revoke } from './revoke.ts'
 import { token } from './token.ts'
@@ -59,6 +60,8 @@ export function publicRoutes(app: App): Route[] {
     { method: 'GET', path: '/login', handle: on(showLogin), renderError },
     { method: 'POST', path: '/login', body: FORM, step: 'login', handle: on(login), renderError },
     { method: 'POST', path: '/logout', body: { type: 'any', limit: 1024 }, handle: on(logout), renderError },
+    { method: 'GET', path: '/oidc/start', handle: on(startOidc), renderError },
+    { method: 'GET', path: '/oidc/callback', step: 'login', handle: on(finishOidc), renderError },
     { method: 'GET', path: '/consent', handle: on(showConsent), renderError },
     { method: 'POST', path: '/consent', body: FORM, step: 'consent', handle: on(decideConsent), renderError },
 

@@ -37,8 +37,9 @@ export const sessionToken = (app: App, { session }: SignedIn, purpose: string): 
   app.sealer.mac('session form', `${session.id} ${purpose}`)
 
 const NONCE_AGE_SECONDS = 12 * 3600
-/** The prefix keeps sibling domains from planting it (RFC 6265bis §4.1.3). */
-const nonceName = (app: App) => `${app.config.session.secure ? '__Host-' : ''}service_login_nonce`
+/** The name of a cookie that only we can have set: the prefix keeps sibling domains from planting it (RFC 6265bis §4.1.3). */
+export const ownName = (app: App, name: string): string => `${app.config.session.secure ? '__Host-' : ''}${name}`
+const nonceName = (app: App) => ownName(app, 'service_login_nonce')
 const NONCE = /^[A-Za-z0-9_-]{43}$/
 
 /** The form token of a browser that is not signed in yet, with the cookie it belongs to. Several tabs share one. */
@@ -61,8 +62,14 @@ export function isLoginToken(app: App, request: Head, token: string | undefined)
 export const isCrossSite = (request: Head): boolean =>
   ['cross-site', 'same-site'].includes(request.headers['sec-fetch-site'] ?? '')
 
-function setCookie(app: App, name: string, value: string, maxAge: number): string {
-  const { secure, same_site } = app.config.session
-  const sameSite = { lax: 'Lax', strict: 'Strict', none: 'None' }[same_site]
-  return `${name}=${value}; Path=/; Max-Age=${Math.floor(maxAge)}; HttpOnly; SameSite=${sameSite}${secure ? '; Secure' : ''}`
+/** A Set-Cookie header with the attributes of the configuration; `sameSite` where another one than the session's is needed. */
+export function setCookie(
+  app: App,
+  name: string,
+  value: string,
+  maxAge: number,
+  sameSite = app.config.session.same_site,
+): string {
+  const word = { lax: 'Lax', strict: 'Strict', none: 'None' }[sameSite]
+  return `${name}=${value}; Path=/; Max-Age=${Math.floor(maxAge)}; HttpOnly; SameSite=${word}${app.config.session.secure ? '; Secure' : ''}`
 }

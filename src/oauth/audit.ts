@@ -51,6 +51,8 @@ export const AUDIT_ACTIONS = [
   'user_login',
   'user_login_failed',
   'user_logout',
+  'user_oidc_login',
+  'user_oidc_login_failed',
   'user_signed_out',
   'user_updated',
   'xaa_policy_created',

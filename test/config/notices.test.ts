@@ -1,6 +1,6 @@
-// What boots with a warning, and what does not boot because it is not built yet.
+// What boots with a warning.
 import { describe, expect, test } from 'vitest'
-import { UNBUILT, warningsOf } from '../../src/config/notices.ts'
+import { warningsOf } from '../../src/config/notices.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { load, over, PRODUCTION } from './loading.ts'
 
@@ -30,38 +30,15 @@ describe('warnings of a boot', () => {
     )
   })
 
+  test('a callback of the upstream login that is not our own is a warning', () => {
+    const oidc = { enabled: true, issuer: 'https://id.example', client_id: 'c', client_secret: 's' }
+    const at = (redirect_uri: string) => warnings(over(PRODUCTION, { oidc: { ...oidc, redirect_uri } }))
+    const { issuer } = load(PRODUCTION).config.server
+    expect(at(`${issuer}/oidc/callback`)).toEqual([])
+    expect(at('https://elsewhere.example.com/oidc/callback')).toEqual([expect.stringContaining('oidc.redirect_uri')])
+  })
+
   test('no warning repeats a secret', () => {
     expect(warnings(PRODUCTION, 'open').join()).not.toContain('k3yXw9')
-  })
-})
-
-describe('what is not built yet', () => {
-  const ASKING: Record<string, [asked: object, env?: Record<string, string>]> = {
-    'oidc.enabled': [
-      {
-        oidc: {
-          enabled: true,
-          issuer: 'https://id.example',
-          client_id: 'c',
-          client_secret: 's',
-          redirect_uri: 'http://localhost:9000/oidc/callback',
-        },
-      },
-    ],
-    'observability.tracing.enabled': [{ observability: { tracing: { enabled: true, endpoint: 'x:4317' } } }],
-    'observability.metrics.provider': [{ observability: { metrics: { provider: 'otel', otel_endpoint: 'x:4317' } } }],
-    'observability.logging.outputs.otel': [
-      { observability: { logging: { outputs: { otel: true, otel_endpoint: 'x:4317' } } } },
-    ],
-  }
-
-  test.each(UNBUILT.map((each) => each.keys.join(', ')))('%s boots with a warning', (keys) => {
-    expect(load(...(ASKING[keys] ?? [])).warnings).toEqual([
-      `${keys}: not built yet in this version, treated as switched off`,
-    ])
-  })
-
-  test('a boot that asks for none of it has no such warning', () => {
-    expect(load(PRODUCTION).warnings).toEqual([])
   })
 })

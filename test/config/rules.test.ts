@@ -188,6 +188,16 @@ const CASES: Case[] = [
     bad: { oidc: { ...OIDC, [key]: 'http://id.example.com' } },
     production: true,
   })),
+  ...['?a=b', '#a'].map((end) => ({
+    keys: 'oidc.redirect_uri',
+    when: `it ends in ${end}`,
+    bad: { oidc: { ...OIDC, redirect_uri: `https://auth.example.com/oidc/callback${end}` } },
+  })),
+  {
+    keys: 'oidc.connector_id',
+    when: 'it would add a parameter',
+    bad: { oidc: { ...OIDC, connector_id: 'ldap&prompt=none' } },
+  },
   ...[undefined, 'abc', `${HEX_KEY.slice(1)}g`, `${HEX_KEY}00`].map((key) => ({
     keys: 'data_encryption.aes_master.key_env',
     when: `the variable holds ${key}`,

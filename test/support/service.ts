@@ -27,7 +27,7 @@ export interface TestService {
   close(): Promise<void>
 }
 
-/** Starts a service; `env` holds SERVICE_ variables beside the ones every test needs, `file` what has no variable. */
+/** Starts a service; `env` holds SERVICE_ variables beside the ones every test needs (`<issuer>` in them is its own), `file` what has no variable. */
 export async function startService(env: Record<string, string> = {}, file?: string): Promise<TestService> {
   const folder = mkdtempSync(path.join(tmpdir(), 'service-test-'))
   const [port, adminPort] = [await freePort(), await freePort()]
@@ -41,7 +41,7 @@ export async function startService(env: Record<string, string> = {}, file?: stri
     SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
     SERVICE_RATE_LIMIT_ENABLED: 'false',
     SERVICE_LOG_STDOUT: 'false',
-    ...env,
+    ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.replaceAll('<issuer>', issuer)])),
   }
   const { config } = loadConfig(file, variables)
   let ahead = 0

@@ -1,0 +1,58 @@
+// A sign-in at the upstream provider that a browser is away for: sealed in a cookie, so that only that browser can end it.
+import type { App } from '../app.ts'
+import { type Head, parseCookies } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { equalSecrets, newSecret } from '../lib/id.ts'
+import type { Login } from '../oauth/oidc_provider.ts'
+import { ownName, setCookie } from './session.ts'
+
+export interface PendingLogin extends Login {
+  /** The place of ours to go to afterwards. */
+  target: string
+}
+
+const LIFETIME_SECONDS = 600
+/** Tabs in which a sign-in may be pending at once: their cookies travel with every request, whose head has 16 KB. */
+const MAX_PENDING = 3
+/** What fits into a cookie beside the rest. */
+const MAX_TARGET = 2048
+
+const prefix = (app: App) => ownName(app, 'service_oidc_')
+/** Each has a cookie of its own, named after its state, so that one tab does not end the sign-in of another. */
+const nameOf = (app: App, state: string) => prefix(app) + state.slice(0, 16)
+/** The way back comes from another site, so that a strict cookie would stay at home. */
+const write = (app: App, name: string, value: string, maxAge: number) =>
+  setCookie(app, name, value, maxAge, app.config.session.same_site === 'none' ? 'none' : 'lax')
+
+/** Begins a sign-in that ends at `target`. Returns it with the Set-Cookie headers. Throws invalid_request when the target is too long. */
+export async function beginLogin(
+  app: App,
+  request: Head,
+  target: string,
+): Promise<{ login: PendingLogin; cookies: string[] }> {
+  if (target.length > MAX_TARGET)
+    throw new OAuthError('invalid_request', 'this request is too long to come back to', { reason: 'oidc_long_target' })
+  const login = { state: newSecret(), nonce: newSecret(), verifier: newSecret(), target }
+  const sealed = await app.sealer.seal({ ...login, until: app.clock.now() + LIFETIME_SECONDS })
+  const others = Object.keys(parseCookies(request)).filter((name) => name.startsWith(prefix(app)))
+  const forgotten = others.slice(0, Math.max(0, others.length + 1 - MAX_PENDING))
+  return {
+    login,
+    cookies: [
+      ...forgotten.map((name) => write(app, name, '', 0)),
+      write(app, nameOf(app, login.state), sealed, LIFETIME_SECONDS),
+    ],
+  }
+}
+
+/** The sign-in of this browser that a state belongs to, while its time is not over. */
+export async function findLogin(app: App, request: Head, state: string | undefined): Promise<PendingLogin | undefined> {
+  const sealed = state && parseCookies(request)[nameOf(app, state)]
+  const opened = (sealed && (await app.sealer.open(sealed))) || {}
+  const { until, ...login } = opened as unknown as PendingLogin & { until?: number }
+  const isOurs = state !== undefined && until !== undefined && equalSecrets(login.state, state)
+  return isOurs && until > app.clock.now() ? login : undefined
+}
+
+/** The Set-Cookie header that ends a sign-in. */
+export const forgetLogin = (app: App, { state }: PendingLogin): string => write(app, nameOf(app, state), '', 0)

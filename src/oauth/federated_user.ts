@@ -1,0 +1,49 @@
+// The account of a person who signed in at the upstream provider: known by issuer and subject, never by email.
+import type { App } from '../app.ts'
+import { OAuthError } from '../lib/error.ts'
+import { newUserId } from './client_metadata.ts'
+import { type Claims, refused } from './id_token.ts'
+import type { Identity } from './oidc_provider.ts'
+import type { User } from './types.ts'
+
+const MAX_EMAIL = 254
+const MAX_NAME = 255
+
+/** The account, made at the first sign-in. Throws 401 when it is disabled, 409 when its email belongs to another account. */
+export async function resolveFederatedUser(app: App, identity: Identity): Promise<{ user: User; created: boolean }> {
+  const now = app.clock.now()
+  const found = await app.store.saveFederatedUser({
+    user: {
+      id: newUserId(),
+      email: emailOf(identity.claims),
+      name: nameOf(identity.claims),
+      role: 'user',
+      status: 'active',
+      provider: 'oidc',
+      provider_issuer: identity.issuer,
+      provider_sub: identity.sub,
+      version: 1,
+      created_at: now,
+      updated_at: now,
+    },
+  })
+  if (found === 'email_taken')
+    throw new OAuthError('conflict', 'another account here has your email; ask an administrator', {
+      reason: 'oidc_email_taken',
+    })
+  if (found.user.status !== 'active') throw refused('user_disabled')
+  return found
+}
+
+const textOf = (value: unknown, max: number): string | undefined =>
+  typeof value === 'string' && value !== '' && value.length <= max && !/\p{C}/u.test(value) ? value : undefined
+
+/** An email that the provider says nobody has proven is nobody's. Some providers write the flag as text, others leave it out. */
+function emailOf({ email, email_verified }: Claims): string | undefined {
+  if (email_verified === false || email_verified === 'false') return undefined
+  const text = textOf(email, MAX_EMAIL)
+  return text && /^[^\s@]+@[^\s@]+$/.test(text) ? text : undefined
+}
+
+const nameOf = ({ name, preferred_username }: Claims): string =>
+  textOf(name, MAX_NAME) ?? textOf(preferred_username, MAX_NAME) ?? ''

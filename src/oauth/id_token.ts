@@ -1,0 +1,77 @@
+// ID tokens of the upstream OpenID provider (OpenID Connect Core §3.1.3.7): the signature, and what openid-client leaves open.
+import { createHash } from 'node:crypto'
+import { decodeJws, hashOf, isUpstreamAlg, type UpstreamAlg } from '../crypto/jws.ts'
+import type { CryptoLanes } from '../crypto/pool.ts'
+import { isSignedByOneOf } from '../crypto/signers.ts'
+import { OAuthError } from '../lib/error.ts'
+import type { Clock } from '../lib/time.ts'
+import type { RemoteKeys } from '../net/jwks.ts'
+
+const MAX_ID_TOKEN = 32_768
+/** OpenID Connect Core §2. */
+const MAX_SUB = 255
+/** Seconds that the clocks of two honest servers may differ. */
+const SKEW = 60
+
+export type Claims = Readonly<Record<string, unknown>>
+
+interface Parts {
+  crypto: CryptoLanes
+  clock: Clock
+  /** Fetches the set anew at most once for a key that is not in it. */
+  keys: RemoteKeys
+}
+interface Received {
+  id_token: string
+  access_token: string
+}
+/** What the token must fit. */
+export interface Expected {
+  issuer: string
+  client_id: string
+  nonce: string
+  jwks_uri: string
+}
+
+/** A sign-in that the upstream does not vouch for: 401, with a reason for the log. */
+export const refused = (reason: string): OAuthError =>
+  new OAuthError('access_denied', 'the sign-in could not be verified', { status: 401, reason: `oidc_${reason}` })
+
+/** The claims of an ID token. Throws 401; rejects with a FetchError when the keys cannot be had. */
+export async function verifyIdToken(
+  { crypto, keys, clock }: Parts,
+  { id_token, access_token }: Received,
+  expected: Expected,
+): Promise<Claims & { sub: string }> {
+  const jws = decodeJws(id_token, MAX_ID_TOKEN)
+  if (!jws) throw refused('malformed')
+  const { alg, kid } = jws.header
+  if (!isUpstreamAlg(alg)) throw refused('alg')
+  if (kid !== undefined && typeof kid !== 'string') throw refused('kid')
+  const found = await keys.find(expected.jwks_uri, { kid, alg })
+  if (!(await isSignedByOneOf(crypto, found, alg, jws))) throw refused(found.length === 0 ? 'unknown_key' : 'signature')
+  return checkClaims(jws.payload, expected, clock.now(), leftHalf(alg, access_token))
+}
+
+function checkClaims(claims: Claims, expected: Expected, now: number, at_hash: string): Claims & { sub: string } {
+  const { iss, aud, azp, nonce, exp, iat, nbf, sub } = claims
+  const isTime = (value: unknown): value is number => typeof value === 'number'
+  if (iss !== expected.issuer) throw refused('iss')
+  const audience = Array.isArray(aud) ? aud : [aud]
+  if (!audience.includes(expected.client_id)) throw refused('aud')
+  if ((azp !== undefined || audience.length > 1) && azp !== expected.client_id) throw refused('azp')
+  if (nonce !== expected.nonce) throw refused('nonce')
+  if (!isTime(exp) || exp <= now - SKEW) throw refused('exp')
+  if (!isTime(iat) || iat > now + SKEW) throw refused('iat')
+  if (nbf !== undefined && !(isTime(nbf) && nbf <= now + SKEW)) throw refused('nbf')
+  // Binds the access token, with which userinfo is asked for, to this sign-in.
+  if (claims['at_hash'] !== undefined && claims['at_hash'] !== at_hash) throw refused('at_hash')
+  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUB || /\p{C}/u.test(sub)) throw refused('sub')
+  return { ...claims, sub }
+}
+
+/** The left half of the hash of an access token (OpenID Connect Core §3.1.3.6). */
+function leftHalf(alg: UpstreamAlg, access_token: string): string {
+  const hash = createHash(hashOf(alg)).update(access_token).digest()
+  return hash.subarray(0, hash.length / 2).toString('base64url')
+}

@@ -1,0 +1,101 @@
+// Rows L01 and L08 of the attack list for the login at an upstream OpenID provider: whose browser, and where it is led.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Browser } from '../support/browser.ts'
+import { type FakeProvider, isSignedIn, leave, openFederation, signInAt } from '../support/openid_fake.ts'
+import type { TestService } from '../support/service.ts'
+
+let service: TestService
+let fake: FakeProvider
+beforeAll(async () => {
+  ;({ service, fake } = await openFederation())
+})
+afterAll(() => service.close())
+
+describe('L08 a callback that was begun elsewhere', () => {
+  const refusedWith = async (browser: Browser, url: string, status = 400) => {
+    const asked = fake.asked.length
+    expect((await browser.open(url)).status).toBe(status)
+    expect(fake.asked.length).toBe(asked)
+    expect(await isSignedIn(service, browser)).toBe(false)
+  }
+
+  test('in another browser, with or without a sign-in of its own', async () => {
+    const callback = await leave(service, fake, new Browser())
+    const victim = new Browser()
+    await refusedWith(victim, callback.href)
+    await leave(service, fake, victim)
+    await refusedWith(victim, callback.href)
+  })
+
+  test('with a cookie of the attacker under the name of another state', async () => {
+    const [victim, attacker] = [new Browser(), new Browser()]
+    const [theirs, callback] = [await leave(service, fake, victim), await leave(service, fake, attacker)]
+    const [, sealed = ''] = [...attacker.cookies].find(([name]) => name.startsWith('service_oidc_')) ?? []
+    const state = theirs.searchParams.get('state') ?? ''
+    victim.cookies.set(`service_oidc_${state.slice(0, 16)}`, sealed)
+    await refusedWith(victim, theirs.href)
+    expect(callback.searchParams.get('state')).not.toBe(state)
+  })
+
+  test('a second time, or without code or state', async () => {
+    const browser = new Browser()
+    const callback = await leave(service, fake, browser)
+    await browser.open(callback.href)
+    expect(await isSignedIn(service, browser)).toBe(true)
+    expect((await browser.open(callback.href)).status).toBe(400)
+    for (const name of ['code', 'state']) {
+      const other = new Browser()
+      const without = await leave(service, fake, other)
+      without.searchParams.delete(name)
+      await refusedWith(other, without.href)
+    }
+  })
+
+  test('a session that was planted before is replaced, and worth nothing afterwards (L01)', async () => {
+    const attacker = new Browser()
+    await signInAt(service, fake, attacker)
+    const planted = attacker.cookies.get('service_session') ?? ''
+    const victim = new Browser()
+    victim.cookies.set('service_session', planted)
+    fake.person = { sub: 'up-victim', name: 'Victim' }
+    await signInAt(service, fake, victim)
+    expect(victim.cookies.get('service_session')).not.toBe(planted)
+    expect(await isSignedIn(service, attacker)).toBe(false)
+  })
+
+  test('three sign-ins may be pending in one browser, a fourth ends the oldest', async () => {
+    const browser = new Browser()
+    const callbacks: URL[] = []
+    const nonces: string[] = []
+    for (let i = 0; i < 4; i++) {
+      callbacks.push(await leave(service, fake, browser))
+      nonces.push(fake.nonce)
+    }
+    expect([...browser.cookies.keys()].filter((name) => name.startsWith('service_oidc_'))).toHaveLength(3)
+    expect((await browser.open(callbacks[0]?.href ?? '')).status).toBe(400)
+    for (const i of [1, 2, 3]) {
+      fake.nonce = nonces[i] ?? ''
+      expect((await browser.open(callbacks[i]?.href ?? '')).status).toBe(303)
+    }
+  })
+
+  test('it never leads to another site, nor carries more than a cookie can', async () => {
+    for (const target of [
+      'https://evil.example.com/',
+      '//evil.example.com/',
+      '/\\evil.example.com/',
+      '/.//evil.example.com',
+    ])
+      expect((await signInAt(service, fake, new Browser(), target)).location).toBe(`${service.issuer}/`)
+    const page = await new Browser().open(`${service.issuer}/oidc/start?redirect=/${'x'.repeat(2100)}`)
+    expect(page.status).toBe(400)
+  })
+
+  // The last one: it leaves the clock of the service ahead.
+  test('after ten minutes', async () => {
+    const browser = new Browser()
+    const callback = await leave(service, fake, browser)
+    service.advance(601)
+    await refusedWith(browser, callback.href)
+  })
+})

@@ -1,0 +1,251 @@
+// Signing in at an upstream OpenID provider, with oidc-provider as the provider.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { eventsOf, okAdmin } from '../support/admin.ts'
+import { Browser, type Page } from '../support/browser.ts'
+import { authorizeUrl, decide, redeem } from '../support/flow.ts'
+import { federating, isSignedIn, subjectOf } from '../support/openid_fake.ts'
+import { RealProvider } from '../support/openid_provider.ts'
+import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+
+let op: RealProvider
+let service: TestService
+beforeAll(async () => {
+  op = await RealProvider.listen()
+  service = await startService(federating(op.issuer))
+  op.open(service)
+})
+afterAll(async () => {
+  await service.close()
+  op.close()
+})
+beforeEach(() => {
+  op.away = false
+})
+
+let count = 0
+const newPerson = (more: object = {}) => {
+  const name = `person${++count}`
+  return { sub: `up-${name}`, email: `${name}@corp.example.com`, email_verified: true, name, ...more }
+}
+interface ShownUser {
+  id: string
+  email: string
+  provider: string
+  [name: string]: unknown
+}
+const userOf = async (email: string) =>
+  (await okAdmin<ShownUser[]>(service, 'GET', `/admin/users?email=${encodeURIComponent(email)}`))[0]
+
+/** A browser with cookies for both servers, which follows redirects until one leaves both. */
+class Person extends Browser {
+  private readonly atProvider = new Browser()
+  async travel(url: string): Promise<Page> {
+    let page = await this.step(url)
+    while (page.location && [service.issuer, op.issuer].some((each) => page.location?.startsWith(each)))
+      page = await this.step(page.location)
+    return page
+  }
+  private step(url: string): Promise<Page> {
+    return url.startsWith(op.issuer) ? this.atProvider.open(url) : this.open(url)
+  }
+}
+
+const linkIn = ({ text }: Page) => {
+  const [, href = ''] = /href="([^"]*\/oidc\/start[^"]*)"/.exec(text) ?? []
+  return service.issuer + href.replaceAll('&amp;', '&')
+}
+/** From an authorization request by the login page to where the provider leads. */
+async function viaProvider(url: string, person = new Person()): Promise<Page> {
+  const page = await person.travel(url)
+  return page.text.includes('/oidc/start') ? person.travel(linkIn(page)) : page
+}
+const signIn = (person = new Person(), redirect = '/') =>
+  person.travel(`${service.issuer}/oidc/start?${new URLSearchParams({ redirect })}`)
+
+describe('signing in at the provider', () => {
+  test('leads back into the request of the client, to a token of a new user', async () => {
+    op.person = newPerson()
+    const [client, resource] = [
+      await addClient(service, { token_endpoint_auth_method: 'none' }),
+      await addResource(service),
+    ]
+    const verifier = 'v'.repeat(43)
+    const code_challenge = '7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM'
+    const person = new Person()
+    const url = authorizeUrl(service, { client_id: client.client_id, resource: resource.uri, code_challenge })
+    const consent = await viaProvider(url, person)
+    const { location } = await decide(service, person, consent, 'allow')
+    const callback = new URL(location ?? '')
+    expect(callback.href.startsWith(REDIRECT_URI)).toBe(true)
+    expect(callback.searchParams.getAll('iss')).toEqual([service.issuer])
+    const code = callback.searchParams.get('code') ?? ''
+    const { status, body } = await redeem(service, client, { code, verifier })
+    expect([status, body]).toEqual([200, expect.objectContaining({ token_type: 'Bearer' })])
+    const user = await userOf(String(op.person['email']))
+    expect(user).toMatchObject({
+      role: 'user',
+      status: 'active',
+      provider: 'oidc',
+      provider_issuer: op.issuer,
+      provider_sub: op.person.sub,
+      name: op.person['name'],
+    })
+    expect(subjectOf(body['access_token'])).toBe(user?.id)
+  })
+
+  test('takes email and name from userinfo where the ID token has none', async () => {
+    op.person = newPerson()
+    await signIn()
+    expect(op.asked).toContain('/me')
+    expect(await userOf(String(op.person['email']))).toMatchObject({ name: op.person['name'] })
+  })
+
+  test('asks for groups where the provider offers them', async () => {
+    const { location } = await new Browser().open(`${service.issuer}/oidc/start`)
+    expect(new URL(location ?? '').searchParams.get('scope')).toBe('openid email profile groups')
+  })
+
+  test('is on record with the user, and says whether the account is new', async () => {
+    op.person = newPerson()
+    await signIn()
+    await signIn()
+    const [again, first] = await eventsOf(service, 'user_oidc_login')
+    expect([first?.detail, again?.detail]).toEqual([{ created: true }, { created: false }])
+  })
+
+  test('counts the exchange, and every look at the keys', async () => {
+    const at = async (name: string) => {
+      const { text } = await service.app.metrics.render()
+      return Number(new RegExp(`^${name} (\\d+)`, 'm').exec(text)?.[1])
+    }
+    const names = [
+      'core_oidc_jwks_cache_misses_total',
+      'core_oidc_jwks_cache_hits_total',
+      'core_oidc_exchange_duration_seconds_count',
+    ]
+    await signIn()
+    const before = await Promise.all(names.map(at))
+    await signIn()
+    const after = await Promise.all(names.map(at))
+    expect(after.map((each, i) => each - (before[i] ?? 0))).toEqual([0, 1, 1])
+  })
+
+  test('a provider that changed its key meanwhile is asked for its keys once, and the person is in', async () => {
+    await signIn()
+    op.asked.length = 0
+    op.open(service)
+    const person = new Person()
+    await signIn(person)
+    expect(await isSignedIn(service, person)).toBe(true)
+    expect(op.asked.filter((path) => path === '/jwks')).toHaveLength(1)
+  })
+
+  test.each(['RS256', 'PS256', 'ES256', 'ES384', 'RS512'] as const)('an ID token under %s is accepted', async (alg) => {
+    op.open(service, alg)
+    const person = new Person()
+    await signIn(person)
+    expect(await isSignedIn(service, person)).toBe(true)
+  })
+
+  test('prompt=login reaches the provider: it asks who it is, even if somebody is signed in there', async () => {
+    const { client_id } = await addClient(service)
+    const person = new Person()
+    await signIn(person)
+    op.prompts.length = 0
+    await signIn(person)
+    expect(op.prompts).toEqual([])
+    await viaProvider(authorizeUrl(service, { client_id, prompt: 'login' }), person)
+    expect(op.prompts).toContain('login')
+  })
+})
+
+describe('accounts', () => {
+  test('one person is one account, under whatever email, and later sign-ins renew email and name', async () => {
+    op.person = newPerson()
+    await signIn()
+    const before = await userOf(String(op.person['email']))
+    op.person = { ...op.person, email: 'Married.Name@corp.example.com', name: 'Married Name' }
+    await signIn()
+    expect(await userOf('married.name@corp.example.com')).toMatchObject({ id: before?.id, name: 'Married Name' })
+    expect(await userOf(before?.email ?? '')).toBeUndefined()
+  })
+
+  test('an email that is taken by then stays with its owner, and the person is in all the same', async () => {
+    op.person = newPerson()
+    await signIn()
+    const email = String(op.person['email'])
+    const local = await addUser(service)
+    op.person = { ...op.person, email: local.email }
+    const person = new Person()
+    await signIn(person)
+    expect(await isSignedIn(service, person)).toBe(true)
+    expect((await userOf(local.email))?.id).toBe(local.id)
+    expect((await userOf(email))?.['provider_sub']).toBe(op.person.sub)
+  })
+
+  test('a first sign-in with the email of another account is refused with 409, and makes no account', async () => {
+    const local = await addUser(service)
+    op.person = newPerson({ email: local.email.toUpperCase() })
+    const person = new Person()
+    const page = await signIn(person)
+    expect(page.status).toBe(409)
+    expect(await isSignedIn(service, person)).toBe(false)
+    expect(await userOf(local.email)).toMatchObject({ id: local.id, provider: 'local' })
+    expect((await eventsOf(service, 'user_oidc_login_failed'))[0]?.detail).toEqual({ reason: 'oidc_email_taken' })
+  })
+
+  test('people without an email are accounts too', async () => {
+    op.person = { sub: 'up-nobody', name: 'No Mail' }
+    const person = new Person()
+    await signIn(person)
+    expect((await person.open(`${service.issuer}/`)).text).toContain('No Mail')
+  })
+
+  test('a disabled user is refused, in a session that there was too, and let in again once enabled', async () => {
+    op.person = newPerson()
+    const person = new Person()
+    await signIn(person)
+    const user = await userOf(String(op.person['email']))
+    await okAdmin(service, 'PATCH', `/admin/users/${user?.id}/disable`)
+    expect(await isSignedIn(service, person)).toBe(false)
+    expect((await signIn(person)).status).toBe(401)
+    expect(await isSignedIn(service, person)).toBe(false)
+    await okAdmin(service, 'PATCH', `/admin/users/${user?.id}/enable`)
+    await signIn(person)
+    expect(await isSignedIn(service, person)).toBe(true)
+  })
+
+  test('twenty first sign-ins of one person at once are one account', async () => {
+    op.person = newPerson()
+    await Promise.all(Array.from({ length: 20 }, () => signIn()))
+    const all = await okAdmin<ShownUser[]>(service, 'GET', '/admin/users')
+    expect(all.filter(({ provider_sub }) => provider_sub === op.person.sub)).toHaveLength(1)
+  })
+})
+
+describe('a provider that is away', () => {
+  test('does not keep the service from starting, and is found once it is there', async () => {
+    op.away = true
+    const late = await startService(federating(op.issuer))
+    const start = () => new Browser().open(`${late.issuer}/oidc/start`)
+    expect((await start()).status).toBe(500)
+    op.away = false
+    expect((await start()).location).toMatch(new RegExp(`^${op.issuer}/auth\\?`))
+    await late.close()
+  })
+
+  test('later on costs sign-ins only: a page says so, and who is signed in stays so', async () => {
+    const [before, after] = [new Person(), new Person()]
+    await signIn(before)
+    const { location = '' } = await after.open(`${service.issuer}/oidc/start`)
+    const state = new URL(location).searchParams.get('state')
+    op.away = true
+    const query = new URLSearchParams({ code: 'a-code', state: state ?? '', iss: op.issuer })
+    const page = await after.open(`${service.issuer}/oidc/callback?${query}`)
+    expect([page.status, page.headers.get('content-type')]).toEqual([500, 'text/html; charset=utf-8'])
+    expect(await isSignedIn(service, before)).toBe(true)
+    // The metadata are known for an hour, and used on while they cannot be renewed.
+    service.advance(3601)
+    expect((await after.open(`${service.issuer}/oidc/start`)).status).toBe(302)
+  })
+})

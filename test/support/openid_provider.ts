@@ -1,0 +1,100 @@
+// A real OpenID provider: oidc-provider in this process, which signs everybody in as the person that a test names.
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Provider from 'oidc-provider'
+import { newId } from '../../src/lib/id.ts'
+import { CLIENT_ID, CLIENT_SECRET } from './openid_fake.ts'
+
+interface Person {
+  sub: string
+  [claim: string]: unknown
+}
+
+const KEYS = {
+  RS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  ES256: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  ES384: () => generateKeyPairSync('ec', { namedCurve: 'P-384' }),
+} as const
+type Alg = keyof typeof KEYS | 'PS256' | 'RS512'
+
+export class RealProvider {
+  /** Who signs in next. */
+  person: Person = { sub: 'up-ada', email: 'ada@corp.example.com', email_verified: true, name: 'Ada Lovelace' }
+  /** Prompts that people were met with: `login`, `consent`. */
+  readonly prompts: string[] = []
+  /** Paths that were asked for. */
+  readonly asked: string[] = []
+  /** Answers with 503 instead, as a proxy before a server that is away. */
+  away = false
+  private handle: RequestListener = (_, response) => response.writeHead(503).end()
+  private provider: Provider | undefined
+  private readonly server = createServer((request, response) => void this.answer(request, response))
+
+  /** Starts listening; open() makes the provider. */
+  static async listen(): Promise<RealProvider> {
+    const op = new RealProvider()
+    op.server.listen(0, '127.0.0.1')
+    await once(op.server, 'listening')
+    return op
+  }
+
+  get issuer(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
+  }
+
+  /** Begins anew with a new key, for one client; what was signed in is forgotten. */
+  open(service: { issuer: string }, alg: Alg = 'RS256', more: Record<string, unknown> = {}): void {
+    const { privateKey } = KEYS[alg === 'PS256' || alg === 'RS512' ? 'RS256' : alg]()
+    this.provider = new Provider(this.issuer, {
+      jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid: newId(), alg, use: 'sig' }] },
+      cookies: { keys: ['test'] },
+      clients: [
+        {
+          client_id: CLIENT_ID,
+          client_secret: CLIENT_SECRET,
+          redirect_uris: [`${service.issuer}/oidc/callback`],
+          id_token_signed_response_alg: alg,
+        },
+      ],
+      enabledJWA: { idTokenSigningAlgValues: [alg] },
+      claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'], groups: ['groups'] },
+      scopes: ['openid', 'email', 'profile', 'groups'],
+      features: { devInteractions: { enabled: false } },
+      interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
+      findAccount: (_: unknown, accountId: string) => {
+        const { person } = this
+        return { accountId, claims: () => ({ ...person, sub: accountId }) }
+      },
+      ttl: { AccessToken: 300, AuthorizationCode: 60, Grant: 300, IdToken: 300, Interaction: 300, Session: 300 },
+      pkce: { required: () => true },
+      ...more,
+    })
+    this.handle = this.provider.callback()
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = (request.url ?? '').split('?')[0] ?? ''
+    this.asked.push(path)
+    if (this.away) response.writeHead(503, { 'content-type': 'text/html' }).end('<h1>away</h1>')
+    else if (path.startsWith('/interaction/') && this.provider) await this.signIn(this.provider, request, response)
+    else this.handle(request, response)
+  }
+
+  /** What a person does on its pages: signs in, allows. */
+  private async signIn(provider: Provider, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { prompt, params } = await provider.interactionDetails(request, response)
+    this.prompts.push(prompt.name)
+    const accountId = this.person.sub
+    if (prompt.name === 'login') return provider.interactionFinished(request, response, { login: { accountId } })
+    const grant = new provider.Grant({ accountId, clientId: CLIENT_ID })
+    grant.addOIDCScope(params['scope'] ?? '')
+    return provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } })
+  }
+
+  close(): void {
+    this.server.close()
+    this.server.closeAllConnections()
+  }
+}
