@@ -7,6 +7,7 @@ import { renderAdminApi } from './reference/admin_api.ts'
 import { renderConfiguration, renderExample, renderJsonSchema } from './reference/configuration.ts'
 import { renderErrors } from './reference/errors.ts'
 import { renderMetrics } from './reference/metrics.ts'
+import { renderAttacks } from './security/attacks.ts'
 
 export const GENERATED: readonly { file: string; render(): string | Promise<string> }[] = [
   { file: 'config.example.yaml', render: renderExample },
@@ -15,6 +16,7 @@ export const GENERATED: readonly { file: string; render(): string | Promise<stri
   { file: 'docs/reference/admin-api.md', render: renderAdminApi },
   { file: 'docs/reference/errors.md', render: renderErrors },
   { file: 'docs/reference/metrics.md', render: renderMetrics },
+  { file: 'docs/security/attacks.md', render: renderAttacks },
 ]
 
 /** The generated files under `root` that are missing or differ from their source, with the text they should have. */

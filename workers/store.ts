@@ -57,6 +57,9 @@ const failed = (error: unknown) => ({
   failed: { code: String((error as { code?: unknown }).code ?? 'ERROR'), message: (error as Error).message },
 })
 
+/** Another process has the file: each job alone would wait as long again, and nobody is served meanwhile. */
+const isLocked = (error: unknown) => /^SQLITE_(BUSY|LOCKED)/.test(failed(error).failed.code)
+
 /** Every operation in a transaction of its own, so that the one that fails takes nobody with it. */
 const apart = (jobs: readonly Job[]): BatchResult['outcomes'] =>
   jobs.flatMap((job) => {
@@ -85,7 +88,7 @@ export default function runBatch(batch: string): BatchResult {
   try {
     outcomes = together(jobs)
   } catch (error) {
-    outcomes = jobs.length === 1 ? [failed(error)] : apart(jobs)
+    outcomes = jobs.length === 1 || isLocked(error) ? jobs.map(() => failed(error)) : apart(jobs)
   }
   return { outcomes, foreign: foreignWrite() }
 }

@@ -96,7 +96,7 @@ test('B05 a wrong code_verifier is invalid_grant: the challenge itself, that of 
   expect((await redeem(service, client, authorized)).status).toBe(200)
 })
 
-// In one process; two processes share a database only with PostgreSQL, which comes later.
+// In one process; two processes on PostgreSQL: test/flows/instances.test.ts.
 test('B07 of 50 uses of a code at once exactly one succeeds, and what it got dies with the second use', async () => {
   const { client, authorized } = await withCode({})
   const answers = await Promise.all(Array.from({ length: 50 }, () => redeem(service, client, authorized)))

@@ -45,7 +45,7 @@ test('D01 a second use ends the family: the newest refresh token and every acces
   expect((await eventsOf(service, 'refresh_token_reused'))[0]).toMatchObject({ client_id: client.client_id })
 })
 
-// In one process with SQLite; PostgreSQL and a second process come later.
+// In one process with SQLite; two processes on PostgreSQL: test/flows/instances.test.ts.
 test('D02 of 50 uses at once at most one succeeds, and afterwards the family is dead: never two successors', async () => {
   const { client, refresh_token } = await withTokens()
   const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(service, client, refresh_token)))

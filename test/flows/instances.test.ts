@@ -62,7 +62,7 @@ describe('what is used once', () => {
     expect([replayed.status, replayed.body['error']]).toEqual([400, 'invalid_dpop_proof'])
   })
 
-  test('of a proof at both at the same time exactly one is accepted', async () => {
+  test('E02 of a proof at both at the same time exactly one is accepted', async () => {
     const client = await addClient(a)
     for (let round = 0; round < 5; round++) {
       const headers = await dpop(a, await proofKey())
@@ -71,13 +71,13 @@ describe('what is used once', () => {
     }
   })
 
-  test('a code of one is redeemed at the other, once, also at the same time', async () => {
+  test('B07 a code of one is redeemed at the other, once, also at the same time', async () => {
     const { client, authorized } = await signedIn()
     const answers = await Promise.all([a, b, a, b].map((at) => redeem(at, client, authorized)))
     expect(statuses(answers)).toEqual([200, 400, 400, 400])
   })
 
-  test('of uses of a refresh token at both exactly one succeeds, and its family ends everywhere', async () => {
+  test('D02 of uses of a refresh token at both exactly one succeeds, and its family ends everywhere', async () => {
     const { client, authorized } = await signedIn()
     const first = (await redeem(a, client, authorized)).body['refresh_token']
     const answers = await Promise.all([a, b, a, b].map((at) => refresh(at, client, first)))
@@ -103,7 +103,7 @@ describe('what is remembered is forgotten when it changes at the other', () => {
     await within(1000, async () => (await machineToken(b, client)).status === 401)
   })
 
-  test('the mode of registration', async () => {
+  test('J07 the mode of registration', async () => {
     const register = async ({ issuer }: TestService) => {
       const metadata = { client_name: 'C', redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' }
       const body = JSON.stringify(metadata)

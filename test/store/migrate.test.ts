@@ -38,7 +38,7 @@ describe('on a database', () => {
     expect(tables(db)).toEqual(expect.arrayContaining(['clients', 'users', 'issuances', 'audit_events', 'resources']))
   })
 
-  test('that has them all, nothing is done', () => {
+  test('P11 that has them all, nothing is done', () => {
     migrateSqlite(db, NOW)
     expect(migrateSqlite(db, NOW + 1)).toEqual([])
     expect(applied(db)).toEqual(
@@ -58,7 +58,7 @@ describe('on a database', () => {
     })
   })
 
-  test('of a newer version, nothing is done', () => {
+  test('P11 of a newer version, nothing is done', () => {
     const newer: Migration = { version: 999, name: 'future', checksum: 'x', sql: 'CREATE TABLE future (x)' }
     migrateSqlite(db, NOW, [...real, newer])
     expect(() => migrateSqlite(db, NOW)).toThrow(
@@ -81,7 +81,7 @@ describe('on a database', () => {
     expect(migrateSqlite(db, NOW).length).toBe(real.length - 1)
   })
 
-  test('what another process applied while this one waited is not applied again', () => {
+  test('P11 what another process applied while this one waited is not applied again', () => {
     const file = path.join(tempFolder(), 'x.db')
     const [mine, theirs] = [new Database(file), new Database(file)]
     // The other process is done between the look of this one and its turn.

@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 const known = readMigrations('postgres')
 
-test('of processes that start together on an empty database each migration is applied by one', async () => {
+test('P11 of processes that start together on an empty database each migration is applied by one', async () => {
   const applied = await Promise.all([1, 2, 3].map((n) => preparePostgres(dsn, NOW + n)))
   expect(applied.flat().length).toBe(known.length)
   expect(await preparePostgres(dsn, NOW)).toEqual([])
@@ -26,7 +26,7 @@ test('of processes that start together on an empty database each migration is ap
   expect(rows).toEqual(known.map(({ version, checksum }) => ({ version, checksum })))
 })
 
-test('a database of a newer version is left alone', async () => {
+test('P11 a database of a newer version is left alone', async () => {
   await preparePostgres(dsn, NOW)
   await server.sql(dsn, `INSERT INTO schema_migrations VALUES (999, 'future', 'x', 1)`)
   await expect(preparePostgres(dsn, NOW)).rejects.toThrow('it was written by a newer version of the service')

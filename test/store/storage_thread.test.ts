@@ -27,7 +27,7 @@ beforeEach(() => {
 })
 afterEach(() => opened.close())
 
-test('a thread that dies before its answer is a 503 with Retry-After, and another one takes its place', async () => {
+test('P09 a thread that dies before its answer is a 503 with Retry-After, and another one takes its place', async () => {
   const { store } = opened
   const client = aClient()
   await store.createClient(client)

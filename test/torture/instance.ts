@@ -38,6 +38,11 @@ export class Instance {
     throw new Error(`the service did not start:\n${this.output}`)
   }
 
+  /** What it wrote, the end of it. */
+  text(): string {
+    return this.output
+  }
+
   /** Events of level error that it logged, the last ones. */
   errors(): string[] {
     return this.output
@@ -49,6 +54,11 @@ export class Instance {
   residentBytes(): number {
     const status = readFileSync(`/proc/${this.child?.pid}/status`, 'utf8')
     return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024
+  }
+
+  /** Sends it a signal that it survives. */
+  signal(signal: NodeJS.Signals): void {
+    this.child?.kill(signal)
   }
 
   /** Ends it in the midst of whatever it does; SIGKILL unless told. */

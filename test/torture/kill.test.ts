@@ -74,7 +74,7 @@ async function rounds(count: number, { all, issuer, admin }: Running): Promise<v
   expect(issued).toBeGreaterThan(10 * count)
 }
 
-describe('SIGKILL at any moment', () => {
+describe('P05 SIGKILL at any moment', () => {
   test(`loses nothing that was answered and undoes no revocation: ${ROUNDS} times on SQLite`, {
     timeout: ROUNDS * ROUND_MS,
   }, async () => {

@@ -1,0 +1,208 @@
+// Section P of the attack list: storage, races, clusters, life of the process. One test per row, named by its id. P05 is
+// test/torture, P09 test/store/storage_thread.test.ts, P11 test/store/migrate.test.ts and postgres_migrate.test.ts.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { newId, newSecret } from '../../src/lib/id.ts'
+import { Browser, fieldsOf } from '../support/browser.ts'
+import { dpop, proofKey } from '../support/dpop.ts'
+import { type Answer, authorize, authorizeUrl, post, redeem, refresh, signIn } from '../support/flow.ts'
+import { tempFolder } from '../support/folder.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { ADMIN_KEY, addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { freePort, pause } from '../support/wire.ts'
+import { Instance } from '../torture/instance.ts'
+
+const opened: { close(): Promise<unknown> }[] = []
+afterEach(async () => {
+  for (const each of opened.splice(0)) await each.close()
+})
+const start = async (env: Record<string, string> = {}): Promise<TestService> => {
+  const service = await startService(env)
+  opened.unshift(service)
+  return service
+}
+type Client = { client_id: string; client_secret: string }
+const machine = (at: TestService, client: Client, headers = {}) =>
+  post(`${at.issuer}/oauth/token`, client, { grant_type: 'client_credentials' }, headers)
+const outcome = ({ status, body }: Answer) => (status === 200 ? '200' : `${status} ${body['error']}`)
+const eventually = async (check: () => Promise<boolean>, ms = 15_000) => {
+  const deadline = performance.now() + ms
+  while (!(await check())) {
+    expect(performance.now()).toBeLessThan(deadline)
+    await pause(50)
+  }
+}
+
+describe('on PostgreSQL', () => {
+  let server: PostgresServer | undefined
+  afterAll(() => server?.close())
+  const shared = async () => {
+    server ??= await startPostgres({ mayBeShared: false })
+    return {
+      SERVICE_STORAGE_DRIVER: 'postgres',
+      SERVICE_STORAGE_POSTGRES_DSN: await server.database(),
+      SERVICE_STORAGE_POSTGRES_MAX_CONNS: '5',
+      SERVICE_SIGNING_KEY_PATH: path.join(tempFolder(), 'keys'),
+      SERVICE_SESSION_SECRET: newSecret(),
+    }
+  }
+
+  test('P01 of two instances one may sign a user in, the other ask for consent, and each redeem what the other gave', async () => {
+    const env = await shared()
+    const a = await start(env)
+    const b = await start({ ...env, SERVICE_SERVER_ISSUER: a.issuer })
+    // The browser sees one issuer; here it is b that answers the second half, on its own port.
+    const port = b.app.config.server.address
+    const there = { ...b, issuer: `http://localhost${port}` }
+    const [client, user, resource] = [await addClient(a), await addUser(a), await addResource(a)]
+    const url = authorizeUrl(a, { client_id: client.client_id, resource: resource.uri })
+    const browser = new Browser()
+    await signIn(a, browser, await browser.follow(url), user.email)
+    const page = await browser.follow(url.replace(a.issuer, there.issuer))
+    expect(page.text).toContain('value="allow"')
+    const answer = await browser.post(`${there.issuer}/consent`, [...fieldsOf(page), ['action', 'allow']])
+    expect(new URL(answer.location ?? '').searchParams.get('iss')).toBe(a.issuer)
+    const authorized = await authorize(a, client, user, { resource: resource.uri }, browser)
+    const tokens = await redeem(there, client, authorized)
+    expect(tokens.status).toBe(200)
+    expect((await refresh(a, client, tokens.body['refresh_token'])).status).toBe(200)
+  })
+
+  test('P02 while PostgreSQL is away everything that needs it is 503 with Retry-After; back again, nothing is half written', async () => {
+    const service = await start(await shared())
+    const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
+    const authorized = await authorize(service, client, user, { resource: resource.uri })
+    const { body } = await redeem(service, client, authorized)
+    const later = await authorize(service, client, user, { resource: resource.uri }, authorized.browser)
+    const answers: Answer[] = []
+    let running = true
+    const load = Array.from({ length: 4 }, async () => {
+      while (running) answers.push(await machine(service, client))
+    })
+    await eventually(async () => answers.length > 20)
+    await server?.restart?.stop()
+    const from = answers.length
+    await eventually(async () => answers.slice(from).some(({ status }) => status === 503))
+    const refused = [
+      await refresh(service, client, body['refresh_token']),
+      await redeem(service, client, later),
+      await post(`${service.issuer}/oauth/revoke`, client, { token: String(body['refresh_token']) }),
+    ]
+    for (const answer of refused) {
+      expect(outcome(answer)).toBe('503 temporarily_unavailable')
+      expect(answer.headers.get('retry-after')).toBe('1')
+    }
+    await eventually(async () => (await fetch(`${service.issuer}/health`)).status === 503)
+    expect((await fetch(`${service.issuer}/livez`)).status).toBe(200)
+    await server?.restart?.start()
+    await eventually(async () => (await machine(service, client)).status === 200)
+    running = false
+    await Promise.all(load)
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 503]))
+    // What was refused did not happen: the code and the refresh token are still good, once.
+    expect((await redeem(service, client, later)).status).toBe(200)
+    expect((await refresh(service, client, body['refresh_token'])).status).toBe(200)
+    expect((await refresh(service, client, body['refresh_token'])).status).toBe(400)
+  })
+})
+
+// A full disk: test/faults/disk.test.ts.
+test('P03 a SQLite file that is locked, or may not be written, is 503; no token goes out that was not stored', async () => {
+  const service = await start({ SERVICE_STORAGE_SQLITE_WAL: 'false' })
+  const client = await addClient(service)
+  expect((await machine(service, client)).status).toBe(200)
+  const file = service.app.config.storage.sqlite.path
+  const other = new Database(file)
+  other.exec('BEGIN EXCLUSIVE')
+  const locked = await Promise.all(Array.from({ length: 3 }, () => machine(service, client)))
+  other.exec('ROLLBACK')
+  expect(new Set(locked.map(outcome))).toEqual(new Set(['503 temporarily_unavailable']))
+  expect(locked[0]?.headers.get('retry-after')).toBe('1')
+  await eventually(async () => (await machine(service, client)).status === 200)
+  // The second connection sees every token that was answered, and none beside.
+  const { rows } = other.prepare('SELECT count(*) AS rows FROM issuances').get() as { rows: number }
+  expect(rows).toBe(2)
+  other.close()
+})
+
+test('P06 SIGHUP with a broken or missing key file keeps the keys in use and says so', async () => {
+  const [folder, port, admin] = [tempFolder(), await freePort(), await freePort()]
+  const keys = path.join(folder, 'keys')
+  const instance = new Instance({
+    SERVICE_SERVER_ISSUER: `http://localhost:${port}`,
+    SERVICE_SERVER_ADDRESS: `127.0.0.1:${port}`,
+    SERVICE_ADMIN_ADDRESS: `127.0.0.1:${admin}`,
+    SERVICE_ADMIN_API_KEY: ADMIN_KEY,
+    SERVICE_STORAGE_SQLITE_PATH: path.join(folder, 'service.db'),
+    SERVICE_SIGNING_KEY_PATH: keys,
+  })
+  opened.push({ close: () => instance.kill() })
+  await instance.start()
+  const jwks = async () => await (await fetch(`${instance.base}/.well-known/jwks.json`)).text()
+  const before = await jwks()
+  const pem = path.join(keys, readdirSync(keys).find((name) => name.endsWith('.pem')) ?? '')
+  const index = path.join(keys, 'keys.json')
+  for (const file of [pem, index]) {
+    const right = readFileSync(file)
+    const told = instance.errors().length
+    writeFileSync(file, 'broken')
+    instance.signal('SIGHUP')
+    await eventually(async () => instance.errors().length > told)
+    expect(instance.errors().at(-1)).toContain('the ones before stay in use')
+    expect(await jwks()).toBe(before)
+    writeFileSync(file, right)
+  }
+  const reloaded = () => instance.text().includes('signing keys reloaded')
+  expect(reloaded()).toBe(false)
+  instance.signal('SIGHUP')
+  await eventually(async () => reloaded())
+  expect(await jwks()).toBe(before)
+})
+
+test('P07 a clock that jumps an hour neither revives what expired nor accepts what is not yet', async () => {
+  const service = await start()
+  const [client, key] = [await addClient(service), await proofKey()]
+  const isActive = async (token: unknown) =>
+    (await post(`${service.issuer}/oauth/introspect`, client, { token: String(token) })).body['active']
+  const used = await dpop(service, key)
+  const { body } = await machine(service, client, used)
+  service.advance(7200)
+  expect(await isActive(body['access_token'])).toBe(false)
+  expect(outcome(await machine(service, client, used))).toBe('400 invalid_dpop_proof')
+  const ahead = await machine(service, client)
+  expect(Number(ahead.body['expires_in'])).toBeGreaterThan(0)
+  const future = await dpop(service, key)
+  service.advance(-7200)
+  // Back again: the proof of the future is not yet, the used one stays used, tokens of the future have no more life than they were given.
+  expect(outcome(await machine(service, client, future))).toBe('400 invalid_dpop_proof')
+  expect(outcome(await machine(service, client, used))).toBe('400 invalid_dpop_proof')
+  const again = await machine(service, client, await dpop(service, key))
+  expect([again.status, again.body['expires_in']]).toEqual([200, ahead.body['expires_in']])
+  expect((await fetch(`${service.issuer}/health`)).status).toBe(200)
+})
+
+test('P10 a token whose row cannot be written is not answered, and what it would have used up is left', async () => {
+  const service = await start()
+  const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
+  const authorized = await authorize(service, client, user, { resource: resource.uri })
+  const { body } = await redeem(service, client, authorized)
+  const later = await authorize(service, client, user, { resource: resource.uri }, authorized.browser)
+  const proof = await dpop(service, await proofKey())
+  const db = new Database(service.app.config.storage.sqlite.path)
+  db.exec(`CREATE TRIGGER refuse BEFORE INSERT ON issuances BEGIN SELECT RAISE(ABORT, 'refused ${newId()}'); END`)
+  const attempts = () => [
+    redeem(service, client, later),
+    refresh(service, client, body['refresh_token']),
+    machine(service, client, proof),
+  ]
+  for (const answer of await Promise.all(attempts())) {
+    expect(outcome(answer)).toBe('500 server_error')
+    expect(answer.body['access_token']).toBeUndefined()
+  }
+  db.exec('DROP TRIGGER refuse')
+  db.close()
+  for (const attempt of attempts()) expect([200, 400]).toContain((await attempt).status)
+  expect(outcome(await refresh(service, client, body['refresh_token']))).toBe('400 invalid_grant')
+})

@@ -1,0 +1,102 @@
+// Section R of the attack list: where we can keep clients from harm. One test per row, named by its id.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { authorize, post } from '../support/flow.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { Wire } from '../support/wire.ts'
+
+describe.each(['uws', 'node'])('on %s', (engine) => {
+  let service: TestService
+  beforeAll(async () => {
+    service = await startService({ SERVICE_SERVER_HTTP_ENGINE: engine, SERVICE_DCR_MODE: 'open' })
+  })
+  afterAll(() => service.close())
+
+  test('R02 resource metadata names what an operator registered, and reflects nothing of the request', async () => {
+    const resource = await addResource(service, { slug: `r02-${engine}` })
+    const base = `${service.issuer}/.well-known/oauth-protected-resource`
+    const found = (await (await fetch(`${base}/${resource.slug}?x=https://evil.example`)).json()) as object
+    expect(found).toMatchObject({ resource: resource.uri, authorization_servers: [service.issuer] })
+    expect(JSON.stringify(found)).not.toContain('evil')
+    const made = [
+      'https://evil.example/mcp',
+      '//evil.example',
+      '<script>alert(1)</script>',
+      '../../admin',
+      '%2e%2e/evil',
+    ]
+    for (const ref of made) {
+      const answer = await fetch(`${base}/${ref}`)
+      expect(answer.status, ref).toBe(404)
+      expect((await answer.text()) + JSON.stringify([...answer.headers])).not.toMatch(/evil|<script|\.\.|admin/)
+    }
+    // A client cannot make a resource of its own: what it registers is a client.
+    await fetch(`${service.issuer}/oauth/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        redirect_uris: ['https://evil.example/cb'],
+        resource: 'https://evil.example',
+        slug: 'evil',
+      }),
+    })
+    expect((await fetch(`${base}/evil`)).status).toBe(404)
+  })
+
+  test('R03 no Host or forwarded header gets into metadata, redirects, challenges or pages', async () => {
+    const { slug } = await addResource(service, { slug: `r03-${engine}` })
+    const evil = [
+      'host: evil.example',
+      'x-forwarded-host: evil.example',
+      'x-forwarded-proto: gopher',
+      'forwarded: host=evil.example',
+    ]
+    const get = async (path: string) => {
+      const wire = await Wire.open(Number(new URL(service.issuer).port))
+      const answer = await wire.send(`GET ${path} HTTP/1.1\r\n${evil.join('\r\n')}\r\n\r\n`).answer()
+      wire.leave()
+      return answer
+    }
+    const paths = [
+      '/.well-known/oauth-authorization-server',
+      '/.well-known/openid-configuration',
+      `/.well-known/oauth-protected-resource/${slug}`,
+      '/login',
+      '/',
+      '/consent',
+      '/connections',
+      '/oauth/authorize?client_id=x',
+      '/nothing',
+    ]
+    for (const path of paths) {
+      const { headers, body } = await get(path)
+      expect(body + JSON.stringify(headers), path).not.toMatch(/evil|gopher/)
+    }
+    const { body } = await get(paths[0] as string)
+    const urls = JSON.stringify(JSON.parse(body)).match(/https?:\/\/[^"]+/g) ?? []
+    expect(urls.length).toBeGreaterThan(5)
+    for (const url of urls) expect(url.startsWith(service.issuer)).toBe(true)
+  })
+})
+
+test('R04 two servers never give out the same client_id, and each says on every redirect who it is', async () => {
+  const [a, b] = [await startService({ SERVICE_DCR_MODE: 'open' }), await startService({ SERVICE_DCR_MODE: 'open' })]
+  try {
+    const ids = new Set<unknown>()
+    for (const service of [a, b])
+      for (let i = 0; i < 20; i++) {
+        const answer = await fetch(`${service.issuer}/oauth/register`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ client_name: 'Same', redirect_uris: ['https://client.example.com/callback'] }),
+        })
+        ids.add(((await answer.json()) as { client_id: string }).client_id)
+      }
+    expect(ids.size).toBe(40)
+    const client = await addClient(a)
+    const { callback } = await authorize(a, client, await addUser(a))
+    expect(callback.searchParams.getAll('iss')).toEqual([a.issuer])
+    expect((await post(`${b.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })).status).toBe(401)
+  } finally {
+    await Promise.all([a.close(), b.close()])
+  }
+})

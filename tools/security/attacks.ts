@@ -1,0 +1,79 @@
+// docs/security/attacks.md: every row of the attack list, with the tests that are named after it.
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { packageRoot } from '../../src/lib/paths.ts'
+import { page, table } from '../reference/markdown.ts'
+import { ATTACK_REASONS } from './attack_reasons.ts'
+import { testTitles } from './titles.ts'
+
+interface Row {
+  id: string
+  send: string
+  must: string
+}
+
+const SECTIONS: Readonly<Record<string, string>> = {
+  A: 'Authorization endpoint and redirects',
+  B: 'PKCE and authorization codes',
+  C: 'Token endpoint and client authentication',
+  D: 'Refresh tokens',
+  E: 'DPoP',
+  F: 'Trust in JWTs',
+  G: 'Token exchange',
+  H: 'Identity assertions (XAA, ID-JAG)',
+  I: 'Client documents and outgoing requests',
+  J: 'Dynamic registration',
+  K: 'Introspection and revocation',
+  L: 'Login, session, consent',
+  M: 'Upstream login and brokered providers',
+  N: 'Admin listener and command line',
+  O: 'HTTP and denial of service',
+  P: 'Storage, races, clusters, life of the process',
+  Q: 'Leakage',
+  R: 'Keeping clients from harm',
+}
+
+const INTRO = `What an attacker may send, what must happen, and the tests that send it. A test is named after its row, so that
+\`npx vitest run -t D02\` runs one. A row without a test has its reason here. \`A{…}\` is an authorization request with what stands in the braces,
+\`T{…}\` a token request; \`page\` is an error page of the service itself, without a redirect; \`redir(e)\` a redirect to the client with
+that error; \`4xx(e)\` a refusal as JSON; \`redir\` and \`4xx\` carry \`iss\`, \`state\` and headers as the RFCs ask. Sections K, O, Q and R run on both HTTP engines.`
+
+const rows = (): Row[] =>
+  JSON.parse(readFileSync(path.join(packageRoot, 'tools/security/attack_rows.json'), 'utf8')) as Row[]
+
+/** The page. Throws when a row has neither a test nor a reason. */
+export function renderAttacks(): string {
+  const all = rows()
+  const tests = filesById(new Set(all.map(({ id }) => id)))
+  const open = all.filter(({ id }) => !tests.has(id) && !ATTACK_REASONS[id])
+  if (open.length > 0)
+    throw new Error(`no test is named after ${open.map(({ id }) => id).join(', ')}; tools/security/attack_reasons.ts`)
+  const held = ({ id }: Row) => {
+    const files = [...(tests.get(id) ?? [])].map((file) => `[${file.slice(5)}](../../${file})`)
+    return files.length > 0 ? files.join(', ') : `none: ${ATTACK_REASONS[id]}`
+  }
+  const sections = Object.entries(SECTIONS).flatMap(([letter, title]) => [
+    `## ${letter}. ${title}`,
+    table(
+      ['Row', 'What is sent', 'What must happen', 'Test'],
+      all.filter(({ id }) => id.startsWith(letter)).map((row) => [row.id, row.send, row.must, held(row)]),
+    ),
+  ])
+  const count = `${all.length} rows, ${all.filter(({ id }) => tests.has(id)).length} with a test.`
+  return page(
+    'Attacks and the tests that try them',
+    'tools/security and the titles of the tests',
+    INTRO,
+    count,
+    ...sections,
+  )
+}
+
+/** Files with a test whose title names the row. */
+function filesById(known: ReadonlySet<string>): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>()
+  for (const { file, title } of testTitles())
+    for (const [id] of title.matchAll(/\b[A-R]\d\d\b/g))
+      if (known.has(id)) found.set(id, (found.get(id) ?? new Set()).add(file))
+  return found
+}
