@@ -5,6 +5,7 @@ import { type Params, parseForm, parseParams, type Reply, type Request, redirect
 import { OAuthError } from '../lib/error.ts'
 import { type AuditAction, audit } from '../oauth/audit.ts'
 import type { User } from '../oauth/types.ts'
+import { beginLogin, endLogin, type LoginResult } from './login_limit.ts'
 import { errorPage, html, type Markup, page } from './pages.ts'
 import { endSession, findSignedIn, isCrossSite, isLoginToken, loginToken, startSession } from './session.ts'
 import { basePath, safeRedirect } from './urls.ts'
@@ -86,7 +87,7 @@ export async function login(app: App, request: Request): Promise<Reply> {
   }
   if (!form || isCrossSite(request) || !isLoginToken(app, request, form.csrf_token))
     return refuse('invalid', { status: 422, text: 'This form has expired. Please sign in again.' })
-  const wait = app.lockout.begin(request.remote)
+  const wait = await beginLogin(app, request.remote)
   if (wait > 0)
     return refuse('locked_out', {
       status: 429,
@@ -95,7 +96,7 @@ export async function login(app: App, request: Request): Promise<Reply> {
       headers: { 'retry-after': String(wait) },
     })
 
-  let result: 'success' | 'failure' | 'undecided' = 'undecided'
+  let result: LoginResult = 'undecided'
   try {
     const user = await verifyCredentials(app, form.email, form.password)
     result = user ? 'success' : 'failure'
@@ -108,7 +109,7 @@ export async function login(app: App, request: Request): Promise<Reply> {
     app.metrics.count('core_login_attempts_total', { result: 'success' })
     return redirect(safeRedirect(app, form.redirect), { 'set-cookie': cookie })
   } finally {
-    if (app.lockout.end(request.remote, result)) await note(app, request, 'auth_locked_out', '')
+    if (await endLogin(app, request.remote, result)) await note(app, request, 'auth_locked_out', '')
   }
 }
 

@@ -9,6 +9,7 @@ import { purgeWindow } from './expiry.ts'
 import * as fronting from './fronting.ts'
 import * as grants from './grants.ts'
 import * as issuances from './issuances.ts'
+import * as loginFailures from './login_failures.ts'
 import type { Op } from './op.ts'
 import * as providers from './providers.ts'
 import * as resources from './resources.ts'
@@ -30,6 +31,7 @@ export const ops = {
   ...resources,
   ...fronting,
   ...grants,
+  ...loginFailures,
   ...signingKeys,
   ...system,
   ...xaa,

@@ -5,8 +5,9 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { okAdmin } from '../support/admin.ts'
+import { Browser } from '../support/browser.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
-import { type Answer, authorize, post, redeem, refresh } from '../support/flow.ts'
+import { type Answer, authorize, post, redeem, refresh, signIn } from '../support/flow.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 import { pause } from '../support/wire.ts'
@@ -124,6 +125,18 @@ describe('what is remembered is forgotten when it changes at the other', () => {
     await addResource(a, { uri })
     await within(1000, async () => (await ask()) === 200)
   })
+})
+
+test('failed logins at both count together, and a lockout holds at both', async () => {
+  const user = await addUser(a)
+  const results: number[] = []
+  for (let i = 0; i < 12; i++) {
+    const browser = new Browser()
+    const at = i % 2 ? a : b
+    const answer = await signIn(at, browser, await browser.follow(`${at.issuer}/login`), user.email, 'wrong password')
+    results.push(answer.status)
+  }
+  expect(results).toEqual([...Array(10).fill(422), 429, 429])
 })
 
 test('a token of one is active at the other until it is revoked there', async () => {

@@ -7,6 +7,7 @@ import { driverRules } from './conformance/driver.ts'
 import { exchangeRules, singleUseRules } from './conformance/exchanges.ts'
 import { frontingRules } from './conformance/fronting.ts'
 import { issuanceRules } from './conformance/issuances.ts'
+import { loginFailureRules } from './conformance/login_failures.ts'
 import { recordRules } from './conformance/record.ts'
 import { resourceRules } from './conformance/resources.ts'
 import { retentionRules } from './conformance/retention.ts'
@@ -59,6 +60,7 @@ export function conformance(open: Open): void {
   describe('fronting links', () => frontingRules(bench))
   describe('identity providers', () => xaaRules(bench))
   describe('signing keys', () => signingKeyRules(bench))
+  describe('failed logins', () => loginFailureRules(bench))
   describe('settings', () => systemRules(bench))
   describe('driver', () => driverRules(bench))
 }

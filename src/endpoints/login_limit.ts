@@ -1,0 +1,35 @@
+// How often a login may fail: each instance keeps parallel attempts of an address in line, and all of them count together.
+import type { App } from '../app.ts'
+import { subscriber } from '../http/rate_limit.ts'
+
+export type LoginResult = 'success' | 'failure' | 'undecided'
+
+/** Begins an attempt. Returns 0 when it may go on, else the seconds to wait. */
+export async function beginLogin({ lockout, store, clock, config }: App, address: string): Promise<number> {
+  const { auth_fail_max: max, auth_fail_window } = config.rate_limit
+  const wait = lockout.begin(address)
+  if (wait > 0 || max === 0) return wait
+  const now = clock.now()
+  const { locked_until } = await store
+    .findLoginFailures({ address: subscriber(address), since: now - auth_fail_window })
+    .catch((error: unknown) => {
+      lockout.end(address, 'undecided')
+      throw error
+    })
+  if (locked_until <= now) return 0
+  lockout.end(address, 'undecided')
+  return locked_until - now
+}
+
+/** Ends an attempt that beginLogin() let through. Returns whether it locked the address out. */
+export async function endLogin(app: App, address: string, result: LoginResult): Promise<boolean> {
+  const { lockout, store, clock, config } = app
+  const { auth_fail_max: max, auth_fail_window: window, auth_lockout } = config.rate_limit
+  const here = lockout.end(address, result)
+  if (max === 0 || result === 'undecided') return here
+  const shared = subscriber(address)
+  if (result === 'failure')
+    return store.addLoginFailure({ address: shared, now: clock.now(), window, max, lockout: auth_lockout })
+  await store.clearLoginFailures({ address: shared })
+  return here
+}

@@ -1,0 +1,57 @@
+// Operations on failed logins, by address: what one instance counts holds at all of them.
+import { held, num, type Op, one, run } from './op.ts'
+
+/** Until when an address is locked out, and how many failures count against it. */
+export function* findLoginFailures({ address, since }: { address: string; since: number }): Op<{
+  failures: number
+  locked_until: number
+}> {
+  const row = yield* one('SELECT failures, since, locked_until FROM login_failures WHERE address = ?', address)
+  if (!row) return { failures: 0, locked_until: 0 }
+  return { failures: num(row.since) > since ? num(row.failures) : 0, locked_until: num(row.locked_until) }
+}
+
+export interface LoginFailure {
+  address: string
+  now: number
+  /** Seconds in which failures are counted, from the first one on. */
+  window: number
+  /** Failures that lock out. */
+  max: number
+  /** Seconds that a lockout lasts. */
+  lockout: number
+}
+/** Rows of others that a failure takes with it: more than it can add. */
+const SWEPT = 2
+
+/** Counts a failure. Returns whether it was the one that locks the address out. */
+export function* addLoginFailure({ address, now, window, max, lockout }: LoginFailure): Op<boolean> {
+  yield* run(
+    'INSERT INTO login_failures (address, failures, since, locked_until) VALUES (?, 0, ?, 0) ON CONFLICT (address) DO NOTHING',
+    address,
+    now,
+  )
+  const row = yield* held('SELECT failures, since FROM login_failures WHERE address = ?', address)
+  const [failures, since] = row && num(row.since) > now - window ? [num(row.failures) + 1, num(row.since)] : [1, now]
+  const locks = failures >= max
+  yield* run(
+    `DELETE FROM login_failures WHERE address IN
+       (SELECT address FROM login_failures WHERE since <= ? AND locked_until <= ? AND address <> ? ORDER BY since LIMIT ${SWEPT})`,
+    now - window,
+    now,
+    address,
+  )
+  yield* run(
+    `UPDATE login_failures SET failures = ?, since = ?${locks ? ', locked_until = ?' : ''} WHERE address = ?`,
+    locks ? 0 : failures,
+    since,
+    ...(locks ? [now + lockout] : []),
+    address,
+  )
+  return locks
+}
+
+/** Forgets the failures of an address that signed in. */
+export function* clearLoginFailures({ address }: { address: string }): Op<void> {
+  yield* run('DELETE FROM login_failures WHERE address = ?', address)
+}
