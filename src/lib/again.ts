@@ -3,6 +3,7 @@
 export interface AgainOptions {
   /** Milliseconds to the next try after a failure. */
   retryMs: number
+  /** Hears of the first of several failures in a row. */
   onError(error: unknown): void
 }
 
@@ -10,14 +11,17 @@ export interface AgainOptions {
 export function again(work: () => Promise<unknown>, { retryMs, onError }: AgainOptions): () => void {
   let running = false
   let asked = false
+  let failing = false
   const run = async (): Promise<void> => {
     running = true
     while (asked) {
       asked = false
       try {
         await work()
+        failing = false
       } catch (error) {
-        onError(error)
+        if (!failing) onError(error)
+        failing = true
         asked = true
         await new Promise<void>((resolve) => setTimeout(resolve, retryMs).unref())
       }

@@ -29,15 +29,20 @@ test('what is asked for many times while it runs is done once more, and then no 
   expect(runs.length).toBe(3)
 })
 
-test('what fails is said and done again until it succeeds', async () => {
+test('what fails is done again until it succeeds, and said once', async () => {
   const { runs, errors, ask } = byHand()
   ask()
   runs[0]?.reject(new Error('one'))
   await turns()
   runs[1]?.reject(new Error('two'))
   await turns()
-  expect([runs.length, errors.map(String)]).toEqual([3, ['Error: one', 'Error: two']])
+  expect([runs.length, errors.map(String)]).toEqual([3, ['Error: one']])
   runs[2]?.resolve()
   await turns()
   expect(runs.length).toBe(3)
+  ask()
+  runs[3]?.reject(new Error('three'))
+  await turns()
+  expect(errors.map(String)).toEqual(['Error: one', 'Error: three'])
+  runs[4]?.resolve()
 })
