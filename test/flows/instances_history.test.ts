@@ -14,7 +14,9 @@ import { openProxy, type TcpProxy } from '../support/proxy.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 import { pause } from '../support/wire.ts'
 
+/** The faults take about twelve seconds; a busy machine may need more until enough has happened around them. */
 const RUN_MS = 14_000
+const LONGEST_MS = 45_000
 const INSTANCES = 3
 
 type Client = Awaited<ReturnType<typeof addClient>>
@@ -67,23 +69,32 @@ async function ask(
   return answer
 }
 
+const count = (kind: Event['kind']) => history.filter((event) => event.kind === kind && event.status === 200).length
+const isEnough = () =>
+  (['machine', 'proof', 'refresh'] as const).every((kind) => count(kind) > 20) &&
+  suspendedMs.size > 2 &&
+  rotations > 1 &&
+  history.some(({ client_id, status }) => status === 401 && suspendedMs.has(client_id))
+let beganMs = 0
+const goesOn = () => {
+  const ranMs = performance.now() - beganMs
+  return ranMs < RUN_MS || (!isEnough() && ranMs < LONGEST_MS)
+}
+
 /** Does it again and again until the end. */
-async function loop(until: number, step: () => Promise<unknown>): Promise<void> {
-  while (performance.now() < until) {
+async function loop(step: () => Promise<unknown>): Promise<void> {
+  while (goesOn()) {
     await step()
     await pause(randomInt(20))
   }
 }
 
 /** One sign-in whose refresh tokens are used, sometimes twice at once, at any instance. */
-async function refreshing(
-  until: number,
-  signIn: () => Promise<{ client: Client; token: string } | undefined>,
-): Promise<void> {
-  while (performance.now() < until) {
+async function refreshing(signIn: () => Promise<{ client: Client; token: string } | undefined>): Promise<void> {
+  while (goesOn()) {
     const begun = await signIn().catch(() => undefined)
     let token = begun?.token
-    while (begun && token && performance.now() < until) {
+    while (begun && token && goesOn()) {
       const use = { grant_type: 'refresh_token', refresh_token: token }
       const answers = await Promise.all(
         Array.from({ length: randomInt(8) === 0 ? 2 : 1 }, () =>
@@ -158,7 +169,7 @@ beforeAll(async () => {
     instances.push({ service, proxy, stalled: false })
   }
   await run()
-}, 60_000)
+}, 90_000)
 
 async function run(): Promise<void> {
   const a = (instances[0] as Instance).service
@@ -172,18 +183,18 @@ async function run(): Promise<void> {
   }
   const keys = await Promise.all(Array.from({ length: 4 }, () => proofKey()))
   const machine = { grant_type: 'client_credentials' }
-  const until = performance.now() + RUN_MS
+  beganMs = performance.now()
   await Promise.all([
     faults(),
-    ...[1, 2, 3, 4].map(() => loop(until, () => ask('machine', one(), any(clients), machine))),
-    loop(until, async () => {
+    ...[1, 2, 3, 4].map(() => loop(() => ask('machine', one(), any(clients), machine))),
+    loop(async () => {
       const headers = await dpop(a, any(keys))
       const uses = [1, 2].map(() => ask('proof', one(), steady, machine, { once: headers.dpop, headers }))
       await Promise.all(uses)
     }),
-    refreshing(until, signIn),
-    refreshing(until, signIn),
-    loop(until, async () => {
+    refreshing(signIn),
+    refreshing(signIn),
+    loop(async () => {
       await pause(1500)
       await Promise.all([suspend(clients), rotate()])
     }),
@@ -203,11 +214,8 @@ describe('after all that', () => {
   }
 
   test('the history tells of every kind of event, of failures and of successes between them', () => {
-    const count = (kind: Event['kind']) => acknowledged().filter((event) => event.kind === kind).length
-    for (const kind of ['machine', 'proof', 'refresh'] as const) expect(count(kind)).toBeGreaterThan(20)
+    expect(isEnough()).toBe(true)
     expect(history.filter(({ status }) => status === 503).length).toBeGreaterThan(0)
-    expect(suspendedMs.size).toBeGreaterThan(2)
-    expect(rotations).toBeGreaterThan(1)
     // Nothing but refusals and 503: a fault of ours would be a 500.
     expect(
       [...new Set(history.map(({ status }) => status))].filter((status) => ![0, 200, 400, 401, 503].includes(status)),
@@ -229,8 +237,6 @@ describe('after all that', () => {
       ({ client_id, startedMs }) => startedMs > (suspendedMs.get(client_id) ?? Number.POSITIVE_INFINITY) + STALE_MS,
     )
     expect(late).toEqual([])
-    const refused = history.filter(({ client_id, status }) => status === 401 && suspendedMs.has(client_id))
-    expect(refused.length).toBeGreaterThan(0)
   })
 
   test('no token was signed with a key that a reachable instance did not know', () => {
