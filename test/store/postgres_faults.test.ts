@@ -1,9 +1,11 @@
 // PostgreSQL that is away, slow, restarted, read-only, or shared with others at bad moments.
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createStore } from '../../src/store/index.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { preparePostgres } from '../../src/store/postgres_client.ts'
-import { silentLog } from '../support/log.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { recordingLog, silentLog } from '../support/log.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { openProxy } from '../support/proxy.ts'
 import { aClient, aFamily, anIssuance, aRequest, NOW } from '../support/records.ts'
@@ -191,6 +193,25 @@ describe('news', () => {
     expect(await eventually(() => !driver.isHealthy(), 8000)).toBe(true)
     line.close()
     await driver.close()
+  })
+
+  test('reach an instance whose server has no LISTEN, which is said once', async () => {
+    // What such a server answers: the word is not known.
+    const line = await openProxy(dsn, (sent) =>
+      Buffer.from(sent.toString('latin1').replace('LISTEN', 'LISTEM'), 'latin1'),
+    )
+    const { log, lines } = recordingLog()
+    const deaf = createStore(await openPostgres(settingsOf(line.dsn), log), new Metrics())
+    expect(lines.map(({ msg }) => msg)).toEqual([expect.stringContaining('the database has no LISTEN')])
+    const client = aClient()
+    await opened.store.createClient(client)
+    expect(await deaf.findClient(client)).toEqual(client)
+    await opened.store.updateClient({ ...client, status: 'suspended' })
+    expect(await eventually(async () => (await deaf.findClient(client))?.status === 'suspended', 3000)).toBe(true)
+    await deaf.updateClient({ ...client, version: client.version + 1, status: 'active' })
+    expect(await eventually(async () => (await opened.store.findClient(client))?.status === 'active', 3000)).toBe(true)
+    await deaf.driver.close()
+    line.close()
   })
 
   test('of a time without connection are not missed', async () => {

@@ -14,8 +14,8 @@ export interface TcpProxy {
   close(): void
 }
 
-/** Opens one to the server of a DSN. */
-export async function openProxy(dsn: string): Promise<TcpProxy> {
+/** Opens one to the server of a DSN; `rewrite` may change what clients send, but not its length. */
+export async function openProxy(dsn: string, rewrite?: (sent: Buffer) => Buffer): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   const to = Number(new URL(dsn).port)
   let stalled = false
@@ -29,7 +29,10 @@ export async function openProxy(dsn: string): Promise<TcpProxy> {
         ;(each === socket ? upstream : socket).destroy()
       })
     }
-    if (!stalled) socket.pipe(upstream).pipe(socket)
+    if (stalled) return
+    if (rewrite) socket.on('data', (sent) => upstream.write(rewrite(sent)))
+    else socket.pipe(upstream)
+    upstream.pipe(socket)
   })
   const port = await freePort()
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
