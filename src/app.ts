@@ -23,6 +23,7 @@ import { type OidcProvider, openOidcProvider } from './oauth/oidc_provider.ts'
 import { openUsed } from './oauth/single_use.ts'
 import type { Store } from './store/index.ts'
 import { openStore } from './store/open.ts'
+import { addGauges, waitingIn } from './telemetry/gauges.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import type { Telemetry } from './telemetry/open.ts'
@@ -108,7 +109,7 @@ export async function openApp(
     ...(keyring.remote ? { transit: keyring.remote.lane } : {}),
     store: store.driver.stats,
   }
-  const queues = () => waiting(lanes)
+  const queues = () => waitingIn(lanes)
   const app: App = {
     config,
     log,
@@ -157,7 +158,7 @@ export async function openApp(
     lifecycle: { draining: false },
   }
   if (keyring.store !== 'keyfile') followKeys(app)
-  addGauges(app, queues)
+  addGauges(app)
   app.series.start()
   return app
 }
@@ -200,11 +201,3 @@ export async function closeApp(app: App): Promise<void> {
   app.keyring.close()
   await Promise.all([app.store.driver.close(), app.crypto.close()])
 }
-
-function addGauges({ metrics, store }: App, queues: () => Record<string, number>): void {
-  metrics.gauge('core_active_clients', () => store.countActiveClients())
-  metrics.gauge('core_active_token_families', () => store.countActiveFamilies())
-  metrics.gauge('ext_lane_waiting', queues, 'lane')
-}
-const waiting = (stats: App['lanes']) =>
-  Object.fromEntries(Object.entries(stats).map(([lane, { waiting }]) => [lane, waiting]))

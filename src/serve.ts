@@ -20,6 +20,7 @@ import { effectiveDcrMode } from './oauth/registration_mode.ts'
 import { seed } from './seed.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { openTelemetry } from './telemetry/open.ts'
+import { scrapeRoutes } from './telemetry/scrape.ts'
 import type { Step } from './telemetry/trails.ts'
 
 /** Runs the service until SIGTERM or SIGINT; `onReady` is called once it listens. Rejects with ConfigError, or when a part cannot be had; resolves to the exit code. */
@@ -95,7 +96,7 @@ async function openPublic(app: App): Promise<HttpFront> {
   const { server, rate_limit } = app.config
   const proxies = server.trusted_proxies
   const options = frontOptions(app, server.address, {
-    routes: publicRoutes(app),
+    routes: [...publicRoutes(app), ...scrapeRoutes(app, 'public')],
     allowedOrigins: server.allowed_origins,
     limiter: rate_limit.enabled ? new TokenBucket(rate_limit.requests_per_second, rate_limit.burst) : undefined,
     addressOf: proxies.length > 0 ? createAddressReader(proxies) : undefined,
@@ -131,7 +132,10 @@ async function openEngine({ server }: Config, log: Logger, options: FrontOptions
 }
 
 async function openAdmin(app: App): Promise<HttpFront> {
-  const options = frontOptions(app, app.config.admin.address, { routes: adminRoutes(app), allowedOrigins: [] })
+  const options = frontOptions(app, app.config.admin.address, {
+    routes: [...adminRoutes(app), ...scrapeRoutes(app, 'admin')],
+    allowedOrigins: [],
+  })
   const front = await openNode(options)
   app.engines.admin = front.engine
   return front

@@ -19,7 +19,6 @@ export function adminRoutes(app: App): Route[] {
   const gatekeeper = createGatekeeper(app.config)
   const actions = presentResources(adminResources, app.config).flatMap((resource) => Object.values(resource.actions))
   return [
-    ...metricsRoutes(app),
     ...pageRoutes(),
     ...actions.map((action) => routeOf(app, action, gatekeeper)),
     ...unknownPaths(gatekeeper.guard('read')),
@@ -67,13 +66,3 @@ const unknownPaths = (guard: Route['guard']): Route[] =>
       },
     })),
   )
-
-function metricsRoutes({ config, metrics }: App): Route[] {
-  const { provider, path } = config.observability.metrics
-  if (provider !== 'prometheus' && provider !== 'both') return []
-  const handle = async () => {
-    const { type, text } = await metrics.render()
-    return { status: 200, headers: { 'content-type': type }, body: text }
-  }
-  return [{ method: 'GET', path, handle }]
-}

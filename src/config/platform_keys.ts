@@ -212,7 +212,13 @@ export const platformKeys = {
         doc: 'Where metrics go.',
         env: ['METRICS_PROVIDER'],
       }),
-      path: textKey({ default: '/metrics', doc: 'Scrape path on the admin listener.', env: ['METRICS_PATH'] }),
+      path: textKey({ default: '/metrics', doc: 'Scrape path.', env: ['METRICS_PATH'] }),
+      listener: wordKey({
+        of: ['admin', 'public'],
+        default: 'admin',
+        doc: 'Which listener serves the scrape; it needs no key there.',
+        env: ['METRICS_LISTENER'],
+      }),
       otel_endpoint: textKey({
         doc: 'OTLP gRPC endpoint, host:port, for otel and both.',
         env: ['METRICS_OTEL_ENDPOINT'],

@@ -109,8 +109,11 @@ interface Cached {
   readonly operations: Operations
   /** The same ones, for traced requests. */
   readonly traceable: Readonly<Record<OpName, Traceable>>
+  /** How often each cached read was answered from memory, and how often not. */
+  readonly caches: CacheStats
   dropCaches(): void
 }
+export type CacheStats = Readonly<Record<string, { readonly hits: number; readonly misses: number }>>
 
 /** Wraps every operation: cached reads look here first, writes drop what they change, before and after they commit. */
 export function cached(names: readonly OpName[], call: Call): Cached {
@@ -153,6 +156,7 @@ export function cached(names: readonly OpName[], call: Call): Cached {
   return {
     operations: Object.fromEntries(operations) as Operations,
     traceable,
+    caches: Object.fromEntries(caches),
     dropCaches: () => {
       for (const cache of caches.values()) cache.clear()
     },

@@ -2,7 +2,7 @@
 import type { BatchListener, LaneStats } from '../lib/lane.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Trace } from '../telemetry/trace.ts'
-import { cached, type News } from './cache.ts'
+import { type CacheStats, cached, type News } from './cache.ts'
 import * as clients from './clients.ts'
 import * as connections from './connections.ts'
 import { purgeWindow } from './expiry.ts'
@@ -62,6 +62,8 @@ export type Operations = {
 export interface Driver {
   readonly name: 'sqlite' | 'postgres'
   readonly stats: LaneStats
+  /** Connections by state, where there is a pool. */
+  connections?(): Record<'open' | 'idle' | 'waiting', number>
   /** Whether the database answered when it was last asked, within the last seconds. */
   isHealthy(): boolean
   call(op: OpName, input: unknown, onBatch?: BatchListener): Promise<unknown>
@@ -74,6 +76,7 @@ export interface Store extends Operations {
   readonly driver: Driver
   /** The store on behalf of a traced request: what reaches the database is a span below this one. */
   within(trace: Trace): Store
+  readonly caches: CacheStats
   /** Forgets everything that was read before. */
   dropCaches(): void
 }
@@ -95,11 +98,12 @@ export function createStore(driver: Driver, metrics: Metrics): Store {
       metrics.observe('core_db_operation_duration_seconds', (performance.now() - startedMs) / 1000, { op })
     }
   }
-  const { operations, traceable, dropCaches } = cached(Object.keys(ops) as OpName[], call)
+  const { operations, traceable, caches, dropCaches } = cached(Object.keys(ops) as OpName[], call)
   driver.onForeignWrite((about) => about !== 'keys' && dropCaches())
   const store: Store = {
     ...operations,
     driver,
+    caches,
     dropCaches,
     within: (trace) =>
       new Proxy(store, {

@@ -118,6 +118,7 @@ export async function openPostgres(settings: Config['storage']['postgres'], log:
     get stats() {
       return sum(lanes.map(({ stats }) => stats))
     },
+    connections: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     isHealthy: listener.isHealthy,
     call: (op, input, onBatch) => laneOf({ op, input }).push({ op, input }, onBatch),
     onForeignWrite: (each) => listeners.push(each),

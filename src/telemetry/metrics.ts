@@ -1,4 +1,5 @@
 // The table of all metrics. Names, labels and buckets of the specification are stable; label values are always from a fixed set.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { addTiming, Family, type Labels, newTimings, type Place, type Tally, type Timings } from './family.ts'
 
@@ -67,13 +68,42 @@ export const GAUGES = {
   core_active_clients: 'Clients that are not suspended',
   core_active_token_families: 'Token families that are not revoked',
   ext_lane_waiting: 'Jobs waiting in a lane',
+  ext_lane_running: 'Batches that the workers of a lane have',
+  ext_db_pool_connections: 'Connections to PostgreSQL, and requests that wait for one; none on SQLite',
+  ext_storage_healthy: '1 while the database answers, else 0',
+  ext_signing_key_age_seconds: 'Age of the key that signs',
+  ext_build_info: '1, with the version that runs',
+} as const
+
+/** Counters whose value others keep: it is asked for at every scrape. */
+export const READINGS = {
+  ext_lane_jobs_total: 'Jobs that a lane took',
+  ext_lane_batches_total: 'Batches that they were served in',
+  ext_lane_refused_total: 'Jobs that a full lane turned away',
+  ext_lane_busy_seconds_total: 'Seconds that the workers of a lane had batches, added up over its workers',
+  ext_cache_hits_total: 'Reads of the store that a cache answered',
+  ext_cache_misses_total: 'Reads of the store that a cache could not answer',
 } as const
 
 export type CounterName = keyof typeof COUNTERS
 export type HistogramName = keyof typeof HISTOGRAMS
 export type GaugeName = keyof typeof GAUGES
+export type ReadingName = keyof typeof READINGS
 
 export const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+type Reading = number | Record<string, number>
+type Read = () => Reading | Promise<Reading>
+
+const PATIENCE_MS = 1000
+/** What is read; nothing when it fails or takes too long, so that the scrape tells the rest also when storage is away. */
+const inTime = (read: Read): Promise<Reading | undefined> =>
+  Promise.race([(async () => read())().catch(() => undefined), sleep(PATIENCE_MS, undefined, { ref: false })])
+
+const rowsOf = (reading: Reading = {}, label = ''): { labels: Labels; value: number }[] =>
+  typeof reading === 'number'
+    ? [{ labels: {}, value: reading }]
+    : Object.entries(reading).map(([key, value]) => ({ labels: { [label]: key }, value }))
 
 /** A metric as it stands; a histogram is a row per bucket, then its sum and its count. */
 export interface Sample {
@@ -177,16 +207,28 @@ export class Metrics {
   }
 
   /** Registers a gauge whose value is asked for at every scrape: a number, or one per value of `label`. */
-  gauge(name: GaugeName, read: () => number | Promise<number> | Record<string, number>, label?: string): void {
+  gauge(name: GaugeName, read: Read, label?: string): void {
     new Gauge({
       name,
       help: GAUGES[name],
       labelNames: label ? [label] : [],
       registers: [this.registry],
       async collect() {
-        const value = await read()
-        if (typeof value === 'number') this.set(value)
-        else for (const [key, each] of Object.entries(value)) this.set({ [label as string]: key }, each)
+        for (const { labels, value } of rowsOf(await inTime(read), label)) this.set(labels, value)
+      },
+    })
+  }
+
+  /** Registers a counter whose value is asked for at every scrape, per value of `label`. */
+  reading(name: ReadingName, read: () => Record<string, number>, label: string): void {
+    new Counter({
+      name,
+      help: READINGS[name],
+      labelNames: [label],
+      registers: [this.registry],
+      collect() {
+        this.reset()
+        for (const { labels, value } of rowsOf(read(), label)) this.inc(labels, value)
       },
     })
   }

@@ -1,5 +1,5 @@
 // docs/reference/metrics.md: what the scrape endpoint offers.
-import { BUCKETS, COUNTERS, GAUGES, HISTOGRAMS } from '../../src/telemetry/metrics.ts'
+import { BUCKETS, COUNTERS, GAUGES, HISTOGRAMS, READINGS } from '../../src/telemetry/metrics.ts'
 import { code, page, table } from './markdown.ts'
 
 const INTRO = `Names, labels and buckets are stable. \`core_\` names are the original ones, \`ext_\` names came later. A metric without labels is
@@ -16,6 +16,12 @@ export const renderMetrics = (): string =>
     INTRO,
     '## Counters',
     table(['Name', 'Labels', 'Counts'], rows(COUNTERS)),
+    '## Counters of queues and caches',
+    'By `lane` (`crypto`, `password`, `store`) and by `cache`.',
+    table(
+      ['Name', 'Counts'],
+      Object.entries(READINGS).map(([name, help]) => [code(name), help]),
+    ),
     '## Histograms',
     `Seconds, in the buckets ${BUCKETS.join(', ')}.`,
     table(['Name', 'Labels', 'Measures'], rows(HISTOGRAMS)),
