@@ -1,6 +1,7 @@
 // Every long-lived part of the service, built once and in order. Functions everywhere take what they need from here.
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import type { Flights } from './broker/renew.ts'
 import type { Env } from './config/rules.ts'
 import type { Config } from './config/schema.ts'
 import { type AtRest, openAtRest } from './crypto/at_rest.ts'
@@ -40,6 +41,8 @@ export interface App {
   readonly clock: Clock
   readonly build: Build
   readonly startedAt: number
+  /** Holds the secrets that records name; asked by broker/secret.ts only. */
+  readonly env: Env
   readonly store: Store
   readonly keyring: Keyring
   readonly crypto: CryptoLanes
@@ -68,6 +71,8 @@ export interface App {
   readonly series: Series
   /** Failed logins by address. */
   readonly lockout: Lockout
+  /** Upstream tokens that are being asked for. */
+  readonly flights: Flights
   /** Which HTTP engine serves which listener; filled by serve(). */
   readonly engines: { public?: string; admin?: string }
   /** `draining` from the first signal on: no new requests are wanted. */
@@ -118,6 +123,7 @@ export async function openApp(
     clock,
     build,
     startedAt: clock.now(),
+    env,
     store,
     keyring,
     crypto,
@@ -154,6 +160,7 @@ export async function openApp(
       window: config.rate_limit.auth_fail_window,
       lockout: config.rate_limit.auth_lockout,
     }),
+    flights: new Map(),
     engines: {},
     lifecycle: { draining: false },
   }
@@ -194,9 +201,10 @@ function followKeys({ keyring, store, log, lifecycle }: App): void {
   store.driver.onForeignWrite((about) => about !== 'records' && reload())
 }
 
-/** Ends the threads after what they still do. */
+/** Ends the threads after what they still do. What a provider is answering just now is kept first: it may answer only once. */
 export async function closeApp(app: App): Promise<void> {
   app.lifecycle.draining = true
+  await Promise.allSettled([...app.flights.values()].map(({ result }) => result))
   app.series.stop()
   app.keyring.close()
   await Promise.all([app.store.driver.close(), app.crypto.close()])

@@ -1,10 +1,14 @@
 // Admin operations on what users allowed.
+import { z } from 'zod'
+import { connect, disconnect } from '../broker/connection.ts'
+import { name, text } from '../lib/field.ts'
 import { isId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { scopeNames } from '../oauth/resource.ts'
-import type { Consent } from '../oauth/types.ts'
+import type { BrokerGrant, BrokerProvider, Consent } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
-import { notFound } from './outcome.ts'
+import { invalid, notFound } from './outcome.ts'
+import { getProvider } from './providers.ts'
 import { getUser } from './users.ts'
 
 /** A consent as the admin API shows it. */
@@ -19,6 +23,19 @@ const consentJson = (consent: Consent) => ({
   ...(consent.revoked_at === undefined ? {} : { revoked_at: rfc3339(consent.revoked_at) }),
 })
 
+/** A connection as the admin API shows it: never what it holds. */
+const brokerGrantJson = (grant: BrokerGrant, providers: readonly BrokerProvider[]) => ({
+  id: grant.id,
+  user_id: grant.user_id,
+  broker_provider_id: grant.broker_provider_id,
+  broker_provider_slug: providers.find(({ id }) => id === grant.broker_provider_id)?.slug ?? '',
+  scopes_granted: scopeNames(grant.scopes_granted),
+  version: grant.version,
+  created_at: rfc3339(grant.created_at),
+  updated_at: rfc3339(grant.updated_at),
+  ...(grant.revoked_at === undefined ? {} : { revoked_at: rfc3339(grant.revoked_at) }),
+})
+
 export const grants: AdminResource = {
   name: 'grant',
   doc: 'What users allowed clients to do.',
@@ -31,7 +48,10 @@ export const grants: AdminResource = {
       async run(app, { params }) {
         const { id } = await getUser(app, params.id)
         const consents = await app.store.listConsents({ user_id: id })
-        return { shown: { consent_grants: consents.map(consentJson), broker_grants: [] } }
+        const connections = await app.store.listBrokerGrants({ user_id: id })
+        const providers = await app.store.listProviders()
+        const broker_grants = connections.map((each) => brokerGrantJson(each, providers))
+        return { shown: { consent_grants: consents.map(consentJson), broker_grants } }
       },
     }),
     revokeConsent: action({
@@ -47,6 +67,43 @@ export const grants: AdminResource = {
         if (consent.revoked_at !== undefined) return {}
         const { client_id, user_id, resource_id } = consent
         return { changed: { client_id, detail: { consent_id: id, user_id, resource_id, families } } }
+      },
+    }),
+    createBroker: action({
+      method: 'POST',
+      path: '/admin/grants/broker',
+      doc: 'Connects a user to a provider by its service account; one that is connected acts in another name from then on.',
+      status: 201,
+      audit: 'broker_grant_created',
+      body: z.strictObject({
+        user_id: text(256).describe('Id of the user.'),
+        broker_provider: text(256).describe('Slug or id of the provider.'),
+        impersonate_sub: name(320).describe('In whose name the account acts at the provider.'),
+      }),
+      cli: { flags: { user: { field: 'user_id' }, provider: { field: 'broker_provider' } } },
+      async run(app, { body: { user_id, broker_provider, impersonate_sub } }) {
+        const user = await getUser(app, user_id)
+        const provider = await getProvider(app, broker_provider)
+        if (provider.protocol !== 'service_account')
+          throw invalid('users connect to this provider by themselves', 'not_a_service_account')
+        const credential = { impersonate_sub, tokens: [] }
+        const made = await connect(app, provider, { user_id: user.id, credential, granted: [] })
+        if (!made) throw notFound('broker provider')
+        const { id, detail } = made
+        const shown = { id, user_id: user.id, broker_provider_id: provider.id, impersonate_sub }
+        return { shown, changed: { detail: { ...detail, impersonate_sub } } }
+      },
+    }),
+    revokeBroker: action({
+      method: 'DELETE',
+      path: '/admin/grants/broker/{id}',
+      doc: 'Ends the connection of a user to a provider. Tokens that were handed out end at the provider only.',
+      status: 204,
+      audit: 'broker_grant_revoked',
+      async run(app, { params: { id } }) {
+        const ended = isId(id) ? await disconnect(app, id) : undefined
+        if (!ended) throw notFound('upstream connection')
+        return ended.detail ? { changed: { detail: ended.detail } } : {}
       },
     }),
   },

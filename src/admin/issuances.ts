@@ -11,7 +11,7 @@ import type { Issuance } from '../oauth/types.ts'
 import type { Store } from '../store/index.ts'
 import { type AdminResource, action } from './action.ts'
 import { after, idRange, mapped, newestFirst, range } from './export.ts'
-import { notFound } from './outcome.ts'
+import { conflict, notFound } from './outcome.ts'
 
 const DAY = 86_400
 
@@ -27,8 +27,9 @@ export const issuanceJson = (issuance: Issuance) => ({
   scope: issuance.scope,
   scopes: scopeNames(issuance.scope),
   token_type: tokenType(issuance),
-  backend_kind: 'mint',
-  revocable: true,
+  backend_kind: issuance.broker_provider ? 'broker' : 'mint',
+  ...(issuance.broker_provider ? { broker_provider_slug: issuance.broker_provider } : {}),
+  revocable: issuance.broker_provider === undefined,
   issued_at: rfc3339(issuance.issued_at),
   expires_at: rfc3339(issuance.expires_at),
   ...(issuance.revoked_at === undefined ? {} : { revoked_at: rfc3339(issuance.revoked_at) }),
@@ -106,25 +107,28 @@ export const issuances: AdminResource = {
     get: action({
       method: 'GET',
       path: '/admin/issuances/{id}',
-      doc: 'Shows an issued token with all its claims, and whether it is still active.',
+      doc: 'Shows an issued token with all its claims, and whether it is still active; of the token of a provider only what is known.',
       async run(app, { params: { id } }) {
         const state = isId(id) ? await app.store.findTokenState({ id }) : undefined
         if (!state) throw notFound('issuance')
         const { issuance, live } = state
+        const shown = { ...issuanceJson(issuance), act: issuance.act }
+        // What a provider makes of its token is not known here, and its claims are none of ours.
+        if (issuance.broker_provider) return { shown }
         const claims = claimsOf(issuance, await issuerAt(app, issuance.issued_at))
-        const active = live && issuance.expires_at > app.clock.now()
-        return { shown: { ...issuanceJson(issuance), active, act: issuance.act, claims } }
+        return { shown: { ...shown, active: live && issuance.expires_at > app.clock.now(), claims } }
       },
     }),
     revoke: action({
       method: 'DELETE',
       path: '/admin/issuances/{id}',
-      doc: 'Revokes an issued token and every token exchanged from it.',
+      doc: 'Revokes an issued token and every token exchanged from it, but for those of providers.',
       status: 204,
       audit: 'issuance_revoked',
       async run({ store, clock }, { params: { id } }) {
         const issuance = isId(id) ? await store.findIssuance({ id }) : undefined
         if (!issuance) throw notFound('issuance')
+        if (issuance.broker_provider) throw conflict('tokens of a provider end at the provider only', 'not_revocable')
         const tokens = await store.revokeIssuance({ id, now: clock.now() })
         return tokens > 0 ? { changed: { client_id: issuance.client_id, detail: { jti: id, tokens } } } : {}
       },

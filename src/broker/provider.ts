@@ -1,7 +1,10 @@
-// A broker provider: from how it is written to the one that is stored.
+// A broker provider: from how it is written to the one that is stored, and what others ask about it.
+import type { z } from 'zod'
+import type { App } from '../app.ts'
 import type { ProviderRecord } from '../config/provider_record.ts'
+import { OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
-import type { BrokerProvider } from '../oauth/types.ts'
+import type { BrokerProvider, Resource } from '../oauth/types.ts'
 
 /** A provider that is new at `now`. */
 export const newProvider = (written: ProviderRecord, now: number): BrokerProvider => ({
@@ -11,3 +14,35 @@ export const newProvider = (written: ProviderRecord, now: number): BrokerProvide
   created_at: now,
   updated_at: now,
 })
+
+const notSetUp = (reason: string, cause: Error) =>
+  new OAuthError('server_error', 'the provider is not set up', { reason, cause })
+
+/** The provider that a broker resource has its tokens from. Throws server_error when it is gone. */
+export async function providerOf({ store }: App, resource: Resource): Promise<BrokerProvider> {
+  const provider = await store.findProvider({ name: resource.broker_provider_slug ?? '' })
+  if (!provider) throw notSetUp('provider_missing', new Error(`resource ${resource.slug} has no provider`))
+  return provider
+}
+
+/** The config_data of a provider as its protocol reads it. Throws server_error when it is that of another one. */
+export function configOf<T extends z.ZodType>({ slug, config_data }: BrokerProvider, schema: T): z.output<T> {
+  const result = schema.safeParse(config_data)
+  if (result.success) return result.data
+  throw notSetUp('provider_config', new Error(`config_data of provider ${slug} does not fit its protocol`))
+}
+
+/** What scopes of a resource are called at its provider: their upstream name, else their own; each once. */
+export function upstreamScopes({ scopes }: Resource, names: readonly string[]): string[] {
+  const found = scopes.filter(({ name }) => names.includes(name))
+  return [
+    ...new Set(
+      found.flatMap(({ name, upstream }) =>
+        upstream
+          .split(' ')
+          .filter(Boolean)
+          .concat(upstream.trim() ? [] : name),
+      ),
+    ),
+  ]
+}

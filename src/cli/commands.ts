@@ -11,7 +11,6 @@ import { completionScript, isShell, SHELLS } from './completion.ts'
 import { addFirstSteps } from './first_steps.ts'
 import { EXIT, exitCodeOf, print, printError, printProblems, UsageError } from './output.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
-import { UNBUILT_COMMANDS } from './unbuilt.ts'
 
 /** Runs the command line. Resolves to the exit code (EXIT); unless it did what was asked, there are `error: ` lines on standard error. */
 export async function run(argv: readonly string[], env: Env): Promise<number> {
@@ -36,7 +35,6 @@ export async function run(argv: readonly string[], env: Env): Promise<number> {
   }
   if (['bench', 'plan', 'completion', '--help', '-h'].some((word) => argv.includes(word)) || argv.length < 3)
     (await import('./bench.ts')).addBenchCommands(program, env, exit)
-  addUnbuilt(program)
   try {
     await program.parseAsync([...argv])
     return code
@@ -143,13 +141,3 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
 }
 
 const greet = ({ config, build }: App) => void process.stderr.write(bannerOf(config, build.version))
-
-function addUnbuilt(program: Command): void {
-  for (const { name, doc, flags = {} } of UNBUILT_COMMANDS) {
-    const command = commandAt(program, name).description(`${doc} Not built yet in this version.`)
-    for (const [flag, help] of Object.entries(flags)) command.option(flag, help)
-    command.action(() => {
-      throw new Error(`${name} is not built yet in this version`)
-    })
-  }
-}

@@ -4,7 +4,7 @@ import { int, issuesOf, name, slug, text, url, word } from '../lib/field.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 
 /** Variables that may hold secrets of providers: nobody who writes a provider may read another one. */
-const SECRET_REF = /^(CONNECTOR|SERVICE_SECRET)_[A-Z0-9_]{1,200}$/
+export const SECRET_REF = /^(CONNECTOR|SERVICE_SECRET)_[A-Z0-9_]{1,200}$/
 const secretRef = () =>
   z.string().regex(SECRET_REF, 'must name a variable CONNECTOR_… or SERVICE_SECRET_…, in capitals, digits and _')
 
@@ -20,7 +20,7 @@ const RESERVED = [
   ...['code_challenge', 'code_challenge_method', 'request', 'request_uri'],
 ]
 
-const oauthConfig = z.strictObject({
+export const oauthConfig = z.strictObject({
   client_id: name(1024),
   client_secret_ref: secretRef(),
   authorize_url: endpoint(),
@@ -36,14 +36,14 @@ const oauthConfig = z.strictObject({
     .optional(),
 })
 
-const apikeyConfig = z.strictObject({
+export const apikeyConfig = z.strictObject({
   header_name: z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'must be the name of a header'),
   header_prefix: text(100).optional(),
   /** Where users find their key. */
   issuance_instructions_url: endpoint().optional(),
 })
 
-const serviceAccountConfig = z.strictObject({
+export const serviceAccountConfig = z.strictObject({
   token_url: endpoint(),
   sa_email: name(320),
   sa_key_ref: secretRef(),

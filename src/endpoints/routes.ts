@@ -5,6 +5,8 @@ import type { Route } from '../http/router.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { forRequest } from '../telemetry/within.ts'
 import { authorize, renderAuthorizeError } from './authorize.ts'
+import { connectCallback, startConnect, storeKey } from './connect.ts'
+import { deleteConnection, disconnectByForm, showConnections } from './connections.ts'
 import { decideConsent, showConsent } from './consent.ts'
 import { agentsDocument, jwks, resourceDocument, serverDocument } from './discovery.ts'
 import { health, livez, ready } from './health.ts'
@@ -64,6 +66,13 @@ export function publicRoutes(app: App): Route[] {
     { method: 'GET', path: '/oidc/callback', step: 'login', handle: on(finishOidc), renderError },
     { method: 'GET', path: '/consent', handle: on(showConsent), renderError },
     { method: 'POST', path: '/consent', body: FORM, step: 'consent', handle: on(decideConsent), renderError },
+
+    { method: 'GET', path: `${PATHS.connect}/{provider}`, handle: on(startConnect), renderError },
+    { method: 'POST', path: `${PATHS.connect}/{provider}`, body: FORM, handle: on(storeKey), renderError },
+    { method: 'GET', path: `${PATHS.connect}/{provider}/callback`, handle: on(connectCallback), renderError },
+    { method: 'GET', path: PATHS.connections, handle: on(showConnections), renderError },
+    { method: 'POST', path: PATHS.connections, body: FORM, handle: on(disconnectByForm), renderError },
+    { method: 'DELETE', path: `${PATHS.connections}/{provider}`, handle: on(deleteConnection) },
 
     { method: 'GET', path: '/livez', unlimited: true, handle: on(livez) },
     { method: 'GET', path: '/health', unlimited: true, handle: on(health) },

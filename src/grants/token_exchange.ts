@@ -1,13 +1,21 @@
 // Token exchange (RFC 8693): impersonation, or delegation when an actor token comes along. Never widens anything.
 import type { App } from '../app.ts'
+import { vend } from '../broker/vend.ts'
 import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { findLiveToken, type LiveToken } from '../oauth/access_token.ts'
 import { checkBound } from '../oauth/dpop.ts'
-import { type Allowed, allowMint, allowSameAudience, delegatedTo, type Exchange } from '../oauth/exchange_policy.ts'
+import {
+  type Allowed,
+  allowBroker,
+  allowMint,
+  allowSameAudience,
+  delegatedTo,
+  type Exchange,
+} from '../oauth/exchange_policy.ts'
 import { actorsBehind, allowFronted, findFronting } from '../oauth/fronting.ts'
-import { resolveResource } from '../oauth/resource.ts'
-import type { Actor } from '../oauth/types.ts'
+import { resolveTarget, scopeNames } from '../oauth/resource.ts'
+import type { Actor, Resource } from '../oauth/types.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import type { Grant, GrantInput } from './index.ts'
 
@@ -35,16 +43,22 @@ export const tokenExchange = {
     const { claims, issuance } = subject
     if (subject.exchanges >= MAX_EXCHANGES)
       throw invalid('too many exchanges followed one another', 'too_many_exchanges')
-    const target = form.resource ?? form.audience
+    const name = form.resource ?? form.audience
+    const target = name === undefined ? undefined : await resolveTarget(app, name)
+    const isBroker = target?.backend_kind === 'broker'
+    if (isBroker && form.actor_token !== undefined)
+      throw invalid('tokens of a provider know no actors', 'broker_actor_not_allowed')
     const { link, ...allowed } = await allow(app, { caller: client, subject, scope: form.scope }, target)
     const act = await actorOf(app, input, subject, link !== undefined)
     // Who exchanges its own token must still hold its key; whoever was handed it keeps the binding or brings its own.
     if (claims.client_id === client.client_id) checkBound(claims.cnf?.jkt, proof)
+    const request = { user_id: claims.sub, scope: scopeNames(allowed.scope) }
     return {
       grant_type: 'token_exchange',
       client,
       sub: claims.sub,
       ...allowed,
+      vended: isBroker ? await vend(app, { ...request, resource: target }) : undefined,
       lifetime: app.config.token_exchange.token_expiry,
       not_after: claims.exp,
       jkt: proof?.jkt ?? claims.cnf?.jkt,
@@ -79,15 +93,15 @@ function checkType(name: string, type: string | undefined): void {
 }
 
 /** The rules of the kind of target that is named. */
-async function allow(app: App, exchange: Exchange, target: string | undefined): Promise<Allowed> {
-  if (target === undefined) return allowSameAudience(app, exchange)
-  const resource = await resolveResource(app, target)
-  const fronting = await findFronting(app, exchange, resource)
-  if (resource.backend_kind === 'mint')
-    return fronting?.link
-      ? allowFronted(exchange, fronting.source, fronting.link, resource)
-      : allowMint(app, exchange, resource)
-  throw new OAuthError('invalid_target', 'tokens of brokered resources are not offered', { reason: 'broker_resource' })
+async function allow(app: App, exchange: Exchange, target: Resource | undefined): Promise<Allowed> {
+  if (!target) return allowSameAudience(app, exchange)
+  const fronting = await findFronting(app, exchange, target)
+  if (fronting?.link) return allowFronted(exchange, fronting.source, fronting.link, target)
+  if (target.backend_kind === 'mint') return allowMint(app, exchange, target)
+  // A token for a resource of ours was given to that resource: what it may have elsewhere is for operators to say.
+  if (fronting)
+    throw invalid(`no fronting link leads from ${fronting.source.slug} to ${target.slug}`, 'fronting_link_missing')
+  return allowBroker(app, exchange, target)
 }
 
 /**

@@ -51,8 +51,9 @@ function agentChain(act: Actor): string[] {
   return chain.length <= MAX_AGENT_CHAIN ? chain : [chain[0] as string, ...chain.slice(1 - MAX_AGENT_CHAIN)]
 }
 
-/** `DPoP` for a token that is bound to a key, else `Bearer`. */
-export const tokenType = (bound: { jkt?: string }): 'DPoP' | 'Bearer' => (bound.jkt ? 'DPoP' : 'Bearer')
+/** `DPoP` for a token that is bound to a key, else `Bearer`. What a provider gave is never bound, whatever was proven. */
+export const tokenType = ({ jkt, broker_provider }: { jkt?: string; broker_provider?: string }): 'DPoP' | 'Bearer' =>
+  jkt && !broker_provider ? 'DPoP' : 'Bearer'
 
 const MAX_TOKEN_LENGTH = 16_384
 

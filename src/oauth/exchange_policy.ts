@@ -2,8 +2,9 @@
 import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { LiveToken } from './access_token.ts'
+import { isUserId } from './client_metadata.ts'
 import { PATHS } from './metadata.ts'
-import { catalogOf, checkDeclared, checkWithin, parseScope, scopeNames } from './resource.ts'
+import { catalogOf, checkDeclared, checkWithin, listAllResources, nameOf, parseScope, scopeNames } from './resource.ts'
 import type { Actor, Client, Consent, FrontingLink, Resource } from './types.ts'
 
 export interface Exchange {
@@ -46,13 +47,59 @@ export async function allowMint(app: App, exchange: Exchange, resource: Resource
   const wanted = requested ?? held.filter((name) => catalogOf(resource).includes(name))
   const most = atLeastOne(wanted)
   if (isSelfExchange(app, exchange)) return { resource: resource.uri, scope: most }
+  return { resource: resource.uri, ...(await coveredBy(app, exchange, resource, wanted, requested !== undefined)) }
+}
+
+/** What of `wanted` the user consented to at a resource; all of it, where it was asked for. Throws consent_required, invalid_scope. */
+async function coveredBy(
+  app: App,
+  exchange: Exchange,
+  resource: Resource,
+  wanted: readonly string[],
+  isAsked: boolean,
+): Promise<Pick<Allowed, 'scope' | 'consent_id'>> {
   const consent = await findSubjectConsent(app, exchange, resource)
   if (!consent) throw consentRequired(app, exchange, resource, wanted, 'consent_missing')
   const consented = scopeNames(consent.scope)
   const missing = wanted.filter((name) => !consented.includes(name))
-  if (requested && missing.length > 0) throw consentRequired(app, exchange, resource, missing, 'scope_insufficient')
-  const names = wanted.filter((name) => consented.includes(name))
-  return { resource: resource.uri, scope: atLeastOne(names), consent_id: consent.id }
+  if (isAsked && missing.length > 0) throw consentRequired(app, exchange, resource, missing, 'scope_insufficient')
+  return { scope: atLeastOne(wanted.filter((name) => consented.includes(name))), consent_id: consent.id }
+}
+
+/**
+ * Into a resource whose tokens come from a provider, with a token that is for no resource of ours. The caller must be known
+ * there: named by the target, or the server of one resource of ours at which the user consented. Throws access_denied,
+ * invalid_scope, or consent_required for that resource.
+ */
+export async function allowBroker(app: App, exchange: Exchange, resource: Resource): Promise<Allowed> {
+  if (!isUserId(exchange.subject.claims.sub))
+    throw new OAuthError('access_denied', 'only users are connected to providers', { reason: 'subject_not_user' })
+  const held = scopeNames(exchange.subject.claims.scope ?? '')
+  const requested = exchange.scope === undefined ? undefined : parseScope(exchange.scope)
+  if (requested) checkDeclared(requested, resource)
+  if (requested) checkWithin(requested, held, 'subject_scope_ceiling')
+  const wanted = requested ?? held.filter((name) => catalogOf(resource).includes(name))
+  const target = nameOf(resource)
+  const { allowed_client_ids } = resource.policy.exchange
+  const most = atLeastOne(wanted)
+  if (allowed_client_ids.includes(exchange.caller.client_id)) return { resource: target, scope: most }
+  if (allowed_client_ids.length > 0)
+    throw new OAuthError('access_denied', 'this client may not exchange tokens into the resource', {
+      reason: 'operator_gate_denied',
+    })
+  const attesting = await findAttesting(app, exchange.caller)
+  const { scope, consent_id } = await coveredBy(app, exchange, attesting, wanted, requested !== undefined)
+  return { resource: target, scope, consent_id }
+}
+
+/** The one resource of ours that a client is the server of. Throws access_denied. */
+async function findAttesting(app: App, { client_id }: Client): Promise<Resource> {
+  const served = (await listAllResources(app)).filter(({ policy }) => policy.runtime.client_ids.includes(client_id))
+  const [only, ...more] = served.filter(({ backend_kind }) => backend_kind === 'mint')
+  if (only && more.length === 0) return only
+  throw new OAuthError('access_denied', 'this client may not exchange tokens into the resource', {
+    reason: only ? 'agent_attestation_ambiguous_actor' : 'agent_attestation_required',
+  })
 }
 
 /** A token of one client in the hands of another: only where the resource names that other client. */

@@ -3,7 +3,7 @@ import type { App } from '../app.ts'
 import { isRemote } from '../crypto/pool.ts'
 import type { Request } from '../http/message.ts'
 import type { NewIssuance } from '../store/issuances.ts'
-import { type Claims, claimsOf, tokenType } from './access_token.ts'
+import { claimsOf, tokenType } from './access_token.ts'
 import { isUsedBefore, type Proof, replayedProof } from './dpop.ts'
 import type { Actor, Client, Issuance } from './types.ts'
 
@@ -28,6 +28,8 @@ export interface Authorization {
   consent_id?: string
   parent_id?: string
   refresh_token?: string
+  /** The token of a provider that is handed out instead of one of ours. */
+  vended?: { provider: string; access_token: string; expires_in: number }
   /** Labels of the grant's own counter. */
   labels?: Record<string, string>
   /** Further members of the answer. */
@@ -47,32 +49,11 @@ export interface TokenResponse {
 
 /** Issues the token of an authorization; its jti is the id of the request. Nothing is answered before it is committed. */
 export async function issue(app: App, request: Request, a: Authorization): Promise<TokenResponse> {
-  const key = app.keyring.current()
   const now = app.clock.now()
-  const issuance: NewIssuance = {
-    id: request.id,
-    grant_type: a.grant_type,
-    client_id: a.client.client_id,
-    sub: a.sub,
-    resource: a.resource,
-    scope: a.scope,
-    issued_at: now,
-    expires_at: Math.min(now + Math.floor(a.lifetime), a.not_after ?? Number.POSITIVE_INFINITY),
-    kid: key.kid,
-    jkt: a.jkt,
-    act: a.act,
-    is_agent: a.client.is_agent,
-    family_id: a.family_id,
-    consent_id: a.consent_id,
-    parent_id: a.parent_id,
-    ip: request.remote,
-    use: a.proof?.use,
-  }
-  const claims = claimsOf(issuance, app.config.server.issuer)
-  const signed = app.crypto.sign(key, JSON.stringify(claims))
-  if (isRemote(key)) await signed
-  const [access_token] = await Promise.all([signed, commit(app, a, issuance)])
-  count(app, request, issuance, claims)
+  const { access_token, issuance } = a.vended
+    ? await handOut(app, request, a, a.vended, now)
+    : await sign(app, request, a, now)
+  metricsOf(app, request, issuance)
   noteUse(app, a.client, now)
   return {
     access_token,
@@ -83,6 +64,57 @@ export async function issue(app: App, request: Request, a: Authorization): Promi
     ...a.extra,
   }
 }
+
+interface Issued {
+  access_token: string
+  issuance: NewIssuance
+}
+
+async function sign(app: App, request: Request, a: Authorization, now: number): Promise<Issued> {
+  const key = app.keyring.current()
+  const expires_at = Math.min(now + Math.floor(a.lifetime), a.not_after ?? Number.POSITIVE_INFINITY)
+  const issuance = { ...recordOf(request, a, now), expires_at, kid: key.kid }
+  const signed = app.crypto.sign(key, JSON.stringify(claimsOf(issuance, app.config.server.issuer)))
+  if (isRemote(key)) await signed
+  const [access_token] = await Promise.all([signed, commit(app, a, issuance)])
+  return { access_token, issuance }
+}
+
+/** What a provider gave is recorded as what we issue is: who has it, for whom, for what. The token itself is not. */
+async function handOut(
+  app: App,
+  request: Request,
+  a: Authorization,
+  { provider, access_token, expires_in }: NonNullable<Authorization['vended']>,
+  now: number,
+): Promise<Issued> {
+  const issuance = {
+    ...recordOf(request, a, now),
+    expires_at: now + expires_in,
+    kid: '',
+    broker_provider: provider,
+  }
+  await commit(app, a, issuance)
+  return { access_token, issuance }
+}
+
+const recordOf = (request: Request, a: Authorization, now: number) => ({
+  id: request.id,
+  grant_type: a.grant_type,
+  client_id: a.client.client_id,
+  sub: a.sub,
+  resource: a.resource,
+  scope: a.scope,
+  issued_at: now,
+  jkt: a.jkt,
+  act: a.act,
+  is_agent: a.client.is_agent,
+  family_id: a.family_id,
+  consent_id: a.consent_id,
+  parent_id: a.parent_id,
+  ip: request.remote,
+  use: a.proof?.use,
+})
 
 const DAY = 86_400
 
@@ -102,9 +134,10 @@ async function commit(app: App, a: Authorization, issuance: NewIssuance): Promis
   }
 }
 
-function count({ metrics }: App, request: Request, { grant_type }: Issuance, claims: Claims): void {
-  metrics.count('core_tokens_issued_total', { grant_type })
-  if (claims.agent_id)
-    metrics.count('ext_agent_tokens_issued_total', { has_chain: String(Boolean(claims.agent_chain)) })
+function metricsOf({ metrics }: App, request: Request, issuance: Issuance): void {
+  const { grant_type, is_agent, act, broker_provider } = issuance
+  if (broker_provider) metrics.count('core_upstream_token_issued_total', { provider: broker_provider })
+  else metrics.count('core_tokens_issued_total', { grant_type })
+  if (is_agent && !broker_provider) metrics.count('ext_agent_tokens_issued_total', { has_chain: String(Boolean(act)) })
   metrics.observe('core_token_issuance_duration_seconds', (performance.now() - request.startedMs) / 1000)
 }

@@ -14,6 +14,8 @@ export const PATHS = {
   revoke: '/oauth/revoke',
   register: '/oauth/register',
   jwks: '/.well-known/jwks.json',
+  connect: '/connect',
+  connections: '/connections',
 } as const
 
 const CONFIDENTIAL_METHODS = AUTH_METHODS.filter((method) => method !== 'none')

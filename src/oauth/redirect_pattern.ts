@@ -1,4 +1,6 @@
-// Patterns of dcr.approved_redirects: `*` stands for any text within one label of the host or one segment of the path.
+// Patterns of URLs. In dcr.approved_redirects `*` stands for any text within one label of the host or one segment of the path;
+// in the lists of return URLs only for a port of this machine, or for the rest of a path.
+import { isLoopbackHost } from '../lib/url.ts'
 
 interface Parts {
   scheme: string
@@ -49,4 +51,24 @@ function glob(pattern: string, text: string): boolean {
     at = found + part.length
   }
   return at === text.length
+}
+
+/**
+ * Whether a pattern of connect.allowed_return_urls admits a URL: exactly; `http://localhost:*` with any port and path; a path
+ * that ends in `/*` with whatever comes below it. A host is never a pattern.
+ */
+export function matchesReturnUrl(pattern: string, url: string): boolean {
+  const [wanted, given] = [partsOf(pattern), partsOf(url)]
+  if (!wanted || !given || url.includes('*') || given.segments.some(isDots)) return false
+  if (pattern === url) return true
+  const host = wanted.labels.join('.')
+  const anyPort = wanted.port === '*' && isLoopbackHost(host)
+  if (wanted.scheme !== given.scheme || host.includes('*') || host !== given.labels.join('.')) return false
+  if (!anyPort && wanted.port !== given.port) return false
+  if (anyPort && wanted.segments.join('') === '' && wanted.query === '') return true
+  const below = wanted.segments.at(-1) === '*' ? wanted.segments.slice(0, -1) : undefined
+  const first = given.segments.slice(0, below?.length)
+  return below
+    ? first.join('/') === below.join('/') && given.segments.length > below.length
+    : wanted.segments.join('/') === given.segments.join('/') && wanted.query === given.query
 }

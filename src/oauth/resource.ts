@@ -1,20 +1,26 @@
 // Resource indicators (RFC 8707) and scopes (RFC 6749 §3.3): what a request asks for and what it may have.
 import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
-import { normalisedUrl } from '../lib/url.ts'
+import { normalisedUrl, parseHttpUrl } from '../lib/url.ts'
 import type { Client, Resource } from './types.ts'
 
 const MAX_SCOPE_LENGTH = 8192
 const SCOPE_TOKENS = /^[\x21\x23-\x5b\x5d-\x7e]+(?: +[\x21\x23-\x5b\x5d-\x7e]+)*$/
 
 /** The resource that a URI names, byte for byte. Throws invalid_target. */
-export async function resolveResource(app: App, uri: string): Promise<Resource> {
+async function resolveResource(app: App, uri: string): Promise<Resource> {
   const resource = await app.store.findResource({ uri })
   if (resource) return resource
   const near = await findNear(app, uri)
   throw new OAuthError('invalid_target', `the resource is not known${near ? `; ${near} is registered` : ''}`, {
     reason: 'resource_not_found',
   })
+}
+
+/** The resource that an exchange is into: by its URI, or a broker resource by its slug, as those may have no URI. Throws invalid_target. */
+export async function resolveTarget(app: App, target: string): Promise<Resource> {
+  const named = parseHttpUrl(target) ? undefined : await app.store.findResourceByName({ name: target })
+  return named?.slug === target && named.backend_kind === 'broker' ? named : resolveResource(app, target)
 }
 
 /** The registered URI that differs by case of the host, a trailing slash or a default port only: the usual slips. */
@@ -47,6 +53,9 @@ export function parseScope(text: string): string[] {
 
 /** The names in a stored scope. */
 export const scopeNames = (scope: string): string[] => scope.split(' ').filter(Boolean)
+
+/** What a resource is called in records: its URI, or the slug of a broker resource without one. */
+export const nameOf = ({ uri, slug }: Resource): string => uri ?? slug
 
 /** The scope names that a resource declares. */
 export const catalogOf = (resource: Resource): string[] => resource.scopes.map((each) => each.name)

@@ -16,6 +16,10 @@ interface SealedColumn {
 /** What the private key of a kid is bound to. */
 export const signingKeyRow = (kid: string): string => `signing-key:${kid}`
 
+/** What the credential of a connection is bound to: in the row of another user or provider it does not open. */
+export const brokerGrantRow = (user_id: string, broker_provider_id: string): string =>
+  `broker:${user_id}:${broker_provider_id}`
+
 /** The table of them: `service rekey` knows no other. */
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   {
@@ -32,7 +36,7 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
     key: { name: 'id', is: 'id' },
     purpose: 'broker_grant',
     bound: ['user_id', 'broker_provider_id'],
-    row: (user, provider) => `broker:${user}:${provider}`,
+    row: brokerGrantRow,
   },
 ]
 const at = (column: number): SealedColumn => SEALED_COLUMNS[column] as SealedColumn

@@ -20,6 +20,10 @@ export const COUNTERS = {
   core_oidc_jwks_cache_misses_total: { help: 'Misses of the upstream JWKS cache', labels: [] },
   core_key_rotation_total: { help: 'Rotations of the signing key', labels: [] },
   core_upstream_token_issued_total: { help: 'Upstream tokens vended', labels: ['provider'] },
+  ext_upstream_token_refresh_total: {
+    help: 'Questions to providers for a fresh token',
+    labels: ['provider', 'outcome'],
+  },
   core_connection_connect_total: { help: 'Completed connect flows', labels: ['provider'] },
   core_connection_disconnect_total: { help: 'Disconnects', labels: ['provider'] },
   core_http_requests_total: { help: 'HTTP requests by route', labels: ['method', 'path', 'status'] },

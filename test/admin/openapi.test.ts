@@ -6,7 +6,7 @@ import { adminRoutes } from '../../src/admin/rest.ts'
 import { addAdminCommands } from '../../src/cli/admin.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { type Input, inputFor } from '../support/operations.ts'
-import { startService, type TestService } from '../support/service.ts'
+import { SEALED, startService, type TestService } from '../support/service.ts'
 import { LOOPBACK } from '../support/xaa.ts'
 
 interface Schema {
@@ -42,7 +42,7 @@ type Each = (typeof operations)[number][1]
 
 let service: TestService
 beforeAll(async () => {
-  service = await startService(LOOPBACK)
+  service = await startService({ ...LOOPBACK, ...SEALED })
 })
 afterAll(() => service.close())
 

@@ -1,7 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { UNBUILT_COMMANDS } from '../../src/cli/unbuilt.ts'
 import { readBuild } from '../../src/lib/build.ts'
 import { okCli, runCli, runHere } from '../support/cli.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -98,9 +97,4 @@ test('migrate creates the database, names what it applied, and has nothing to do
   expect(existsSync(env.SERVICE_STORAGE_SQLITE_PATH)).toBe(true)
   expect(await okCli(['migrate'], env)).toBe('applied=\n')
   expect(JSON.parse(await okCli(['migrate', '--json'], env))).toEqual({ applied: [] })
-})
-
-test.each(UNBUILT_COMMANDS.map(({ name }) => name))('%s says that it is not built yet', async (name) => {
-  const { code, stderr } = await runHere(name.split(' '))
-  expect([code, stderr]).toEqual([1, `error: ${name} is not built yet in this version\n`])
 })

@@ -1,9 +1,10 @@
 // Input that each admin operation must accept, on things that are made for it.
 import { newId } from '../../src/lib/id.ts'
+import type { BrokerProvider } from '../../src/oauth/types.ts'
 import { approved } from '../store/conformance/scenes.ts'
 import { okAdmin } from './admin.ts'
 import { TestIdp } from './idp.ts'
-import { aLink, anIssuance, aProvider, aResource } from './records.ts'
+import { aBrokerGrant, aLink, anIssuance, aProvider, aResource } from './records.ts'
 import { addClient, addResource, addUser, PASSWORD, type TestService } from './service.ts'
 import { addPolicy, mapSubject, trust } from './xaa.ts'
 
@@ -45,8 +46,8 @@ const policy: Make = async (service) => ({
   params: { id: (await addPolicy(service, await idp_id(service), {})).id },
 })
 
-const addProvider = async ({ store }: TestService['app']) => {
-  const provided = aProvider()
+const addProvider = async ({ store }: TestService['app'], more: Partial<BrokerProvider> = {}) => {
+  const provided = aProvider(more)
   await store.createProvider(provided)
   return provided
 }
@@ -99,6 +100,22 @@ const MAKERS: Readonly<Record<string, Make>> = {
   fronting: link,
   'grant.listUserGrants': user,
   'grant.revokeConsent': async ({ app }) => ({ params: { id: (await approved(app.store)).consent.id } }),
+  'grant.createBroker': async (service) => {
+    const { id } = await addProvider(service.app, {
+      protocol: 'service_account',
+      config_data: {
+        token_url: 'https://up.example.com/token',
+        sa_email: 'sa@example.com',
+        sa_key_ref: 'CONNECTOR_KEY',
+      },
+    })
+    return { body: { user_id: (await addUser(service)).id, broker_provider: id, impersonate_sub: 'ada@example.com' } }
+  },
+  'grant.revokeBroker': async ({ app }) => {
+    const grant = aBrokerGrant(await addProvider(app))
+    await app.store.connectBrokerGrant(grant)
+    return { params: { id: grant.id } }
+  },
   'issuance.get': issuance,
   'issuance.revoke': issuance,
   'provider.list': async () => ({}),

@@ -27,6 +27,12 @@ export interface TestService {
   close(): Promise<void>
 }
 
+/** Switches encryption at rest on. */
+export const SEALED = {
+  SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
+  SERVICE_DATA_ENCRYPTION_KEY: '5ea1'.repeat(16),
+}
+
 /** Starts a service; `env` holds SERVICE_ variables beside the ones every test needs (`<issuer>` in them is its own), `file` what has no variable. */
 export async function startService(env: Record<string, string> = {}, file?: string): Promise<TestService> {
   const folder = mkdtempSync(path.join(tmpdir(), 'service-test-'))

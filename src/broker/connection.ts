@@ -1,0 +1,89 @@
+// The connection of a user to a provider: found, made, ended.
+import type { App } from '../app.ts'
+import { newId } from '../lib/id.ts'
+import { audit } from '../oauth/audit.ts'
+import type { BrokerGrant, BrokerProvider } from '../oauth/types.ts'
+import { type Connection, type Credential, openCredential, sealCredential } from './credential.ts'
+import { revokeUpstream } from './oauth.ts'
+import { protocolOf } from './protocols.ts'
+
+/** The connection in force with its credential; made now, where the protocol needs nobody for that. */
+export async function findConnection(
+  app: App,
+  user_id: string,
+  provider: BrokerProvider,
+): Promise<Connection | undefined> {
+  const grant = await app.store.findBrokerGrant({ user_id, broker_provider_id: provider.id })
+  if (grant) {
+    const credential = await openCredential(app, grant)
+    return credential && { grant, credential }
+  }
+  const user = protocolOf(provider).initial ? await app.store.findUser({ id: user_id }) : undefined
+  const credential = user && protocolOf(provider).initial?.(provider, user)
+  if (!credential) return undefined
+  const made = await connect(app, provider, { user_id, credential, granted: [] })
+  if (made) await audit(app, { action: 'broker_grant_created', actor_id: 'system', ip: '', detail: made.detail })
+  const now = await app.store.findBrokerGrant({ user_id, broker_provider_id: provider.id })
+  return now && { grant: now, credential }
+}
+
+export interface NewConnection {
+  user_id: string
+  credential: Credential
+  /** Upstream scopes. */
+  granted: readonly string[]
+}
+
+/** A connection that was made or ended, and what the audit trail says about it. */
+export interface Change {
+  id: string
+  detail: Record<string, unknown>
+}
+
+/** Connects a user, or connects again. Undefined when the provider went meanwhile. */
+export async function connect(
+  app: App,
+  provider: BrokerProvider,
+  { user_id, credential, granted }: NewConnection,
+): Promise<Change | undefined> {
+  const now = app.clock.now()
+  const owner = { user_id, broker_provider_id: provider.id }
+  const made = await app.store.connectBrokerGrant({
+    ...owner,
+    id: newId(),
+    credential: await sealCredential(app, owner, credential),
+    scopes_granted: granted.join(' '),
+    version: 1,
+    created_at: now,
+    updated_at: now,
+  })
+  if (!made) return undefined
+  app.metrics.count('core_connection_connect_total', { provider: provider.slug })
+  const detail = { grant_id: made.id, user_id, provider: provider.slug, scopes: [...granted], version: made.version }
+  return { id: made.id, detail }
+}
+
+/**
+ * Ends a connection, and tells the provider where it can be told: that may fail, the connection is gone all the same.
+ * Undefined when there is no such connection; without a detail it had ended before.
+ */
+export async function disconnect(app: App, id: string): Promise<Partial<Change> | undefined> {
+  const grant = await app.store.revokeBrokerGrant({ id, now: app.clock.now() })
+  if (!grant) return undefined
+  if (grant.revoked_at !== undefined) return {}
+  const { user_id, broker_provider_id } = grant
+  const provider = await app.store.findProvider({ name: broker_provider_id })
+  const slug = provider?.slug ?? ''
+  app.metrics.count('core_connection_disconnect_total', { provider: slug })
+  if (provider?.protocol === 'oauth') await tell(app, provider, grant)
+  return { id, detail: { grant_id: id, user_id, provider: slug } }
+}
+
+async function tell(app: App, provider: BrokerProvider, grant: BrokerGrant): Promise<void> {
+  try {
+    const credential = await openCredential(app, grant)
+    if (credential) await revokeUpstream(app, provider, credential)
+  } catch (error) {
+    app.log.warn({ err: error, provider: provider.slug }, 'the provider was not told that a connection has ended')
+  }
+}

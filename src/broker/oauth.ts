@@ -1,0 +1,92 @@
+// Protocol `oauth`: the user is sent to the provider, whose refresh token is kept and exchanged for access tokens.
+import type { z } from 'zod'
+import type { App } from '../app.ts'
+import { oauthConfig } from '../config/provider_record.ts'
+import type { BrokerProvider } from '../oauth/types.ts'
+import { type Credential, isFor, isUsable, withToken } from './credential.ts'
+import type { Protocol } from './protocol.ts'
+import { configOf } from './provider.ts'
+import { secretOf } from './secret.ts'
+import { askForToken, postUpstream } from './upstream.ts'
+
+type OAuthConfig = z.output<typeof oauthConfig>
+
+export const oauth = {
+  name: 'oauth',
+  connects: 'redirect',
+  scoped: true,
+
+  held({ tokens, refresh_token }, wanted, now) {
+    const exact = tokens.find((each) => isUsable(each, now) && isFor(each, wanted))
+    if (exact || refresh_token !== undefined) return exact
+    // Without a refresh token there is the one access token, for everything that was granted.
+    return tokens.find(
+      ({ scope, expires_at }) =>
+        wanted.every((name) => scope.includes(name)) && (expires_at === undefined || now < expires_at),
+    )
+  },
+
+  async renew(app, provider, credential, wanted) {
+    const { refresh_token } = credential
+    if (refresh_token === undefined) return undefined
+    const config = configOf(provider, oauthConfig)
+    const form = { grant_type: 'refresh_token', refresh_token, scope: wanted.join(' ') || undefined }
+    const question = { url: config.token_url, ...authenticated(app, config, form) }
+    const { token, ...answer } = await askForToken(app, provider, question, wanted, config.response_format)
+    const kept = { ...credential, refresh_token: answer.refresh_token ?? refresh_token }
+    if (!wanted.every((name) => token.scope.includes(name))) return { credential: kept }
+    // It was asked for these, whatever else the provider put in.
+    const own = { ...token, scope: [...wanted] }
+    return { credential: withToken(kept, own, app.clock.now()), token: own }
+  },
+} satisfies Protocol
+
+/** Where the user is sent: the authorization endpoint with a request for a code (RFC 6749 §4.1.1, RFC 7636). */
+export function authorizeUrl(
+  provider: BrokerProvider,
+  request: { redirect_uri: string; scope: string; state: string; code_challenge: string },
+): string {
+  const { authorize_url, client_id, extra_auth_params = {} } = configOf(provider, oauthConfig)
+  const url = new URL(authorize_url)
+  const { scope, ...rest } = request
+  const params = { ...extra_auth_params, response_type: 'code', client_id, ...rest, code_challenge_method: 'S256' }
+  for (const [name, value] of Object.entries({ ...params, ...(scope ? { scope } : {}) }))
+    url.searchParams.set(name, value)
+  return url.href
+}
+
+/** Redeems a code of the provider. Returns the credential, and the scopes that were granted of those `asked`. Throws UpstreamRefusal, or 503. */
+export async function redeemUpstreamCode(
+  app: App,
+  provider: BrokerProvider,
+  { asked, ...proof }: { code: string; code_verifier: string; redirect_uri: string; asked: readonly string[] },
+): Promise<{ credential: Credential; granted: string[] }> {
+  const config = configOf(provider, oauthConfig)
+  const question = {
+    url: config.token_url,
+    ...authenticated(app, config, { grant_type: 'authorization_code', ...proof }),
+  }
+  const { token, refresh_token } = await askForToken(app, provider, question, asked, config.response_format)
+  return { credential: { refresh_token, tokens: [token] }, granted: token.scope }
+}
+
+/** Tells the provider that a refresh token is not needed any more (RFC 7009), where it can be told. */
+export async function revokeUpstream(app: App, provider: BrokerProvider, credential: Credential): Promise<void> {
+  const config = configOf(provider, oauthConfig)
+  const token = credential.refresh_token ?? credential.tokens[0]?.access_token
+  if (config.revoke_url === undefined || token === undefined) return
+  const hint = credential.refresh_token ? 'refresh_token' : 'access_token'
+  const form = { token, token_type_hint: hint }
+  await postUpstream(app, provider, { url: config.revoke_url, ...authenticated(app, config, form) })
+}
+
+const formEncoded = (text: string) => new URLSearchParams({ _: text }).toString().slice(2)
+
+/** A form with our credentials at the provider (RFC 6749 §2.3.1). */
+function authenticated(app: App, config: OAuthConfig, form: Record<string, string | undefined>) {
+  const { client_id } = config
+  const client_secret = secretOf(app, config.client_secret_ref)
+  if (config.token_endpoint_auth_method === 'client_secret_post') return { form: { ...form, client_id, client_secret } }
+  const pair = Buffer.from(`${formEncoded(client_id)}:${formEncoded(client_secret)}`).toString('base64')
+  return { form, headers: { authorization: `Basic ${pair}` } }
+}

@@ -1,0 +1,15 @@
+// The protocols. What differs between them is in their files, and nowhere else.
+import type { BrokerProvider } from '../oauth/types.ts'
+import { apikey } from './apikey.ts'
+import { oauth } from './oauth.ts'
+import type { Protocol } from './protocol.ts'
+import { serviceAccount } from './service_account.ts'
+
+const PROTOCOLS: readonly Protocol[] = [oauth, apikey, serviceAccount]
+
+/** The protocol of a provider. */
+export function protocolOf({ protocol }: BrokerProvider): Protocol {
+  const found = PROTOCOLS.find(({ name }) => name === protocol)
+  if (!found) throw new Error(`there is no protocol ${protocol}`)
+  return found
+}

@@ -1,0 +1,158 @@
+// A fresh token of a provider: asked for by one at a time, whichever process it is in, and kept before anybody gets it.
+import type { App } from '../app.ts'
+import { OAuthError, unavailable } from '../lib/error.ts'
+import { newId } from '../lib/id.ts'
+import { audit } from '../oauth/audit.ts'
+import type { BrokerProvider } from '../oauth/types.ts'
+import { type Connection, openCredential, sealCredential, type UpstreamToken } from './credential.ts'
+import type { Renewal } from './protocol.ts'
+import { protocolOf } from './protocols.ts'
+import { UPSTREAM_PATIENCE, UpstreamRefusal } from './upstream.ts'
+
+/** Why there is no token that the user could help. */
+export type Lack = 'missing' | 'insufficient'
+type Renewed = UpstreamToken | Lack
+
+/** Tokens that are being asked for, by connection: of this process. */
+export type Flights = Map<string, { wanted: string; result: Promise<Renewed> }>
+
+/** Longer than a request to the provider takes, so that who holds it is done or dead when it ends. */
+const LEASE_SECONDS = 3 * UPSTREAM_PATIENCE
+const PATIENCE_MS = 20_000
+const LOOK_AGAIN_MS = 50
+
+/** A token for these upstream scopes: asked for now, or what somebody else just got. Throws 503 when the provider is away, or server_error. */
+export async function renew(
+  app: App,
+  provider: BrokerProvider,
+  connection: Connection,
+  wanted: readonly string[],
+): Promise<Renewed> {
+  const { id } = connection.grant
+  const name = wanted.join(' ')
+  const flight = app.flights.get(id)
+  if (flight?.wanted === name) return flight.result
+  const result = inTurn(app, provider, connection, wanted, flight?.result)
+  const mine = { wanted: name, result }
+  app.flights.set(id, mine)
+  try {
+    return await result
+  } finally {
+    if (app.flights.get(id) === mine) app.flights.delete(id)
+  }
+}
+
+/** Waits for whoever asks for the same connection, here or in another process, and looks each time what came of it. */
+async function inTurn(
+  app: App,
+  provider: BrokerProvider,
+  first: Connection,
+  wanted: readonly string[],
+  before: Promise<Renewed> | undefined,
+): Promise<Renewed> {
+  const { held, renew: ask } = protocolOf(provider)
+  let connection = first
+  if (before) {
+    await before.catch(() => {})
+    const found = await look(app, connection)
+    if (!found) return 'missing'
+    connection = found
+  }
+  for (const deadline = performance.now() + PATIENCE_MS; performance.now() < deadline; await pause()) {
+    const now = app.clock.now()
+    const token = held(connection.credential, wanted, now)
+    if (token) return token
+    if (!ask) return 'missing'
+    const { id, version } = connection.grant
+    const lease = { id, lease_id: newId() }
+    if (await app.store.leaseBrokerGrant({ ...lease, version, now, until: now + LEASE_SECONDS })) {
+      const question = () => ask(app, provider, connection.credential, wanted)
+      const answer = await underLease(app, provider, connection, lease, question)
+      if (answer !== 'changed') return answer
+    }
+    const found = await look(app, connection)
+    if (!found) return 'missing'
+    connection = found
+  }
+  throw unavailable('the provider is not available at the moment', { reason: 'upstream_busy' })
+}
+
+const pause = () => new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
+
+/** The connection as it is now. */
+async function look(app: App, { grant }: Connection): Promise<Connection | undefined> {
+  const found = await app.store.findBrokerGrant(grant)
+  const credential = found && (await openCredential(app, found))
+  return credential && { grant: found, credential }
+}
+
+interface Lease {
+  id: string
+  lease_id: string
+}
+
+/** Asks, and keeps the answer. `changed` when the connection was made anew or ended meanwhile. */
+async function underLease(
+  app: App,
+  provider: BrokerProvider,
+  { grant }: Connection,
+  lease: Lease,
+  ask: () => Promise<Renewal | undefined>,
+): Promise<Renewed | 'changed'> {
+  const count = (outcome: string) =>
+    app.metrics.count('ext_upstream_token_refresh_total', { provider: provider.slug, outcome })
+  let renewal: Renewal | undefined
+  try {
+    renewal = await ask()
+  } catch (error) {
+    const isRefused = error instanceof UpstreamRefusal
+    count(isRefused ? 'refused' : 'unavailable')
+    if (isRefused && error.code === 'invalid_grant') return ended(app, provider, lease)
+    await release(app, lease)
+    if (isRefused && error.code === 'invalid_scope') return 'insufficient'
+    if (!isRefused) throw error
+    throw new OAuthError('server_error', 'the provider refused this service', {
+      reason: 'upstream_refused',
+      cause: error,
+    })
+  }
+  if (!renewal) {
+    await release(app, lease)
+    return 'missing'
+  }
+  count(renewal.token ? 'refreshed' : 'downgraded')
+  const { credential, token = 'insufficient' } = renewal
+  const saved = await keep(app, lease, () => sealCredential(app, grant, credential))
+  return saved ? token : 'changed'
+}
+
+/** The provider knows the credential no more: the user has to connect again, and it is not asked again before. */
+async function ended(app: App, provider: BrokerProvider, lease: Lease): Promise<Lack | 'changed'> {
+  const grant = await app.store.revokeBrokerGrant({ ...lease, now: app.clock.now() })
+  if (!grant) return 'changed'
+  const detail = { grant_id: grant.id, user_id: grant.user_id, provider: provider.slug, reason: 'refused_by_provider' }
+  await audit(app, { action: 'broker_grant_revoked', actor_id: 'system', ip: '', detail })
+  return 'missing'
+}
+
+/** A lease that is not given back ends by itself. */
+async function release(app: App, lease: Lease): Promise<void> {
+  await app.store.releaseBrokerGrant(lease).catch((error) => {
+    app.log.warn({ err: error, grant_id: lease.id }, 'a lease could not be given back; it ends by itself')
+  })
+}
+
+const ATTEMPTS = 5
+const FIRST_WAIT_MS = 100
+
+/** Keeps a credential. Tries again: the provider may have taken the one before back, and then this one is the only one. */
+async function keep(app: App, lease: Lease, seal: () => Promise<string>): Promise<boolean> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await app.store.saveCredential({ ...lease, credential: await seal(), now: app.clock.now() })
+    } catch (error) {
+      app.log.error({ err: error, grant_id: lease.id, attempt }, 'a renewed credential could not be kept yet')
+      if (attempt === ATTEMPTS) throw error
+      await new Promise((resolve) => setTimeout(resolve, FIRST_WAIT_MS * 2 ** attempt))
+    }
+}

@@ -1,0 +1,75 @@
+// Vending: the token of a user at the provider of a broker resource. Who may ask for it was decided before.
+import type { App } from '../app.ts'
+import { OAuthError } from '../lib/error.ts'
+import { PATHS } from '../oauth/metadata.ts'
+import { checkDeclared } from '../oauth/resource.ts'
+import type { BrokerProvider, Resource } from '../oauth/types.ts'
+import { findConnection } from './connection.ts'
+import type { UpstreamToken } from './credential.ts'
+import { protocolOf } from './protocols.ts'
+import { providerOf, upstreamScopes } from './provider.ts'
+import { type Lack, renew } from './renew.ts'
+
+export interface VendRequest {
+  /** Whose token. */
+  user_id: string
+  /** The broker resource that it is for. */
+  resource: Resource
+  /** Scopes of the resource, as they were allowed; at least one. */
+  scope: readonly string[]
+}
+export interface Vended {
+  /** Slug of the provider. */
+  provider: string
+  access_token: string
+  /** Seconds; 0 when the provider does not say. */
+  expires_in: number
+}
+
+/**
+ * The token of a user at a provider, for some scopes of a resource: a fresh one, or one that is still good. Throws
+ * consent_required that says where the user can connect, temporarily_unavailable when the provider is away, invalid_scope
+ * for what the resource does not declare, server_error when the provider is not set up.
+ */
+export async function vend(app: App, { user_id, resource, scope }: VendRequest): Promise<Vended> {
+  const startedMs = performance.now()
+  checkDeclared(scope, resource)
+  const provider = await providerOf(app, resource)
+  const token = await tokenFor(app, provider, user_id, upstreamScopes(resource, scope))
+  if (typeof token === 'string') throw connectionRequired(app, provider, resource, token)
+  const seconds = (performance.now() - startedMs) / 1000
+  app.metrics.observe('core_upstream_token_issuance_duration_seconds', seconds, { provider: provider.slug })
+  const { access_token, expires_at } = token
+  const expires_in = expires_at === undefined ? 0 : Math.max(0, expires_at - app.clock.now())
+  return { provider: provider.slug, access_token, expires_in }
+}
+
+async function tokenFor(
+  app: App,
+  provider: BrokerProvider,
+  user_id: string,
+  wanted: string[],
+): Promise<UpstreamToken | Lack> {
+  const connection = await findConnection(app, user_id, provider)
+  if (!connection) return 'missing'
+  const { held, scoped } = protocolOf(provider)
+  const granted = connection.grant.scopes_granted.split(' ')
+  if (scoped && !wanted.every((name) => granted.includes(name))) return 'insufficient'
+  return held(connection.credential, wanted, app.clock.now()) ?? renew(app, provider, connection, wanted)
+}
+
+const CAUSES = {
+  missing: { cause: 'consent_missing', reason: 'upstream_connection_missing' },
+  insufficient: { cause: 'scope_insufficient', reason: 'upstream_scope_insufficient' },
+} as const
+
+/** The user can help: by connecting, or by connecting again. Of an account that nobody connects, an operator can. */
+function connectionRequired(app: App, provider: BrokerProvider, { slug }: Resource, lack: Lack): OAuthError {
+  const { cause, reason } = CAUSES[lack]
+  if (protocolOf(provider).connects === 'operator')
+    return new OAuthError('access_denied', `an operator must connect the user to ${slug}`, { reason })
+  const { issuer } = app.config.server
+  const query = new URLSearchParams({ resource: slug, return_url: issuer + PATHS.connections })
+  const consent_url = `${issuer}${PATHS.connect}/${provider.slug}?${query}`
+  return new OAuthError('consent_required', `Authorize access to ${slug}`, { reason, body: { consent_url, cause } })
+}

@@ -1,0 +1,121 @@
+// GET /connections: what a user is connected to, as a page or as JSON; and the end of a connection.
+import type { App } from '../app.ts'
+import { disconnect } from '../broker/connection.ts'
+import {
+  empty,
+  json,
+  NO_STORE,
+  parseForm,
+  parseParams,
+  prefersHtml,
+  type Reply,
+  type Request,
+  redirect,
+} from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { rfc3339 } from '../lib/time.ts'
+import { audit } from '../oauth/audit.ts'
+import { PATHS } from '../oauth/metadata.ts'
+import type { BrokerGrant, BrokerProvider } from '../oauth/types.ts'
+import { checkForm, doerOf, toLogin } from './connect.ts'
+import { html, type Markup, page } from './pages.ts'
+import { findSignedIn, isCrossSite, type SignedIn, sessionToken } from './session.ts'
+import { basePath } from './urls.ts'
+
+interface Shown {
+  grant: BrokerGrant
+  provider: BrokerProvider
+}
+
+async function connectionsOf({ store }: App, user_id: string): Promise<Shown[]> {
+  const [grants, providers] = await Promise.all([store.listBrokerGrants({ user_id }), store.listProviders()])
+  return grants
+    .filter(({ revoked_at }) => revoked_at === undefined)
+    .flatMap((grant) => {
+      const provider = providers.find(({ id }) => id === grant.broker_provider_id)
+      return provider ? [{ grant, provider }] : []
+    })
+}
+
+const shown = ({ grant, provider }: Shown) => ({
+  provider: provider.slug,
+  display_name: provider.display_name,
+  scopes_granted: grant.scopes_granted.split(' ').filter(Boolean),
+  created_at: rfc3339(grant.created_at),
+  updated_at: rfc3339(grant.updated_at),
+})
+
+const notSignedIn = () =>
+  new OAuthError('unauthorized', 'nobody is signed in', {
+    reason: 'not_signed_in',
+    headers: { 'www-authenticate': 'Bearer' },
+  })
+
+/** The connections of who is signed in. */
+export async function showConnections(app: App, request: Request): Promise<Reply> {
+  const signedIn = await findSignedIn(app, request)
+  const isPage = prefersHtml(request)
+  if (!signedIn && isPage) return toLogin(app, request)
+  if (!signedIn) throw notSignedIn()
+  const found = await connectionsOf(app, signedIn.user.id)
+  if (!isPage) return json(200, found.map(shown), NO_STORE)
+  return connectionsPage(app, signedIn, found, parseParams(request.query).error)
+}
+
+const PURPOSE = 'disconnect'
+const PROBLEMS: Record<string, string> = {
+  access_denied: 'Nothing was connected: it was not allowed at the other side.',
+  temporarily_unavailable: 'Nothing was connected: the other side does not answer. Please try again later.',
+}
+
+function connectionsPage(app: App, signedIn: SignedIn, found: readonly Shown[], error: string | undefined): Reply {
+  const items = found.map((each) => item(app, signedIn, each))
+  return page(
+    'Your connections',
+    html`<h1>Your connections</h1>
+<p class="soft">What applications may use in your name at other places.</p>
+${error && html`<p class="note bad" role="alert">${PROBLEMS[error] ?? 'Nothing was connected: something failed at the other side.'}</p>`}
+${items.length > 0 ? html`<ul>${items}</ul>` : html`<p class="note">You are not connected to anything.</p>`}
+<footer class="soft"><span>Signed in as <bdi>${signedIn.user.email ?? signedIn.user.name}</bdi></span></footer>`,
+  )
+}
+
+function item(app: App, signedIn: SignedIn, { grant, provider }: Shown): Markup {
+  const since = rfc3339(grant.updated_at).slice(0, 10)
+  return html`<li class="row"><span><bdi>${provider.display_name}</bdi>
+<code>${grant.scopes_granted || 'since'} ${since}</code></span>
+<form method="post" action="${basePath(app)}${PATHS.connections}">
+<input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, PURPOSE)}">
+<input type="hidden" name="provider" value="${provider.slug}">
+<button aria-label="Disconnect ${provider.display_name}">Disconnect</button>
+</form></li>`
+}
+
+/** Ends a connection from the page. */
+export async function disconnectByForm(app: App, request: Request): Promise<Reply> {
+  const form = parseForm(request)
+  const signedIn = await findSignedIn(app, request)
+  if (!signedIn) return toLogin(app, request)
+  checkForm(app, request, signedIn, PURPOSE, form.csrf_token)
+  await end(app, request, signedIn, form.provider ?? '')
+  return redirect(basePath(app) + PATHS.connections)
+}
+
+/** Ends a connection for a program with the session of the user. */
+export async function deleteConnection(app: App, request: Request): Promise<Reply> {
+  const signedIn = await findSignedIn(app, request)
+  if (!signedIn) throw notSignedIn()
+  if (isCrossSite(request))
+    throw new OAuthError('access_denied', 'this request came from another site', { reason: 'cross_site' })
+  if (await end(app, request, signedIn, request.params['provider'] ?? '')) return empty(204, NO_STORE)
+  throw new OAuthError('not_found', 'there is no such connection')
+}
+
+async function end(app: App, request: Request, signedIn: SignedIn, slug: string): Promise<boolean> {
+  const found = (await connectionsOf(app, signedIn.user.id)).find(({ provider }) => provider.slug === slug)
+  if (!found) return false
+  const ended = await disconnect(app, found.grant.id)
+  if (ended?.detail)
+    await audit(app, { action: 'broker_grant_revoked', detail: ended.detail, ...doerOf(request, signedIn) })
+  return true
+}
