@@ -1,0 +1,604 @@
+// Vending: token exchange into broker resources, at a whole service with a provider that rotates its refresh tokens.
+import { generateKeyPairSync } from 'node:crypto'
+import { decodeJwt, decodeProtectedHeader, importSPKI, jwtVerify } from 'jose'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { eventsOf, okAdmin } from '../support/admin.ts'
+import {
+  addBrokerResource,
+  addProvider,
+  aMember,
+  brokerScene,
+  refused,
+  startBroker,
+  vended,
+} from '../support/broker.ts'
+import { dpop, proofKey } from '../support/dpop.ts'
+import { ACCESS_TOKEN, actorOf, exchange } from '../support/exchange.ts'
+import { post } from '../support/flow.ts'
+import { addResource, type TestService } from '../support/service.ts'
+
+const keys = {
+  rsa: generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  ec: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+}
+const pem = (key: typeof keys.rsa) => String(key.privateKey.export({ type: 'pkcs8', format: 'pem' }))
+
+let service: TestService
+beforeAll(async () => {
+  service = await startBroker({
+    CONNECTOR_SA_KEY: pem(keys.rsa),
+    CONNECTOR_EC_KEY: pem(keys.ec),
+    SERVICE_SECRET_EMPTY: '',
+  })
+})
+afterAll(() => service.close())
+
+const issuedFor = async (user_id: string) => {
+  const { issuances } = await okAdmin<{ issuances: Record<string, unknown>[] }>(
+    service,
+    'GET',
+    `/admin/issuances?user_id=${user_id}`,
+  )
+  return issuances
+}
+
+describe('an exchange into a broker resource', () => {
+  test('gives the token of the provider as a bearer token, its scope in our names, and no refresh token', async () => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    await connect()
+    const answer = await vend()
+    expect(answer.body).toEqual({
+      access_token: vended(answer, upstream),
+      issued_token_type: ACCESS_TOKEN,
+      token_type: 'Bearer',
+      expires_in: 3600,
+      scope: 'files:read',
+    })
+    expect([answer.headers.get('cache-control'), answer.headers.get('pragma')]).toEqual(['no-store', 'no-cache'])
+  })
+
+  test('may name the resource by its slug, which needs no uri then', async () => {
+    const { vend, connect, upstream, resource } = await brokerScene(service, { resource: { uri: undefined } })
+    await connect()
+    vended(await vend({ resource: resource.slug }), upstream)
+  })
+
+  test('leaves a record that names the provider, is no token of ours and cannot be revoked here', async () => {
+    const { vend, connect, upstream, resource, provider, member, gateway } = await brokerScene(service)
+    await connect()
+    const key = await proofKey()
+    const headers = await dpop(service, key)
+    const fields = { subject_token: member.subject, resource: resource.uri, scope: 'files:read' }
+    const answer = await exchange(service, gateway, fields, headers)
+    const token = vended(answer, upstream)
+    expect(answer.body['token_type']).toBe('Bearer')
+    const [issuance] = await issuedFor(member.user.id)
+    expect(issuance).toMatchObject({
+      sub: member.user.id,
+      client_id: gateway.client_id,
+      resource: resource.uri,
+      scope: 'files:read',
+      token_type: 'Bearer',
+      backend_kind: 'broker',
+      broker_provider_slug: provider.slug,
+      revocable: false,
+      jkt: key.jkt,
+      parent_jti: decodeJwt(String(member.subject)).jti,
+    })
+    const shown = await okAdmin(service, 'GET', `/admin/issuances/${issuance?.['id']}`)
+    expect(shown).not.toHaveProperty('claims')
+    expect(JSON.stringify(shown)).not.toContain(token)
+    const { status } = await fetch(`${service.admin}/admin/issuances/${issuance?.['id']}`, {
+      method: 'DELETE',
+      headers: { authorization: 'Bearer test-admin-key-0123456789' },
+    })
+    expect(status).toBe(409)
+    const [event] = await eventsOf(service, 'upstream_token_issued')
+    expect(event?.detail).toMatchObject({ provider: provider.slug, scope: 'files:read' })
+    await vend()
+    expect((await eventsOf(service, 'token_issued')).some(({ detail }) => detail['resource'] === resource.uri)).toBe(
+      false,
+    )
+  })
+
+  test('counts what was handed out, by provider', async () => {
+    const { vend, connect, provider } = await brokerScene(service)
+    await connect()
+    await vend()
+    const { text } = await service.app.metrics.render()
+    expect(text).toContain(`core_upstream_token_issued_total{provider="${provider.slug}"} 1`)
+    expect(text).toContain(`core_connection_connect_total{provider="${provider.slug}"} 1`)
+    expect(text).toContain(`core_upstream_token_issuance_duration_seconds_count{provider="${provider.slug}"} 1`)
+  })
+
+  test('without a scope gives what the subject token and the resource have in common', async () => {
+    const { vend, connect, upstream, app } = await brokerScene(service)
+    const narrow = await aMember(service, app, 'files:read')
+    await connect(narrow)
+    const answer = await vend({ scope: undefined }, narrow)
+    vended(answer, upstream)
+    expect(answer.body['scope']).toBe('files:read')
+    expect(upstream.refreshed.at(-1)?.form['scope']).toBe('up.read')
+  })
+
+  test.each([
+    ['a scope that the resource does not declare', { scope: 'files:unknown' }, 'invalid_scope', 400],
+    ['a scope beyond the subject token', { scope: 'files:write' }, 'invalid_scope', 400],
+    ['a subject token that is none', { subject_token: 'nonsense' }, 'invalid_grant', 400],
+    ['a resource that is none', { resource: 'https://nowhere.example.com' }, 'invalid_target', 400],
+  ] as const)('refuses %s, and asks the provider nothing', async (_what, fields, error, status) => {
+    const { vend, connect, upstream, app } = await brokerScene(service)
+    const narrow = await aMember(service, app, 'files:read')
+    await connect(narrow)
+    const asked = upstream.asked.length
+    refused(await vend(fields, narrow), error, status)
+    expect(upstream.asked.length).toBe(asked)
+  })
+
+  test('refuses an actor token', async () => {
+    const { vend, connect, gateway } = await brokerScene(service)
+    await connect()
+    await service.app.store.updateClient({ ...gateway, scope: 'mcp:read files:read', updated_at: 0 })
+    refused(await vend(await actorOf(service, gateway)), 'invalid_request')
+  })
+
+  test('refuses a machine token: nobody is connected', async () => {
+    const { vend, connect, gateway } = await brokerScene(service)
+    await connect()
+    const own = await post(`${service.issuer}/oauth/token`, gateway, {
+      grant_type: 'client_credentials',
+      scope: 'files:read',
+    })
+    refused(await vend({ subject_token: own.body['access_token'] }), 'access_denied', 403)
+  })
+
+  test('refuses a token for a resource of ours that no link leads from, naming both', async () => {
+    const { vend, connect, member, app, own, resource } = await brokerScene(service)
+    await connect()
+    const { body } = await member.signIn(app, own, 'files:read')
+    const answer = await vend({ subject_token: body['access_token'] })
+    refused(answer, 'invalid_request')
+    expect(answer.body['error_description']).toBe(`no fronting link leads from ${own.slug} to ${resource.slug}`)
+  })
+
+  test('refuses the subject token once it is revoked, whatever is cached', async () => {
+    const { vend, connect, member, app } = await brokerScene(service)
+    await connect()
+    await vend()
+    await post(`${service.issuer}/oauth/revoke`, app, { token: String(member.subject) })
+    refused(await vend(), 'invalid_grant')
+  })
+})
+
+describe('who may ask', () => {
+  test('a client that the resource names; no other one, where it names any', async () => {
+    const { vend, connect, member, server, app, upstream } = await brokerScene(service)
+    await connect()
+    vended(await vend(), upstream)
+    for (const client of [server, app]) refused(await vend({}, member, client), 'access_denied', 403)
+  })
+
+  const attested = { resource: { policy: {} } }
+  test('where it names none, the server of a resource of ours for what the user consented to there', async () => {
+    const { vend, connect, member, server, app, own, upstream } = await brokerScene(service, attested)
+    await connect()
+    const asServer = (fields = {}) => vend(fields, member, server)
+    const missing = await asServer()
+    refused(missing, 'consent_required', 400, { cause: 'consent_missing' })
+    const url = new URL(String(missing.body['consent_url']))
+    expect([url.pathname, url.searchParams.get('resource')]).toEqual(['/oauth/authorize', own.uri])
+    await member.consent(app, own, 'files:read')
+    vended(await asServer(), upstream)
+    refused(await asServer({ scope: 'files:write' }), 'consent_required', 400, { cause: 'scope_insufficient' })
+    const rest = await asServer({ scope: undefined })
+    vended(rest, upstream)
+    expect(rest.body['scope']).toBe('files:read')
+  })
+
+  test('where it names none, nobody who serves nothing, nor the client of the token itself', async () => {
+    const { vend, connect, member, gateway, app } = await brokerScene(service, attested)
+    await connect()
+    for (const client of [gateway, app]) refused(await vend({}, member, client), 'access_denied', 403)
+  })
+
+  test('where it names none, nobody who serves two resources: which consent counts would be a guess', async () => {
+    const { vend, connect, member, server, app, own } = await brokerScene(service, attested)
+    const runtime = { client_ids: [server.client_id] }
+    await addResource(service, { policy: { runtime } })
+    await connect()
+    await member.consent(app, own, 'files:read')
+    refused(await vend({}, member, server), 'access_denied', 403)
+  })
+
+  test('revoking the consent at the server of the resource ends it', async () => {
+    const { vend, connect, member, server, app, own, upstream } = await brokerScene(service, attested)
+    await connect()
+    await member.consent(app, own, 'files:read')
+    vended(await vend({}, member, server), upstream)
+    const { client_id } = app
+    const consent = await service.app.store.findConsent({ user_id: member.user.id, client_id, resource_id: own.id })
+    await okAdmin(service, 'DELETE', `/admin/grants/consent/${consent?.id}`)
+    refused(await vend({}, member, server), 'consent_required')
+  })
+})
+
+describe('a user who is not connected', () => {
+  test('is sent to connect, and the connection of another user does not serve', async () => {
+    const { vend, connect, app, provider, resource } = await brokerScene(service)
+    await connect()
+    const other = await aMember(service, app)
+    const answer = await vend({}, other)
+    const query = new URLSearchParams({ resource: resource.slug, return_url: `${service.issuer}/connections` })
+    refused(answer, 'consent_required', 400, {
+      cause: 'consent_missing',
+      error_description: `Authorize access to ${resource.slug}`,
+      consent_url: `${service.issuer}/connect/${provider.slug}?${query}`,
+    })
+  })
+
+  test('is sent to connect again for what the provider did not grant, which it is not asked for', async () => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    upstream.granted = 'up.read'
+    await connect()
+    vended(await vend(), upstream)
+    const asked = upstream.asked.length
+    refused(await vend({ scope: 'files:write' }), 'consent_required', 400, { cause: 'scope_insufficient' })
+    expect(upstream.asked.length).toBe(asked)
+  })
+
+  test('is sent to connect once an operator has ended the connection, until it is made again in the same row', async () => {
+    const { vend, connect, upstream, grant, member } = await brokerScene(service)
+    await connect()
+    const before = await grant()
+    await okAdmin(service, 'DELETE', `/admin/grants/broker/${before?.id}`)
+    await okAdmin(service, 'DELETE', `/admin/grants/broker/${before?.id}`)
+    refused(await vend(), 'consent_required')
+    expect((await service.app.store.listBrokerGrants({ user_id: member.user.id }))[0]?.credential).toBeUndefined()
+    await connect()
+    vended(await vend(), upstream)
+    const after = await grant()
+    expect([after?.id, Number(after?.version) > Number(before?.version)]).toEqual([before?.id, true])
+    const { broker_grants } = await okAdmin<{ broker_grants: object[] }>(
+      service,
+      'GET',
+      `/admin/users/${member.user.id}/grants`,
+    )
+    expect(broker_grants).toMatchObject([{ id: before?.id, scopes_granted: ['up.read', 'up.write'] }])
+    expect(JSON.stringify(broker_grants)).not.toMatch(/credential|aes1/)
+  })
+
+  test('cannot be vended anything while encryption is off', async () => {
+    const { vend, connect } = await brokerScene(service)
+    await connect()
+    const { app } = service
+    Object.assign(app, { atRest: undefined, kept: app.atRest })
+    const answer = await vend()
+    Object.assign(app, { atRest: (app as unknown as { kept: typeof app.atRest }).kept })
+    refused(answer, 'temporarily_unavailable', 503)
+    expect(answer.body['error_description']).toContain('data_encryption.driver')
+  })
+})
+
+describe('a token of the provider', () => {
+  test('is handed out again until shortly before it ends, and then the next one', async () => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    await connect()
+    const first = vended(await vend(), upstream)
+    service.advance(3600 - 61)
+    const again = await vend()
+    expect([vended(again, upstream), again.body['expires_in']]).toEqual([first, 61])
+    expect(upstream.refreshed.length).toBe(1)
+    service.advance(2)
+    expect(vended(await vend(), upstream)).not.toBe(first)
+    expect(upstream.refreshed.length).toBe(2)
+  })
+
+  test('is for the scopes that were asked for: one with more is not handed out instead', async () => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    await connect()
+    const both = vended(await vend({ scope: 'files:read files:write' }), upstream)
+    const read = vended(await vend(), upstream)
+    expect(read).not.toBe(both)
+    expect(upstream.refreshed.map(({ form }) => form['scope'])).toEqual(['up.read'])
+    expect(
+      [await vend(), await vend({ scope: 'files:write files:read' })].map((each) => vended(each, upstream)),
+    ).toEqual([read, both])
+  })
+
+  test('whose end the provider does not tell is handed out once, with expires_in 0', async () => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    upstream.expiresIn = undefined
+    await connect()
+    const [one, two] = [await vend(), await vend()]
+    expect(vended(one, upstream)).not.toBe(vended(two, upstream))
+    expect(one.body['expires_in']).toBe(0)
+  })
+
+  test('of a provider without refresh tokens is handed out until it ends, then the user connects again', async () => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    upstream.refreshes = false
+    await connect()
+    expect(vended(await vend(), upstream)).toBe(vended(await vend({ scope: 'files:write' }), upstream))
+    service.advance(3601)
+    refused(await vend(), 'consent_required', 400, { cause: 'consent_missing' })
+    expect(upstream.refreshed).toEqual([])
+  })
+
+  test('of a provider that neither rotates nor says its scope, or that answers forms', async () => {
+    const { vend, connect, upstream } = await brokerScene(service, { config: { response_format: 'form' } })
+    Object.assign(upstream, { rotates: false, granted: null, format: 'form' })
+    await connect()
+    const tokens = new Set<string>()
+    for (let i = 0; i < 3; i++) {
+      tokens.add(vended(await vend(), upstream))
+      service.advance(3600)
+    }
+    expect(tokens.size).toBe(3)
+  })
+
+  test('is asked for with the secret in the header where the provider wants that', async () => {
+    const { vend, connect, upstream } = await brokerScene(service, {
+      config: { token_endpoint_auth_method: 'client_secret_basic' },
+    })
+    await connect()
+    await vend()
+    const [, last] = [upstream.asked[0], upstream.refreshed[0]]
+    expect(last?.form).not.toHaveProperty('client_secret')
+    const [id, secret] = Buffer.from(String(last?.headers.authorization).slice(6), 'base64').toString().split(':')
+    expect([id, secret]).toEqual(['upstream-client', 'upstream-client-secret-0123456789'])
+  })
+})
+
+describe('rotation', () => {
+  test('fifty at once ask the provider once, and get the same token', async () => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    await connect()
+    const answers = await Promise.all(Array.from({ length: 50 }, () => vend()))
+    expect(new Set(answers.map((each) => vended(each, upstream))).size).toBe(1)
+    expect(upstream.refreshed.length).toBe(1)
+  })
+
+  test('for different scopes at once one asks after the other, so that no refresh token is used twice', async () => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    await connect()
+    service.advance(3600)
+    const scopes = ['files:read', 'files:write', 'files:read files:write']
+    const answers = await Promise.all(scopes.flatMap((scope) => [vend({ scope }), vend({ scope })]))
+    for (const each of answers) vended(each, upstream)
+    expect(upstream.refreshed.map(({ form }) => form['scope']).sort()).toEqual([
+      'up.read',
+      'up.read up.write',
+      'up.write',
+    ])
+  })
+
+  test('a rotated token is kept although the database fails at first', async () => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    await connect()
+    const real = service.app.store.saveCredential
+    let failures = 2
+    const save = vi.spyOn(service.app.store, 'saveCredential').mockImplementation(async (input) => {
+      if (failures-- > 0) throw new Error('the disk is full')
+      return real(input)
+    })
+    const first = vended(await vend(), upstream)
+    expect(save).toHaveBeenCalledTimes(3)
+    save.mockRestore()
+    expect(vended(await vend(), upstream)).toBe(first)
+    service.advance(3600)
+    vended(await vend(), upstream)
+  })
+
+  test('a rotated token is kept although the provider granted less this time', async () => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    await connect()
+    upstream.granted = 'up.other'
+    refused(await vend(), 'consent_required', 400, { cause: 'scope_insufficient' })
+    upstream.granted = undefined
+    vended(await vend(), upstream)
+  })
+
+  test('what comes back after the user connected anew is not kept over it', async () => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    await connect()
+    let open: (value?: unknown) => void = () => {}
+    upstream.gate = new Promise((resolve) => {
+      open = resolve
+    })
+    const waiting = vend()
+    await vi.waitFor(() => expect(upstream.refreshed.length).toBe(1))
+    const held = upstream.gate
+    upstream.gate = undefined
+    await connect()
+    open()
+    await held
+    vended(await waiting, upstream)
+    service.advance(3600)
+    vended(await vend(), upstream)
+    // The one under way was of the connection before, whose answer was dropped: it was asked for again.
+    expect(upstream.refreshed.length).toBe(3)
+  })
+
+  test('a connection that is ended while the provider is asked vends nothing', async () => {
+    const { vend, connect, upstream, grant } = await brokerScene(service)
+    await connect()
+    let open: (value?: unknown) => void = () => {}
+    upstream.gate = new Promise((resolve) => {
+      open = resolve
+    })
+    const waiting = vend()
+    await vi.waitFor(() => expect(upstream.refreshed.length).toBe(1))
+    await okAdmin(service, 'DELETE', `/admin/grants/broker/${(await grant())?.id}`)
+    open()
+    refused(await waiting, 'consent_required')
+    expect(await grant()).toBeUndefined()
+  })
+
+  test('who died while asking holds the others up no longer than its lease', async () => {
+    const { vend, connect, upstream, grant } = await brokerScene(service)
+    await connect()
+    const { id = '', version = 0 } = (await grant()) ?? {}
+    const now = service.app.clock.now()
+    const lease = { id, version, lease_id: id, now, until: now + 30 }
+    expect(await service.app.store.leaseBrokerGrant(lease)).toBe(true)
+    let answer: unknown
+    const waiting = vend().then((each) => {
+      answer = each
+      return each
+    })
+    await vi.waitFor(async () => expect((await service.app.metrics.render()).text).toContain('leaseBrokerGrant'))
+    expect([answer, upstream.refreshed.length]).toEqual([undefined, 0])
+    service.advance(31)
+    vended(await waiting, upstream)
+  })
+})
+
+describe('trouble at the provider', () => {
+  test.each([
+    ['is down', 500],
+    ['is overloaded', 429],
+  ])('one that %s gives 503, and the connection stays', async (_what, status) => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    await connect()
+    upstream.answer = (_form, response) => response.writeHead(status).end('hush, an inner error')
+    const answer = await vend()
+    refused(answer, 'temporarily_unavailable', 503)
+    expect(JSON.stringify(answer.body)).not.toContain('hush')
+    expect(answer.headers.get('retry-after')).toBe('1')
+    upstream.answer = undefined
+    vended(await vend(), upstream)
+  })
+
+  test('one that cannot be reached gives 503', async () => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    await connect()
+    upstream.close()
+    refused(await vend(), 'temporarily_unavailable', 503)
+  })
+
+  test('one that knows the refresh token no more is asked once; then the user is sent to connect', async () => {
+    const { vend, connect, upstream, member } = await brokerScene(service)
+    await connect()
+    upstream.live.clear()
+    for (let i = 0; i < 3; i++) refused(await vend(), 'consent_required', 400, { cause: 'consent_missing' })
+    expect(upstream.refreshed.length).toBe(1)
+    const events = await eventsOf(service, 'broker_grant_revoked')
+    expect(events.find(({ detail }) => detail['user_id'] === member.user.id)?.detail).toMatchObject({
+      reason: 'refused_by_provider',
+    })
+    await connect()
+    vended(await vend(), upstream)
+  })
+
+  test.each([
+    ['refuses our credentials', 401, { error: 'invalid_client' }, 'server_error', 500],
+    ['says something of its own, with status 200', 200, { error: 'bad_verification_code' }, 'server_error', 500],
+    ['gives no token', 200, { token_type: 'bearer' }, 'server_error', 500],
+    ['does not give this scope any more', 400, { error: 'invalid_scope' }, 'consent_required', 400],
+  ])('one that %s: the connection stays', async (_what, status, body, error, expected) => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    await connect()
+    upstream.answer = (_form, response) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    refused(await vend(), error, expected)
+    upstream.answer = undefined
+    vended(await vend(), upstream)
+  })
+
+  test('a secret that is not set is an error here, and no empty secret is sent', async () => {
+    const { vend, connect, upstream, provider } = await brokerScene(service)
+    await connect()
+    const config_data = { ...provider.config_data, client_secret_ref: 'SERVICE_SECRET_EMPTY' }
+    await service.app.store.updateProvider({ ...provider, config_data })
+    const asked = upstream.asked.length
+    refused(await vend(), 'server_error', 500)
+    expect(upstream.asked.length).toBe(asked)
+  })
+})
+
+describe('a service account', () => {
+  const accountScene = async (more: Record<string, unknown>) => {
+    const scene = await brokerScene(service)
+    const { upstream, app, gateway } = scene
+    const provider = await addProvider(service, {
+      protocol: 'service_account',
+      config_data: {
+        token_url: `${upstream.url}/token`,
+        sa_email: 'sa@example.com',
+        sa_key_ref: 'CONNECTOR_SA_KEY',
+        ...more,
+      },
+    })
+    const policy = { exchange: { allowed_client_ids: [gateway.client_id] } }
+    const resource = await addBrokerResource(service, provider, { policy })
+    const assertions: string[] = []
+    upstream.answer = (form, response) => {
+      assertions.push(form['assertion'] ?? '')
+      const access_token = `up-access-${assertions.length}`
+      upstream.given.push(access_token)
+      const body = { access_token, token_type: 'Bearer', expires_in: 3600 }
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    }
+    const member = await aMember(service, app)
+    return { ...scene, provider, assertions, member, vend: () => scene.vend({ resource: resource.uri }, member) }
+  }
+
+  test.each([
+    ['RS256', 'CONNECTOR_SA_KEY', keys.rsa],
+    ['ES256', 'CONNECTOR_EC_KEY', keys.ec],
+  ] as const)(
+    'asks with an assertion by %s in the name of the user, once while the token is good',
+    async (algorithm, ref, key) => {
+      const { vend, upstream, assertions, member } = await accountScene({
+        impersonate: 'email',
+        algorithm,
+        sa_key_ref: ref,
+      })
+      expect(vended(await vend(), upstream)).toBe(vended(await vend(), upstream))
+      const [assertion = ''] = assertions
+      const spki = String(key.publicKey.export({ type: 'spki', format: 'pem' }))
+      const { payload } = await jwtVerify(assertion, await importSPKI(spki, algorithm), { clockTolerance: 100_000 })
+      expect(payload).toEqual({
+        iss: 'sa@example.com',
+        sub: member.user.email,
+        aud: `${upstream.url}/token`,
+        jti: expect.any(String),
+        iat: expect.any(Number),
+        exp: Number(payload.iat) + 3600,
+        scope: 'up.read',
+      })
+      expect([decodeProtectedHeader(assertion), assertions.length]).toEqual([{ typ: 'JWT', alg: algorithm }, 1])
+    },
+  )
+
+  test('acts for whom an operator names, and for nobody before', async () => {
+    const { vend, upstream, assertions, member, provider } = await accountScene({})
+    refused(await vend(), 'access_denied', 403)
+    await okAdmin(service, 'POST', '/admin/grants/broker', {
+      user_id: member.user.id,
+      broker_provider: provider.slug,
+      impersonate_sub: 'ada@corp.example.com',
+    })
+    vended(await vend(), upstream)
+    expect(decodeJwt(assertions[0] ?? '').sub).toBe('ada@corp.example.com')
+  })
+
+  test('does not take the email of a federated user for that of somebody here', async () => {
+    const { vend, member } = await accountScene({ impersonate: 'email' })
+    const user = await service.app.store.findUser({ id: member.user.id })
+    vi.spyOn(service.app.store, 'findUser').mockResolvedValueOnce(user && { ...user, provider: 'oidc' })
+    refused(await vend(), 'access_denied', 403)
+    vi.restoreAllMocks()
+  })
+
+  test('may act for itself', async () => {
+    const { vend, upstream, assertions } = await accountScene({ impersonate: 'account' })
+    vended(await vend(), upstream)
+    expect(decodeJwt(assertions[0] ?? '').sub).toBe('sa@example.com')
+  })
+
+  test('with a key of another kind is an error here', async () => {
+    const { vend } = await accountScene({ impersonate: 'account', algorithm: 'ES256' })
+    refused(await vend(), 'server_error', 500)
+  })
+})

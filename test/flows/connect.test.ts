@@ -1,0 +1,318 @@
+// The connect flow at a whole service, the key page, and the connections of a user.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eventsOf, okAdmin } from '../support/admin.ts'
+import { addBrokerResource, addProvider, aMember, brokerScene, RETURN, startBroker, vended } from '../support/broker.ts'
+import { Browser, fieldsOf } from '../support/browser.ts'
+import { addExchanger, exchange } from '../support/exchange.ts'
+import { signIn } from '../support/flow.ts'
+import { addUser, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startBroker()
+})
+afterAll(() => service.close())
+
+const JSON_ONLY = { headers: { accept: 'application/json' } }
+
+describe('going to the provider', () => {
+  test('asks for a code with PKCE, everything the resource knows in the words of the provider, and extra parameters', async () => {
+    const { upstream, provider, member, resource } = await brokerScene(service, {
+      config: { extra_auth_params: { access_type: 'offline' } },
+    })
+    const page = await member.browser.open(member.startUrl(provider.slug, { resource: resource.uri }))
+    const url = new URL(page.location ?? '')
+    expect(url.href.startsWith(`${upstream.url}/authorize?`)).toBe(true)
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      response_type: 'code',
+      client_id: 'upstream-client',
+      redirect_uri: `${service.issuer}/connect/${provider.slug}/callback`,
+      scope: 'up.read up.write',
+      state: expect.stringMatching(/^[\w-]{22}\.[\w-]{43}$/),
+      code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+      code_challenge_method: 'S256',
+      access_type: 'offline',
+    })
+  })
+
+  test('leads through the login where nobody is signed in, and on', async () => {
+    const { provider, upstream, member } = await brokerScene(service)
+    const [user, browser] = [await addUser(service), new Browser()]
+    const page = await browser.follow(member.startUrl(provider.slug))
+    const answer = await signIn(service, browser, page, user.email)
+    expect((await browser.open(answer.location ?? '')).location).toContain(upstream.url)
+  })
+
+  test('also asks for what was granted before for another resource of the provider: connecting takes nothing away', async () => {
+    const { provider, connect, member, vend, upstream, gateway } = await brokerScene(service)
+    const policy = { exchange: { allowed_client_ids: [gateway.client_id] } }
+    const scopes = [{ name: 'files:read', description: '', upstream: 'up.mail' }]
+    const other = await addBrokerResource(service, provider, { policy, scopes })
+    await connect()
+    const page = await member.browser.open(member.startUrl(provider.slug, { resource: other.slug }))
+    expect(new URL(page.location ?? '').searchParams.get('scope')?.split(' ').sort()).toEqual([
+      'up.mail',
+      'up.read',
+      'up.write',
+    ])
+    await member.browser.open(upstream.approve(page.location ?? ''))
+    for (const resource of [other.uri, undefined]) vended(await vend(resource ? { resource } : {}), upstream)
+  })
+
+  test.each([
+    ['no return_url', { return_url: '' }, 400, 'invalid_request'],
+    ['a resource that is none', { resource: 'nowhere' }, 400, 'invalid_target'],
+    ['a resource of ours', { resource: 'OWN' }, 400, 'invalid_target'],
+    ['a resource of another provider', { resource: 'OTHER' }, 400, 'invalid_target'],
+  ])('is refused with %s', async (_what, query, status, error) => {
+    const [{ provider, member, own }, other] = [await brokerScene(service), await brokerScene(service)]
+    const named: Record<string, string> = { OWN: own.slug, OTHER: other.resource.slug }
+    const asked = Object.fromEntries(Object.entries(query).map(([name, value]) => [name, named[value] ?? value]))
+    const page = await member.browser.open(member.startUrl(provider.slug, asked), JSON_ONLY)
+    expect([page.status, JSON.parse(page.text).error]).toEqual([status, error])
+  })
+
+  test('needs a named resource where the provider has several, and a resource at all', async () => {
+    const { provider, member } = await brokerScene(service)
+    await addBrokerResource(service, provider)
+    const several = await member.browser.open(member.startUrl(provider.slug), JSON_ONLY)
+    expect([several.status, JSON.parse(several.text).error]).toEqual([400, 'invalid_request'])
+    const alone = await addProvider(service, { config_data: provider.config_data })
+    const none = await member.browser.open(member.startUrl(alone.slug), JSON_ONLY)
+    expect([none.status, JSON.parse(none.text).error]).toEqual([400, 'invalid_target'])
+  })
+
+  test('the list of a resource is in place of the general one; our own page of connections is on every list', async () => {
+    const connect = { allowed_return_urls: ['https://other.example.com/back'] }
+    const { provider, member, upstream } = await brokerScene(service, { resource: { policy: { connect } } })
+    const to = async (return_url: string) =>
+      (await member.browser.open(member.startUrl(provider.slug, { return_url }))).location
+    expect(await to(RETURN)).toBeUndefined()
+    for (const url of ['https://other.example.com/back', `${service.issuer}/connections`])
+      expect(await to(url)).toContain(upstream.url)
+  })
+
+  test.each([
+    ['connect.state_secret', {}],
+    ['data_encryption.driver', { SERVICE_CONNECT_STATE_SECRET: 'connect-state-secret-0123456789abcdef' }],
+  ])('is off without %s, and says so', async (key, env) => {
+    const off = await startService(env)
+    if (key === 'connect.state_secret') Object.assign(off.app, { atRest: service.app.atRest })
+    try {
+      for (const path of ['/connect/drive', '/connect/drive/callback']) {
+        const response = await fetch(off.issuer + path)
+        const { error, error_description } = (await response.json()) as Record<string, string>
+        expect([response.status, error]).toEqual([503, 'temporarily_unavailable'])
+        expect(error_description).toContain(key)
+      }
+    } finally {
+      await off.close()
+    }
+  })
+})
+
+describe('coming back', () => {
+  test('redeems the code with its verifier, keeps what was granted, and goes on to the return URL', async () => {
+    const { connect, upstream, grant, member, provider } = await brokerScene(service)
+    expect((await connect()).location).toBe(RETURN)
+    expect(upstream.asked).toMatchObject([
+      {
+        form: {
+          grant_type: 'authorization_code',
+          client_id: 'upstream-client',
+          client_secret: 'upstream-client-secret-0123456789',
+          code_verifier: expect.stringMatching(/^[\w-]{43}$/),
+          redirect_uri: `${service.issuer}/connect/${provider.slug}/callback`,
+        },
+        headers: { accept: 'application/json' },
+      },
+    ])
+    expect(await grant()).toMatchObject({ user_id: member.user.id, scopes_granted: 'up.read up.write', version: 1 })
+    const [event] = await eventsOf(service, 'broker_grant_created')
+    expect(event).toMatchObject({ actor_id: member.user.id, detail: { provider: provider.slug, version: 1 } })
+  })
+
+  test('takes scopes that the provider does not mention for those that were asked for, and commas for spaces', async () => {
+    const { connect, upstream, grant } = await brokerScene(service)
+    upstream.granted = null
+    await connect()
+    expect((await grant())?.scopes_granted).toBe('up.read up.write')
+    upstream.granted = 'up.read,up.other'
+    await connect()
+    expect((await grant())?.scopes_granted).toBe('up.read up.other')
+  })
+
+  test.each([
+    ['that the user said no', 'access_denied', 'access_denied'],
+    ['anything else', 'server_error', 'server_error'],
+    ['something unheard of', '<script>', 'server_error'],
+  ])('with an error that says %s carries it back, once, and connects nobody', async (_what, said, told) => {
+    const { callback, upstream, member, grant } = await brokerScene(service)
+    const url = new URL(await callback())
+    url.searchParams.delete('code')
+    url.searchParams.set('error', said)
+    expect((await member.browser.open(url.href)).location).toBe(`${RETURN}?error=${told}`)
+    expect((await member.browser.open(url.href)).status).toBe(400)
+    expect([upstream.asked.length, await grant()]).toEqual([0, undefined])
+  })
+
+  test.each([
+    ['away', 503, 'temporarily_unavailable'],
+    ['of another opinion', 400, 'server_error'],
+  ])('while the provider is %s carries that back', async (_what, status, told) => {
+    const { connect, upstream, grant } = await brokerScene(service)
+    upstream.answer = (_form, response) => response.writeHead(status).end('{}')
+    expect((await connect()).location).toBe(`${RETURN}?error=${told}`)
+    expect(await grant()).toBeUndefined()
+  })
+})
+
+describe('a provider of keys', () => {
+  const keyScene = async () => {
+    const config_data = { header_name: 'X-Key', issuance_instructions_url: 'https://keys.example.com/help' }
+    const provider = await addProvider(service, { protocol: 'apikey', config_data })
+    const [app, gateway] = [await addExchanger(service, { scope: 'files:read' }), await addExchanger(service)]
+    const policy = { exchange: { allowed_client_ids: [gateway.client_id] } }
+    const resource = await addBrokerResource(service, provider, { policy })
+    const member = await aMember(service, app, 'files:read')
+    const page = await member.browser.open(member.startUrl(provider.slug))
+    const send = (fields: Record<string, string>) =>
+      member.browser.post(`${service.issuer}/connect/${provider.slug}`, {
+        ...Object.fromEntries(fieldsOf(page)),
+        ...fields,
+      })
+    return { provider, resource, gateway, member, page, send }
+  }
+
+  test('asks for the key on a page of ours, keeps it sealed, and it is handed out as it is', async () => {
+    const { provider, resource, gateway, member, page, send } = await keyScene()
+    expect([page.status, page.text.includes('https://keys.example.com/help')]).toEqual([200, true])
+    expect((await send({ api_key: ' key-0123456789 ' })).location).toBe(RETURN)
+    const grant = await service.app.store.findBrokerGrant({ user_id: member.user.id, broker_provider_id: provider.id })
+    expect(grant?.credential).toMatch(/^aes1\./)
+    const { body } = await exchange(service, gateway, { subject_token: member.subject, resource: resource.uri })
+    expect(body).toMatchObject({
+      access_token: 'key-0123456789',
+      expires_in: 0,
+      token_type: 'Bearer',
+      scope: 'files:read',
+    })
+  })
+
+  test.each(['', 'two words', 'new\nline', 'ключ', 'x'.repeat(4097)])(
+    'refuses %j as a key, and says so',
+    async (api_key) => {
+      const { send, member } = await keyScene()
+      const page = await send({ api_key })
+      expect([page.status, page.text.includes('role="alert"')]).toEqual([422, true])
+      expect(await service.app.store.listBrokerGrants({ user_id: member.user.id })).toEqual([])
+    },
+  )
+
+  test('refuses a form of another session, of nobody, or with another return URL', async () => {
+    const [mine, theirs] = [await keyScene(), await keyScene()]
+    const csrf_token = Object.fromEntries(fieldsOf(theirs.page))['csrf_token'] ?? ''
+    expect((await mine.send({ api_key: 'key', csrf_token })).status).toBe(403)
+    expect((await mine.send({ api_key: 'key', return_url: 'https://evil.example.com' })).status).toBe(400)
+    const url = `${service.issuer}/connect/${mine.provider.slug}`
+    const fields = { ...Object.fromEntries(fieldsOf(mine.page)), api_key: 'key' }
+    expect((await new Browser().post(url, fields)).status).toBe(403)
+    expect((await mine.member.browser.post(url, fields, { 'sec-fetch-site': 'cross-site' })).status).toBe(403)
+    expect(await service.app.store.listBrokerGrants({ user_id: mine.member.user.id })).toEqual([])
+  })
+})
+
+test('nobody connects to a service account by themselves', async () => {
+  const { member } = await brokerScene(service)
+  const config_data = { token_url: 'https://up.example.com/t', sa_email: 'sa@example.com', sa_key_ref: 'CONNECTOR_KEY' }
+  const provider = await addProvider(service, { protocol: 'service_account', config_data })
+  await addBrokerResource(service, provider)
+  const page = await member.browser.open(member.startUrl(provider.slug), JSON_ONLY)
+  expect([page.status, JSON.parse(page.text).error]).toEqual([400, 'invalid_target'])
+})
+
+describe('the connections of a user', () => {
+  const url = (path = '') => `${service.issuer}/connections${path}`
+
+  test('are shown as a page and as JSON, without what they hold', async () => {
+    const { connect, member, provider } = await brokerScene(service)
+    await connect()
+    const page = await member.browser.open(url())
+    expect([page.status, page.text.includes('Drive')]).toEqual([200, true])
+    const { text } = await member.browser.open(url(), JSON_ONLY)
+    const time = expect.stringMatching(/Z$/)
+    expect(JSON.parse(text)).toEqual([
+      {
+        provider: provider.slug,
+        display_name: 'Drive',
+        scopes_granted: ['up.read', 'up.write'],
+        created_at: time,
+        updated_at: time,
+      },
+    ])
+  })
+
+  test('are for who is signed in: others are asked to sign in', async () => {
+    expect((await new Browser().open(url())).location).toContain('/login')
+    const response = await fetch(url(), JSON_ONLY)
+    expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+    expect((await fetch(url('/drive'), { method: 'DELETE' })).status).toBe(401)
+  })
+
+  test('end by a button: the provider is told, and nothing is handed out any more', async () => {
+    const { connect, member, provider, upstream, vend } = await brokerScene(service)
+    await service.app.store.updateProvider({
+      ...provider,
+      config_data: { ...provider.config_data, revoke_url: `${upstream.url}/revoke` },
+    })
+    await connect()
+    const [held] = upstream.live.keys()
+    const page = await member.browser.open(url())
+    expect((await member.browser.post(url(), fieldsOf(page))).location).toBe(url())
+    expect((await vend()).body['error']).toBe('consent_required')
+    expect(upstream.asked.at(-1)).toMatchObject({
+      path: '/revoke',
+      form: { token: held, token_type_hint: 'refresh_token' },
+    })
+    const [event] = await eventsOf(service, 'broker_grant_revoked')
+    expect(event).toMatchObject({ actor_id: member.user.id, detail: { provider: provider.slug } })
+    const { text } = await service.app.metrics.render()
+    expect(text).toContain(`core_connection_disconnect_total{provider="${provider.slug}"} 1`)
+  })
+
+  test('end for a program too, once, and only for the user', async () => {
+    const { connect, member, provider, app, grant } = await brokerScene(service)
+    await connect()
+    const other = await aMember(service, app)
+    const end = async (who = member, headers = {}) =>
+      (
+        await who.browser.open(url(`/${provider.slug}`), {
+          method: 'DELETE',
+          headers: { ...JSON_ONLY.headers, ...headers },
+        })
+      ).status
+    expect([await end(other), await end(member, { 'sec-fetch-site': 'cross-site' })]).toEqual([404, 403])
+    expect(await grant()).toBeDefined()
+    expect([await end(), await end()]).toEqual([204, 404])
+  })
+
+  test('end although the provider cannot be told', async () => {
+    const { connect, member, provider, upstream, grant } = await brokerScene(service)
+    await service.app.store.updateProvider({
+      ...provider,
+      config_data: { ...provider.config_data, revoke_url: `${upstream.url}/revoke` },
+    })
+    await connect()
+    upstream.close()
+    await member.browser.post(url(), fieldsOf(await member.browser.open(url())))
+    expect(await grant()).toBeUndefined()
+  })
+
+  test('end with the user', async () => {
+    const { connect, member } = await brokerScene(service)
+    await connect()
+    await okAdmin(service, 'DELETE', `/admin/users/${member.user.id}?force=true`)
+    const [left] = await service.app.store.listBrokerGrants({ user_id: member.user.id })
+    expect([left?.credential, typeof left?.revoked_at]).toEqual([undefined, 'number'])
+  })
+})

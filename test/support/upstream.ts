@@ -1,0 +1,143 @@
+// A provider behind the broker, on loopback: codes with PKCE, refresh tokens that rotate and are taken once, a record of
+// everything it was asked, and switches for everything that can go wrong with one.
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll } from 'vitest'
+import { newId } from '../../src/lib/id.ts'
+import { oauthConfigData } from './records.ts'
+
+export const UPSTREAM_SECRET = 'upstream-client-secret-0123456789'
+/** Variables of a service that knows the secret of every provider here. */
+export const UPSTREAM_ENV = { CONNECTOR_UPSTREAM_SECRET: UPSTREAM_SECRET }
+
+const opened: Upstream[] = []
+afterAll(() => {
+  for (const upstream of opened.splice(0)) upstream.close()
+})
+
+export interface Question {
+  path: string
+  form: Record<string, string>
+  headers: IncomingMessage['headers']
+}
+
+type Form = Record<string, string>
+const s256 = (text: string) => createHash('sha256').update(text).digest('base64url')
+
+export class Upstream {
+  /** Requests to its token and revocation endpoints. */
+  readonly asked: Question[] = []
+  /** Every access token it gave. */
+  readonly given: string[] = []
+  /** Refresh tokens it would take, with their scope. */
+  readonly live = new Map<string, string>()
+  /** Seconds that access tokens last; undefined says nothing about it. */
+  expiresIn: number | undefined = 3600
+  /** Whether there are refresh tokens at all. */
+  refreshes = true
+  rotates = true
+  format: 'standard' | 'form' = 'standard'
+  /** What is granted instead of what was asked for; null says nothing. */
+  granted?: string | null
+  /** Answers instead of its token endpoint. */
+  answer?: (form: Form, response: ServerResponse) => void
+  /** Waited for before a token is given. */
+  gate?: Promise<unknown>
+  private readonly codes = new Map<string, { scope: string; challenge: string; redirect_uri: string }>()
+  private readonly server = createServer((request, response) => void this.serve(request, response))
+
+  /** Starts one; it is closed when the test file ends. */
+  static async start(): Promise<Upstream> {
+    const upstream = new Upstream()
+    opened.push(upstream)
+    upstream.server.listen(0, '127.0.0.1')
+    await once(upstream.server, 'listening')
+    return upstream
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
+  }
+
+  /** The config_data of a provider that is this one. */
+  config(more: Record<string, unknown> = {}) {
+    const endpoints = { authorize_url: `${this.url}/authorize`, token_url: `${this.url}/token` }
+    return oauthConfigData({ ...endpoints, ...more })
+  }
+
+  /** What it was asked at its token endpoint to refresh. */
+  get refreshed(): Question[] {
+    return this.asked.filter(({ form }) => form['grant_type'] === 'refresh_token')
+  }
+
+  /** The user says yes there: a code for a request to its authorization endpoint, in the URL to go back to. */
+  approve(authorizeUrl: string): string {
+    const { searchParams: query } = new URL(authorizeUrl)
+    const code = newId()
+    const redirect_uri = query.get('redirect_uri') ?? ''
+    const challenge = query.get('code_challenge') ?? ''
+    this.codes.set(code, { scope: query.get('scope') ?? '', challenge, redirect_uri })
+    return `${redirect_uri}?${new URLSearchParams({ code, state: query.get('state') ?? '' })}`
+  }
+
+  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let text = ''
+    for await (const chunk of request) text += chunk
+    const form = Object.fromEntries(new URLSearchParams(text))
+    const path = request.url ?? ''
+    this.asked.push({ path, form, headers: request.headers })
+    if (path === '/revoke') return void response.writeHead(200).end()
+    if (this.answer) return this.answer(form, response)
+    await this.gate
+    const found = this.answerTo(form)
+    const body =
+      this.format === 'form' ? new URLSearchParams(found.body as Form).toString() : JSON.stringify(found.body)
+    const type = this.format === 'form' ? 'application/x-www-form-urlencoded' : 'application/json'
+    response.writeHead(found.status, { 'content-type': type }).end(body)
+  }
+
+  private answerTo(form: Form): { status: number; body: Record<string, unknown> } {
+    const refuse = (error: string) => ({
+      status: 400,
+      body: { error, error_description: `${form['refresh_token']} hush` },
+    })
+    if (form['grant_type'] === 'authorization_code') {
+      const code = this.codes.get(form['code'] ?? '')
+      this.codes.delete(form['code'] ?? '')
+      const isRight =
+        code?.challenge === s256(form['code_verifier'] ?? '') && code?.redirect_uri === form['redirect_uri']
+      return code && isRight ? this.give(code.scope) : refuse('invalid_grant')
+    }
+    const token = form['refresh_token'] ?? ''
+    const scope = this.live.get(token)
+    if (form['grant_type'] !== 'refresh_token' || scope === undefined) return refuse('invalid_grant')
+    if (this.rotates) this.live.delete(token)
+    return this.give(scope, form['scope'], this.rotates)
+  }
+
+  private give(scope: string, asked = scope, rotated = true) {
+    const granted = this.granted === undefined ? asked : this.granted
+    const access_token = `up-access-${newId()}`
+    const refresh_token = this.refreshes && rotated ? `up-refresh-${newId()}` : undefined
+    if (refresh_token) this.live.set(refresh_token, scope)
+    this.given.push(access_token)
+    const body = {
+      access_token,
+      token_type: 'bearer',
+      ...(refresh_token ? { refresh_token } : {}),
+      ...(this.expiresIn === undefined ? {} : { expires_in: String(this.expiresIn) }),
+      ...(granted === null ? {} : { scope: granted }),
+    }
+    return {
+      status: 200,
+      body: this.format === 'form' || this.expiresIn === undefined ? body : { ...body, expires_in: this.expiresIn },
+    }
+  }
+
+  close(): void {
+    this.server.close()
+    this.server.closeAllConnections()
+  }
+}
