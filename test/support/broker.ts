@@ -11,7 +11,7 @@ import { UPSTREAM_ENV, Upstream } from './upstream.ts'
 import { LOOPBACK } from './xaa.ts'
 
 export const RETURN = 'https://app.example.com/connected'
-export const FILES = 'files:read files:write'
+const FILES = 'files:read files:write'
 /** Variables of a service that brokers. */
 export const BROKER = {
   ...LOOPBACK,
@@ -24,11 +24,8 @@ export const BROKER = {
 }
 
 /** Starts a service that brokers, whose callbacks lead to itself. */
-export async function startBroker(env: Record<string, string> = {}): Promise<TestService> {
-  const service = await startService({ ...BROKER, ...env })
-  Object.assign(service.app.config.connect, { redirect_base_url: service.app.config.server.issuer })
-  return service
-}
+export const startBroker = (env: Record<string, string> = {}): Promise<TestService> =>
+  startService({ ...BROKER, SERVICE_CONNECT_REDIRECT_BASE_URL: '<issuer>', ...env })
 
 export async function addProvider({ app }: TestService, more: Partial<BrokerProvider> = {}): Promise<BrokerProvider> {
   const { slug = aSlug(), protocol = 'oauth', config_data = {} } = more
@@ -42,7 +39,7 @@ interface Fields {
   uri?: string
   scopes?: { name: string; description: string; upstream: string }[]
 }
-export const FILE_SCOPES = [
+const FILE_SCOPES = [
   { name: 'files:read', description: 'Read', upstream: 'up.read' },
   { name: 'files:write', description: 'Write', upstream: 'up.write' },
 ]
@@ -63,7 +60,6 @@ export async function aMember(service: TestService, app: Registered, scope = FIL
     `${service.app.config.server.issuer}/connect/${provider}?${new URLSearchParams({ return_url: RETURN, ...query })}`
   return { ...person, subject, startUrl }
 }
-export type Member = Awaited<ReturnType<typeof aMember>>
 
 /**
  * The usual case: `gateway` is on the list of the broker resource; `server` serves a resource of ours, and the member has
@@ -102,7 +98,6 @@ export async function brokerScene(
       service.app.store.findBrokerGrant({ user_id: who.user.id, broker_provider_id: provider.id }),
   }
 }
-export type Scene = Awaited<ReturnType<typeof brokerScene>>
 
 /** The token of an answer that must have one of a provider. */
 export function vended({ status, body }: Answer, { given }: Upstream): string {
