@@ -1,6 +1,7 @@
 // The kit that configuration keys are declared with.
 import { z } from 'zod'
 import { bool, duration, float, int, list, text, url, word } from '../lib/field.ts'
+import type { Secret } from '../lib/secret.ts'
 
 export interface Key<T = unknown> {
   /** Marks a leaf of the schema. */
@@ -73,7 +74,7 @@ export const secretKey = (o: Options<never> & { minBytes?: number }) =>
     { type: 'string' },
     { ...o, default: '' },
     true,
-  )
+  ) as Key<Secret>
 export const listKey = (o: Options<string[]>) =>
   make('list', list(), { type: 'array', items: { type: 'string' } }, { default: [], ...o })
 /** A list of records; it has no environment variable of its own. */

@@ -1,6 +1,7 @@
 // Built-in defaults < YAML file < environment. All faults are reported together, each with the key it is about.
 import { readFileSync } from 'node:fs'
 import { issuesOf } from '../lib/field.ts'
+import { putSecret } from '../lib/secret.ts'
 import { envNames, isKey, type Key, keysOf, type Schema } from './key.ts'
 import { type Env, RULES } from './rules.ts'
 import { type Config, schema } from './schema.ts'
@@ -34,7 +35,7 @@ export function loadConfig(file: string | undefined, env: Env): Loaded {
   for (const { path, key } of keysOf(schema)) {
     const found = findValue(path, key, written, env)
     const result = read(key, found.value)
-    if ('value' in result) put(config, path, result.value)
+    if ('value' in result) put(config, path, result.value, key.secret)
     else
       for (const issue of result.issues) problems.push({ key: found.from + join(issue.path), message: issue.message })
   }
@@ -103,13 +104,15 @@ function read(key: Key, value: unknown): Read {
   return result.success ? { value: result.data } : { issues: issuesOf(result.error) }
 }
 
-function put(config: Record<string, unknown>, path: readonly string[], value: unknown): void {
+function put(config: Record<string, unknown>, path: readonly string[], value: unknown, secret = false): void {
   let at = config
   for (const part of path.slice(0, -1)) {
     at[part] ??= {}
     at = at[part] as Record<string, unknown>
   }
-  at[path.at(-1) as string] = value
+  const name = path.at(-1) as string
+  if (secret) putSecret(at, name, value)
+  else at[name] = value
 }
 
 /** SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES describe one mint resource; its slug comes from the host. Of a resource that the file has too, they replace the scopes. */

@@ -12,6 +12,9 @@ import type { Op, Statement } from './op.ts'
 import { awayFor, clientSettings, command, execute, failureOf } from './postgres_client.ts'
 import { openListener } from './postgres_listener.ts'
 
+/** `storage.postgres` of the configuration; tests make their own. */
+type PostgresSettings = Omit<Config['storage']['postgres'], 'dsn'> & { dsn: string }
+
 const MAX_QUEUE = 4096
 /** Most rows of one INSERT, and how many of these may be under way. */
 const MAX_ROWS = 64
@@ -24,7 +27,7 @@ const TRIES = 4
 const DUPLICATE = '23505'
 
 /** Opens the pool on a migrated database. Rejects when it cannot be reached. */
-export async function openPostgres(settings: Config['storage']['postgres'], log: Logger): Promise<Driver> {
+export async function openPostgres(settings: PostgresSettings, log: Logger): Promise<Driver> {
   const listeners: ((about?: News) => void)[] = []
   const client = clientSettings(settings.dsn)
   const listener = await openListener({

@@ -2,9 +2,20 @@
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
 import type { Config } from '../config/schema.ts'
+import type { Secret } from '../lib/secret.ts'
 import { redactFields, redactText } from './redact.ts'
 
-export type Logger = pino.Logger
+/** What may be a field of a line: everything but the secrets of the configuration. */
+export type Loggable<F> = { readonly [K in keyof F]: F[K] extends Secret ? never : F[K] }
+
+interface Log {
+  <F extends object>(fields: Loggable<F>, message: string): void
+  (message: string): void
+}
+/** The log as the service sees it: fields by name, then what happened. */
+export interface Logger extends Record<'debug' | 'info' | 'warn' | 'error', Log> {
+  isLevelEnabled(level: 'debug' | 'info' | 'warn' | 'error'): boolean
+}
 
 /** A line of the log on another way out. */
 export interface LogEvent {

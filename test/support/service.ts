@@ -13,6 +13,7 @@ import { newResource } from '../../src/oauth/resource_record.ts'
 import type { Client, Policy, Resource, User } from '../../src/oauth/types.ts'
 import { openListeners } from '../../src/serve.ts'
 import { openTelemetry } from '../../src/telemetry/open.ts'
+import { watched } from './leaks.ts'
 
 export const ADMIN_KEY = 'test-admin-key-0123456789'
 export const PASSWORD = 'correct horse battery staple'
@@ -47,6 +48,7 @@ export async function startService(env: Record<string, string> = {}, file?: stri
     SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
     SERVICE_RATE_LIMIT_ENABLED: 'false',
     SERVICE_LOG_STDOUT: 'false',
+    ...watched.by?.env(),
     ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.replaceAll('<issuer>', issuer)])),
   }
   const { config } = loadConfig(file, variables)
@@ -65,8 +67,10 @@ export async function startService(env: Record<string, string> = {}, file?: stri
     },
     async close() {
       await Promise.all(fronts.map((front) => front.close(1000)))
+      await watched.by?.keepMetrics(app)
       await closeApp(app)
       await telemetry.close()
+      watched.by?.keepDatabase(folder)
       rmSync(folder, { recursive: true, force: true })
     },
   }

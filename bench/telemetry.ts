@@ -1,0 +1,81 @@
+// What telemetry costs: the same load on two services in turns, one with metrics and traces of 1 % of the requests going to a
+// collector, one with all of it off. Prints the ratio of their rates. `node dist/bench/telemetry.js [seconds] [rounds]`
+import { once } from 'node:events'
+import { createServer } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { stopAll } from '../src/bench/children.ts'
+import { bestGenerator, runLoad } from '../src/bench/load.ts'
+import { loadOf, works } from '../src/bench/scenarios.ts'
+import { startService } from '../src/bench/service.ts'
+import type { Target } from '../src/bench/target.ts'
+
+const CONNECTIONS = 64
+const WARMUP_SECONDS = 2
+
+/** Takes everything that is pushed to it and says OK (gRPC over HTTP/2). Returns how many calls came, and its port. */
+async function startCollector() {
+  const seen = { calls: 0 }
+  const server = createServer().on('stream', (stream) => {
+    stream.on('error', () => {}).resume()
+    stream.on('end', () => {
+      seen.calls++
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc+proto' }, { waitForTrailers: true })
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
+      stream.end(Buffer.alloc(5))
+    })
+  })
+  server.listen(0, '127.0.0.1').unref()
+  await once(server, 'listening')
+  return { seen, endpoint: `127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+const OFF = { SERVICE_METRICS_PROVIDER: 'none', SERVICE_TRACING_ENABLED: 'false' }
+const onTo = (endpoint: string) => ({
+  SERVICE_METRICS_PROVIDER: 'both',
+  SERVICE_METRICS_OTEL_ENDPOINT: endpoint,
+  SERVICE_METRICS_INSECURE: 'true',
+  SERVICE_TRACING_ENABLED: 'true',
+  SERVICE_TRACING_ENDPOINT: endpoint,
+  SERVICE_TRACING_INSECURE: 'true',
+  SERVICE_TRACING_SAMPLE_RATE: '0.01',
+})
+
+async function rateOf(target: Target, seconds: number): Promise<number> {
+  const [work] = works
+  const feed = work && (await loadOf(work, target))?.feed
+  if (feed?.kind !== 'same') throw new Error('the first work is no rotation')
+  const generator = bestGenerator()
+  if (generator === 'own') throw new Error('this needs wrk or autocannon')
+  const plan = { url: target.base + feed.path, bodies: feed.forms, connections: CONNECTIONS }
+  await runLoad(generator, { ...plan, seconds: WARMUP_SECONDS }, target.probe())
+  const { per_s, errors } = await runLoad(generator, { ...plan, seconds }, target.probe())
+  if (errors > 0) throw new Error(`${errors} errors`)
+  return per_s
+}
+
+const middle = (values: readonly number[]) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+
+const [seconds = 10, rounds = 5] = process.argv.slice(2).map(Number)
+const collector = await startCollector()
+try {
+  const start = (settings: Record<string, string>) =>
+    startService({ coldClients: 0, alg: 'ES256', env: { ...process.env, ...settings } })
+  const [on, off] = [await start(onTo(collector.endpoint)), await start(OFF)]
+  const ratios: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    // Who begins changes, so that drift of the machine meets both.
+    const first = await rateOf(round % 2 ? on : off, seconds)
+    const second = await rateOf(round % 2 ? off : on, seconds)
+    const [with_, without] = round % 2 ? [first, second] : [second, first]
+    ratios.push(with_ / without)
+    console.log(
+      `round ${round + 1}: on ${Math.round(with_)}/s, off ${Math.round(without)}/s, ${(with_ / without).toFixed(3)}`,
+    )
+  }
+  console.log(
+    `on/off ${middle(ratios).toFixed(3)} (${rounds} rounds of ${seconds} s, ${collector.seen.calls} pushes arrived)`,
+  )
+} finally {
+  await stopAll()
+}

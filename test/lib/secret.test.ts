@@ -1,0 +1,45 @@
+// Secrets of the configuration: found by name, and by nothing that copies or shows.
+import { inspect } from 'node:util'
+import pino from 'pino'
+import { describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/config/load.ts'
+import type { Secret } from '../../src/lib/secret.ts'
+import type { Loggable, Logger } from '../../src/telemetry/logger.ts'
+
+const SECRET = 'a-very-secret-value-of-enough-characters'
+const { config } = loadConfig(undefined, {
+  SERVICE_SESSION_SECRET: SECRET,
+  SERVICE_ADMIN_API_KEY: `${SECRET}-2`,
+  SERVICE_STORAGE_DRIVER: 'postgres',
+  SERVICE_STORAGE_POSTGRES_DSN: `postgres://u:${SECRET}@db.example.com/service`,
+})
+
+test('a secret is there for who asks for it by name', () => {
+  expect(config.session.secret).toBe(SECRET)
+  const { dsn } = config.storage.postgres
+  expect(dsn).toContain(SECRET)
+})
+
+describe('nothing shows it', () => {
+  test.each([
+    ['JSON', () => JSON.stringify(config)],
+    ['inspection', () => inspect(config, { depth: 10 })],
+    ['a copy', () => JSON.stringify({ ...config.session, ...config.admin, ...config.storage.postgres })],
+    ['a structured clone', () => inspect(structuredClone(config), { depth: 10 })],
+  ])('%s', (_, show) => expect(show()).not.toContain(SECRET))
+
+  test('the log, when somebody logs the whole configuration', () => {
+    const lines: string[] = []
+    const log: Logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) })
+    log.info({ config }, 'started')
+    log.info({ session: config.session, admin: config.admin }, 'started')
+    expect(lines).toHaveLength(2)
+    expect(lines.join()).not.toContain(SECRET)
+  })
+})
+
+test('the compiler refuses one as a field of the log', () => {
+  const isRefused: Loggable<{ secret: Secret }>['secret'] extends never ? true : false = true
+  const isTaken: Loggable<{ kid: string }>['kid'] extends string ? true : false = true
+  expect([isRefused, isTaken]).toEqual([true, true])
+})
