@@ -1,5 +1,5 @@
 // The SQLite driver: one thread owns the database; whatever arrived since its last commit is the next transaction.
-import { unavailable } from '../lib/error.ts'
+import { OAuthError, unavailable } from '../lib/error.ts'
 import { Lane } from '../lib/lane.ts'
 import { openThreads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -30,6 +30,8 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
         // The batch may have been committed or not: the caller must ask again.
         throw unavailable('the storage is not available', { reason: 'storage_thread_failed', cause: error })
       }
+      // Whoever gets an answer shows that the storage is there: under overload the poll itself may find no room.
+      if (result.outcomes.some((outcome) => 'value' in outcome)) healthyMs = performance.now()
       if (result.foreign) for (const listener of listeners) listener()
       return result.outcomes.map((outcome) => ('failed' in outcome ? { error: failureOf(outcome.failed) } : outcome))
     },
@@ -42,8 +44,8 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
       () => {
         healthyMs = performance.now()
       },
-      () => {
-        healthyMs = Number.NEGATIVE_INFINITY
+      (error: unknown) => {
+        if (!isFull(error)) healthyMs = Number.NEGATIVE_INFINITY
       },
     )
   }, POLL_MS)
@@ -62,6 +64,9 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
     },
   }
 }
+
+/** Refused for want of room, which says nothing about the storage. */
+const isFull = (error: unknown) => error instanceof OAuthError && error.reason === 'store_lane_full'
 
 const AWAY = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|IOERR|CANTOPEN|CORRUPT|NOTADB|PROTOCOL)/
 /** Storage that is away is 503; anything else is a fault of this program. */

@@ -1,0 +1,163 @@
+// Disks that are full, closed or grow. What operators read about it: docs/operate/failure-modes.md.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, assert, expect, test } from 'vitest'
+import { packageRoot } from '../../src/lib/paths.ts'
+import { prepareDatabase } from '../../src/store/database.ts'
+import { openFile } from '../store/sqlite_file.ts'
+import { tempFolder } from '../support/folder.ts'
+import { aClient, anIssuance, NOW } from '../support/records.ts'
+import { ADMIN_KEY } from '../support/service.ts'
+import { refusalOf } from '../support/thrown.ts'
+import { newMachine } from '../torture/scene.ts'
+import { machineToken, placed } from './instances.ts'
+
+/** A disk of 48 MB, where this process may mount one. */
+const small = tempFolder()
+const isMounted =
+  process.platform === 'linux' && spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=48m', 'tmpfs', small]).status === 0
+afterAll(() => {
+  if (isMounted) execFileSync('umount', ['-l', small])
+})
+
+/** Takes all that is left of the disk. */
+function fill(file: string): void {
+  const chunk = Buffer.alloc(64 * 1024)
+  try {
+    for (;;) writeFileSync(file, chunk, { flag: 'a' })
+  } catch (error) {
+    assert((error as NodeJS.ErrnoException).code === 'ENOSPC')
+  }
+}
+
+test.skipIf(!isMounted)(
+  `P03 a full disk is 503 with Retry-After; reading goes on, and with room again everything does (${isMounted ? 'on a tmpfs' : 'not tested: mounting a tmpfs needs root on Linux'})`,
+  async () => {
+    const at = await placed(small)
+    await at.instance.start()
+    const client = await newMachine(at.admin, ['client_credentials'])
+    const answered = new Set<string>()
+    const ask = async () => {
+      const answer = await machineToken(at, client)
+      if (answer.status === 200) answered.add(jtiOf(answer.body['access_token']))
+      return answer
+    }
+    expect((await ask()).status).toBe(200)
+    fill(path.join(small, 'ballast'))
+    let refused = await ask()
+    while (refused.status === 200) refused = await ask()
+    expect([refused.status, refused.body['error'], refused.headers.get('retry-after')]).toEqual([
+      503,
+      'temporarily_unavailable',
+      '1',
+    ])
+    for (const document of ['/livez', '/.well-known/jwks.json', '/.well-known/oauth-authorization-server'])
+      expect((await fetch(at.instance.base + document)).status).toBe(200)
+    rmSync(path.join(small, 'ballast'))
+    expect((await ask()).status).toBe(200)
+    const exported = await fetch(`${at.admin}/admin/issuances/export`, {
+      headers: { authorization: `Bearer ${ADMIN_KEY}` },
+    })
+    const rows = new Set(
+      (await exported.text())
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line).id),
+    )
+    expect(rows).toEqual(answered)
+    await at.instance.kill('SIGTERM')
+  },
+)
+const jtiOf = (token: unknown): string =>
+  JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString()).jti
+
+test('P03 a database that may not be written any more is 503 for what writes, and works again when it may', async () => {
+  const file = path.join(tempFolder(), 'service.db')
+  prepareDatabase(file, false, NOW)
+  const { store, close } = openFile(file, false)
+  const client = aClient()
+  await store.createClient(client)
+  // Without a write-ahead log SQLite refuses to write to a file that is no longer where it was: SQLITE_READONLY.
+  renameSync(file, `${file}.moved`)
+  const error = await refusalOf(() => store.recordIssuance(anIssuance()))
+  expect([error.status, error.reason, error.more.headers?.['retry-after']]).toEqual([503, 'storage_unavailable', '1'])
+  expect(await store.findClient(client)).toEqual(client)
+  renameSync(`${file}.moved`, file)
+  const issuance = anIssuance()
+  await store.recordIssuance(issuance)
+  expect(await store.findIssuance(issuance)).toEqual(issuance)
+  await close()
+})
+
+test('a database that may not be written at the start ends it, by its name', async () => {
+  const folder = tempFolder()
+  const at = await placed(folder)
+  prepareDatabase(at.env['SERVICE_STORAGE_SQLITE_PATH'] as string, true, NOW)
+  mkdirSync(at.env['SERVICE_SIGNING_KEY_PATH'] as string, { mode: 0o777 })
+  chmodSync(at.env['SERVICE_STORAGE_SQLITE_PATH'] as string, 0o444)
+  chmodSync(folder, 0o555)
+  const asNobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
+  const ran = spawnSync(process.execPath, [path.join(packageRoot, 'dist/src/main.js'), 'serve'], {
+    env: { PATH: process.env['PATH'], ...at.env },
+    encoding: 'utf8',
+    timeout: 20_000,
+    ...asNobody,
+  })
+  chmodSync(folder, 0o755)
+  expect(ran.status).toBe(1)
+  expect(ran.stderr + ran.stdout).toContain(`cannot open the database ${at.env['SERVICE_STORAGE_SQLITE_PATH']}`)
+})
+
+test('files of the service are closed to others, under any umask', async () => {
+  const folder = tempFolder()
+  const at = await placed(path.join(folder, 'data'))
+  const before = process.umask(0)
+  try {
+    await at.instance.start()
+  } finally {
+    process.umask(before)
+  }
+  const client = await newMachine(at.admin, ['client_credentials'])
+  expect((await machineToken(at, client)).status).toBe(200)
+  const keys = at.env['SERVICE_SIGNING_KEY_PATH'] as string
+  const file = at.env['SERVICE_STORAGE_SQLITE_PATH'] as string
+  for (const each of [
+    path.join(folder, 'data'),
+    keys,
+    path.join(keys, 'keys.json'),
+    file,
+    `${file}-wal`,
+    `${file}-shm`,
+  ])
+    expect(statSync(each).mode & 0o077, each).toBe(0)
+})
+
+test('a write-ahead log that a reader holds grows beyond its bound, serves on, and is used anew when the reader is gone', async () => {
+  const file = path.join(tempFolder(), 'service.db')
+  prepareDatabase(file, true, NOW)
+  const { store, close } = openFile(file)
+  const wal = () => statSync(`${file}-wal`).size
+  const write = async (count: number) => {
+    for (let i = 0; i < count; i++) await store.recordIssuance(anIssuance({ scope: 'x'.repeat(400_000) }))
+  }
+  await write(2)
+  const reader = new Database(file, { readonly: true })
+  reader.exec('BEGIN')
+  expect(reader.prepare('SELECT count(*) AS rows FROM issuances').get()).toEqual({ rows: 2 })
+  await write(80)
+  // 4000 pages of 4 kB are when a checkpoint is due; it cannot take over what the reader may still look at.
+  const grown = wal()
+  expect(grown).toBeGreaterThan(25 * 1024 * 1024)
+  const seen = anIssuance()
+  await store.recordIssuance(seen)
+  expect(await store.findIssuance(seen)).toEqual(seen)
+  expect(reader.prepare('SELECT count(*) AS rows FROM issuances').get()).toEqual({ rows: 2 })
+  reader.close()
+  const before = wal()
+  await write(40)
+  expect(wal()).toBeLessThanOrEqual(before + 1024 * 1024)
+  await close()
+  expect(existsSync(`${file}-wal`)).toBe(false)
+})

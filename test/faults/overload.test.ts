@@ -1,0 +1,124 @@
+// More than there is room for: who is admitted is served, the rest is told so at once, and probes are answered in between.
+// Orders are asserted, never times; figures are of `npm run soak` and docs/performance.md.
+import Database from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { Browser, fieldsOf } from '../support/browser.ts'
+import { tempFolder } from '../support/folder.ts'
+import { PASSWORD } from '../support/service.ts'
+import { pause, Wire } from '../support/wire.ts'
+import type { Machine } from '../torture/history.ts'
+import { newMachine, operate } from '../torture/scene.ts'
+import { machineToken, type Placed, placed } from './instances.ts'
+
+const MB = 1024 * 1024
+/** What may wait for the storage (src/store/sqlite.ts). */
+const QUEUE = 4096
+const PROBES = ['/health', '/.well-known/oauth-authorization-server', '/.well-known/jwks.json']
+
+async function running(more: Record<string, string> = {}): Promise<{ at: Placed; client: Machine; port: number }> {
+  const at = await placed(tempFolder(), { SERVICE_LOG_LEVEL: 'error', ...more })
+  await at.instance.start()
+  const client = await newMachine(at.admin, ['client_credentials'])
+  return { at, client, port: Number(new URL(at.instance.base).port) }
+}
+const tokenRequest = (client: Machine) => {
+  const body = String(new URLSearchParams({ grant_type: 'client_credentials', ...client }))
+  return `POST /oauth/token HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+}
+const countOf = (wires: readonly Wire[], pattern: RegExp) => wires.filter(({ text }) => pattern.test(text)).length
+async function until(check: () => boolean): Promise<void> {
+  for (const deadline = performance.now() + 25_000; !check(); await pause(20))
+    expect(performance.now()).toBeLessThan(deadline)
+}
+
+test('what the queue of the storage cannot hold is 503 with Retry-After before the admitted are answered, probes too; then it is over at once', async () => {
+  const { at, client, port } = await running()
+  const request = tokenRequest(client)
+  expect((await machineToken(at, client)).status).toBe(200)
+  const wires = await Promise.all(Array.from({ length: QUEUE + 1000 }, () => Wire.open(port)))
+  const before = at.instance.residentBytes()
+  const other = new Database(at.env['SERVICE_STORAGE_SQLITE_PATH'] as string)
+  const probes = async () =>
+    Promise.all(PROBES.map(async (path) => `${(await fetch(at.instance.base + path)).status} ${path}`))
+  const well = PROBES.map((path) => `200 ${path}`)
+  expect(await probes()).toEqual(well)
+  // While another process has the file nothing is committed, so that whatever comes waits in the queue.
+  other.exec('BEGIN EXCLUSIVE')
+  for (const wire of wires) wire.send(request)
+  await until(() => countOf(wires, /^HTTP\/1\.1 503/) >= 500)
+  expect(await probes()).toEqual(well)
+  expect(countOf(wires, /^HTTP\/1\.1 200/), 'answered before the refused and the probes').toBe(0)
+  other.exec('ROLLBACK')
+  other.close()
+  await until(() => countOf(wires, /^HTTP\/1\.1 \d{3}/) === wires.length)
+  const refused = countOf(wires, /^HTTP\/1\.1 503/)
+  expect(countOf(wires, /^HTTP\/1\.1 200/)).toBe(wires.length - refused)
+  expect(wires.length - refused).toBeGreaterThan(QUEUE / 2)
+  expect(countOf(wires, /\r\nretry-after: 1\r\n/i)).toBe(refused)
+  for (const wire of wires) wire.leave()
+  expect((await machineToken(at, client)).status).toBe(200)
+  expect(at.instance.residentBytes() - before).toBeLessThan(300 * MB)
+})
+
+test('beyond the rate limit there is 429 with Retry-After, and probes know no limit', async () => {
+  const { at, client } = await running({
+    SERVICE_RATE_LIMIT_ENABLED: 'true',
+    SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '5',
+    SERVICE_RATE_LIMIT_BURST: '20',
+  })
+  const answers = await Promise.all(Array.from({ length: 200 }, () => machineToken(at, client)))
+  const refused = answers.filter(({ status }) => status === 429)
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]))
+  expect(refused.length).toBeGreaterThan(100)
+  for (const { headers } of refused) expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+  const probes = await Promise.all(Array.from({ length: 50 }, () => fetch(`${at.instance.base}/health`)))
+  expect(new Set(probes.map(({ status }) => status))).toEqual(new Set([200]))
+})
+
+test('a storm of logins waits in a lane of its own: tokens are given out before it is over', async () => {
+  const { at, client } = await running({ SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0' })
+  const { base } = at.instance
+  await operate(at.admin, 'POST', 'users', { email: 'ada@example.com', password: PASSWORD, name: 'Ada' })
+  const browser = new Browser()
+  const form = { ...Object.fromEntries(fieldsOf(await browser.open(`${base}/login`))), email: 'ada@example.com' }
+  const order: string[] = []
+  const logins = Array.from({ length: 60 }, async () => {
+    const { status } = await browser.post(`${base}/login`, { ...form, password: 'wrong' })
+    order.push('login')
+    return status
+  })
+  await until(() => order.length > 0)
+  const tokens = Array.from({ length: 30 }, async () => {
+    const { status } = await machineToken(at, client)
+    order.push('token')
+    return status
+  })
+  expect(new Set(await Promise.all(tokens))).toEqual(new Set([200]))
+  expect(new Set(await Promise.all(logins))).toEqual(new Set([422]))
+  expect(order.lastIndexOf('token')).toBeLessThan(order.lastIndexOf('login'))
+})
+
+test.each(['uws', 'node'])('on %s four hundred clients that send a byte at a time hold nobody up', async (engine) => {
+  const { at, client, port } = await running({ SERVICE_SERVER_HTTP_ENGINE: engine, SERVICE_SERVER_READ_TIMEOUT: '2s' })
+  const request = tokenRequest(client)
+  const half = (i: number) => (i % 2 === 0 ? request.slice(0, 30) : request.slice(0, -20))
+  const wires = await Promise.all(Array.from({ length: 400 }, () => Wire.open(port)))
+  wires.forEach((wire, i) => {
+    wire.send(half(i))
+  })
+  const drip = setInterval(() => {
+    for (const wire of wires) if (!wire.isClosed) wire.send('a')
+  }, 200)
+  try {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => machineToken(at, client)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    for (const probe of PROBES) expect((await fetch(at.instance.base + probe)).status).toBe(200)
+    expect(countOf(wires, /^HTTP\/1\.1 200/)).toBe(0)
+    // Those whose head was complete are cut by the time-out for the whole request.
+    await until(() => wires.every(({ isClosed }, i) => i % 2 === 0 || isClosed))
+    expect((await machineToken(at, client)).status).toBe(200)
+  } finally {
+    clearInterval(drip)
+    for (const wire of wires) wire.leave()
+  }
+})
