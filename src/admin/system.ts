@@ -8,6 +8,7 @@ import { idFloor } from '../lib/id.ts'
 import { formatDuration, rfc3339 } from '../lib/time.ts'
 import { DCR_MODES, effectiveDcrMode, saveDcrMode } from '../oauth/registration_mode.ts'
 import type { CountedTokens } from '../store/system.ts'
+import type { HeadroomShown } from '../telemetry/headroom.ts'
 import { PERIOD } from '../telemetry/series.ts'
 import { type AdminResource, action } from './action.ts'
 import { notFound } from './outcome.ts'
@@ -105,7 +106,7 @@ export const system: AdminResource = {
     status: action({
       method: 'GET',
       path: '/admin/system/status',
-      doc: 'Shows version, uptime, parts, features, HTTP engines and queues.',
+      doc: 'Shows version, uptime, parts, features, HTTP engines, queues, and how much more this process could do.',
       cli: false,
       run: async (app) => ({ shown: await statusOf(app) }),
     }),
@@ -176,7 +177,7 @@ async function statsOf({ store, clock }: App) {
   }
 }
 
-async function statusOf({ config, clock, startedAt, build, store, keyring, lanes, engines }: App) {
+async function statusOf({ config, clock, startedAt, build, store, keyring, lanes, engines, headroom }: App) {
   const uptime_secs = clock.now() - startedAt
   const healthy = await store.readHealth().catch(() => false)
   const purges = await store.listPurgeRuns().catch(() => [])
@@ -204,8 +205,14 @@ async function statusOf({ config, clock, startedAt, build, store, keyring, lanes
       started_at: rfc3339(started_at),
       finished_at: rfc3339(finished_at),
     })),
+    headroom: shownHeadroom(headroom.show()),
   }
 }
+
+const shownHeadroom = ({ measured_at, ...rest }: HeadroomShown) => ({
+  ...rest,
+  ...(measured_at === undefined ? {} : { measured_at: rfc3339(measured_at) }),
+})
 
 /** Whether each grant that has a switch is on, by the group of its key: `token_exchange.enabled` is token_exchange. */
 const grantFeatures = (config: App['config']): Record<string, boolean> =>
