@@ -7,6 +7,7 @@ import { bool, int, name, text, word } from '../lib/field.ts'
 import { digest, idFloor, idTime } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { isHttpUrl } from '../lib/url.ts'
+import { inspectDocument } from '../oauth/cimd.ts'
 import {
   checkClient,
   clientFields,
@@ -123,9 +124,9 @@ export const clients: AdminResource = {
         if (client_id !== undefined && !last) throw invalid('after names no client', 'unknown_place')
         const page = { ...query, after: last && { at: last.issued_at, id: last.client_id } }
         const { status, source, order } = query
-        const found = await (q === undefined
+        const found = await (q === undefined && status === undefined && source === undefined
           ? store.listClients(page)
-          : search((window) => store.listClientsWith({ q, status, source, order, ...window }), page))
+          : search((window) => store.listClientsWith({ q: q ?? '', status, source, order, ...window }), page))
         return { shown: activity ? await withActivity(app, found) : found.map(clientJson) }
       },
     }),
@@ -210,6 +211,19 @@ export const clients: AdminResource = {
       audit: 'client_reactivated',
       cli: false,
       run: (app, { params }) => changeStatus(app, params.client_id, 'suspended', 'active'),
+    }),
+    fetchDocument: action({
+      method: 'POST',
+      path: '/admin/clients/{client_id}/fetch-document',
+      doc: 'Fetches the metadata document of a client now and shows it as it came, with what is wrong with it.',
+      audit: 'client_document_fetched',
+      cli: { flags: { id: { field: 'client_id' } } },
+      async run(app, { params }) {
+        const { client_id, registration_source } = await getClient(app, params.client_id)
+        if (registration_source !== 'cimd') throw invalid('the client has no metadata document', 'no_document')
+        const shown = await inspectDocument(app, client_id)
+        return { shown, changed: { client_id, detail: { usable: shown.problem === undefined } } }
+      },
     }),
     rotateSecret: action({
       method: 'POST',

@@ -14,6 +14,8 @@ import { resources } from './resources.ts'
 import { revocations } from './revocations.ts'
 import { subjectMappings } from './subject_mappings.ts'
 import { dcr, keys, system } from './system.ts'
+import { tries } from './try.ts'
+import { tryIdJag } from './try_id_jag.ts'
 import { users } from './users.ts'
 import { xaaPolicies } from './xaa_policies.ts'
 
@@ -37,6 +39,8 @@ export const adminResources: readonly AdminResource[] = [
   keys,
   dcr,
   system,
+  tries,
+  tryIdJag,
   apiDocument(() => adminResources),
 ]
 

@@ -3,15 +3,17 @@ import { z } from 'zod'
 import type { App } from '../app.ts'
 import { type ResourceRecord, resourceFields, resourceRecord } from '../config/records.ts'
 import { OAuthError } from '../lib/error.ts'
-import { bool, int, issuesOf, slug, text, word } from '../lib/field.ts'
+import { bool, int, issuesOf, name, slug, text, word } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { audit } from '../oauth/audit.ts'
 import { newResource, resourceFieldsOf } from '../oauth/resource_record.ts'
 import type { Policy, Resource } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
+import { AFTER } from './export.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 import { getProvider } from './providers.ts'
 import { revokeFitting } from './revocations.ts'
+import { q } from './search.ts'
 
 /** Without the defaults: what a patch does not name stays. */
 const patchable = z.strictObject({ ...resourceFields, scopes: resourceFields.scopes.removeDefault() }).partial()
@@ -135,16 +137,21 @@ export const resources: AdminResource = {
           broker_provider_id: text(256).optional().describe('The same by id.'),
           limit: int(1, 500).optional().describe('At most so many; 100 by default.'),
           offset: int(0, 1_000_000_000).optional().describe('Leave out so many.'),
+          q: q.describe('Only those with this text in their name, slug or URI, whatever its case.'),
+          after: name().optional().describe(AFTER),
         })
         .refine(
           ({ slug, ...filters }) => slug === undefined || Object.values(filters).every((each) => each === undefined),
           { path: ['slug'], message: 'takes no other parameter' },
         ),
       cli: { flags: providerFlag, without: ['slug', 'broker_provider_id'] },
-      async run(app, { query: { slug, limit = 100, offset = 0, ...given } }) {
+      async run(app, { query: { slug, limit = 100, offset = 0, after: id, ...given } }) {
         if (slug !== undefined) return { shown: await resourceJson(app, await getResource(app, slug)) }
         const filter = await withProvider(app, given)
-        const found = await app.store.listResources({ ...filter, limit, offset })
+        const last = id === undefined ? undefined : await app.store.findResourceByName({ name: id })
+        if (id !== undefined && !last) throw invalid('after names no resource', 'unknown_place')
+        const after = last && { at: last.created_at, id: last.id }
+        const found = await app.store.listResources({ ...filter, after, limit, offset })
         return { shown: await Promise.all(found.map((each) => resourceJson(app, each))) }
       },
     }),

@@ -1,12 +1,14 @@
 // Admin operations on who the subjects of identity providers are here.
 import { z } from 'zod'
-import { name, word } from '../lib/field.ts'
+import { int, name, word } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import type { SubjectMapping } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
+import { AFTER } from './export.ts'
 import { withXaa } from './idps.ts'
-import { conflict, notFound } from './outcome.ts'
+import { conflict, invalid, notFound } from './outcome.ts'
+import { q } from './search.ts'
 
 const creatable = z.object({
   idp_id: name().describe('The identity provider.'),
@@ -38,8 +40,18 @@ export const subjectMappings: AdminResource = {
       method: 'GET',
       path: '/admin/xaa/subject-mappings',
       doc: 'Lists subject mappings, oldest first.',
-      query: z.strictObject({ idp_id: name().optional().describe('Only those of this identity provider.') }),
-      run: async ({ store }, { query }) => ({ shown: (await store.listSubjectMappings(query)).map(mappingJson) }),
+      query: z.strictObject({
+        idp_id: name().optional().describe('Only those of this identity provider.'),
+        q: q.describe('Only those with this text in one of their subjects, whatever its case.'),
+        limit: int(1, 100_000).optional().describe('At most so many; all by default.'),
+        after: name().optional().describe(AFTER),
+      }),
+      async run({ store }, { query: { after: id, ...query } }) {
+        const last = id === undefined ? undefined : await store.findSubjectMappingById({ id })
+        if (id !== undefined && !last) throw invalid('after names no mapping', 'unknown_place')
+        const after = last && { at: last.created_at, id: last.id }
+        return { shown: (await store.listSubjectMappings({ ...query, after })).map(mappingJson) }
+      },
     }),
     create: action({
       method: 'POST',

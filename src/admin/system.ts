@@ -8,10 +8,10 @@ import { idFloor } from '../lib/id.ts'
 import { formatDuration, rfc3339 } from '../lib/time.ts'
 import { DCR_MODES, effectiveDcrMode, saveDcrMode } from '../oauth/registration_mode.ts'
 import type { CountedTokens } from '../store/system.ts'
-import type { HeadroomShown } from '../telemetry/headroom.ts'
 import { PERIOD } from '../telemetry/series.ts'
 import { type AdminResource, action } from './action.ts'
 import { notFound } from './outcome.ts'
+import { concernsOf } from './posture.ts'
 import { dryRun, revokeFitting } from './revocations.ts'
 
 export const keys: AdminResource = {
@@ -106,7 +106,7 @@ export const system: AdminResource = {
     status: action({
       method: 'GET',
       path: '/admin/system/status',
-      doc: 'Shows version, uptime, parts, features, HTTP engines, queues, and how much more this process could do.',
+      doc: 'Shows version, uptime, parts, features, HTTP engines, queues, storage, lockouts and what is unsafe.',
       cli: false,
       run: async (app) => ({ shown: await statusOf(app) }),
     }),
@@ -177,7 +177,8 @@ async function statsOf({ store, clock }: App) {
   }
 }
 
-async function statusOf({ config, clock, startedAt, build, store, keyring, lanes, engines, headroom }: App) {
+async function statusOf(app: App) {
+  const { config, clock, startedAt, build, store, keyring, lanes, engines } = app
   const uptime_secs = clock.now() - startedAt
   const healthy = await store.readHealth().catch(() => false)
   const purges = await store.listPurgeRuns().catch(() => [])
@@ -205,13 +206,15 @@ async function statusOf({ config, clock, startedAt, build, store, keyring, lanes
       started_at: rfc3339(started_at),
       finished_at: rfc3339(finished_at),
     })),
-    headroom: shownHeadroom(headroom.show()),
+    lockouts: app.lockout.locked,
+    // A database that is away is told above.
+    storage: await storageOf(app).catch(() => undefined),
+    concerns: await concernsOf(app).catch(() => undefined),
   }
 }
 
-const shownHeadroom = ({ measured_at, ...rest }: HeadroomShown) => ({
-  ...rest,
-  ...(measured_at === undefined ? {} : { measured_at: rfc3339(measured_at) }),
+const storageOf = async ({ store }: App) => ({
+  bytes: await (store.driver.name === 'sqlite' ? store.readSqliteBytes() : store.readPostgresBytes()),
 })
 
 /** Whether each grant that has a switch is on, by the group of its key: `token_exchange.enabled` is token_exchange. */

@@ -26,18 +26,13 @@ export const jwtBearer = {
     // What is refused above leaves the assertion usable for a corrected request; what is refused below would tell about
     // the state of this server, and costs the assertion.
     await consumeAssertion(app, assertion)
-    const requested = form.scope === undefined ? undefined : parseScope(form.scope)
-    const wanted = wantedScope(client, assertion, requested)
-    const resource = uri === undefined ? undefined : await resolveMint(app, uri)
-    if (requested && resource) checkDeclared(requested, resource)
-    const declared = resource ? wanted.filter((name) => catalogOf(resource).includes(name)) : wanted
-    const scope = await applyPolicies(app, assertion, client, resource, declared)
+    const { sub, resource, scope } = await redemptionOf(app, { uri, scope: form.scope, client }, assertion)
     return {
       grant_type: 'jwt_bearer',
       client,
-      sub: await resolveSubject(app, assertion),
+      sub,
       resource: resource?.uri,
-      scope: scope.join(' '),
+      scope,
       lifetime: app.config.xaa.token_expiry,
       jkt: proof?.jkt,
       proof,
@@ -45,8 +40,23 @@ export const jwtBearer = {
   },
 } satisfies Grant
 
-/** The one resource that request and assertion agree on. */
-function targetOf(app: App, requested: string | undefined, { resources }: Assertion): string | undefined {
+/** What an assertion is redeemed for at a resource, with the scope that is asked for. Throws what refuses it. */
+export async function redemptionOf(
+  app: App,
+  { uri, scope: asked, client }: { uri?: string; scope?: string; client: Client },
+  assertion: Assertion,
+) {
+  const requested = asked === undefined ? undefined : parseScope(asked)
+  const wanted = wantedScope(client, assertion, requested)
+  const resource = uri === undefined ? undefined : await resolveMint(app, uri)
+  if (requested && resource) checkDeclared(requested, resource)
+  const declared = resource ? wanted.filter((name) => catalogOf(resource).includes(name)) : wanted
+  const scope = await applyPolicies(app, assertion, client, resource, declared)
+  return { resource, scope: scope.join(' '), sub: await resolveSubject(app, assertion) }
+}
+
+/** The one resource that request and assertion agree on. Throws invalid_target. */
+export function targetOf(app: App, requested: string | undefined, { resources }: Assertion): string | undefined {
   if (requested !== undefined && resources.length > 0 && !resources.includes(requested))
     throw target('the assertion is for another resource', 'assertion_resource')
   if (requested === undefined && resources.length > 1) throw target('one resource must be named', 'ambiguous_resource')

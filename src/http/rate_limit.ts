@@ -119,6 +119,12 @@ export class Lockout {
     return true
   }
 
+  /** How many addresses are locked out now. */
+  get locked(): number {
+    const nowMs = performance.now()
+    return [...this.known.values()].filter(({ lockedUntilMs }) => lockedUntilMs > nowMs).length
+  }
+
   private of(address: string): Attempts {
     const key = subscriber(address)
     const attempts = this.known.get(key) ?? { failures: [], pending: 0, lockedUntilMs: 0 }

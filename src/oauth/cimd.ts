@@ -113,6 +113,25 @@ async function fetchClient(app: App, client_id: string): Promise<Client> {
   }
 }
 
+/** Fetches a document now, whatever is remembered of it, takes it over, and shows it as it came with what is wrong with it. */
+export async function inspectDocument(app: App, client_id: string): Promise<{ document?: object; problem?: string }> {
+  checkUrl(app, client_id)
+  try {
+    const document = jsonObjectOf(await fetchDocument(app, client_id))
+    app.documents.known.delete(client_id)
+    try {
+      await fetchInTurn(app, client_id)
+      return { document }
+    } catch (error) {
+      if (!(error instanceof OAuthError) || error.status >= 500) throw error
+      return { document, problem: error.message }
+    }
+  } catch (error) {
+    if (error instanceof OAuthError && error.code === 'invalid_client') return { problem: error.message }
+    throw error
+  }
+}
+
 async function fetchDocument(app: App, client_id: string): Promise<FetchReply> {
   try {
     const reply = await app.fetcher.fetch(client_id, {

@@ -96,7 +96,7 @@ export function* listClients({ after, order = 'oldest', limit, offset, ...only }
   return rows.map(read)
 }
 
-/** Of the next rows of the list those whose name or id has the text in it. */
+/** Of the next rows of the list those that fit and whose name or id has the text in it. */
 export function* listClientsWith({
   q,
   after,
@@ -105,19 +105,23 @@ export function* listClientsWith({
   ...only
 }: Search & Pick<ClientFilter, 'status' | 'source'>): Op<Found<Client>> {
   const age = byAge('issued_at', 'client_id', order, after)
-  const filter = where(...conditions(only), age.beyond)
-  const page = `SELECT ${COLUMNS} FROM clients ${filter.sql} ${age.sql} LIMIT ?`
+  const range = where(age.beyond)
   const last = yield* one(
-    `SELECT issued_at, client_id FROM clients ${filter.sql} ${age.sql} LIMIT 1 OFFSET ?`,
-    ...filter.params,
+    `SELECT issued_at, client_id FROM clients ${range.sql} ${age.sql} LIMIT 1 OFFSET ?`,
+    ...range.params,
     size - 1,
   )
+  const fitting = where(
+    ...conditions(only),
+    q === ''
+      ? undefined
+      : ["(lower(client_name) LIKE ? ESCAPE '!' OR lower(client_id) LIKE ? ESCAPE '!')", anywhere(q), anywhere(q)],
+  )
   const found = yield* all(
-    `SELECT * FROM (${page}) page WHERE lower(client_name) LIKE ? ESCAPE '!' OR lower(client_id) LIKE ? ESCAPE '!' ${age.sql}`,
-    ...filter.params,
+    `SELECT * FROM (SELECT ${COLUMNS} FROM clients ${range.sql} ${age.sql} LIMIT ?) page ${fitting.sql} ${age.sql}`,
+    ...range.params,
     size,
-    anywhere(q),
-    anywhere(q),
+    ...fitting.params,
   )
   return { rows: found.map(read), next: last && { at: num(last.issued_at), id: str(last.client_id) } }
 }

@@ -6,6 +6,7 @@ import {
   bytes,
   type Condition,
   decoded,
+  type Found,
   flag,
   idText,
   maybeBytes,
@@ -183,6 +184,22 @@ export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
     ...filter.params,
     f.limit,
   )).map(readIssuance)
+}
+
+/** Of the next rows of the list, newest first, those that fit: for what no index leads to. */
+export function* listIssuancesWith({
+  rows: size,
+  ...f
+}: Omit<IssuanceFilter, 'limit'> & { rows: number }): Op<Found<Issuance>> {
+  const before = f.before === undefined ? undefined : (['id < ?', bytes(f.before)] as const)
+  const range = where(['id >= ?', bytes(f.since)], before)
+  const last = yield* one(
+    `SELECT id FROM issuances ${range.sql} ORDER BY id DESC LIMIT 1 OFFSET ?`,
+    ...range.params,
+    size - 1,
+  )
+  const since = last ? idText(last.id) : f.since
+  return { rows: yield* listIssuances({ ...f, since, limit: size }), next: last && { at: 0, id: since } }
 }
 
 /** Adds an event to the audit trail. */

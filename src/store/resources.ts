@@ -1,7 +1,23 @@
 // Operations on resources.
 import type { FrontingLink, Resource } from '../oauth/types.ts'
 import { deleteFrontingLink, listFrontingLinks } from './fronting.ts'
-import { all, decoded, held, maybeStr, num, type Op, one, orNull, type Row, run, str, where } from './op.ts'
+import {
+  all,
+  anywhere,
+  byAge,
+  decoded,
+  held,
+  maybeStr,
+  num,
+  type Op,
+  one,
+  orNull,
+  type Place,
+  type Row,
+  run,
+  str,
+  where,
+} from './op.ts'
 
 const COLUMNS =
   'id, slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, version, created_at, updated_at'
@@ -50,17 +66,38 @@ export function* findResourceByName({ name }: { name: string }): Op<Resource | u
 export interface ResourceFilter {
   backend_kind?: string
   broker_provider_slug?: string
+  /** Only those with this text in their name, slug or URI. */
+  q?: string
+  after?: Place
   limit: number
   offset: number
 }
 /** In order of creation. */
-export function* listResources({ backend_kind, broker_provider_slug, limit, offset }: ResourceFilter): Op<Resource[]> {
+export function* listResources({
+  backend_kind,
+  broker_provider_slug,
+  q,
+  after,
+  limit,
+  offset,
+}: ResourceFilter): Op<Resource[]> {
+  const age = byAge('created_at', 'id', 'oldest', after)
+  const text = q === undefined ? '' : anywhere(q)
   const filter = where(
     backend_kind === undefined ? undefined : ['backend_kind = ?', backend_kind],
     broker_provider_slug === undefined ? undefined : ['broker_provider_slug = ?', broker_provider_slug],
+    q === undefined
+      ? undefined
+      : [
+          "(lower(display_name) LIKE ? ESCAPE '!' OR slug LIKE ? ESCAPE '!' OR lower(COALESCE(uri, '')) LIKE ? ESCAPE '!')",
+          text,
+          text,
+          text,
+        ],
+    age.beyond,
   )
   const rows = yield* all(
-    `SELECT ${COLUMNS} FROM resources ${filter.sql} ORDER BY created_at, id LIMIT ? OFFSET ?`,
+    `SELECT ${COLUMNS} FROM resources ${filter.sql} ${age.sql} LIMIT ? OFFSET ?`,
     ...filter.params,
     limit,
     offset,

@@ -64,6 +64,16 @@ export function* countTokens(w: { after: string; rows: number; now: number }): O
   return { live: num(row?.live), revoked: num(row?.revoked), ...(last ? { next: idText(last.id) } : {}) }
 }
 
+/** Bytes of a SQLite database. */
+export function* readSqliteBytes(): Op<number> {
+  const row = yield* one('SELECT page_count * page_size AS n FROM pragma_page_count(), pragma_page_size()')
+  return num(row?.n)
+}
+/** Bytes of a PostgreSQL database. */
+export function* readPostgresBytes(): Op<number> {
+  return num((yield* one('SELECT pg_database_size(current_database()) AS n'))?.n)
+}
+
 /** Proves that the database answers. */
 export function* readHealth(): Op<boolean> {
   return (yield* one('SELECT 1 AS ok'))?.ok === 1

@@ -1,6 +1,22 @@
 // Operations on the registry of identity providers, with the policies and subject mappings that hang on each.
 import type { Idp, SubjectMapping, XaaPolicy } from '../oauth/types.ts'
-import { all, bytes, decoded, flag, held, num, type Op, one, type Row, run, str, where } from './op.ts'
+import {
+  all,
+  anywhere,
+  byAge,
+  bytes,
+  decoded,
+  flag,
+  held,
+  num,
+  type Op,
+  one,
+  type Place,
+  type Row,
+  run,
+  str,
+  where,
+} from './op.ts'
 
 const IDP = 'id, name, issuer, audience, jwks_uri, enabled, version, created_at, updated_at'
 const POLICY = 'id, idp_id, name, client_ids, scopes, resources, enabled, version, created_at, updated_at'
@@ -112,14 +128,14 @@ export function* findPolicy({ id }: { id: string }): Op<XaaPolicy | undefined> {
 }
 
 /** By the bytes of the ids, which are made in order; their text sorts otherwise. */
-const byAge = (a: XaaPolicy, b: XaaPolicy): number =>
+const olderFirst = (a: XaaPolicy, b: XaaPolicy): number =>
   a.created_at - b.created_at || Buffer.compare(bytes(a.id.slice(2)), bytes(b.id.slice(2)))
 
 /** Of one identity provider or of all, in the order in which they are tried: that of creation, also within a second. */
 export function* listPolicies({ idp_id }: { idp_id?: string }): Op<XaaPolicy[]> {
   const { sql, params } = where(idp_id === undefined ? undefined : ['idp_id = ?', idp_id])
   const rows = yield* all(`SELECT ${POLICY} FROM xaa_policies ${sql} ORDER BY created_at, id`, ...params)
-  return rows.map(readPolicy).sort(byAge)
+  return rows.map(readPolicy).sort(olderFirst)
 }
 
 /** Undefined when there is no such identity provider. */
@@ -167,11 +183,40 @@ export function* findSubjectMapping({
   return row && readMapping(row)
 }
 
+export interface MappingFilter {
+  idp_id?: string
+  /** Only those with this text in one of their subjects. */
+  q?: string
+  after?: Place
+  limit?: number
+}
 /** Of one identity provider or of all, in order of creation. */
-export function* listSubjectMappings({ idp_id }: { idp_id?: string }): Op<SubjectMapping[]> {
-  const { sql, params } = where(idp_id === undefined ? undefined : ['idp_id = ?', idp_id])
-  const rows = yield* all(`SELECT ${MAPPING} FROM subject_mappings ${sql} ORDER BY created_at, id`, ...params)
+export function* listSubjectMappings({ idp_id, q, after, limit }: MappingFilter): Op<SubjectMapping[]> {
+  const age = byAge('created_at', 'id', 'oldest', after)
+  const { sql, params } = where(
+    idp_id === undefined ? undefined : ['idp_id = ?', idp_id],
+    q === undefined
+      ? undefined
+      : [
+          "(lower(federated_subject) LIKE ? ESCAPE '!' OR lower(local_subject) LIKE ? ESCAPE '!')",
+          anywhere(q),
+          anywhere(q),
+        ],
+    age.beyond,
+  )
+  const page = limit === undefined ? [] : [limit]
+  const rows = yield* all(
+    `SELECT ${MAPPING} FROM subject_mappings ${sql} ${age.sql} ${limit === undefined ? '' : 'LIMIT ?'}`,
+    ...params,
+    ...page,
+  )
   return rows.map(readMapping)
+}
+
+/** The mapping of an id. */
+export function* findSubjectMappingById({ id }: { id: string }): Op<SubjectMapping | undefined> {
+  const row = yield* one(`SELECT ${MAPPING} FROM subject_mappings WHERE id = ?`, id)
+  return row && readMapping(row)
 }
 
 /** A subject is mapped once. Undefined when there is no such identity provider. */

@@ -12,6 +12,7 @@ import { recordRules } from './conformance/record.ts'
 import { resourceRules } from './conformance/resources.ts'
 import { retentionRules } from './conformance/retention.ts'
 import { revocationRules } from './conformance/revocations.ts'
+import { searchRules } from './conformance/search.ts'
 import { signingKeyRules } from './conformance/signing_keys.ts'
 import { systemRules } from './conformance/system.ts'
 import { tokenRules } from './conformance/tokens.ts'
@@ -62,5 +63,6 @@ export function conformance(open: Open): void {
   describe('signing keys', () => signingKeyRules(bench))
   describe('failed logins', () => loginFailureRules(bench))
   describe('settings', () => systemRules(bench))
+  describe('searches', () => searchRules(bench))
   describe('driver', () => driverRules(bench))
 }

@@ -61,7 +61,15 @@ const MAKERS: Readonly<Record<string, Make>> = {
     params: { client_id: (await addClient(service, {}, { status: 'suspended' })).client_id },
   }),
   'client.update': async (service) => ({ ...(await client(service)), body: { client_name: 'Other' } }),
+  'client.fetchDocument': async (service) => {
+    const client_id = `https://client.invalid/${newId()}.json`
+    await addClient(service, {}, { client_id, registration_source: 'cimd' })
+    return { params: { client_id } }
+  },
   client,
+  'try.token': async () => ({ body: { client_id: 'nobody', client_secret: 'nothing' } }),
+  'try.decode': async () => ({ body: { token: 'opaque' } }),
+  'try.idJag': async (service) => ({ body: { assertion: 'a.b.c', client_id: (await addClient(service)).client_id } }),
   'user.list': async () => ({}),
   'user.create': async () => ({ body: { email: `${newId()}@example.com`, password: PASSWORD } }),
   'user.enable': async (service) => ({ params: { id: (await addUser(service, { status: 'disabled' })).id } }),

@@ -22,3 +22,6 @@ export const press = (page: Page, name: string): Promise<void> =>
 
 /** The rows of the list on the page, as text. */
 export const rowsOf = (page: Page): Promise<string[]> => page.locator('tbody tr').allInnerTexts()
+
+/** A field of the open dialog, by the beginning of its label. */
+export const field = (page: Page, label: string) => page.getByRole('dialog').getByLabel(new RegExp(`^${label}`))

@@ -49,7 +49,8 @@ export function bytes(count: number): string {
 
 /** Seconds as milliseconds or seconds: `3.2 ms`. */
 export const latency = (seconds: number): string =>
-  seconds < 1 ? `${(seconds * 1000).toPrecision(2).replace(/\.0$/, '')} ms` : `${seconds.toFixed(1)} s`
+  seconds >= 1 ? `${seconds.toFixed(1)} s` : `${tidy(seconds * 1000)} ms`
+const tidy = (value: number): string => (value >= 10 ? String(Math.round(value)) : String(Number(value.toFixed(1))))
 
 // Characters that nobody sees but that turn or join text could make one name look like another.
 const INVISIBLE = /[^\P{Cf}\u200c\u200d]/gu

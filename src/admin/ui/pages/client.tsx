@@ -6,9 +6,9 @@ import { go, href } from '../lib/router.ts'
 import type { Client } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { Badge, Card, Copy, Facts, Head, Name, Problem, Time } from '../parts/text.tsx'
+import { Badge, Card, Copy, Facts, Head, Json, Name, Problem, sentence, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
-import { SecretDialog } from './clients.tsx'
+import { GRANTS, SecretDialog } from './client_parts.tsx'
 
 const EDITABLE = [
   'client_name',
@@ -53,6 +53,7 @@ export function ClientDetail({ client_id }: { client_id: string }) {
       <Card>
         <Facts of={factsOf(client)} />
       </Card>
+      {client.registration_source === 'cimd' && <DocumentCard path={path} onFetched={reload} />}
       <Card title="Where to look">
         <div class="body actions">
           <a class="button" href={href(['issuances'], { client_id })}>
@@ -67,6 +68,45 @@ export function ClientDetail({ client_id }: { client_id: string }) {
         </div>
       </Card>
     </div>
+  )
+}
+
+interface Fetched {
+  document?: object
+  problem?: string
+}
+
+/** The metadata document, fetched when it is asked for. */
+function DocumentCard({ path, onFetched }: { path: string; onFetched: () => void }) {
+  const [fetched, setFetched] = useState<Fetched>()
+  const [error, setError] = useState<Error>()
+  const fetchNow = () =>
+    call<Fetched>('POST', `${path}/fetch-document`).then((answer) => {
+      setFetched(answer)
+      onFetched()
+    }, setError)
+  return (
+    <Card
+      title="Metadata document"
+      aside={
+        <button type="button" onClick={() => void fetchNow()}>
+          Fetch it now
+        </button>
+      }
+    >
+      <div class="body stack">
+        <Problem error={error} />
+        {!fetched && !error && (
+          <p class="soft">The client is what its document said last. Fetch it to see it as it is now.</p>
+        )}
+        {fetched && (
+          <p class={fetched.problem ? 'note bad' : 'note good'} role="status">
+            {fetched.problem ? sentence(fetched.problem) : 'It is valid, and taken over.'}
+          </p>
+        )}
+        {fetched?.document && <Json of={fetched.document} what="document" />}
+      </div>
+    </Card>
   )
 }
 
@@ -113,6 +153,7 @@ function Actions({ client, path, onChange }: { client: Client; path: string; onC
         params={{ client_id }}
         stored={client}
         fields={EDITABLE}
+        options={{ grant_types: GRANTS }}
         verb="Save"
         onDone={() => {
           say('Saved.')

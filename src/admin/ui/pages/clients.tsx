@@ -3,11 +3,11 @@ import { useState } from 'preact/hooks'
 import { compact } from '../lib/format.ts'
 import { go, href, type Place } from '../lib/router.ts'
 import type { Client } from '../lib/types.ts'
-import { Dialog } from '../parts/dialog.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { type Column, type Filter, List } from '../parts/list.tsx'
-import { Badge, Copy, Empty, Head, Name, Time } from '../parts/text.tsx'
+import { Badge, Empty, Head, Name, Time } from '../parts/text.tsx'
 import { ClientDetail } from './client.tsx'
+import { GRANTS, SecretDialog } from './client_parts.tsx'
 
 const SOURCES = { admin: 'operator', dcr: 'registered itself', cimd: 'metadata document' }
 const COUNTED = 1000
@@ -62,7 +62,7 @@ const COLUMNS: readonly Column<Client>[] = [
   { title: 'Tokens, 24 h', kind: 'number', cell: ({ tokens_24h }) => tokens(tokens_24h) },
 ]
 
-export const CLIENT_FIELDS = [
+const CLIENT_FIELDS = [
   'client_name',
   'grant_types',
   'redirect_uris',
@@ -97,6 +97,7 @@ function ClientList() {
       operation="client.create"
       verb="Create"
       fields={[...CLIENT_FIELDS, 'client_id']}
+      options={{ grant_types: GRANTS }}
       start={{ grant_types: ['client_credentials'], token_endpoint_auth_method: 'client_secret_basic' }}
       onDone={done}
     />
@@ -134,35 +135,3 @@ function ClientList() {
     </>
   )
 }
-
-/** Shows a secret, once. */
-export const SecretDialog = ({
-  title,
-  client_id,
-  client_secret = '',
-  onClose,
-}: {
-  title: string
-  client_id: string
-  client_secret?: string
-  onClose: () => void
-}) => (
-  <Dialog title={title} onClose={onClose}>
-    <p class="note warn">
-      The secret is shown this once. Only its hash is stored; a lost one is replaced by rotating it.
-    </p>
-    <div class="field">
-      <span class="soft">client_id</span>
-      <Copy text={client_id} what="client_id" />
-    </div>
-    <div class="field">
-      <span class="soft">client_secret</span>
-      <Copy text={client_secret} what="client_secret" />
-    </div>
-    <div class="form-foot">
-      <button type="button" class="primary" onClick={onClose}>
-        I have it
-      </button>
-    </div>
-  </Dialog>
-)

@@ -1,5 +1,240 @@
-// Home: is it well?
-import { Head } from '../parts/text.tsx'
+// Home: is it well, who is using it, what is unsafe.
+import { get } from '../lib/api.ts'
+import { bytes, compact, latency, number, span } from '../lib/format.ts'
+import { useLoad } from '../lib/load.ts'
+import { href } from '../lib/router.ts'
+import { readSeries, type Series } from '../lib/series.ts'
+import { Chart } from '../parts/chart.tsx'
+import { Badge, Card, Facts, Head, Problem, Time } from '../parts/text.tsx'
+
+interface Concern {
+  key: string
+  severity: 'bad' | 'warn'
+  because: string
+  instead: string
+}
+interface Lane {
+  waiting: number
+}
+interface Status {
+  version: string
+  commit: string
+  built_at?: string
+  uptime_secs: number
+  subsystems: { name: string; status: string; driver?: string }[]
+  engines: Record<string, string>
+  lanes: Record<string, Lane & Record<string, number>>
+  lockouts?: number
+  storage?: { bytes: number }
+  purges: { finished_at: string }[]
+  concerns?: Concern[]
+}
+interface Stats {
+  clients: number
+  users: number
+  active_tokens_24h: number
+  revoked_tokens: number
+}
+interface Keys {
+  keys: { kid: string; status: string; created_at: string }[]
+}
+const STATUS_MS = 10_000
+const SERIES_MS = 10_000
 
 /** The first page. */
-export const Home = () => <Head title="Home" about="How the service is doing." />
+export function Home() {
+  const status = useLoad('status-live', () => get<Status>('/admin/system/status'), STATUS_MS)
+  const stats = useLoad('stats', () => get<Stats>('/admin/stats'))
+  const keys = useLoad('keys', () => get<Keys>('/admin/keys'))
+  const series = useLoad('series', readSeries, SERIES_MS)
+  const concerns = status.data?.concerns ?? []
+  const isUnsafe = concerns.some(({ severity }) => severity === 'bad')
+  const current = keys.data?.keys.find((key) => key.status === 'current')
+  return (
+    <div class="stack">
+      <Head title="Home" about="The last hour of this process, as it goes on.">
+        <Health status={status.data} error={status.error} />
+      </Head>
+      <Problem error={status.error ?? series.error} />
+      {isUnsafe && <Concerns of={concerns} />}
+      <dl class="card figures">
+        <Figure name="Tokens a second" value={rate(series.data)} under="last minute" />
+        <Figure name="Token p99" value={worst(series.data)} under="last minute" />
+        <Figure
+          name="Live tokens, 24 h"
+          value={stats.data && compact(stats.data.active_tokens_24h)}
+          under={stats.data && `${compact(stats.data.revoked_tokens)} revoked`}
+        />
+        <Figure
+          name="Clients"
+          value={stats.data && compact(stats.data.clients)}
+          under={stats.data && `${compact(stats.data.users)} users`}
+        />
+        <Figure
+          name="Database"
+          value={status.data?.storage && bytes(status.data.storage.bytes)}
+          under={growthOf(status.data)}
+        />
+        <Figure name="Locked out" value={status.data && number(status.data.lockouts ?? 0)} under="addresses now" />
+      </dl>
+      <div class="grid">
+        {series.data && <Charts of={series.data} />}
+        <Card title="Refused and failed, by reason">
+          <Errors of={series.data} />
+        </Card>
+      </div>
+      <div class="grid">
+        {!isUnsafe && concerns.length > 0 && <Concerns of={concerns} />}
+        <Card title="This server">
+          <Facts
+            of={[
+              ['Version', status.data && `${status.data.version} (${status.data.commit})`],
+              ['Up for', status.data && span(status.data.uptime_secs)],
+              [
+                'Engines',
+                status.data &&
+                  Object.entries(status.data.engines)
+                    .map(([name, engine]) => `${name} ${engine}`)
+                    .join(', '),
+              ],
+              ['Queues', status.data && queuesOf(status.data)],
+              [
+                'Signing key',
+                current && (
+                  <a key="key" href={href(['keys'])}>
+                    <code>{current.kid.slice(0, 12)}</code>, <Time at={current.created_at} />
+                  </a>
+                ),
+              ],
+              [
+                'Last purge',
+                <Time key="purge" at={lastOf(status.data?.purges)} or="never: run service purge every day" />,
+              ],
+            ]}
+          />
+        </Card>
+      </div>
+    </div>
+  )
+}
+
+const Figure = ({ name, value, under }: { name: string; value?: string; under?: string }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>
+      {value ?? '…'}
+      <small>{under ?? '\u00a0'}</small>
+    </dd>
+  </div>
+)
+
+function Health({ status, error }: { status?: Status; error?: Error }) {
+  if (error) return <Badge tone="bad">not reachable</Badge>
+  if (!status) return <Badge>reading</Badge>
+  const ill = status.subsystems.filter(({ status }) => status === 'unhealthy')
+  return ill.length === 0 ? (
+    <Badge tone="good">well</Badge>
+  ) : (
+    <Badge tone="bad">unhealthy: {ill.map(({ name }) => name).join(', ')}</Badge>
+  )
+}
+
+function Concerns({ of }: { of: readonly Concern[] }) {
+  return (
+    <Card title="Unsafe, because…">
+      <ul class="concerns">
+        {of.map(({ key, severity, because, instead }) => (
+          <li key={key + because}>
+            <span class={`dot ${severity}`} />
+            <div>
+              {because} <code class="soft">{key}</code>
+              <div class="soft small">Instead: {instead}</div>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}
+
+const Charts = ({ of: { times, tokens, latencies, queues } }: { of: Series }) => (
+  <>
+    <Card title="Tokens a second, by grant">
+      <Chart
+        label="Tokens a second, by grant"
+        times={times}
+        lines={tokens}
+        format={(value) => compact(Math.round(value * 10) / 10)}
+      />
+    </Card>
+    <Card title="Token endpoint">
+      <Chart label="How long the token endpoint takes" times={times} lines={latencies} format={latency} />
+    </Card>
+    <Card title="Waiting in queues">
+      <Chart
+        label="Most jobs waiting in a queue"
+        times={times}
+        lines={queues}
+        format={(value) => compact(Math.round(value))}
+      />
+    </Card>
+  </>
+)
+
+function Errors({ of }: { of?: Series }) {
+  if (!of) return <p class="body soft">Reading…</p>
+  if (of.errors.length === 0)
+    return <p class="body soft">None. Refused and failed requests are counted here by their reason.</p>
+  const most = of.errors[0]?.[1] ?? 1
+  return (
+    <ol class="bars">
+      {of.errors.slice(0, 8).map(([reason, count]) => (
+        <li key={reason}>
+          <code>{reason}</code>
+          <span class="number">{number(count)}</span>
+          <i style={{ width: `${(count / most) * 100}%` }} />
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+const lastOf = (purges: Status['purges'] = []) =>
+  purges
+    .map(({ finished_at }) => finished_at)
+    .sort()
+    .at(-1)
+
+const LAST = 6
+const rate = (series?: Series) => {
+  if (!series) return undefined
+  const sums = series.tokens.flatMap(({ values }) => values.slice(-LAST))
+  const total = sums.reduce<number>((sum, each) => sum + (each ?? 0), 0)
+  const average = total / Math.max(1, Math.min(LAST, series.times.length))
+  return compact(average < 10 ? Math.round(average * 10) / 10 : Math.round(average))
+}
+const worst = (series?: Series) => {
+  const p99 = series?.latencies.find(({ name }) => name === 'p99')?.values.slice(-LAST) ?? []
+  const known = p99.filter((each) => each !== null)
+  return series && (known.length > 0 ? latency(Math.max(...known)) : 'no traffic')
+}
+const queuesOf = ({ lanes }: Status) => {
+  const waiting = Object.entries(lanes).map(([name, { waiting }]) => `${name} ${waiting}`)
+  return waiting.length > 0 ? `${waiting.join(', ')} waiting` : 'none'
+}
+
+/** How fast the database grew since this page first looked, in this tab. */
+function growthOf(status?: Status): string | undefined {
+  const size = status?.storage?.bytes
+  if (size === undefined) return undefined
+  const KEY = 'service.database'
+  const [at = 0, first = 0] = (sessionStorage.getItem(KEY) ?? '').split(' ').map(Number)
+  if (!at) {
+    sessionStorage.setItem(KEY, `${Date.now()} ${size}`)
+    return 'growth: in a minute'
+  }
+  const hours = (Date.now() - at) / 3_600_000
+  if (hours < 1 / 60) return 'growth: in a minute'
+  const perDay = ((size - first) / hours) * 24
+  return perDay <= 0 ? 'not growing' : `+${bytes(perDay)} a day`
+}

@@ -1,8 +1,19 @@
 // The pages, in the order of the navigation.
 import type { ComponentType } from 'preact'
 import type { Place } from '../lib/router.ts'
+import { Audit } from './audit.tsx'
 import { Clients } from './clients.tsx'
+import { Connections } from './connections.tsx'
+import { Idps, Policies } from './federation.tsx'
 import { Home } from './home.tsx'
+import { Issuances } from './issuances.tsx'
+import { Keys } from './keys.tsx'
+import { Mappings } from './mappings.tsx'
+import { Resources } from './resources.tsx'
+import { Settings } from './settings.tsx'
+import { Try } from './try.tsx'
+import { Fronting, Providers } from './upstream.tsx'
+import { Users } from './users.tsx'
 
 export interface Page {
   /** First segment of the address; empty for home. */
@@ -11,9 +22,27 @@ export interface Page {
   group: string
   /** The operation without which it is not there. */
   needs?: string
+  /** What is typed in stays from one of its addresses to the next. */
+  keeps?: true
   show: ComponentType<{ place: Place }>
 }
 
 export const HOME: Page = { name: '', title: 'Home', group: '', show: Home }
 
-export const PAGES: readonly Page[] = [HOME, { name: 'clients', title: 'Clients', group: 'Registry', show: Clients }]
+export const PAGES: readonly Page[] = [
+  HOME,
+  { name: 'connections', title: 'Connections', group: '', show: Connections },
+  { name: 'clients', title: 'Clients', group: 'Registry', show: Clients },
+  { name: 'users', title: 'Users', group: 'Registry', show: Users },
+  { name: 'resources', title: 'Resources', group: 'Registry', show: Resources },
+  { name: 'providers', title: 'Providers', group: 'Registry', needs: 'provider.list', show: Providers },
+  { name: 'fronting', title: 'Fronting', group: 'Registry', needs: 'fronting.list', show: Fronting },
+  { name: 'idps', title: 'Identity providers', group: 'Federation', needs: 'idp.list', show: Idps },
+  { name: 'policies', title: 'Policies', group: 'Federation', needs: 'policy.list', show: Policies },
+  { name: 'mappings', title: 'Subject mappings', group: 'Federation', needs: 'mapping.list', show: Mappings },
+  { name: 'issuances', title: 'Issuances', group: 'Record', show: Issuances },
+  { name: 'audit', title: 'Audit', group: 'Record', show: Audit },
+  { name: 'keys', title: 'Keys', group: 'Operate', show: Keys },
+  { name: 'settings', title: 'Settings', group: 'Operate', show: Settings },
+  { name: 'try', title: 'Try it', group: 'Operate', needs: 'try.token', keeps: true, show: Try },
+]

@@ -3,11 +3,11 @@ import type { ComponentChildren } from 'preact'
 import { words } from '../lib/format.ts'
 import type { Schema } from '../lib/schema.ts'
 
-type Kind = 'text' | 'secret' | 'choice' | 'check' | 'number' | 'lines' | 'json'
+type Kind = 'text' | 'secret' | 'choice' | 'checks' | 'check' | 'number' | 'lines' | 'json'
 
 function kindOf(name: string, schema: Schema, options: unknown): Kind {
-  if (options || schema.enum) return 'choice'
   const { type, items, anyOf } = schema
+  if (options || schema.enum) return type === 'array' ? 'checks' : 'choice'
   if (type === 'boolean') return 'check'
   if (type === 'integer' || type === 'number') return 'number'
   if (type === 'array') return items?.type === undefined || items.type === 'string' || items.enum ? 'lines' : 'json'
@@ -47,20 +47,23 @@ export function readValue(schema: Schema, value: string | boolean): unknown {
   }
 }
 
+type Pairs = readonly (readonly [value: string, text: string])[]
+
 interface FieldProps {
   id: string
   name: string
   schema: Schema
   isRequired: boolean
   isWrong: boolean
-  options?: readonly (readonly [value: string, text: string])[]
+  isLong?: boolean
+  options?: Pairs
   hint: ComponentChildren
   value: string | boolean
   onValue: (value: string | boolean) => void
 }
 
 /** One field with its label and help. */
-export function Field({ id, name, schema, isRequired, isWrong, options, hint, value, onValue }: FieldProps) {
+export function Field({ id, name, schema, isRequired, isWrong, isLong, options, hint, value, onValue }: FieldProps) {
   const kind = kindOf(name, schema, options)
   const common = { id, name, 'aria-describedby': `${id}-hint`, 'aria-invalid': isWrong }
   const text = String(value)
@@ -78,6 +81,14 @@ export function Field({ id, name, schema, isRequired, isWrong, options, hint, va
       {kind === 'json' && ' JSON.'}
     </span>
   )
+  if (kind === 'checks')
+    return (
+      <fieldset class="field" aria-describedby={`${id}-hint`}>
+        <legend>{words(name)}</legend>
+        <Checks options={options ?? []} value={text} onValue={onValue} />
+        {help}
+      </fieldset>
+    )
   if (kind === 'check')
     return (
       <div class="field check">
@@ -103,8 +114,14 @@ export function Field({ id, name, schema, isRequired, isWrong, options, hint, va
             </option>
           ))}
         </select>
-      ) : kind === 'lines' || kind === 'json' ? (
-        <textarea {...common} rows={kind === 'json' ? 6 : 3} spellcheck={false} value={text} onInput={onInput} />
+      ) : kind === 'lines' || kind === 'json' || isLong ? (
+        <textarea
+          {...common}
+          rows={isLong ? 8 : kind === 'json' ? 6 : 3}
+          spellcheck={false}
+          value={text}
+          onInput={onInput}
+        />
       ) : (
         <input
           {...common}
@@ -116,6 +133,28 @@ export function Field({ id, name, schema, isRequired, isWrong, options, hint, va
         />
       )}
       {help}
+    </div>
+  )
+}
+
+/** One box for each of the options; the value is the checked ones, one on each line. */
+function Checks({ options, value, onValue }: Pick<FieldProps, 'onValue'> & { options: Pairs; value: string }) {
+  const chosen = value.split('\n').filter(Boolean)
+  const toggle = (each: string) =>
+    onValue((chosen.includes(each) ? chosen.filter((one) => one !== each) : [...chosen, each]).join('\n'))
+  // What is stored stays, also when it is not offered.
+  const all = [
+    ...options,
+    ...chosen.filter((each) => !options.some(([value]) => value === each)).map((each) => [each, each] as const),
+  ]
+  return (
+    <div class="checks">
+      {all.map(([each, shown]) => (
+        <label key={each}>
+          <input type="checkbox" checked={chosen.includes(each)} onInput={() => toggle(each)} />
+          {shown}
+        </label>
+      ))}
     </div>
   )
 }

@@ -25,22 +25,15 @@ interface FormProps<T> {
   start?: Body
   hints?: Record<string, ComponentChildren>
   verb: string
+  /** Texts that are long. */
+  lines?: readonly string[]
   onDone: (answer: T) => void
-  onCancel: () => void
+  /** Without it there is nothing to cancel. */
+  onCancel?: () => void
 }
 
 /** The form of an operation, with the same call as curl. */
-export function OperationForm<T>({
-  operation,
-  params = {},
-  stored,
-  fields,
-  options,
-  start,
-  hints,
-  verb,
-  ...on
-}: FormProps<T>) {
+export function OperationForm<T>({ operation, params = {}, fields, ...rest }: FormProps<T>) {
   const { data, error } = useLoad('operations', operations)
   const of = data?.get(operation)
   if (error) return <Problem error={error} />
@@ -54,8 +47,7 @@ export function OperationForm<T>({
       command={of.command}
       required={of.body.required ?? []}
       schemas={Object.fromEntries(fields.flatMap((name) => (schemas[name] ? [[name, schemas[name]]] : [])))}
-      {...{ stored, options, start, hints, verb }}
-      {...on}
+      {...rest}
     />
   )
 }
@@ -69,7 +61,8 @@ interface FieldsProps<T> extends Omit<FormProps<T>, 'operation' | 'fields' | 'pa
 }
 
 function FieldsForm<T>(props: FieldsProps<T>) {
-  const { method, path, command, required, schemas, stored, start, options, hints, verb, onDone, onCancel } = props
+  const { method, path, command, required, schemas, stored, start, options, hints, lines, verb, onDone, onCancel } =
+    props
   const id = useId()
   const from = (stored ?? start ?? {}) as Body
   const [initial] = useState<Values>(() =>
@@ -113,6 +106,7 @@ function FieldsForm<T>(props: FieldsProps<T>) {
           isRequired={required.includes(name)}
           isWrong={Boolean(error?.message.includes(name))}
           options={options?.[name]}
+          isLong={lines?.includes(name)}
           hint={hints?.[name] ?? schema.description}
           value={values[name] ?? ''}
           onValue={(value) => setValues((before) => ({ ...before, [name]: value }))}
@@ -123,9 +117,11 @@ function FieldsForm<T>(props: FieldsProps<T>) {
         <button type="submit" class="primary" disabled={busy}>
           {verb}
         </button>
-        <button type="button" onClick={onCancel}>
-          Cancel
-        </button>
+        {onCancel && (
+          <button type="button" onClick={onCancel}>
+            Cancel
+          </button>
+        )}
       </div>
       <Same method={method} path={path} command={command} bodyOf={bodyOf} />
     </form>

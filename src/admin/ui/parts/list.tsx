@@ -65,7 +65,7 @@ export function List<T>(props: ListProps<T>) {
           <Problem error={error} />
         </div>
         <div class="table">
-          <table class={busy ? 'cards busy' : 'cards'} aria-label={label} aria-busy={busy}>
+          <table class="cards" aria-label={label} aria-busy={busy}>
             <thead>
               <tr>
                 {columns.map(({ title, kind = '' }) => (

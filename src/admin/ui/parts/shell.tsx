@@ -66,7 +66,9 @@ export function Shell({ onForget }: { onForget: () => void }) {
           <span class="soft small">{status.data && `${status.data.version} · ${status.data.commit}`}</span>
         </footer>
       </nav>
-      <main class="content">{page ? <page.show place={place} key={place.segments.join('/')} /> : <Lost />}</main>
+      <main class="content">
+        {page ? <page.show place={place} key={page.keeps ? page.name : place.segments.join('/')} /> : <Lost />}
+      </main>
     </div>
   )
 }

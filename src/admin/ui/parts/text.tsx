@@ -77,20 +77,20 @@ export const Problem = ({ error }: { error: Error | undefined }) =>
       {(error as ApiError).requestId && <span class="small"> (request {(error as ApiError).requestId})</span>}
     </p>
   ) : null
-/** Names of fields keep their case. */
-const sentence = (text: string) => `${text.replace(/^[a-z](?=[a-z]* )/, (first) => first.toUpperCase())}.`
+/** A refusal as a sentence; names of fields keep their case. */
+export const sentence = (text: string) => `${text.replace(/^[a-z](?=[a-z]* )/, (first) => first.toUpperCase())}.`
 
 /** Names and values. */
 export const Facts = ({
   of,
 }: {
-  of: readonly (readonly [name: string, value: ComponentChildren] | false | undefined)[]
+  of: readonly (readonly [name: ComponentChildren, value: ComponentChildren] | false | undefined)[]
 }) => (
   <dl class="facts">
     {of
       .filter((each) => each !== false && each !== undefined)
-      .map(([name, value]) => (
-        <div key={name}>
+      .map(([name, value], i) => (
+        <div key={typeof name === 'string' ? name : i}>
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>

@@ -1,0 +1,137 @@
+// Trying things out: a token as a client would get one, a token taken apart, an assertion checked step by step.
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { decodeJws } from '../crypto/jws.ts'
+import { clientCredentials } from '../grants/client_credentials.ts'
+import type { Params, Request } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { name, text } from '../lib/field.ts'
+import { newId } from '../lib/id.ts'
+import { decodeAccessToken, findLiveToken, verifyAccessToken } from '../oauth/access_token.ts'
+import { authenticateClient } from '../oauth/client_auth.ts'
+import { checkBinding } from '../oauth/dpop.ts'
+import { issue } from '../oauth/issue.ts'
+import { type AdminResource, action, type Caller } from './action.ts'
+
+const MAX_TOKEN = 16_384
+const token = z
+  .string()
+  .trim()
+  .min(1, 'must not be empty')
+  .max(MAX_TOKEN)
+  .regex(/^[\x21-\x7e]+$/, 'must be one word of ASCII')
+
+/** A request as the token endpoint would get it. */
+const requestOf = ({ ip, request_id }: Caller, form: Params): Request => ({
+  method: 'POST',
+  path: '/oauth/token',
+  query: '',
+  headers: {},
+  repeated: [],
+  remote: ip,
+  id: request_id ?? newId(),
+  body: Buffer.from(new URLSearchParams(form as Record<string, string>).toString()),
+  params: {},
+  startedMs: performance.now(),
+  notes: {},
+})
+
+/** What refuses a request, for an operator: with the reason that the caller is not told. */
+export const refusalOf = ({ status, code, message, reason }: OAuthError) => ({
+  status,
+  error: code,
+  error_description: message,
+  reason,
+})
+
+async function mint(app: App, form: Params, caller: Caller) {
+  const request = requestOf(caller, form)
+  const client = await authenticateClient(app, request, form, clientCredentials.clients)
+  if (!clientCredentials.enabled(app.config))
+    throw new OAuthError('unsupported_grant_type', `the grant is switched off: ${clientCredentials.switch} is false`, {
+      reason: 'grant_disabled',
+    })
+  if (!client.grant_types.includes(clientCredentials.type))
+    throw new OAuthError('unauthorized_client', 'the client is not registered for client_credentials', {
+      reason: 'grant_not_registered',
+    })
+  checkBinding(client, undefined)
+  return issue(app, request, await clientCredentials.run(app, { request, form, client }))
+}
+
+/** What a token says, who signed it, and whether it may still be used. */
+async function examine(app: App, text: string) {
+  const jws = decodeJws(text, MAX_TOKEN)
+  if (!jws) return { form: 'opaque', ours: false, active: false }
+  const { header, payload: claims } = jws
+  const candidate = decodeAccessToken(app, text)
+  const verified = candidate && (await verifyAccessToken(app, candidate))
+  const live = await findLiveToken(app, text)
+  const state = candidate && (await app.store.findTokenState({ id: candidate.jti }))
+  const { exp } = claims
+  return {
+    form: 'jwt',
+    header,
+    claims,
+    ours: candidate !== undefined,
+    signature: !candidate
+      ? 'unknown_key'
+      : verified || (typeof exp === 'number' && exp <= app.clock.now())
+        ? 'valid'
+        : 'invalid',
+    expired: typeof exp === 'number' && exp <= app.clock.now(),
+    revoked: state !== undefined && !state.live,
+    active: live !== undefined,
+    ...(state ? { issuance_id: state.issuance.id } : {}),
+  }
+}
+
+export const tries: AdminResource = {
+  name: 'try',
+  doc: 'Trying things out: what a client would get, what a token says.',
+  actions: {
+    token: action({
+      method: 'POST',
+      path: '/admin/try/token',
+      doc: 'Issues a client_credentials token as the token endpoint would, or says exactly why not.',
+      body: z.strictObject({
+        client_id: name(2048).describe('The client.'),
+        client_secret: text(2048).min(1, 'must not be empty').describe('Its secret, as the client would send it.'),
+        resource: text(2048).optional().describe('URI of the resource that the token is for.'),
+        scope: text(8192).optional().describe('Scope names with spaces in between; everything that it may by default.'),
+      }),
+      audit: 'token_tried',
+      cli: false,
+      async run(app, { body }, caller) {
+        const { client_id } = body
+        try {
+          const response = await mint(app, { grant_type: clientCredentials.type, ...body }, caller)
+          return { shown: { granted: true, response }, changed: { client_id, detail: { granted: true } } }
+        } catch (error) {
+          if (!(error instanceof OAuthError) || error.status >= 500) throw error
+          const { reason } = error
+          return {
+            shown: { granted: false, refusal: refusalOf(error) },
+            changed: { client_id, detail: { granted: false, reason } },
+          }
+        }
+      },
+    }),
+    decode: action({
+      method: 'POST',
+      path: '/admin/try/decode',
+      doc: 'Takes a token apart: what it says, whether this service signed it, and whether it may still be used.',
+      needs: 'read',
+      body: z.strictObject({ token: token.describe('The token.') }),
+      audit: 'token_examined',
+      cli: false,
+      async run(app, { body }) {
+        const shown = await examine(app, body.token)
+        return {
+          shown,
+          changed: { detail: { ours: shown.ours, jti: 'issuance_id' in shown ? shown.issuance_id : undefined } },
+        }
+      },
+    }),
+  },
+}

@@ -1,0 +1,169 @@
+// The reason of a failed step in plain words, and what an operator can do about it.
+
+export interface Advice {
+  why: string
+  todo: string
+}
+const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] = [
+  [
+    /^unknown_client$/,
+    'No client with this client_id exists here.',
+    'Register it, or check that it points at this server and not at another one.',
+  ],
+  [
+    /^(missing_secret|wrong_secret|no_credentials|bad_authorization_header)$/,
+    'The client did not prove who it is: its secret is missing or wrong.',
+    'Rotate the secret and give the client the new one. Check that it sends it the way it is registered.',
+  ],
+  [
+    /^(secret_of_public_client|public_client)$/,
+    'The client is public, but this needs a secret (or it sent one it does not have).',
+    'Create it as a confidential client, or stop sending a secret.',
+  ],
+  [
+    /^client_suspended$/,
+    'The client is suspended.',
+    'Reactivate it on its page, if the reason for the suspension is gone.',
+  ],
+  [
+    /^grant_not_registered$/,
+    'The client is not registered for this grant type.',
+    'Add the grant type on the page of the client.',
+  ],
+  [/^grant_disabled$/, 'The grant is switched off on this server.', 'Switch it on in the configuration.'],
+  [
+    /^resource_not_found$/,
+    'The resource that it asked for is not registered here.',
+    'Register it under exactly this URI. A trailing slash counts.',
+  ],
+  [
+    /^(resource_not_covered|two_targets)$/,
+    'The resource is not the one that the user allowed.',
+    'The client must ask for the resource that it named when the user consented.',
+  ],
+  [
+    /^(beyond_client_scope|scope_not_in_catalog|malformed_scope|default_scope_empty|scope_is_gone)$/,
+    'The scope goes beyond what the client or the resource has.',
+    'Compare the scopes of the client and of the resource; leaving scope out asks for everything allowed.',
+  ],
+  [
+    /^redirect_uri_mismatch$/,
+    'The redirect_uri differs between the two steps.',
+    'It must be the same text in both. This is a fault of the client.',
+  ],
+  [
+    /^redirect_uri|^unregistered_redirect/,
+    'The redirect_uri is not registered for this client.',
+    'Register exactly this URI, including the port and the slash at its end.',
+  ],
+  [
+    /^(pkce|code_verifier|missing_challenge|challenge)/,
+    'The proof key (PKCE) is missing or does not fit.',
+    'The client must send code_challenge with S256, then the code_verifier of the same attempt.',
+  ],
+  [
+    /^(code_|unknown_code|expired_code|code)/,
+    'The authorization code is unknown, expired or used before.',
+    'Codes live a minute and work once. The client must start again.',
+  ],
+  [
+    /^refresh_reuse/,
+    'A refresh token came a second time, so its whole family was ended.',
+    'Either it was stolen, or the client lost an answer and retried. The user must sign in again.',
+  ],
+  [/^refresh|^unknown_refresh/, 'The refresh token is unknown, expired or revoked.', 'The user must sign in again.'],
+  [
+    /^cimd_admin_only$|^admin_only$/,
+    'Only operators may register clients here.',
+    'Create the client, or change the mode on the page Settings.',
+  ],
+  [
+    /^cimd_redirect_not_approved$|^redirect_not_approved$/,
+    'A redirect URI fits no approved pattern.',
+    'Add a pattern to dcr.approved_redirects, if the client is trusted.',
+  ],
+  [/^cimd_disabled$/, 'Metadata documents are switched off.', 'Set cimd.enabled, or register the client.'],
+  [
+    /^cimd_(document|client_id|content_type|auth_method|grant_types|status)/,
+    'The client metadata document is not valid.',
+    'Tell the author of the client what it says here. The page of the client can fetch it again.',
+  ],
+  [
+    /^cimd_(private|address|blocked|not_public)/,
+    'The metadata document is on a private address, which is never fetched.',
+    'For development, cimd.allow_private_addresses; otherwise publish it on a public host.',
+  ],
+  [
+    /^cimd_/,
+    'The client metadata document could not be fetched.',
+    'Check that the URL answers from the network of this server, within the time limit.',
+  ],
+  [
+    /^(registration_rate|rate_limited|cimd_host_rate)$/,
+    'Too many requests in a short time.',
+    'It may try again soon. Raise rate_limit if this is normal traffic.',
+  ],
+  [
+    /^(wrong_password|bad_credentials|login_failed|unknown_user|user_disabled)/,
+    'The sign-in failed.',
+    'Reset the password on the page of the user, or enable the user.',
+  ],
+  [
+    /^(locked_out|auth_locked)/,
+    'Too many failed sign-ins from this address.',
+    'Wait until the lockout ends, or look who is guessing in the audit trail.',
+  ],
+  [
+    /consent/,
+    'The user has not allowed this yet.',
+    'The client must send the user through the authorization request once.',
+  ],
+  [/^(access_denied|denied|consent_denied)$/, 'The user refused.', 'Nothing: it is the decision of the user.'],
+  [
+    /nonce/,
+    'The client must repeat its DPoP proof with the nonce it was just given.',
+    'Nothing, when the next step is good. Otherwise the client does not know nonces.',
+  ],
+  [
+    /^(proof|dpop|iat|htu|htm|jti|ath|jkt|replay)/,
+    'The DPoP proof was refused.',
+    'Check the clock of the client, and that a proxy tells this server the public URL.',
+  ],
+  [
+    /^(unknown_issuer|issuer_disabled)$/,
+    'The assertion is of an identity provider that is not registered or disabled.',
+    'Register or enable it on the page Identity providers.',
+  ],
+  [/^policy_denied$/, 'No policy of the identity provider allows this.', 'Add a policy for this client and resource.'],
+  [
+    /^subject_/,
+    'The subject of the assertion may not act here.',
+    'Map it on the page Subject mappings, or enable the user.',
+  ],
+  [
+    /^(storage_|worker_|server_error|temporarily_unavailable)/,
+    'The server itself could not answer.',
+    'Look into its log under the request id.',
+  ],
+]
+
+/** What a reason means and what to do; the words of the server where the reason is not known. */
+export function explain(reason = '', detail = ''): Advice {
+  const found = ADVICE.find(([pattern]) => pattern.test(reason))
+  if (found) return { why: found[1], todo: found[2] }
+  return { why: detail || 'The request was refused.', todo: 'Look for the request id in the log for more.' }
+}
+
+const STEPS: Record<string, string> = {
+  metadata: 'Read the server metadata',
+  resource_metadata: 'Read the resource metadata',
+  register: 'Registered itself',
+  authorize: 'Asked for authorization',
+  login: 'The user signed in',
+  consent: 'The user was asked for consent',
+  token: 'Asked for a token',
+  introspect: 'Asked whether a token is active',
+  revoke: 'Revoked a token',
+}
+/** A step in words. */
+export const stepName = (step: string): string => STEPS[step] ?? step.replaceAll('_', ' ')

@@ -1,0 +1,50 @@
+// The last hour as lines: what the server keeps in its memory, in the shape that charts take.
+import type { Line } from '../parts/chart.tsx'
+import { get } from './api.ts'
+
+interface Point {
+  at: string
+  tokens: Record<string, number>
+  answers: number
+  p50?: number
+  p99?: number
+  errors: Record<string, number>
+  queues: Record<string, number>
+}
+export interface Series {
+  /** Epoch seconds. */
+  times: number[]
+  /** A second, by grant. */
+  tokens: Line[]
+  latencies: Line[]
+  /** Most frequent first. */
+  errors: [reason: string, count: number][]
+  queues: Line[]
+}
+
+/** Reads the last hour. */
+export async function readSeries(): Promise<Series> {
+  const { period, points } = await get<{ period: number; points: Point[] }>('/admin/stats/series')
+  const names = (of: (point: Point) => Record<string, number>) =>
+    [...new Set(points.flatMap((point) => Object.keys(of(point))))].sort()
+  const linesOf = (of: (point: Point) => Record<string, number>, divisor: number, none: string): Line[] => {
+    const found = names(of)
+    return (found.length > 0 ? found : [none]).map((name) => ({
+      name: name.replaceAll('_', ' '),
+      values: points.map((point) => (of(point)[name] ?? 0) / divisor),
+    }))
+  }
+  const sums = new Map<string, number>()
+  for (const { errors } of points)
+    for (const [reason, count] of Object.entries(errors)) sums.set(reason, (sums.get(reason) ?? 0) + count)
+  return {
+    times: points.map(({ at }) => Date.parse(at) / 1000),
+    tokens: linesOf(({ tokens }) => tokens, period, 'any grant'),
+    latencies: [
+      { name: 'p50', values: points.map(({ p50 }) => p50 ?? null) },
+      { name: 'p99', values: points.map(({ p99 }) => p99 ?? null) },
+    ],
+    errors: [...sums].sort(([, a], [, b]) => b - a),
+    queues: linesOf(({ queues }) => queues, 1, 'no queue'),
+  }
+}

@@ -1,0 +1,125 @@
+// Audit: what was done, and by whom.
+import { useState } from 'preact/hooks'
+import { send, withQuery } from '../lib/api.ts'
+import { useLoad } from '../lib/load.ts'
+import { href, type Place } from '../lib/router.ts'
+import { operations } from '../lib/schema.ts'
+import { type Column, type Filter, List } from '../parts/list.tsx'
+import { Empty, Head, Problem, Time } from '../parts/text.tsx'
+
+interface Event {
+  id: string
+  action: string
+  actor_id: string
+  client_id: string
+  ip: string
+  request_id: string
+  detail: Record<string, unknown>
+  created_at: string
+}
+const TAIL_MS = 2000
+
+/** `client_suspended` as people say it. */
+const inWords = (action: string) => action.replaceAll('_', ' ')
+const detailOf = (detail: Record<string, unknown>) =>
+  Object.entries(detail)
+    .filter(([, value]) => value !== undefined && value !== '')
+    .map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : value}`)
+    .join('  ')
+
+const COLUMNS: readonly Column<Event>[] = [
+  {
+    title: 'What',
+    cell: ({ action, detail }) => (
+      <>
+        <b>{inWords(action)}</b>
+        <small>
+          <code>{detailOf(detail)}</code>
+        </small>
+      </>
+    ),
+  },
+  {
+    title: 'Who',
+    cell: ({ actor_id }) => (actor_id ? <code>{actor_id}</code> : <span class="soft">nobody known</span>),
+  },
+  {
+    title: 'Client',
+    cell: ({ client_id }) =>
+      client_id ? (
+        <a href={href(['clients', client_id])}>
+          <code>{client_id}</code>
+        </a>
+      ) : (
+        <span class="soft">none</span>
+      ),
+  },
+  { title: 'From', kind: 'tight', cell: ({ ip }) => (ip ? <code>{ip}</code> : <span class="soft">here</span>) },
+  { title: 'When', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
+]
+
+/** The audit trail. */
+export function Audit({ place: { query } }: { place: Place }) {
+  const [isLive, setLive] = useState(false)
+  const offered = useLoad('operations', operations)
+  const actions = offered.data?.get('audit.list')?.query['action']?.enum ?? []
+  const filters: readonly Filter[] = [
+    { name: 'action', label: 'Any action', options: actions.map((action) => [action, inWords(action)] as const) },
+    { name: 'actor_id', label: 'Who: id' },
+    { name: 'client_id', label: 'client_id' },
+  ]
+  return (
+    <>
+      <Head title="Audit" about="What was done in the last 24 hours, and by whom. The export has everything there is.">
+        <button type="button" aria-pressed={isLive} class={isLive ? 'primary' : ''} onClick={() => setLive(!isLive)}>
+          {isLive ? 'Following' : 'Follow live'}
+        </button>
+        <Export query={query} />
+      </Head>
+      <List<Event>
+        label="Audit events"
+        path="/admin/audit"
+        filters={filters}
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        page={50}
+        everyMs={isLive ? TAIL_MS : undefined}
+        empty={
+          <Empty title="Nothing happened yet">
+            <p>Sign-ins, consents, revocations and everything that operators change is told here, with who did it.</p>
+          </Empty>
+        }
+      />
+    </>
+  )
+}
+
+/** Saves what fits as JSON lines. The key goes in a header, so that a plain link would not do. */
+function Export({ query: { action, actor_id, client_id } }: { query: Record<string, string> }) {
+  const [error, setError] = useState<Error>()
+  const [busy, setBusy] = useState(false)
+  const save = async () => {
+    setBusy(true)
+    try {
+      const response = await send('GET', withQuery('/admin/audit/export', { action, actor_id, client_id }))
+      const url = URL.createObjectURL(await response.blob())
+      const link = document.createElement('a')
+      link.href = url
+      link.download = 'audit.jsonl'
+      link.click()
+      setTimeout(() => URL.revokeObjectURL(url), 1000)
+      setError(undefined)
+    } catch (thrown) {
+      setError(thrown as Error)
+    }
+    setBusy(false)
+  }
+  return (
+    <>
+      <button type="button" disabled={busy} onClick={() => void save()}>
+        {busy ? 'Exporting…' : 'Export'}
+      </button>
+      <Problem error={error} />
+    </>
+  )
+}

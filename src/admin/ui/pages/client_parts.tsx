@@ -1,0 +1,44 @@
+// What the pages of clients share: the grants in words, and the dialog that shows a secret.
+import { Dialog } from '../parts/dialog.tsx'
+import { Copy } from '../parts/text.tsx'
+
+/** What a client may ask the token endpoint for, in words. */
+export const GRANTS = [
+  ['authorization_code', 'Sign-in of a user (authorization_code)'],
+  ['refresh_token', 'Staying signed in (refresh_token)'],
+  ['client_credentials', 'For itself (client_credentials)'],
+  ['urn:ietf:params:oauth:grant-type:token-exchange', 'Token exchange'],
+  ['urn:ietf:params:oauth:grant-type:jwt-bearer', 'ID-JAG assertions (jwt-bearer)'],
+] as const
+
+/** Shows a secret, once. */
+export const SecretDialog = ({
+  title,
+  client_id,
+  client_secret = '',
+  onClose,
+}: {
+  title: string
+  client_id: string
+  client_secret?: string
+  onClose: () => void
+}) => (
+  <Dialog title={title} onClose={onClose}>
+    <p class="note warn">
+      The secret is shown this once. Only its hash is stored; a lost one is replaced by rotating it.
+    </p>
+    <div class="field">
+      <span class="soft">client_id</span>
+      <Copy text={client_id} what="client_id" />
+    </div>
+    <div class="field">
+      <span class="soft">client_secret</span>
+      <Copy text={client_secret} what="client_secret" />
+    </div>
+    <div class="form-foot">
+      <button type="button" class="primary" onClick={onClose}>
+        I have it
+      </button>
+    </div>
+  </Dialog>
+)

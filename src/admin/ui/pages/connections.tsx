@@ -1,0 +1,114 @@
+// Connections: how clients fared on their way in, and why one did not get there.
+import { explain, stepName } from '../lib/explain.ts'
+import { href, type Place } from '../lib/router.ts'
+import { type Column, List } from '../parts/list.tsx'
+import { Badge, Copy, Empty, Head, sentence, Time } from '../parts/text.tsx'
+
+interface Step {
+  step: string
+  at: string
+  status: number
+  error?: string
+  detail?: string
+  reason?: string
+  request_id: string
+  count: number
+}
+interface Trail {
+  client_id: string
+  address: string
+  began_at: string
+  failing: boolean
+  steps: Step[]
+}
+const EVERY_MS = 5000
+
+const COLUMNS: readonly Column<Trail>[] = [
+  { title: 'Attempt', cell: (trail) => <Attempt trail={trail} /> },
+  { title: 'From', kind: 'tight', cell: ({ address }) => <code>{address}</code> },
+  { title: 'Last seen', kind: 'tight', cell: ({ steps }) => <Time at={steps.at(-1)?.at} /> },
+]
+
+/** One line for an attempt, its steps below. */
+function Attempt({ trail: { client_id, failing, steps } }: { trail: Trail }) {
+  const last = steps.at(-1)
+  const { why, todo } = explain(last?.reason, last?.detail)
+  return (
+    <>
+      {client_id ? (
+        <a class="main mono" href={href(['clients', client_id])}>
+          {client_id}
+        </a>
+      ) : (
+        <b>No client named</b>
+      )}{' '}
+      <Badge tone={failing ? 'bad' : 'good'}>{failing ? 'failing' : 'well'}</Badge>
+      {failing ? (
+        <p class="advice">
+          {/[.]$/.test(why) ? why : sentence(why)} <span class="soft">{todo}</span>
+        </p>
+      ) : (
+        <p class="soft">{last && stepName(last.step)}</p>
+      )}
+      <details>
+        <summary class="small">{steps.length === 1 ? 'One step' : `${steps.length} steps`}</summary>
+        <ol class="steps">
+          {steps.map((step) => (
+            <li key={step.request_id}>
+              <span class={`dot ${step.status >= 400 || step.error ? 'bad' : 'good'}`} />
+              <span>
+                {stepName(step.step)} {step.count > 1 && <span class="soft">{step.count} times</span>}
+              </span>
+              <Time at={step.at} />
+              {step.error && (
+                <div class="why">
+                  <code>{step.error}</code> {step.detail} <span class="small">({step.reason})</span>
+                  <p>{explain(step.reason, step.detail).todo}</p>
+                  <Copy text={step.request_id} what="request id" />
+                </div>
+              )}
+            </li>
+          ))}
+        </ol>
+      </details>
+    </>
+  )
+}
+
+/** The attempts of clients, newest first. */
+export const Connections = (_: { place: Place }) => (
+  <>
+    <Head
+      title="Connections"
+      about="The last steps of every client, from the memory of this process: where it stands, why it failed, what to do."
+    />
+    <List<Trail>
+      label="Connections"
+      path="/admin/connections"
+      query={{ limit: 200 }}
+      filters={[
+        { name: 'client_id', label: 'client_id' },
+        { name: 'address', label: 'Address' },
+        {
+          name: 'failing',
+          label: 'Well or failing',
+          options: [
+            ['true', 'Failing'],
+            ['false', 'Well'],
+          ],
+        },
+      ]}
+      columns={COLUMNS}
+      keyOf={({ client_id, address }) => `${address} ${client_id}`}
+      everyMs={EVERY_MS}
+      empty={
+        <Empty title="Nobody has knocked yet">
+          <p>
+            Point a client at this server. Every step it takes is shown here within seconds: metadata, registration,
+            sign-in, consent, token.
+          </p>
+        </Empty>
+      }
+    />
+  </>
+)

@@ -1,0 +1,153 @@
+// One issued token: what it says, whom it came through, and whether it may still be used.
+import { call, get, segment } from '../lib/api.ts'
+import { useLoad } from '../lib/load.ts'
+import { href } from '../lib/router.ts'
+import type { Issuance } from '../lib/types.ts'
+import { ConfirmButton } from '../parts/dialog.tsx'
+import { Pending } from '../parts/entity.tsx'
+import { Badge, Card, Copy, Facts, Head, Json, Time } from '../parts/text.tsx'
+import { say } from '../parts/toast.tsx'
+
+interface Actor {
+  sub: string
+  act?: Actor
+}
+interface Detail extends Issuance {
+  active: boolean
+  act?: Actor
+  claims: Record<string, unknown>
+}
+const from: [string, string] = ['Issuances', href(['issuances'])]
+
+/** One issued token. */
+export function IssuanceDetail({ id }: { id: string }) {
+  const path = `/admin/issuances/${segment(id)}`
+  const { data: token, error, reload } = useLoad(path, () => get<Detail>(path))
+  if (!token) return <Pending title="Issued token" from={from} error={error} />
+  const preview = {
+    clients: token.client_id,
+    when: token.parent_jti ? 'It came of an exchange; the token before it stays.' : '',
+  }
+  return (
+    <div class="stack">
+      <Head
+        from={from}
+        title={
+          <>
+            Token of <code>{token.client_id}</code>{' '}
+            <Badge tone={token.active ? 'good' : 'bad'}>
+              {token.active ? 'active' : token.revoked_at ? 'revoked' : 'not active'}
+            </Badge>
+          </>
+        }
+      >
+        {token.active && (
+          <ConfirmButton
+            label="Revoke"
+            verb="Revoke"
+            title="Revoke this token?"
+            run={() => call('DELETE', path)}
+            after={() => {
+              say('The token is revoked.')
+              reload()
+            }}
+          >
+            Introspection calls it inactive at once, and every token exchanged from it. A resource server that only
+            checks signatures accepts it until it expires. {preview.when}
+          </ConfirmButton>
+        )}
+      </Head>
+      <Card title="Who acts for whom">
+        <div class="body">
+          <Chain token={token} />
+        </div>
+      </Card>
+      <Card>
+        <Facts
+          of={
+            [
+              ['jti', <Copy key="id" text={token.id} what="jti" />],
+              ['Grant', token.grant_type.replaceAll('_', ' ')],
+              [
+                'Resource',
+                token.resource ? (
+                  <code key="r">{token.resource}</code>
+                ) : (
+                  <span key="r" class="soft">
+                    none
+                  </span>
+                ),
+              ],
+              [
+                'Scope',
+                token.scope ? (
+                  <code key="s">{token.scope}</code>
+                ) : (
+                  <span key="s" class="soft">
+                    none
+                  </span>
+                ),
+              ],
+              [
+                'Bound',
+                token.jkt ? <Copy key="jkt" text={token.jkt} what="thumbprint" /> : 'no: who has it may use it',
+              ],
+              ['Issued', <Time key="at" at={token.issued_at} />],
+              ['Expires', <Time key="exp" at={token.expires_at} />],
+              token.revoked_at && (['Revoked', <Time key="rev" at={token.revoked_at} />] as const),
+              token.parent_jti &&
+                ([
+                  'Exchanged from',
+                  <a key="parent" href={href(['issuances', token.parent_jti])}>
+                    <code>{token.parent_jti}</code>
+                  </a>,
+                ] as const),
+              ['Signed with', <code key="kid">{token.kid}</code>],
+              ['Asked from', <code key="ip">{token.ip}</code>],
+            ].filter(Boolean) as never
+          }
+        />
+      </Card>
+      <Card title="Claims">
+        <div class="body">
+          <Json of={token.claims} what="claims" />
+        </div>
+      </Card>
+    </div>
+  )
+}
+
+/** The actors as a line: the one whom it is about, then who acted, first one first. */
+function Chain({ token }: { token: Detail }) {
+  const actors: string[] = []
+  for (let at = token.act; at; at = at.act) actors.unshift(at.sub)
+  const people = token.subject_user_id !== undefined
+  return (
+    <ol class="chain" aria-label="Delegation chain">
+      <li>
+        <div>
+          <small>{people ? 'user' : token.sub === token.client_id ? 'machine, for itself' : 'subject'}</small>
+          <a href={href([people ? 'users' : 'clients', token.sub])}>
+            <code>{token.sub}</code>
+          </a>
+        </div>
+      </li>
+      {actors.map((sub, i) => (
+        <li key={`${i}${sub}`}>
+          <div>
+            <small>{i === actors.length - 1 ? 'acts now' : 'acted before'}</small>
+            <a href={href(['clients', sub])}>
+              <code>{sub}</code>
+            </a>
+          </div>
+        </li>
+      ))}
+      <li>
+        <div>
+          <small>may use</small>
+          <code>{token.resource || 'any resource'}</code>
+        </div>
+      </li>
+    </ol>
+  )
+}

@@ -1,0 +1,177 @@
+// Issuances: every token that was issued.
+import { useState } from 'preact/hooks'
+import { call } from '../lib/api.ts'
+import { number } from '../lib/format.ts'
+import { useLoad } from '../lib/load.ts'
+import { href, type Place } from '../lib/router.ts'
+import type { Issuance } from '../lib/types.ts'
+import { Confirm } from '../parts/dialog.tsx'
+import { type Column, type Filter, List } from '../parts/list.tsx'
+import { Badge, Empty, Head, Time } from '../parts/text.tsx'
+import { say } from '../parts/toast.tsx'
+import { IssuanceDetail } from './issuance.tsx'
+
+const FILTERS: readonly Filter[] = [
+  { name: 'user_id', label: 'User id' },
+  { name: 'client_id', label: 'client_id' },
+  { name: 'resource', label: 'Resource: URI or slug' },
+  {
+    name: 'since',
+    label: 'Last 24 hours',
+    options: [
+      ['1h', 'Last hour'],
+      ['7d', 'Last 7 days'],
+      ['30d', 'Last 30 days'],
+    ],
+  },
+]
+
+/** What became of a token. */
+const StateOf = ({ of }: { of: Issuance }) =>
+  of.revoked_at ? (
+    <Badge tone="bad">revoked</Badge>
+  ) : Date.parse(of.expires_at) < Date.now() ? (
+    <Badge>expired</Badge>
+  ) : (
+    <Badge tone="good">live</Badge>
+  )
+
+const COLUMNS: readonly Column<Issuance>[] = [
+  {
+    title: 'Token',
+    cell: (issuance) => (
+      <>
+        <a class="main mono" href={href(['issuances', issuance.id])}>
+          {issuance.id}
+        </a>{' '}
+        <StateOf of={issuance} />
+        <small>
+          {issuance.grant_type.replaceAll('_', ' ')}
+          {issuance.jkt && ', bound by DPoP'}
+        </small>
+      </>
+    ),
+  },
+  {
+    title: 'Client',
+    cell: ({ client_id }) => (
+      <a href={href(['clients', client_id])}>
+        <code>{client_id}</code>
+      </a>
+    ),
+  },
+  {
+    title: 'Subject',
+    cell: ({ sub, client_id, subject_user_id }) =>
+      sub === client_id ? (
+        <span class="soft">itself</span>
+      ) : subject_user_id ? (
+        <a href={href(['users', subject_user_id])}>
+          <code>{sub}</code>
+        </a>
+      ) : (
+        <code>{sub}</code>
+      ),
+  },
+  {
+    title: 'For',
+    cell: ({ resource, scope }) => (
+      <>
+        <code>{resource || 'no resource'}</code>
+        <small>
+          <code>{scope}</code>
+        </small>
+      </>
+    ),
+  },
+  { title: 'Issued', kind: 'tight', cell: ({ issued_at }) => <Time at={issued_at} /> },
+]
+
+/** The list of issued tokens, or one of them. */
+export function Issuances({ place }: { place: Place }) {
+  const [, id] = place.segments
+  return id === undefined ? <IssuanceList place={place} /> : <IssuanceDetail id={id} />
+}
+
+function IssuanceList({ place: { query } }: { place: Place }) {
+  const [isRevoking, setRevoking] = useState(false)
+  const [version, setVersion] = useState(0)
+  const fitting = { client_id: query['client_id'], user_id: query['user_id'] }
+  const isNarrow = Boolean(fitting.client_id || fitting.user_id)
+  return (
+    <>
+      <Head title="Issuances" about="Every token that was issued, whatever became of it. Rows are never deleted.">
+        <button
+          type="button"
+          class="danger"
+          disabled={!isNarrow}
+          title={isNarrow ? undefined : 'Name a user or a client first'}
+          onClick={() => setRevoking(true)}
+        >
+          Revoke all of these…
+        </button>
+      </Head>
+      <List<Issuance>
+        label="Issuances"
+        path="/admin/issuances"
+        version={version}
+        filters={FILTERS}
+        columns={COLUMNS}
+        rowsOf={(answer) => (answer as { issuances: Issuance[] }).issuances}
+        keyOf={({ id }) => id}
+        page={50}
+        empty={
+          <Empty title="No token in the last 24 hours">
+            <p>
+              <a href={href(['issuances'], { since: '30d' })}>Look back 30 days</a>, or{' '}
+              <a href={href(['try'])}>mint one</a>.
+            </p>
+          </Empty>
+        }
+      />
+      {isRevoking && (
+        <RevokeAll fitting={fitting} onClose={() => setRevoking(false)} onDone={() => setVersion(version + 1)} />
+      )}
+    </>
+  )
+}
+
+interface Toll {
+  tokens: number
+  families: number
+  clients: number
+}
+
+/** Counts first, changes nothing by that, and then asks. */
+function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () => void; onDone: () => void }) {
+  const ask = (dry_run: boolean) => call<Toll>('POST', '/admin/revocations', { ...fitting, dry_run })
+  const preview = useLoad('preview', () => ask(true))
+  const revoke = async () => {
+    const { tokens } = await ask(false)
+    say(`${number(tokens)} tokens are revoked.`)
+    onDone()
+  }
+  return (
+    <Confirm title="Revoke every live token that fits?" verb="Revoke them" run={revoke} onClose={onClose}>
+      <Fitting of={fitting} />
+      <p>
+        <b>{preview.data ? tollOf(preview.data) : (preview.error?.message ?? 'Counting…')}</b> of any age, with every
+        token exchanged from one. Who is not suspended first may go on and get new ones. This cannot be undone.
+      </p>
+    </Confirm>
+  )
+}
+const tollOf = ({ tokens, families, clients }: Toll) =>
+  `${number(tokens)} live tokens and ${number(families)} sign-ins of ${number(clients)} ${clients === 1 ? 'client' : 'clients'},`
+
+const Fitting = ({ of }: { of: object }) => (
+  <p>
+    {Object.entries(of)
+      .filter(([, value]) => value)
+      .map(([name, value]) => (
+        <code key={name}>
+          {name}={value}{' '}
+        </code>
+      ))}
+  </p>
+)

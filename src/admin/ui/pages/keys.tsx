@@ -1,0 +1,121 @@
+// Signing keys: which one signs, which ones still verify, and how to change them.
+import { useState } from 'preact/hooks'
+import { call, segment } from '../lib/api.ts'
+import { number } from '../lib/format.ts'
+import { useLoad } from '../lib/load.ts'
+import { Confirm, ConfirmButton } from '../parts/dialog.tsx'
+import { List } from '../parts/list.tsx'
+import { Badge, Copy, Head, Time } from '../parts/text.tsx'
+import { say } from '../parts/toast.tsx'
+
+interface Key {
+  kid: string
+  alg: string
+  status: 'current' | 'previous' | 'next'
+  created_at: string
+  remove_at?: string
+}
+interface Toll {
+  tokens: number
+  clients: number
+}
+const TONES = { current: 'good', previous: '', next: 'accent' } as const
+
+/** The signing keys. */
+export function Keys() {
+  const [version, setVersion] = useState(0)
+  const [compromised, setCompromised] = useState<Key>()
+  const changed = () => setVersion(version + 1)
+  const rotate = async () => {
+    const { current_kid } = await call<{ current_kid: string }>('POST', '/admin/keys/rotate')
+    say(`${current_kid} signs now.`)
+  }
+  return (
+    <>
+      <Head
+        title="Keys"
+        about="One key signs; earlier ones stay published until the last token they signed has expired."
+      >
+        <ConfirmButton
+          label="Rotate"
+          verb="Rotate"
+          harmless
+          title="Rotate the signing key?"
+          run={rotate}
+          after={changed}
+        >
+          A new key signs from now on. The one before stays in the JWKS while its tokens live, so nothing stops working.
+          Resource servers fetch the new key when they meet its kid.
+        </ConfirmButton>
+      </Head>
+      <List<Key>
+        label="Signing keys"
+        path="/admin/keys"
+        version={version}
+        rowsOf={(answer) => (answer as { keys: Key[] }).keys}
+        keyOf={({ kid }) => kid}
+        empty={null}
+        columns={[
+          {
+            title: 'Key',
+            cell: ({ kid, status }) => (
+              <>
+                <Copy text={kid} what="kid" /> <Badge tone={TONES[status]}>{status}</Badge>
+              </>
+            ),
+          },
+          { title: 'Algorithm', cell: ({ alg }) => alg },
+          { title: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
+          {
+            title: 'Safe to remove',
+            cell: ({ remove_at, status }) => <Time at={remove_at} or={status === 'current' ? 'in use' : 'not yet'} />,
+          },
+          {
+            title: 'Actions',
+            kind: 'acts',
+            cell: (key) => (
+              <button type="button" class="danger" onClick={() => setCompromised(key)}>
+                It is compromised
+              </button>
+            ),
+          },
+        ]}
+      />
+      {compromised && <Emergency of={compromised} onClose={() => setCompromised(undefined)} onDone={changed} />}
+    </>
+  )
+}
+
+function Emergency({ of: { kid, status }, onClose, onDone }: { of: Key; onClose: () => void; onDone: () => void }) {
+  const path = `/admin/keys/${segment(kid)}/revoke`
+  const preview = useLoad(path, () => call<Toll>('POST', path, { dry_run: true }))
+  const revoke = async () => {
+    const { tokens } = await call<Toll>('POST', path, { dry_run: false })
+    say(`The key is out, and ${number(tokens)} tokens are revoked.`)
+    onDone()
+  }
+  return (
+    <Confirm
+      title="Take this key out at once?"
+      verb="Take it out"
+      word={kid.slice(0, 8)}
+      run={revoke}
+      onClose={onClose}
+    >
+      <p>
+        <code>{kid}</code> leaves the JWKS now{status === 'current' ? ' and a new key signs' : ''}. Everything it signed
+        is revoked:{' '}
+        <b>
+          {preview.data
+            ? `${number(preview.data.tokens)} live tokens of ${number(preview.data.clients)} clients`
+            : (preview.error?.message ?? 'counting…')}
+        </b>
+        .
+      </p>
+      <p>
+        Clients with refresh tokens go on by themselves; others must sign in or ask again. Resource servers may remember
+        the JWKS for minutes.
+      </p>
+    </Confirm>
+  )
+}

@@ -1,0 +1,207 @@
+// Resources: the MCP servers that tokens are for.
+import { useState } from 'preact/hooks'
+import { get, segment } from '../lib/api.ts'
+import { useLoad } from '../lib/load.ts'
+import { go, href, type Place } from '../lib/router.ts'
+import type { Resource } from '../lib/types.ts'
+import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
+import { FormButton } from '../parts/form.tsx'
+import { type Column, List } from '../parts/list.tsx'
+import { Badge, Card, Copy, Empty, Facts, Head, Name, Time } from '../parts/text.tsx'
+
+const FIELDS = ['slug', 'uri', 'backend_kind', 'broker_provider_slug', 'display_name', 'scopes', 'policy']
+const START = { backend_kind: 'mint', scopes: [{ name: 'notes:read', description: 'Read your notes' }] }
+
+const COLUMNS: readonly Column<Resource>[] = [
+  {
+    title: 'Resource',
+    cell: (resource) => (
+      <>
+        <a class="main" href={href(['resources', resource.slug])}>
+          <Name of={resource.display_name} or={resource.slug} />
+        </a>
+        <small>
+          <code>{resource.slug}</code>
+        </small>
+      </>
+    ),
+  },
+  { title: 'URI', cell: ({ uri }) => (uri ? <code>{uri}</code> : <span class="soft">none</span>) },
+  {
+    title: 'Tokens',
+    cell: ({ backend_kind, broker_provider_slug }) =>
+      backend_kind === 'mint' ? 'signed here' : `of ${broker_provider_slug}`,
+  },
+  { title: 'Scopes', kind: 'number', cell: ({ scopes }) => scopes.length },
+]
+
+/** The list of resources, or one of them. */
+export function Resources({ place }: { place: Place }) {
+  const [, slug] = place.segments
+  return slug === undefined ? <ResourceList /> : <ResourceDetail slug={slug} />
+}
+
+function ResourceList() {
+  const create = (
+    <FormButton<Resource>
+      label="Create resource"
+      title="Create a resource"
+      operation="resource.create"
+      fields={FIELDS}
+      start={START}
+      verb="Create"
+      onDone={({ slug }) => go(href(['resources', slug]))}
+    />
+  )
+  return (
+    <>
+      <Head title="Resources" about="MCP servers and other APIs that tokens are for. A token is good for one of them.">
+        {create}
+      </Head>
+      <List<Resource>
+        label="Resources"
+        path="/admin/resources"
+        filters={[
+          { name: 'q', label: 'Search by name, slug or URI', search: true },
+          {
+            name: 'backend_kind',
+            label: 'Any kind',
+            options: [
+              ['mint', 'Tokens signed here'],
+              ['broker', 'Tokens of a provider'],
+            ],
+          },
+        ]}
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        page={50}
+        empty={
+          <Empty title="No resource yet">
+            <p>
+              Register the URI of your MCP server and its scopes. Clients name it with <code>resource=</code>, and your
+              server points here from its protected resource metadata.
+            </p>
+            <div class="actions">{create}</div>
+          </Empty>
+        }
+      />
+    </>
+  )
+}
+
+const from: [string, string] = ['Resources', href(['resources'])]
+
+function ResourceDetail({ slug }: { slug: string }) {
+  const path = `/admin/resources/${segment(slug)}`
+  const [renamed, setRenamed] = useState(0)
+  const { data: resource, error, reload } = useLoad(`${path} ${renamed}`, () => get<Resource>(path))
+  const config = useLoad('config', () => get<{ server: { issuer: string } }>('/admin/system/config'))
+  if (!resource) return <Pending title="Resource" from={from} error={error} />
+  const issuer = config.data?.server.issuer ?? ''
+  const { policy } = resource
+  const list = (items: readonly string[] = [], none = 'nobody') =>
+    items.length === 0 ? (
+      <span class="soft">{none}</span>
+    ) : (
+      items.map((each) => (
+        <div key={each}>
+          <code>{each}</code>
+        </div>
+      ))
+    )
+  return (
+    <div class="stack">
+      <Head
+        from={from}
+        title={
+          <>
+            <Name of={resource.display_name} or={resource.slug} />{' '}
+            <Badge>
+              {resource.backend_kind === 'mint' ? 'tokens signed here' : `tokens of ${resource.broker_provider_slug}`}
+            </Badge>
+          </>
+        }
+      >
+        <EditButton
+          operation="resource.update"
+          title="Edit the resource"
+          params={{ id: resource.id }}
+          stored={resource}
+          fields={FIELDS}
+          onChange={() => {
+            setRenamed(renamed + 1)
+            reload()
+          }}
+        />
+        <DeleteButton
+          what={resource.display_name || resource.slug}
+          path={`/admin/resources/${resource.id}?cascade=true`}
+          onGone={() => go(from[1])}
+        >
+          Clients can get no more tokens for it, and the consents that name it are revoked. Tokens that were issued stay
+          on record. This cannot be undone.
+        </DeleteButton>
+      </Head>
+      <Card>
+        <Facts
+          of={[
+            ['URI', resource.uri ? <Copy key="uri" text={resource.uri} what="URI" /> : <span class="soft">none</span>],
+            ['Slug', <code key="slug">{resource.slug}</code>],
+            [
+              'Metadata',
+              <Copy
+                key="meta"
+                text={`${issuer}/.well-known/oauth-protected-resource/${resource.slug}`}
+                what="metadata URL"
+              />,
+            ],
+            [
+              'For its 401',
+              <Copy
+                key="challenge"
+                text={`WWW-Authenticate: Bearer resource_metadata="${issuer}/.well-known/oauth-protected-resource/${resource.slug}"`}
+                what="challenge"
+              />,
+            ],
+            ['Created', <Time key="made" at={resource.created_at} />],
+            ['Changed', <Time key="changed" at={resource.updated_at} />],
+          ]}
+        />
+      </Card>
+      <Card title="Scopes">
+        {resource.scopes.length === 0 ? (
+          <p class="body soft">None declared: clients ask for what they are registered for.</p>
+        ) : (
+          <Facts
+            of={resource.scopes.map(({ name, description, upstream }) => [
+              <code key={name}>{name}</code>,
+              <>
+                {description || <span class="soft">no description</span>}
+                {upstream && <code> → {upstream}</code>}
+              </>,
+            ])}
+          />
+        )}
+      </Card>
+      <Card title="Whom it trusts">
+        <Facts
+          of={[
+            ['May exchange tokens into it', list(policy.exchange.allowed_client_ids)],
+            ['Are its server', list(policy.runtime.client_ids)],
+            policy.connect && ['Connect flow may return to', list(policy.connect.allowed_return_urls, 'nowhere')],
+          ]}
+        />
+      </Card>
+      <Card title="Where to look">
+        <div class="body actions">
+          <a class="button" href={href(['issuances'], { resource: resource.slug })}>
+            Its tokens
+          </a>
+          <a class="button" href={href(['fronting'])}>
+            Fronting
+          </a>
+        </div>
+      </Card>
+    </div>
+  )
+}

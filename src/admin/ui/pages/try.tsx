@@ -1,0 +1,48 @@
+// Try it: a token as a client would get one, a token taken apart, an assertion checked step by step.
+import { useState } from 'preact/hooks'
+import { useLoad } from '../lib/load.ts'
+import { href, type Place } from '../lib/router.ts'
+import { operations } from '../lib/schema.ts'
+import { Empty, Head } from '../parts/text.tsx'
+import { CheckAssertion, DecodeToken, MintToken } from './try_forms.tsx'
+
+const TABS = [
+  { name: 'mint', title: 'Mint a token', needs: 'try.token', show: MintToken },
+  { name: 'decode', title: 'Decode a token', needs: 'try.decode', show: DecodeToken },
+  { name: 'assertion', title: 'Check an ID-JAG', needs: 'try.idJag', show: CheckAssertion },
+] as const
+
+/** Things to try. */
+export function Try({ place: { segments } }: { place: Place }) {
+  const offered = useLoad('operations', operations)
+  const [token, setToken] = useState('')
+  const tabs = TABS.filter(({ needs }) => offered.data?.has(needs) ?? true)
+  const tab = tabs.find(({ name }) => name === (segments[1] ?? 'mint'))
+  return (
+    <>
+      <Head
+        title="Try it"
+        about="What a client would get, and exactly why not. Everything here is in the audit trail, without the secrets."
+      />
+      <nav class="tabs" aria-label="What to try">
+        {tabs.map(({ name, title }) => (
+          <a
+            key={name}
+            class="button"
+            href={href(['try', name])}
+            aria-current={name === tab?.name ? 'page' : undefined}
+          >
+            {title}
+          </a>
+        ))}
+      </nav>
+      {tab ? (
+        <tab.show token={token} onToken={setToken} />
+      ) : (
+        <Empty title="This is switched off">
+          <p>ID-JAG assertions need xaa.enabled in the configuration.</p>
+        </Empty>
+      )}
+    </>
+  )
+}

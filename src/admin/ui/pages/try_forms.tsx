@@ -1,0 +1,266 @@
+// The three forms of "Try it", each with its answer beside it.
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { get } from '../lib/api.ts'
+import { explain } from '../lib/explain.ts'
+import { useLoad } from '../lib/load.ts'
+import { href } from '../lib/router.ts'
+import { quoted } from '../lib/schema.ts'
+import { OperationForm } from '../parts/form.tsx'
+import { Badge, Card, Code, CopyButton, Json, Time } from '../parts/text.tsx'
+
+interface Props {
+  /** A token that was minted here. */
+  token: string
+  onToken: (token: string) => void
+}
+interface Refusal {
+  error: string
+  error_description: string
+  reason: string
+}
+interface Minted {
+  granted: boolean
+  response?: { access_token: string; expires_in: number; scope?: string }
+  refusal?: Refusal
+}
+interface Decoded {
+  form: 'jwt' | 'opaque'
+  header?: object
+  claims?: { exp?: number }
+  ours: boolean
+  signature?: 'valid' | 'invalid' | 'unknown_key'
+  expired?: boolean
+  revoked?: boolean
+  active: boolean
+  issuance_id?: string
+}
+interface Checked {
+  ok: boolean
+  steps: { check: string; about: string; result: 'passed' | 'failed' | 'not_reached' }[]
+  granted?: { sub: string; scope: string; resource?: string }
+  needs_dpop?: boolean
+  refusal?: Refusal
+  claims?: object
+}
+
+const Waiting = ({ children }: { children: ComponentChildren }) => <p class="body soft">{children}</p>
+
+/** What refused it, for an operator. */
+const Refused = ({ of: { error, error_description, reason } }: { of: Refusal }) => {
+  const { why, todo } = explain(reason, error_description)
+  return (
+    <div class="note bad">
+      <b>{why}</b>
+      <p>{todo}</p>
+      <p class="small">
+        The client is told <code>{error}</code>: {error_description}. The reason is <code>{reason}</code>.
+      </p>
+    </div>
+  )
+}
+
+/** Mints a client_credentials token. */
+export function MintToken({ onToken }: Props) {
+  const [minted, setMinted] = useState<Minted>()
+  const config = useLoad('config', () => get<{ server: { issuer: string } }>('/admin/system/config'))
+  const done = (answer: Minted) => {
+    setMinted(answer)
+    onToken(answer.response?.access_token ?? '')
+  }
+  const issuer = config.data?.server.issuer ?? ''
+  return (
+    <div class="two">
+      <Card title="As a machine would ask">
+        <div class="body">
+          <OperationForm<Minted>
+            operation="try.token"
+            fields={['client_id', 'client_secret', 'resource', 'scope']}
+            verb="Mint a token"
+            onDone={done}
+          />
+        </div>
+      </Card>
+      <div class="stack">
+        <Card title="The answer">
+          {!minted && (
+            <Waiting>
+              Give the id and the secret of a confidential client. What comes back is a real token, on record.
+            </Waiting>
+          )}
+          {minted && (
+            <div class="body stack">
+              {minted.response ? (
+                <>
+                  <p>
+                    <Badge tone="good">granted</Badge> for {minted.response.expires_in} seconds,{' '}
+                    {minted.response.scope ? <code>{minted.response.scope}</code> : 'without a scope'}
+                  </p>
+                  <Code text={minted.response.access_token} what="access token" />
+                  <a class="button" href={href(['try', 'decode'])}>
+                    Decode it
+                  </a>
+                </>
+              ) : (
+                minted.refusal && <Refused of={minted.refusal} />
+              )}
+            </div>
+          )}
+        </Card>
+        <Card title="The same without this page">
+          <div class="body stack">
+            <Code what="curl command" text={curlFor(issuer)} />
+            <Code
+              what="command"
+              text={`service admin client list --json\nservice admin issuance list --client "$CLIENT_ID" --since 1h`}
+            />
+          </div>
+        </Card>
+      </div>
+    </div>
+  )
+}
+
+const curlFor = (issuer: string) =>
+  [
+    `curl -sS ${quoted(`${issuer}/oauth/token`)}`,
+    `  -u "$CLIENT_ID:$CLIENT_SECRET"`,
+    '  -d grant_type=client_credentials',
+    '  -d resource="$RESOURCE"',
+  ].join(' \\\n')
+
+/** Takes a token apart. */
+export function DecodeToken({ token }: Props) {
+  const [decoded, setDecoded] = useState<Decoded>()
+  return (
+    <div class="two">
+      <Card title="Any token">
+        <div class="body">
+          <OperationForm<Decoded>
+            operation="try.decode"
+            fields={['token']}
+            start={{ token }}
+            lines={['token']}
+            verb="Decode"
+            onDone={setDecoded}
+          />
+        </div>
+      </Card>
+      <Card title="What it says">
+        {!decoded && <Waiting>Paste an access token. It goes to this server only, and is not kept.</Waiting>}
+        {decoded && (
+          <div class="body stack">
+            <p>{verdictOf(decoded)}</p>
+            {decoded.issuance_id && (
+              <a class="button" href={href(['issuances', decoded.issuance_id])}>
+                Its record
+              </a>
+            )}
+            {decoded.claims?.exp && (
+              <p class="soft">
+                Expires <Time at={new Date(decoded.claims.exp * 1000).toISOString()} />
+              </p>
+            )}
+            {decoded.header && <Json of={decoded.header} what="header" />}
+            {decoded.claims && <Json of={decoded.claims} what="claims" />}
+          </div>
+        )}
+      </Card>
+    </div>
+  )
+}
+
+function verdictOf(token: Decoded): ComponentChildren {
+  if (token.form === 'opaque')
+    return (
+      <>
+        <Badge tone="warn">opaque</Badge> It is no JWT: a refresh token, a code, or a token of somebody else.
+      </>
+    )
+  if (!token.ours)
+    return (
+      <>
+        <Badge tone="warn">foreign</Badge> It is a JWT, but no key of this server signed it.
+      </>
+    )
+  if (token.signature === 'invalid')
+    return (
+      <>
+        <Badge tone="bad">forged</Badge> It names a key of this server, but its signature does not fit.
+      </>
+    )
+  if (token.active)
+    return (
+      <>
+        <Badge tone="good">active</Badge> Signed here, and it may be used.
+      </>
+    )
+  const because = token.expired
+    ? 'it has expired'
+    : token.revoked
+      ? 'it was revoked'
+      : 'its client or user may not act now'
+  return (
+    <>
+      <Badge tone="bad">not active</Badge> Signed here, but {because}.
+    </>
+  )
+}
+
+const TONES = { passed: 'good', failed: 'bad', not_reached: '' } as const
+const RESULTS = { passed: 'passed', failed: 'failed', not_reached: 'not reached' } as const
+
+/** Checks an ID-JAG assertion. */
+export function CheckAssertion(_: Props) {
+  const [checked, setChecked] = useState<Checked>()
+  return (
+    <div class="two">
+      <Card title="An assertion and who brings it">
+        <div class="body">
+          <OperationForm<Checked>
+            operation="try.idJag"
+            fields={['assertion', 'client_id', 'resource', 'scope']}
+            lines={['assertion']}
+            verb="Check"
+            onDone={setChecked}
+          />
+        </div>
+      </Card>
+      <Card
+        title="Step by step"
+        aside={checked && <CopyButton text={JSON.stringify(checked, null, 2)} what="result" />}
+      >
+        {!checked && <Waiting>The checks of the token endpoint, in its order. The assertion is not used up.</Waiting>}
+        {checked && (
+          <div class="body stack">
+            {checked.granted ? (
+              <p class="note good">
+                It would be redeemed for <code>{checked.granted.scope || 'no scope'}</code> about{' '}
+                <code>{checked.granted.sub}</code>
+                {checked.granted.resource && (
+                  <>
+                    {' '}
+                    at <code>{checked.granted.resource}</code>
+                  </>
+                )}
+                {checked.needs_dpop && ', with a DPoP proof of its key'}.
+              </p>
+            ) : (
+              checked.refusal && <Refused of={checked.refusal} />
+            )}
+            <ol class="steps">
+              {checked.steps.map(({ check, about, result }) => (
+                <li key={check}>
+                  <span class={`dot ${TONES[result]}`} />
+                  <span>{about}</span>
+                  <Badge tone={TONES[result]}>{RESULTS[result]}</Badge>
+                </li>
+              ))}
+            </ol>
+            {checked.claims && <Json of={checked.claims} what="claims" />}
+          </div>
+        )}
+      </Card>
+    </div>
+  )
+}

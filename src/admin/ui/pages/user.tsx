@@ -1,0 +1,218 @@
+// One user: who it is, what it allowed, and how to end that.
+import { call, get, segment } from '../lib/api.ts'
+import { useLoad } from '../lib/load.ts'
+import { go, href } from '../lib/router.ts'
+import type { User } from '../lib/types.ts'
+import { ConfirmButton } from '../parts/dialog.tsx'
+import { EditButton, Pending } from '../parts/entity.tsx'
+import { Badge, Card, Copy, Facts, Head, Name, Problem, Time } from '../parts/text.tsx'
+import { say } from '../parts/toast.tsx'
+
+interface Consent {
+  id: string
+  client_id: string
+  resource_id: string
+  scopes: string[]
+  created_at: string
+  revoked_at?: string
+}
+interface BrokerGrant {
+  id: string
+  broker_provider_id: string
+  scopes_granted: string[]
+  created_at: string
+  revoked_at?: string
+}
+interface Grants {
+  consent_grants: Consent[]
+  broker_grants: BrokerGrant[]
+}
+
+const from: [string, string] = ['Users', href(['users'])]
+
+/** One user. */
+export function UserDetail({ id }: { id: string }) {
+  const path = `/admin/users/${segment(id)}`
+  const { data: user, error, reload } = useLoad(path, () => get<User>(path))
+  if (!user) return <Pending title="User" from={from} error={error} />
+  return (
+    <div class="stack">
+      <Head
+        from={from}
+        title={
+          <>
+            <Name of={user.email} or={user.id} />{' '}
+            <Badge tone={user.status === 'active' ? 'good' : 'bad'}>{user.status}</Badge>
+          </>
+        }
+      >
+        <Actions user={user} path={path} onChange={reload} />
+      </Head>
+      <Card>
+        <Facts
+          of={[
+            ['Name', <Name key="name" of={user.name} />],
+            ['ID', <Copy key="id" text={user.id} what="id" />],
+            ['Role', user.role],
+            ['Signs in with', user.provider === 'local' ? 'a password' : 'an identity provider'],
+            ['Created', <Time key="made" at={user.created_at} />],
+            ['Changed', <Time key="changed" at={user.updated_at} />],
+          ]}
+        />
+      </Card>
+      <GrantsCard path={path} />
+      <Card title="Where to look">
+        <div class="body actions">
+          <a class="button" href={href(['issuances'], { user_id: user.id })}>
+            Tokens about this user
+          </a>
+          <a class="button" href={href(['audit'], { actor_id: user.id })}>
+            What this user did
+          </a>
+        </div>
+      </Card>
+    </div>
+  )
+}
+
+function Actions({ user, path, onChange }: { user: User; path: string; onChange: () => void }) {
+  const logOut = async () => {
+    const { tokens_revoked } = await call<{ tokens_revoked: number }>('DELETE', `${path}/tokens`)
+    say(`Signed out: ${tokens_revoked} ${tokens_revoked === 1 ? 'sign-in' : 'sign-ins'} of clients ended.`)
+  }
+  const isActive = user.status === 'active'
+  return (
+    <>
+      <EditButton
+        operation="user.update"
+        title="Edit the user, or set a new password"
+        params={{ id: user.id }}
+        stored={user}
+        fields={['email', 'name', 'role', 'password']}
+        onChange={onChange}
+      />
+      <ConfirmButton
+        label="Force logout"
+        verb="Sign out everywhere"
+        title="Sign this user out everywhere?"
+        run={logOut}
+      >
+        Every browser session and every refresh token of the user ends at once. Access tokens live until they expire.
+        The user may sign in again.
+      </ConfirmButton>
+      <ConfirmButton
+        label={isActive ? 'Disable' : 'Enable'}
+        verb={isActive ? 'Disable' : 'Enable'}
+        harmless={!isActive}
+        title={`${isActive ? 'Disable' : 'Enable'} ${user.email || 'this user'}?`}
+        run={() => call('PATCH', `${path}/${isActive ? 'disable' : 'enable'}`)}
+        after={onChange}
+      >
+        {isActive
+          ? 'No sign-in and no refresh from now on; sessions and refresh tokens end, and introspection calls its tokens inactive. Enabling undoes the block, not the logout.'
+          : 'The user may sign in again.'}
+      </ConfirmButton>
+      <ConfirmButton
+        label="Delete"
+        verb="Delete"
+        title={`Delete ${user.email || 'this user'}?`}
+        run={() => call('DELETE', `${path}?force=true`)}
+        after={() => {
+          say('The user is deleted.')
+          go(from[1])
+        }}
+      >
+        The user, its sessions and its consents go. The record of its tokens stays. This cannot be undone.
+      </ConfirmButton>
+    </>
+  )
+}
+
+function GrantsCard({ path }: { path: string }) {
+  const { data, error, reload } = useLoad(`${path}/grants`, () => get<Grants>(`${path}/grants`))
+  const revoke = (kind: 'consent' | 'broker', id: string) => () =>
+    call('DELETE', `/admin/grants/${kind}/${segment(id)}`)
+  const rows = [
+    ...(data?.consent_grants ?? []).map((each) => ({
+      ...each,
+      kind: 'consent' as const,
+      to: href(['clients', each.client_id]),
+      who: each.client_id,
+      at: href(['resources', each.resource_id]),
+      where: each.resource_id,
+    })),
+    ...(data?.broker_grants ?? []).map((each) => ({
+      ...each,
+      kind: 'broker' as const,
+      to: href(['providers']),
+      who: 'upstream',
+      at: href(['providers']),
+      where: each.broker_provider_id,
+      scopes: each.scopes_granted,
+    })),
+  ]
+  return (
+    <Card title="What this user allowed">
+      <Problem error={error} />
+      {rows.length === 0 && !error && (
+        <p class="body soft">Nothing yet. A consent appears here once the user allows a client.</p>
+      )}
+      {rows.length > 0 && (
+        <div class="table">
+          <table class="cards" aria-label="Grants">
+            <thead>
+              <tr>
+                <th>Client</th>
+                <th>Resource</th>
+                <th>Scope</th>
+                <th>Since</th>
+                <th>
+                  <span class="hidden-label">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={row.id}>
+                  <td>
+                    <a href={row.to}>
+                      <code>{row.who}</code>
+                    </a>
+                  </td>
+                  <td data-label="Resource">
+                    <a href={row.at}>
+                      <code>{row.where}</code>
+                    </a>
+                  </td>
+                  <td data-label="Scope">
+                    <code>{row.scopes.join(' ')}</code>
+                  </td>
+                  <td data-label="Since">
+                    <Time at={row.created_at} />
+                  </td>
+                  <td class="acts right">
+                    {row.revoked_at ? (
+                      <Badge tone="bad">revoked</Badge>
+                    ) : (
+                      <ConfirmButton
+                        label="Revoke"
+                        verb="Revoke"
+                        title="Revoke this grant?"
+                        run={revoke(row.kind, row.id)}
+                        after={reload}
+                      >
+                        {row.kind === 'consent'
+                          ? 'Every token that rests on it is revoked at once. The user is asked again the next time.'
+                          : 'The upstream connection ends. Tokens that the provider gave out already are its own business.'}
+                      </ConfirmButton>
+                    )}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Card>
+  )
+}

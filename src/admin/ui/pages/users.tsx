@@ -1,0 +1,71 @@
+// Users: people who sign in here.
+import { go, href, type Place } from '../lib/router.ts'
+import type { User } from '../lib/types.ts'
+import { FormButton } from '../parts/form.tsx'
+import { type Column, List } from '../parts/list.tsx'
+import { Badge, Empty, Head, Name, Time } from '../parts/text.tsx'
+import { UserDetail } from './user.tsx'
+
+const COLUMNS: readonly Column<User>[] = [
+  {
+    title: 'User',
+    cell: (user) => (
+      <>
+        <a class="main" href={href(['users', user.id])}>
+          <Name of={user.email} or={user.id} />
+        </a>{' '}
+        {user.status === 'disabled' && <Badge tone="bad">disabled</Badge>}
+        <small>
+          <Name of={user.name} />
+        </small>
+      </>
+    ),
+  },
+  { title: 'Role', cell: ({ role }) => (role === 'admin' ? <Badge tone="accent">admin</Badge> : role) },
+  { title: 'Signs in with', cell: ({ provider }) => (provider === 'local' ? 'password' : 'identity provider') },
+  { title: 'Created', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
+]
+
+/** The list of users, or one of them. */
+export function Users({ place }: { place: Place }) {
+  const [, id] = place.segments
+  return id === undefined ? <UserList /> : <UserDetail id={id} />
+}
+
+function UserList() {
+  const create = (
+    <FormButton<User>
+      label="Create user"
+      title="Create a user"
+      operation="user.create"
+      fields={['email', 'name', 'password', 'role']}
+      verb="Create"
+      onDone={({ id }) => go(href(['users', id]))}
+    />
+  )
+  return (
+    <>
+      <Head title="Users" about="People who sign in here and decide what clients may do for them.">
+        {create}
+      </Head>
+      <List<User>
+        label="Users"
+        path="/admin/users"
+        query={{ order: 'newest' }}
+        filters={[{ name: 'q', label: 'Search by email, name or id', search: true }]}
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        page={50}
+        empty={
+          <Empty title="No user yet">
+            <p>
+              A user signs in on the login page when a client asks for access. Machines need none: they use
+              client_credentials.
+            </p>
+            <div class="actions">{create}</div>
+          </Empty>
+        }
+      />
+    </>
+  )
+}

@@ -1,0 +1,50 @@
+import { afterEach, expect, test } from 'vitest'
+import { okAdmin } from '../support/admin.ts'
+import { startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+afterEach(() => service.close())
+
+interface Concern {
+  key: string
+  severity: string
+}
+const concerns = async (env: Record<string, string>): Promise<Concern[]> => {
+  service = await startService(env)
+  return (await okAdmin<{ concerns: Concern[] }>(service, 'GET', '/admin/system/status')).concerns
+}
+const SOUND = {
+  SERVICE_SESSION_SECRET: 's'.repeat(48),
+  SERVICE_RATE_LIMIT_ENABLED: 'true',
+  SERVICE_DCR_MODE: 'admin_only',
+}
+
+test('a service that is set up well has nothing to say but what the test key is', async () => {
+  expect(await concerns(SOUND)).toEqual([expect.objectContaining({ key: 'admin.api_key', severity: 'warn' })])
+})
+
+test.each([
+  ['dcr.mode', { SERVICE_DCR_MODE: 'open' }],
+  ['session.secret', { SERVICE_SESSION_SECRET: '' }],
+  ['rate_limit.enabled', { SERVICE_RATE_LIMIT_ENABLED: 'false' }],
+  ['cimd.allow_private_addresses', { SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true' }],
+])('%s is named when it is unsafe', async (key, env) => {
+  expect((await concerns({ ...SOUND, ...env })).map((each) => each.key)).toContain(key)
+})
+
+test('an old signing key is named until it is rotated', async () => {
+  await concerns(SOUND)
+  service.advance(91 * 86_400)
+  const keys = async () =>
+    (await okAdmin<{ concerns: Concern[] }>(service, 'GET', '/admin/system/status')).concerns.map(({ key }) => key)
+  expect(await keys()).toContain('signing')
+  await okAdmin(service, 'POST', '/admin/keys/rotate')
+  expect(await keys()).not.toContain('signing')
+})
+
+test('the mode that operators set counts, not the configured one', async () => {
+  await concerns(SOUND)
+  await okAdmin(service, 'PATCH', '/admin/settings/dcr', { mode: 'open' })
+  const { concerns: now } = await okAdmin<{ concerns: Concern[] }>(service, 'GET', '/admin/system/status')
+  expect(now.map(({ key }) => key)).toContain('dcr.mode')
+})

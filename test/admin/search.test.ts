@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { search } from '../../src/admin/search.ts'
+import type { Place } from '../../src/store/op.ts'
+import { okAdmin } from '../support/admin.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+type Row = Record<string, unknown>
+const list = (path: string) => okAdmin<Row[]>(service, 'GET', path)
+
+describe('search()', () => {
+  const windows: Record<string, { rows: string[]; next?: Place }> = {
+    '': { rows: ['a', 'b'], next: { at: 1, id: 'b' } },
+    b: { rows: [], next: { at: 2, id: 'm' } },
+    m: { rows: ['n', 'o'] },
+  }
+  const look = async ({ after }: { after?: Place }) => windows[after?.id ?? ''] ?? { rows: [] }
+
+  test.each([
+    [1, 0, ['a']],
+    [3, 0, ['a', 'b', 'n']],
+    [9, 0, ['a', 'b', 'n', 'o']],
+    [2, 1, ['b', 'n']],
+  ])('looks on, also past windows without a hit, until %i are found beyond %i', async (limit, offset, found) => {
+    expect(await search(look, { limit, offset })).toEqual(found)
+  })
+})
+
+describe('lists', () => {
+  test('of clients find a text in name and id whatever its case, and take % and _ as they are', async () => {
+    const made = [
+      await addClient(service, { client_name: 'Hundred 100% Robot' }),
+      await addClient(service, { client_name: 'a_b' }),
+    ]
+    const found = async (q: string) =>
+      (await list(`/admin/clients?q=${encodeURIComponent(q)}`)).map((each) => each['client_id'])
+    expect(await found('100% rOB')).toEqual([made[0]?.client_id])
+    expect(await found('a_b')).toEqual([made[1]?.client_id])
+    expect(await found(made[1]?.client_id.toUpperCase() ?? '')).toEqual([made[1]?.client_id])
+    expect(await found('a%b')).toEqual([])
+  })
+
+  test('of clients tell what each did last, and how often today', async () => {
+    const client = await addClient(service, { grant_types: ['client_credentials'] })
+    for (let i = 0; i < 3; i++)
+      await fetch(`${service.issuer}/oauth/token`, {
+        method: 'POST',
+        body: new URLSearchParams({ grant_type: 'client_credentials' }),
+        headers: { authorization: `Basic ${btoa(`${client.client_id}:${client.client_secret}`)}` },
+      })
+    const [shown] = await list(`/admin/clients?activity=true&q=${client.client_id}`)
+    expect(shown?.['tokens_24h']).toBe(3)
+    expect(Math.abs(Date.parse(String(shown?.['last_used_at'])) - Date.now())).toBeLessThan(60_000)
+    expect((await list(`/admin/clients?q=${client.client_id}`))[0]).not.toHaveProperty('tokens_24h')
+  })
+
+  test('of users find a text in email and name, newest first when asked', async () => {
+    const users = [
+      await addUser(service, { name: 'Anna Searched', created_at: 1 }),
+      await addUser(service, { name: 'Berta', email: 'berta@searched.example', created_at: 2 }),
+    ]
+    const found = await list('/admin/users?q=SEARCHED&order=newest')
+    expect(found.map((each) => each['id'])).toEqual([users[1]?.id, users[0]?.id])
+    const next = await list(`/admin/users?q=searched&order=newest&after=${users[1]?.id}`)
+    expect(next.map((each) => each['id'])).toEqual([users[0]?.id])
+  })
+
+  test('of resources find a text in name, slug and URI, and go on behind one', async () => {
+    const first = await addResource(service, { slug: 'needle-a' })
+    const second = await addResource(service, { slug: 'needle-b' })
+    const ids = async (query: string) => (await list(`/admin/resources?${query}`)).map((each) => each['id'])
+    expect((await ids('q=NEEDLE')).sort()).toEqual([first.id, second.id].sort())
+    const [one = ''] = await ids('q=needle&limit=1')
+    expect(await ids(`q=needle&after=${one}`)).toEqual([first.id, second.id].filter((id) => id !== one))
+  })
+})
