@@ -1,4 +1,4 @@
-// Attacks on token exchange: section G of the attack list, one test per row. G06, tokens of brokered resources, comes with them.
+// Attacks on token exchange: section G of the attack list, one test per row. G06, tokens of brokered resources, is in m_broker.test.ts.
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Actor } from '../../src/oauth/types.ts'

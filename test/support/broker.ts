@@ -99,6 +99,8 @@ export async function brokerScene(
   }
 }
 
+export type Scene = Awaited<ReturnType<typeof brokerScene>>
+
 /** The token of an answer that must have one of a provider. */
 export function vended({ status, body }: Answer, { given }: Upstream): string {
   expect(status, JSON.stringify(body)).toBe(200)

@@ -31,6 +31,8 @@ export class Upstream {
   readonly asked: Question[] = []
   /** Every access token it gave. */
   readonly given: string[] = []
+  /** What each of them is good for there. */
+  readonly scopes = new Map<string, string>()
   /** Refresh tokens it would take, with their scope. */
   readonly live = new Map<string, string>()
   /** Seconds that access tokens last; undefined says nothing about it. */
@@ -123,6 +125,7 @@ export class Upstream {
     const refresh_token = this.refreshes && rotated ? `up-refresh-${newId()}` : undefined
     if (refresh_token) this.live.set(refresh_token, scope)
     this.given.push(access_token)
+    this.scopes.set(access_token, granted ?? asked)
     const body = {
       access_token,
       token_type: 'bearer',

@@ -1,0 +1,66 @@
+// Two instances on one PostgreSQL: of the connection of a user one of them asks the provider at a time.
+import { rmSync } from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newId } from '../../src/lib/id.ts'
+import { brokerScene, type Scene, startBroker, vended } from '../support/broker.ts'
+import { exchange } from '../support/exchange.ts'
+import { tempFolder } from '../support/folder.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import type { TestService } from '../support/service.ts'
+
+let server: PostgresServer
+const folder = tempFolder()
+let a: TestService
+let b: TestService
+beforeAll(async () => {
+  server = await startPostgres()
+  const shared = {
+    SERVICE_STORAGE_DRIVER: 'postgres',
+    SERVICE_STORAGE_POSTGRES_DSN: await server.database(),
+    SERVICE_STORAGE_POSTGRES_MAX_CONNS: '10',
+    SERVICE_SIGNING_KEY_PATH: folder,
+    SERVICE_SESSION_SECRET: newId() + newId(),
+  }
+  a = await startBroker(shared)
+  b = await startBroker({ ...shared, SERVICE_SERVER_ISSUER: a.issuer })
+})
+afterAll(async () => {
+  await Promise.all([a.close(), b.close()])
+  await server.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const vendAt = (at: TestService, { member, resource, gateway }: Scene, scope = 'files:read') =>
+  exchange(at, gateway, { subject_token: member.subject, resource: resource.uri, scope })
+
+test('fifty at once at both ask the provider once, round after round, and no refresh token is lost', async () => {
+  const scene = await brokerScene(a)
+  await scene.connect()
+  for (let round = 1; round <= 4; round++) {
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => vendAt(i % 2 ? a : b, scene)))
+    expect(new Set(answers.map((each) => vended(each, scene.upstream))).size).toBe(1)
+    expect([scene.upstream.refreshed.length, scene.upstream.live.size]).toEqual([round, 1])
+    for (const each of [a, b]) each.advance(3600)
+  }
+})
+
+test('for different scopes at both at once no refresh token is used twice', async () => {
+  const scene = await brokerScene(a)
+  await scene.connect()
+  for (let round = 0; round < 3; round++) {
+    const scopes = ['files:read', 'files:write']
+    const answers = await Promise.all([a, b, a, b].flatMap((at) => scopes.map((scope) => vendAt(at, scene, scope))))
+    for (const each of answers) vended(each, scene.upstream)
+    for (const each of [a, b]) each.advance(3600)
+  }
+  expect(scene.upstream.refreshed.length).toBe(6)
+})
+
+test('a connection that ends at one vends nothing at the other', async () => {
+  const scene = await brokerScene(a)
+  await scene.connect()
+  vended(await vendAt(b, scene), scene.upstream)
+  const grant = await scene.grant()
+  await a.app.store.revokeBrokerGrant({ id: grant?.id ?? '', now: a.app.clock.now() })
+  expect((await vendAt(b, scene)).body['error']).toBe('consent_required')
+})
