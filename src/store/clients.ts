@@ -213,7 +213,7 @@ export function* deleteClient({
 }): Op<'deleted' | 'has_tokens' | undefined> {
   if (!(yield* one('SELECT 1 AS found FROM clients WHERE client_id = ?', client_id))) return undefined
   const live = yield* one(
-    'SELECT 1 AS found FROM issuances WHERE client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL LIMIT 1',
+    'SELECT 1 AS found FROM issuances WHERE client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL AND broker_provider IS NULL LIMIT 1',
     client_id,
     bytes(oldest),
     now,
@@ -224,7 +224,7 @@ export function* deleteClient({
   )
   if ((live || family) && !force) return 'has_tokens'
   yield* run(
-    'UPDATE issuances SET revoked_at = ? WHERE client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL',
+    'UPDATE issuances SET revoked_at = ? WHERE client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL AND broker_provider IS NULL',
     now,
     client_id,
     bytes(oldest),

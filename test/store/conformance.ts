@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe } from 'vitest'
 import type { Store } from '../../src/store/index.ts'
 import { clientRules } from './conformance/clients.ts'
+import { connectionRules } from './conformance/connections.ts'
 import { consentRules } from './conformance/consents.ts'
 import { driverRules } from './conformance/driver.ts'
 import { exchangeRules, singleUseRules } from './conformance/exchanges.ts'
@@ -59,6 +60,7 @@ export function conformance(open: Open): void {
   describe('the record', () => recordRules(bench))
   describe('resources', () => resourceRules(bench))
   describe('fronting links', () => frontingRules(bench))
+  describe('connections', () => connectionRules(bench))
   describe('identity providers', () => xaaRules(bench))
   describe('signing keys', () => signingKeyRules(bench))
   describe('failed logins', () => loginFailureRules(bench))
