@@ -8,6 +8,7 @@ import { renderConfiguration, renderExample, renderJsonSchema } from './referenc
 import { renderErrors } from './reference/errors.ts'
 import { renderMetrics } from './reference/metrics.ts'
 import { renderAttacks } from './security/attacks.ts'
+import { renderConformance } from './security/conformance.ts'
 
 export const GENERATED: readonly { file: string; render(): string | Promise<string> }[] = [
   { file: 'config.example.yaml', render: renderExample },
@@ -17,6 +18,7 @@ export const GENERATED: readonly { file: string; render(): string | Promise<stri
   { file: 'docs/reference/errors.md', render: renderErrors },
   { file: 'docs/reference/metrics.md', render: renderMetrics },
   { file: 'docs/security/attacks.md', render: renderAttacks },
+  { file: 'docs/security/conformance.md', render: renderConformance },
 ]
 
 /** The generated files under `root` that are missing or differ from their source, with the text they should have. */

@@ -1,7 +1,11 @@
 // The tables of docs/security, which rest on the titles of tests.
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { expect, test } from 'vitest'
+import { packageRoot } from '../../src/lib/paths.ts'
 import { ATTACK_REASONS } from '../../tools/security/attack_reasons.ts'
 import { renderAttacks } from '../../tools/security/attacks.ts'
+import { renderConformance } from '../../tools/security/conformance.ts'
 import { testTitles } from '../../tools/security/titles.ts'
 
 test('a title is found however its test is written', () => {
@@ -12,6 +16,8 @@ test('a title is found however its test is written', () => {
     'from a table over several lines: %s',
     'from a table on one line: %s',
     'every row of the attack list has a test or a reason',
+    'the promises of the threat model, and the failure modes, name tests and files that are there',
+    'every requirement names its tests, and what is open says why',
   ])
 })
 
@@ -28,4 +34,23 @@ test('every row of the attack list has a test or a reason', () => {
   expect(lines.length).toBe(194)
   for (const line of lines) expect(line).toMatch(/\]\(\.\.\/\.\.\/test\/|none: \w/)
   for (const reason of Object.values(ATTACK_REASONS)) expect(reason.length).toBeGreaterThan(20)
+})
+
+const DOCS = ['docs/security/threat-model.md', 'docs/operate/failure-modes.md', 'docs/reliability.md', 'SECURITY.md']
+
+test('the promises of the threat model, and the failure modes, name tests and files that are there', () => {
+  const rows = new Set(testTitles().flatMap(({ title }) => title.match(/\b[A-R]\d\d\b/g) ?? []))
+  for (const doc of DOCS) {
+    const text = readFileSync(path.join(packageRoot, doc), 'utf8')
+    for (const [id] of text.matchAll(/\b[A-R]\d\d\b/g)) expect(rows, `${doc}: ${id}`).toContain(id)
+    for (const [, to = ''] of text.matchAll(/\]\((?!https?:)([^)#]+)/g))
+      expect(existsSync(path.join(packageRoot, path.dirname(doc), to)), `${doc}: ${to}`).toBe(true)
+  }
+})
+
+test('every requirement names its tests, and what is open says why', () => {
+  const text = renderConformance()
+  expect(text).toContain('## Open')
+  for (const line of text.split('\n').filter((each) => /^\| (MUST|SHOULD|MAY)/.test(each)))
+    expect(line).toContain('](../../test/')
 })

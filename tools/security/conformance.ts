@@ -1,0 +1,57 @@
+// docs/security/conformance.md: what the standards require, and the tests that hold it.
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { packageRoot } from '../../src/lib/paths.ts'
+import { page, table } from '../reference/markdown.ts'
+import { type Titled, testTitles } from './titles.ts'
+
+interface Requirement {
+  document: string
+  level: string
+  rule: string
+  /** Rows of the attack list, or beginnings of titles. */
+  held: string[]
+  /** What we do not do, and why. */
+  open?: string
+}
+
+const INTRO = `What the standards require of an authorization server, in our words, with the tests that hold it; a row whose test is gone
+fails \`npm run check\`. It is our own reading, not a certification, and it is a choice of what matters most: what is not named here is not thereby promised. Under "open" stands what
+we know we do differently, and why.`
+
+/** The page. Throws when a requirement names a test that is not there. */
+export function renderConformance(): string {
+  const file = path.join(packageRoot, 'tools/security/requirements.json')
+  const all = JSON.parse(readFileSync(file, 'utf8')) as Requirement[]
+  const titles = testTitles()
+  const open = all.filter((each) => each.open)
+  return page(
+    'Requirements of the standards and the tests that hold them',
+    'tools/security/requirements.json and the titles of the tests',
+    INTRO,
+    `${all.length} requirements, ${open.length} with something open.`,
+    '## Open',
+    table(
+      ['Document', 'Rule', 'Open'],
+      open.map(({ document, rule, open }) => [document, rule, open ?? '']),
+    ),
+    ...[...new Set(all.map(({ document }) => document))].flatMap((document) => [
+      `## ${document}`,
+      table(
+        ['Level', 'Rule', 'Held by'],
+        all
+          .filter((each) => each.document === document)
+          .map(({ level, rule, held }) => [level, rule, held.map((name) => linkTo(name, titles)).join('; ')]),
+      ),
+    ]),
+  )
+}
+
+function linkTo(name: string, titles: readonly Titled[]): string {
+  const isRow = /^[A-R]\d\d$/.test(name)
+  const found = titles.find(({ title }) =>
+    isRow ? title.match(/\b[A-R]\d\d\b/g)?.includes(name) : title.startsWith(name),
+  )
+  if (!found) throw new Error(`tools/security/requirements.json names a test that is not there: ${name}`)
+  return isRow ? `[${name}](../../${found.file})` : `[${found.title}](../../${found.file})`
+}
