@@ -83,7 +83,7 @@ ${items.length > 0 ? html`<ul>${items}</ul>` : html`<p class="note">You are not 
 function item(app: App, signedIn: SignedIn, { grant, provider }: Shown): Markup {
   const since = rfc3339(grant.updated_at).slice(0, 10)
   return html`<li class="row"><span><bdi>${provider.display_name}</bdi>
-<code>${grant.scopes_granted || 'since'} ${since}</code></span>
+${grant.scopes_granted && html`<code>${grant.scopes_granted}</code>`}<code>since ${since}</code></span>
 <form method="post" action="${basePath(app)}${PATHS.connections}">
 <input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, PURPOSE)}">
 <input type="hidden" name="provider" value="${provider.slug}">

@@ -73,6 +73,7 @@ li span{min-width:0}
 li code{display:block}
 li input{margin:.2rem 0 0;width:1.15rem;height:1.15rem;flex:none;accent-color:var(--accent)}
 .row{display:flex;gap:.75rem;justify-content:space-between;align-items:center;padding:.7rem .9rem}
+.row form{flex:none}
 footer{display:flex;flex-wrap:wrap;gap:0 1rem;justify-content:space-between;margin-top:1.5rem}
 footer span{min-width:0}
 .after{margin-top:1.1rem}
