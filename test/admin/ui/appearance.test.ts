@@ -34,7 +34,7 @@ async function findingsOf(page: Page): Promise<string[]> {
 }
 
 const NAMES = [
-  ...['home', 'connections', 'clients', 'client', 'users', 'user', 'resources', 'resource', 'providers'],
+  ...['home', 'connections', 'clients', 'client', 'users', 'user', 'resources', 'resource', 'providers', 'fronting'],
   ...['identity providers', 'policies', 'mappings', 'issuances', 'issuance', 'audit', 'keys', 'settings', 'try it'],
 ]
 
@@ -79,7 +79,17 @@ describe(`in ${CHROMIUM}`, () => {
   test('every list says what belongs there while nothing is', async ({ open }) => {
     const empty = await startService()
     try {
-      for (const place of ['clients', 'users', 'resources', 'providers', 'idps', 'policies', 'mappings', 'issuances']) {
+      for (const place of [
+        'clients',
+        'users',
+        'resources',
+        'providers',
+        'fronting',
+        'idps',
+        'policies',
+        'mappings',
+        'issuances',
+      ]) {
         const { page } = await openAdmin(open, empty, place)
         await page.locator('.empty h2').waitFor()
         expect(await page.locator('.empty p').first().textContent()).toMatch(/\w+ \w+ .*\./)

@@ -4,7 +4,7 @@ import { approved } from '../../store/conformance/scenes.ts'
 import { eventsOf, okAdmin } from '../../support/admin.ts'
 import { CHROMIUM, test } from '../../support/chromium.ts'
 import { post } from '../../support/flow.ts'
-import { addClient, PASSWORD } from '../../support/service.ts'
+import { addClient, addResource, PASSWORD } from '../../support/service.ts'
 import { field, openAdmin, press, rowsOf } from './open.ts'
 import { openWorld, type World } from './world.ts'
 
@@ -118,6 +118,22 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await page.getByText('No provider yet').waitFor()
     expect(await read('/admin/broker-providers')).toEqual([])
+  })
+
+  test('fronting: links a gateway to what is behind it, and takes the link away', async ({ open }) => {
+    const [gateway, behind] = [await addResource(world.service), await addResource(world.service)]
+    const { page } = await openAdmin(open, world.service, 'fronting')
+    await page.getByRole('button', { name: 'Create link' }).first().click()
+    await field(page, 'Source').selectOption(gateway.slug)
+    await field(page, 'Target').selectOption(behind.slug)
+    await field(page, 'Scope map').fill(JSON.stringify({ 'mcp:read': ['mcp:write'] }))
+    await press(page, 'Create')
+    await expect.poll(() => rowsOf(page)).toEqual([expect.stringContaining('mcp:read → mcp:write')])
+    expect(await read<Row[]>(`/admin/fronting?source=${gateway.slug}`)).toMatchObject([{ target_slug: behind.slug }])
+    await press(page, 'Delete')
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No link yet').waitFor()
+    expect(await read('/admin/fronting')).toEqual([])
   })
 
   test('identity providers: registers one, switches it off; deleting takes its policies along', async ({ open }) => {

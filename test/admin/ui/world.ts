@@ -78,6 +78,7 @@ export const placesOf = ({ machine, user, resource, delegated }: World): Readonl
   resources: 'resources',
   resource: `resources/${resource.slug}`,
   providers: 'providers',
+  fronting: 'fronting',
   'identity providers': 'idps',
   policies: 'policies',
   mappings: 'mappings',

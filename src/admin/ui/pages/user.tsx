@@ -19,6 +19,7 @@ interface Consent {
 interface BrokerGrant {
   id: string
   broker_provider_id: string
+  broker_provider_slug: string
   scopes_granted: string[]
   created_at: string
   revoked_at?: string
@@ -147,7 +148,7 @@ function GrantsCard({ path }: { path: string }) {
       to: href(['providers']),
       who: 'upstream',
       at: href(['providers']),
-      where: each.broker_provider_id,
+      where: each.broker_provider_slug || each.broker_provider_id,
       scopes: each.scopes_granted,
     })),
   ]
