@@ -14,6 +14,7 @@ import { issue } from '../oauth/issue.ts'
 import { type AdminResource, action, type Caller } from './action.ts'
 
 const MAX_TOKEN = 16_384
+export const TRY_DOC = 'Trying things out: what a client would get, what a token says, why an assertion is refused.'
 const token = z
   .string()
   .trim()
@@ -88,7 +89,7 @@ async function examine(app: App, text: string) {
 
 export const tries: AdminResource = {
   name: 'try',
-  doc: 'Trying things out: what a client would get, what a token says.',
+  doc: TRY_DOC,
   actions: {
     token: action({
       method: 'POST',
@@ -101,7 +102,7 @@ export const tries: AdminResource = {
         scope: text(8192).optional().describe('Scope names with spaces in between; everything that it may by default.'),
       }),
       audit: 'token_tried',
-      cli: false,
+      cli: { flags: { 'client-secret': { field: 'client_secret', secret: true } } },
       async run(app, { body }, caller) {
         const { client_id } = body
         try {
@@ -124,7 +125,7 @@ export const tries: AdminResource = {
       needs: 'read',
       body: z.strictObject({ token: token.describe('The token.') }),
       audit: 'token_examined',
-      cli: false,
+      cli: { flags: { token: { field: 'token', secret: true } } },
       async run(app, { body }) {
         const shown = await examine(app, body.token)
         return {

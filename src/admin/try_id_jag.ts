@@ -10,7 +10,7 @@ import type { Client } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
 import { withXaa } from './idps.ts'
 import { invalid } from './outcome.ts'
-import { refusalOf } from './try.ts'
+import { refusalOf, TRY_DOC } from './try.ts'
 
 const MAX_ASSERTION = 16_384
 
@@ -83,7 +83,7 @@ const outcome = ({ check, about }: (typeof STEPS)[number], result: string) => ({
 
 export const tryIdJag: AdminResource = {
   name: 'try',
-  doc: 'Checking assertions; only with `xaa.enabled`.',
+  doc: TRY_DOC,
   enabled: withXaa,
   actions: {
     idJag: action({
@@ -98,7 +98,7 @@ export const tryIdJag: AdminResource = {
         scope: text(8192).optional().describe('Scope that the request asks for.'),
       }),
       audit: 'token_examined',
-      cli: false,
+      cli: { flags: { assertion: { field: 'assertion', secret: true } } },
       async run(app, { body: { client_id, ...asked } }) {
         const client = await app.store.findClient({ client_id })
         if (!client) throw invalid('client_id names no client', 'unknown_client')

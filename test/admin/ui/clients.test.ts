@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { eventsOf, okAdmin } from '../../support/admin.ts'
 import { CHROMIUM, test } from '../../support/chromium.ts'
-import { addClient, startService, type TestService } from '../../support/service.ts'
+import { ADMIN_KEY, addClient, startService, type TestService } from '../../support/service.ts'
 import { openAdmin, press, rowsOf } from './open.ts'
 
 let service: TestService
@@ -48,6 +48,18 @@ describe(`in ${CHROMIUM}`, () => {
     })
     expect([token.status, made?.client_name]).toEqual([200, 'Night robot'])
     expect(complaints).toEqual([])
+  })
+
+  test('shows the same call as curl and as a command, without the key', async ({ open }) => {
+    const { page } = await openAdmin(open, service, 'clients')
+    await press(page, 'Create client')
+    await page.getByLabel('Client name').fill("Ada's robot")
+    await page.getByText('The same with curl').click()
+    const [curl = '', command = ''] = await page.getByRole('dialog').locator('pre').allTextContents()
+    expect(curl).toContain('"client_name":"Ada\'\\\'\'s robot"')
+    expect(curl).toContain('$SERVICE_ADMIN_API_KEY')
+    expect(curl).not.toContain(ADMIN_KEY)
+    expect(command).toContain('service admin client create -')
   })
 
   test('a field that the server refuses is marked, with what is wrong, and what was typed stays', async ({ open }) => {

@@ -21,6 +21,8 @@ export interface Operation {
   summary: string
   /** The command that does the same. */
   command?: string
+  /** The command also takes the whole item as JSON from standard input. */
+  creates: boolean
   query: Record<string, Schema>
   body?: Schema
 }
@@ -30,6 +32,7 @@ interface RawOperation {
   'x-command'?: string
   parameters?: { name: string; in: string; schema: Schema; description?: string }[]
   requestBody?: { content: { 'application/json': { schema: Schema } } }
+  responses: Record<string, unknown>
 }
 export type Operations = ReadonlyMap<string, Operation>
 
@@ -64,6 +67,7 @@ function asOperation(method: string, path: string, raw: RawOperation): Operation
     path,
     summary: raw.summary,
     command: raw['x-command'],
+    creates: '201' in raw.responses,
     query: Object.fromEntries(query.map((each) => [each.name, { ...each.schema, description: each.description }])),
     body: raw.requestBody?.content['application/json'].schema,
   }
@@ -82,3 +86,7 @@ export function curlOf(method: string, path: string, body?: unknown): string {
   if (body !== undefined) lines.push(`  -H 'Content-Type: application/json'`, `  -d ${quoted(JSON.stringify(body))}`)
   return lines.join(' \\\n')
 }
+
+/** The same with the command line, for what takes its item from standard input. */
+export const commandOf = (command: string, body: unknown): string =>
+  `printf %s ${quoted(JSON.stringify(body))} |\n  ${command} -`

@@ -110,16 +110,18 @@ export function MintToken({ onToken }: Props) {
         <Card title="The same without this page">
           <div class="body stack">
             <Code what="curl command" text={curlFor(issuer)} />
-            <Code
-              what="command"
-              text={`service admin client list --json\nservice admin issuance list --client "$CLIENT_ID" --since 1h`}
-            />
+            <Code what="command" text={MINT_COMMAND} />
           </div>
         </Card>
       </div>
     </div>
   )
 }
+
+const MINT_COMMAND = [
+  'service admin try token --client-id "$CLIENT_ID" \\',
+  '  --client-secret-file secret.txt --resource "$RESOURCE"',
+].join('\n')
 
 const curlFor = (issuer: string) =>
   [

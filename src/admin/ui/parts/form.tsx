@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useId, useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
-import { curlOf, operations, type Schema } from '../lib/schema.ts'
+import { commandOf, curlOf, operations, type Schema } from '../lib/schema.ts'
 import { Dialog } from './dialog.tsx'
 import { Field, readValue, writeText } from './field.tsx'
 import { Code, Problem } from './text.tsx'
@@ -45,6 +45,7 @@ export function OperationForm<T>({ operation, params = {}, fields, ...rest }: Fo
       method={of.method}
       path={path}
       command={of.command}
+      creates={of.creates}
       required={of.body.required ?? []}
       schemas={Object.fromEntries(fields.flatMap((name) => (schemas[name] ? [[name, schemas[name]]] : [])))}
       {...rest}
@@ -56,13 +57,28 @@ interface FieldsProps<T> extends Omit<FormProps<T>, 'operation' | 'fields' | 'pa
   method: string
   path: string
   command?: string
+  creates: boolean
   required: readonly string[]
   schemas: Record<string, Schema>
 }
 
 function FieldsForm<T>(props: FieldsProps<T>) {
-  const { method, path, command, required, schemas, stored, start, options, hints, lines, verb, onDone, onCancel } =
-    props
+  const {
+    method,
+    path,
+    command,
+    creates,
+    required,
+    schemas,
+    stored,
+    start,
+    options,
+    hints,
+    lines,
+    verb,
+    onDone,
+    onCancel,
+  } = props
   const id = useId()
   const from = (stored ?? start ?? {}) as Body
   const [initial] = useState<Values>(() =>
@@ -123,31 +139,29 @@ function FieldsForm<T>(props: FieldsProps<T>) {
           </button>
         )}
       </div>
-      <Same method={method} path={path} command={command} bodyOf={bodyOf} />
+      <Same method={method} path={path} command={command} creates={creates} bodyOf={bodyOf} />
     </form>
   )
 }
 
-function Same({
-  method,
-  path,
-  command,
-  bodyOf,
-}: {
-  method: string
-  path: string
-  command?: string
-  bodyOf: () => Body
-}) {
+type SameProps = Pick<FieldsProps<unknown>, 'method' | 'path' | 'command' | 'creates'> & { bodyOf: () => Body }
+
+function Same({ method, path, command, creates, bodyOf }: SameProps) {
   const [isOpen, setOpen] = useState(false)
+  const body = isOpen ? safely(bodyOf) : {}
   return (
     <details class="small" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>The same with curl{command && ' or the command line'}</summary>
-      {isOpen && <Code text={curlOf(method, path, safely(bodyOf))} what="curl command" />}
-      {command && (
-        <p class="soft">
-          <code>{command} --help</code> lists its flags.
-        </p>
+      {isOpen && (
+        <div class="stack">
+          <Code text={curlOf(method, path, body)} what="curl command" />
+          {command && creates && <Code text={commandOf(command, body)} what="command" />}
+          {command && !creates && (
+            <p class="soft">
+              <code>{command} --help</code> lists the flags for this.
+            </p>
+          )}
+        </div>
       )}
     </details>
   )
