@@ -107,8 +107,11 @@ export function createStore(driver: Driver, metrics: Metrics): Store {
     dropCaches,
     within: (trace) =>
       new Proxy(store, {
+        // What somebody put in the place of an operation stays there.
         get: (_, name: keyof Store) =>
-          name in operations ? (input: unknown) => traceable[name as OpName](input, trace) : store[name],
+          name in operations && store[name] === operations[name as OpName]
+            ? (input: unknown) => traceable[name as OpName](input, trace)
+            : store[name],
       }),
   }
   return store

@@ -23,6 +23,8 @@ export class LeakWatch {
   readonly collector: Collector
   /** What kind each secret is. */
   readonly secrets = new Map<string, string>()
+  /** What was sent as something that is no secret, too: a challenge that is its own verifier. */
+  private readonly open = new Set<string>()
   private readonly places = new Map<string, string>()
   private readonly undo: (() => void)[] = []
 
@@ -103,7 +105,8 @@ export class LeakWatch {
   findings(): string[] {
     const sent = Buffer.concat(this.collector.bytes).toString('latin1')
     const places = [...this.places, ['collector', sent] as const]
-    return [...this.secrets].flatMap(([secret, kind]) =>
+    const hidden = [...this.secrets].filter(([secret]) => !this.open.has(secret))
+    return hidden.flatMap(([secret, kind]) =>
       places.flatMap(([place, text]) =>
         formsOf(secret).flatMap((form) => {
           const at = text.indexOf(form)
@@ -145,7 +148,9 @@ export class LeakWatch {
   }
 
   private noteFields(fields: Iterable<[string, string]>): void {
-    for (const [name, value] of fields) if (FIELDS.test(name)) this.note(name, value)
+    for (const [name, value] of fields)
+      if (FIELDS.test(name)) this.note(name, value)
+      else if (name === 'code_challenge') this.open.add(value)
   }
 
   private noteJson(text: string): void {

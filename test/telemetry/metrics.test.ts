@@ -145,3 +145,15 @@ test('the scrape is Prometheus text, and has the process in it when asked', asyn
   expect(text).toContain('process_resident_memory_bytes')
   expect(text).toContain('nodejs_eventloop_lag_seconds')
 })
+
+test('a counter whose label values are known is at 0 for each of them from the start', async () => {
+  const lines = await scrape(new Metrics())
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'core_tokens_issued_total{grant_type="client_credentials"} 0',
+      'core_login_attempts_total{result="failure"} 0',
+      'ext_token_exchange_total{kind="delegation"} 0',
+      'ext_telemetry_dropped_total{signal="traces"} 0',
+    ]),
+  )
+})
