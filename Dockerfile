@@ -1,6 +1,6 @@
 # Two stages: build with everything, run with what is needed. Debian 13 (trixie), because the newest native HTTP engine
 # needs glibc 2.38 or newer; on an older one the service falls back to the slower node:http.
-FROM node:22-trixie AS build
+FROM node:24-trixie AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
@@ -14,7 +14,7 @@ COPY migrations migrations
 ARG COMMIT=unknown
 RUN BUILD_COMMIT="$COMMIT" npm run build && npm prune --omit=dev
 
-FROM node:22-trixie-slim
+FROM node:24-trixie-slim
 ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=build /app/package.json ./

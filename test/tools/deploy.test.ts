@@ -1,0 +1,76 @@
+// The files of deploy/ name settings that exist, and what they promise about each other holds.
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
+import { envNames, keysOf } from '../../src/config/key.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { schema } from '../../src/config/schema.ts'
+import { packageRoot } from '../../src/lib/paths.ts'
+
+const read = (file: string) => readFileSync(path.join(packageRoot, file), 'utf8')
+const known = [...keysOf(schema)].flatMap(({ path: at, key }) => envNames(at, key))
+const SECRET = 's'.repeat(40)
+
+test.each(['deploy/compose.yaml', 'deploy/kubernetes/service.yaml', 'deploy/systemd/service.service', 'Dockerfile'])(
+  '%s names only variables that exist',
+  (file) => {
+    const named = [...new Set(read(file).match(/\bSERVICE_[A-Z_]+[A-Z]\b/g) ?? [])]
+    const allowed = [...known, 'SERVICE_DATA_ENCRYPTION_KEY']
+    expect(named.filter((name) => !allowed.includes(name))).toEqual([])
+  },
+)
+
+interface Manifest {
+  kind: string
+  data?: Record<string, string>
+  spec?: Record<string, unknown>
+}
+const manifests = parseAllDocuments(read('deploy/kubernetes/service.yaml')).map((each) => each.toJS() as Manifest)
+const ofKind = (kind: string) => manifests.filter((each) => each.kind === kind)
+
+const secrets = {
+  SERVICE_STORAGE_POSTGRES_DSN: 'postgres://service:x@db/service',
+  SERVICE_ADMIN_API_KEY: SECRET,
+  SERVICE_SESSION_SECRET: SECRET,
+  SERVICE_DATA_ENCRYPTION_KEY: 'ab'.repeat(32),
+}
+
+test('the settings of the Kubernetes manifests, with the secrets that they ask for, are a configuration without warnings', () => {
+  const { config, warnings } = loadConfig(undefined, { ...ofKind('ConfigMap')[0]?.data, ...secrets })
+  expect(warnings).toEqual([])
+  expect([config.storage.driver, config.signing.key_store]).toEqual(['postgres', 'postgres_key'])
+})
+
+test('the settings of the compose file are a configuration', () => {
+  const { services } = parse(read('deploy/compose.yaml')) as {
+    services: { service: { environment: Record<string, string> } }
+  }
+  const given = Object.entries(services.service.environment).map(([name, value]) => [
+    name,
+    value.replace(
+      /\$\{(\w+):?[-?]?([^}]*)\}/g,
+      (_, variable: string, fallback: string) => fallback || ((secrets as Record<string, string>)[variable] ?? 'x'),
+    ),
+  ])
+  expect(loadConfig(undefined, Object.fromEntries(given)).config.server.issuer).toBe('http://localhost:8080')
+})
+
+test('pods run as nobody special, on a read-only file system, and are asked the probes that exist', () => {
+  const text = read('deploy/kubernetes/service.yaml')
+  for (const kind of ['Deployment', 'CronJob']) {
+    const all = JSON.stringify(ofKind(kind)[0])
+    for (const rule of ['"runAsNonRoot":true', '"readOnlyRootFilesystem":true', '"drop":["ALL"]'])
+      expect(all).toContain(rule)
+  }
+  const routes = read('src/endpoints/routes.ts')
+  for (const [, probe] of text.matchAll(/httpGet: \{ path: (\S+),/g)) expect(routes).toContain(`'${probe}'`)
+})
+
+test('the image is the Node that is supported, and not run as root', () => {
+  const text = read('Dockerfile')
+  expect(text).toMatch(/^USER node$/m)
+  const { engines } = JSON.parse(read('package.json')) as { engines: { node: string } }
+  const [, most] = /<(\d+)/.exec(engines.node) ?? []
+  for (const [, major] of text.matchAll(/^FROM node:(\d+)-/gm)) expect(Number(major)).toBeLessThan(Number(most))
+})
