@@ -21,6 +21,7 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/migrations migrations
 COPY --from=build /app/dist/build.json dist/
+COPY --from=build /app/bench/results bench/results
 COPY --from=build /app/dist/src dist/src
 COPY --from=build /app/dist/ui dist/ui
 COPY --from=build /app/dist/workers dist/workers

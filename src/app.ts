@@ -1,6 +1,7 @@
 // Every long-lived part of the service, built once and in order. Functions everywhere take what they need from here.
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { kneesOf } from './bench/knees.ts'
 import type { Flights } from './broker/renew.ts'
 import type { Env } from './config/rules.ts'
 import type { Config } from './config/schema.ts'
@@ -25,6 +26,7 @@ import { openUsed } from './oauth/single_use.ts'
 import type { Store } from './store/index.ts'
 import { openStore } from './store/open.ts'
 import { addGauges, waitingIn } from './telemetry/gauges.ts'
+import { Headroom } from './telemetry/headroom.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import type { Telemetry } from './telemetry/open.ts'
@@ -69,6 +71,8 @@ export interface App {
   readonly trails: Trails
   /** The last hour, in short periods. */
   readonly series: Series
+  /** How much more this process could do. */
+  readonly headroom: Headroom
   /** Failed logins by address. */
   readonly lockout: Lockout
   /** Upstream tokens that are being asked for. */
@@ -155,6 +159,7 @@ export async function openApp(
       : undefined,
     trails: new Trails(),
     series: new Series({ metrics, queues, clock }),
+    headroom: new Headroom({ metrics, clock, knees: knownKnees(config) }),
     lockout: new Lockout({
       max: config.rate_limit.auth_fail_max,
       window: config.rate_limit.auth_fail_window,
@@ -167,8 +172,12 @@ export async function openApp(
   if (keyring.store !== 'keyfile') followKeys(app)
   addGauges(app)
   app.series.start()
+  app.headroom.start()
   return app
 }
+
+const knownKnees = ({ observability, storage, signing }: Config) =>
+  observability.capacity_report ? kneesOf(observability.capacity_report, storage.driver, signing.algorithm) : {}
 
 /** What a start writes and reads first. A store that fails here is closed, or it would keep the process alive. */
 async function begin(config: Config, parts: SourceParts, log: Logger): Promise<{ used: UsedSet; keyring: Keyring }> {
@@ -206,6 +215,7 @@ export async function closeApp(app: App): Promise<void> {
   app.lifecycle.draining = true
   await Promise.allSettled([...app.flights.values()].map(({ result }) => result))
   app.series.stop()
+  app.headroom.stop()
   app.keyring.close()
   await Promise.all([app.store.driver.close(), app.crypto.close()])
 }

@@ -8,6 +8,7 @@ import { idFloor } from '../lib/id.ts'
 import { formatDuration, rfc3339 } from '../lib/time.ts'
 import { DCR_MODES, effectiveDcrMode, saveDcrMode } from '../oauth/registration_mode.ts'
 import type { CountedTokens } from '../store/system.ts'
+import type { HeadroomShown } from '../telemetry/headroom.ts'
 import { PERIOD } from '../telemetry/series.ts'
 import { type AdminResource, action } from './action.ts'
 import { notFound } from './outcome.ts'
@@ -106,7 +107,7 @@ export const system: AdminResource = {
     status: action({
       method: 'GET',
       path: '/admin/system/status',
-      doc: 'Shows version, uptime, parts, features, HTTP engines, queues, storage, lockouts and what is unsafe.',
+      doc: 'Shows version, uptime, parts, features, HTTP engines, queues, headroom, storage, lockouts and what is unsafe.',
       cli: false,
       run: async (app) => ({ shown: await statusOf(app) }),
     }),
@@ -178,7 +179,7 @@ async function statsOf({ store, clock }: App) {
 }
 
 async function statusOf(app: App) {
-  const { config, clock, startedAt, build, store, keyring, lanes, engines } = app
+  const { config, clock, startedAt, build, store, keyring, lanes, engines, headroom } = app
   const uptime_secs = clock.now() - startedAt
   const healthy = await store.readHealth().catch(() => false)
   const purges = await store.listPurgeRuns().catch(() => [])
@@ -207,11 +208,17 @@ async function statusOf(app: App) {
       finished_at: rfc3339(finished_at),
     })),
     lockouts: app.lockout.locked,
+    headroom: shownHeadroom(headroom.show()),
     // A database that is away is told above.
     storage: await storageOf(app).catch(() => undefined),
     concerns: await concernsOf(app).catch(() => undefined),
   }
 }
+
+const shownHeadroom = ({ measured_at, ...rest }: HeadroomShown) => ({
+  ...rest,
+  ...(measured_at === undefined ? {} : { measured_at: rfc3339(measured_at) }),
+})
 
 const storageOf = async ({ store }: App) => ({
   bytes: await (store.driver.name === 'sqlite' ? store.readSqliteBytes() : store.readPostgresBytes()),

@@ -6,14 +6,15 @@ const LADDER = [0.25, 0.5, 0.65, 0.8, 0.9, 1]
 /** Where even the first rung fails. */
 const BELOW = [0.1, 0.04]
 const HALVINGS = 2
-/** Requests that are still on their way at the end make the answered rate a little lower than the offered one. */
-const ANSWERED = 0.95
+/** How much longer than its requests came it may take to answer them, beside the objective of the last one. */
+const LONGER = 1.05
 
-/** Whether a rate was kept up: no errors, p99 within the objective (milliseconds), and no queue that grows. */
-export const keeps = (sample: Sample, sloMs: number): boolean =>
-  sample.errors === 0 &&
-  (sample.latency_ms.p99 ?? Infinity) <= sloMs &&
-  sample.per_s >= ANSWERED * (sample.offered_per_s ?? 0)
+/** Whether a rate was kept up: no errors, p99 within the objective (milliseconds), and no queue that grows: after the last request it is done within the objective. */
+export function keeps({ errors, latency_ms, answers, seconds, offered_per_s }: Sample, sloMs: number): boolean {
+  const camePerS = offered_per_s ?? 0
+  const isDone = camePerS > 0 && seconds <= (LONGER * answers) / camePerS + sloMs / 1000
+  return errors === 0 && (latency_ms.p99 ?? Number.POSITIVE_INFINITY) <= sloMs && isDone
+}
 
 /** Climbs from a part of the ceiling (requests a second) with `measure`. Returns all that was measured by rate, and the knee. */
 export async function findKnee(

@@ -47,8 +47,8 @@ export function renderPlan(plan: Plan, input: PlanInput, { machine, created_at, 
       `${retentionDays} days of it, until service purge deletes what has expired`,
     ),
     '',
-    `One instance does ${whole.format(plan.capacity_per_s)}/s before its p99 leaves the objective; then ${first?.what ?? 'nothing'} gives way first` +
-      (second ? `, ${second.what} next at ${whole.format(second.per_s)}/s.` : '.'),
+    `One instance does ${whole.format(plan.capacity_per_s)}/s before its p99 leaves the objective. What gives way first: ${first?.what ?? 'nothing'}` +
+      (second ? `; next, at ${whole.format(second.per_s)}/s: ${second.what}.` : '.'),
     ...limits.map(({ what, per_s, formula }) => row(`  ${what}`, `${whole.format(per_s)}/s`, formula)),
     `${use.toFixed(2)} is how busy the busiest part was at the knee. The measured machine, load generator on it, reached ${whole.format(plan.measured_knee_per_s)}/s: 1 / sum(share / knee).`,
     ...plan.warnings.map((text) => `note: ${text}`),

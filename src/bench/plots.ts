@@ -67,10 +67,12 @@ export interface Bar {
   name: string
   parts: readonly { look: string; name: string; value: number }[]
 }
+const MAX_NAME = 42
 const BAR = { height: 18, gap: 8, left: 250, width: 700 }
 
 /** Horizontal bars of stacked parts. */
 export function barPlot(bars: readonly Bar[], unit: string): Markup {
+  if (bars.length === 0) return html``
   const totals = bars.map(({ parts }) => parts.reduce((sum, { value }) => sum + Math.max(0, value || 0), 0))
   const most = Math.max(...totals, 1e-9)
   const scale = (BAR.width - BAR.left - 70) / most
@@ -79,7 +81,7 @@ export function barPlot(bars: readonly Bar[], unit: string): Markup {
 ${bars.map(({ name, parts }, row) => {
   const y = row * (BAR.height + BAR.gap)
   let x = BAR.left
-  return html`<text class="end" x="${BAR.left - 8}" y="${y + 13}">${name}</text>
+  return html`<text class="end" x="${BAR.left - 8}" y="${y + 13}">${name.length > MAX_NAME ? `${name.slice(0, MAX_NAME - 1)}…` : name}<title>${name}</title></text>
 ${parts.map((part) => {
   const [from, width] = [x, Math.max(0, part.value || 0) * scale]
   x += width

@@ -31,6 +31,8 @@ const NO_LANE: LaneUse = { jobs: 0, batches: 0, busy_ms: 0, commits: 0 }
 
 /** What some work cost. NaN where it cannot be seen. */
 export interface Usage {
+  /** From the first look to the last: a little longer than what was measured. */
+  seconds: number
   cpu_us: ByRole
   /** How many threads there are. */
   threads: ByRole
@@ -80,6 +82,7 @@ const readCpu = ({ pid }: ProbePlan, generator?: () => number) => ({
   threads: pid ? threadMicros(pid) : new Map(),
   written_bytes: pid ? writtenBytes(pid) : Number.NaN,
   generator_us: generator ? generator() : processMicros(process.pid),
+  seconds: performance.now() / 1000,
   machine_us: machineMicros(),
 })
 
@@ -131,6 +134,7 @@ function difference(before: Snapshot, after: Snapshot): Usage {
   }
   const minus = (name: Figure) => after[name] - before[name]
   return {
+    seconds: minus('seconds'),
     cpu_us,
     threads,
     database_us: minus('database_us'),
@@ -149,6 +153,7 @@ function difference(before: Snapshot, after: Snapshot): Usage {
 }
 
 const FIGURES = [
+  'seconds',
   'database_us',
   'generator_us',
   'machine_us',

@@ -68,7 +68,7 @@ export const counted = (
 export function sampleOf(count: Counted, usage: Usage): Sample {
   const { seconds, answers } = count
   const each = (total: number) => total / answers
-  const cores = (us: number) => us / 1e6 / seconds
+  const cores = (us: number) => us / 1e6 / usage.seconds
   const roles = <R>(of: (role: Role) => R) =>
     Object.fromEntries(ROLES.map((role) => [role, of(role)])) as Record<Role, R>
   const total = ROLES.reduce((sum, role) => sum + usage.cpu_us[role], 0)
@@ -82,7 +82,7 @@ export function sampleOf(count: Counted, usage: Usage): Sample {
   const lanes = Object.fromEntries(
     Object.entries(usage.lanes).map(([name, { jobs, batches, busy_ms }]) => [
       name,
-      { batch: batches > 0 ? jobs / batches : Number.NaN, busy: busy_ms / 1000 / seconds },
+      { batch: batches > 0 ? jobs / batches : Number.NaN, busy: busy_ms / 1000 / usage.seconds },
     ]),
   )
   return {
@@ -98,7 +98,7 @@ export function sampleOf(count: Counted, usage: Usage): Sample {
     database_bytes: each(usage.database_bytes),
     log_bytes: each(usage.log_bytes),
     fsyncs: each(usage.fsyncs),
-    gc: { share: usage.gc.seconds / seconds, pause_ms: (usage.gc.seconds * 1000) / usage.gc.count },
+    gc: { share: usage.gc.seconds / usage.seconds, pause_ms: (usage.gc.seconds * 1000) / usage.gc.count },
     memory_mib: usage.memory,
     bottleneck: bottleneckOf({ busy, threads: usage.threads, lanes }),
   }
@@ -119,6 +119,7 @@ export function bottleneckOf(
   const share = (role: Role) => (busy[role] ?? 0) / Math.max(1, threads[role] ?? 1)
   const { batch = 0, busy: storing = 0 } = lanes['store'] ?? {}
   const foreign = busy.foreign ?? 0
+  if (!Number.isFinite(busy.front)) return 'not to be seen from outside'
   const parts: [string, number][] = [
     ['the front thread', share('front')],
     [`the crypto thread${(threads.crypto ?? 0) > 1 ? 's' : ''}`, share('crypto')],

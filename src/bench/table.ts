@@ -113,7 +113,7 @@ export function verdict({ results, settings, plan_check, machine }: Report): str
       const name = keyOf(result)
       if (failed || !sample) return `${name} could not be measured: ${failed ?? 'the run ended before'}.`
       const kept = knee
-        ? ` It keeps p99 within ${settings.slo_p99_ms} ms up to ${digits(knee.offered_per_s, 0)}/s, then ${knee.bottleneck === sample.bottleneck ? 'that' : sample.bottleneck} gives way.`
+        ? ` It keeps p99 within ${settings.slo_p99_ms} ms up to ${digits(knee.offered_per_s, 0)}/s, and no more.`
         : ladder.length > 0
           ? ` No rate that was tried keeps p99 within ${settings.slo_p99_ms} ms.`
           : ''

@@ -211,8 +211,9 @@ const resultsFolder = path.join(packageRoot, 'bench/results')
 /** Writes a report as JSON and HTML. Returns the name of the first. */
 function save(report: Report, out: string | undefined): string {
   const name = `${report.created_at.slice(0, 19).replace(/[-:]/g, '')}-${report.commit.split(' ')[0]}.json`
-  // Smoke runs are no history.
-  const folder = existsSync(resultsFolder) && !report.settings.smoke ? resultsFolder : process.cwd()
+  // Smoke runs are no history, and an installation keeps none.
+  const isCheckout = existsSync(path.join(packageRoot, '.git'))
+  const folder = isCheckout && !report.settings.smoke ? resultsFolder : process.cwd()
   const file = path.resolve(out ?? path.join(folder, `service-bench-${name}`))
   mkdirSync(path.dirname(file), { recursive: true })
   writeFileSync(file, `${JSON.stringify(report, null, 1)}\n`)

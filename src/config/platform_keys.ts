@@ -168,6 +168,9 @@ export const platformKeys = {
     }),
   },
   observability: {
+    capacity_report: textKey({
+      doc: 'Report of `service bench`, taken on this machine: status and metrics then show use against the rates it found. Empty: the ceiling is worked out from the traffic.',
+    }),
     logging: {
       level: wordKey({
         of: ['debug', 'info', 'warn', 'error'],

@@ -17,13 +17,16 @@ const LANE_COUNTERS: readonly (readonly [ReadingName, keyof LaneStats, scale?: n
 ]
 
 /** Registers the gauges of an app. */
-export function addGauges({ metrics, store, lanes, keyring, clock, build }: App): void {
+export function addGauges({ metrics, store, lanes, keyring, clock, build, headroom }: App): void {
   metrics.gauge('core_active_clients', () => store.countActiveClients())
   metrics.gauge('core_active_token_families', () => store.countActiveFamilies())
   metrics.gauge('ext_storage_healthy', () => Number(store.driver.isHealthy()))
   metrics.gauge('ext_db_pool_connections', () => store.driver.connections?.() ?? {}, 'state')
   metrics.gauge('ext_signing_key_age_seconds', () => clock.now() - (keyring.published()[0]?.created_at ?? clock.now()))
   metrics.gauge('ext_build_info', () => ({ [build.version]: 1 }), 'version')
+  metrics.gauge('ext_capacity_use', () => headroom.show().use ?? 0)
+  metrics.gauge('ext_capacity_ceiling', () => headroom.show().ceiling_per_s ?? 0)
+  metrics.gauge('ext_part_busy', () => headroom.show().parts, 'part')
   for (const [name, field] of LANE_GAUGES) metrics.gauge(name, () => ofLanes(lanes, field), 'lane')
   for (const [name, field, scale] of LANE_COUNTERS) metrics.reading(name, () => ofLanes(lanes, field, scale), 'lane')
   metrics.reading('ext_cache_hits_total', () => mapped(store.caches, ({ hits }) => hits), 'cache')

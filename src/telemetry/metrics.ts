@@ -106,6 +106,9 @@ export const GAUGES = {
   ext_storage_healthy: '1 while the database answers, else 0',
   ext_signing_key_age_seconds: 'Age of the key that signs',
   ext_build_info: '1, with the version that runs',
+  ext_capacity_use: 'Share of the measured ceiling that is in use; 0 before there is one',
+  ext_capacity_ceiling: 'Requests a second that this process is measured to bear; 0 before it is known',
+  ext_part_busy: 'Share of its time that a part is busy: threads by name, and the machine',
 } as const
 
 /** Counters whose value others keep: it is asked for at every scrape. */

@@ -1,0 +1,61 @@
+// Fills a database with issuances before a measurement, through the operations of the store: what a service that has run for
+// long would hold. A process of its own, so that a run's memory does not depend on it.
+import { loadConfig } from '../config/load.ts'
+import { newId } from '../lib/id.ts'
+import type { Issuance } from '../oauth/types.ts'
+import type { Store } from '../store/index.ts'
+import { openStore } from '../store/open.ts'
+import { openLogger } from '../telemetry/logger.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { onPlans } from './children.ts'
+import type { ProbePlan } from './probe.ts'
+
+export interface FillPlan {
+  database: NonNullable<ProbePlan['database']>
+  rows: number
+}
+
+/** Written at once; the lanes of both drivers make batches of them. */
+const AT_ONCE = 2000
+const CLIENTS = 1000
+const LIFE = 3600
+
+onPlans<FillPlan>(async ({ database, rows }) => {
+  const { config } = loadConfig(undefined, {
+    SERVICE_STORAGE_DRIVER: database.driver,
+    ...(database.driver === 'sqlite'
+      ? { SERVICE_STORAGE_SQLITE_PATH: database.file }
+      : { SERVICE_STORAGE_POSTGRES_DSN: database.dsn }),
+  })
+  const log = openLogger({ ...config.observability.logging, level: 'error' })
+  const now = Math.floor(Date.now() / 1000)
+  const store = await openStore(config.storage, { log, metrics: new Metrics(), now })
+  try {
+    await fill(store, rows, now)
+    return { rows }
+  } finally {
+    await store.driver.close()
+  }
+})
+
+async function fill(store: Store, rows: number, now: number): Promise<void> {
+  const clients = Array.from({ length: CLIENTS }, newId)
+  const kid = newId()
+  const issuance = (number: number): Issuance => ({
+    id: newId(),
+    grant_type: 'client_credentials',
+    client_id: clients[number % CLIENTS] as string,
+    sub: clients[number % CLIENTS] as string,
+    resource: 'https://mcp.example.com/mcp',
+    scope: 'mcp:read mcp:write',
+    issued_at: now,
+    expires_at: now + LIFE,
+    kid,
+    is_agent: false,
+    ip: '127.0.0.1',
+  })
+  for (let done = 0; done < rows; done += AT_ONCE) {
+    const count = Math.min(AT_ONCE, rows - done)
+    await Promise.all(Array.from({ length: count }, (_, i) => store.recordIssuance(issuance(done + i))))
+  }
+}

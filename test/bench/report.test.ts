@@ -1,0 +1,47 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { renderHtml } from '../../src/bench/html.ts'
+import { kneesOf } from '../../src/bench/knees.ts'
+import { readReport } from '../../src/bench/report.ts'
+import { describeRun, table, verdict } from '../../src/bench/table.ts'
+import { tempFolder } from '../support/folder.ts'
+import { reportWith, resultWith } from './reports.ts'
+
+const peer = resultWith('xaa', [{ per_s: 500 }], [], { server: 'other & sons', store: 'none' })
+const report = reportWith([resultWith('xaa', [{ per_s: 1000 }], [{ per_s: 700 }, { per_s: 900, p99: 80 }]), peer])
+
+const written = (text: string) => {
+  const file = path.join(tempFolder(), 'report.json')
+  writeFileSync(file, text)
+  return file
+}
+
+test('a report is read as it was written; what could not be measured is null', () => {
+  const file = written(JSON.stringify({ ...report, calibration: { ...report.calibration, http_per_s: Number.NaN } }))
+  expect(readReport(file)).toEqual({ ...report, calibration: { ...report.calibration, http_per_s: null } })
+  expect(kneesOf(file, 'sqlite', 'ES256')).toEqual({ xaa: 700 })
+  expect(kneesOf(file, 'postgres', 'ES256')).toEqual({})
+})
+
+test.each([
+  ['text', 'hello'],
+  ['a report of another schema', JSON.stringify({ ...report, schema: 99 })],
+  ['JSON of something else', '{}'],
+])('%s is refused', (_what, text) => {
+  expect(() => readReport(written(text))).toThrow('is no report')
+})
+
+test('the HTML is one file without script or reference to elsewhere, and shows names as text', () => {
+  const html = renderHtml(report)
+  expect(html).not.toMatch(/<script|https?:\/\/|src=|@import|url\(/)
+  expect(html).toContain('other &amp; sons')
+  expect(html).toContain('knee 700/s')
+  expect(html.match(/<polyline/g)).toHaveLength(3)
+})
+
+test('the text names what limits the rate, the knee, and the ratio to the peer', () => {
+  expect(table(report)).toContain('2.00x')
+  expect(verdict(report)).toEqual([expect.stringContaining('up to 700/s')])
+  expect(describeRun({ ...report, partial: true })).toContain('INTERRUPTED')
+})

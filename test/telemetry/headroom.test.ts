@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest'
+import { Headroom, type Loads } from '../../src/telemetry/headroom.ts'
+
+/** A process whose counters and threads are what the test says. */
+function world(knees: Record<string, number> = {}) {
+  let [ms, seconds] = [0, 1_000_000]
+  const counted = new Map<string, { labels: Record<string, string>; held: { value: number } }>()
+  const loads: Record<string, { us: number; of: number }> = { front: { us: 0, of: 1 }, crypto: { us: 0, of: 2 } }
+  const headroom = new Headroom({
+    knees,
+    clock: { now: () => seconds },
+    nowMs: () => ms,
+    loads: (): Loads => structuredClone(loads),
+    metrics: { counted: (name) => [...counted].filter(([key]) => key.startsWith(name)).map(([, place]) => place) },
+  })
+  const count = (name: string, labels: Record<string, string>, by: number) => {
+    const key = `${name} ${Object.values(labels).join(' ')}`
+    const place = counted.get(key) ?? { labels, held: { value: 0 } }
+    place.held.value += by
+    counted.set(key, place)
+  }
+  return {
+    headroom,
+    /** Five seconds in which so many tokens were issued, with so many seconds of CPU. */
+    pass({ tokens = 0, admin = 0, front = 0, crypto = 0 }) {
+      ms += 5000
+      seconds += 5
+      count('core_tokens_issued_total', { grant_type: 'client_credentials' }, tokens)
+      count('core_http_requests_total', { method: 'POST', path: '/oauth/token', status: '200' }, tokens)
+      count('core_http_requests_total', { method: 'GET', path: '/admin/stats', status: '200' }, admin)
+      for (const [name, used] of Object.entries({ front, crypto })) (loads[name] as { us: number }).us += used * 1e6
+      headroom.look()
+    },
+    wait(more: number) {
+      seconds += more
+    },
+  }
+}
+
+test('without traffic there is no ceiling', () => {
+  const { headroom, pass } = world()
+  pass({})
+  expect(headroom.show()).toMatchObject({ requests_per_s: 0, source: 'none' })
+  expect(headroom.show().ceiling_per_s).toBeUndefined()
+})
+
+test('the ceiling is where the busiest part would be full, at the cost of a request so far', () => {
+  const { headroom, pass } = world()
+  // 1,000 a second take half of the front thread and a quarter of the two crypto threads.
+  for (let i = 0; i < 30; i++) pass({ tokens: 5000, front: 2.5, crypto: 2.5 })
+  const shown = headroom.show()
+  expect(shown).toMatchObject({ source: 'traffic', busiest: 'front', ceiling_per_s: 1800 })
+  expect(shown.requests_per_s).toBeCloseTo(1000, -1)
+  expect(shown.parts['front']).toBeCloseTo(0.5, 2)
+  expect(shown.parts['crypto']).toBeCloseTo(0.25, 2)
+  expect(shown.use).toBeCloseTo(1000 / 1800, 2)
+})
+
+test('the busiest time is believed until a day has passed; a quiet one says nothing', () => {
+  const { headroom, pass, wait } = world()
+  pass({ tokens: 5000, front: 2.5 })
+  const { ceiling_per_s } = headroom.show()
+  // Alone, a request costs more: it shares its commit with nobody.
+  pass({ tokens: 50, front: 0.5 })
+  expect(headroom.show().ceiling_per_s).toBe(ceiling_per_s)
+  wait(86_401)
+  pass({ tokens: 500, front: 0.5 })
+  expect(headroom.show().ceiling_per_s).toBe(900)
+})
+
+test('what administrators ask for is not counted as traffic', () => {
+  const { headroom, pass } = world()
+  pass({ admin: 5000, front: 2.5 })
+  expect(headroom.show()).toMatchObject({ requests_per_s: 0, source: 'none' })
+})
+
+test('with a report, use is told against the rates it found', () => {
+  const { headroom, pass } = world({ client_credentials: 4000, refresh_token: 2000 })
+  for (let i = 0; i < 30; i++) pass({ tokens: 5000, front: 2.5 })
+  const { use, source, ceiling_per_s } = headroom.show()
+  expect([source, ceiling_per_s]).toEqual(['report', 4000])
+  expect(use).toBeCloseTo(0.25, 2)
+})
