@@ -28,6 +28,8 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
   readonly doc: string
   /** Of the answer; 200 unless it says otherwise. */
   readonly status?: 201 | 204
+  /** What is shown; of JSON lines, one of them. */
+  readonly answer?: z.ZodType
   /** The query parameter dry_run has it only check its input; the answer is then 200. */
   readonly dryRun?: true
   /** What is shown is an AsyncIterable, whose items are sent as JSON lines. */

@@ -5,6 +5,7 @@ import { rfc3339 } from '../lib/time.ts'
 import { AUDIT_ACTIONS } from '../oauth/audit.ts'
 import type { AuditEvent } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
+import * as answers from './answers.ts'
 import { after, earlier, idRange, mapped, newestFirst, range } from './export.ts'
 import { invalid } from './outcome.ts'
 
@@ -39,6 +40,7 @@ export const auditTrail: AdminResource = {
       method: 'GET',
       path: '/admin/audit',
       doc: 'Lists audit events, newest first.',
+      answer: z.array(answers.auditEvent),
       query: z.strictObject({
         ...filters,
         since: time().optional().describe('From this time on; 24 hours ago by default, at most 720 hours ago.'),
@@ -61,6 +63,7 @@ export const auditTrail: AdminResource = {
       method: 'GET',
       path: '/admin/audit/export',
       doc: 'Streams audit events as JSON lines, newest first.',
+      answer: answers.auditEvent,
       lines: true,
       query: z.strictObject({ ...filters, ...range }),
       cli: false,

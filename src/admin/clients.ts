@@ -19,6 +19,7 @@ import {
 } from '../oauth/client_metadata.ts'
 import type { Client } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule, type Result } from './action.ts'
+import * as answers from './answers.ts'
 import { AFTER } from './export.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 import { order, q, search } from './search.ts'
@@ -108,6 +109,7 @@ export const clients: AdminResource = {
       method: 'GET',
       path: '/admin/clients',
       doc: 'Lists clients, oldest first unless it is asked otherwise.',
+      answer: z.array(answers.client),
       query: z.strictObject({
         status: word(['active', 'suspended']).optional().describe('Only these.'),
         source: word(['admin', 'dcr', 'cimd']).optional().describe('Only those registered this way.'),
@@ -134,6 +136,7 @@ export const clients: AdminResource = {
       method: 'POST',
       path: '/admin/clients',
       doc: 'Creates a client. A confidential one gets its client_secret in this answer only.',
+      answer: answers.newClient,
       status: 201,
       body: creatable,
       audit: 'client_created',
@@ -168,6 +171,7 @@ export const clients: AdminResource = {
       method: 'GET',
       path: '/admin/clients/{client_id}',
       doc: 'Shows a client.',
+      answer: answers.client,
       cli: false,
       run: async (app, { params }) => ({ shown: clientJson(await getClient(app, params.client_id)) }),
     }),
@@ -175,6 +179,7 @@ export const clients: AdminResource = {
       method: 'PATCH',
       path: '/admin/clients/{client_id}',
       doc: 'Changes the named members of a client.',
+      answer: answers.client,
       body: patchable,
       audit: 'client_updated',
       cli: {
@@ -200,6 +205,7 @@ export const clients: AdminResource = {
       method: 'PATCH',
       path: '/admin/clients/{client_id}/suspend',
       doc: 'Suspends an active client: it gets no new tokens.',
+      answer: answers.clientStatus,
       audit: 'client_suspended',
       cli: false,
       run: (app, { params }) => changeStatus(app, params.client_id, 'active', 'suspended'),
@@ -208,6 +214,7 @@ export const clients: AdminResource = {
       method: 'PATCH',
       path: '/admin/clients/{client_id}/reactivate',
       doc: 'Ends the suspension of a client.',
+      answer: answers.clientStatus,
       audit: 'client_reactivated',
       cli: false,
       run: (app, { params }) => changeStatus(app, params.client_id, 'suspended', 'active'),
@@ -229,6 +236,7 @@ export const clients: AdminResource = {
       method: 'POST',
       path: '/admin/clients/{client_id}/rotate-secret',
       doc: 'Replaces the secret of a confidential client; the new one is in this answer only.',
+      answer: answers.newSecret,
       audit: 'client_secret_rotated',
       cli: { flags: { id: { field: 'client_id' } } },
       async run(app, { params }) {

@@ -4,6 +4,7 @@ import { bool, int, text } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import type { Trail } from '../telemetry/trails.ts'
 import { type AdminResource, action } from './action.ts'
+import * as answers from './answers.ts'
 
 const shown = ({ client_id, address, began_at, passages }: Trail) => ({
   client_id,
@@ -21,6 +22,7 @@ export const connections: AdminResource = {
       method: 'GET',
       path: '/admin/connections',
       doc: 'Lists the trails, last seen first, with the reason of every failure.',
+      answer: z.array(answers.trail),
       cli: false,
       query: z.strictObject({
         client_id: text(2048).optional().describe('Only of this client.'),

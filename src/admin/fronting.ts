@@ -6,6 +6,7 @@ import { rfc3339 } from '../lib/time.ts'
 import { catalogOf } from '../oauth/resource.ts'
 import type { FrontingLink, Resource } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule, type Result } from './action.ts'
+import * as answers from './answers.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 import { getResource } from './resources.ts'
 
@@ -87,6 +88,7 @@ export const frontingLinks: AdminResource = {
       method: 'GET',
       path: '/admin/fronting',
       doc: 'Lists fronting links, oldest first.',
+      answer: z.array(answers.link),
       query: z.strictObject({
         source: slug().optional().describe('Only those of this resource in front.'),
         target: slug().optional().describe('Only those to this resource behind.'),
@@ -101,6 +103,7 @@ export const frontingLinks: AdminResource = {
       method: 'POST',
       path: '/admin/fronting',
       doc: 'Creates a fronting link. Scopes must exist, and what is behind the target must not lead back to the source.',
+      answer: answers.link,
       status: 201,
       dryRun: true,
       query: z.strictObject({ dry_run: bool().prefault(false).describe('Only checks; answers 200.') }),
@@ -131,12 +134,14 @@ export const frontingLinks: AdminResource = {
       method: 'GET',
       path: '/admin/fronting/{source}/{target}',
       doc: 'Shows a fronting link.',
+      answer: answers.link,
       run: async (app, { params }) => ({ shown: linkJson(await getLink(app, params)) }),
     }),
     update: action({
       method: 'PATCH',
       path: '/admin/fronting/{source}/{target}',
       doc: 'Replaces the scope map of a fronting link.',
+      answer: answers.link,
       body: z.strictObject({ scope_map: scope_map.optional() }),
       audit: 'fronting_link_updated',
       cli: { flags: { 'scope-map': scopeMapFlag } },
@@ -168,6 +173,7 @@ export const frontingLinks: AdminResource = {
       method: 'GET',
       path: '/admin/resources/{slug}/fronting',
       doc: 'Shows the fronting links of a resource: those to others (fronts) and those to it (fronted_by).',
+      answer: answers.linksOfResource,
       cli: false,
       async run(app, { params }) {
         const { slug } = await getResource(app, params.slug)

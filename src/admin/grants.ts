@@ -7,6 +7,7 @@ import { rfc3339 } from '../lib/time.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { BrokerGrant, BrokerProvider, Consent } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
+import * as answers from './answers.ts'
 import { invalid, notFound } from './outcome.ts'
 import { getProvider } from './providers.ts'
 import { getUser } from './users.ts'
@@ -44,6 +45,7 @@ export const grants: AdminResource = {
       method: 'GET',
       path: '/admin/users/{id}/grants',
       doc: 'Lists the consents and upstream grants of a user, revoked ones included.',
+      answer: answers.grantsOfUser,
       cli: { flags: { user: { field: 'id', doc: 'Id of the user.' } } },
       async run(app, { params }) {
         const { id } = await getUser(app, params.id)

@@ -10,6 +10,7 @@ import { parseHttpUrl } from '../lib/url.ts'
 import { FetchError } from '../net/error.ts'
 import type { Idp } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
+import * as answers from './answers.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 
 const place = url().refine((value) => {
@@ -91,12 +92,14 @@ export const idps: AdminResource = {
       method: 'GET',
       path: '/admin/idps',
       doc: 'Lists identity providers, oldest first.',
+      answer: z.array(answers.idp),
       run: async ({ store }) => ({ shown: (await store.listIdps()).map(idpJson) }),
     }),
     create: action({
       method: 'POST',
       path: '/admin/idps',
       doc: 'Registers an identity provider. Its assertions are worth nothing before it has a policy.',
+      answer: answers.idp,
       status: 201,
       body: creatable,
       audit: 'idp_created',
@@ -118,12 +121,14 @@ export const idps: AdminResource = {
       method: 'GET',
       path: '/admin/idps/{id}',
       doc: 'Shows an identity provider.',
+      answer: answers.idp,
       run: async (app, { params }) => ({ shown: idpJson(await getIdp(app, params.id)) }),
     }),
     update: action({
       method: 'PUT',
       path: '/admin/idps/{id}',
       doc: 'Changes the named members of an identity provider.',
+      answer: answers.idp,
       body: patchable,
       audit: 'idp_updated',
       cli: { without: ['issuer'] },
@@ -145,6 +150,7 @@ export const idps: AdminResource = {
       method: 'POST',
       path: '/admin/idps/{id}/refresh-keys',
       doc: 'Forgets the keys of an identity provider and fetches them now.',
+      answer: answers.refreshed,
       audit: 'idp_keys_refreshed',
       count: counted('refresh_keys'),
       async run(app, { params }) {

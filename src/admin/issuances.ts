@@ -11,6 +11,7 @@ import type { Issuance } from '../oauth/types.ts'
 import type { Store } from '../store/index.ts'
 import type { IssuanceFilter } from '../store/issuances.ts'
 import { type AdminResource, action } from './action.ts'
+import * as answers from './answers.ts'
 import { after, idRange, mapped, newestFirst, range } from './export.ts'
 import { conflict, notFound } from './outcome.ts'
 import { search } from './search.ts'
@@ -81,6 +82,7 @@ export const issuances: AdminResource = {
       method: 'GET',
       path: '/admin/issuances',
       doc: 'Lists issued tokens, newest first.',
+      answer: answers.issuances,
       query: z.strictObject({
         ...filters,
         since: duration(0, 30 * DAY)
@@ -103,6 +105,7 @@ export const issuances: AdminResource = {
       method: 'GET',
       path: '/admin/issuances/export',
       doc: 'Streams issued tokens as JSON lines, newest first.',
+      answer: answers.issuance,
       lines: true,
       query: z.strictObject({ ...filters, ...range }),
       cli: false,
@@ -117,6 +120,7 @@ export const issuances: AdminResource = {
       method: 'GET',
       path: '/admin/issuances/{id}',
       doc: 'Shows an issued token with all its claims, and whether it is still active; of the token of a provider only what is known.',
+      answer: answers.issuanceDetail,
       async run(app, { params: { id } }) {
         const state = isId(id) ? await app.store.findTokenState({ id }) : undefined
         if (!state) throw notFound('issuance')

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Config } from '../config/schema.ts'
 import { type Action, type AdminResource, action, commandOf, paramNames } from './action.ts'
+import * as answers from './answers.ts'
 
 interface ObjectSchema {
   properties?: Readonly<Record<string, { description?: string }>>
@@ -30,6 +31,7 @@ export const apiDocument = (resources: () => readonly AdminResource[]): AdminRes
       method: 'GET',
       path: '/admin/openapi.json',
       doc: 'Shows every operation of the admin API as an OpenAPI 3.1 document.',
+      answer: answers.openApi,
       cli: false,
       run: async ({ config, build }) => ({ shown: openApiOf(presentResources(resources(), config), build.version) }),
     }),
@@ -84,7 +86,9 @@ function operationOf(resource: AdminResource, word: string, each: Action): objec
   const { status = 200 } = each
   const done = {
     description: 'Done.',
-    ...(status === 204 ? {} : { content: { [each.lines ? LINES_TYPE : JSON_TYPE]: {} } }),
+    ...(status === 204
+      ? {}
+      : { content: { [each.lines ? LINES_TYPE : JSON_TYPE]: each.answer ? { schema: outputOf(each.answer) } : {} } }),
   }
   const refusals = Object.entries(REFUSALS).map(([code, description]) => [code, { ...PROBLEM, description }])
   return {
@@ -114,6 +118,12 @@ function queryOf({ query }: Action): object[] {
     ...(description ? { description } : {}),
     schema,
   }))
+}
+
+/** What is answered, as JSON Schema. */
+function outputOf(schema: z.ZodType): object {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { unrepresentable: 'any' })
+  return rest
 }
 
 /** What may be sent, as JSON Schema. */

@@ -8,6 +8,7 @@ import { bool, issuesOf, slug } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import type { BrokerProvider } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
+import * as answers from './answers.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 
 const patchable = z.strictObject(providerFields).partial()
@@ -50,6 +51,7 @@ export const providers: AdminResource = {
       method: 'GET',
       path: '/admin/broker-providers',
       doc: 'Lists broker providers, oldest first; with `slug`, shows that one.',
+      answer: z.union([z.array(answers.provider), answers.provider]),
       query: z.strictObject({ slug: slug().optional().describe('Shows the one provider with this slug.') }),
       cli: { without: ['slug'] },
       async run(app, { query }) {
@@ -61,6 +63,7 @@ export const providers: AdminResource = {
       method: 'POST',
       path: '/admin/broker-providers',
       doc: 'Creates a broker provider.',
+      answer: answers.provider,
       status: 201,
       body: providerRecord,
       audit: 'broker_provider_created',
@@ -76,12 +79,14 @@ export const providers: AdminResource = {
       method: 'GET',
       path: '/admin/broker-providers/{id}',
       doc: 'Shows a broker provider by its id or slug.',
+      answer: answers.provider,
       run: async (app, { params }) => ({ shown: providerJson(await getProvider(app, params.id)) }),
     }),
     update: action({
       method: 'PATCH',
       path: '/admin/broker-providers/{id}',
       doc: 'Changes the named members of a broker provider; config_data as a whole. Its resources follow a new slug.',
+      answer: answers.provider,
       body: patchable,
       audit: 'broker_provider_updated',
       cli,

@@ -4,6 +4,7 @@ import type { App } from '../app.ts'
 import { text } from '../lib/field.ts'
 import type { Policy, Resource } from '../oauth/types.ts'
 import { type AdminResource, action, type Result } from './action.ts'
+import * as answers from './answers.ts'
 import { invalid, retryStale } from './outcome.ts'
 import { getResource, writeResource } from './resources.ts'
 
@@ -65,66 +66,78 @@ const changeList = (app: App, slug: string, list: PolicyList, op: 'added' | 'rem
 const added = { audit: 'resource_updated', count: ['ext_allowlist_ops_total', { op: 'add' }] } as const
 const removed = { audit: 'resource_updated', count: ['ext_allowlist_ops_total', { op: 'remove' }] } as const
 
-const clientList = (list: PolicyList, path: string, doc: string): AdminResource => ({
-  name: `resource policy ${list.name}`,
-  doc,
-  actions: {
-    list: action({
-      method: 'GET',
-      path: `/admin/resources/{slug}/policy/${path}`,
-      doc: 'Lists the clients.',
-      run: (app, { params }) => showList(app, params.slug, list),
-    }),
-    add: action({
-      ...added,
-      method: 'POST',
-      path: `/admin/resources/{slug}/policy/${path}`,
-      doc: 'Adds a client; one that is there stays.',
-      body: z.strictObject({ client_id: text(2048).describe('The client.') }),
-      run: (app, { params, body }) => changeList(app, params.slug, list, 'added', body.client_id),
-    }),
-    remove: action({
-      ...removed,
-      method: 'DELETE',
-      path: `/admin/resources/{slug}/policy/${path}/{client_id}`,
-      doc: 'Removes a client; one that is not there is no error.',
-      run: (app, { params }) => changeList(app, params.slug, list, 'removed', params.client_id),
-    }),
-  },
-})
+interface Listed {
+  /** Behind `/admin/resources/{slug}/policy/`. */
+  path: string
+  doc: string
+  /** The member that names an item, and what it is called. */
+  member: 'client_id' | 'url'
+  item: string
+  field: z.ZodType<string>
+}
 
-const urlList = (list: PolicyList, path: string, doc: string): AdminResource => ({
-  name: `resource policy ${list.name}`,
-  doc,
-  actions: {
-    list: action({
-      method: 'GET',
-      path: `/admin/resources/{slug}/policy/${path}`,
-      doc: 'Lists the URL patterns.',
-      run: (app, { params }) => showList(app, params.slug, list),
-    }),
-    add: action({
-      ...added,
-      method: 'POST',
-      path: `/admin/resources/{slug}/policy/${path}`,
-      doc: 'Adds a URL pattern; one that is there stays.',
-      body: z.strictObject({ url: text(2048).describe('The pattern; * stays within its part of the URL.') }),
-      run: (app, { params, body }) => changeList(app, params.slug, list, 'added', body.url),
-    }),
-    remove: action({
-      ...removed,
-      method: 'DELETE',
-      path: `/admin/resources/{slug}/policy/${path}`,
-      doc: 'Removes a URL pattern; one that is not there is no error.',
-      query: z.strictObject({ url: text(2048).describe('The pattern.') }),
-      run: (app, { params, query }) => changeList(app, params.slug, list, 'removed', query.url),
-    }),
-  },
-})
+/** The three operations on a list. A URL does not fit into a path: it is removed by the query. */
+function policyOf(list: PolicyList, { path, doc, member, item, field }: Listed): AdminResource {
+  const at = `/admin/resources/{slug}/policy/${path}`
+  const named = z.strictObject({ [member]: field })
+  const answer = answers.policyLists[list.name]
+  const inPath = member === 'client_id'
+  return {
+    name: `resource policy ${list.name}`,
+    doc,
+    actions: {
+      list: action({
+        method: 'GET',
+        path: at,
+        doc: `Lists the ${item}s.`,
+        answer,
+        run: (app, { params }) => showList(app, params['slug'] ?? '', list),
+      }),
+      add: action({
+        ...added,
+        method: 'POST',
+        path: at,
+        doc: `Adds a ${item}; one that is there stays.`,
+        answer,
+        body: named,
+        run: (app, { params, body }) => changeList(app, params['slug'] ?? '', list, 'added', body[member] ?? ''),
+      }),
+      remove: action({
+        ...removed,
+        method: 'DELETE',
+        path: inPath ? `${at}/{${member}}` : at,
+        doc: `Removes a ${item}; one that is not there is no error.`,
+        answer,
+        ...(inPath ? {} : { query: named }),
+        run: (app, { params, query }) =>
+          changeList(app, params['slug'] ?? '', list, 'removed', { ...params, ...(query as object) }[member] ?? ''),
+      }),
+    },
+  }
+}
+
+const client = { member: 'client_id', item: 'client', field: text(2048).describe('The client.') } as const
+const url = {
+  member: 'url',
+  item: 'URL pattern',
+  field: text(2048).describe('The pattern; * stays within its part of the URL.'),
+} as const
 
 export const resourcePolicies: readonly AdminResource[] = [
   { name: 'resource policy', doc: 'Whom a resource trusts: three lists.', actions: {} },
-  clientList(exchange, 'exchange/allowed-clients', 'Clients that may exchange tokens into a resource.'),
-  clientList(runtime, 'runtime/client-ids', 'Clients whose tokens a resource accepts, and that are its server.'),
-  urlList(connect, 'connect/allowed-return-urls', 'Where the connect flow of a broker resource may return to.'),
+  policyOf(exchange, {
+    ...client,
+    path: 'exchange/allowed-clients',
+    doc: 'Clients that may exchange tokens into a resource.',
+  }),
+  policyOf(runtime, {
+    ...client,
+    path: 'runtime/client-ids',
+    doc: 'Clients whose tokens a resource accepts, and that are its server.',
+  }),
+  policyOf(connect, {
+    ...url,
+    path: 'connect/allowed-return-urls',
+    doc: 'Where the connect flow of a broker resource may return to.',
+  }),
 ]

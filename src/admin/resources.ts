@@ -9,6 +9,7 @@ import { audit } from '../oauth/audit.ts'
 import { newResource, resourceFieldsOf } from '../oauth/resource_record.ts'
 import type { Policy, Resource } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
+import * as answers from './answers.ts'
 import { AFTER } from './export.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 import { getProvider } from './providers.ts'
@@ -129,6 +130,7 @@ export const resources: AdminResource = {
       method: 'GET',
       path: '/admin/resources',
       doc: 'Lists resources, oldest first; with `slug` alone, shows that one.',
+      answer: z.union([z.array(answers.resource), answers.resource]),
       query: z
         .strictObject({
           slug: slug().optional().describe('Shows the one resource with this slug; takes no other parameter.'),
@@ -159,6 +161,7 @@ export const resources: AdminResource = {
       method: 'POST',
       path: '/admin/resources',
       doc: 'Creates a resource.',
+      answer: answers.resource,
       status: 201,
       body: resourceRecord,
       audit: 'resource_created',
@@ -178,6 +181,7 @@ export const resources: AdminResource = {
       method: 'GET',
       path: '/admin/resources/{id}',
       doc: 'Shows a resource by its id or slug.',
+      answer: answers.resource,
       cli: { flags: bySlug },
       run: async (app, { params }) => ({ shown: await resourceJson(app, await getResource(app, params.id)) }),
     }),
@@ -185,6 +189,7 @@ export const resources: AdminResource = {
       method: 'PATCH',
       path: '/admin/resources/{id}',
       doc: 'Changes the named members of a resource.',
+      answer: answers.resource,
       body: patchable,
       audit: 'resource_updated',
       count: ['ext_resource_server_ops_total', { op: 'update' }],

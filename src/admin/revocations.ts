@@ -6,6 +6,7 @@ import { bool, name, time } from '../lib/field.ts'
 import { idFloor } from '../lib/id.ts'
 import type { Description, RevocationWindow, Revoked } from '../store/revocations.ts'
 import { type AdminResource, action } from './action.ts'
+import * as answers from './answers.ts'
 import { invalid } from './outcome.ts'
 
 /** Small enough that the tokens of others are not held up. */
@@ -70,6 +71,7 @@ export const revocations: AdminResource = {
       method: 'POST',
       path: '/admin/revocations',
       doc: 'Revokes every live token and sign-in that fits all that is named, with every token exchanged from one, and tells how many. Who is not suspended first may go on and get new ones.',
+      answer: answers.revoked,
       body,
       audit: 'tokens_revoked',
       count: ['core_tokens_revoked_total', { reason: 'emergency' }],

@@ -5,6 +5,7 @@ import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import type { SubjectMapping } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
+import * as answers from './answers.ts'
 import { AFTER } from './export.ts'
 import { withXaa } from './idps.ts'
 import { conflict, invalid, notFound } from './outcome.ts'
@@ -40,6 +41,7 @@ export const subjectMappings: AdminResource = {
       method: 'GET',
       path: '/admin/xaa/subject-mappings',
       doc: 'Lists subject mappings, oldest first.',
+      answer: z.array(answers.mapping),
       query: z.strictObject({
         idp_id: name().optional().describe('Only those of this identity provider.'),
         q: q.describe('Only those with this text in one of their subjects, whatever its case.'),
@@ -57,6 +59,7 @@ export const subjectMappings: AdminResource = {
       method: 'POST',
       path: '/admin/xaa/subject-mappings',
       doc: 'Maps a subject of an identity provider to a local one.',
+      answer: answers.mapping,
       status: 201,
       body: creatable,
       audit: 'subject_mapping_created',

@@ -11,6 +11,7 @@ import type { CountedTokens } from '../store/system.ts'
 import type { HeadroomShown } from '../telemetry/headroom.ts'
 import { PERIOD } from '../telemetry/series.ts'
 import { type AdminResource, action } from './action.ts'
+import * as answers from './answers.ts'
 import { notFound } from './outcome.ts'
 import { concernsOf } from './posture.ts'
 import { dryRun, revokeFitting } from './revocations.ts'
@@ -23,6 +24,7 @@ export const keys: AdminResource = {
       method: 'GET',
       path: '/admin/keys',
       doc: 'Lists the published keys: the current one, the ones before it while their tokens may live, and the next one where several instances share the keys.',
+      answer: answers.keys,
       cli: { rows: 'keys' },
       async run({ keyring }) {
         const published = keyring.published()
@@ -42,6 +44,7 @@ export const keys: AdminResource = {
       method: 'POST',
       path: '/admin/keys/rotate',
       doc: 'Makes a new key current; the previous one stays published until its tokens have expired.',
+      answer: answers.rotated,
       audit: 'key_rotated',
       count: ['core_key_rotation_total'],
       async run({ keyring }) {
@@ -56,6 +59,7 @@ export const keys: AdminResource = {
       method: 'POST',
       path: '/admin/keys/{kid}/revoke',
       doc: 'Takes a compromised key out of the JWKS at once, makes a new one current where it was, and revokes what it signed. Resource servers may remember the JWKS for some minutes.',
+      answer: answers.revokedKey,
       body: z.strictObject({ dry_run: dryRun }),
       audit: 'key_revoked',
       async run(app, { params: { kid }, body: { dry_run } }) {
@@ -75,6 +79,7 @@ const mode = word(DCR_MODES).describe('Who may register clients.')
 const setMode = {
   path: '/admin/settings/dcr',
   doc: 'Sets who may register clients, at once and for good: it wins over dcr.mode of the configuration.',
+  answer: answers.dcrMode,
   body: z.object({ mode }),
   audit: 'dcr_mode_updated',
 } as const
@@ -87,6 +92,7 @@ export const dcr: AdminResource = {
       method: 'GET',
       path: '/admin/settings/dcr',
       doc: 'Shows who may register clients.',
+      answer: answers.dcrMode,
       run: async (app) => ({ shown: { mode: await effectiveDcrMode(app) } }),
     }),
     set: action({ ...setMode, method: 'PATCH', run: (app, { body }) => changeMode(app, body.mode) }),
@@ -108,6 +114,7 @@ export const system: AdminResource = {
       method: 'GET',
       path: '/admin/system/status',
       doc: 'Shows version, uptime, parts, features, HTTP engines, queues, headroom, storage, lockouts and what is unsafe.',
+      answer: answers.systemStatus,
       cli: false,
       run: async (app) => ({ shown: await statusOf(app) }),
     }),
@@ -115,6 +122,7 @@ export const system: AdminResource = {
       method: 'GET',
       path: '/admin/system/config',
       doc: 'Shows the configuration in force; secrets are masked, durations are seconds.',
+      answer: answers.configuration,
       cli: false,
       run: async ({ config }) => ({ shown: redacted(config) }),
     }),
@@ -122,6 +130,7 @@ export const system: AdminResource = {
       method: 'GET',
       path: '/admin/stats',
       doc: 'Counts clients, users and connections, and the tokens of the last 24 hours that are live or revoked.',
+      answer: answers.stats,
       cli: false,
       run: async (app) => ({ shown: await statsOf(app) }),
     }),
@@ -129,6 +138,7 @@ export const system: AdminResource = {
       method: 'GET',
       path: '/admin/stats/series',
       doc: 'Shows the last hour in periods of 10 seconds, oldest first: tokens by grant, answers of the token endpoint and their p50 and p99 in seconds, refusals by reason, and the longest each queue was. From memory, of this process.',
+      answer: answers.series,
       cli: false,
       query: z.strictObject({
         since: time().optional().describe('Only periods that began at this time or later.'),
@@ -144,6 +154,7 @@ export const system: AdminResource = {
       method: 'POST',
       path: '/admin/auth/verify',
       doc: 'Tells that the API key is right, and whose it is.',
+      answer: answers.verified,
       needs: 'read',
       audit: 'admin_ui_login',
       cli: false,

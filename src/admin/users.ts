@@ -7,6 +7,7 @@ import { rfc3339 } from '../lib/time.ts'
 import { newUserId } from '../oauth/client_metadata.ts'
 import type { User } from '../oauth/types.ts'
 import { type AdminResource, action, type Result } from './action.ts'
+import * as answers from './answers.ts'
 import { AFTER } from './export.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 import { order, q, search } from './search.ts'
@@ -69,6 +70,7 @@ export const users: AdminResource = {
       method: 'GET',
       path: '/admin/users',
       doc: 'Lists users, oldest first unless it is asked otherwise.',
+      answer: z.array(answers.user),
       query: z
         .strictObject({
           email: text(254).optional().describe('Only the one with this email.'),
@@ -94,6 +96,7 @@ export const users: AdminResource = {
       method: 'POST',
       path: '/admin/users',
       doc: 'Creates a user.',
+      answer: answers.user,
       status: 201,
       body: creatable,
       audit: 'user_created',
@@ -120,6 +123,7 @@ export const users: AdminResource = {
       method: 'GET',
       path: '/admin/users/{id}',
       doc: 'Shows a user.',
+      answer: answers.user,
       cli: false,
       run: async (app, { params }) => ({ shown: userJson(await getUser(app, params.id)) }),
     }),
@@ -127,6 +131,7 @@ export const users: AdminResource = {
       method: 'PATCH',
       path: '/admin/users/{id}',
       doc: 'Changes the named members of a user. A new password ends the sessions and refresh tokens of the user.',
+      answer: answers.user,
       body: patchable,
       audit: 'user_updated',
       cli: { without: ['password'] },
@@ -149,6 +154,7 @@ export const users: AdminResource = {
       method: 'PATCH',
       path: '/admin/users/{id}/disable',
       doc: 'Disables a user: no sign-in, no refresh; sessions and refresh tokens end.',
+      answer: answers.userStatus,
       audit: 'user_disabled',
       cli: false,
       run: (app, { params }) => changeStatus(app, params.id, 'disabled'),
@@ -157,6 +163,7 @@ export const users: AdminResource = {
       method: 'PATCH',
       path: '/admin/users/{id}/enable',
       doc: 'Lets a disabled user sign in again.',
+      answer: answers.userStatus,
       audit: 'user_enabled',
       cli: false,
       run: (app, { params }) => changeStatus(app, params.id, 'active'),
@@ -165,6 +172,7 @@ export const users: AdminResource = {
       method: 'DELETE',
       path: '/admin/users/{id}/tokens',
       doc: 'Ends every session and refresh token of a user, and tells how many sign-ins that were.',
+      answer: answers.signedOut,
       audit: 'user_signed_out',
       async run(app, { params: { id } }) {
         await getUser(app, id)

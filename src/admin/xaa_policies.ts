@@ -6,6 +6,7 @@ import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import type { XaaPolicy } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
+import * as answers from './answers.ts'
 import { withXaa } from './idps.ts'
 import { changedFields, invalid, notFound, retryStale } from './outcome.ts'
 
@@ -59,6 +60,7 @@ export const xaaPolicies: AdminResource = {
       method: 'GET',
       path: '/admin/xaa/policies',
       doc: 'Lists policies, oldest first: the order in which they are tried.',
+      answer: z.array(answers.xaaPolicy),
       query: z.strictObject({ idp_id: name().optional().describe('Only those of this identity provider.') }),
       run: async ({ store }, { query }) => ({ shown: (await store.listPolicies(query)).map(policyJson) }),
     }),
@@ -66,6 +68,7 @@ export const xaaPolicies: AdminResource = {
       method: 'POST',
       path: '/admin/xaa/policies',
       doc: 'Creates a policy.',
+      answer: answers.xaaPolicy,
       status: 201,
       body: creatable,
       audit: 'xaa_policy_created',
@@ -82,12 +85,14 @@ export const xaaPolicies: AdminResource = {
       method: 'GET',
       path: '/admin/xaa/policies/{id}',
       doc: 'Shows a policy.',
+      answer: answers.xaaPolicy,
       run: async (app, { params }) => ({ shown: policyJson(await getPolicy(app, params.id)) }),
     }),
     update: action({
       method: 'PUT',
       path: '/admin/xaa/policies/{id}',
       doc: 'Changes the named members of a policy.',
+      answer: answers.xaaPolicy,
       body: patchable,
       audit: 'xaa_policy_updated',
       cli: { flags: { scopes: scopesFlag }, without: ['idp_id'] },

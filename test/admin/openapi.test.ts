@@ -1,5 +1,6 @@
 import { Command } from 'commander'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, assert, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { adminResources } from '../../src/admin/index.ts'
 import { openApiOf } from '../../src/admin/openapi.ts'
 import { adminRoutes } from '../../src/admin/rest.ts'
@@ -25,7 +26,7 @@ interface Operation {
   'x-command'?: string
   parameters?: { name: string; in: 'path' | 'query'; required: boolean; schema: Schema }[]
   requestBody?: { content: { 'application/json': { schema: Schema } } }
-  responses: Record<string, object>
+  responses: Record<string, { content?: Record<string, { schema?: Parameters<typeof z.fromJSONSchema>[0] }> }>
 }
 interface Document {
   openapi: string
@@ -127,6 +128,20 @@ describe.each(operations)('%s', (_id, operation) => {
     const input = await inputOf(operation)
     const answer = await call(operation, input)
     expect([answer.status, answer.body?.error_description]).toEqual([successOf(operation), undefined])
+  })
+
+  test('answers what the document says, and nothing else', async () => {
+    const success = successOf(operation)
+    const [content] = Object.values(operation.responses[success]?.content ?? {})
+    if (success === 204) return expect(content).toBeUndefined()
+    assert(content?.schema, 'the document says what is answered')
+    const { body } = await call(operation, await inputOf(operation))
+    const answers = operation.responses[success]?.content?.['application/x-ndjson']
+      ? (body as unknown as string[]).map((line) => JSON.parse(line))
+      : [body]
+    const schema = z.fromJSONSchema(content.schema)
+    for (const answer of answers)
+      expect(schema.safeParse(answer).error?.issues ?? [], JSON.stringify(answer).slice(0, 500)).toEqual([])
   })
 
   test('refuses every member beyond its schema, naming it', async () => {

@@ -1,0 +1,255 @@
+// What operations of the admin API answer: the schemas of the OpenAPI document. A test holds every real answer against them.
+import { z } from 'zod'
+
+const at = z.iso.datetime()
+const texts = z.array(z.string())
+const count = z.int()
+const counts = z.record(z.string(), z.number())
+const toll = { tokens: count, families: count, requests: count, clients: count }
+
+const status = (...words: readonly [string, ...string[]]) => z.strictObject({ status: z.enum(words) })
+export const clientStatus = status('active', 'suspended')
+export const userStatus = status('active', 'disabled')
+export const refreshed = status('refreshed')
+
+export const client = z.strictObject({
+  client_id: z.string(),
+  client_name: z.string(),
+  redirect_uris: texts,
+  grant_types: texts,
+  response_types: texts,
+  token_endpoint_auth_method: z.enum(['none', 'client_secret_basic', 'client_secret_post']),
+  application_type: z.enum(['web', 'native']),
+  scope: z.string(),
+  dpop_bound_access_tokens: z.boolean(),
+  agent: z.boolean(),
+  is_agent: z.boolean(),
+  agent_description: z.string(),
+  status: z.enum(['active', 'suspended']),
+  registration_source: z.enum(['admin', 'dcr', 'cimd']),
+  issued_at: at,
+  updated_at: at,
+  last_used_at: at.optional(),
+  tokens_24h: count.optional().describe('Tokens of the last 24 hours; only where they are asked for.'),
+  id: z.string(),
+  name: z.string(),
+})
+export const newClient = client.extend({
+  client_secret: z.string().optional().describe('Shown here only; none for a public client.'),
+})
+export const newSecret = z.strictObject({ client_id: z.string(), client_secret: z.string() })
+
+export const user = z.strictObject({
+  id: z.string(),
+  email: z.string(),
+  name: z.string(),
+  role: z.enum(['admin', 'user']),
+  status: z.enum(['active', 'disabled']),
+  disabled: z.boolean(),
+  provider: z.enum(['local', 'oidc']),
+  created_at: at,
+  updated_at: at,
+})
+export const signedOut = z.strictObject({ user_id: z.string(), tokens_revoked: count })
+
+const clientIds = z.strictObject({ client_ids: texts })
+const allowedClients = z.strictObject({ allowed_client_ids: texts })
+const allowedUrls = z.strictObject({ allowed_return_urls: texts })
+export const policyLists = { exchange: allowedClients, runtime: clientIds, connect: allowedUrls } as const
+
+export const resource = z.strictObject({
+  id: z.string(),
+  slug: z.string(),
+  uri: z.string().describe('Empty where there is none.'),
+  backend_kind: z.enum(['mint', 'broker']),
+  broker_provider_id: z.string(),
+  broker_provider_slug: z.string(),
+  display_name: z.string(),
+  scopes: z.array(z.strictObject({ name: z.string(), description: z.string(), upstream: z.string() })),
+  policy: z.strictObject({ exchange: allowedClients, runtime: clientIds, connect: allowedUrls.optional() }),
+  created_at: at,
+  updated_at: at,
+})
+export const provider = z.strictObject({
+  id: z.string(),
+  slug: z.string(),
+  display_name: z.string(),
+  protocol: z.enum(['oauth', 'apikey', 'service_account']),
+  config_data: z.record(z.string(), z.unknown()),
+  created_at: at,
+  updated_at: at,
+})
+export const link = z.strictObject({
+  source_slug: z.string(),
+  target_slug: z.string(),
+  scope_map: z.record(z.string(), texts),
+  created_by: z.string(),
+  created_at: at,
+  updated_at: at,
+})
+export const linksOfResource = z.strictObject({ slug: z.string(), fronts: z.array(link), fronted_by: z.array(link) })
+
+const grantTimes = { created_at: at, updated_at: at, revoked_at: at.optional() }
+export const brokerGrant = z.strictObject({
+  id: z.string(),
+  user_id: z.string(),
+  broker_provider_id: z.string(),
+  broker_provider_slug: z.string(),
+  scopes_granted: texts,
+  version: count,
+  ...grantTimes,
+})
+const consent = z.strictObject({
+  id: z.string(),
+  user_id: z.string(),
+  client_id: z.string(),
+  resource_id: z.string(),
+  scopes: texts,
+  ...grantTimes,
+})
+export const grantsOfUser = z.strictObject({ consent_grants: z.array(consent), broker_grants: z.array(brokerGrant) })
+
+export const issuance = z.strictObject({
+  id: z.string(),
+  jti: z.string(),
+  grant_type: z.string(),
+  sub: z.string(),
+  subject_user_id: z.string().optional(),
+  client_id: z.string(),
+  resource: z.string(),
+  scope: z.string(),
+  scopes: texts,
+  token_type: z.enum(['Bearer', 'DPoP']),
+  backend_kind: z.enum(['mint', 'broker']),
+  broker_provider_slug: z.string().optional(),
+  revocable: z.boolean(),
+  issued_at: at,
+  expires_at: at,
+  revoked_at: at.optional(),
+  jkt: z.string().optional(),
+  parent_jti: z.string().optional(),
+  kid: z.string(),
+  ip: z.string(),
+})
+export const issuances = z.strictObject({ issuances: z.array(issuance), since: at, count })
+export const issuanceDetail = issuance.extend({
+  active: z.boolean(),
+  act: z.record(z.string(), z.unknown()).optional(),
+  claims: z.record(z.string(), z.unknown()).optional().describe('Of the token; none where it is not ours.'),
+})
+export const revoked = z.strictObject({ dry_run: z.boolean(), ...toll })
+
+export const auditEvent = z.strictObject({
+  id: z.string(),
+  action: z.string(),
+  kind: z.string(),
+  actor_id: z.string(),
+  client_id: z.string(),
+  ip: z.string(),
+  request_id: z.string(),
+  detail: z.record(z.string(), z.unknown()),
+  created_at: at,
+  timestamp: at,
+})
+export const trail = z.strictObject({
+  client_id: z.string(),
+  address: z.string(),
+  began_at: at,
+  failing: z.boolean(),
+  steps: z.array(z.looseObject({ at })),
+})
+
+const named = { id: z.string(), name: z.string(), enabled: z.boolean(), created_at: at, updated_at: at }
+export const idp = z.strictObject({ ...named, issuer: z.string(), audience: z.string(), jwks_uri: z.string() })
+export const xaaPolicy = z.strictObject({
+  ...named,
+  idp_id: z.string(),
+  client_ids: texts,
+  scopes: texts.optional().describe('Left out where they are not limited.'),
+  resources: texts,
+})
+export const mapping = z.strictObject({
+  id: z.string(),
+  idp_id: z.string(),
+  mode: z.enum(['explicit']),
+  federated_subject: z.string(),
+  local_subject: z.string(),
+  created_at: at,
+})
+
+const key = z.strictObject({
+  kid: z.string(),
+  alg: z.string(),
+  use: z.enum(['sig']),
+  status: z.enum(['current', 'previous', 'next']),
+  created_at: at,
+  remove_at: at.optional(),
+})
+export const keys = z.strictObject({
+  keys: z.array(key),
+  current_kid: z.string(),
+  previous_kid: z.string().optional(),
+})
+export const rotated = z.strictObject({
+  current_kid: z.string(),
+  previous_kid: z.string().optional(),
+  rotated_at: at,
+})
+export const revokedKey = z.strictObject({
+  dry_run: z.boolean(),
+  kid: z.string(),
+  current_kid: z.string(),
+  tokens: count,
+  clients: count,
+})
+export const dcrMode = z.strictObject({ mode: z.enum(['open', 'approved_redirects', 'admin_only']) })
+
+const purgeRun = z.strictObject({
+  target: z.string(),
+  started_at: at,
+  finished_at: at,
+  deleted: count,
+  ok: z.boolean(),
+})
+export const systemStatus = z.strictObject({
+  version: z.string(),
+  commit: z.string(),
+  built_at: z.string(),
+  uptime: z.string(),
+  uptime_secs: count,
+  subsystems: z.array(
+    z.strictObject({
+      name: z.string(),
+      status: z.enum(['healthy', 'unhealthy', 'unknown', 'not_configured']),
+      driver: z.string(),
+    }),
+  ),
+  features: z.record(z.string(), z.boolean()),
+  engines: z.record(z.string(), z.string()),
+  lanes: z.record(z.string(), counts),
+  purges: z.array(purgeRun).describe('Of each target of service purge, its last run.'),
+})
+export const configuration = z.record(z.string(), z.unknown())
+export const stats = z.strictObject({
+  clients: count,
+  users: count,
+  active_tokens_24h: count,
+  revoked_tokens: count,
+  connections: count,
+})
+export const series = z.strictObject({
+  period: count,
+  points: z.array(
+    z.strictObject({
+      at,
+      tokens: counts,
+      answers: count,
+      p50: z.number().optional(),
+      p99: z.number().optional(),
+      errors: counts,
+      queues: counts,
+    }),
+  ),
+})
+export const verified = z.strictObject({ valid: z.literal(true), version: z.string(), actor_id: z.string() })
+export const openApi = z.looseObject({ openapi: z.string(), paths: z.record(z.string(), z.unknown()) })
