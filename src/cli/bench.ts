@@ -7,6 +7,7 @@ import { compareReports, renderComparison } from '../bench/compare.ts'
 import { hasPostgres } from '../bench/databases.ts'
 import { renderHtml } from '../bench/html.ts'
 import { bestGenerator, GENERATORS, wrkVersion } from '../bench/load.ts'
+import { LARGE, measureOperators, SMALL } from '../bench/operators.ts'
 import { measureParts } from '../bench/parts.ts'
 import { PEER_SYNTAX, parsePeer } from '../bench/peers.ts'
 import { plan } from '../bench/plan.ts'
@@ -91,7 +92,7 @@ export function addBenchCommands(program: Command, env: Env, exit: (code: number
   const command = program
     .command('bench')
     .description(
-      `Measures the service on this machine, over loopback and on a temporary database: ${subjects.join(', ')}; token is all of them, parts what one of each part costs.`,
+      `Measures the service on this machine, over loopback and on a temporary database: ${subjects.join(', ')}; token is all of them, parts what one of each part costs, operators what list pages and a purge cost beside a million tokens.`,
     )
     .argument('[scenarios...]', 'What to measure.')
     .option('--connections <n>', 'Connections of the load generator.', numberIn(1, 10_000), 64)
@@ -137,6 +138,10 @@ export function addBenchCommands(program: Command, env: Env, exit: (code: number
       const settings = settingsOf(scenarios, flags, env)
       if (settings.scenarios.length > 0 || settings.mix) exit(await measure(settings, flags, options()))
       if (scenarios.includes('parts')) write(`\n${await measureParts()}`)
+      if (scenarios.includes('operators')) {
+        const say = (text: string) => void process.stderr.write(`${text}\n`)
+        write(`\n${await measureOperators(flags.smoke ? SMALL : LARGE, env, say)}`)
+      }
     })
   command
     .command('compare')
@@ -151,12 +156,15 @@ export function addBenchCommands(program: Command, env: Env, exit: (code: number
   addPlan(program, options)
 }
 
+/** What is measured by itself, and is no load. */
+const APART = ['parts', 'operators']
+
 function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings {
-  const known = scenarios.filter((name) => name !== 'parts')
+  const known = scenarios.filter((name) => !APART.includes(name))
   const unknown = known.filter((name) => worksOf(name, true).length === 0)
   if (unknown.length > 0 || (scenarios.length === 0 && !flags.mix))
     throw new UsageError(
-      `${unknown.length ? `${unknown.join(', ')} is no scenario` : 'no scenario is named'}; there are token, ${subjects.join(', ')}, parts`,
+      `${unknown.length ? `${unknown.join(', ')} is no scenario` : 'no scenario is named'}; there are token, ${[...subjects, ...APART].join(', ')}`,
     )
   const { smoke, store, serviceOnly } = flags
   const generator = flags.generator?.[0] ?? bestGenerator()
