@@ -6,6 +6,8 @@ import type { Head, Reply } from './message.ts'
 /** A request that may send its body: at most `limit` bytes. */
 export interface Accepted {
   limit: number
+  /** Answers a body of more than that, which says so only while it comes. */
+  tooLarge(): Reply
   /** Answers the request; never rejects. */
   answer(body: Buffer): Reply | Promise<Reply>
 }

@@ -6,7 +6,6 @@ import { hasBody } from './framing.ts'
 import { type FrontOptions, type HttpFront, headerLines, peerAddress, splitAddress } from './front.ts'
 import type { Head, Reply } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
-import { tooLarge } from './router.ts'
 
 const MAX_HEADER_BYTES = 16 * 1024
 /** How often requests that are late are looked for. */
@@ -99,7 +98,7 @@ export async function openNode(options: FrontOptions): Promise<HttpFront> {
     const accepted = options.accept(head)
     if ('status' in accepted) return send(req, res, accepted)
     const body = hasBody(head) ? await readBody(req, accepted.limit) : Buffer.alloc(0)
-    if (!body) return send(req, res, { ...problem(tooLarge(accepted.limit), head), close: true })
+    if (!body) return send(req, res, accepted.tooLarge())
     const late = setTimeout(() => res.destroy(), options.writeTimeoutMs).unref()
     try {
       const reply = await accepted.answer(body)

@@ -83,11 +83,12 @@ export function createRouter(options: RouterOptions): Accept {
     const wait = route.unlimited ? 0 : (options.limiter?.take() ?? 0)
     if (wait > 0) return refuse(tooMany(wait), route.path, unread, route.cors)
     const limit = route.body?.limit ?? 0
-    if (Number(head.headers['content-length'] ?? 0) > limit)
-      return refuse(tooLarge(limit), route.path, true, route.cors)
+    const refuseLarge = () => refuse(tooLarge(limit), route.path, true, route.cors)
+    if (Number(head.headers['content-length'] ?? 0) > limit) return refuseLarge()
 
     return {
       limit,
+      tooLarge: refuseLarge,
       answer: (body) => {
         const { method, path, query, headers, repeated, remote } = head
         const request: Request = {
@@ -243,8 +244,7 @@ function wrongMethod(methods: ReadonlyMap<Method, Match>): OAuthError {
 }
 const tooMany = (wait: number) =>
   new OAuthError('slow_down', 'too many requests', { reason: 'rate_limited', headers: { 'retry-after': String(wait) } })
-/** A body beyond the limit of its endpoint. */
-export const tooLarge = (limit: number): OAuthError =>
+const tooLarge = (limit: number): OAuthError =>
   new OAuthError('content_too_large', `the body may have at most ${limit} bytes`)
 
 function checkType(type: 'form' | 'json' | 'any', request: Request): void {

@@ -5,7 +5,6 @@ import { hasBody } from './framing.ts'
 import { type FrontOptions, type HttpFront, headerLines, peerAddress, splitAddress } from './front.ts'
 import type { Head, Reply } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
-import { tooLarge } from './router.ts'
 
 interface NativeRequest {
   getMethod(): string
@@ -166,8 +165,9 @@ function readBody(res: NativeResponse, limit: number, complete: (body: Buffer) =
   const chunks: Buffer[] = []
   let size = 0
   res.onData((chunk, isLast) => {
+    const before = size
     size += chunk.byteLength
-    if (size > limit) return tooMuch()
+    if (size > limit) return before > limit ? undefined : tooMuch()
     // The ArrayBuffer is detached when this callback returns.
     chunks.push(Buffer.from(new Uint8Array(chunk)))
     if (isLast) complete(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
@@ -204,9 +204,7 @@ export async function openUws(options: FrontOptions): Promise<HttpFront> {
         }
       }
       if (!hasBody(head)) return answer(Buffer.alloc(0))
-      readBody(res, accepted.limit, answer, () =>
-        exchange.send({ ...problem(tooLarge(accepted.limit), head), close: true }),
-      )
+      readBody(res, accepted.limit, answer, () => exchange.send(accepted.tooLarge()))
     } catch (error) {
       broken(error)
     }

@@ -83,6 +83,7 @@ export function engineRules(open: OpenEngine): void {
       const answer = await wire.answer()
       expect(answer.status).toBe(413)
       expect(answer.headers.connection).toEqual(['close'])
+      expect(JSON.parse(answer.body)).toMatchObject({ error: 'content_too_large', request_id: expect.any(String) })
       await wire.closed()
       expect(bench.handled).toEqual([])
     })

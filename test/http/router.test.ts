@@ -1,8 +1,8 @@
 // Route tables: what is found, what is refused before a handler runs, and what every answer gets.
-import { describe, expect, test } from 'vitest'
+import { assert, describe, expect, test } from 'vitest'
 import { type Head, json, type Reply } from '../../src/http/message.ts'
 import { TokenBucket } from '../../src/http/rate_limit.ts'
-import { type Route, tooLarge } from '../../src/http/router.ts'
+import type { Route } from '../../src/http/router.ts'
 import { OAuthError } from '../../src/lib/error.ts'
 import { isId } from '../../src/lib/id.ts'
 import { head } from '../support/head.ts'
@@ -97,12 +97,20 @@ describe('bodies', () => {
     const { accept } = router()
     const reply = accept(head({ method: 'POST', path: '/things', headers: { ...JSON_TYPE, 'content-length': '101' } }))
     expect(reply).toMatchObject({ status: 413, close: true })
-    expect(
-      accept(head({ method: 'POST', path: '/things', headers: { 'transfer-encoding': 'chunked' } })),
-    ).toMatchObject({
-      limit: 100,
-    })
-    expect(tooLarge(100).message).toContain('100 bytes')
+  })
+
+  test('a body that turns out to be over the limit is refused with an id of the request, and counted', async () => {
+    const { accept, metrics } = router()
+    const accepted = accept(head({ method: 'POST', path: '/things', headers: { 'transfer-encoding': 'chunked' } }))
+    assert('limit' in accepted)
+    expect(accepted.limit).toBe(100)
+    const reply = accepted.tooLarge()
+    expect(reply).toMatchObject({ status: 413, close: true })
+    expect(parsed(reply)).toMatchObject({ error: 'content_too_large', request_id: expect.toSatisfy(isId) })
+    expect(parsed(reply).error_description).toContain('100 bytes')
+    expect((await metrics.render()).text).toMatch(
+      /core_http_requests_total\{method="POST",path="\/things",status="413"\} 1/,
+    )
   })
 
   test('a route that takes no body refuses one', async () => {
