@@ -3,9 +3,11 @@ import type { App } from '../app.ts'
 import { type Grant, grants } from '../grants/index.ts'
 import { json, NO_STORE, type Params, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
+import { audit } from '../oauth/audit.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
 import { checkBinding, newNonce, verifyProof } from '../oauth/dpop.ts'
 import { issue, type TokenResponse } from '../oauth/issue.ts'
+import type { Client } from '../oauth/types.ts'
 import { inSpan } from '../telemetry/within.ts'
 
 const BY_TYPE = new Map(grants.map((grant) => [grant.type, grant]))
@@ -28,6 +30,32 @@ export async function token(app: App, request: Request): Promise<Reply> {
 
 async function run(app: App, request: Request, form: Params, grant: Grant): Promise<TokenResponse> {
   const client = await authenticateClient(app, request, form, grant.clients)
+  try {
+    return await give(app, request, form, grant, client)
+  } catch (error) {
+    recordDenial(app, request, grant, client, error)
+    throw error
+  }
+}
+
+/** Only of a client that has proved who it is: anybody else could fill the trail. Nobody waits for it. */
+function recordDenial(app: App, request: Request, grant: Grant, client: Client, error: unknown): void {
+  if (!(error instanceof OAuthError) || error.status >= 500 || client.secret_hash === undefined) return
+  // A nonce that has run out is no refusal: the client comes again with a new one.
+  if (error.code === 'use_dpop_nonce') return
+  const { client_id } = client
+  const detail = { reason: error.reason }
+  audit(app, {
+    action: grant.denied,
+    actor_id: client_id,
+    client_id,
+    ip: request.remote,
+    request_id: request.id,
+    detail,
+  })
+}
+
+async function give(app: App, request: Request, form: Params, grant: Grant, client: Client): Promise<TokenResponse> {
   if (!client.grant_types.includes(grant.type))
     throw new OAuthError('unauthorized_client', `the client is not registered for ${grant.name}`, {
       reason: 'grant_not_registered',

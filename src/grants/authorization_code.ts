@@ -20,6 +20,7 @@ export const authorizationCode = {
   type: 'authorization_code',
   name: 'authorization_code',
   clients: 'any',
+  denied: 'token_issue_denied',
   enabled: () => true,
 
   async run(app, input) {

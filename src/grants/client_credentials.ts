@@ -6,6 +6,7 @@ export const clientCredentials = {
   type: 'client_credentials',
   name: 'client_credentials',
   clients: 'confidential',
+  denied: 'client_credentials_denied',
   switch: 'client_credentials.enabled',
   enabled: (config) => config.client_credentials.enabled,
   counters: { issued: 'ext_client_credentials_issued_total', denied: 'ext_client_credentials_denied_total' },

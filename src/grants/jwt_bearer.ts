@@ -13,6 +13,7 @@ export const jwtBearer = {
   type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
   name: 'jwt_bearer',
   clients: 'confidential',
+  denied: 'jwt_bearer_denied',
   switch: 'xaa.enabled',
   enabled: (config) => config.xaa.enabled,
 

@@ -17,6 +17,7 @@ export const refreshToken = {
   type: 'refresh_token',
   name: 'refresh_token',
   clients: 'any',
+  denied: 'token_refresh_denied',
   enabled: () => true,
   counters: { issued: 'core_tokens_refreshed_total' },
 

@@ -31,6 +31,7 @@ export const tokenExchange = {
   type: 'urn:ietf:params:oauth:grant-type:token-exchange',
   name: 'token_exchange',
   clients: 'confidential',
+  denied: 'token_exchange_denied',
   switch: 'token_exchange.enabled',
   enabled: (config) => config.token_exchange.enabled,
   counters: { issued: 'ext_token_exchange_total', denied: 'ext_token_exchange_denied_total' },

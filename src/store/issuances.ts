@@ -230,6 +230,10 @@ export interface AuditFilter {
 const ISSUED: Record<string, Condition> = {
   token_issued: ['broker_provider IS NULL'],
   upstream_token_issued: ['broker_provider IS NOT NULL'],
+  token_refreshed: ["grant_type = 'refresh_token'"],
+  token_exchanged: ["grant_type = 'token_exchange'"],
+  client_credentials_issued: ["grant_type = 'client_credentials'"],
+  jwt_bearer_issued: ["grant_type = 'jwt_bearer'"],
 }
 /** Newest first. An issuance is its own event, so that no token costs two rows. */
 export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
@@ -253,7 +257,7 @@ export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
     yield* all(`SELECT * FROM audit_events ${events.sql} ORDER BY id DESC LIMIT ?`, ...events.params, page),
     yield* all(`SELECT ${COLUMNS} FROM issuances ${issued.sql} ORDER BY id DESC LIMIT ?`, ...issued.params, page),
   ]
-  const merged = [...others.map(readEvent), ...tokens.map((row) => issuanceEvent(readIssuance(row)))]
+  const merged = [...others.map(readEvent), ...tokens.map((row) => issuanceEvent(readIssuance(row), f.action))]
   return merged.sort((a, b) => Buffer.compare(bytes(b.id), bytes(a.id))).slice(f.offset, page)
 }
 
@@ -269,9 +273,9 @@ export const readEvent = (row: Row): AuditEvent => ({
   created_at: num(row.created_at),
 })
 
-const issuanceEvent = (i: Issuance): AuditEvent => ({
+const issuanceEvent = (i: Issuance, asked: string | undefined): AuditEvent => ({
   id: i.id,
-  action: i.broker_provider ? 'upstream_token_issued' : 'token_issued',
+  action: asked ?? (i.broker_provider ? 'upstream_token_issued' : 'token_issued'),
   actor_id: i.sub,
   client_id: i.client_id,
   ip: i.ip,
