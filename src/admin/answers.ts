@@ -4,7 +4,6 @@ import { z } from 'zod'
 const at = z.iso.datetime()
 const texts = z.array(z.string())
 const count = z.int()
-const counts = z.record(z.string(), z.number())
 const toll = { tokens: count, families: count, requests: count, clients: count }
 
 const status = (...words: readonly [string, ...string[]]) => z.strictObject({ status: z.enum(words) })
@@ -90,7 +89,7 @@ export const link = z.strictObject({
 export const linksOfResource = z.strictObject({ slug: z.string(), fronts: z.array(link), fronted_by: z.array(link) })
 
 const grantTimes = { created_at: at, updated_at: at, revoked_at: at.optional() }
-export const brokerGrant = z.strictObject({
+const brokerGrant = z.strictObject({
   id: z.string(),
   user_id: z.string(),
   broker_provider_id: z.string(),
@@ -106,6 +105,12 @@ const consent = z.strictObject({
   resource_id: z.string(),
   scopes: texts,
   ...grantTimes,
+})
+export const madeConnection = z.strictObject({
+  id: z.string(),
+  user_id: z.string(),
+  broker_provider_id: z.string(),
+  impersonate_sub: z.string(),
 })
 export const grantsOfUser = z.strictObject({ consent_grants: z.array(consent), broker_grants: z.array(brokerGrant) })
 
@@ -133,7 +138,7 @@ export const issuance = z.strictObject({
 })
 export const issuances = z.strictObject({ issuances: z.array(issuance), since: at, count })
 export const issuanceDetail = issuance.extend({
-  active: z.boolean(),
+  active: z.boolean().optional(),
   act: z.record(z.string(), z.unknown()).optional(),
   claims: z.record(z.string(), z.unknown()).optional().describe('Of the token; none where it is not ours.'),
 })
@@ -177,79 +182,5 @@ export const mapping = z.strictObject({
   created_at: at,
 })
 
-const key = z.strictObject({
-  kid: z.string(),
-  alg: z.string(),
-  use: z.enum(['sig']),
-  status: z.enum(['current', 'previous', 'next']),
-  created_at: at,
-  remove_at: at.optional(),
-})
-export const keys = z.strictObject({
-  keys: z.array(key),
-  current_kid: z.string(),
-  previous_kid: z.string().optional(),
-})
-export const rotated = z.strictObject({
-  current_kid: z.string(),
-  previous_kid: z.string().optional(),
-  rotated_at: at,
-})
-export const revokedKey = z.strictObject({
-  dry_run: z.boolean(),
-  kid: z.string(),
-  current_kid: z.string(),
-  tokens: count,
-  clients: count,
-})
-export const dcrMode = z.strictObject({ mode: z.enum(['open', 'approved_redirects', 'admin_only']) })
-
-const purgeRun = z.strictObject({
-  target: z.string(),
-  started_at: at,
-  finished_at: at,
-  deleted: count,
-  ok: z.boolean(),
-})
-export const systemStatus = z.strictObject({
-  version: z.string(),
-  commit: z.string(),
-  built_at: z.string(),
-  uptime: z.string(),
-  uptime_secs: count,
-  subsystems: z.array(
-    z.strictObject({
-      name: z.string(),
-      status: z.enum(['healthy', 'unhealthy', 'unknown', 'not_configured']),
-      driver: z.string(),
-    }),
-  ),
-  features: z.record(z.string(), z.boolean()),
-  engines: z.record(z.string(), z.string()),
-  lanes: z.record(z.string(), counts),
-  purges: z.array(purgeRun).describe('Of each target of service purge, its last run.'),
-})
-export const configuration = z.record(z.string(), z.unknown())
-export const stats = z.strictObject({
-  clients: count,
-  users: count,
-  active_tokens_24h: count,
-  revoked_tokens: count,
-  connections: count,
-})
-export const series = z.strictObject({
-  period: count,
-  points: z.array(
-    z.strictObject({
-      at,
-      tokens: counts,
-      answers: count,
-      p50: z.number().optional(),
-      p99: z.number().optional(),
-      errors: counts,
-      queues: counts,
-    }),
-  ),
-})
-export const verified = z.strictObject({ valid: z.literal(true), version: z.string(), actor_id: z.string() })
-export const openApi = z.looseObject({ openapi: z.string(), paths: z.record(z.string(), z.unknown()) })
+const members = z.record(z.string(), z.unknown())
+export const fetchedDocument = z.strictObject({ document: members.optional(), problem: z.string().optional() })

@@ -223,6 +223,7 @@ export const clients: AdminResource = {
       method: 'POST',
       path: '/admin/clients/{client_id}/fetch-document',
       doc: 'Fetches the metadata document of a client now and shows it as it came, with what is wrong with it.',
+      answer: answers.fetchedDocument,
       audit: 'client_document_fetched',
       cli: { flags: { id: { field: 'client_id' } } },
       async run(app, { params }) {

@@ -75,6 +75,7 @@ export const grants: AdminResource = {
       method: 'POST',
       path: '/admin/grants/broker',
       doc: 'Connects a user to a provider by its service account; one that is connected acts in another name from then on.',
+      answer: answers.madeConnection,
       status: 201,
       audit: 'broker_grant_created',
       body: z.strictObject({

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Config } from '../config/schema.ts'
 import { type Action, type AdminResource, action, commandOf, paramNames } from './action.ts'
-import * as answers from './answers.ts'
+import * as answers from './answers_service.ts'
 
 interface ObjectSchema {
   properties?: Readonly<Record<string, { description?: string }>>

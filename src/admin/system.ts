@@ -11,7 +11,7 @@ import type { CountedTokens } from '../store/system.ts'
 import type { HeadroomShown } from '../telemetry/headroom.ts'
 import { PERIOD } from '../telemetry/series.ts'
 import { type AdminResource, action } from './action.ts'
-import * as answers from './answers.ts'
+import * as answers from './answers_service.ts'
 import { notFound } from './outcome.ts'
 import { concernsOf } from './posture.ts'
 import { dryRun, revokeFitting } from './revocations.ts'
@@ -180,12 +180,10 @@ async function statsOf({ store, clock }: App) {
     total.revoked += counted.revoked
     after = counted.next
   }
-  // Connections come with broker providers.
   return {
     ...(await store.countAccounts()),
     active_tokens_24h: total.live,
     revoked_tokens: total.revoked,
-    connections: 0,
   }
 }
 

@@ -12,6 +12,7 @@ import { authenticateClient } from '../oauth/client_auth.ts'
 import { checkBinding } from '../oauth/dpop.ts'
 import { issue } from '../oauth/issue.ts'
 import { type AdminResource, action, type Caller } from './action.ts'
+import * as answers from './answers_service.ts'
 
 const MAX_TOKEN = 16_384
 export const TRY_DOC = 'Trying things out: what a client would get, what a token says, why an assertion is refused.'
@@ -95,6 +96,7 @@ export const tries: AdminResource = {
       method: 'POST',
       path: '/admin/try/token',
       doc: 'Issues a client_credentials token as the token endpoint would, or says exactly why not.',
+      answer: answers.triedToken,
       body: z.strictObject({
         client_id: name(2048).describe('The client.'),
         client_secret: text(2048).min(1, 'must not be empty').describe('Its secret, as the client would send it.'),
@@ -122,6 +124,7 @@ export const tries: AdminResource = {
       method: 'POST',
       path: '/admin/try/decode',
       doc: 'Takes a token apart: what it says, whether this service signed it, and whether it may still be used.',
+      answer: answers.examined,
       needs: 'read',
       body: z.strictObject({ token: token.describe('The token.') }),
       audit: 'token_examined',

@@ -8,6 +8,7 @@ import { name, text } from '../lib/field.ts'
 import { verifyAssertion } from '../oauth/id_jag.ts'
 import type { Client } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
+import * as answers from './answers_service.ts'
 import { withXaa } from './idps.ts'
 import { invalid } from './outcome.ts'
 import { refusalOf, TRY_DOC } from './try.ts'
@@ -90,6 +91,7 @@ export const tryIdJag: AdminResource = {
       method: 'POST',
       path: '/admin/try/id-jag',
       doc: 'Checks an ID-JAG assertion step by step, as the token endpoint would, without using it up.',
+      answer: answers.checkedAssertion,
       needs: 'read',
       body: z.strictObject({
         assertion: z.string().trim().min(1, 'must not be empty').max(MAX_ASSERTION).describe('The assertion.'),

@@ -3,7 +3,9 @@ import type { App } from '../app.ts'
 import { newId } from '../lib/id.ts'
 
 /**
- * Everything that is recorded; the names are an interface to operators. `token_issued` and `upstream_token_issued` are read from the issuances. */
+ * Everything that is recorded; the names are an interface to operators. What was issued is read from the issuances: it is
+ * `token_issued` or `upstream_token_issued`, and goes by the name of its grant where it is asked for by that.
+ */
 export const AUDIT_ACTIONS = [
   'admin_ui_login',
   'auth_code_reused',

@@ -36,10 +36,12 @@ export function* listIssuers(): Op<{ since: number; issuer: string }[]> {
   }))
 }
 
-/** How many clients and users there are. */
-export function* countAccounts(): Op<{ clients: number; users: number }> {
-  const row = yield* one('SELECT (SELECT count(*) FROM clients) AS clients, (SELECT count(*) FROM users) AS users')
-  return { clients: num(row?.clients), users: num(row?.users) }
+/** How many clients, users and connections to providers there are. */
+export function* countAccounts(): Op<{ clients: number; users: number; connections: number }> {
+  const row = yield* one(
+    'SELECT (SELECT count(*) FROM clients) AS clients, (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM broker_grants WHERE revoked_at IS NULL) AS connections',
+  )
+  return { clients: num(row?.clients), users: num(row?.users), connections: num(row?.connections) }
 }
 
 export interface CountedTokens {

@@ -54,7 +54,7 @@ export function systemRules(bench: Bench): void {
       }
       return total
     }
-    expect(await store.countAccounts()).toEqual({ clients: 1, users: 2 })
+    expect(await store.countAccounts()).toEqual({ clients: 1, users: 2, connections: 0 })
     expect(await counted()).toEqual({ live: 2, revoked: 0, windows: 2 })
     await store.revokeIssuance({ id: issuance.id, now: NOW })
     expect(await counted()).toMatchObject({ live: 1, revoked: 1 })

@@ -1,0 +1,131 @@
+// What operations on the service itself answer, and those that try things out; as in answers.ts.
+import { z } from 'zod'
+
+const at = z.iso.datetime()
+const count = z.int()
+const counts = z.record(z.string(), z.number())
+
+const key = z.strictObject({
+  kid: z.string(),
+  alg: z.string(),
+  use: z.enum(['sig']),
+  status: z.enum(['current', 'previous', 'next']),
+  created_at: at,
+  remove_at: at.optional(),
+})
+export const keys = z.strictObject({
+  keys: z.array(key),
+  current_kid: z.string(),
+  previous_kid: z.string().optional(),
+})
+export const rotated = z.strictObject({
+  current_kid: z.string(),
+  previous_kid: z.string().optional(),
+  rotated_at: at,
+})
+export const revokedKey = z.strictObject({
+  dry_run: z.boolean(),
+  kid: z.string(),
+  current_kid: z.string(),
+  tokens: count,
+  clients: count,
+})
+export const dcrMode = z.strictObject({ mode: z.enum(['open', 'approved_redirects', 'admin_only']) })
+
+const purgeRun = z.strictObject({
+  target: z.string(),
+  started_at: at,
+  finished_at: at,
+  deleted: count,
+  ok: z.boolean(),
+})
+const concern = z.strictObject({
+  key: z.string(),
+  severity: z.enum(['bad', 'warn']),
+  because: z.string(),
+  instead: z.string(),
+})
+export const systemStatus = z.strictObject({
+  version: z.string(),
+  commit: z.string(),
+  built_at: z.string(),
+  uptime: z.string(),
+  uptime_secs: count,
+  subsystems: z.array(
+    z.strictObject({
+      name: z.string(),
+      status: z.enum(['healthy', 'unhealthy', 'unknown', 'not_configured']),
+      driver: z.string(),
+    }),
+  ),
+  features: z.record(z.string(), z.boolean()),
+  engines: z.record(z.string(), z.string()),
+  lanes: z.record(z.string(), counts),
+  purges: z.array(purgeRun).describe('Of each target of service purge, its last run.'),
+  lockouts: count.describe('Addresses that are locked out now.'),
+  storage: z.strictObject({ bytes: z.number().optional() }).optional(),
+  concerns: z.array(concern).optional().describe('What is unsafe as it runs.'),
+})
+export const configuration = z.record(z.string(), z.unknown())
+export const stats = z.strictObject({
+  clients: count,
+  users: count,
+  active_tokens_24h: count,
+  revoked_tokens: count,
+  connections: count,
+})
+export const series = z.strictObject({
+  period: count,
+  points: z.array(
+    z.strictObject({
+      at,
+      tokens: counts,
+      answers: count,
+      p50: z.number().optional(),
+      p99: z.number().optional(),
+      errors: counts,
+      queues: counts,
+    }),
+  ),
+})
+export const verified = z.strictObject({ valid: z.literal(true), version: z.string(), actor_id: z.string() })
+export const openApi = z.looseObject({ openapi: z.string(), paths: z.record(z.string(), z.unknown()) })
+
+const members = z.record(z.string(), z.unknown())
+const refusal = z.strictObject({
+  status: count,
+  error: z.string(),
+  error_description: z.string(),
+  reason: z.string().describe('What the caller is not told.'),
+})
+export const triedToken = z.strictObject({
+  granted: z.boolean(),
+  response: members.optional(),
+  refusal: refusal.optional(),
+})
+export const examined = z.strictObject({
+  form: z.enum(['jwt', 'opaque']),
+  header: members.optional(),
+  claims: members.optional(),
+  ours: z.boolean(),
+  signature: z.enum(['valid', 'invalid', 'unknown_key']).optional(),
+  expired: z.boolean().optional(),
+  revoked: z.boolean().optional(),
+  active: z.boolean(),
+  issuance_id: z.string().optional(),
+})
+export const checkedAssertion = z.strictObject({
+  ok: z.boolean(),
+  steps: z.array(
+    z.strictObject({
+      check: z.string(),
+      about: z.string(),
+      result: z.enum(['passed', 'failed', 'not_reached']),
+    }),
+  ),
+  granted: z.strictObject({ sub: z.string(), scope: z.string(), resource: z.string().optional() }).optional(),
+  needs_dpop: z.boolean().optional(),
+  refusal: refusal.optional(),
+  header: members.optional(),
+  claims: members.optional(),
+})
