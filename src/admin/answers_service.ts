@@ -45,6 +45,16 @@ const concern = z.strictObject({
   because: z.string(),
   instead: z.string(),
 })
+const headroom = z.strictObject({
+  requests_per_s: z.number(),
+  parts: counts,
+  busiest: z.string().optional(),
+  ceiling_per_s: z.number().optional(),
+  use: z.number().optional(),
+  source: z.enum(['report', 'traffic', 'none']),
+  measured_at: at.optional(),
+  measured_use: z.number().optional(),
+})
 export const systemStatus = z.strictObject({
   version: z.string(),
   commit: z.string(),
@@ -62,6 +72,7 @@ export const systemStatus = z.strictObject({
   engines: z.record(z.string(), z.string()),
   lanes: z.record(z.string(), counts),
   purges: z.array(purgeRun).describe('Of each target of service purge, its last run.'),
+  headroom,
   lockouts: count.describe('Addresses that are locked out now.'),
   storage: z.strictObject({ bytes: z.number().optional() }).optional(),
   concerns: z.array(concern).optional().describe('What is unsafe as it runs.'),
