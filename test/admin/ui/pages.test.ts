@@ -32,6 +32,11 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
+  test('home says how much more the server could do', async ({ open }) => {
+    const { page } = await openAdmin(open, world.service)
+    await page.getByText(/not known before there is traffic|busiest part: /).waitFor()
+  })
+
   test('the charts of home have their numbers as a table', async ({ open }) => {
     const { page } = await openAdmin(open, world.service)
     const chart = page.getByRole('figure', { name: 'Tokens a second, by grant' })

@@ -25,6 +25,13 @@ interface Status {
   engines: Record<string, string>
   lanes: Record<string, Lane & Record<string, number>>
   lockouts?: number
+  headroom: {
+    parts: Record<string, number>
+    busiest?: string
+    ceiling_per_s?: number
+    use?: number
+    source: 'report' | 'traffic' | 'none'
+  }
   storage?: { bytes: number }
   purges: { finished_at: string }[]
   concerns?: Concern[]
@@ -98,6 +105,7 @@ export function Home() {
                     .join(', '),
               ],
               ['Queues', status.data && queuesOf(status.data)],
+              ['Headroom', status.data && headroomOf(status.data)],
               [
                 'Signing key',
                 current && (
@@ -222,6 +230,15 @@ const queuesOf = ({ lanes }: Status) => {
   const waiting = Object.entries(lanes).map(([name, { waiting }]) => `${name} ${waiting}`)
   return waiting.length > 0 ? `${waiting.join(', ')} waiting` : 'none'
 }
+
+/** How much of what it could do is in use, and which part would be full first. */
+function headroomOf({ headroom: { use, ceiling_per_s, source, busiest, parts } }: Status): string {
+  const part = busiest === undefined ? '' : `busiest part: ${busiest}, ${percent(parts[busiest] ?? 0)}`
+  if (use === undefined || ceiling_per_s === undefined) return part || 'not known before there is traffic'
+  const from = source === 'report' ? 'as benchmarked' : 'judged from its traffic'
+  return `${percent(use)} of ${compact(Math.round(ceiling_per_s))} requests a second in use, ${from}; ${part}`
+}
+const percent = (share: number) => `${Math.round(share * 100)} %`
 
 /** How fast the database grew since this page first looked, in this tab. */
 function growthOf(status?: Status): string | undefined {
