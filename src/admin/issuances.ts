@@ -9,12 +9,10 @@ import { isUserId } from '../oauth/client_metadata.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { Issuance } from '../oauth/types.ts'
 import type { Store } from '../store/index.ts'
-import type { IssuanceFilter } from '../store/issuances.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { after, idRange, mapped, newestFirst, range } from './export.ts'
 import { conflict, notFound } from './outcome.ts'
-import { search } from './search.ts'
 
 const DAY = 86_400
 
@@ -62,18 +60,6 @@ async function filterOf(
   return { sub: user_id, client_id, resource }
 }
 
-type Fitting = Omit<IssuanceFilter, 'before' | 'limit'>
-
-/** Some issuances before one, newest first. No index knows resources: those are looked for window by window. */
-async function pageOf(store: Store, fitting: Fitting, before: string | undefined, limit: number): Promise<Issuance[]> {
-  if (fitting.resource === undefined || fitting.sub !== undefined || fitting.client_id !== undefined)
-    return store.listIssuances({ ...fitting, before, limit })
-  return search(({ after, rows }) => store.listIssuancesWith({ ...fitting, before: after?.id ?? before, rows }), {
-    limit,
-    offset: 0,
-  })
-}
-
 export const issuances: AdminResource = {
   name: 'issuance',
   doc: 'The record of every token issued.',
@@ -97,7 +83,8 @@ export const issuances: AdminResource = {
       },
       async run({ store, clock }, { query: { since, after: before, limit, ...filter } }) {
         const from = clock.now() - since
-        const found = await pageOf(store, { ...(await filterOf(store, filter)), since: idFloor(from) }, before, limit)
+        const fitting = { ...(await filterOf(store, filter)), since: idFloor(from) }
+        const found = await store.listIssuances({ ...fitting, before, limit })
         return { shown: { issuances: found.map(issuanceJson), since: rfc3339(from), count: found.length } }
       },
     }),
@@ -112,7 +99,7 @@ export const issuances: AdminResource = {
       async run({ store }, { query: { since, until, ...filter } }) {
         const bounds = idRange({ since, until })
         const fitting = { ...(await filterOf(store, filter)), since: bounds.since }
-        const page = (before: string | undefined, limit: number) => pageOf(store, fitting, before, limit)
+        const page = (before: string | undefined, limit: number) => store.listIssuances({ ...fitting, before, limit })
         return { shown: mapped(newestFirst(page, bounds.until), issuanceJson) }
       },
     }),

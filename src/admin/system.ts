@@ -4,10 +4,8 @@ import type { App } from '../app.ts'
 import { redacted } from '../config/load.ts'
 import { grants } from '../grants/index.ts'
 import { time, word } from '../lib/field.ts'
-import { idFloor } from '../lib/id.ts'
 import { formatDuration, rfc3339 } from '../lib/time.ts'
 import { DCR_MODES, effectiveDcrMode, saveDcrMode } from '../oauth/registration_mode.ts'
-import type { CountedTokens } from '../store/system.ts'
 import type { HeadroomShown } from '../telemetry/headroom.ts'
 import { PERIOD } from '../telemetry/series.ts'
 import { type AdminResource, action } from './action.ts'
@@ -15,6 +13,7 @@ import * as answers from './answers_service.ts'
 import { notFound } from './outcome.ts'
 import { concernsOf } from './posture.ts'
 import { dryRun, revokeFitting } from './revocations.ts'
+import { statsOf } from './stats.ts'
 
 export const keys: AdminResource = {
   name: 'key',
@@ -164,27 +163,6 @@ export const system: AdminResource = {
       }),
     }),
   },
-}
-
-const DAY = 86_400
-/** Small enough that nobody waits behind it. */
-const COUNTED_ROWS = 5000
-
-/** Reads the tokens window by window: there may be millions. */
-async function statsOf({ store, clock }: App) {
-  const now = clock.now()
-  const total = { live: 0, revoked: 0 }
-  for (let after: string | undefined = idFloor(now - DAY); after !== undefined; ) {
-    const counted: CountedTokens = await store.countTokens({ after, rows: COUNTED_ROWS, now })
-    total.live += counted.live
-    total.revoked += counted.revoked
-    after = counted.next
-  }
-  return {
-    ...(await store.countAccounts()),
-    active_tokens_24h: total.live,
-    revoked_tokens: total.revoked,
-  }
 }
 
 async function statusOf(app: App) {

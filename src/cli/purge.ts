@@ -1,4 +1,5 @@
 // `service purge`: deletes what has expired, beside a running server or without one.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { loadConfig } from '../config/load.ts'
 import type { Env } from '../config/rules.ts'
 import { parseDuration, systemClock } from '../lib/time.ts'
@@ -10,7 +11,10 @@ import { Metrics } from '../telemetry/metrics.ts'
 import { UsageError } from './output.ts'
 import { RECORDS, type Retention, retire } from './retention.ts'
 
-const ROWS = 1000
+/** Small enough that a running server, which must wait meanwhile, gets its turn within milliseconds. */
+const ROWS = 250
+/** Of the time that a window took, and at least so long: SQLite gives the lock to whoever asks, not to who has waited longest. */
+const PAUSE = { share: 2, leastMs: 10, mostMs: 250 }
 /** Only when it is named: registrations that were never used in thirty days. */
 const UNUSED_CLIENTS = 'unused-clients'
 const UNUSED_SECONDS = 30 * 86_400
@@ -54,9 +58,12 @@ export async function purge(
     for (const target of targets) {
       const run = { target, started_at: systemClock.now(), deleted: 0, ok: true }
       try {
+        let beganMs = performance.now()
         for await (const rows of windows(store, target, retention)) {
           run.deleted += rows
           if (performance.now() > deadlineMs) throw new Error(`--timeout was reached; ${run.deleted} rows are deleted`)
+          await rest(performance.now() - beganMs)
+          beganMs = performance.now()
         }
         purged.push({ table: target, deleted: run.deleted })
       } catch (error) {
@@ -123,4 +130,8 @@ async function* windows(store: Store, target: string, retention: Retention | und
     }
   }
 }
+
+/** Leaves the database to others for a while after a window that took so long. */
+const rest = (tookMs: number): Promise<void> =>
+  sleep(Math.min(PAUSE.mostMs, Math.max(PAUSE.leastMs, tookMs * PAUSE.share)))
 type WindowResult = ResultOf<'purgeWindow'>

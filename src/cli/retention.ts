@@ -5,7 +5,7 @@ import { issuanceJson } from '../admin/issuances.ts'
 import { idFloor } from '../lib/id.ts'
 import type { Store } from '../store/index.ts'
 
-const ROWS = 500
+const ROWS = 250
 
 export interface Retention {
   /** Seconds. */

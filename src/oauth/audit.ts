@@ -2,10 +2,7 @@
 import type { App } from '../app.ts'
 import { newId } from '../lib/id.ts'
 
-/**
- * Everything that is recorded; the names are an interface to operators. What was issued is read from the issuances: it is
- * `token_issued` or `upstream_token_issued`, and goes by the name of its grant where it is asked for by that.
- */
+/** Everything that is recorded; the names are an interface to operators. `token_issued` and `upstream_token_issued` are read from the issuances. */
 export const AUDIT_ACTIONS = [
   'admin_ui_login',
   'auth_code_reused',
@@ -18,7 +15,6 @@ export const AUDIT_ACTIONS = [
   'broker_provider_updated',
   'client_created',
   'client_credentials_denied',
-  'client_credentials_issued',
   'client_deleted',
   'client_document_fetched',
   'client_reactivated',
@@ -39,7 +35,6 @@ export const AUDIT_ACTIONS = [
   'idp_updated',
   'issuance_revoked',
   'jwt_bearer_denied',
-  'jwt_bearer_issued',
   'key_revoked',
   'key_rotated',
   'refresh_token_reused',
@@ -50,11 +45,9 @@ export const AUDIT_ACTIONS = [
   'subject_mapping_deleted',
   'token_examined',
   'token_exchange_denied',
-  'token_exchanged',
   'token_issue_denied',
   'token_issued',
   'token_refresh_denied',
-  'token_refreshed',
   'token_revoked',
   'token_tried',
   'tokens_revoked',

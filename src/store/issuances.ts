@@ -6,7 +6,6 @@ import {
   bytes,
   type Condition,
   decoded,
-  type Found,
   flag,
   idText,
   maybeBytes,
@@ -186,22 +185,6 @@ export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
   )).map(readIssuance)
 }
 
-/** Of the next rows of the list, newest first, those that fit: for what no index leads to. */
-export function* listIssuancesWith({
-  rows: size,
-  ...f
-}: Omit<IssuanceFilter, 'limit'> & { rows: number }): Op<Found<Issuance>> {
-  const before = f.before === undefined ? undefined : (['id < ?', bytes(f.before)] as const)
-  const range = where(['id >= ?', bytes(f.since)], before)
-  const last = yield* one(
-    `SELECT id FROM issuances ${range.sql} ORDER BY id DESC LIMIT 1 OFFSET ?`,
-    ...range.params,
-    size - 1,
-  )
-  const since = last ? idText(last.id) : f.since
-  return { rows: yield* listIssuances({ ...f, since, limit: size }), next: last && { at: 0, id: since } }
-}
-
 /** Adds an event to the audit trail. */
 export function* recordAudit(event: AuditEvent): Op<void> {
   yield* run(
@@ -230,10 +213,6 @@ export interface AuditFilter {
 const ISSUED: Record<string, Condition> = {
   token_issued: ['broker_provider IS NULL'],
   upstream_token_issued: ['broker_provider IS NOT NULL'],
-  token_refreshed: ["grant_type = 'refresh_token'"],
-  token_exchanged: ["grant_type = 'token_exchange'"],
-  client_credentials_issued: ["grant_type = 'client_credentials'"],
-  jwt_bearer_issued: ["grant_type = 'jwt_bearer'"],
 }
 /** Newest first. An issuance is its own event, so that no token costs two rows. */
 export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
@@ -257,7 +236,7 @@ export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
     yield* all(`SELECT * FROM audit_events ${events.sql} ORDER BY id DESC LIMIT ?`, ...events.params, page),
     yield* all(`SELECT ${COLUMNS} FROM issuances ${issued.sql} ORDER BY id DESC LIMIT ?`, ...issued.params, page),
   ]
-  const merged = [...others.map(readEvent), ...tokens.map((row) => issuanceEvent(readIssuance(row), f.action))]
+  const merged = [...others.map(readEvent), ...tokens.map((row) => issuanceEvent(readIssuance(row)))]
   return merged.sort((a, b) => Buffer.compare(bytes(b.id), bytes(a.id))).slice(f.offset, page)
 }
 
@@ -273,9 +252,9 @@ export const readEvent = (row: Row): AuditEvent => ({
   created_at: num(row.created_at),
 })
 
-const issuanceEvent = (i: Issuance, asked: string | undefined): AuditEvent => ({
+const issuanceEvent = (i: Issuance): AuditEvent => ({
   id: i.id,
-  action: asked ?? (i.broker_provider ? 'upstream_token_issued' : 'token_issued'),
+  action: i.broker_provider ? 'upstream_token_issued' : 'token_issued',
   actor_id: i.sub,
   client_id: i.client_id,
   ip: i.ip,

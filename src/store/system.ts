@@ -50,11 +50,16 @@ export interface CountedTokens {
   /** Where to go on; none at the end. */
   next?: string
 }
-/** How many of some issued tokens, the first `rows` behind an id, are live and how many are revoked. */
-export function* countTokens(w: { after: string; rows: number; now: number }): Op<CountedTokens> {
-  const after = bytes(w.after)
-  const last = yield* one('SELECT id FROM issuances WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?', after, w.rows - 1)
-  const range = where(['i.id > ?', after], last && ['i.id <= ?', last.id as Buffer])
+/** How many of some issued tokens, the first `rows` behind one id and before another, are live and how many are revoked. */
+export function* countTokens(w: { after: string; before: string; rows: number; now: number }): Op<CountedTokens> {
+  const [after, before] = [bytes(w.after), bytes(w.before)]
+  const last = yield* one(
+    'SELECT id FROM issuances WHERE id > ? AND id < ? ORDER BY id LIMIT 1 OFFSET ?',
+    after,
+    before,
+    w.rows - 1,
+  )
+  const range = where(['i.id > ?', after], last ? ['i.id <= ?', last.id as Buffer] : ['i.id < ?', before])
   const row = yield* one(
     `SELECT COALESCE(sum(CASE WHEN dead_at IS NULL AND expires_at > ? THEN 1 ELSE 0 END), 0) AS live,
        COALESCE(sum(CASE WHEN dead_at IS NOT NULL THEN 1 ELSE 0 END), 0) AS revoked FROM (

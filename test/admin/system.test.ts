@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { idFloor, newId } from '../../src/lib/id.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { post } from '../support/flow.ts'
 import { anIssuance } from '../support/records.ts'
@@ -137,7 +138,9 @@ test('the statistics count accounts, and the tokens of a day that are live or re
   await addClient(service)
   await addUser(service)
   const issue = async (more: object = {}) => {
-    const issuance = anIssuance({ issued_at: now, expires_at: now + 900, ...more })
+    // The clock of the service is ahead of that of the ids.
+    const id = idFloor(now).slice(0, 8) + newId().slice(8)
+    const issuance = anIssuance({ id, issued_at: now, expires_at: now + 900, ...more })
     await service.app.store.recordIssuance(issuance)
     return issuance
   }
@@ -151,4 +154,23 @@ test('the statistics count accounts, and the tokens of a day that are live or re
     revoked_tokens: before.revoked_tokens + 1,
     connections: 0,
   })
+})
+
+test('the statistics count an hour that is over, and whose tokens are dead or expired, once', async () => {
+  const { store, clock } = service.app
+  const stats = () => okAdmin<{ revoked_tokens: number }>(service, 'GET', '/admin/stats')
+  const before = (await stats()).revoked_tokens
+  const hour = Math.floor(clock.now() / 3600 - 5) * 3600
+  const counted = vi.spyOn(store, 'countTokens')
+  const isAsked = () => counted.mock.calls.some(([{ after }]) => after === idFloor(hour))
+  expect((await stats()).revoked_tokens).toBe(before)
+  expect(isAsked()).toBe(false)
+  const live = anIssuance({
+    id: idFloor(clock.now() - 60).slice(0, 8) + newId().slice(8),
+    expires_at: clock.now() + 60,
+  })
+  await store.recordIssuance(live)
+  await store.revokeIssuance({ id: live.id, now: clock.now() })
+  expect((await stats()).revoked_tokens).toBe(before + 1)
+  counted.mockRestore()
 })

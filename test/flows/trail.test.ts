@@ -37,14 +37,3 @@ test('a refusal that costs the caller nothing leaves no row', async () => {
   })
   await vi.waitFor(async () => expect((await eventsOf(service, 'token_issue_denied')).length).toBe(before.length + 1))
 })
-
-test('what was issued is found under the name of its grant too', async () => {
-  const client = await addClient(service)
-  await post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
-  for (const kind of ['token_issued', 'client_credentials_issued']) {
-    const [event] = (await eventsOf(service, kind)).filter((each) => each.client_id === client.client_id)
-    expect(event?.kind).toBe(kind)
-  }
-  const others = await eventsOf(service, 'token_refreshed')
-  expect(others.filter((each) => each.client_id === client.client_id)).toEqual([])
-})

@@ -83,19 +83,6 @@ export function searchRules(bench: Bench): void {
     ])
   })
 
-  test('a search for issuances looks at so many rows and tells where to go on', async () => {
-    const { store, close } = await bench.open()
-    const issued = ['a', 'b', 'a', 'b', 'b'].map((resource) => anIssuance({ id: newId(), resource }))
-    for (const each of issued) await store.recordIssuance(each)
-    const look = async (more: object) => {
-      const { rows, next } = await store.listIssuancesWith({ resource: 'a', since: idFloor(0), rows: 3, ...more })
-      return [rows.map(({ id }) => id), next?.id]
-    }
-    expect(await look({})).toEqual([[issued[2]?.id], issued[2]?.id])
-    expect(await look({ before: issued[2]?.id })).toEqual([[issued[0]?.id], undefined])
-    await close()
-  })
-
   test('the database knows its size', async () => {
     const { store } = bench
     const bytes = await (store.driver.name === 'sqlite' ? store.readSqliteBytes() : store.readPostgresBytes())

@@ -1,6 +1,6 @@
 // Rules of what the service knows about itself.
 import { expect, test } from 'vitest'
-import { newId } from '../../../src/lib/id.ts'
+import { idFloor, newId } from '../../../src/lib/id.ts'
 import { aClient, anIssuance, aUser, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 import { signedIn } from './scenes.ts'
@@ -40,11 +40,12 @@ export function systemRules(bench: Bench): void {
     const { family, issuance } = await signedIn(store)
     await store.recordIssuance(anIssuance({ expires_at: NOW }))
     await store.recordIssuance(anIssuance({ family_id: family.id }))
-    const counted = async () => {
+    const counted = async (before = idFloor(4_000_000_000)) => {
       const total = { live: 0, revoked: 0, windows: 0 }
       for (let after: string | undefined = ''; after !== undefined; total.windows++) {
         const page: Awaited<ReturnType<typeof store.countTokens>> = await store.countTokens({
           after,
+          before,
           rows: 2,
           now: NOW,
         })
@@ -56,6 +57,7 @@ export function systemRules(bench: Bench): void {
     }
     expect(await store.countAccounts()).toEqual({ clients: 1, users: 2, connections: 0 })
     expect(await counted()).toEqual({ live: 2, revoked: 0, windows: 2 })
+    expect(await counted(issuance.id)).toEqual({ live: 0, revoked: 0, windows: 1 })
     await store.revokeIssuance({ id: issuance.id, now: NOW })
     expect(await counted()).toMatchObject({ live: 1, revoked: 1 })
     await store.revokeFamily({ id: family.id, reason: 'explicit', now: NOW })
