@@ -126,7 +126,8 @@ export const clients: AdminResource = {
         if (client_id !== undefined && !last) throw invalid('after names no client', 'unknown_place')
         const page = { ...query, after: last && { at: last.issued_at, id: last.client_id } }
         const { status, source, order } = query
-        const found = await (q === undefined && status === undefined && source === undefined
+        // An index leads to either of the two, not to both.
+        const found = await (q === undefined && (status === undefined || source === undefined)
           ? store.listClients(page)
           : search((window) => store.listClientsWith({ q: q ?? '', status, source, order, ...window }), page))
         return { shown: activity ? await withActivity(app, found) : found.map(clientJson) }
