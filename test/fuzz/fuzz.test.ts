@@ -1,8 +1,10 @@
 // No input makes the service fail: not a 500, not an exit, not a log of an unexpected error, no memory that stays.
 // SERVICE_FUZZ_INPUTS sets how many are sent, SERVICE_FUZZ_SEED where they begin.
+import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import path from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { newSecret } from '../../src/lib/id.ts'
 import { post } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
 import { ADMIN_KEY } from '../support/service.ts'
@@ -52,6 +54,9 @@ describe.each(['uws', 'node'])(`%s, seed ${SEED}`, (engine) => {
       SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
       SERVICE_RATE_LIMIT_ENABLED: 'false',
       SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true',
+      SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
+      SERVICE_DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
+      SERVICE_CONNECT_STATE_SECRET: newSecret(),
       SERVICE_LOG_LEVEL: 'warn',
     })
     started.push(instance)

@@ -1,4 +1,5 @@
 // Nothing that was answered is lost or done twice, whenever the process dies. SERVICE_TORTURE_ROUNDS sets how often it does.
+import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { newSecret } from '../../src/lib/id.ts'
@@ -91,6 +92,10 @@ describe('P05 SIGKILL at any moment', () => {
       SERVICE_STORAGE_DRIVER: 'postgres',
       SERVICE_STORAGE_POSTGRES_DSN: await postgres.database(),
       SERVICE_STORAGE_POSTGRES_MAX_CONNS: '10',
+      // Keys in files are known to another instance only when it reads them again: a rotation needs this store.
+      SERVICE_SIGNING_KEY_STORE: 'postgres_key',
+      SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
+      SERVICE_DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
     })
     await rounds(POSTGRES_ROUNDS, running)
   })
