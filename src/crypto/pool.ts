@@ -108,11 +108,8 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
   const normal = (text: string) => text.normalize('NFC')
 
   return {
-    async sign(key, payload, onBatch) {
-      if (isRemote(key)) {
-        const input = signingInput(key.header, payload)
-        return `${input}.${await key.key.sign(input)}`
-      }
+    sign(key, payload, onBatch) {
+      if (isRemote(key)) return signRemotely(key, payload)
       known.set(key.kid, key as LocalKey)
       return cryptoLane.push({ kid: key.kid, payload }, onBatch) as Promise<string>
     },
@@ -126,6 +123,11 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
       await Promise.all([crypto.close(), password.close()])
     },
   }
+}
+
+async function signRemotely({ header, key }: SigningKey & { key: RemoteSigner }, payload: string): Promise<string> {
+  const input = signingInput(header, payload)
+  return `${input}.${await key.sign(input)}`
 }
 
 async function runOn(pool: Threads, task: unknown): Promise<unknown> {

@@ -31,7 +31,18 @@ export async function token(app: App, request: Request): Promise<Reply> {
 async function run(app: App, request: Request, form: Params, grant: Grant): Promise<TokenResponse> {
   const client = await authenticateClient(app, request, form, grant.clients)
   try {
-    return await give(app, request, form, grant, client)
+    if (!client.grant_types.includes(grant.type))
+      throw new OAuthError('unauthorized_client', `the client is not registered for ${grant.name}`, {
+        reason: 'grant_not_registered',
+      })
+    const proof = await verifyProof(app, request)
+    checkBinding(client, proof)
+    const authorization = await inSpan(app, request, `grant ${grant.name}`, (app) =>
+      grant.run(app, { request, form, client, proof }),
+    )
+    const response = await issue(app, request, authorization)
+    if (grant.counters?.issued) app.metrics.count(grant.counters.issued, authorization.labels)
+    return response
   } catch (error) {
     recordDenial(app, request, grant, client, error)
     throw error
@@ -53,21 +64,6 @@ function recordDenial(app: App, request: Request, grant: Grant, client: Client, 
     request_id: request.id,
     detail,
   })
-}
-
-async function give(app: App, request: Request, form: Params, grant: Grant, client: Client): Promise<TokenResponse> {
-  if (!client.grant_types.includes(grant.type))
-    throw new OAuthError('unauthorized_client', `the client is not registered for ${grant.name}`, {
-      reason: 'grant_not_registered',
-    })
-  const proof = await verifyProof(app, request)
-  checkBinding(client, proof)
-  const authorization = await inSpan(app, request, `grant ${grant.name}`, (app) =>
-    grant.run(app, { request, form, client, proof }),
-  )
-  const response = await issue(app, request, authorization)
-  if (grant.counters?.issued) app.metrics.count(grant.counters.issued, authorization.labels)
-  return response
 }
 
 function grantFor(app: App, type: string | undefined): Grant {

@@ -1,6 +1,6 @@
 // From what a grant decided to the answer: sign and commit at the same time, answer when both are done.
 import type { App } from '../app.ts'
-import { isRemote } from '../crypto/pool.ts'
+import { isRemote, type SigningKey } from '../crypto/pool.ts'
 import type { Request } from '../http/message.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import { claimsOf, tokenType } from './access_token.ts'
@@ -50,9 +50,9 @@ export interface TokenResponse {
 /** Issues the token of an authorization; its jti is the id of the request. Nothing is answered before it is committed. */
 export async function issue(app: App, request: Request, a: Authorization): Promise<TokenResponse> {
   const now = app.clock.now()
-  const { access_token, issuance } = a.vended
-    ? await handOut(app, request, a, a.vended, now)
-    : await sign(app, request, a, now)
+  const key = a.vended ? undefined : app.keyring.current()
+  const issuance = recordOf(request, a, now, key)
+  const access_token = await (key ? sign(app, key, a, issuance) : handOut(app, a, issuance))
   metricsOf(app, request, issuance)
   noteUse(app, a.client, now)
   return {
@@ -65,40 +65,21 @@ export async function issue(app: App, request: Request, a: Authorization): Promi
   }
 }
 
-interface Issued {
-  access_token: string
-  issuance: NewIssuance
-}
-
-async function sign(app: App, request: Request, a: Authorization, now: number): Promise<Issued> {
-  const key = app.keyring.current()
-  const expires_at = Math.min(now + Math.floor(a.lifetime), a.not_after ?? Number.POSITIVE_INFINITY)
-  const issuance = { ...recordOf(request, a, now), expires_at, kid: key.kid }
+async function sign(app: App, key: SigningKey, a: Authorization, issuance: NewIssuance): Promise<string> {
   const signed = app.crypto.sign(key, JSON.stringify(claimsOf(issuance, app.config.server.issuer)))
   if (isRemote(key)) await signed
   const [access_token] = await Promise.all([signed, commit(app, a, issuance)])
-  return { access_token, issuance }
+  return access_token
 }
 
 /** What a provider gave is recorded as what we issue is: who has it, for whom, for what. The token itself is not. */
-async function handOut(
-  app: App,
-  request: Request,
-  a: Authorization,
-  { provider, access_token, expires_in }: NonNullable<Authorization['vended']>,
-  now: number,
-): Promise<Issued> {
-  const issuance = {
-    ...recordOf(request, a, now),
-    expires_at: now + expires_in,
-    kid: '',
-    broker_provider: provider,
-  }
+async function handOut(app: App, a: Authorization, issuance: NewIssuance): Promise<string> {
   await commit(app, a, issuance)
-  return { access_token, issuance }
+  return a.vended?.access_token as string
 }
 
-const recordOf = (request: Request, a: Authorization, now: number) => ({
+// One literal, so that all records have one shape: this is made for every token.
+const recordOf = (request: Request, a: Authorization, now: number, key: SigningKey | undefined): NewIssuance => ({
   id: request.id,
   grant_type: a.grant_type,
   client_id: a.client.client_id,
@@ -106,12 +87,17 @@ const recordOf = (request: Request, a: Authorization, now: number) => ({
   resource: a.resource,
   scope: a.scope,
   issued_at: now,
+  expires_at: a.vended
+    ? now + a.vended.expires_in
+    : Math.min(now + Math.floor(a.lifetime), a.not_after ?? Number.POSITIVE_INFINITY),
+  kid: key?.kid ?? '',
   jkt: a.jkt,
   act: a.act,
   is_agent: a.client.is_agent,
   family_id: a.family_id,
   consent_id: a.consent_id,
   parent_id: a.parent_id,
+  broker_provider: a.vended?.provider,
   ip: request.remote,
   use: a.proof?.use,
 })
