@@ -1,5 +1,6 @@
 // What telemetry costs: the same load on two services in turns, one with metrics and traces of 1 % of the requests going to a
-// collector, one with all of it off. Prints the ratio of their rates. `node dist/bench/telemetry.js [seconds] [rounds]`
+// collector, one with all of it off. Prints the ratio of their rates, and of the CPU that an answer costs: others who use the
+// machine move the first far more than the second. `node dist/bench/telemetry.js [seconds] [rounds]`
 import { once } from 'node:events'
 import { createServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
@@ -40,7 +41,12 @@ const onTo = (endpoint: string) => ({
   SERVICE_TRACING_SAMPLE_RATE: '0.01',
 })
 
-async function rateOf(target: Target, seconds: number): Promise<number> {
+interface Measured {
+  per_s: number
+  cpu_us: number
+}
+
+async function measure(target: Target, seconds: number): Promise<Measured> {
   const [work] = works
   const feed = work && (await loadOf(work, target))?.feed
   if (feed?.kind !== 'same') throw new Error('the first work is no rotation')
@@ -48,9 +54,9 @@ async function rateOf(target: Target, seconds: number): Promise<number> {
   if (generator === 'own') throw new Error('this needs wrk or autocannon')
   const plan = { url: target.base + feed.path, bodies: feed.forms, connections: CONNECTIONS }
   await runLoad(generator, { ...plan, seconds: WARMUP_SECONDS }, target.probe())
-  const { per_s, errors } = await runLoad(generator, { ...plan, seconds }, target.probe())
+  const { per_s, errors, cpu_us } = await runLoad(generator, { ...plan, seconds }, target.probe())
   if (errors > 0) throw new Error(`${errors} errors`)
-  return per_s
+  return { per_s, cpu_us: cpu_us.total ?? Number.NaN }
 }
 
 const middle = (values: readonly number[]) =>
@@ -62,19 +68,21 @@ try {
   const start = (settings: Record<string, string>) =>
     startService({ coldClients: 0, alg: 'ES256', env: { ...process.env, ...settings } })
   const [on, off] = [await start(onTo(collector.endpoint)), await start(OFF)]
-  const ratios: number[] = []
+  const rates: number[] = []
+  const costs: number[] = []
   for (let round = 0; round < rounds; round++) {
     // Who begins changes, so that drift of the machine meets both.
-    const first = await rateOf(round % 2 ? on : off, seconds)
-    const second = await rateOf(round % 2 ? off : on, seconds)
+    const first = await measure(round % 2 ? on : off, seconds)
+    const second = await measure(round % 2 ? off : on, seconds)
     const [with_, without] = round % 2 ? [first, second] : [second, first]
-    ratios.push(with_ / without)
-    console.log(
-      `round ${round + 1}: on ${Math.round(with_)}/s, off ${Math.round(without)}/s, ${(with_ / without).toFixed(3)}`,
-    )
+    rates.push(with_.per_s / without.per_s)
+    costs.push(without.cpu_us / with_.cpu_us)
+    const say = ({ per_s, cpu_us }: Measured) => `${Math.round(per_s)}/s at ${cpu_us.toFixed(1)} us`
+    console.log(`round ${round + 1}: on ${say(with_)}, off ${say(without)}`)
   }
   console.log(
-    `on/off ${middle(ratios).toFixed(3)} (${rounds} rounds of ${seconds} s, ${collector.seen.calls} pushes arrived)`,
+    `on/off: rate ${middle(rates).toFixed(3)}, tokens for the same CPU ${middle(costs).toFixed(3)} ` +
+      `(${rounds} rounds of ${seconds} s, ${collector.seen.calls} pushes arrived)`,
   )
 } finally {
   await stopAll()
