@@ -1,0 +1,105 @@
+// What the documentation may name: settings, variables, commands with their flags, metrics, endpoints.
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { adminResources } from '../../src/admin/index.ts'
+import type { App } from '../../src/app.ts'
+import { envNames, keysOf } from '../../src/config/key.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { schema } from '../../src/config/schema.ts'
+import { publicRoutes } from '../../src/endpoints/routes.ts'
+import { packageRoot } from '../../src/lib/paths.ts'
+import { scrapeRoutes } from '../../src/telemetry/scrape.ts'
+import { runHere } from '../support/cli.ts'
+
+const keys = [...keysOf(schema)]
+/** `server.issuer`, and the sections above it. */
+export const settings = new Set(keys.flatMap(({ path: at }) => at.map((_, i) => at.slice(0, i + 1).join('.'))))
+export const sections = new Set(keys.map(({ path: at }) => at[0] as string))
+
+/** Words of every file under these folders. */
+function wordsUnder(folders: readonly string[], pattern: RegExp): Set<string> {
+  const words = new Set<string>()
+  for (const folder of folders)
+    for (const name of readdirSync(path.join(packageRoot, folder), { recursive: true, encoding: 'utf8' }))
+      if (/\.(ts|tsx|mjs|sql|json|ya?ml)$/.test(name) && !name.startsWith('docs/'))
+        for (const [word] of readFileSync(path.join(packageRoot, folder, name), 'utf8').matchAll(pattern))
+          words.add(word)
+  return words
+}
+
+/** Of the programs around the service. */
+const OF_OTHERS = ['oidc_www_authenticate_challenge', 'max_prepared_statements', 'token_max_ttl', 'auto_rotate_period']
+/** Every snake_case word of the sources: fields, reasons, codes, actions, tables. Tests spell out what is put together. */
+const words = new Set([
+  ...wordsUnder(['src', 'workers', 'migrations', 'bench', 'deploy', 'test'], /[a-z0-9]+(?:_[a-z0-9]+)+/g),
+  ...OF_OTHERS,
+])
+
+/** What stands in quotes: what a reason is put together from. */
+const parts = wordsUnder(['src', 'test'], /'[a-z0-9_]+'/g)
+const COMPOSED = /^(?:oidc_upstream|oidc|cimd|jwks|missing|login)_(.+)$/
+/** Whether the sources have a snake_case word: a field, a code, a reason, an action, a metric or a setting. */
+export const isWord = (word: string): boolean =>
+  words.has(word) || words.has(word.replace(/_(bucket|sum|count)$/, '')) || parts.has(`'${COMPOSED.exec(word)?.[1]}'`)
+
+/** Of the configuration, and of the tests and tools. */
+export const variables = new Set([
+  ...keys.flatMap(({ path: at, key }) => envNames(at, key)),
+  ...wordsUnder(['src', 'test', 'tools', 'bench'], /\bSERVICE_[A-Z0-9_]+[A-Z0-9]\b/g),
+  ...(readFileSync(path.join(packageRoot, 'package.json'), 'utf8').match(/\bSERVICE_[A-Z_]+[A-Z]\b/g) ?? []),
+])
+
+/** The flags and subcommands behind each command, `service admin client` and so on. */
+export async function readCommands(): Promise<Map<string, string[]>> {
+  const { stdout } = await runHere(['completion', 'bash'])
+  return new Map(
+    [...stdout.matchAll(/^ {4}'([^']+)'\) echo '([^']*)' ;;$/gm)].map(([, at = '', next = '']) => [
+      at,
+      next.split(' '),
+    ]),
+  )
+}
+
+/** What is wrong with a command line that begins with `service`; undefined when it can be carried out. */
+export function commandFault(commands: Map<string, string[]>, line: string): string | undefined {
+  // Values in quotes, substitutions and whatever follows the command say nothing about its flags.
+  const plain = line.replace(/'[^']*'|"[^"]*"|\$\([^)]*\)/g, 'x').split(/[|;&>#]| -- /)[0] as string
+  let at = 'service'
+  for (const word of plain.trim().split(/\s+/).slice(1)) {
+    const next = commands.get(at) ?? []
+    if (word.startsWith('--')) {
+      if (!next.includes(word.split('=')[0] as string)) return `${at} has no ${word}`
+    } else if (commands.has(`${at} ${word}`)) at = `${at} ${word}`
+    else if (
+      /^[a-z]/.test(word) &&
+      next.some((each) => !each.startsWith('-') && commands.has(`${at} ${each}`)) &&
+      !TAKES_WORDS.has(at)
+    )
+      return `${at} has no ${word}`
+  }
+  return undefined
+}
+/** Their arguments are free words, beside subcommands. */
+const TAKES_WORDS = new Set(['service bench'])
+
+const { config } = loadConfig(undefined, { SERVICE_AGENTS_ENABLE_JWKS_LISTING: 'true' })
+
+/** `METHOD /path` of both listeners; a member in braces stands for anything. */
+const routes: readonly string[] = [
+  ...adminResources.flatMap(({ actions }) => Object.values(actions)),
+  ...publicRoutes({ config } as App),
+  ...scrapeRoutes({ config } as App, 'admin'),
+  { method: 'GET', path: '/admin/ui/' },
+].map(({ method, path: at }) => `${method} ${at}`)
+
+/** Whether an endpoint exists, with any method where none is named. */
+export function isEndpoint(named: string): boolean {
+  const [, method, at = ''] = /^(?:([A-Z]+) )?(\/[^?#]*)/.exec(named) ?? []
+  const segments = at.replace(/\/$/, '').split('/')
+  return routes.some((route) => {
+    const [its, path = ''] = route.split(' ')
+    const parts = path.replace(/\/$/, '').split('/')
+    const fits = (part: string, i: number) => part === segments[i] || (/^\{/.test(part) && segments[i] !== undefined)
+    return (method === undefined || method === its) && parts.length === segments.length && parts.every(fits)
+  })
+}
