@@ -11,6 +11,7 @@ import * as grants from './grants.ts'
 import * as issuances from './issuances.ts'
 import * as loginFailures from './login_failures.ts'
 import type { Op } from './op.ts'
+import { dropPartition, listExported, listPartitions, saveExported } from './partitions.ts'
 import * as providers from './providers.ts'
 import * as resources from './resources.ts'
 import * as retention from './retention.ts'
@@ -40,12 +41,16 @@ export const ops = {
   listSealed,
   ...retention,
   cancelRequests,
+  dropPartition,
+  listExported,
+  listPartitions,
   listUses,
   purgeWindow,
   recordUse,
   replaceSealed,
   revokeFamilies,
   revokeTokens,
+  saveExported,
 }
 type Ops = typeof ops
 export type OpName = keyof Ops

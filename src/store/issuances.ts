@@ -1,4 +1,5 @@
 // Operations on the record: issued tokens and audit events.
+import { idFloor, idTime } from '../lib/id.ts'
 import type { AuditEvent, Issuance, SingleUse } from '../oauth/types.ts'
 import { type Ends, findFrontingLink } from './fronting.ts'
 import {
@@ -147,15 +148,22 @@ export function* recordExchange(
   return 'recorded'
 }
 
+/** How far the clocks of instances may be apart, with a wide margin: a token is not older than what it was exchanged for. */
+const CLOCKS_APART = 86_400
+
 /** Revokes a token and everything of ours that was exchanged from it. Returns how many were live. */
 export function* revokeIssuance({ id, now }: { id: string; now: number }): Op<number> {
+  // Partitions before it need no look.
+  const oldest = bytes(idFloor(idTime(id) - CLOCKS_APART))
   return yield* run(
     `WITH RECURSIVE descendants (id) AS (
        SELECT id FROM issuances WHERE id = ?
-       UNION SELECT i.id FROM issuances i JOIN descendants d ON i.parent_id = d.id
-     ) UPDATE issuances SET revoked_at = ? WHERE revoked_at IS NULL AND broker_provider IS NULL AND id IN (SELECT id FROM descendants)`,
+       UNION SELECT i.id FROM issuances i JOIN descendants d ON i.parent_id = d.id WHERE i.id >= ?
+     ) UPDATE issuances SET revoked_at = ? WHERE revoked_at IS NULL AND broker_provider IS NULL AND id >= ? AND id IN (SELECT id FROM descendants)`,
     bytes(id),
+    oldest,
     now,
+    oldest,
   )
 }
 

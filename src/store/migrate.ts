@@ -14,8 +14,16 @@ export interface Migration {
   sql: string
 }
 
-/** The migrations of this build, for one of the databases: lines marked for the other one are left out. */
-export function readMigrations(dialect: 'sqlite' | 'postgres', folder = migrationsFolder): Migration[] {
+export type Dialect = 'sqlite' | 'postgres' | 'cockroachdb'
+/** CockroachDB speaks the protocol of PostgreSQL, but has another way to partition a table. */
+const LEFT_OUT: Readonly<Record<Dialect, RegExp>> = {
+  sqlite: /^.*-- postgres only *\n|^-- Only where there are partitions, to the end\.\n[\s\S]*/gm,
+  postgres: /^.*-- sqlite only *\n/gm,
+  cockroachdb: /^.*-- sqlite only *\n|^-- Only where there are partitions, to the end\.\n[\s\S]*/gm,
+}
+
+/** The migrations of this build, for one of the databases: what is marked for other ones is left out. */
+export function readMigrations(dialect: Dialect, folder = migrationsFolder): Migration[] {
   const files = readdirSync(folder)
     .filter((file) => file.endsWith('.sql'))
     .sort()
@@ -27,15 +35,11 @@ export function readMigrations(dialect: 'sqlite' | 'postgres', folder = migratio
       throw new Error(`migrations/${file}: names are NNN_name.sql, each with a number of its own`)
     numbers.add(version)
     const text = readFileSync(path.join(folder, file), 'utf8')
-    const other = dialect === 'sqlite' ? '-- postgres only' : '-- sqlite only'
     return {
       version,
       name: match[2] as string,
       checksum: createHash('sha256').update(text).digest('hex'),
-      sql: text
-        .split('\n')
-        .filter((line) => !line.trimEnd().endsWith(other))
-        .join('\n'),
+      sql: text.replace(LEFT_OUT[dialect], ''),
     }
   })
 }
@@ -65,9 +69,11 @@ const TABLE =
   'CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)'
 /** Any number, as long as nobody else locks it in this database. It is held to the end of a transaction. */
 const LOCK = 'SELECT pg_advisory_xact_lock(7305818041)'
-const DIALECTS = {
+const LOCKED = { table: `${LOCK}; ${TABLE}`, begin: `BEGIN; ${LOCK}` }
+const DIALECTS: Readonly<Record<Dialect, typeof LOCKED>> = {
   sqlite: { table: TABLE, begin: 'BEGIN EXCLUSIVE' },
-  postgres: { table: `${LOCK}; ${TABLE}`, begin: `BEGIN; ${LOCK}` },
+  postgres: LOCKED,
+  cockroachdb: LOCKED,
 }
 
 /** What is done on one connection: statements, and scripts of several. */
@@ -75,7 +81,7 @@ export type Step = Statement | string
 
 /** Applies what is missing, each migration in a transaction that keeps other processes out. Returns the names of what it applied. */
 export function* migration(
-  dialect: 'sqlite' | 'postgres',
+  dialect: Dialect,
   now: number,
   migrations: readonly Migration[] = readMigrations(dialect),
 ): Generator<Step, string[], unknown> {

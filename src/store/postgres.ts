@@ -4,6 +4,7 @@ import pg from 'pg'
 import type { Config } from '../config/schema.ts'
 import { OAuthError } from '../lib/error.ts'
 import { Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
+import { systemClock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { type News, newsOf } from './cache.ts'
 import type { Job } from './database.ts'
@@ -11,6 +12,7 @@ import { type Driver, isRead, ops } from './index.ts'
 import type { Op, Statement } from './op.ts'
 import { awayFor, clientSettings, command, execute, failureOf } from './postgres_client.ts'
 import { openListener } from './postgres_listener.ts'
+import { keepPartitions } from './postgres_partitions.ts'
 
 /** `storage.postgres` of the configuration; tests make their own. */
 type PostgresSettings = Omit<Config['storage']['postgres'], 'dsn'> & { dsn: string }
@@ -37,6 +39,7 @@ export async function openPostgres(settings: PostgresSettings, log: Logger): Pro
     },
     log,
   })
+  const partitions = await keepPartitions(settings.dsn, systemClock, log)
   const pool = new pg.Pool({
     ...client,
     max: settings.max_conns,
@@ -127,7 +130,7 @@ export async function openPostgres(settings: PostgresSettings, log: Logger): Pro
     onForeignWrite: (each) => listeners.push(each),
     async close() {
       await Promise.all(lanes.map((each) => each.drained()))
-      await Promise.all([listener.close(), pool.end()])
+      await Promise.all([listener.close(), partitions.close(), pool.end()])
     },
   }
 }

@@ -24,12 +24,18 @@ export const clientSettings = (dsn: string): pg.ClientConfig => ({
   types: { getTypeParser: (oid, format) => (oid === BIGINT ? Number : pg.types.getTypeParser(oid, format)) },
 })
 
+/** For what takes its time, or waits for another process that does. */
+export const PATIENT = { statement_timeout: 0, query_timeout: 0, idle_in_transaction_session_timeout: 0 }
+
+/** Runs SQL without parameters. Resolves to its rows. */
+export type Query = (text: string) => Promise<Record<string, unknown>[]>
 /** Runs some SQL on a connection of its own, for what is not an operation of the store. */
 export async function connectedTo<R>(
   dsn: string,
-  work: (query: (text: string) => Promise<Record<string, unknown>[]>) => Promise<R>,
+  work: (query: Query) => Promise<R>,
+  more: pg.ClientConfig = {},
 ): Promise<R> {
-  const client = new pg.Client(clientSettings(dsn))
+  const client = new pg.Client({ ...clientSettings(dsn), ...more })
   client.on('error', () => {})
   try {
     await client.connect()
@@ -95,14 +101,13 @@ export const awayFor = (cause: unknown): OAuthError =>
 
 /** Creates or updates the tables. Returns the names of the migrations it applied. */
 export async function preparePostgres(dsn: string, now: number): Promise<string[]> {
-  // A migration may take its time, and so may the one of another process that this one waits for.
-  const patient = { statement_timeout: 0, query_timeout: 0, idle_in_transaction_session_timeout: 0 }
-  const client = new pg.Client({ ...clientSettings(dsn), ...patient, application_name: 'service migrate' })
+  const client = new pg.Client({ ...clientSettings(dsn), ...PATIENT, application_name: 'service migrate' })
   client.on('error', () => {})
   const run = (step: Step) => (typeof step === 'string' ? client.query(step) : execute(client, step))
   try {
     await client.connect()
-    const steps = migration('postgres', now)
+    const { rows } = await client.query<{ version: string }>('SELECT version()')
+    const steps = migration(rows[0]?.version.startsWith('CockroachDB') ? 'cockroachdb' : 'postgres', now)
     let next = steps.next()
     while (!next.done) next = steps.next(await run(next.value))
     return next.value

@@ -54,7 +54,7 @@ test('both databases have the same tables, with the same columns', async () => {
   const postgres = await server.sql(
     dsn,
     `SELECT table_name || '.' || column_name || ' ' || upper(data_type) || CASE is_nullable WHEN 'NO' THEN ' NOT NULL' ELSE '' END AS line
-     FROM information_schema.columns WHERE table_schema = 'public'`,
+     FROM information_schema.columns JOIN pg_class ON oid = to_regclass(table_name) AND NOT relispartition WHERE table_schema = 'public'`,
   )
   expect(postgres.map(({ line }) => line).sort()).toEqual(lite.map(({ line }) => line).sort())
   expect(lite.length).toBeGreaterThan(90)

@@ -1,0 +1,66 @@
+// Operations on the partitions of the record on PostgreSQL: whole months go at once, after they were exported.
+import { all, bytes, idText, num, type Op, one, type Row, run, str } from './op.ts'
+
+export type RecordTable = 'issuances' | 'audit_events'
+
+/** The partitions of a table that have bounds, for readPartition(). */
+export const PARTITIONS = `SELECT c.relname AS name, pg_get_expr(c.relpartbound, c.oid) AS bounds
+  FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = to_regclass(?) AND pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT'`
+
+/** Ids of a partition are made from `from` on and before `to` (epoch milliseconds). */
+export interface Partition {
+  name: string
+  from: number
+  to: number
+}
+/** A partition from its row. */
+export const readPartition = (row: Row): Partition => {
+  const [from, to] = /FROM \((.*)\) TO \((.*)\)/.exec(str(row.bounds))?.slice(1).map(milliseconds) ?? []
+  return { name: str(row.name), from: from ?? Number.NaN, to: to ?? Number.NaN }
+}
+const milliseconds = (bound: string) =>
+  bound === 'MINVALUE' ? Number.NEGATIVE_INFINITY : Number.parseInt(/\\x([0-9a-f]{12})/.exec(bound)?.[1] ?? '', 16)
+
+/** The partitions of a table, oldest first. */
+export function* listPartitions({ table }: { table: RecordTable }): Op<Partition[]> {
+  return (yield* all(PARTITIONS, table)).map(readPartition).sort((a, b) => a.from - b.from)
+}
+
+/** How much of a partition is in an export file, while nothing of it is deleted yet. */
+export interface Exported {
+  partition: string
+  /** The last id. */
+  to: string
+  rows: number
+}
+/** The partitions that are exported in part, or that are about to be dropped. */
+export function* listExported(): Op<Exported[]> {
+  return (yield* all('SELECT * FROM exported_partitions')).map((row) => ({
+    partition: str(row.partition),
+    to: idText(row.exported_to),
+    rows: num(row.exported),
+  }))
+}
+
+/** Remembers how much is exported. */
+export function* saveExported({ partition, to, rows }: Exported): Op<void> {
+  yield* run(
+    `INSERT INTO exported_partitions (partition, exported_to, exported) VALUES (?, ?, ?)
+     ON CONFLICT (partition) DO UPDATE SET exported_to = excluded.exported_to, exported = excluded.exported`,
+    partition,
+    bytes(to),
+    rows,
+  )
+}
+
+/** How long writers may have to wait for a partition to go. */
+const LOCK_MS = '500'
+
+/** Drops a partition with all that is in it. Throws when it cannot be locked soon: others read or write for longer. */
+export function* dropPartition({ table, name }: { table: RecordTable; name: string }): Op<void> {
+  const { name: known } = (yield* listPartitions({ table })).find((each) => each.name === name) ?? {}
+  if (known === undefined) return
+  yield* one("SELECT set_config('lock_timeout', ?, true)", LOCK_MS)
+  yield* run(`DROP TABLE ${known}`)
+  yield* run('DELETE FROM exported_partitions WHERE partition = ?', known)
+}

@@ -1,0 +1,86 @@
+// The partitions of the record on PostgreSQL: one for each calendar month (UTC) of issuances and audit events, made ahead of time.
+// A row that has no month yet goes into the default partition, so that nothing is ever refused for want of one.
+import type { Logger } from '../telemetry/logger.ts'
+import { PARTITIONS, type Partition, readPartition } from './partitions.ts'
+import { connectedTo, PATIENT, type Query } from './postgres_client.ts'
+
+const RECORDS = ['issuances', 'audit_events'] as const
+/** This month and the next ones: instances may be stopped for so long, or their clocks be wrong. */
+const MONTHS = 3
+const HOUR_MS = 3_600_000
+/** Any number, as long as nobody else locks it in this database. */
+const LOCK = 'SELECT pg_advisory_xact_lock(7305818042)'
+/** To add a partition is to lock the default one for a moment; whoever waits for that would hold up others. */
+const LOCK_TIMEOUT = "SET LOCAL lock_timeout = '3s'"
+
+/** Makes the partitions that are missing for the months around `now` (epoch seconds). Returns their names. */
+export async function makePartitions(query: Query, now: number): Promise<string[]> {
+  const made: string[] = []
+  for (const record of RECORDS) {
+    const missing = async () => monthsWithout(await partitionsOf(query, record), now)
+    if ((await missing()).length === 0) continue
+    await query(`BEGIN; ${LOCK_TIMEOUT}`)
+    await query(LOCK)
+    // Another instance may have made them meanwhile.
+    for (const { from, to } of await missing()) {
+      const name = `${record}_${from.toISOString().slice(0, 7).replace('-', '_')}`
+      const [low, high] = [bound(from), bound(to)]
+      // Attaching it does not keep writers out, as creating it in its place would.
+      await query(`CREATE TABLE ${name} (LIKE ${record} INCLUDING DEFAULTS)`)
+      // What an instance whose clock is ahead has written already.
+      await query(`LOCK TABLE ${record}_default IN SHARE ROW EXCLUSIVE MODE`)
+      await query(
+        `WITH moved AS (DELETE FROM ${record}_default WHERE id >= ${low} AND id < ${high} RETURNING *) INSERT INTO ${name} SELECT * FROM moved`,
+      )
+      await query(`ALTER TABLE ${record} ATTACH PARTITION ${name} FOR VALUES FROM (${low}) TO (${high})`)
+      made.push(name)
+    }
+    await query('COMMIT')
+  }
+  return made
+}
+
+const partitionsOf = async (query: Query, record: string): Promise<Partition[]> =>
+  (await query(PARTITIONS.replace('?', `'${record}'`))).map(readPartition)
+
+/** The months that no partition holds; none where the table has no partitions at all. */
+function monthsWithout(partitions: readonly Partition[], now: number): { from: Date; to: Date }[] {
+  const today = new Date(now * 1000)
+  const month = (ahead: number) => new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + ahead))
+  const isHeld = (at: Date) => partitions.some(({ from, to }) => from <= at.getTime() && at.getTime() < to)
+  if (partitions.length === 0) return []
+  return Array.from({ length: MONTHS }, (_, i) => ({ from: month(i), to: month(i + 1) })).filter(
+    ({ from }) => !isHeld(from),
+  )
+}
+
+/** The smallest id of a moment: an id begins with 48 bits of milliseconds. */
+const bound = (at: Date): string => `'\\x${at.getTime().toString(16).padStart(12, '0')}'`
+
+/** Makes partitions now and every hour, until it is closed. Trouble is logged: the default partition takes what comes meanwhile. */
+export async function keepPartitions(
+  dsn: string,
+  clock: { now(): number },
+  log: Logger,
+): Promise<{ close(): Promise<void> }> {
+  const make = async () => {
+    try {
+      const made = await connectedTo(dsn, (query) => makePartitions(query, clock.now()), PATIENT)
+      if (made.length > 0) log.info({ partitions: made }, 'partitions made')
+    } catch (error) {
+      log.warn({ err: error }, 'partitions could not be made; tried again in an hour')
+    }
+  }
+  await make()
+  let last: Promise<void> = Promise.resolve()
+  const timer = setInterval(() => {
+    last = make()
+  }, HOUR_MS)
+  timer.unref()
+  return {
+    async close() {
+      clearInterval(timer)
+      await last
+    },
+  }
+}
