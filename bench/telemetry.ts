@@ -65,8 +65,8 @@ const middle = (values: readonly number[]) =>
 const [seconds = 10, rounds = 5] = process.argv.slice(2).map(Number)
 const collector = await startCollector()
 try {
-  const start = (settings: Record<string, string>) =>
-    startService({ coldClients: 0, alg: 'ES256', env: { ...process.env, ...settings } })
+  const start = async (settings: Record<string, string>) =>
+    (await startService({ coldClients: 0, alg: 'ES256', env: { ...process.env, ...settings } }))[0]
   const [on, off] = [await start(onTo(collector.endpoint)), await start(OFF)]
   const rates: number[] = []
   const costs: number[] = []

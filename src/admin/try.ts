@@ -66,7 +66,7 @@ async function examine(app: App, text: string) {
   const jws = decodeJws(text, MAX_TOKEN)
   if (!jws) return { form: 'opaque', ours: false, active: false }
   const { header, payload: claims } = jws
-  const candidate = decodeAccessToken(app, text)
+  const candidate = await decodeAccessToken(app, text)
   const verified = candidate && (await verifyAccessToken(app, candidate))
   const live = await findLiveToken(app, text)
   const state = candidate && (await app.store.findTokenState({ id: candidate.jti }))

@@ -26,7 +26,11 @@ let expectedRate = SLICE.first
 
 onPlans<GeneratorPlan | LoopPlan>(async (plan) => {
   if ('feed' in plan) {
-    const connections = Array.from({ length: plan.connections }, () => new Connection(plan.base))
+    const bases = [plan.base, ...(plan.otherBases ?? [])]
+    const connections = Array.from(
+      { length: plan.connections },
+      (_, number) => new Connection(bases[number % bases.length] as string),
+    )
     opened = { plan, connections, feed: openFeed(plan.feed, plan, connections) }
     return { ready: true }
   }

@@ -5,6 +5,8 @@ import type { ProbePlan } from './probe.ts'
 /** Sent first: what to load. */
 export interface GeneratorPlan extends Site {
   feed: FeedPlan
+  /** Connections lead to the base and to these in turn. */
+  otherBases?: readonly string[]
   probe: ProbePlan
   connections: number
 }

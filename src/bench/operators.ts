@@ -40,7 +40,7 @@ export async function measureOperators(population: Population, env: Env, say: (t
   )
   const known = await populated(file, population)
   const database = { driver: 'sqlite' as const, file }
-  const target = await startService({ coldClients: 0, alg: 'ES256', database, env: withoutDatabase(env) })
+  const [target] = await startService({ coldClients: 0, alg: 'ES256', database, env: withoutDatabase(env) })
   try {
     say('asking for pages')
     const pages = await measurePages(target, known)

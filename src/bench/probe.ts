@@ -18,7 +18,10 @@ export interface ProbePlan {
   pid?: number
   admin?: { base: string; key: string }
   database?: { driver: 'sqlite'; file: string } | { driver: 'postgres'; dsn: string }
+  /** Further instances: what they use is added. */
+  others?: readonly Pick<ProbePlan, 'pid' | 'admin'>[]
 }
+const instancesOf = (plan: ProbePlan) => [plan, ...(plan.others ?? [])]
 
 export interface LaneUse {
   jobs: number
@@ -78,28 +81,34 @@ async function snapshot(
   return { ...asked, ...readCpu(plan, generator) }
 }
 
-const readCpu = ({ pid }: ProbePlan, generator?: () => number) => ({
-  threads: pid ? threadMicros(pid) : new Map(),
-  written_bytes: pid ? writtenBytes(pid) : Number.NaN,
+const readCpu = (plan: ProbePlan, generator?: () => number) => ({
+  threads: new Map(instancesOf(plan).flatMap(({ pid }) => (pid ? [...threadMicros(pid)] : []))),
+  written_bytes: total(instancesOf(plan), ({ pid }) => (pid ? writtenBytes(pid) : Number.NaN)),
   generator_us: generator ? generator() : processMicros(process.pid),
   seconds: performance.now() / 1000,
   machine_us: machineMicros(),
 })
 
-async function ask({ pid, admin, database }: ProbePlan) {
-  const [status, gc, stored] = await Promise.all([
-    admin && readLanes(admin),
-    admin && readGc(admin),
-    readDatabase(database),
+async function ask(plan: ProbePlan) {
+  const instances = instancesOf(plan)
+  const [lanes, gcs, stored] = await Promise.all([
+    Promise.all(instances.map(({ admin }) => (admin ? readLanes(admin) : NO_LANES))),
+    Promise.all(instances.map(({ admin }) => (admin ? readGc(admin) : NO_GC))),
+    readDatabase(plan.database),
   ])
+  const memories = instances.map(({ pid }) => (pid ? memoryMiB(pid) : { now: Number.NaN, peak: Number.NaN }))
   return {
-    lanes: status ?? {},
-    gc: gc ?? { count: Number.NaN, seconds: Number.NaN },
-    memory: pid ? memoryMiB(pid) : { now: Number.NaN, peak: Number.NaN },
-    fsyncs: status?.['store']?.commits ?? Number.NaN,
+    lanes: lanes.reduce((all, more) => combineLanes(all, more, 1)),
+    gc: { count: total(gcs, ({ count }) => count), seconds: total(gcs, ({ seconds }) => seconds) },
+    memory: { now: total(memories, ({ now }) => now), peak: total(memories, ({ peak }) => peak) },
+    fsyncs: lanes[0]?.['store']?.commits ?? Number.NaN,
     ...stored,
   }
 }
+
+const NO_LANES: Usage['lanes'] = {}
+const NO_GC = { count: Number.NaN, seconds: Number.NaN }
+const total = <T>(all: readonly T[], of: (each: T) => number) => all.reduce((sum, each) => sum + of(each), 0)
 
 async function readLanes({ base, key }: { base: string; key: string }): Promise<Record<string, LaneUse>> {
   const response = await call(`${base}/admin/system/status`, { headers: { authorization: `Bearer ${key}` } })
@@ -144,9 +153,7 @@ function difference(before: Snapshot, after: Snapshot): Usage {
     database_bytes: minus('database_bytes'),
     log_bytes: minus('log_bytes'),
     fsyncs: minus('fsyncs'),
-    lanes: Object.fromEntries(
-      Object.entries(after.lanes).map(([name, lane]) => [name, combine(lane, before.lanes[name] ?? NO_LANE, -1)]),
-    ),
+    lanes: combineLanes(after.lanes, before.lanes, -1),
     gc: { count: after.gc.count - before.gc.count, seconds: after.gc.seconds - before.gc.seconds },
     memory: after.memory,
   }
@@ -171,15 +178,16 @@ const combine = (a: LaneUse, b: LaneUse, sign: 1 | -1): LaneUse => ({
   commits: a.commits + sign * b.commits,
 })
 
+const combineLanes = (a: Usage['lanes'], b: Usage['lanes'], sign: 1 | -1): Usage['lanes'] =>
+  Object.fromEntries(Object.entries(a).map(([name, lane]) => [name, combine(lane, b[name] ?? NO_LANE, sign)]))
+
 /** Two pieces of work together. */
 export function addUsage(a: Usage | undefined, b: Usage): Usage {
   if (!a) return b
   return {
     ...(Object.fromEntries(FIGURES.map((name) => [name, a[name] + b[name]])) as Pick<Usage, Figure>),
     cpu_us: Object.fromEntries(ROLES.map((role) => [role, a.cpu_us[role] + b.cpu_us[role]])) as ByRole,
-    lanes: Object.fromEntries(
-      Object.entries(b.lanes).map(([name, lane]) => [name, combine(a.lanes[name] ?? NO_LANE, lane, 1)]),
-    ),
+    lanes: combineLanes(b.lanes, a.lanes, 1),
     gc: { count: a.gc.count + b.gc.count, seconds: a.gc.seconds + b.gc.seconds },
     threads: b.threads,
     memory: b.memory,

@@ -84,7 +84,14 @@ async function measurePart(settings: Settings, part: Part, report: Report, progr
     `${part.store}, ${part.alg}${part.fill ? `, filled with ${part.fill} issuances` : ''}: starting, registering clients`,
   )
   const { database, remove } = await openDatabase(settings, part.store, part.fill)
-  const targets = [await startService({ coldClients, alg: part.alg, database, env: withoutDatabase(settings.env) })]
+  const { instances } = settings
+  const targets = await startService({
+    coldClients,
+    alg: part.alg,
+    database,
+    env: withoutDatabase(settings.env),
+    instances,
+  })
   // A peer has no store and no keys of ours: once is enough.
   const isFirst = report.results.length === 0
   if (isFirst && settings.peer) targets.push(await startPeer(coldClients))
@@ -123,7 +130,7 @@ async function measureWork(
 ): Promise<Result[]> {
   const measured: { target: Target; load: Load; result: Result }[] = []
   for (const target of all) {
-    const result = emptyResult(work, target, target === all[0], part, settings)
+    const result = emptyResult(work, target, part, settings)
     try {
       const load = await loadOf(work, target)
       if (load) measured.push({ target, load, result: { ...result, generator: generatorOf(load, settings) } })
@@ -181,8 +188,8 @@ async function climb(
 const isRotation = ({ feed }: Load) => feed.kind === 'same' && feed.forms.length > 0
 const generatorOf = (load: Load, { generator }: Settings) => (isRotation(load) ? generator : 'own')
 
-function emptyResult(work: Work, target: Target, isService: boolean, part: Part, { generator }: Settings): Result {
-  const its = isService ? part : { store: 'none' as const, alg: 'ES256' as const, fill: 0 }
+function emptyResult(work: Work, target: Target, part: Part, { generator }: Settings): Result {
+  const its = target.isService ? part : { store: 'none' as const, alg: 'ES256' as const, fill: 0 }
   return { work: work.name, server: target.name, ...its, generator, rounds: [], ladder: [], knee: null }
 }
 
@@ -213,7 +220,7 @@ async function withGenerator<R>(
   connections: number,
   use: (measure: (plan: LoopPlan) => Promise<Sample>) => Promise<R>,
 ): Promise<R> {
-  const plan: GeneratorPlan = { ...load, probe: target.probe(), connections }
+  const plan: GeneratorPlan = { ...load, otherBases: target.otherBases, probe: target.probe(), connections }
   const child = startFile('generator', plan)
   try {
     await nextMessage(child, LOAD_SECONDS)

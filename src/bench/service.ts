@@ -31,6 +31,8 @@ export interface ServiceOptions {
   alg: 'ES256' | 'RS256'
   /** A new file in a temporary folder where there is none. */
   database?: Database
+  /** More than one share a database of PostgreSQL. */
+  instances?: number
   /** Its SERVICE_ variables reach the service, to measure another setting than the default one. */
   env: Env
 }
@@ -42,14 +44,23 @@ const LOG_CHARACTERS = 10_000
 export const callersSettings = (env: Env): Record<string, string | undefined> =>
   Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('SERVICE_')))
 
-/** Starts `service serve` and registers clients, resources and a user who has consented. Rejects when it does not get ready. */
-export async function startService({ coldClients, alg, database, env }: ServiceOptions): Promise<Target> {
+/**
+ * Starts `service serve` and registers clients, resources and a user who has consented. Returns it alone, and, where there are
+ * more instances, all of them as one more target. Rejects when it does not get ready.
+ */
+export async function startService({
+  coldClients,
+  alg,
+  database,
+  env,
+  instances = 1,
+}: ServiceOptions): Promise<[Target, ...Target[]]> {
   const [port, adminPort] = [await freePort(), await freePort()]
   const base = `http://127.0.0.1:${port}`
   const admin = { base: `http://127.0.0.1:${adminPort}`, key: randomBytes(32).toString('hex') }
   const cwd = tempDir()
   const stored: Database = database ?? { driver: 'sqlite', file: path.join(cwd, 'service.db') }
-  const running = runner(cwd, base, {
+  const settings: NodeJS.ProcessEnv = {
     PATH: env['PATH'],
     NODE_ENV: 'production',
     SERVICE_LOG_LEVEL: 'warn',
@@ -66,10 +77,16 @@ export async function startService({ coldClients, alg, database, env }: ServiceO
     SERVICE_STORAGE_DRIVER: stored.driver,
     ...(stored.driver === 'sqlite'
       ? { SERVICE_STORAGE_SQLITE_PATH: stored.file }
-      : { SERVICE_STORAGE_POSTGRES_DSN: stored.dsn }),
+      : {
+          SERVICE_STORAGE_POSTGRES_DSN: stored.dsn,
+          SERVICE_SIGNING_KEY_STORE: 'postgres_key',
+          SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
+          SERVICE_DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
+        }),
     // The keys of the identity provider are on loopback.
     SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true',
-  })
+  }
+  const running = runner(cwd, base, settings)
   await running.start()
   const idp = await startIdp()
   const { machines, app, gateway, user } = await registerEverything({
@@ -86,9 +103,10 @@ export async function startService({ coldClients, alg, database, env }: ServiceO
   const cookies = new Map<string, string>()
   // The second consent is for what the gateway exchanges the user's tokens into.
   for (const resource of [RESOURCE, GATEWAY_RESOURCE]) await signIn(base + authorizePath(resource), user, cookies)
-  return {
+  const one: Target = {
     ...hotAndCold(machines),
     name: 'service',
+    isService: true,
     base,
     paths: {
       token: '/oauth/token',
@@ -111,6 +129,37 @@ export async function startService({ coldClients, alg, database, env }: ServiceO
     },
     stop: running.stop,
   }
+  if (instances === 1) return [one]
+  const others = await Promise.all(Array.from({ length: instances - 1 }, () => startAnother(settings, admin.key)))
+  const all: Target = {
+    ...one,
+    name: `service, ${instances} instances`,
+    otherBases: others.map((other) => other.base),
+    probe: () => ({ ...one.probe(), others: others.map((other) => other.probe()) }),
+    async restart() {
+      for (const each of [one, ...others]) await each.restart?.()
+    },
+    stop: async () => void (await Promise.all(others.map((other) => other.stop()))),
+  }
+  return [one, all]
+}
+
+/** One more instance of a service that is running: it differs in its addresses only. */
+async function startAnother(settings: NodeJS.ProcessEnv, key: string) {
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const base = `http://127.0.0.1:${port}`
+  const running = runner(tempDir(), base, {
+    ...settings,
+    SERVICE_SERVER_ADDRESS: `127.0.0.1:${port}`,
+    SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
+  })
+  await running.start()
+  const probe = () => ({ pid: running.pid(), admin: { base: `http://127.0.0.1:${adminPort}`, key } })
+  const restart = async () => {
+    await running.stop()
+    await running.start()
+  }
+  return { base, probe, restart, stop: running.stop }
 }
 
 /** A process of the service that can be started again and again. */

@@ -19,6 +19,8 @@ export interface Settings {
   generator: Generator
   cold: boolean
   stores: readonly (typeof STORES)[number][]
+  /** More than one are measured beside a single one. */
+  instances: number
   algs: readonly (typeof ALGS)[number][]
   /** Issuances in the database before the run. */
   fills: readonly number[]
@@ -38,4 +40,8 @@ export interface Settings {
   smoke: boolean
   env: Env
 }
+/** Measured by themselves, and no load. */
+export const APART = ['parts', 'operators']
+/** On PostgreSQL, and what several instances are measured with beside one. */
+export const SHARED = { name: 'postgres', works: ['client_credentials', 'refresh_token'], instances: 2 }
 export const COLD_CLIENTS = 20_000

@@ -28,7 +28,11 @@ export interface User {
 /** A server with everything registered that a work needs; what it has no grant for is missing. */
 export interface Target {
   readonly name: string
+  /** Not a peer. */
+  readonly isService?: true
   readonly base: string
+  /** Other instances of it, whose connections take turns with those of the base. */
+  readonly otherBases?: readonly string[]
   readonly paths: { token: string; introspection?: string; revocation?: string; login?: string; metadata?: string }
   /** Clients of the works in rotation, and those that only the cold run uses. */
   readonly machines: readonly Machine[]

@@ -16,7 +16,7 @@ import { openProgress } from '../bench/progress.ts'
 import { type Report, readReport } from '../bench/report.ts'
 import { bench } from '../bench/run.ts'
 import { parseMix, subjects, worksOf } from '../bench/scenarios.ts'
-import { ALGS, type Settings, STORES } from '../bench/settings.ts'
+import { ALGS, APART, type Settings, SHARED, STORES } from '../bench/settings.ts'
 import { describeRun, table, verdict } from '../bench/table.ts'
 import type { Env } from '../config/rules.ts'
 import { packageRoot } from '../lib/paths.ts'
@@ -92,7 +92,7 @@ export function addBenchCommands(program: Command, env: Env, exit: (code: number
   const command = program
     .command('bench')
     .description(
-      `Measures the service on this machine, over loopback and on a temporary database: ${subjects.join(', ')}; token is all of them, parts what one of each part costs, operators what list pages and a purge cost beside a million tokens.`,
+      `Measures the service on this machine, over loopback and on a temporary database: ${subjects.join(', ')}; token is all of them, parts what one of each part costs, operators what list pages and a purge cost beside a million tokens, postgres what one instance and two do on PostgreSQL.`,
     )
     .argument('[scenarios...]', 'What to measure.')
     .option('--connections <n>', 'Connections of the load generator.', numberIn(1, 10_000), 64)
@@ -156,18 +156,18 @@ export function addBenchCommands(program: Command, env: Env, exit: (code: number
   addPlan(program, options)
 }
 
-/** What is measured by itself, and is no load. */
-const APART = ['parts', 'operators']
-
 function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings {
-  const known = scenarios.filter((name) => !APART.includes(name))
+  const isShared = scenarios.includes(SHARED.name)
+  const named = isShared ? [...scenarios, ...SHARED.works] : scenarios
+  const known = named.filter((name) => ![...APART, SHARED.name].includes(name))
   const unknown = known.filter((name) => worksOf(name, true).length === 0)
   if (unknown.length > 0 || (scenarios.length === 0 && !flags.mix))
     throw new UsageError(
-      `${unknown.length ? `${unknown.join(', ')} is no scenario` : 'no scenario is named'}; there are token, ${[...subjects, ...APART].join(', ')}`,
+      `${unknown.length ? `${unknown.join(', ')} is no scenario` : 'no scenario is named'}; there are token, ${[...subjects, SHARED.name, ...APART].join(', ')}`,
     )
-  const { smoke, store, serviceOnly } = flags
-  const generator = flags.generator?.[0] ?? bestGenerator()
+  const { smoke, serviceOnly } = flags
+  // Only our own loop leads connections to several instances.
+  const generator = isShared ? 'own' : (flags.generator?.[0] ?? bestGenerator())
   if (generator === 'wrk' && !wrkVersion()) throw new UsageError('wrk is not installed')
   const settings: Settings = {
     ...flags,
@@ -176,7 +176,8 @@ function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings 
     warmup: flags.warmup ?? (smoke ? 1 : 2),
     rounds: flags.rounds ?? (smoke ? 1 : 2),
     generator,
-    stores: store,
+    stores: isShared ? ['postgres'] : flags.store,
+    instances: isShared ? SHARED.instances : 1,
     algs: flags.alg,
     fills: flags.fill,
     sloMs: flags.sloP99,
@@ -184,7 +185,7 @@ function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings 
     peers: flags.peer ?? [],
     env,
   }
-  if (store.includes('postgres') && !hasPostgres(settings))
+  if (settings.stores.includes('postgres') && !hasPostgres(settings))
     throw new UsageError('--store postgres needs --postgres with the DSN of a server on loopback')
   return settings
 }

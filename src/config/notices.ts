@@ -22,6 +22,10 @@ export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): stri
       'admin.api_key is empty: every call to the admin API is refused',
     ],
     [
+      config.storage.driver === 'postgres' && config.signing.key_store === 'keyfile',
+      'storage.driver postgres with signing.key_store keyfile: other instances learn of a rotated key only from the same folder, and with SIGHUP; with more than one instance set signing.key_store: postgres_key',
+    ],
+    [
       config.oidc.enabled && config.oidc.redirect_uri !== `${config.server.issuer}/oidc/callback`,
       'oidc.redirect_uri is not <server.issuer>/oidc/callback: people come back here only if something in front leads them',
     ],

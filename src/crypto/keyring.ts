@@ -19,6 +19,8 @@ export interface Keyring {
   /** Keys that tokens may be verified with: current first, then the ones before it, newest first, then the next one. */
   published(): PublishedKey[]
   find(kid: string): PublishedKey | undefined
+  /** The same, of a key that another instance may have made meanwhile: reads the keys again if it is not there, now and then. */
+  seek(kid: string): Promise<PublishedKey | undefined>
   /** The JWK set (RFC 7517) as text, with its ETag. */
   jwks(): { body: string; etag: string }
   /** Makes another key current; the previous one stays published until its tokens have expired. */
@@ -41,6 +43,9 @@ interface Loaded {
 
 export const ACCESS_TOKEN_TYP = 'at+jwt'
 
+/** Anybody may name keys that do not exist: reading costs little so seldom. */
+const SEEK_MS = 5000
+
 interface Options {
   source: KeySource
   clock: Clock
@@ -59,13 +64,22 @@ export async function openKeyring({ source, clock, onError }: Options): Promise<
     document = undefined
   }
   const reload = async () => use(await source.load())
+  const find = (kid: string) => published().find((key) => key.kid === kid)
+  let sought = { ms: Number.NEGATIVE_INFINITY, done: Promise.resolve() }
   const stop = source.watch?.(() => void reload().catch((error: unknown) => onError?.(error)))
 
   return {
     store: source.name,
     current: () => loaded.signing,
     published,
-    find: (kid) => published().find((key) => key.kid === kid),
+    find,
+    async seek(kid) {
+      if (find(kid)) return find(kid)
+      if (performance.now() - sought.ms >= SEEK_MS)
+        sought = { ms: performance.now(), done: reload().catch((error: unknown) => onError?.(error)) }
+      await sought.done
+      return find(kid)
+    },
     jwks() {
       if (document && document.until > clock.now()) return document
       const keys = published()

@@ -55,7 +55,7 @@ async function revokeRefreshToken(app: App, bearer: Bearer, client: Client): Pro
 }
 
 async function revokeAccessToken(app: App, token: string, client: Client): Promise<Ended | undefined> {
-  const candidate = decodeAccessToken(app, token)
+  const candidate = await decodeAccessToken(app, token)
   const claims = candidate && (await verifyAccessToken(app, candidate))
   if (!claims || claims.client_id !== client.client_id) return undefined
   const live = await app.store.revokeIssuance({ id: claims.jti, now: app.clock.now() })

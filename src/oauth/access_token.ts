@@ -65,15 +65,16 @@ export interface Candidate {
   jti: string
 }
 
-/** Takes a token apart. Undefined unless it is an at+jwt that names one of our keys. */
-export function decodeAccessToken(app: App, token: string): Candidate | undefined {
+/** Takes a token apart. Undefined unless it is an at+jwt that says it is ours and names one of our keys. */
+export async function decodeAccessToken(app: App, token: string): Promise<Candidate | undefined> {
   const jws = decodeJws(token, MAX_TOKEN_LENGTH)
   const { typ, alg, kid } = jws?.header ?? {}
-  const key = typeof kid === 'string' ? app.keyring.find(kid) : undefined
-  const jti = jws?.payload['jti']
-  if (!jws || !key || typ !== ACCESS_TOKEN_TYP || alg !== key.alg || typeof jti !== 'string' || !isId(jti))
+  const { jti, iss } = jws?.payload ?? {}
+  if (!jws || typeof kid !== 'string' || typ !== ACCESS_TOKEN_TYP || typeof jti !== 'string' || !isId(jti))
     return undefined
-  return { token, jws, key, jti }
+  // Only what may be ours is worth a look for the key.
+  const key = app.keyring.find(kid) ?? (iss === app.config.server.issuer ? await app.keyring.seek(kid) : undefined)
+  return key && alg === key.alg ? { token, jws, key, jti } : undefined
 }
 
 /** The claims of an unexpired token that this service signed, else undefined. Says nothing about revocation. */
@@ -101,7 +102,7 @@ export interface LiveToken {
 
 /** A token of this service that is unexpired, not revoked in any way, and whose client and user may still act; else undefined. */
 export async function findLiveToken(app: App, token: string): Promise<LiveToken | undefined> {
-  const candidate = decodeAccessToken(app, token)
+  const candidate = await decodeAccessToken(app, token)
   if (!candidate) return undefined
   const [claims, state] = await Promise.all([
     verifyAccessToken(app, candidate),

@@ -28,7 +28,6 @@ export async function makePartitions(query: Query, now: number): Promise<string[
       // Attaching it does not keep writers out, as creating it in its place would.
       await query(`CREATE TABLE ${name} (LIKE ${record} INCLUDING DEFAULTS)`)
       // What an instance whose clock is ahead has written already.
-      await query(`LOCK TABLE ${record}_default IN SHARE ROW EXCLUSIVE MODE`)
       await query(
         `WITH moved AS (DELETE FROM ${record}_default WHERE id >= ${low} AND id < ${high} RETURNING *) INSERT INTO ${name} SELECT * FROM moved`,
       )

@@ -23,6 +23,16 @@ describe('warnings of a boot', () => {
     ])
   })
 
+  test('signing keys in files beside a database that instances share are a warning, keys in the database are not', () => {
+    const storage = { driver: 'postgres', postgres: { dsn: 'postgres://db.example.com/service' } }
+    expect(warnings(over(PRODUCTION, { storage }))).toEqual([
+      expect.stringContaining('signing.key_store: postgres_key'),
+    ])
+    const sealed = { signing: { key_store: 'postgres_key' }, data_encryption: { driver: 'aes_master' } }
+    const env = { SERVICE_DATA_ENCRYPTION_KEY: 'ab'.repeat(32) }
+    expect(warningsOf(load(over(PRODUCTION, { storage, ...sealed }), env).config, 'admin_only')).toEqual([])
+  })
+
   test('an ephemeral secret and a closed admin API are warnings of a boot without configuration', () => {
     const said = warnings()
     expect(said).toEqual(

@@ -39,6 +39,35 @@ const tokenOf = (keys: Keyring, clock: TestClock) => {
   return signJws(alg, key as KeyObject, header, JSON.stringify({ sub: 'x', exp: clock.now() + LIFE }))
 }
 
+describe('a key that is not known', () => {
+  test('is looked for in the store once, for all who ask, and then not again for a while', async () => {
+    const { store, ring: mine } = await ring()
+    const { ring: other } = await ring({ store })
+    let loads = 0
+    const load = store.load.bind(store)
+    store.load = () => {
+      loads++
+      return load()
+    }
+    const { current_kid } = await other.rotate()
+    expect(mine.find(current_kid)).toBeUndefined()
+    const found = await Promise.all([mine.seek(current_kid), mine.seek(current_kid), mine.seek('nobody')])
+    expect(found.map((key) => key?.kid)).toEqual([current_kid, current_kid, undefined])
+    await other.rotate()
+    expect(await mine.seek('nobody')).toBeUndefined()
+    expect(loads).toBe(1)
+    expect((await mine.seek(current_kid))?.kid).toBe(current_kid)
+  })
+
+  test('in a store that cannot be read changes nothing', async () => {
+    const { store, ring: mine } = await ring()
+    const before = mine.jwks()
+    store.load = () => Promise.reject(new Error('no store'))
+    expect(await mine.seek('nobody')).toBeUndefined()
+    expect(mine.jwks()).toEqual(before)
+  })
+})
+
 describe('the first key', () => {
   test.each<[Alg, object]>([
     ['ES256', { kty: 'EC', crv: 'P-256' }],

@@ -54,6 +54,15 @@ const signedIn = async () => {
   return { client, user, resource, authorized }
 }
 
+test('a token of a key that another instance has made meanwhile is known and revoked here, where both have the folder', async () => {
+  const client = await addClient(a)
+  await okAdmin(a, 'POST', '/admin/keys/rotate')
+  const token = String((await machineToken(a, client)).body['access_token'])
+  const ask = (at: TestService) => post(`${at.issuer}/oauth/introspect`, client, { token })
+  expect((await post(`${b.issuer}/oauth/revoke`, client, { token })).status).toBe(200)
+  expect((await ask(a)).body).toEqual({ active: false })
+})
+
 describe('what is used once', () => {
   test('a proof used at one is refused at the other', async () => {
     const [client, key] = [await addClient(a), await proofKey()]
