@@ -4,6 +4,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { packageRoot } from '../src/lib/paths.ts'
 import { renderAdminApi } from './reference/admin_api.ts'
+import { renderAuditEvents } from './reference/audit_events.ts'
 import { renderBenchSchema } from './reference/bench_report.ts'
 import { renderConfiguration, renderExample, renderJsonSchema } from './reference/configuration.ts'
 import { renderErrors } from './reference/errors.ts'
@@ -16,6 +17,7 @@ export const GENERATED: readonly { file: string; render(): string | Promise<stri
   { file: 'docs/reference/config.schema.json', render: renderJsonSchema },
   { file: 'docs/reference/configuration.md', render: renderConfiguration },
   { file: 'docs/reference/admin-api.md', render: renderAdminApi },
+  { file: 'docs/reference/audit-events.md', render: renderAuditEvents },
   { file: 'docs/reference/bench-report.schema.json', render: renderBenchSchema },
   { file: 'docs/reference/errors.md', render: renderErrors },
   { file: 'docs/reference/metrics.md', render: renderMetrics },

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { App } from '../app.ts'
 import type { Config } from '../config/schema.ts'
 import type { Method } from '../http/router.ts'
-import type { AuditAction } from '../oauth/audit.ts'
+import type { AuditAction } from '../oauth/audit_events.ts'
 import type { CounterName } from '../telemetry/metrics.ts'
 
 /** A group of operations on one kind of thing. */
@@ -72,7 +72,7 @@ export interface Result {
   shown?: unknown
   /** It was a dry run. */
   dry?: true
-  /** What the write did, for the audit trail and the counter: names, never secrets. Without it nothing changed. */
+  /** What the write did, for the audit trail and the counter: what its event is declared to have (oauth/audit_events.ts). Without it nothing changed. */
   changed?: { client_id?: string; detail: Record<string, unknown> }
 }
 

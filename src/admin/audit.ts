@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { int, text, time, word } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
-import { AUDIT_ACTIONS } from '../oauth/audit.ts'
+import { AUDIT_ACTIONS } from '../oauth/audit_events.ts'
 import type { AuditEvent } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'

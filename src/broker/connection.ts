@@ -2,6 +2,7 @@
 import type { App } from '../app.ts'
 import { newId } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
+import type { DetailOf } from '../oauth/audit_events.ts'
 import type { BrokerGrant, BrokerProvider } from '../oauth/types.ts'
 import { type Connection, type Credential, openCredential, sealCredential } from './credential.ts'
 import { revokeUpstream } from './oauth.ts'
@@ -37,7 +38,7 @@ export interface NewConnection {
 /** A connection that was made or ended, and what the audit trail says about it. */
 export interface Change {
   id: string
-  detail: Record<string, unknown>
+  detail: DetailOf<'broker_grant_created' | 'broker_grant_revoked'>
 }
 
 /** Connects a user, or connects again. Undefined when the provider went meanwhile. */

@@ -5,7 +5,7 @@ import { parseForm, parseParams, type Reply, type Request, redirect } from '../h
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, isId, newBearer, newId } from '../lib/id.ts'
 import { isLoopbackHost } from '../lib/url.ts'
-import { type AuditAction, audit } from '../oauth/audit.ts'
+import { audit } from '../oauth/audit.ts'
 import { responseUri } from '../oauth/authorization.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { scopeNames } from '../oauth/resource.ts'
@@ -178,7 +178,13 @@ async function deny(app: App, http: Request, pending: Pending): Promise<Reply> {
   return redirect(responseUri(app, request, error))
 }
 
-const note = (app: App, http: Request, { request, resource }: Pending, action: AuditAction, scope: string) =>
+const note = (
+  app: App,
+  http: Request,
+  { request, resource }: Pending,
+  action: 'consent_granted' | 'consent_denied',
+  scope: string,
+) =>
   audit(app, {
     action,
     actor_id: request.user_id,

@@ -3,7 +3,7 @@ import type { App } from '../app.ts'
 import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { type AuditAction, audit } from '../oauth/audit.ts'
+import { audit } from '../oauth/audit.ts'
 import type { User } from '../oauth/types.ts'
 import { beginLogin, endLogin, type LoginResult } from './login_limit.ts'
 import { errorPage, html, type Markup, page } from './pages.ts'
@@ -132,7 +132,8 @@ async function verifyCredentials(app: App, email = '', password = ''): Promise<U
   return user
 }
 
-const note = (app: App, request: Request, action: AuditAction, actor_id: string) =>
+type Noted = 'user_login' | 'user_login_failed' | 'user_logout' | 'auth_locked_out'
+const note = (app: App, request: Request, action: Noted, actor_id: string) =>
   audit(app, { action, actor_id, ip: request.remote, request_id: request.id })
 
 /** Ends the session of the browser. */

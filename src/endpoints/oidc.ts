@@ -85,5 +85,5 @@ const note = (
   request: Request,
   action: 'user_oidc_login' | 'user_oidc_login_failed',
   actor_id: string,
-  detail: Record<string, unknown>,
+  detail: { created?: boolean; reason?: string },
 ) => audit(app, { action, actor_id, ip: request.remote, request_id: request.id, detail })

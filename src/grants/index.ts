@@ -2,7 +2,7 @@
 import type { App } from '../app.ts'
 import type { Config } from '../config/schema.ts'
 import type { Params, Request } from '../http/message.ts'
-import type { AuditAction } from '../oauth/audit.ts'
+import type { AuditAction } from '../oauth/audit_events.ts'
 import type { Proof } from '../oauth/dpop.ts'
 import type { Authorization } from '../oauth/issue.ts'
 import type { Client } from '../oauth/types.ts'
@@ -34,7 +34,7 @@ export interface Grant {
   /** Metrics of this grant beside the common ones. */
   readonly counters?: { issued?: CounterName; denied?: CounterName }
   /** What a refusal is recorded as. */
-  readonly denied: AuditAction
+  readonly denied: Extract<AuditAction, `${string}_denied`>
   /** Decides; commits nothing. Throws OAuthError. */
   run(app: App, input: GrantInput): Promise<Authorization>
 }

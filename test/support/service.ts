@@ -13,6 +13,7 @@ import { newResource } from '../../src/oauth/resource_record.ts'
 import type { Client, Policy, Resource, User } from '../../src/oauth/types.ts'
 import { openListeners } from '../../src/serve.ts'
 import { openTelemetry } from '../../src/telemetry/open.ts'
+import { undeclaredDetails } from './audit.ts'
 import { watched } from './leaks.ts'
 
 export const ADMIN_KEY = 'test-admin-key-0123456789'
@@ -67,11 +68,13 @@ export async function startService(env: Record<string, string> = {}, file?: stri
     },
     async close() {
       await Promise.all(fronts.map((front) => front.close(1000)))
+      const undeclared = await undeclaredDetails(app)
       await watched.by?.keepMetrics(app)
       await closeApp(app)
       await telemetry.close()
       watched.by?.keepDatabase(folder)
       rmSync(folder, { recursive: true, force: true })
+      if (undeclared.length > 0) throw new Error(`oauth/audit_events.ts does not declare ${undeclared.join(', ')}`)
     },
   }
 }

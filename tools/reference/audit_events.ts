@@ -1,0 +1,28 @@
+// docs/reference/audit-events.md: what the audit trail can say, from its declaration.
+import { AUDIT_EVENTS, DETAIL } from '../../src/oauth/audit_events.ts'
+import { code, page, table } from './markdown.ts'
+
+const INTRO = `\`GET /admin/audit\` lists them, \`GET /admin/audit/export\` streams them as JSON lines ([HTTP API](http-api.md)). Every event has \`id\` (ordered by time),
+\`action\` (also as \`kind\`), \`actor_id\` (the user or client who did it; \`admin\` or \`admin:<name>\` for an operator; \`system\`; empty where nobody is known), \`client_id\`,
+\`ip\`, \`request_id\`, \`created_at\` (also as \`timestamp\`) and \`detail\`, whose members are below. A member that does not apply is not there. Details hold names,
+never secrets, tokens or codes. Events are kept until \`service purge --only audit-events --older-than … --export …\` moves them to a file.
+
+An event is written before the answer goes out, but for refusals at the token endpoint, which nobody waits for. One that cannot be written is logged and counted
+in \`ext_audit_events_dropped_total\`.`
+
+/** The table of actions, then what the members of their details mean. */
+export const renderAuditEvents = (): string =>
+  page(
+    'Audit events',
+    'src/oauth/audit_events.ts',
+    INTRO,
+    table(
+      ['Action', 'What happened', 'Detail'],
+      Object.entries(AUDIT_EVENTS).map(([name, { doc, detail }]) => [code(name), doc, detail.map(code).join(', ')]),
+    ),
+    '## Members of the detail',
+    table(
+      ['Member', 'Meaning'],
+      Object.entries(DETAIL).map(([name, meaning]) => [code(name), meaning]),
+    ),
+  )
