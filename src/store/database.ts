@@ -1,7 +1,8 @@
 // The SQLite file: how it is opened and prepared, and what travels between the driver and the storage thread.
 import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
-import Database from 'better-sqlite3'
+import type Sqlite from 'better-sqlite3'
 import type { Outcome } from '../lib/lane.ts'
 import type { OpName } from './index.ts'
 import { migrateSqlite } from './migrate.ts'
@@ -20,11 +21,16 @@ export interface Failure {
   message: string
 }
 
+const require = createRequire(import.meta.url)
+const hasNodeApi10 = Number(process.versions['napi']) >= 10
+/** SQLite. From Node 24.19 on the collector may end the process when it frees a statement of better-sqlite3 12; Node 20 cannot load 13. */
+export const Database: typeof Sqlite = hasNodeApi10 ? require('better-sqlite3-napi') : require('better-sqlite3')
+
 const BUSY_TIMEOUT_MS = 5000
 const CHECKPOINT_PAGES = 4000
 
 /** Opens a connection with the settings that every part of the service uses. */
-export function openDatabase(file: string, wal: boolean): Database.Database {
+export function openDatabase(file: string, wal: boolean): Sqlite.Database {
   try {
     mkdirSync(path.dirname(path.resolve(file)), { recursive: true, mode: 0o700 })
     // Created here with its mode: it holds hashes, and its companions take the mode over.

@@ -1,6 +1,6 @@
 // Section K of the attack list: introspection and revocation. One test per row, named by its id.
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Database } from '../../src/store/database.ts'
 import { base64url, forge, macOf, proofKey, signedBy } from '../support/dpop.ts'
 import { type Answer, post } from '../support/flow.ts'
 import { addClient, startService, type TestService } from '../support/service.ts'

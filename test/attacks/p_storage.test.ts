@@ -2,9 +2,9 @@
 // test/torture, P09 test/store/storage_thread.test.ts, P11 test/store/migrate.test.ts and postgres_migrate.test.ts.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import Database from 'better-sqlite3'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { newId, newSecret } from '../../src/lib/id.ts'
+import { Database } from '../../src/store/database.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
 import { type Answer, authorize, authorizeUrl, post, redeem, refresh, signIn } from '../support/flow.ts'

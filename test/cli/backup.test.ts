@@ -1,9 +1,9 @@
 // backup and restore, beside a running service.
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import Database from 'better-sqlite3'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { afterAll, assert, beforeAll, expect, test } from 'vitest'
+import { Database } from '../../src/store/database.ts'
 import { envOf, runHere } from '../support/cli.ts'
 import { post } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'

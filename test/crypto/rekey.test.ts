@@ -1,10 +1,11 @@
 // `service rekey`: what an older key has sealed is sealed again, while others read and write.
 import path from 'node:path'
-import Database from 'better-sqlite3'
+import type Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type AtRest, aesMaster } from '../../src/crypto/at_rest.ts'
 import { rekey } from '../../src/crypto/rekey.ts'
 import { newId } from '../../src/lib/id.ts'
+import { Database } from '../../src/store/database.ts'
 import type { Store } from '../../src/store/index.ts'
 import { openStore } from '../../src/store/open.ts'
 import { SEALED_COLUMNS } from '../../src/store/sealed.ts'
@@ -19,7 +20,7 @@ const [before, after] = [aesMaster(OLD), aesMaster(NEW, OLD)]
 
 let file: string
 let store: Store
-let db: Database.Database
+let db: Sqlite.Database
 beforeEach(async () => {
   file = path.join(tempFolder(), 'service.db')
   const storage = { driver: 'sqlite', sqlite: { path: file, wal: true } } as never

@@ -1,7 +1,7 @@
 // More than there is room for: who is admitted is served, the rest is told so at once, and probes are answered in between.
 // Orders are asserted, never times; figures are of `npm run soak` and docs/performance.md.
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
+import { Database } from '../../src/store/database.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { tempFolder } from '../support/folder.ts'
 import { PASSWORD } from '../support/service.ts'

@@ -1,23 +1,24 @@
 // Migrations: applied once, in order, from the files they were applied from.
 import { copyFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import Database from 'better-sqlite3'
+import type Sqlite from 'better-sqlite3'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { migrationsFolder } from '../../src/lib/paths.ts'
+import { Database } from '../../src/store/database.ts'
 import { type Migration, migrateSqlite, pendingMigrations, readMigrations } from '../../src/store/migrate.ts'
 import { tempFolder } from '../support/folder.ts'
 import { NOW } from '../support/records.ts'
 
 const real = readMigrations('sqlite')
-const tables = (db: Database.Database) =>
+const tables = (db: Sqlite.Database) =>
   db
     .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`)
     .all()
     .map((row) => (row as { name: string }).name)
-const applied = (db: Database.Database) =>
+const applied = (db: Sqlite.Database) =>
   db.prepare('SELECT version, name, checksum, applied_at FROM schema_migrations ORDER BY version').all()
 
-let db: Database.Database
+let db: Sqlite.Database
 beforeEach(() => {
   db = new Database(':memory:')
 })

@@ -1,6 +1,6 @@
 // Migrations on PostgreSQL: several processes at once, and the same tables as on SQLite.
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { Database } from '../../src/store/database.ts'
 import { migrateSqlite, readMigrations } from '../../src/store/migrate.ts'
 import { preparePostgres } from '../../src/store/postgres_client.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'

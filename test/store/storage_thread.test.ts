@@ -1,9 +1,8 @@
 // The storage thread: what happens when it dies, and when the database is away.
 import path from 'node:path'
-import Database from 'better-sqlite3'
 import { Piscina } from 'piscina'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { prepareDatabase } from '../../src/store/database.ts'
+import { Database, prepareDatabase } from '../../src/store/database.ts'
 import { tempFolder } from '../support/folder.ts'
 import { aClient, NOW } from '../support/records.ts'
 import { refusalOf } from '../support/thrown.ts'
