@@ -6,6 +6,7 @@ import { packageRoot } from '../src/lib/paths.ts'
 import { renderAdminApi } from './reference/admin_api.ts'
 import { renderAuditEvents } from './reference/audit_events.ts'
 import { renderBenchSchema } from './reference/bench_report.ts'
+import { renderCli } from './reference/cli.ts'
 import { renderConfiguration, renderExample, renderJsonSchema } from './reference/configuration.ts'
 import { renderErrors } from './reference/errors.ts'
 import { renderMetrics } from './reference/metrics.ts'
@@ -19,6 +20,7 @@ export const GENERATED: readonly { file: string; render(): string | Promise<stri
   { file: 'docs/reference/admin-api.md', render: renderAdminApi },
   { file: 'docs/reference/audit-events.md', render: renderAuditEvents },
   { file: 'docs/reference/bench-report.schema.json', render: renderBenchSchema },
+  { file: 'docs/reference/cli.md', render: renderCli },
   { file: 'docs/reference/errors.md', render: renderErrors },
   { file: 'docs/reference/metrics.md', render: renderMetrics },
   { file: 'docs/security/attacks.md', render: renderAttacks },

@@ -14,27 +14,14 @@ import { commandAt, type GlobalOptions } from './tree.ts'
 
 /** Runs the command line. Resolves to the exit code (EXIT); unless it did what was asked, there are `error: ` lines on standard error. */
 export async function run(argv: readonly string[], env: Env): Promise<number> {
-  const program = new Command('service')
-    .description('Authorization server for MCP.')
-    .option('--config <path>', 'YAML file with the configuration; SERVICE_ variables win over it.')
-    .option('--json', 'Print JSON instead of key=value lines.')
-    .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError('(add --help to see what there is)')
-    .exitOverride()
   let code = 0
-  const exit = (ended: number) => {
-    code = ended
-  }
-  addServerCommands(program, env, exit)
-  addFirstSteps(program, env, exit)
-  commandAt(program, 'admin').description('Operator commands; they mirror the admin API.')
-  // The admin operations bring the whole service with them: other commands start without.
-  if (argv.includes('admin') || argv.includes('completion')) {
-    ;(await import('./admin.ts')).addAdminCommands(program, env)
-    ;(await import('./setup/commands.ts')).addSetupCommands(program, env, exit)
-  }
-  if (['bench', 'plan', 'completion', '--help', '-h'].some((word) => argv.includes(word)) || argv.length < 3)
-    (await import('./bench.ts')).addBenchCommands(program, env, exit)
+  const program = await commandTree(
+    env,
+    (ended) => {
+      code = ended
+    },
+    argv,
+  )
   try {
     await program.parseAsync([...argv])
     return code
@@ -44,6 +31,29 @@ export async function run(argv: readonly string[], env: Env): Promise<number> {
     printError(error)
     return exitCodeOf(error)
   }
+}
+
+/** The commands: what these arguments need of them, or all. `exit` is told what a command ends with when that is not 0. */
+export async function commandTree(env: Env, exit: (code: number) => void, argv?: readonly string[]): Promise<Command> {
+  const program = new Command('service')
+    .description('Authorization server for MCP.')
+    .option('--config <path>', 'YAML file with the configuration; SERVICE_ variables win over it.')
+    .option('--json', 'Print JSON instead of key=value lines.')
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError('(add --help to see what there is)')
+    .exitOverride()
+  addServerCommands(program, env, exit)
+  addFirstSteps(program, env, exit)
+  commandAt(program, 'admin').description('Operator commands; they mirror the admin API.')
+  // The admin operations bring the whole service with them: other commands start without.
+  const has = (...words: string[]) => !argv || words.some((word) => argv.includes(word))
+  if (has('admin', 'completion')) {
+    ;(await import('./admin.ts')).addAdminCommands(program, env)
+    ;(await import('./setup/commands.ts')).addSetupCommands(program, env, exit)
+  }
+  if (has('bench', 'plan', 'completion', '--help', '-h') || (argv && argv.length < 3))
+    (await import('./bench.ts')).addBenchCommands(program, env, exit)
+  return program
 }
 
 function addServerCommands(program: Command, env: Env, exit: (code: number) => void): void {

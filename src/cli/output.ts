@@ -13,6 +13,16 @@ export class UsageError extends Error {
 
 /** What a command ends with, for scripts. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, not_found: 3, conflict: 4, refused: 5 } as const
+/** What that means. */
+export const EXIT_MEANS: Readonly<Record<keyof typeof EXIT, string>> = {
+  ok: 'Done.',
+  failed:
+    'It failed, the configuration is not valid, or what was checked is not as it should be (`doctor`, `admin diff`).',
+  usage: 'The command line, or a value in it, cannot be used as it is.',
+  not_found: 'There is no such thing.',
+  conflict: 'It exists already, is in use, or is not in the right state.',
+  refused: 'The API key is wrong, may not do this, or there were too many requests.',
+}
 
 /** The exit code of a command that ended with this error. */
 export function exitCodeOf(error: unknown): number {
