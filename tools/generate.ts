@@ -3,12 +3,12 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { packageRoot } from '../src/lib/paths.ts'
-import { renderAdminApi } from './reference/admin_api.ts'
 import { renderAuditEvents } from './reference/audit_events.ts'
 import { renderBenchSchema } from './reference/bench_report.ts'
 import { renderCli } from './reference/cli.ts'
 import { renderConfiguration, renderExample, renderJsonSchema } from './reference/configuration.ts'
 import { renderErrors } from './reference/errors.ts'
+import { renderHttpApi } from './reference/http_api.ts'
 import { renderMetrics } from './reference/metrics.ts'
 import { renderAttacks } from './security/attacks.ts'
 import { renderConformance } from './security/conformance.ts'
@@ -17,11 +17,11 @@ export const GENERATED: readonly { file: string; render(): string | Promise<stri
   { file: 'config.example.yaml', render: renderExample },
   { file: 'docs/reference/config.schema.json', render: renderJsonSchema },
   { file: 'docs/reference/configuration.md', render: renderConfiguration },
-  { file: 'docs/reference/admin-api.md', render: renderAdminApi },
   { file: 'docs/reference/audit-events.md', render: renderAuditEvents },
   { file: 'docs/reference/bench-report.schema.json', render: renderBenchSchema },
   { file: 'docs/reference/cli.md', render: renderCli },
   { file: 'docs/reference/errors.md', render: renderErrors },
+  { file: 'docs/reference/http-api.md', render: renderHttpApi },
   { file: 'docs/reference/metrics.md', render: renderMetrics },
   { file: 'docs/security/attacks.md', render: renderAttacks },
   { file: 'docs/security/conformance.md', render: renderConformance },

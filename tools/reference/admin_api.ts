@@ -1,9 +1,8 @@
-// docs/reference/admin-api.md: every admin operation, as REST call and as command, from its declaration.
+// The part of docs/reference/http-api.md about the admin listener: every operation from its declaration.
 import { z } from 'zod'
 import { type Action, commandOf, paramNames } from '../../src/admin/action.ts'
 import { adminResources } from '../../src/admin/index.ts'
-import { flagsOf } from '../../src/cli/flags.ts'
-import { code, page, table } from './markdown.ts'
+import { code, table } from './markdown.ts'
 
 interface Property {
   type?: string
@@ -14,46 +13,49 @@ interface Property {
   maximum?: number
   default?: unknown
   description?: string
+  properties?: Readonly<Record<string, Property>>
 }
 
-const INTRO = `Every call needs \`Authorization: Bearer <admin.api_key>\`. Bodies are JSON; errors are those of [errors.md](errors.md). The commands do the same: they ask the
-running server where one answers on \`admin.address\`, and open its database otherwise. Every command takes \`--config FILE\` and \`--json\`; a command that
-creates something also reads it as JSON from standard input with \`-\`. What names an audit action leaves an event of that name at \`/admin/audit\`.`
-
 /** A section per resource, a table of fields per operation. */
-export const renderAdminApi = (): string =>
-  page(
-    'Admin API',
-    'src/admin/',
-    INTRO,
-    ...adminResources.flatMap((resource) => [
-      `## ${resource.name}`,
-      resource.doc,
-      ...Object.entries(resource.actions).flatMap(([word, action]) => renderAction(commandOf(resource, word), action)),
-    ]),
-  )
+export const adminSections = (): string[] =>
+  adminResources.flatMap((resource) => [
+    `### ${resource.name}`,
+    resource.doc,
+    ...Object.entries(resource.actions).flatMap(([word, action]) => renderAction(commandOf(resource, word), action)),
+  ])
 
 function renderAction(command: string | undefined, action: Action): string[] {
   const facts = [
-    `Answers ${action.status ?? 200}.`,
+    answerOf(action),
     action.audit ? `Audit: ${code(action.audit)}.` : '',
-    command === undefined ? 'REST only.' : `Command: ${code(`service admin ${command}`)}.`,
+    command === undefined ? '' : `Command: ${code(`service admin ${command}`)}.`,
   ]
-  const rows = fieldsOf(action)
+  const rows = fieldRows(action)
   return [
-    `### ${action.method} ${action.path}`,
+    `#### ${action.method} ${action.path}`,
     [action.doc, ...facts.filter(Boolean)].join(' '),
-    ...(rows.length > 0 ? [table(['Field', 'In', 'Form', 'Default', 'Flag', 'Meaning'], rows)] : []),
+    ...(rows.length > 0 ? [table(['Field', 'In', 'Form', 'Default', 'Meaning'], rows)] : []),
   ]
 }
 
-function fieldsOf(action: Action): string[][] {
-  const flags = action.cli === false ? [] : flagsOf(action)
+/** The status, and the members of what is shown. */
+function answerOf({ status, answer, lines, dryRun }: Action): string {
+  const json = answer ? (z.toJSONSchema(answer, { unrepresentable: 'any' }) as Property) : {}
+  const shown = json.items ?? json
+  const members = Object.keys(shown.properties ?? {})
+    .map(code)
+    .join(', ')
+  const what = lines ? 'JSON lines' : json.items ? 'a list' : ''
+  const told = [what, members].filter(Boolean).join(' with ')
+  return `Answers ${status ?? 200}${told ? `: ${told}` : ''}.${dryRun ? ' 200 where it was only tried.' : ''}`
+}
+
+type Fields = Pick<Action, 'path' | 'query' | 'body'>
+
+/** What an operation takes: name, place, form, default, meaning. */
+export function fieldRows(action: Fields): string[][] {
   const row = (part: 'params' | 'query' | 'body', name: string, form: string, fallback = '', doc = '') => {
-    const names = flags
-      .filter((flag) => flag.part === part && flag.field === name)
-      .map((flag) => code(`--${flag.name}`))
-    return [code(name), part === 'params' ? 'path' : part, form, code(fallback), names.join(' '), doc]
+    return [code(name), part === 'params' ? 'path' : part, form, code(fallback), doc]
   }
   const rows = (part: 'query' | 'body', schema: z.ZodType | undefined) => {
     const { properties = {}, required = [] } = schema

@@ -40,7 +40,7 @@ function sectionsOf(command: Command, words: string): string[] {
   const rows = [...given.map(argumentRow), ...options.map(flagRow)]
   return [
     command.description(),
-    ...(isGroup ? [] : ['```\n' + usage + '\n```']),
+    ...(isGroup ? [] : [`\`\`\`\n${usage}\n\`\`\``]),
     ...(rows.length > 0 ? [table(['Flag', 'Default', 'Meaning'], rows)] : []),
     ...commands.flatMap((each) => [`### ${words} ${each.name()}`, ...sectionsOf(each, `${words} ${each.name()}`)]),
   ].filter(Boolean)
