@@ -8,6 +8,8 @@ export interface Accepted {
   limit: number
   /** Answers a body of more than that, which says so only while it comes. */
   tooLarge(): Reply
+  /** Answers a body for which there is no memory left. */
+  crowded(): Reply
   /** Answers the request; never rejects. */
   answer(body: Buffer): Reply | Promise<Reply>
 }
@@ -21,6 +23,8 @@ export interface FrontOptions {
   readTimeoutMs: number
   writeTimeoutMs: number
   idleTimeoutMs: number
+  /** What bodies that are still coming may hold together; 64 MiB when not said. */
+  bodyRoomBytes?: number
   log: Logger
 }
 

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
+import { BodyRoom } from './body_room.ts'
 import { hasBody } from './framing.ts'
 import { type FrontOptions, type HttpFront, headerLines, peerAddress, splitAddress } from './front.ts'
 import type { Head, Reply } from './message.ts'
@@ -35,20 +36,33 @@ function copyHead(req: IncomingMessage): Head {
   }
 }
 
-/** The body, or undefined when it is larger than `limit`. Rejects when the client goes away. */
-function readBody(req: IncomingMessage, limit: number): Promise<Buffer | undefined> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
+/** The body, or why it is refused. Rejects when the client goes away. */
+function readBody(req: IncomingMessage, limit: number, room: BodyRoom): Promise<Buffer | 'tooLarge' | 'crowded'> {
+  const whole = Number(req.headers['content-length'])
+  const chunks: Buffer[] = []
+  let size = 0
+  let held = 0
+  let isRefused = false
+  return new Promise<Buffer | 'tooLarge' | 'crowded'>((resolve, reject) => {
+    const refuse = (why: 'tooLarge' | 'crowded') => {
+      isRefused = true
+      chunks.length = 0
+      resolve(why)
+    }
     req.on('data', (chunk: Buffer) => {
+      if (isRefused) return
       size += chunk.length
-      if (size > limit) resolve(undefined)
-      else chunks.push(chunk)
+      if (size > limit) return refuse('tooLarge')
+      if (size !== whole) {
+        if (!room.take(chunk.length)) return refuse('crowded')
+        held += chunk.length
+      }
+      chunks.push(chunk)
     })
     req.on('end', () => resolve(Buffer.concat(chunks)))
     req.on('error', reject)
     req.on('close', () => reject(new Error('the client went away')))
-  })
+  }).finally(() => room.give(held))
 }
 
 /** Connections that got their last answer: nothing that comes behind it is processed (RFC 9112 §9.6). */
@@ -72,6 +86,7 @@ function send(req: IncomingMessage, res: ServerResponse, reply: Reply): void {
 
 /** Opens a listener on node:http. Throws when the address is taken. */
 export async function openNode(options: FrontOptions): Promise<HttpFront> {
+  const room = new BodyRoom(options.bodyRoomBytes)
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -97,8 +112,8 @@ export async function openNode(options: FrontOptions): Promise<HttpFront> {
     const head = copyHead(req)
     const accepted = options.accept(head)
     if ('status' in accepted) return send(req, res, accepted)
-    const body = hasBody(head) ? await readBody(req, accepted.limit) : Buffer.alloc(0)
-    if (!body) return send(req, res, accepted.tooLarge())
+    const body = hasBody(head) ? await readBody(req, accepted.limit, room) : Buffer.alloc(0)
+    if (typeof body === 'string') return send(req, res, accepted[body]())
     const late = setTimeout(() => res.destroy(), options.writeTimeoutMs).unref()
     try {
       const reply = await accepted.answer(body)

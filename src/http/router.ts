@@ -1,5 +1,5 @@
 // Route tables. One wrapper does for every route: framing, limits, CORS, timing, metrics, log and errors.
-import { type ErrorCode, OAuthError } from '../lib/error.ts'
+import { type ErrorCode, OAuthError, unavailable } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -89,6 +89,7 @@ export function createRouter(options: RouterOptions): Accept {
     return {
       limit,
       tooLarge: refuseLarge,
+      crowded: () => refuse(crowded(), route.path, true, route.cors),
       answer: (body) => {
         const { method, path, query, headers, repeated, remote } = head
         const request: Request = {
@@ -246,6 +247,7 @@ const tooMany = (wait: number) =>
   new OAuthError('slow_down', 'too many requests', { reason: 'rate_limited', headers: { 'retry-after': String(wait) } })
 const tooLarge = (limit: number): OAuthError =>
   new OAuthError('content_too_large', `the body may have at most ${limit} bytes`)
+const crowded = (): OAuthError => unavailable('too many requests are still being sent', { reason: 'body_room_full' })
 
 function checkType(type: 'form' | 'json' | 'any', request: Request): void {
   const { 'content-type': given = '', 'content-encoding': encoding = 'identity' } = request.headers

@@ -1,6 +1,7 @@
 // The fast engine: uWebSockets.js. Everything a request holds is copied before the handler returns; no native object is
 // touched after an abort; see docs/decisions/0006 for what its parser gets wrong and what saves us.
 import { createRequire } from 'node:module'
+import { BodyRoom } from './body_room.ts'
 import { hasBody } from './framing.ts'
 import { type FrontOptions, type HttpFront, headerLines, peerAddress, splitAddress } from './front.ts'
 import type { Head, Reply } from './message.ts'
@@ -94,6 +95,8 @@ class Exchange {
   private readonly isHead: boolean
   private readonly left: (exchange: Exchange) => void
   phase: 'read' | 'write' = 'read'
+  /** Bytes of the body room that it has taken. */
+  held = 0
 
   constructor(res: NativeResponse, isHead: boolean, left: (exchange: Exchange) => void) {
     this.res = res
@@ -160,14 +163,30 @@ function copyHead(res: NativeResponse, req: NativeRequest): Head {
   }
 }
 
-/** Collects at most `limit` bytes; `tooMuch` when more come. */
-function readBody(res: NativeResponse, limit: number, complete: (body: Buffer) => void, tooMuch: () => void): void {
+interface BodyReader {
+  limit: number
+  /** Takes memory for a piece that is not the last one. */
+  hold(bytes: number): boolean
+  complete(body: Buffer): void
+  tooMuch(): void
+  crowded(): void
+}
+
+/** Collects a body; once it is refused, for its size or for want of memory, nothing of it is kept. */
+function readBody(res: NativeResponse, { limit, hold, complete, tooMuch, crowded }: BodyReader): void {
   const chunks: Buffer[] = []
   let size = 0
+  let isRefused = false
+  const refuse = (answer: () => void) => {
+    isRefused = true
+    chunks.length = 0
+    answer()
+  }
   res.onData((chunk, isLast) => {
-    const before = size
+    if (isRefused) return
     size += chunk.byteLength
-    if (size > limit) return before > limit ? undefined : tooMuch()
+    if (size > limit) return refuse(tooMuch)
+    if (!isLast && !hold(chunk.byteLength)) return refuse(crowded)
     // The ArrayBuffer is detached when this callback returns.
     chunks.push(Buffer.from(new Uint8Array(chunk)))
     if (isLast) complete(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
@@ -181,9 +200,14 @@ export async function openUws(options: FrontOptions): Promise<HttpFront> {
   const { native, name } = build
   native._cfg('silent')
   const open = new Set<Exchange>()
+  const room = new BodyRoom(options.bodyRoomBytes)
+  const left = (exchange: Exchange) => {
+    open.delete(exchange)
+    room.give(exchange.held)
+  }
 
   const app = native.App().any('/*', (res, req) => {
-    const exchange = new Exchange(res, req.getMethod() === 'head', (gone) => open.delete(gone))
+    const exchange = new Exchange(res, req.getMethod() === 'head', left)
     open.add(exchange)
     const broken = (error: unknown) => {
       options.log.error({ err: error }, 'the answer could not be written')
@@ -204,7 +228,17 @@ export async function openUws(options: FrontOptions): Promise<HttpFront> {
         }
       }
       if (!hasBody(head)) return answer(Buffer.alloc(0))
-      readBody(res, accepted.limit, answer, () => exchange.send(accepted.tooLarge()))
+      readBody(res, {
+        limit: accepted.limit,
+        hold: (bytes) => {
+          if (exchange.state !== 'open' || !room.take(bytes)) return false
+          exchange.held += bytes
+          return true
+        },
+        complete: answer,
+        tooMuch: () => exchange.send(accepted.tooLarge()),
+        crowded: () => exchange.send(accepted.crowded()),
+      })
     } catch (error) {
       broken(error)
     }

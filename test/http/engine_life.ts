@@ -1,7 +1,7 @@
 // How a listener of either engine begins, waits and ends.
 import { describe, expect, test } from 'vitest'
-import { pause } from '../support/wire.ts'
-import { type Bench, get, type OpenEngine, openBench, post } from './engine_routes.ts'
+import { pause, type Wire } from '../support/wire.ts'
+import { type Bench, get, type OpenEngine, openBench, post, postText } from './engine_routes.ts'
 
 /** Declares the rules for listening, deadlines and closing. */
 export function engineLife(open: OpenEngine): void {
@@ -13,6 +13,37 @@ export function engineLife(open: OpenEngine): void {
       await bench.front.close(0)
     }
   }
+
+  describe('bodies that do not end', () => {
+    test('hold bounded memory together: what is too much is answered 503 at once, what comes whole is served', async () => {
+      await during(
+        async (bench) => {
+          const piece = post('/echo', 'content-length: 1000\r\n', 'x'.repeat(900))
+          const slow = await Promise.all([1, 2, 3].map(async () => (await bench.wire()).send(piece)))
+          await expect.poll(() => slow.filter(({ text }) => text !== '').length, { timeout: 5000 }).toBe(1)
+          const refused = slow.find(({ text }) => text !== '') as Wire
+          const [whole, gone] = slow.filter((wire) => wire !== refused) as [Wire, Wire]
+          const answer = await refused.answer()
+          expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': ['1'] } })
+          expect(JSON.parse(answer.body).error).toBe('temporarily_unavailable')
+          expect((await bench.ask(postText('/echo', 'y'.repeat(1000)))).status).toBe(200)
+
+          expect((await whole.send('x'.repeat(100)).answer()).status).toBe(200)
+          gone.reset()
+          const both = async () => {
+            const wires = await Promise.all([1, 2].map(async () => (await bench.wire()).send(piece)))
+            await pause(20)
+            const answers = await Promise.all(wires.map((wire) => wire.send('x'.repeat(100)).answer()))
+            for (const wire of wires) wire.leave()
+            return answers.map(({ status }) => status)
+          }
+          await expect.poll(both, { timeout: 5000 }).toEqual([200, 200])
+          expect(await both(), 'what was held is free again').toEqual([200, 200])
+        },
+        { bodyRoomBytes: 2000 },
+      )
+    })
+  })
 
   describe('listening', () => {
     test('an address that is taken is an error that names it', async () => {
