@@ -24,6 +24,7 @@ export const resourceFields = {
   slug: slug().describe('Its public name.'),
   uri: url()
     .refine((uri) => !uri.includes('#'), 'must have no fragment')
+    .refine((uri) => !/^\w+:\/\/[^/?]*@/.test(uri), 'must have no user: everybody can read it')
     .describe('The audience of its tokens, exactly as the resource publishes it.'),
   backend_kind: word(['mint', 'broker']).describe('Whether tokens are made here or had from a provider.'),
   display_name: name().optional().describe('What users see; the slug by default.'),

@@ -5,6 +5,7 @@ import { type Params, parseParams, prefersHtml, type Reply, type Request, redire
 import { problem } from '../http/problem.ts'
 import { OAuthError } from '../lib/error.ts'
 import { newBearer, newId } from '../lib/id.ts'
+import { isLoopbackHost } from '../lib/url.ts'
 import {
   parseRequested,
   type Requested,
@@ -62,7 +63,7 @@ async function proceed(
     })
     return redirect(`${basePath(app)}/login?${query}`)
   }
-  const consent = await findCovering(app, back, requested, signedIn)
+  const consent = isCertain(back) ? await findCovering(app, back, requested, signedIn) : undefined
   const pending = toRequest(app, back, requested, signedIn)
   if (consent && !prompt.includes('consent')) return redirect(await grantAtOnce(app, back, pending, consent))
   if (prompt.includes('none')) throw new OAuthError('consent_required', 'the user has not consented')
@@ -78,6 +79,13 @@ function comeBack(request: Request, params: Params): string {
   )
   return `${request.path}?${new URLSearchParams(kept)}`
 }
+
+/**
+ * Whether only the client can get the response. Any program on the device can listen where a public client on loopback does,
+ * and its client_id is no secret: somebody must be asked each time (RFC 8252 §8.6).
+ */
+const isCertain = ({ client, redirect_uri }: ReturnAddress): boolean =>
+  client.secret_hash !== undefined || !isLoopbackHost(new URL(redirect_uri).hostname)
 
 /** The user's earlier consent, when it covers everything that is asked. Without a resource there is nothing to remember. */
 async function findCovering(

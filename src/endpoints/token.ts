@@ -4,6 +4,7 @@ import { type Grant, grants } from '../grants/index.ts'
 import { json, NO_STORE, type Params, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { audit } from '../oauth/audit.ts'
+import { refuseDetails } from '../oauth/authorization.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
 import { checkBinding, newNonce, verifyProof } from '../oauth/dpop.ts'
 import { issue, type TokenResponse } from '../oauth/issue.ts'
@@ -31,6 +32,7 @@ export async function token(app: App, request: Request): Promise<Reply> {
 async function run(app: App, request: Request, form: Params, grant: Grant): Promise<TokenResponse> {
   const client = await authenticateClient(app, request, form, grant.clients)
   try {
+    refuseDetails(form)
     if (!client.grant_types.includes(grant.type))
       throw new OAuthError('unauthorized_client', `the client is not registered for ${grant.name}`, {
         reason: 'grant_not_registered',

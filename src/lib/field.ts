@@ -13,8 +13,11 @@ export const text = (max = 255) =>
     .max(max)
     .refine((value) => !CONTROL.test(value) && value.isWellFormed(), 'must be one line of plain text')
 
-/** Text that is not blank. */
-export const name = (max = 255) => text(max).refine((value) => value.trim() !== '', 'must not be blank')
+/** What leaves nothing to see: white space, the default-ignorable characters of Unicode, and the empty Braille pattern. */
+const INVISIBLE = /[\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/gu
+
+/** Text of which something can be seen. */
+export const name = (max = 255) => text(max).refine((value) => value.replace(INVISIBLE, '') !== '', 'must not be blank')
 
 /** true, false, 1 or 0, as YAML value or as text. */
 export const bool = () =>

@@ -75,6 +75,7 @@ export async function parseRequested(app: App, params: Params, client: Client): 
     throw refuse('request_not_supported', 'request objects are not supported', 'request_object')
   if (params.request_uri !== undefined)
     throw refuse('request_uri_not_supported', 'request_uri is not supported', 'request_uri')
+  refuseDetails(params)
   if (params.client_secret !== undefined)
     throw refuse('invalid_request', 'a client_secret must never be in a URL', 'secret_in_url')
   if (params.response_type === undefined)
@@ -94,6 +95,15 @@ export async function parseRequested(app: App, params: Params, client: Client): 
     dpop_jkt: app.config.dpop.enabled ? parseJkt(params.dpop_jkt) : undefined,
     prompt: params.prompt?.split(' ') ?? [],
   }
+}
+
+/**
+ * Refuses what would narrow a grant if it were understood (RFC 9396): a client that asks for less must not get more in
+ * silence. Throws invalid_request.
+ */
+export function refuseDetails({ authorization_details }: Params): void {
+  if (authorization_details !== undefined)
+    throw refuse('invalid_request', 'authorization_details is not supported', 'authorization_details')
 }
 
 /** 32 bytes in base64url. */

@@ -11,6 +11,11 @@ interface Credentials {
 }
 const MAX_CREDENTIAL = 2048
 
+const twoWays = () =>
+  new OAuthError('invalid_request', 'only one way to authenticate the client may be used', {
+    reason: 'two_client_authentications',
+  })
+
 /** One text for every failure: a caller must not learn which clients exist. */
 const refuse = (reason: string) => new OAuthError('invalid_client', 'client authentication failed', { reason })
 
@@ -44,17 +49,18 @@ export const resolveClient = async (app: App, client_id: string): Promise<Client
   client_id.length > MAX_CREDENTIAL ? undefined : app.store.findClient({ client_id })
 
 function readCredentials(authorization: string | undefined, form: Params): Credentials {
-  const { client_id, client_secret } = form
+  const { client_id, client_secret, client_assertion } = form
+  if (client_assertion !== undefined) {
+    if (authorization !== undefined || client_secret !== undefined) throw twoWays()
+    throw refuse('assertion_not_offered')
+  }
   if (authorization === undefined) {
     if (client_id === undefined) throw refuse('no_credentials')
     return { client_id, client_secret }
   }
   const basic = parseBasic(authorization)
   if (!basic) throw refuse('bad_authorization_header')
-  if (client_secret !== undefined || (client_id !== undefined && client_id !== basic.client_id))
-    throw new OAuthError('invalid_request', 'only one way to authenticate the client may be used', {
-      reason: 'two_client_authentications',
-    })
+  if (client_secret !== undefined || (client_id !== undefined && client_id !== basic.client_id)) throw twoWays()
   return basic
 }
 

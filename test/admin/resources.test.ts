@@ -62,6 +62,7 @@ test.each([
   ['no uri', { uri: undefined }],
   ['a uri that is none', { uri: 'not a url' }],
   ['a relative uri', { uri: '/mcp' }],
+  ['a uri with a user', { uri: 'https://user:secret@made.example.com/mcp' }],
   ['an unknown kind', { backend_kind: 'magic' }],
   ['an empty scope name', { scopes: [{ name: '' }] }],
   ['a scope name with a space', { scopes: [{ name: 'a b' }] }],

@@ -78,6 +78,9 @@ describe('H03 without a client of one’s own', () => {
     const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
     const fields = { client_assertion: assertion, client_assertion_type, client_id: scene.client.client_id }
     expect((await redeemAssertion(service, undefined, assertion, fields)).status).toBe(401)
+    expect(outcome(await redeemAssertion(service, scene.client, assertion, fields))).toEqual([
+      ...[400, 'invalid_request', 'two_client_authentications'],
+    ])
   })
 })
 

@@ -54,6 +54,7 @@ test.each([
   ['that is no JSON', () => fileOf('{'), 'must hold a JSON object'],
   ['that is a list', () => fileOf([]), 'must hold a JSON object'],
   ['of more than a mebibyte', () => fileOf(`{"x":"${'x'.repeat(1_048_576)}"}`), 'holds more than 1048576 bytes'],
+  ['that never ends', () => '/dev/zero', 'holds more than 1048576 bytes'],
 ])('a file %s is a mistake of whoever typed it', async (_what, make, message) => {
   const { code, stderr } = await runHere(create(aSlug(), make()), env)
   expect(code).toBe(2)

@@ -69,6 +69,7 @@ describe('errors that go back to the client, with state and iss', () => {
     ['a malformed scope', { scope: 'a"b' }, 'invalid_scope'],
     ['an unknown resource', { resource: 'https://unknown.example/' }, 'invalid_target'],
     ['a request object', { request: 'x.y.z' }, 'request_not_supported'],
+    ['authorization_details, which would narrow the grant', { authorization_details: '[]' }, 'invalid_request'],
     ['prompt=none without a session', { prompt: 'none' }, 'login_required'],
   ]
   for (const [what, fields, error] of redirected)
@@ -172,6 +173,31 @@ describe('the way to a code', () => {
     expect((await at({ prompt: 'login' })).location).toContain('/login?')
     const silent = new URL((await at({ scope: 'mcp:write', prompt: 'none' })).location ?? '')
     expect(silent.searchParams.get('error')).toBe('consent_required')
+  })
+
+  test.each([
+    ['a native client at any port', { application_type: 'native', redirect_uris: ['http://127.0.0.1/cb'] }, 51_004],
+    ['a client at one port', { redirect_uris: ['http://localhost:7777/cb'] }, 7777],
+  ])('a public client on loopback is asked about each time, and never silently: %s', async (_what, fields, port) => {
+    const { client, user, resource } = await setUp(fields)
+    const [at = ''] = fields.redirect_uris
+    const redirect_uri = `${new URL(at).protocol}//${new URL(at).hostname}:${port}/cb`
+    const { browser } = await authorize(service, client, user, { resource: resource.uri, redirect_uri })
+    const ask = { client_id: client.client_id, resource: resource.uri, redirect_uri }
+    expect((await browser.open(authorizeUrl(service, ask))).location).toContain('/consent?')
+    const silent = new URL((await browser.open(authorizeUrl(service, { ...ask, prompt: 'none' }))).location ?? '')
+    expect(silent.searchParams.get('error')).toBe('consent_required')
+  })
+
+  test('a client on loopback that must prove itself at the token endpoint is remembered', async () => {
+    const redirect_uri = 'http://localhost:7777/cb'
+    const { client, user, resource } = await setUp({
+      token_endpoint_auth_method: 'client_secret_basic',
+      redirect_uris: [redirect_uri],
+    })
+    const { browser } = await authorize(service, client, user, { resource: resource.uri, redirect_uri })
+    const ask = { client_id: client.client_id, resource: resource.uri, redirect_uri }
+    expect((await browser.open(authorizeUrl(service, ask))).location).toContain('code=')
   })
 
   test('allowing more scopes later keeps what was allowed before; without a resource nothing is remembered', async () => {

@@ -93,6 +93,7 @@ describe('authorization_code', () => {
     ['a resource that the grant does not cover', { resource: 'https://other.example/mcp' }, 'invalid_target'],
     ['a code that was never issued', { code: `ac_${'A'.repeat(64)}` }, 'invalid_grant'],
     ['no code', { code: undefined }, 'invalid_request'],
+    ['authorization_details, which would narrow it', { authorization_details: '[]' }, 'invalid_request'],
   ]
   for (const [what, fields, error] of refusals)
     test(`refuses ${what} with ${error}, and leaves the code usable`, async () => {

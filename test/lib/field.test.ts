@@ -60,6 +60,8 @@ const refused: [field: string, input: unknown, type: z.ZodType, message: RegExp]
   ['text', 'abcd', text(3), /3/],
   ['text', 5, text(), /string/],
   ['name', '  ', name(), /must not be blank/],
+  ['name', '\u200b\u2060\ufeff\u{e0041}', name(), /must not be blank/],
+  ['name', '\u2800\u3164\u115f', name(), /must not be blank/],
   ['bool', 'yes', bool(), /must be true, false, 1 or 0/],
   ['bool', 2, bool(), /must be true, false, 1 or 0/],
   ['bool', 'TRUE', bool(), /must be true, false, 1 or 0/],

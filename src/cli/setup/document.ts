@@ -1,9 +1,9 @@
 // The set-up document: read and checked as a whole, before anything is changed.
-import { readFileSync } from 'node:fs'
 import { nearest } from '../../config/load.ts'
 import { parseYaml } from '../../config/yaml.ts'
 import { issuesOf } from '../../lib/field.ts'
 import { UsageError } from '../output.ts'
+import { readTextFile } from '../stdin.ts'
 import { bodyOf, type Item, KINDS, type Kind, keyOf, membersOf } from './kinds.ts'
 
 /** One thing of a document. */
@@ -16,9 +16,11 @@ export interface Wanted {
 
 const isItem = (value: unknown): value is Item => typeof value === 'object' && value !== null && !Array.isArray(value)
 
+const MAX_BYTES = 64 * 1024 * 1024
+
 /** Reads a document of YAML or JSON; `-` is standard input. Throws UsageError that names every fault with its place. */
 export function readDocument(file: string): Wanted[] {
-  const read = parseYaml(textOf(file), file)
+  const read = parseYaml(readTextFile(file, MAX_BYTES), file)
   if ('faults' in read) throw new UsageError(...read.faults.map(({ at, message }) => `${at} ${message}`))
   const { value = {} } = read
   if (!isItem(value)) throw new UsageError(`${file} must hold ${KINDS.map(({ name }) => name).join(', ')}`)
@@ -30,14 +32,6 @@ export function readDocument(file: string): Wanted[] {
   const wanted = KINDS.flatMap((kind) => readKind(kind, value[kind.name], faults))
   if (faults.length > 0) throw new UsageError(...faults)
   return wanted
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8')
-  } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`)
-  }
 }
 
 function readKind(kind: Kind, value: unknown, faults: string[]): Wanted[] {
