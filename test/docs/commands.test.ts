@@ -7,18 +7,13 @@ import { type Block, type Doc, docs, isBlock, parse } from './markdown.ts'
 import { isShown } from './output.ts'
 import { isRun, isSettings, runDoc } from './shell.ts'
 
-/** Why a block is not run. */
-const REASONS = [
-  'is what runs the tests',
-  'installs packages',
-  'needs a cluster',
-  'needs Docker',
-  'needs OpenBao or Vault',
-  'needs PostgreSQL tools',
-  'needs Prometheus',
-  'needs systemd',
-  'takes minutes',
-]
+/** Why blocks are not run, and how many there are: another one is a decision, which is taken here. */
+const NOT_RUN: Readonly<Record<string, number>> = {
+  'needs Docker': 1,
+  'needs OpenBao or Vault': 1,
+  'needs systemd': 1,
+  'takes minutes': 2,
+}
 
 const shBlocks = (doc: Doc): Block[] => doc.steps.filter(isBlock).filter(({ lang }) => lang === 'sh')
 const where = (doc: Doc, { line }: { line: number }) => `${doc.file}:${line}`
@@ -48,22 +43,22 @@ describe.concurrent('the commands of', () => {
 })
 
 describe('blocks', () => {
-  test('of commands are ```sh, and those that are not run say why', () => {
-    const faults = docs.flatMap((doc) =>
-      doc.steps.filter(isBlock).flatMap((block) => {
-        if (['bash', 'shell', 'console', 'zsh'].includes(block.lang)) return [`${where(doc, block)}: write sh`]
-        if (block.notRun === undefined || REASONS.includes(block.notRun)) return []
-        return [`${where(doc, block)}: not run: ${block.notRun}; write one of ${REASONS.join(', ')}`]
-      }),
+  test('of commands are ```sh', () => {
+    const others = docs.flatMap((doc) =>
+      doc.steps
+        .filter(isBlock)
+        .filter(({ lang }) => ['bash', 'shell', 'console', 'zsh'].includes(lang))
+        .map((block) => where(doc, block)),
     )
-    expect(faults).toEqual([])
+    expect(others).toEqual([])
   })
 
-  test('most are run', ({ annotate }) => {
-    const all = docs.flatMap((doc) => shBlocks(doc).map((block) => ({ doc, block })))
-    const left = all.filter(({ block }) => block.notRun !== undefined)
-    for (const { doc, block } of left) void annotate(`${where(doc, block)} is not run: ${block.notRun}`)
-    expect(left.length).toBeLessThan(all.length / 4)
+  test('are run, but for some that say why not', () => {
+    const all = docs.flatMap(shBlocks)
+    const counts: Record<string, number> = {}
+    for (const { notRun } of all) if (notRun !== undefined) counts[notRun] = (counts[notRun] ?? 0) + 1
+    expect(counts).toEqual(NOT_RUN)
+    expect(all.filter(isRun).length).toBeGreaterThan(40)
   })
 
   test('of settings are a configuration that a service accepts', () => {

@@ -27,8 +27,14 @@ function wordsUnder(folders: readonly string[], pattern: RegExp): Set<string> {
   return words
 }
 
-/** Of the programs around the service. */
-const OF_OTHERS = ['oidc_www_authenticate_challenge', 'max_prepared_statements', 'token_max_ttl', 'auto_rotate_period']
+/** Of the programs around the service, and of versions before. */
+const OF_OTHERS = [
+  'may_act',
+  'oidc_www_authenticate_challenge',
+  'max_prepared_statements',
+  'token_max_ttl',
+  'auto_rotate_period',
+]
 /** Every snake_case word of the sources: fields, reasons, codes, actions, tables. Tests spell out what is put together. */
 const words = new Set([
   ...wordsUnder(['src', 'workers', 'migrations', 'bench', 'deploy', 'test'], /[a-z0-9]+(?:_[a-z0-9]+)+/g),

@@ -105,7 +105,7 @@ export async function runDoc(doc: Doc): Promise<RanDoc> {
       .replaceAll('<transit>', String(transit?.address))
       .replaceAll('localhost:9000', `localhost:${port}`)
       .replaceAll('localhost:9001', `localhost:${adminPort}`)
-      .replaceAll('localhost:3000', `localhost:${examplePort}`)
+      .replaceAll('3000', String(examplePort))
       .replaceAll('https://auth.example.com', issuer)
       .replaceAll('/backup/', `${folder}/backup/`)
   writeFileSync(path.join(folder, 'commands.sh'), scriptOf(doc, replaced))
@@ -126,14 +126,17 @@ export async function runDoc(doc: Doc): Promise<RanDoc> {
     },
   })
   let [stdout, stderr] = ['', '']
+  const end = () => {
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid)
+  }
   const opened = new Set<string>()
   const read = (chunk: string) => {
-    for (const [url] of `${stdout}${stderr}`.matchAll(/http:\/\/localhost:\d+\/oauth\/authorize\?\S+(?=\s)/g)) {
+    for (const [url] of `${stdout}${stderr}`.matchAll(/^http:\/\/localhost:\d+\/oauth\/authorize\?\S+(?=\n)/gm)) {
       if (opened.has(url)) continue
       opened.add(url)
       void signIn(url).catch((error: unknown) => {
         stderr += `the browser: ${String(error)}\n`
-        if (child.pid) process.kill(-child.pid)
+        end()
       })
     }
     return chunk
@@ -146,7 +149,7 @@ export async function runDoc(doc: Doc): Promise<RanDoc> {
     stderr += chunk
     read(chunk)
   })
-  const late = setTimeout(() => child.pid && process.kill(-child.pid), LONGEST_MS)
+  const late = setTimeout(end, LONGEST_MS)
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
   clearTimeout(late)
   await transit?.close()

@@ -1,0 +1,29 @@
+// A stand-in for a company's identity provider: serves its keys, and signs an ID-JAG assertion for whoever asks. For trying
+// out docs/guides/enterprise.md on one machine; a real one signs its employee in first, and knows what each app may have.
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+
+const { PORT = '3000' } = process.env
+const ISSUER = `http://localhost:${PORT}`
+const { privateKey, publicKey } = await generateKeyPair('ES256')
+const keys = [{ ...(await exportJWK(publicKey)), kid: 'company-1', alg: 'ES256', use: 'sig' }]
+
+const server = createServer(async (request, response) => {
+  const json = (body) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  if (request.url !== '/assertion') return json(request.url === '/jwks.json' ? { keys } : { issuer: ISSUER })
+  // aud: the issuer of the service; client_id: the app as it is known there; sub: the employee.
+  const { aud, client_id, sub, ...claims } = Object.fromEntries(new URLSearchParams(await text(request)))
+  const assertion = await new SignJWT({ client_id, ...claims })
+    .setProtectedHeader({ alg: 'ES256', kid: 'company-1', typ: 'oauth-id-jag+jwt' })
+    .setIssuer(ISSUER)
+    .setAudience(aud)
+    .setSubject(sub)
+    .setJti(randomUUID())
+    .setIssuedAt()
+    .setExpirationTime('5m')
+    .sign(privateKey)
+  response.end(assertion)
+})
+server.listen(Number(PORT), 'localhost')
