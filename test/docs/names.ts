@@ -29,6 +29,7 @@ function wordsUnder(folders: readonly string[], pattern: RegExp): Set<string> {
 
 /** Of the programs around the service, and of versions before. */
 const OF_OTHERS = [
+  'issuances_2026_12',
   'may_act',
   'oidc_www_authenticate_challenge',
   'max_prepared_statements',
