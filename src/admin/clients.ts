@@ -27,6 +27,7 @@ import { order, q, search } from './search.ts'
 const chosenId = text(2048)
   .regex(/^(?!\.{1,2}$)[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
   .refine((id) => !isUserId(id), 'must not look like the id of a user')
+  .refine((id) => !/^(admin|system)(:|$)/.test(id), 'must not look like an operator: both are actors of audit events')
   .refine((id) => !isHttpUrl(id), 'must not be a URL: those name client metadata documents')
 
 const creatable = clientRecord.in.extend({

@@ -92,8 +92,10 @@ export async function askForToken(
 }
 
 const MAX_CREDENTIAL = 16_384
+/** What tokens are made of (RFC 6749 §A.12): clients put them into headers. */
+const VSCHARS = /^[\x20-\x7e]+$/
 const credentialIn = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' && value.length <= MAX_CREDENTIAL ? value : undefined
+  typeof value === 'string' && VSCHARS.test(value) && value.length <= MAX_CREDENTIAL ? value : undefined
 
 const formOf = ({ body }: FetchReply): Record<string, unknown> =>
   Object.fromEntries(new URLSearchParams(body.toString('utf8')))

@@ -15,6 +15,8 @@ export interface Rule {
 
 const isProduction = (config: Config) => !isLocalhostIssuer(config.server.issuer)
 const WEAK_SECRETS = /^(changeme|change-me|secret|password|admin|test|default|example)/i
+/** What nobody made at random: even 16 hex digits have fewer than 5 different ones only once in two million times. */
+const isWeak = (secret: string) => secret !== '' && (WEAK_SECRETS.test(secret) || new Set(secret).size < 5)
 const partial = (...values: string[]) => values.some(Boolean) && !values.every(Boolean)
 const transit = (config: Config) =>
   config.signing.key_store === 'secretstore_transit' ? config.signing.secretstore_transit : undefined
@@ -55,8 +57,8 @@ export const RULES: readonly Rule[] = [
   },
   {
     keys: ['session.secret'],
-    bad: (c) => isProduction(c) && WEAK_SECRETS.test(c.session.secret),
-    say: 'is a well-known value; use 32 random bytes',
+    bad: (c) => isProduction(c) && isWeak(c.session.secret),
+    say: 'is a well-known value, or one of a few characters; use 32 random bytes',
   },
   {
     keys: ['session.secure'],
@@ -84,8 +86,8 @@ export const RULES: readonly Rule[] = [
       isProduction(c) &&
       c.admin.enabled &&
       c.admin.api_key !== '' &&
-      (c.admin.api_key.length < 16 || WEAK_SECRETS.test(c.admin.api_key)),
-    say: 'must be at least 16 characters and no well-known value when the issuer is not localhost',
+      (c.admin.api_key.length < 16 || isWeak(c.admin.api_key)),
+    say: 'must be at least 16 characters, and random ones, when the issuer is not localhost',
   },
 
   {
@@ -174,8 +176,12 @@ export const RULES: readonly Rule[] = [
 
   {
     keys: ['data_encryption.aes_master.key_env'],
-    bad: (c, env) => c.data_encryption.driver === 'aes_master' && !isDataKey(env[c.data_encryption.aes_master.key_env]),
-    say: 'must name a variable that holds 64 hex characters (256 bits)',
+    bad: (c, env) => {
+      if (c.data_encryption.driver !== 'aes_master') return false
+      const key = env[c.data_encryption.aes_master.key_env]
+      return !isDataKey(key) || new Set(key).size === 1
+    },
+    say: 'must name a variable that holds 64 hex characters (256 bits), not all the same',
   },
   {
     keys: ['data_encryption.aes_master.old_key_env'],
@@ -214,8 +220,10 @@ export const RULES: readonly Rule[] = [
   },
   {
     keys: ['connect.state_secret'],
-    bad: (c) => c.connect.state_secret !== '' && c.connect.state_secret === c.session.secret,
-    say: 'must differ from session.secret',
+    bad: (c) =>
+      c.connect.state_secret !== '' &&
+      (c.connect.state_secret === c.session.secret || (isProduction(c) && isWeak(c.connect.state_secret))),
+    say: 'must be random, and differ from session.secret',
   },
   {
     keys: ['connect.redirect_base_url'],

@@ -32,7 +32,7 @@ interface Known {
 export interface Documents {
   known: LRUCache<string, Known>
   loading: Map<string, Promise<Client>>
-  /** How often each host is asked, whatever the port. */
+  /** How often each host is asked, whatever the port, and each client that is known. */
   hosts: Buckets
 }
 /** Makes the memory of documents. */
@@ -62,7 +62,7 @@ export async function resolveDocumentClient(app: App, client_id: string): Promis
     if (last.failure) throw last.failure
     if (stored) return stored
   }
-  const load = loading.get(client_id) ?? fetchInTurn(app, client_id).finally(() => loading.delete(client_id))
+  const load = loading.get(client_id) ?? fetchInTurn(app, client_id, stored).finally(() => loading.delete(client_id))
   loading.set(client_id, load)
   return load
 }
@@ -82,9 +82,12 @@ function checkUrl(app: App, client_id: string): void {
     throw refuse('client_id must have a path', 'origin_only')
 }
 
-/** One host is asked for new documents only so often: somebody else's server must not be flooded through this one. */
-async function fetchInTurn(app: App, client_id: string): Promise<Client> {
-  const wait = app.documents.hosts.take(new URL(client_id).hostname)
+/**
+ * One host is asked for new documents only so often: somebody else's server must not be flooded through this one. A client
+ * that is known has its own turn, so that strangers who make up paths on its host do not keep its users out.
+ */
+async function fetchInTurn(app: App, client_id: string, stored?: Client): Promise<Client> {
+  const wait = app.documents.hosts.take(stored ? client_id : new URL(client_id).hostname)
   if (wait > 0)
     throw new OAuthError('slow_down', 'too many client documents of this host', {
       reason: 'cimd_host_rate',

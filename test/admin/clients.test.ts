@@ -84,6 +84,8 @@ test.each([
   ['a URL, which is for metadata documents', 'https://client.example.com/metadata'],
   ['a plain http URL', 'http://client.example.com/metadata'],
   ['a path segment that means something', '..'],
+  ['the actor of what operators do', 'admin'],
+  ['that of an operator with a name', 'admin:alice'],
   ['text with a space', 'my app'],
   ['text beyond ASCII', 'äpp'],
   ['nothing', ''],

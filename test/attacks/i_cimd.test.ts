@@ -313,6 +313,18 @@ test('I16 1000 client_ids on one host, asked for without a session, are few requ
   expect(statuses.get(429)).toBeGreaterThan(500)
 })
 
+test('I16 strangers who make up paths on a host do not keep out a client of that host that is known', async () => {
+  const client_id = documents.publish('/known', {}, { headers: { 'cache-control': 'no-store' } })
+  expect((await ask(local, browser, { client_id })).status).toBe(303)
+  const isUsedUp = async (i: number) => {
+    const url = (n: number) => `${documents.origin}/made-up/${i}-${n}`
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => ask(local, browser, { client_id: url(n) })))
+    return answers.some(({ status }) => status === 429)
+  }
+  for (let i = 0; !(await isUsedUp(i)); i++) expect(i).toBeLessThan(1000)
+  expect((await ask(local, browser, { client_id })).status).toBe(303)
+})
+
 test('I17 a document that changes its redirect_uris after a consent: the old code is good, the new URI needs the new document', async () => {
   const resource = (await addResource(local)).uri
   const second = 'https://client.example.com/second'
@@ -356,9 +368,9 @@ test('I20 open, closed, silent and foreign ports are refused with the same words
 test('I21 cimd.require_https=false and private addresses are refused at boot unless the issuer is this machine', () => {
   const env = (more: Record<string, string>) => ({
     SERVICE_SERVER_ISSUER: 'https://auth.example.com',
-    SERVICE_SESSION_SECRET: 'x'.repeat(32),
+    SERVICE_SESSION_SECRET: '0123456789abcdef'.repeat(2),
     SERVICE_SESSION_SECURE: 'true',
-    SERVICE_ADMIN_API_KEY: 'x'.repeat(32),
+    SERVICE_ADMIN_API_KEY: 'fedcba9876543210'.repeat(2),
     ...more,
   })
   expect(() => loadConfig(undefined, env({}))).not.toThrow()

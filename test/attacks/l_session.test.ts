@@ -213,7 +213,7 @@ test('L17 the cookies are HttpOnly, SameSite, for every path and no other domain
     SERVICE_SERVER_ISSUER: 'https://auth.example.com',
     SERVICE_SESSION_SECURE: 'true',
     SERVICE_ADMIN_API_KEY: 'k7Fz0qVn2XbS9dLw4mTe',
-    SERVICE_SESSION_SECRET: 'x'.repeat(32),
+    SERVICE_SESSION_SECRET: '0123456789abcdef'.repeat(2),
   })
   try {
     for (const [where, secure] of [

@@ -38,8 +38,8 @@ describe('the greeting of serve', () => {
 
   test('is silent about safety where nothing is unsafe', () => {
     const { config } = loadConfig(undefined, {
-      SERVICE_SESSION_SECRET: 's'.repeat(40),
-      SERVICE_ADMIN_API_KEY: 'k'.repeat(40),
+      SERVICE_SESSION_SECRET: '0123456789abcdef'.repeat(2),
+      SERVICE_ADMIN_API_KEY: 'fedcba9876543210'.repeat(2),
       SERVICE_DCR_MODE: 'admin_only',
     })
     expect(bannerOf(config, '1.2.3')).not.toContain('Unsafe')

@@ -79,6 +79,12 @@ const CASES: Case[] = [
     bad: { session: { secret: `changeme${'0'.repeat(32)}` } },
     production: true,
   },
+  {
+    keys: 'session.secret',
+    when: 'it is long and still nothing to guess',
+    bad: { session: { secret: 'abcd'.repeat(10) } },
+    production: true,
+  },
   { keys: 'session.secure', when: 'it is false', bad: { session: { secure: false } }, production: true },
   {
     keys: 'session.same_site, session.secure',
@@ -198,7 +204,7 @@ const CASES: Case[] = [
     when: 'it would add a parameter',
     bad: { oidc: { ...OIDC, connector_id: 'ldap&prompt=none' } },
   },
-  ...[undefined, 'abc', `${HEX_KEY.slice(1)}g`, `${HEX_KEY}00`].map((key) => ({
+  ...[undefined, 'abc', `${HEX_KEY.slice(1)}g`, `${HEX_KEY}00`, '0'.repeat(64)].map((key) => ({
     keys: 'data_encryption.aes_master.key_env',
     when: `the variable holds ${key}`,
     bad: { data_encryption: { driver: 'aes_master' } },

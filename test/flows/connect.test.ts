@@ -165,6 +165,17 @@ describe('coming back', () => {
     expect((await connect()).location).toBe(`${RETURN}?error=${told}`)
     expect(await grant()).toBeUndefined()
   })
+
+  test.each(['two\r\nlines', 'жетон', 'a\u0000b'])(
+    'a token that no header may hold is none: clients put it into one (%j)',
+    async (access_token) => {
+      const { connect, upstream, grant } = await brokerScene(service)
+      upstream.answer = (_form, response) =>
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ access_token }))
+      expect((await connect()).location).toBe(`${RETURN}?error=server_error`)
+      expect(await grant()).toBeUndefined()
+    },
+  )
 })
 
 describe('a provider of keys', () => {
