@@ -153,17 +153,32 @@ const CLOCKS_APART = 86_400
 
 /** Revokes a token and everything of ours that was exchanged from it. Returns how many were live. */
 export function* revokeIssuance({ id, now }: { id: string; now: number }): Op<number> {
+  const revoked = yield* run(
+    'UPDATE issuances SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL AND broker_provider IS NULL',
+    now,
+    bytes(id),
+  )
   // Partitions before it need no look.
   const oldest = bytes(idFloor(idTime(id) - CLOCKS_APART))
-  return yield* run(
-    `WITH RECURSIVE descendants (id) AS (
-       SELECT id FROM issuances WHERE id = ?
-       UNION SELECT i.id FROM issuances i JOIN descendants d ON i.parent_id = d.id WHERE i.id >= ?
-     ) UPDATE issuances SET revoked_at = ? WHERE revoked_at IS NULL AND broker_provider IS NULL AND id >= ? AND id IN (SELECT id FROM descendants)`,
+  const child = yield* one(
+    'SELECT 1 AS found FROM issuances WHERE parent_id = ? AND id >= ? LIMIT 1',
     bytes(id),
     oldest,
-    now,
-    oldest,
+  )
+  if (!child) return revoked
+  return (
+    revoked +
+    (yield* run(
+      `WITH RECURSIVE descendants (id) AS (
+         SELECT id FROM issuances WHERE parent_id = ? AND id >= ?
+         UNION SELECT i.id FROM issuances i JOIN descendants d ON i.parent_id = d.id WHERE i.id >= ?
+       ) UPDATE issuances SET revoked_at = ? WHERE revoked_at IS NULL AND broker_provider IS NULL AND id >= ? AND id IN (SELECT id FROM descendants)`,
+      bytes(id),
+      oldest,
+      oldest,
+      now,
+      oldest,
+    ))
   )
 }
 

@@ -13,6 +13,7 @@ import type { Op, Statement } from './op.ts'
 import { awayFor, clientSettings, command, execute, failureOf } from './postgres_client.ts'
 import { openListener } from './postgres_listener.ts'
 import { keepPartitions } from './postgres_partitions.ts'
+import { begin, preparePlans } from './postgres_plans.ts'
 
 /** `storage.postgres` of the configuration; tests make their own. */
 type PostgresSettings = Omit<Config['storage']['postgres'], 'dsn'> & { dsn: string }
@@ -73,7 +74,10 @@ export async function openPostgres(settings: PostgresSettings, log: Logger): Pro
     const work = isRead(job.op) ? steps : transaction
     for (let tries = 1; ; tries++) {
       try {
-        return await connected((client) => work(client, job))
+        return await connected(async (client) => {
+          await preparePlans(client, job.op)
+          return work(client, job)
+        })
       } catch (error) {
         const collided = COLLISION.test(codeOf(error))
         if (!collided && (codeOf(error) !== DUPLICATE || tries > 1)) throw error
@@ -84,7 +88,7 @@ export async function openPostgres(settings: PostgresSettings, log: Logger): Pro
     }
   }
   const transaction = async (client: pg.PoolClient, job: Job): Promise<unknown> => {
-    await command(client, 'BEGIN')
+    await begin(client, job.op)
     const value = await steps(client, job)
     const news = newsOf(job.op)
     if (news) await execute(client, listener.announcement(news))

@@ -10,6 +10,7 @@ import { migration, readMigrations } from '../../src/store/migrate.ts'
 import type { Op, Statement } from '../../src/store/op.ts'
 import { clientSettings, execute, preparePostgres } from '../../src/store/postgres_client.ts'
 import { makePartitions } from '../../src/store/postgres_partitions.ts'
+import { begin, preparePlans } from '../../src/store/postgres_plans.ts'
 import { tempFolder } from '../support/folder.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { anEvent, anIssuance, NOW } from '../support/records.ts'
@@ -167,10 +168,24 @@ describe('partitions', () => {
     expect(await touched('listIssuances', { since: idFloor(inMonth(4)), limit: 10 })).toEqual(
       [nameOf(4), nameOf(5), 'default'].sort(),
     )
-    // What was exchanged from it is not older.
-    expect(await touched('revokeIssuance', { id, now: NOW })).toEqual(
-      [nameOf(2), nameOf(3), nameOf(4), nameOf(5), 'default'].sort(),
-    )
+    expect(await touched('revokeIssuance', { id, now: NOW })).toEqual([nameOf(2)])
+  })
+
+  test('are planned for once where tokens depend on it, and for each value where many rows are looked at', async () => {
+    const mode = async () => (await connection.query('SHOW plan_cache_mode')).rows[0].plan_cache_mode
+    await preparePlans(connection, 'findClient')
+    expect(await mode()).toBe('auto')
+    await preparePlans(connection, 'findTokenState')
+    expect(await mode()).toBe('force_generic_plan')
+    await begin(connection, 'recordExchange')
+    expect(await mode()).toBe('force_generic_plan')
+    await connection.query('COMMIT')
+    await begin(connection, 'revokeTokens')
+    expect(await mode()).toBe('auto')
+    await connection.query('COMMIT')
+    expect(await mode()).toBe('force_generic_plan')
+    await preparePlans(connection, 'listAudit')
+    expect(await mode()).toBe('auto')
   })
 
   describe('of months that are older than they must be', () => {
