@@ -102,7 +102,7 @@ export async function openPostgres(settings: PostgresSettings, log: Logger): Pro
       return jobs.map(() => ({ value: undefined }))
     } catch (error) {
       // None of them is recorded: each again by itself says which one is at fault.
-      if (error instanceof OAuthError || jobs.length === 1) throw error
+      if (error instanceof OAuthError) throw error
       return Promise.all(jobs.map((job) => settled(perform(job))))
     }
   }

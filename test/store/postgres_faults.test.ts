@@ -143,7 +143,9 @@ test('what a newer version did to the tables costs each connection one 503 at mo
 
 describe('operations at the same time', () => {
   test('of two that wait for each other one is done again', async () => {
-    const { store } = opened
+    // Whoever looks for a deadlock first is the one that gives up: not before both wait, and not the other one.
+    await server.sql(dsn, `ALTER DATABASE ${name()} SET deadlock_timeout = '4s'`)
+    const { store, close } = await opened.again()
     const client = aClient()
     const family = aFamily({ client_id: client.client_id })
     const request = aRequest({ id: family.authorization_id, client_id: client.client_id, user_id: family.user_id })
@@ -167,6 +169,31 @@ describe('operations at the same time', () => {
     expect(
       (await server.sql(dsn, `SELECT deadlocks::int FROM pg_stat_database WHERE datname = '${name()}'`))[0],
     ).toEqual({ deadlocks: 1 })
+    await close()
+  }, 30_000)
+
+  test('what the server asks to do again is done again, also rows that travel together or alone', async () => {
+    const { store } = opened
+    const failing = (attempts: number) =>
+      server.sql(
+        dsn,
+        `CREATE SEQUENCE IF NOT EXISTS attempts; ALTER SEQUENCE attempts RESTART;
+         CREATE OR REPLACE FUNCTION conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+           IF nextval('attempts') <= ${attempts} THEN RAISE 'again' USING ERRCODE = '40001'; END IF; RETURN NEW;
+         END $$; CREATE OR REPLACE TRIGGER conflict BEFORE INSERT ON issuances FOR EACH ROW EXECUTE FUNCTION conflict()`,
+      )
+    const [alone, used] = [anIssuance(), anIssuance()]
+    const together = Array.from({ length: 8 }, () => anIssuance())
+    await failing(1)
+    await store.recordIssuance(alone)
+    await failing(3)
+    await store.recordIssuance({ ...used, use: aUse })
+    await failing(1)
+    await Promise.all(together.map(store.recordIssuance))
+    for (const issuance of [alone, used, ...together]) expect(await store.findIssuance(issuance)).toEqual(issuance)
+    await failing(1000)
+    const error = await refusalOf(() => store.recordIssuance(anIssuance()))
+    expect([error.status, error.reason]).toEqual([503, 'storage_unavailable'])
   })
 
   test('tokens that are recorded in one turn travel together', async () => {
