@@ -1,4 +1,5 @@
 // DPoP proofs (RFC 9449): the checks as a list, the nonces, and what a proof binds.
+import { LRUCache } from 'lru-cache'
 import type { App } from '../app.ts'
 import { type Alg, decodeJws, isAlg, type Jwk, type Jws, thumbprint } from '../crypto/jws.ts'
 import type { Request } from '../http/message.ts'
@@ -48,7 +49,8 @@ const CHECKS: readonly [reason: string, isBad: (c: Context) => boolean, say: str
   ['nbf', ({ jws, now }) => !isBefore(jws.payload['nbf'], now), 'the proof is not valid yet'],
 ]
 
-const isUrl = (htu: unknown, url: string) => typeof htu === 'string' && htu.length <= 2048 && normalisedUrl(htu) === url
+const isUrl = (htu: unknown, url: string) =>
+  htu === url || (typeof htu === 'string' && htu.length <= 2048 && normalisedUrl(htu) === url)
 const isJti = (jti: unknown): jti is string => typeof jti === 'string' && jti !== '' && jti.length <= MAX_JTI
 const isInteger = (value: unknown): value is number => Number.isInteger(value)
 const isRecent = ({ jws, app, now }: Context) => {
@@ -58,6 +60,9 @@ const isRecent = ({ jws, app, now }: Context) => {
 const isAfter = (exp: unknown, now: number) => exp === undefined || (typeof exp === 'number' && exp > now)
 const isBefore = (nbf: unknown, now: number) =>
   nbf === undefined || (typeof nbf === 'number' && nbf <= now + FUTURE_SKEW)
+
+/** The few URLs of our own that proofs are for, normalised. */
+const ownUrls = new LRUCache<string, string>({ max: 100, memoMethod: (url) => normalisedUrl(url) ?? '' })
 
 const refuse = (reason: string, say: string) => new OAuthError('invalid_dpop_proof', say, { reason })
 
@@ -79,7 +84,7 @@ async function checkProof(app: App, request: Request, text: string): Promise<Pro
   const now = app.clock.now()
   const decoded = decodeProof(text)
   const { jws, jwk, alg, jkt } = decoded
-  const context = { ...decoded, app, request, url: normalisedUrl(app.config.server.issuer + request.path) ?? '', now }
+  const context = { ...decoded, app, request, url: ownUrls.memo(app.config.server.issuer + request.path), now }
   for (const [reason, isBad, say] of CHECKS) if (isBad(context)) throw refuse(reason, say)
   const { input, signature } = jws
   if (!(await app.crypto.verify({ alg, jwk, thumbprint: jkt, input, signature })))
