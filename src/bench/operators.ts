@@ -9,14 +9,13 @@ import { openStore } from '../store/open.ts'
 import { openLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { start, stopAll, tempDir } from './children.ts'
-import { Connection } from './connection.ts'
 import { withoutDatabase } from './databases.ts'
 import { call } from './loopback.ts'
-import { newTally, openLoop } from './loops.ts'
 import { type Known, type Population, populate } from './populate.ts'
 import { startService } from './service.ts'
 import { aligned } from './table.ts'
 import type { Target } from './target.ts'
+import { askToken, beginTraffic } from './traffic.ts'
 
 /** What a large installation holds. */
 export const LARGE: Population = { clients: 100_000, users: 100_000, issuances: 1_000_000, expired: 1_000_000 }
@@ -26,7 +25,6 @@ export const SMALL: Population = { clients: 500, users: 500, issuances: 2000, ex
 const ROUNDS = 20
 /** Far below what the machine can do: how long a token takes, not how many there can be. */
 const RATE = 200
-const CONNECTIONS = 32
 const QUIET_SECONDS = 10
 const BREATH_MS = 1000
 
@@ -156,37 +154,14 @@ const digits = (ms: number) => ms.toFixed(1)
 
 /** How long tokens take while some work is done. */
 async function underTraffic(target: Target, what: string, work: () => Promise<string>): Promise<string[]> {
-  const connections = Array.from({ length: CONNECTIONS }, () => new Connection(target.base))
-  const form = (i: number) => {
-    const { client_id, client_secret } = target.machines[i % target.machines.length] ?? {
-      client_id: '',
-      client_secret: '',
-    }
-    return new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret }).toString()
-  }
-  const tally = newTally()
-  let sent = 0
-  let over = false
-  const sender = {
-    connections: CONNECTIONS,
-    send: (connection: number) =>
-      over
-        ? undefined
-        : connections[connection]?.post(target.paths.token, form(sent++)).then(({ status, body }) => {
-            if (status !== 200) throw new Error(`${status} ${body}`)
-          }),
-  }
-  const pace = { now: () => performance.now(), sleep: (ms: number) => sleep(ms) }
-  const traffic = openLoop(sender, { rate: RATE, seconds: 600 }, pace, tally)
+  const end = beginTraffic(target, RATE, askToken(target))
   await sleep(BREATH_MS)
   const startedMs = performance.now()
   const done = await work()
   const seconds = (performance.now() - startedMs) / 1000
-  over = true
-  await traffic
-  for (const each of connections) each.close()
-  const { p50, p99, max } = tally.latency.percentiles()
-  return [what, seconds.toFixed(1), digits(p50), digits(p99), digits(max), String(tally.errors), done]
+  const { latency, errors } = await end()
+  const { p50, p99, max } = latency.percentiles()
+  return [what, seconds.toFixed(1), digits(p50), digits(p99), digits(max), String(errors), done]
 }
 
 async function purge(file: string, env: Env): Promise<string> {

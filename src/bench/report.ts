@@ -1,6 +1,8 @@
 // A report: everything that a run measured, in a form that other programs read. The schema has a version; readers refuse others.
 import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { z } from 'zod'
+import { packageRoot } from '../lib/paths.ts'
 import { type Sample, sampleSchema } from './sample.ts'
 
 export const SCHEMA_VERSION = 1
@@ -73,6 +75,9 @@ export const reportSchema = z
   })
   .describe('Report of service bench.')
 export type Report = z.output<typeof reportSchema>
+
+/** Where a checkout keeps its history. */
+export const resultsFolder = path.join(packageRoot, 'bench/results')
 
 /** Reads a report. Throws when the file is none, or of another version. */
 export function readReport(file: string): Report {

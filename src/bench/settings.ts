@@ -40,8 +40,6 @@ export interface Settings {
   smoke: boolean
   env: Env
 }
-/** Measured by themselves, and no load. */
-export const APART = ['parts', 'operators']
 /** On PostgreSQL, and what several instances are measured with beside one. */
 export const SHARED = { name: 'postgres', works: ['client_credentials', 'refresh_token'], instances: 2 }
 export const COLD_CLIENTS = 20_000

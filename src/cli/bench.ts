@@ -1,54 +1,31 @@
-// `service bench` and `service plan`: what this machine does, and what a load would need.
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+// `service bench`: what this machine does.
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { hasFile } from '../bench/children.ts'
 import { compareReports, renderComparison } from '../bench/compare.ts'
 import { hasPostgres } from '../bench/databases.ts'
 import { renderHtml } from '../bench/html.ts'
 import { bestGenerator, GENERATORS, wrkVersion } from '../bench/load.ts'
 import { LARGE, measureOperators, SMALL } from '../bench/operators.ts'
+import { measureOverload } from '../bench/overload.ts'
 import { measureParts } from '../bench/parts.ts'
 import { PEER_SYNTAX, parsePeer } from '../bench/peers.ts'
-import { plan } from '../bench/plan.ts'
-import { renderPlan } from '../bench/plan_text.ts'
 import { openProgress } from '../bench/progress.ts'
-import { type Report, readReport } from '../bench/report.ts'
+import { type Report, readReport, resultsFolder } from '../bench/report.ts'
 import { bench } from '../bench/run.ts'
 import { parseMix, subjects, worksOf } from '../bench/scenarios.ts'
-import { ALGS, APART, type Settings, SHARED, STORES } from '../bench/settings.ts'
+import { ALGS, type Settings, SHARED, STORES } from '../bench/settings.ts'
 import { describeRun, table, verdict } from '../bench/table.ts'
 import type { Env } from '../config/rules.ts'
 import { packageRoot } from '../lib/paths.ts'
-import { parseDuration } from '../lib/time.ts'
+import { millis, numberIn, reading, wordsOf } from './bench_flags.ts'
 import { EXIT, print, UsageError } from './output.ts'
 import type { GlobalOptions } from './tree.ts'
 
 const INTERRUPTED = 130
 const write = (text: string) => process.stdout.write(`${text}\n`)
 
-// What a flag says is read as it is parsed, so that a mistake is a usage error before anything starts.
-const reading =
-  <R>(read: (text: string) => R) =>
-  (text: string): R => {
-    try {
-      return read(text)
-    } catch (error) {
-      throw new InvalidArgumentError((error as Error).message)
-    }
-  }
-const numberIn = (min: number, max: number) =>
-  reading((text) => {
-    const value = Number(text)
-    if (text.trim() === '' || !(value >= min && value <= max)) throw new Error(`It is a number from ${min} to ${max}.`)
-    return value
-  })
-const wordsOf = <W extends string>(words: readonly W[]) =>
-  reading((text) => {
-    const chosen = words.filter((word) => text.split(',').includes(word))
-    if (chosen.length !== text.split(',').length) throw new Error(`It is some of ${words.join(', ')}.`)
-    return chosen
-  })
 const SCALE: Readonly<Record<string, number>> = { k: 1e3, M: 1e6 }
 const rows = reading((text) =>
   text.split(',').map((part) => {
@@ -57,12 +34,6 @@ const rows = reading((text) =>
     return Number(count) * (SCALE[unit] ?? 1)
   }),
 )
-const millis = reading((text) => {
-  const seconds = parseDuration(text)
-  if (!seconds) throw new Error('It is a duration such as 25ms.')
-  return seconds * 1000
-})
-
 interface BenchFlags {
   connections: number
   seconds?: number
@@ -86,13 +57,13 @@ interface BenchFlags {
   out?: string
 }
 
-/** Adds `bench`, `bench compare` and `plan`. `exit` is told the exit code. */
+/** Adds `bench` and `bench compare`. `exit` is told the exit code. */
 export function addBenchCommands(program: Command, env: Env, exit: (code: number) => void): void {
   const options = () => program.opts<GlobalOptions>()
   const command = program
     .command('bench')
     .description(
-      `Measures the service on this machine, over loopback and on a temporary database: ${subjects.join(', ')}; token is all of them, parts what one of each part costs, operators what list pages and a purge cost beside a million tokens, postgres what one instance and two do on PostgreSQL.`,
+      `Measures the service on this machine, over loopback and on a temporary database: ${subjects.join(', ')}; token is all of them, parts what one of each part costs, operators what list pages and a purge cost beside a million tokens, overload what a crowd gets and does, postgres what one instance and two do on PostgreSQL.`,
     )
     .argument('[scenarios...]', 'What to measure.')
     .option('--connections <n>', 'Connections of the load generator.', numberIn(1, 10_000), 64)
@@ -137,11 +108,9 @@ export function addBenchCommands(program: Command, env: Env, exit: (code: number
     .action(async (scenarios: string[], flags: BenchFlags) => {
       const settings = settingsOf(scenarios, flags, env)
       if (settings.scenarios.length > 0 || settings.mix) exit(await measure(settings, flags, options()))
-      if (scenarios.includes('parts')) write(`\n${await measureParts()}`)
-      if (scenarios.includes('operators')) {
-        const say = (text: string) => void process.stderr.write(`${text}\n`)
-        write(`\n${await measureOperators(flags.smoke ? SMALL : LARGE, env, say)}`)
-      }
+      const say = (text: string) => void process.stderr.write(`${text}\n`)
+      for (const [name, measureApart] of Object.entries(APART))
+        if (scenarios.includes(name)) write(`\n${await measureApart(settings, flags.smoke, say)}`)
     })
   command
     .command('compare')
@@ -153,17 +122,23 @@ export function addBenchCommands(program: Command, env: Env, exit: (code: number
       if (options().json) print(comparison, true)
       else write(renderComparison(comparison))
     })
-  addPlan(program, options)
 }
+
+/** What is measured by itself, and is no load. */
+const APART = {
+  parts: () => measureParts(),
+  operators: ({ env }, smoke, say) => measureOperators(smoke ? SMALL : LARGE, env, say),
+  overload: ({ env, seconds }, _, say) => measureOverload(seconds, env, say),
+} satisfies Record<string, (settings: Settings, smoke: boolean, say: (text: string) => void) => Promise<string>>
 
 function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings {
   const isShared = scenarios.includes(SHARED.name)
   const named = isShared ? [...scenarios, ...SHARED.works] : scenarios
-  const known = named.filter((name) => ![...APART, SHARED.name].includes(name))
+  const known = named.filter((name) => name !== SHARED.name && !(name in APART))
   const unknown = known.filter((name) => worksOf(name, true).length === 0)
   if (unknown.length > 0 || (scenarios.length === 0 && !flags.mix))
     throw new UsageError(
-      `${unknown.length ? `${unknown.join(', ')} is no scenario` : 'no scenario is named'}; there are token, ${[...subjects, SHARED.name, ...APART].join(', ')}`,
+      `${unknown.length ? `${unknown.join(', ')} is no scenario` : 'no scenario is named'}; there are token, ${[...subjects, SHARED.name, ...Object.keys(APART)].join(', ')}`,
     )
   const { smoke, serviceOnly } = flags
   // Only our own loop leads connections to several instances.
@@ -215,8 +190,6 @@ async function measure(settings: Settings, { out }: BenchFlags, { json }: Global
   }
 }
 
-const resultsFolder = path.join(packageRoot, 'bench/results')
-
 /** Writes a report as JSON and HTML. Returns the name of the first. */
 function save(report: Report, out: string | undefined): string {
   const name = `${report.created_at.slice(0, 19).replace(/[-:]/g, '')}-${report.commit.split(' ')[0]}.json`
@@ -228,72 +201,4 @@ function save(report: Report, out: string | undefined): string {
   writeFileSync(file, `${JSON.stringify(report, null, 1)}\n`)
   writeFileSync(file.replace(/(\.json)?$/, '.html'), renderHtml(report))
   return path.relative(process.cwd(), file)
-}
-
-interface PlanFlags {
-  rate: number
-  average?: number
-  mix: NonNullable<Settings['mix']>
-  sloP99: number
-  store: Settings['stores'][number][]
-  alg: Settings['algs'][number][]
-  cores?: number
-  headroom: number
-  retentionDays: number
-  from?: string
-}
-
-function addPlan(program: Command, options: () => GlobalOptions): void {
-  program
-    .command('plan')
-    .description(
-      'Says what a load needs: instances, processors, memory, database, disk; with the formulas, from a report of bench.',
-    )
-    .requiredOption('--rate <n>', 'Requests a second at the peak.', numberIn(1, 1e9))
-    .requiredOption(
-      '--mix <work=share,...>',
-      'What they are: client_credentials=80,refresh_token=15,exchange=5.',
-      reading(parseMix),
-    )
-    .option('--slo-p99 <duration>', 'The objective.', millis, 25)
-    .option('--average <n>', 'Requests a second on average, for what is stored. (default: the rate)', numberIn(0, 1e9))
-    .option('--store <sqlite|postgres>', 'Database.', wordsOf(STORES), ['sqlite'])
-    .option('--alg <ES256|RS256>', 'Signatures.', wordsOf(ALGS), ['ES256'])
-    .option('--cores <n>', 'Processors of an instance. (default: those of the report)', numberIn(1, 1024))
-    .option('--headroom <share>', 'Share of the capacity that stays free.', numberIn(0, 0.9), 0.3)
-    .option('--retention-days <n>', 'How long rows are kept before they are purged.', numberIn(1, 36_500), 30)
-    .option('--from <file>', 'Report. (default: the newest of bench/results that has the mix)')
-    .action((flags: PlanFlags) => {
-      const inputOf = (report: Report) => ({
-        ...flags,
-        average: flags.average ?? flags.rate,
-        sloMs: flags.sloP99,
-        store: flags.store[0] ?? 'sqlite',
-        alg: flags.alg[0] ?? 'ES256',
-        cores: flags.cores ?? report.machine.cores,
-      })
-      const report = flags.from ? readReport(flags.from) : newestReport((each) => plan(each, inputOf(each)))
-      const input = inputOf(report)
-      const planned = plan(report, input)
-      if (options().json) print(planned, true)
-      else write(renderPlan(planned, input, report))
-    })
-}
-
-/** The newest report of the history that can be planned from. */
-function newestReport(tryOut: (report: Report) => unknown): Report {
-  const files = existsSync(resultsFolder) ? readdirSync(resultsFolder).filter((name) => name.endsWith('.json')) : []
-  let reason = 'there is none'
-  for (const name of files.sort().reverse()) {
-    try {
-      const report = readReport(path.join(resultsFolder, name))
-      tryOut(report)
-      return report
-    } catch (error) {
-      reason = (error as Error).message
-    }
-  }
-  throw new UsageError(
-    `no report in ${resultsFolder} will do (${reason}): name one with --from, or take one with service bench`,
-  )
 }

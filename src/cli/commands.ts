@@ -51,8 +51,10 @@ export async function commandTree(env: Env, exit: (code: number) => void, argv?:
     ;(await import('./admin.ts')).addAdminCommands(program, env)
     ;(await import('./setup/commands.ts')).addSetupCommands(program, env, exit)
   }
-  if (has('bench', 'plan', 'completion', '--help', '-h') || (argv && argv.length < 3))
-    (await import('./bench.ts')).addBenchCommands(program, env, exit)
+  if (has('bench', 'plan', 'completion', '--help', '-h') || (argv && argv.length < 3)) {
+    ;(await import('./bench.ts')).addBenchCommands(program, env, exit)
+    ;(await import('./plan.ts')).addPlanCommand(program)
+  }
   return program
 }
 

@@ -1,7 +1,7 @@
 // The two crypto lanes: signatures, and passwords in threads of their own so that logins never delay a token.
 import type { KeyObject } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { unavailable } from '../lib/error.ts'
+import { type OAuthError, unavailable } from '../lib/error.ts'
 import { type BatchListener, Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
 import { openThreads, type Threads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -55,6 +55,10 @@ export interface CryptoLanes {
   hashPassword(password: string): Promise<string>
   /** Whether a password fits a PHC string; `rehashed` when the parameters rose. Without a hash it is wrong, after the same time. */
   verifyPassword(password: string, hash: string | undefined): Promise<{ right: boolean; rehashed?: string }>
+  /** Whether the next signature or verification would be refused. */
+  isFull(): boolean
+  /** The refusal of what is not begun because of that. */
+  refusal(): OAuthError
   readonly stats: Record<'crypto' | 'password', LaneStats>
   close(): Promise<void>
 }
@@ -65,6 +69,8 @@ export const MAX_PASSWORD_BYTES = 1024
 const DECOY = '$argon2id$v=19$m=19456,t=2,p=1$NgLa0kj3cFL7InzivTeI4A$X4p+vk4ySTGFn76n0+YMtbENbg1QBtG48cxnsBb5TB4'
 const SIGN_BATCH = 64
 const QUEUE = { crypto: 4096, password: 64 }
+/** Of a request that is admitted: with the batch before it and what the front thread does, it is answered within 50 ms. */
+const MAX_WAIT_MS = 30
 
 export interface CryptoOptions {
   /** 0 means one less than the machine has cores. */
@@ -87,6 +93,8 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
     workers,
     maxBatch: SIGN_BATCH,
     maxQueue: QUEUE.crypto,
+    maxWaitMs: MAX_WAIT_MS,
+    onRefusal: (waiting) => log.warn({ waiting }, 'more is asked for than can be signed: some requests are told 503'),
     async run(jobs) {
       const batch: CryptoBatch = { keys: keysFor(jobs), jobs: JSON.stringify(jobs) }
       return ((await runOn(crypto, batch)) as CryptoResult[]).map(
@@ -117,6 +125,8 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
     hashPassword: (text) => passwordLane.push({ password: normal(text) }) as Promise<string>,
     verifyPassword: (text, hash = DECOY) =>
       passwordLane.push({ password: normal(text), hash }) as Promise<{ right: boolean; rehashed?: string }>,
+    isFull: () => cryptoLane.isFull,
+    refusal: () => cryptoLane.refusal(),
     stats: { crypto: cryptoLane.stats, password: passwordLane.stats },
     async close() {
       await Promise.all([cryptoLane.drained(), passwordLane.drained()])

@@ -15,6 +15,8 @@ const BY_TYPE = new Map(grants.map((grant) => [grant.type, grant]))
 
 /** Answers a token request (RFC 6749 §3.2). */
 export async function token(app: App, request: Request): Promise<Reply> {
+  // Before anything is done for it: whatever is refused costs those who are served.
+  if (app.crypto.isFull()) throw app.crypto.refusal()
   const form = parseForm(request)
   const grant = grantFor(app, form.grant_type)
   const denied = grant.counters?.denied

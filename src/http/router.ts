@@ -200,7 +200,7 @@ export function createRouter(options: RouterOptions): Accept {
       })
       context.trace.end(reply.status >= 500 ? (error?.reason ?? 'server_error') : undefined)
     }
-    if (reply.status >= 500 || options.log.isLevelEnabled('debug')) logRequest(reply, seconds, context)
+    if (isFault(reply, error) || options.log.isLevelEnabled('debug')) logRequest(reply, seconds, context)
     return reply
   }
 
@@ -216,7 +216,7 @@ export function createRouter(options: RouterOptions): Accept {
       error: error?.code,
       reason: error?.reason,
     }
-    if (status < 500) options.log.debug(fields, 'request')
+    if (!isFault({ status }, error)) options.log.debug(fields, 'request')
     else options.log.error({ ...fields, err: error?.cause ?? error }, 'request failed')
   }
 
@@ -236,6 +236,10 @@ export function createRouter(options: RouterOptions): Accept {
     reply.headers['access-control-expose-headers'] = 'DPoP-Nonce, WWW-Authenticate, Retry-After'
   }
 }
+
+/** Something failed here. That there is no room for a request is told by the queue that is full: a line for each would fill the log. */
+const isFault = ({ status }: Pick<Reply, 'status'>, error: OAuthError | undefined): boolean =>
+  status >= 500 && !error?.reason.endsWith('_lane_full')
 
 const anyOf = (methods: ReadonlyMap<Method, Match>): Route => (methods.values().next().value as Match).route
 

@@ -61,9 +61,9 @@ export class OAuthError extends Error {
   readonly more: More
 
   constructor(code: ErrorCode, description: string, more: More = {}) {
-    // Refusals are traffic, not accidents: no stack trace below 500.
+    // Refusals are traffic, not accidents: no stack trace but of a fault. What made a part unavailable is in the cause.
     const limit = Error.stackTraceLimit
-    if ((more.status ?? CODES[code].status) < 500) Error.stackTraceLimit = 0
+    if (code !== 'server_error' || (more.status ?? 500) < 500) Error.stackTraceLimit = 0
     super(description, more.cause === undefined ? undefined : { cause: more.cause })
     Error.stackTraceLimit = limit
     this.code = code

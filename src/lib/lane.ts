@@ -1,5 +1,5 @@
 // The one concurrency primitive: a bounded queue that turns whatever waits into one batch for a worker.
-import { unavailable } from './error.ts'
+import { type OAuthError, unavailable } from './error.ts'
 
 /** What became of one job of a batch. */
 export type Outcome<R> = { value: R } | { error: unknown }
@@ -12,6 +12,13 @@ export interface LaneOptions<J, R> {
   maxBatch: number
   /** Most jobs waiting; the next one is refused at once. */
   maxQueue: number
+  /**
+   * Milliseconds that a job should wait at most. A burst may fill the whole queue; in a queue that does not empty any more
+   * only so many jobs wait as are served in this time, or all that are admitted would be late. Not bounded when missing.
+   */
+  maxWaitMs?: number
+  /** Told that jobs are refused, every ten seconds at most. */
+  onRefusal?(waiting: number): void
   /** Runs a batch; the outcomes are in the order of the jobs. A rejection fails every job of the batch. */
   run(jobs: J[]): Promise<Outcome<R>[]>
 }
@@ -36,6 +43,12 @@ interface Waiting<J, R> {
 /** Told how many jobs travel together, when they leave the queue. */
 export type BatchListener = (size: number) => void
 
+/** A queue that has not been empty for this long does not take a burst, it stands. */
+const STANDING_MS = 1000
+const TELL_EVERY_MS = 10_000
+/** How much the last batch says of what a job takes. */
+const WEIGHT = 0.1
+
 /** Jobs pushed in one turn of the event loop travel together; an idle lane adds no delay, a busy one gets batches. */
 export class Lane<J, R> {
   readonly stats: LaneStats = { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0, busy_ms: 0 }
@@ -43,17 +56,31 @@ export class Lane<J, R> {
   private queue: Waiting<J, R>[] = []
   private scheduled = false
   private idle: (() => void)[] = []
+  private emptyMs = performance.now()
+  private toldMs = Number.NEGATIVE_INFINITY
+  /** What a job takes, all workers together. */
+  private jobMs = 0
+
+  /** Made once: under overload it is most of what is done. */
+  private readonly full: OAuthError
 
   constructor(options: LaneOptions<J, R>) {
     this.options = options
+    this.full = unavailable('the service is overloaded', { reason: `${options.name}_lane_full` })
+  }
+
+  /** Whether the next job would be refused. */
+  get isFull(): boolean {
+    const { workers, maxBatch, maxQueue, maxWaitMs } = this.options
+    const waiting = this.queue.length
+    if (waiting < workers * maxBatch) return waiting >= maxQueue
+    const stands = maxWaitMs !== undefined && performance.now() - this.emptyMs > STANDING_MS
+    return waiting >= (stands ? Math.min(maxQueue, maxWaitMs / this.jobMs) : maxQueue)
   }
 
   /** Queues a job. Rejects with 503 when the lane is full. */
   push(job: J, onBatch?: BatchListener): Promise<R> {
-    if (this.queue.length >= this.options.maxQueue) {
-      this.stats.refused++
-      return Promise.reject(unavailable(`the service is overloaded`, { reason: `${this.options.name}_lane_full` }))
-    }
+    if (this.isFull) return Promise.reject(this.refusal())
     return new Promise((resolve, reject) => {
       this.queue.push({ job, resolve, reject, onBatch })
       this.stats.waiting = this.queue.length
@@ -61,6 +88,17 @@ export class Lane<J, R> {
       this.scheduled = true
       setImmediate(this.flush)
     })
+  }
+
+  /** Counts a job that is not taken, and says why: 503. */
+  refusal(): OAuthError {
+    this.stats.refused++
+    const nowMs = performance.now()
+    if (nowMs - this.toldMs > TELL_EVERY_MS) {
+      this.toldMs = nowMs
+      this.options.onRefusal?.(this.queue.length)
+    }
+    return this.full
   }
 
   /** Resolves when nothing waits and nothing runs. */
@@ -81,6 +119,7 @@ export class Lane<J, R> {
     const batch = this.queue
     this.queue = batch.splice(count)
     this.stats.waiting = this.queue.length
+    if (this.queue.length === 0) this.emptyMs = performance.now()
     return batch
   }
 
@@ -100,7 +139,10 @@ export class Lane<J, R> {
     } catch (error) {
       for (const waiting of batch) waiting.reject(error)
     } finally {
-      this.stats.busy_ms += performance.now() - startedMs
+      const tookMs = performance.now() - startedMs
+      this.stats.busy_ms += tookMs
+      const jobMs = tookMs / batch.length / this.options.workers
+      this.jobMs += (this.jobMs === 0 ? 1 : WEIGHT) * (jobMs - this.jobMs)
       this.stats.running--
       this.flush()
     }

@@ -1,5 +1,5 @@
 // The lane: batches, bounds and what a failure reaches.
-import { describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Lane, type LaneOptions, type Outcome } from '../../src/lib/lane.ts'
 import { refusalOf } from '../support/thrown.ts'
 
@@ -99,6 +99,64 @@ describe('bounds', () => {
     await turn()
     release()
     expect(await late).toBe('D')
+  })
+
+  describe('of a lane that should answer within a time', () => {
+    const later = (ms: number) => vi.setSystemTime(Date.now() + ms) && vi.advanceTimersByTime(ms)
+    beforeEach(() => {
+      vi.useFakeTimers({ toFake: ['performance', 'Date'] })
+    })
+    afterEach(() => {
+      vi.useRealTimers()
+    })
+
+    /** A lane of two jobs at a time, ten milliseconds each, that is asked for many at once. */
+    async function burst(onRefusal?: (waiting: number) => void) {
+      const held = heldLane({ maxBatch: 2, maxQueue: 100, maxWaitMs: 100, onRefusal })
+      const answers = Array.from({ length: 100 }, (_, i) => held.lane.push(String(i)))
+      /** Serves so many batches. */
+      const serve = async (batches: number) => {
+        for (let i = 0; i < batches; i++) {
+          await turn()
+          later(20)
+          held.release()
+          await turn()
+        }
+      }
+      return { ...held, answers, serve }
+    }
+
+    test('a burst may fill the queue, as long as it gets empty again', async () => {
+      const { lane, answers, serve } = await burst()
+      expect(lane.isFull).toBe(true)
+      await serve(10)
+      expect(lane.isFull).toBe(false)
+      await serve(50)
+      await Promise.all(answers)
+      for (let i = 0; i < 99; i++) void lane.push('again')
+      expect(lane.isFull).toBe(false)
+    })
+
+    test('when it does not get empty any more it takes what is served in that time', async () => {
+      const told: number[] = []
+      const { lane, answers, serve } = await burst((waiting) => told.push(waiting))
+      const kept: Promise<string>[] = []
+      // As many come as are served: the queue stands.
+      for (let i = 0; i < 60; i++) {
+        await serve(1)
+        if (!lane.isFull) kept.push(lane.push('one'), lane.push('more'))
+      }
+      expect(lane.isFull).toBe(true)
+      expect((await refusalOf(() => lane.push('late'))).status).toBe(503)
+      expect((await refusalOf(() => lane.push('later'))).status).toBe(503)
+      expect(told).toHaveLength(1)
+      while (lane.isFull) await serve(1)
+      // A hundred milliseconds are ten jobs of ten, and two leave at a time.
+      expect(lane.stats.waiting).toBe(8)
+      await serve(60)
+      await Promise.all([...answers, ...kept])
+      expect(lane.isFull).toBe(false)
+    })
   })
 })
 
