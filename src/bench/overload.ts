@@ -14,8 +14,8 @@ import { aligned } from './table.ts'
 import type { Target } from './target.ts'
 import { askToken, beginTraffic } from './traffic.ts'
 
-/** Connections of the ceiling, and of the crowd: all of them ask again as soon as they are answered. */
-const [FEW, MANY] = [64, 2000]
+/** Connections of the ceiling, and of a crowd ten times as large: all of them ask again as soon as they are answered. */
+const [FEW, MANY] = [64, 640]
 /** What is watched meanwhile: a few that ask at a steady rate. */
 const RATE = 50
 const AFTER_MS = 2000
