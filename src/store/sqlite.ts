@@ -20,7 +20,6 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
     workers: 1,
     maxBatch: 256,
     maxQueue: 4096,
-    maxWaitMs: 30,
     onRefusal: (waiting) => log.warn({ waiting }, 'more is asked for than can be stored: some requests are told 503'),
     async run(jobs) {
       if (jobs.some(({ op }) => !isRead(op))) stats.commits++
