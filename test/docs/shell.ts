@@ -51,7 +51,7 @@ const LIBRARY = `
 set -eo pipefail
 shopt -s expand_aliases
 wait_for() {
-  for ((i = 0; i < 600; i++)); do
+  for ((i = 0; i < 1200; i++)); do
     if curl -sf -o /dev/null "$1"; then return; fi
     sleep 0.1
   done
