@@ -1,0 +1,218 @@
+// What real clients send to a real service. docs/reference/clients.md is what this records: `npx vitest run test/interop/clients.test.ts -u`
+// writes it anew after a client was updated; the difference is what to look at.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import * as oauth from 'oauth4webapi'
+import * as openid from 'openid-client'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { packageRoot } from '../../src/lib/paths.ts'
+import { Browser } from '../support/browser.ts'
+import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
+import { walk } from '../support/flow.ts'
+import { type Recorded, type Sent, startRecorded } from '../support/recorder.ts'
+import { addResource, addUser, REDIRECT_URI } from '../support/service.ts'
+import { AUTHORIZE, renderClients, type Story } from './clients_page.ts'
+import { GENERATIONS, Provider } from './mcp_client.ts'
+import { type McpTestServer, startMcpServer } from './mcp_server.ts'
+
+let service: Recorded
+let server: McpTestServer
+let documents: DocumentServer
+const stories: Story[] = []
+beforeAll(async () => {
+  documents = await DocumentServer.start()
+  service = await startRecorded(LOCAL_DOCUMENTS)
+  server = await startMcpServer(service)
+  await addResource(service, { uri: server.uri, slug: 'mcp' })
+})
+afterAll(async () => {
+  documents.close()
+  server.close()
+  await service.close()
+})
+// The 2.x client warns about plain http.
+beforeEach(() => {
+  vi.spyOn(console, 'warn').mockReturnValue()
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+const versionOf = (name: string): string =>
+  createRequire(import.meta.url)(path.join(packageRoot, 'node_modules', name, 'package.json')).version
+/** Without what the MCP server asks for, and what the browser asks for again after the login. */
+const ofClient = (sent: readonly Sent[]) =>
+  sent
+    .filter(({ headers }) => !headers['user-agent']?.startsWith('jose/'))
+    .filter(({ what }, i, all) => what !== AUTHORIZE || all[i - 1]?.what !== AUTHORIZE)
+/** Runs a client, and keeps what it sent under its name. */
+async function record(name: string, how: string, run: () => Promise<void>) {
+  const from = service.sent.length
+  await run()
+  stories.push({ name, version: versionOf(name), how, sent: ofClient(service.sent.slice(from)) })
+}
+
+for (const { name, connect, Unauthorized } of GENERATIONS) {
+  const comeIn = async (provider: Provider) => {
+    const user = await addUser(service)
+    const first = connect(server.uri, provider)
+    await expect(first.open()).rejects.toThrow(Unauthorized)
+    await first.finish(await walk(service, String(provider.saved.url), user, new Browser()))
+    const connection = connect(server.uri, provider)
+    await connection.open()
+    service.advance(901)
+    expect(await connection.call('whoami')).toBe(`${user.id} may mcp:read`)
+    await connection.close()
+  }
+
+  test(`${name} comes in by registering, and refreshes`, () =>
+    record(name, 'knows the address of the MCP server only', () => comeIn(new Provider())))
+
+  test(`${name} comes in by its document`, async () => {
+    const origin = `https://${name.split('/').at(-1)}.matrix.example`
+    documents.serveAs(service, origin)
+    const provider = new Provider()
+    const members = { redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' }
+    provider.clientMetadataUrl = documents.publish('/oauth/client.json', members, {}, origin)
+    await record(name, 'has a client metadata document', () => comeIn(provider))
+    expect(stories.at(-1)?.sent.map(({ what }) => what)).not.toContain('POST /oauth/register')
+  })
+}
+
+test('mcp-remote comes in by registering, and carries calls from standard input to the server, and refreshes', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'service-mcp-remote-'))
+  const user = await addUser(service)
+  await record('mcp-remote', 'as the command of a desktop client', async () => {
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: [path.join(packageRoot, 'node_modules/mcp-remote/dist/proxy.js'), server.uri, '--allow-http'],
+      // No browser opens: xdg-open is not on this path.
+      env: { PATH: folder, HOME: folder, MCP_REMOTE_CONFIG_DIR: folder },
+      stderr: 'pipe',
+    })
+    let said = ''
+    transport.stderr?.on('data', (chunk) => {
+      said += chunk
+    })
+    const client = new Client({ name: 'desktop', version: '1.0.0' })
+    try {
+      const connecting = client.connect(transport, { timeout: 60_000 })
+      const url = await vi.waitFor(
+        () => {
+          const found = /http:\/\/\S+\/oauth\/authorize\?\S+/.exec(said)?.[0]
+          if (!found) throw new Error(`no address of an authorization request in: ${said}`)
+          return found
+        },
+        { timeout: 60_000 },
+      )
+      const callback = await walk(service, url, user)
+      expect((await fetch(callback)).status).toBe(200)
+      await connecting
+      const answer = await client.callTool({ name: 'whoami' })
+      expect(answer).toMatchObject({ content: [{ text: `${user.id} may mcp:read` }] })
+      service.advance(901)
+      expect(await client.callTool({ name: 'whoami' })).toEqual(answer)
+    } finally {
+      await client.close()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+}, 90_000)
+
+test('oauth4webapi comes in with every request that it has', () =>
+  record('oauth4webapi', 'registers with client_secret_basic; `resource` is given by its caller', async () => {
+    const insecure = { [oauth.allowInsecureRequests]: true }
+    const user = await addUser(service)
+    const resource = await addResource(service, { uri: `${service.issuer}/strict/mcp` })
+    const about = await oauth.resourceDiscoveryRequest(new URL(resource.uri), insecure)
+    const { authorization_servers = [] } = await oauth.processResourceDiscoveryResponse(new URL(resource.uri), about)
+    const issuer = new URL(authorization_servers[0] ?? '')
+    const found = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...insecure })
+    const as = await oauth.processDiscoveryResponse(issuer, found)
+    const members = {
+      client_name: 'Strict',
+      redirect_uris: [REDIRECT_URI],
+      grant_types: ['authorization_code', 'refresh_token'],
+      token_endpoint_auth_method: 'client_secret_basic',
+    }
+    const registering = await oauth.dynamicClientRegistrationRequest(as, members, insecure)
+    const client = await oauth.processDynamicClientRegistrationResponse(registering)
+    const auth = oauth.ClientSecretBasic(String(client.client_secret))
+    const [verifier, state] = [oauth.generateRandomCodeVerifier(), oauth.generateRandomState()]
+    const url = new URL(as.authorization_endpoint ?? '')
+    url.search = new URLSearchParams({
+      client_id: client.client_id,
+      redirect_uri: REDIRECT_URI,
+      response_type: 'code',
+      scope: 'mcp:read',
+      resource: resource.uri,
+      state,
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    }).toString()
+    const callback = await walk(service, url.href, user)
+    const parameters = oauth.validateAuthResponse(as, client, callback, state)
+    const options = { ...insecure, additionalParameters: { resource: resource.uri } }
+    const redeemed = await oauth.authorizationCodeGrantRequest(
+      as,
+      client,
+      auth,
+      parameters,
+      REDIRECT_URI,
+      verifier,
+      options,
+    )
+    const tokens = await oauth.processAuthorizationCodeResponse(as, client, redeemed)
+    const refresh_token = tokens.refresh_token ?? ''
+    const refreshed = await oauth.refreshTokenGrantRequest(as, client, auth, refresh_token, options)
+    const next = await oauth.processRefreshTokenResponse(as, client, refreshed)
+    const asked = await oauth.introspectionRequest(as, client, auth, next.access_token, insecure)
+    expect(await oauth.processIntrospectionResponse(as, client, asked)).toMatchObject({ active: true, sub: user.id })
+    const revoked = await oauth.revocationRequest(as, client, auth, next.access_token, insecure)
+    await oauth.processRevocationResponse(revoked)
+  }))
+
+test('openid-client comes in with every request that it has', () =>
+  record('openid-client', 'registers without naming a method; `resource` is given by its caller', async () => {
+    const user = await addUser(service)
+    const resource = await addResource(service)
+    const config = await openid.dynamicClientRegistration(
+      new URL(service.issuer),
+      { client_name: 'Certified', redirect_uris: [REDIRECT_URI], grant_types: ['authorization_code', 'refresh_token'] },
+      undefined,
+      { algorithm: 'oauth2', execute: [openid.allowInsecureRequests] },
+    )
+    const [pkceCodeVerifier, expectedState] = [openid.randomPKCECodeVerifier(), openid.randomState()]
+    const url = openid.buildAuthorizationUrl(config, {
+      redirect_uri: REDIRECT_URI,
+      scope: 'mcp:read',
+      resource: resource.uri,
+      state: expectedState,
+      code_challenge: await openid.calculatePKCECodeChallenge(pkceCodeVerifier),
+      code_challenge_method: 'S256',
+    })
+    const callback = await walk(service, url.href, user)
+    const about = { resource: resource.uri }
+    const tokens = await openid.authorizationCodeGrant(config, callback, { pkceCodeVerifier, expectedState }, about)
+    const next = await openid.refreshTokenGrant(config, tokens.refresh_token ?? '', about)
+    expect(next.scope).toBe('mcp:read')
+    await openid.tokenRevocation(config, next.access_token)
+  }))
+
+test('every client sends PKCE with S256 and the resource, at the authorization endpoint and for the code', () => {
+  expect(stories).toHaveLength(7)
+  for (const { name, sent } of stories) {
+    const authorize = sent.find(({ what }) => what === AUTHORIZE)
+    const code = sent.find(({ params }) => params.get('grant_type') === 'authorization_code')
+    expect(authorize?.params.get('code_challenge_method'), name).toBe('S256')
+    for (const each of [authorize, code]) expect(each?.params.has('resource'), name).toBe(true)
+  }
+})
+
+test('docs/reference/clients.md says what they send', async () => {
+  await expect(renderClients(stories)).toMatchFileSnapshot(path.join(packageRoot, 'docs/reference/clients.md'))
+})

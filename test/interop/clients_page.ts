@@ -1,0 +1,82 @@
+// docs/reference/clients.md, from what clients.test.ts has recorded.
+import { code, table } from '../../tools/reference/markdown.ts'
+import type { Sent } from '../support/recorder.ts'
+
+export interface Story {
+  name: string
+  version: string
+  how: string
+  sent: readonly Sent[]
+}
+
+const INTRO = `These clients come in against a running service in every test run, and this page is what they sent: \`test/interop/clients.test.ts\` writes it, and fails when a
+client sends anything else. None needs a setting of its own here. Names only: values are as the standards want them. The authorization request goes through a
+browser, so it has no headers of the client.`
+
+export const AUTHORIZE = 'GET /oauth/authorize'
+const NOTED = ['accept', 'mcp-protocol-version', 'origin', 'dpop']
+
+/** A table of what differs, then the requests of each client in order. */
+export const renderClients = (stories: readonly Story[]): string =>
+  `${[
+    '# Clients',
+    '<!-- Written by `npx vitest run test/interop/clients.test.ts -u`; do not edit. -->',
+    INTRO,
+    table(['Client', 'Set-up', ...Object.keys(FACTS)], stories.map(rowOf)),
+    '## What they send, in order',
+    ...stories.flatMap(({ name, how, sent }) => [
+      `### ${name}: ${how}`,
+      table(['Request', 'Parameters', 'Client authentication', 'Headers'], sent.map(stepOf)),
+    ]),
+  ].join('\n\n')}\n`
+
+/** What is told of a client in a row, from its requests. */
+const FACTS: Readonly<Record<string, (sent: readonly Sent[]) => string>> = {
+  Discovery: (sent) =>
+    list(sent.filter(({ what }) => what.includes('.well-known')).map(({ what }) => code(what.slice(4)))),
+  Registration: (sent) =>
+    sent.some(({ what }) => what === 'POST /oauth/register') ? 'dynamic' : 'its document (`client_id` is a URL)',
+  PKCE: (sent) => code(sent.find(PLACES.authorize)?.params.get('code_challenge_method') ?? ''),
+  Resource: (sent) => where(sent, 'resource'),
+  Scope: (sent) => where(sent, 'scope'),
+  'At the token endpoint': (sent) =>
+    list(sent.filter(({ what }) => what === 'POST /oauth/token').map(authenticationOf)),
+}
+
+const PLACES = {
+  authorize: ({ what }: Sent) => what === AUTHORIZE,
+  code: ({ params }: Sent) => params.get('grant_type') === 'authorization_code',
+  refresh: ({ params }: Sent) => params.get('grant_type') === 'refresh_token',
+}
+const where = (sent: readonly Sent[], name: string) =>
+  Object.entries(PLACES)
+    .filter(([, is]) => sent.some((each) => is(each) && each.params.has(name)))
+    .map(([place]) => place)
+    .join(', ')
+const list = (items: readonly string[]) => [...new Set(items)].join(', ')
+
+const rowOf = ({ name, version, how, sent }: Story) => [
+  `${code(name)} ${version}`,
+  how,
+  ...Object.values(FACTS).map((tell) => tell(sent)),
+]
+
+function authenticationOf({ params, headers }: Sent): string {
+  if (headers.authorization) return `\`${String(headers.authorization).split(' ')[0]}\` header`
+  return params.has('client_secret')
+    ? 'secret in the form'
+    : params.has('client_id')
+      ? 'none, `client_id` only'
+      : 'none'
+}
+
+const stepOf = (sent: Sent) => [
+  code(sent.what),
+  [...sent.params]
+    .map(([name, value]) => (name === 'grant_type' && !value.includes(',') ? `\`${name}=${value}\`` : code(name)))
+    .join(' '),
+  sent.what.startsWith('POST') && !sent.what.endsWith('/register') ? authenticationOf(sent) : '',
+  NOTED.filter((name) => sent.what !== AUTHORIZE && sent.headers[name] !== undefined)
+    .map((name) => (name === 'dpop' ? code(name) : `\`${name}: ${sent.headers[name]}\``))
+    .join(' '),
+]
