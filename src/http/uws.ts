@@ -8,7 +8,8 @@ import type { Head, Reply } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
 
 interface NativeRequest {
-  getMethod(): string
+  /** As it was sent: `get` is no method. */
+  getCaseSensitiveMethod(): string
   getUrl(): string
   getQuery(): string | undefined
   forEach(each: (name: string, value: string) => void): void
@@ -154,7 +155,7 @@ function copyHead(res: NativeResponse, req: NativeRequest): Head {
     }
   })
   return {
-    method: req.getMethod().toUpperCase(),
+    method: req.getCaseSensitiveMethod(),
     path: req.getUrl(),
     query: req.getQuery() ?? '',
     headers,
@@ -207,7 +208,7 @@ export async function openUws(options: FrontOptions): Promise<HttpFront> {
   }
 
   const app = native.App().any('/*', (res, req) => {
-    const exchange = new Exchange(res, req.getMethod() === 'head', left)
+    const exchange = new Exchange(res, req.getCaseSensitiveMethod() === 'HEAD', left)
     open.add(exchange)
     const broken = (error: unknown) => {
       options.log.error({ err: error }, 'the answer could not be written')
@@ -255,16 +256,22 @@ export async function openUws(options: FrontOptions): Promise<HttpFront> {
   }, 1000)
   sweep.unref()
 
+  const end = async (waitMs: number) => {
+    native.us_listen_socket_close(socket)
+    const deadline = performance.now() + waitMs
+    while (open.size > 0 && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10))
+    clearInterval(sweep)
+    for (const exchange of open) exchange.cut()
+    // What is left are idle connections, which would go on being served.
+    app.close()
+  }
+  let ended: Promise<void> | undefined
   return {
     engine: name,
-    async close(waitMs) {
-      native.us_listen_socket_close(socket)
-      const deadline = performance.now() + waitMs
-      while (open.size > 0 && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10))
-      clearInterval(sweep)
-      for (const exchange of open) exchange.cut()
-      // What is left are idle connections, which would go on being served.
-      app.close()
+    // Once: the engine frees its socket, and closing it again would end the process.
+    close: (waitMs) => {
+      ended ??= end(waitMs)
+      return ended
     },
   }
 }

@@ -142,8 +142,9 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
   test('O08 many headers pass, too many bytes of them or of a URL are 431 or 414: an answer, not silence', async () => {
     const fields = (count: number) => Array.from({ length: count }, (_, i) => `x-${i}: y\r\n`).join('')
     expect((await ask(get(METADATA, fields(40))))?.status).toBe(200)
-    // The native parser has no place for more than 48 fields, and says nothing (docs/decisions/0006).
-    expect((await ask(get(METADATA, fields(120)), { ms: 500 }))?.status).toBe(engine === 'node' ? 200 : undefined)
+    // The native parser has no place for more than 48 fields, and the older build says nothing (docs/decisions/0006).
+    const tooMany = (await ask(get(METADATA, fields(120)), { ms: 500 }))?.status
+    expect(engine === 'node' ? [200] : [undefined, 431]).toContain(tooMany)
     expect((await ask(get(METADATA, `x: ${'y'.repeat(8000)}\r\n`)))?.status).toBe(200)
     expect((await ask(get(METADATA, `x: ${'y'.repeat(64_000)}\r\n`)))?.status).toBe(431)
     expect((await ask(get(`${METADATA}?${'y'.repeat(5000)}`)))?.status).toBe(200)
