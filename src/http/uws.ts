@@ -38,6 +38,8 @@ interface Native {
 }
 
 const EXCLUSIVE_PORT = 1
+// Build 20.57 reads this when it is loaded, and refuses heads over 4 KiB without it: framing.ts has the limit.
+process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(64 * 1024)
 const require = createRequire(import.meta.url)
 
 /** The builds that may load here: the newest line needs glibc 2.38, the other one runs on Node 20 with glibc 2.27. */
