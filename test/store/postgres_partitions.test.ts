@@ -105,7 +105,7 @@ describe('a database that has rows already', () => {
   })
 })
 
-describe('partitions', () => {
+describe('partitions', { timeout: 90_000 }, () => {
   let opened: Opened
   beforeEach(async () => {
     await preparePostgres(dsn, NOW)
