@@ -16,7 +16,8 @@ import { openScene } from './scene.ts'
 const ROUNDS = Number(process.env['SERVICE_TORTURE_ROUNDS'] ?? 3)
 /** Starting is most of a round on PostgreSQL: a quarter as many. */
 const POSTGRES_ROUNDS = Math.ceil(ROUNDS / 4)
-const ROUND_MS = 60_000
+const ROUND_MS = 120_000
+const BEGIN_MS = 60_000
 
 const started: Instance[] = []
 let postgres: PostgresServer | undefined
@@ -63,6 +64,9 @@ async function rounds(count: number, { all, issuer, admin }: Running): Promise<v
     const base = () => (all[Math.floor(Math.random() * all.length)] as Instance).base
     const torture: Torture = { ...scene, history, base, running: true }
     const ended = load(torture)
+    // On a busy machine it takes a while until there is something to lose.
+    for (const endMs = performance.now() + BEGIN_MS; history.issued.length <= 10 && performance.now() < endMs; )
+      await pause(20)
     await pause(300 + Math.random() * 1200)
     await Promise.all(all.map((instance) => instance.kill()))
     torture.running = false
