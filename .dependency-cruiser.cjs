@@ -57,8 +57,8 @@ const others = [
     to: { path: '^dist/src/[^/]+\\.js$' },
   },
   {
-    name: 'a worker knows lib, store and crypto/jws',
-    from: { path: '^dist/workers/' },
+    name: 'a worker knows lib, store and crypto/jws; a front thread is the service',
+    from: { path: '^dist/workers/', pathNot: '^dist/workers/front\\.js$' },
     to: { path: '^dist/src/', pathNot: '^dist/src/(lib/|store/|crypto/jws\\.js)' },
   },
   {

@@ -11,21 +11,21 @@ import { type CryptoLanes, openCrypto } from './crypto/pool.ts'
 import { createSealer, type Sealer } from './crypto/seal.ts'
 import { keySource, type SourceParts } from './crypto/sources.ts'
 import type { TransitParts } from './crypto/transit_client.ts'
-import { Buckets, Lockout } from './http/rate_limit.ts'
+import { type Attempting, Buckets, Lockout, type Taking } from './http/rate_limit.ts'
+import type { Fronts } from './hub.ts'
 import { again } from './lib/again.ts'
 import { type Build, readBuild } from './lib/build.ts'
 import type { LaneStats } from './lib/lane.ts'
 import { type Clock, systemClock } from './lib/time.ts'
-import type { UsedSet } from './lib/used.ts'
 import { createFetcher, type Fetcher } from './net/fetch.ts'
 import { createRemoteKeys, type RemoteKeys } from './net/jwks.ts'
 import type { Claims } from './oauth/access_token.ts'
 import { type Documents, openDocuments } from './oauth/cimd.ts'
 import { type OidcProvider, openOidcProvider } from './oauth/oidc_provider.ts'
-import { openUsed } from './oauth/single_use.ts'
+import { openUsed, type Used } from './oauth/single_use.ts'
 import type { Store } from './store/index.ts'
 import { openStore } from './store/open.ts'
-import { addGauges, waitingIn } from './telemetry/gauges.ts'
+import { addGauges, allLanes, waitingIn } from './telemetry/gauges.ts'
 import { Headroom } from './telemetry/headroom.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { Metrics } from './telemetry/metrics.ts'
@@ -51,6 +51,8 @@ export interface App {
   /** Every queue, by name. */
   readonly lanes: Readonly<Record<string, LaneStats>>
   readonly sealer: Sealer
+  /** What the sealer works with: front threads need the same. */
+  readonly sealing: string
   /** Encrypts what the database may not hold in clear; undefined when data_encryption is off. */
   readonly atRest: AtRest | undefined
   /** Claims of our own tokens whose signature was verified, by the digest of the token. */
@@ -60,13 +62,13 @@ export interface App {
   /** Keys of identity providers; fetched apart, so that slow strangers cannot hold them up. */
   readonly remoteKeys: RemoteKeys
   /** Proofs and assertions that were used and would still be accepted. */
-  readonly used: UsedSet
+  readonly used: Used
   /** Client documents: which are fresh, and which are being fetched. */
   readonly documents: Documents
   /** The upstream provider that people may sign in at; none when it is not enabled. */
   readonly oidc?: OidcProvider
   /** Registrations by address; none when limits are off. */
-  readonly registrations?: Buckets
+  readonly registrations?: Taking
   /** How clients fared on their way in. */
   readonly trails: Trails
   /** The last hour, in short periods. */
@@ -74,7 +76,11 @@ export interface App {
   /** How much more this process could do. */
   readonly headroom: Headroom
   /** Failed logins by address. */
-  readonly lockout: Lockout
+  readonly lockout: Attempting
+  /** The threads that serve, where this one only has what they share. */
+  fronts?: Fronts
+  /** The metrics of the whole process in the text format of Prometheus. */
+  scrape(): Promise<{ type: string; text: string }>
   /** Upstream tokens that are being asked for. */
   readonly flights: Flights
   /** Which HTTP engine serves which listener; filled by serve(). */
@@ -97,43 +103,89 @@ export interface AppOptions {
   eagerThreads?: boolean
 }
 
+/** What differs between a process of its own and one of its front threads. */
+export interface Parts {
+  store: Store
+  keyring: Keyring
+  crypto: CryptoLanes
+  lanes: App['lanes']
+  atRest: AtRest | undefined
+  sealing: string
+  used: Used
+  lockout: Attempting
+  registrations: Taking | undefined
+  documents: Documents
+  /** The metrics of the process, where other threads count them together. */
+  scrape?: App['scrape']
+}
+
 /** Opens the keys, migrates and opens the database, starts the threads. Rejects when any part cannot be had. */
-export async function openApp(
-  config: Config,
-  log: Logger,
-  { clock = systemClock, env = {}, telemetry = { metrics: new Metrics() }, eagerThreads = true }: AppOptions = {},
-): Promise<App> {
-  const build = readBuild()
-  const userAgent = `service/${build.version}`
-  // The secret store is the operator's own: it may be on this machine or in a private network.
-  const transit: TransitParts = { fetcher: createFetcher({ allowPrivate: true, userAgent }), clock, log }
+export async function openApp(config: Config, log: Logger, options: AppOptions = {}): Promise<App> {
+  const { clock, env, telemetry, eagerThreads } = { ...DEFAULTS(), ...options }
+  const transit = transitParts(clock, log)
   const atRest = await openAtRest(config, env, transit)
-  const { metrics, tracer } = telemetry
-  const store = await openStore(config.storage, { log, metrics, now: clock.now() })
+  const store = await openStore(config.storage, { log, metrics: telemetry.metrics, now: clock.now() })
   const { used, keyring } = await begin(config, { store, atRest, transit, clock }, log)
-  const openFetcher = (allowPrivate = config.cimd.allow_private_addresses) => createFetcher({ allowPrivate, userAgent })
-  const crypto = openCrypto({ threads: config.server.crypto_threads, eager: eagerThreads }, log)
-  const lanes: App['lanes'] = {
-    ...crypto.stats,
-    ...(keyring.remote ? { transit: keyring.remote.lane } : {}),
-    store: store.driver.stats,
-  }
-  const queues = () => waitingIn(lanes)
+  // Front threads sign by themselves: what is left for this one is what an operator tries.
+  const isHub = config.server.front_threads > 1
+  const threads = isHub ? 1 : config.server.crypto_threads
+  const crypto = openCrypto({ threads, eager: eagerThreads && !isHub }, log)
+  const { rate_limit, dcr } = config
+  const app = assemble(config, log, options, {
+    store,
+    keyring,
+    crypto,
+    lanes: {
+      ...crypto.stats,
+      ...(keyring.remote ? { transit: keyring.remote.lane } : {}),
+      store: store.driver.stats,
+    },
+    atRest,
+    sealing: config.session.secret || randomBytes(32).toString('base64url'),
+    used,
+    lockout: new Lockout({
+      max: rate_limit.auth_fail_max,
+      window: rate_limit.auth_fail_window,
+      lockout: rate_limit.auth_lockout,
+    }),
+    registrations: rate_limit.enabled ? new Buckets(dcr.rate_limit, dcr.rate_limit_burst) : undefined,
+    documents: openDocuments(),
+  })
+  if (keyring.store !== 'keyfile') followKeys(app)
+  addGauges(app)
+  app.series.start()
+  app.headroom.start()
+  return app
+}
+
+const DEFAULTS = () => ({ clock: systemClock, env: {}, telemetry: { metrics: new Metrics() }, eagerThreads: true })
+const userAgent = () => `service/${readBuild().version}`
+
+/** The secret store is the operator's own: it may be on this machine or in a private network. */
+export const transitParts = (clock: Clock, log: Logger): TransitParts => ({
+  fetcher: createFetcher({ allowPrivate: true, userAgent: userAgent() }),
+  clock,
+  log,
+})
+
+/** Puts an app together from its parts. */
+export function assemble(config: Config, log: Logger, options: AppOptions, parts: Parts): App {
+  const { clock, env, telemetry } = { ...DEFAULTS(), ...options }
+  const { metrics, tracer } = telemetry as Pick<Telemetry, 'metrics' | 'tracer'>
+  const { crypto } = parts
+  const openFetcher = (allowPrivate = config.cimd.allow_private_addresses) =>
+    createFetcher({ allowPrivate, userAgent: userAgent() })
   const app: App = {
+    ...parts,
     config,
     log,
     metrics,
     tracer,
     clock,
-    build,
+    build: readBuild(),
     startedAt: clock.now(),
     env,
-    store,
-    keyring,
-    crypto,
-    lanes,
-    sealer: createSealer(config.session.secret || randomBytes(32).toString('base64url')),
-    atRest,
+    sealer: createSealer(parts.sealing),
     fetcher: openFetcher(),
     remoteKeys: createRemoteKeys({
       fetcher: openFetcher(),
@@ -151,28 +203,20 @@ export async function openApp(
           metrics,
         })
       : undefined,
-    used,
     verified: new LRUCache({ max: MAX_VERIFIED }),
-    documents: openDocuments(),
-    registrations: config.rate_limit.enabled
-      ? new Buckets(config.dcr.rate_limit, config.dcr.rate_limit_burst)
-      : undefined,
     trails: new Trails(),
-    series: new Series({ metrics, queues, clock }),
+    series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),
     headroom: new Headroom({ metrics, clock, knees: knownKnees(config) }),
-    lockout: new Lockout({
-      max: config.rate_limit.auth_fail_max,
-      window: config.rate_limit.auth_fail_window,
-      lockout: config.rate_limit.auth_lockout,
-    }),
     flights: new Map(),
     engines: {},
     lifecycle: { draining: false },
+    scrape:
+      parts.scrape ??
+      (async () => {
+        await app.fronts?.collect()
+        return metrics.render()
+      }),
   }
-  if (keyring.store !== 'keyfile') followKeys(app)
-  addGauges(app)
-  app.series.start()
-  app.headroom.start()
   return app
 }
 
@@ -180,7 +224,7 @@ const knownKnees = ({ observability, storage, signing }: Config) =>
   observability.capacity_report ? kneesOf(observability.capacity_report, storage.driver, signing.algorithm) : {}
 
 /** What a start writes and reads first. A store that fails here is closed, or it would keep the process alive. */
-async function begin(config: Config, parts: SourceParts, log: Logger): Promise<{ used: UsedSet; keyring: Keyring }> {
+async function begin(config: Config, parts: SourceParts, log: Logger): Promise<{ used: Used; keyring: Keyring }> {
   const { store, clock } = parts
   let keyring: Keyring | undefined
   try {

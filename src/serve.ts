@@ -11,9 +11,10 @@ import type { FrontOptions, HttpFront } from './http/front.ts'
 import type { Reply, Request } from './http/message.ts'
 import { openNode } from './http/node.ts'
 import { createAddressReader } from './http/proxies.ts'
-import { TokenBucket } from './http/rate_limit.ts'
+import { type Limiter, TokenBucket } from './http/rate_limit.ts'
 import { createRouter, type RouterOptions } from './http/router.ts'
 import { loadNative, openUws } from './http/uws.ts'
+import { openFronts } from './hub.ts'
 import { readBuild } from './lib/build.ts'
 import type { OAuthError } from './lib/error.ts'
 import { effectiveDcrMode } from './oauth/registration_mode.ts'
@@ -47,7 +48,7 @@ export async function serve(file: string | undefined, env: Env, onReady?: (app: 
     )
     onReady?.(app)
     void lookUpstream(app)
-    const signal = await untilSignal(app)
+    const signal = await Promise.race([untilSignal(app), ...fronts.flatMap(({ failed }) => failed ?? [])])
     log.info({ signal }, 'shutting down')
     return 0
   } finally {
@@ -69,7 +70,9 @@ async function lookUpstream({ oidc, log }: App): Promise<void> {
 
 /** Opens the listeners of an app: the public one, then the admin one where it is enabled. */
 export async function* openListeners(app: App): AsyncGenerator<HttpFront> {
-  yield await openPublic(app)
+  const front = await (app.config.server.front_threads > 1 ? openFronts(app) : openFront(app))
+  app.engines.public = front.engine
+  yield front
   if (app.config.admin.enabled) yield await openAdmin(app)
 }
 
@@ -92,23 +95,35 @@ async function reloadKeys({ keyring, log, metrics }: App): Promise<void> {
   metrics.observe('core_key_reload_duration_seconds', (performance.now() - startedMs) / 1000)
 }
 
-async function openPublic(app: App): Promise<HttpFront> {
-  const { server, rate_limit } = app.config
+interface FrontParts {
+  /** Whether other threads of this process listen there too. */
+  shared?: boolean
+  /** The limit on requests that they share. */
+  limiter?: Limiter | undefined
+}
+
+/** Opens the public listener in this thread. Rejects when its address is taken. */
+export async function openFront(
+  app: App,
+  { shared = false, limiter = ownLimiter(app) }: FrontParts = {},
+): Promise<HttpFront> {
+  const { server } = app.config
   const proxies = server.trusted_proxies
   const options = frontOptions(app, server.address, {
     routes: [...publicRoutes(app), ...scrapeRoutes(app, 'public')],
     allowedOrigins: server.allowed_origins,
-    limiter: rate_limit.enabled ? new TokenBucket(rate_limit.requests_per_second, rate_limit.burst) : undefined,
+    limiter,
     addressOf: proxies.length > 0 ? createAddressReader(proxies) : undefined,
     onStep: (step, request, reply, error) => {
       if (step === 'token') app.series.answered((performance.now() - request.startedMs) / 1000)
       leaveTrail(app, step, request, reply, error)
     },
   })
-  const front = await openEngine(app.config, app.log, options)
-  app.engines.public = front.engine
-  return front
+  return openEngine(app.config, app.log, { ...options, shared })
 }
+
+const ownLimiter = ({ config: { rate_limit } }: App): Limiter | undefined =>
+  rate_limit.enabled ? new TokenBucket(rate_limit.requests_per_second, rate_limit.burst) : undefined
 
 /** Remembers how a step went, in the words that the client was told. */
 function leaveTrail({ trails, clock }: App, step: Step, request: Request, reply: Reply, error?: OAuthError): void {

@@ -71,6 +71,12 @@ export const systemStatus = z.strictObject({
   features: z.record(z.string(), z.boolean()),
   engines: z.record(z.string(), z.string()),
   lanes: z.record(z.string(), counts),
+  front_threads: z
+    .array(z.strictObject({ thread: count, requests: count, busy: z.number() }))
+    .optional()
+    .describe(
+      'Where there are several: requests that each answered, and the share of the last second that it was busy.',
+    ),
   purges: z.array(purgeRun).describe('Of each target of service purge, its last run.'),
   headroom,
   lockouts: count.describe('Addresses that are locked out now.'),

@@ -30,9 +30,8 @@ export const connections: AdminResource = {
         failing: bool().optional().describe('Only those whose last step failed, or did not.'),
         limit: int(1, 2000).prefault(100).describe('At most so many.'),
       }),
-      run: async ({ trails }, { query: { client_id, address, failing, limit } }) => ({
-        shown: trails
-          .list()
+      run: async ({ trails, fronts }, { query: { client_id, address, failing, limit } }) => ({
+        shown: (await (fronts ? fronts.trails() : trails.list()))
           .filter((trail) => client_id === undefined || trail.client_id === client_id)
           .filter((trail) => address === undefined || trail.address === address)
           .map(shown)

@@ -6,6 +6,7 @@ import { grants } from '../grants/index.ts'
 import { time, word } from '../lib/field.ts'
 import { formatDuration, rfc3339 } from '../lib/time.ts'
 import { DCR_MODES, effectiveDcrMode, saveDcrMode } from '../oauth/registration_mode.ts'
+import { allLanes } from '../telemetry/gauges.ts'
 import type { HeadroomShown } from '../telemetry/headroom.ts'
 import { PERIOD } from '../telemetry/series.ts'
 import { type AdminResource, action } from './action.ts'
@@ -166,7 +167,7 @@ export const system: AdminResource = {
 }
 
 async function statusOf(app: App) {
-  const { config, clock, startedAt, build, store, keyring, lanes, engines, headroom } = app
+  const { config, clock, startedAt, build, store, keyring, engines, headroom } = app
   const uptime_secs = clock.now() - startedAt
   const healthy = await store.readHealth().catch(() => false)
   const purges = await store.listPurgeRuns().catch(() => [])
@@ -187,7 +188,10 @@ async function statusOf(app: App) {
       rate_limit: config.rate_limit.enabled,
     },
     engines,
-    lanes,
+    lanes: allLanes(app),
+    ...(app.fronts
+      ? { front_threads: app.fronts.reports().map(({ thread, requests, busy }) => ({ thread, requests, busy })) }
+      : {}),
     /** Of each target, its last run. */
     purges: purges.map(({ started_at, finished_at, ...rest }) => ({
       ...rest,

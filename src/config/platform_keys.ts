@@ -47,6 +47,12 @@ export const platformKeys = {
       default: 'auto',
       doc: 'HTTP engine of the public listener: uWebSockets.js, node:http, or the fastest that loads.',
     }),
+    front_threads: intKey({
+      default: 1,
+      min: 1,
+      max: 64,
+      doc: 'Threads that serve the public listener, all on one port: for machines of 8 cores and more, on Linux with uWebSockets.js. With more than one, the main thread keeps what they share.',
+    }),
     crypto_threads: intKey({
       default: 0,
       min: 0,

@@ -49,6 +49,11 @@ export const RULES: readonly Rule[] = [
     bad: (c) => c.admin.enabled && c.admin.address === c.server.address,
     say: 'must differ',
   },
+  {
+    keys: ['server.front_threads', 'server.http_engine'],
+    bad: (c) => c.server.front_threads > 1 && c.server.http_engine === 'node',
+    say: 'several front threads need uWebSockets.js: node:http cannot share a port among threads',
+  },
 
   {
     keys: ['session.secret'],

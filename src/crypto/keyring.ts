@@ -29,6 +29,10 @@ export interface Keyring {
   revoke(kid: string): Promise<{ current_kid: string } | undefined>
   /** Reads the keys again. Rejects, and changes nothing, when they cannot be used. */
   reload(): Promise<void>
+  /** Every key that is there, for another thread of this process. */
+  keys(): readonly SourceKey[]
+  /** Whom to tell of other keys. Whoever changed them is answered when they have been told. */
+  onChange(changed: () => Promise<unknown>): void
   /** How it goes with the engine that signs, where one does. */
   readonly remote?: RemoteState
   /** Ends looking for what others change. */
@@ -55,13 +59,17 @@ interface Options {
 
 /** Loads the keys of a source. Rejects when they cannot be used. */
 export async function openKeyring({ source, clock, onError }: Options): Promise<Keyring> {
-  let loaded = load(await source.load())
+  let keys = await source.load()
+  let loaded = load(keys)
+  let changed = async (): Promise<unknown> => undefined
   let document: { body: string; etag: string; until: number } | undefined
 
   const published = () => loaded.keys.filter((key) => key.remove_at === undefined || key.remove_at > clock.now())
-  const use = (keys: SourceKey[]) => {
-    loaded = load(keys)
+  const use = async (found: SourceKey[]): Promise<void> => {
+    loaded = load(found)
+    keys = found
     document = undefined
+    await changed()
   }
   const reload = async () => use(await source.load())
   const find = (kid: string) => published().find((key) => key.kid === kid)
@@ -82,28 +90,32 @@ export async function openKeyring({ source, clock, onError }: Options): Promise<
     },
     jwks() {
       if (document && document.until > clock.now()) return document
-      const keys = published()
+      const shown = published()
       const body = JSON.stringify({
-        keys: keys.map(({ jwk, kid, alg: keyAlg }) => ({ ...jwk, kid, alg: keyAlg, use: 'sig' })),
+        keys: shown.map(({ jwk, kid, alg: keyAlg }) => ({ ...jwk, kid, alg: keyAlg, use: 'sig' })),
       })
       document = {
         body,
         etag: `"${digest(body)}"`,
-        until: Math.min(...keys.map((key) => key.remove_at ?? Number.POSITIVE_INFINITY)),
+        until: Math.min(...shown.map((key) => key.remove_at ?? Number.POSITIVE_INFINITY)),
       }
       return document
     },
     async rotate() {
-      use(await source.rotate())
+      await use(await source.rotate())
       return { current_kid: loaded.signing.kid, previous_kid: loaded.previous_kid, rotated_at: clock.now() }
     },
     async revoke(kid) {
-      const keys = await source.revoke(kid)
-      if (!keys) return undefined
-      use(keys)
+      const left = await source.revoke(kid)
+      if (!left) return undefined
+      await use(left)
       return { current_kid: loaded.signing.kid }
     },
     reload,
+    keys: () => keys,
+    onChange: (tell) => {
+      changed = tell
+    },
     remote: source.remote,
     close: () => stop?.(),
   }

@@ -78,10 +78,14 @@ export interface CryptoOptions {
   /** Whether the threads that sign start at once, or with the first signature. */
   eager: boolean
 }
+/** How many threads sign: as configured, or 0 for what fits the machine. */
+export const signingThreads = (configured: number): number =>
+  configured || Math.max(1, Math.min(16, availableParallelism() - 1))
+
 /** Opens the lanes and their threads. */
 export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): CryptoLanes {
   const cores = availableParallelism()
-  const workers = threads || Math.max(1, Math.min(16, cores - 1))
+  const workers = signingThreads(threads)
   const crypto = openThreads({ name: 'crypto', min: eager ? workers : 0, max: workers }, log)
   // These start with the first login: most processes never need them.
   const logins = Math.max(1, Math.floor(cores / 4))

@@ -7,17 +7,17 @@ export type LoginResult = 'success' | 'failure' | 'undecided'
 /** Begins an attempt. Returns 0 when it may go on, else the seconds to wait. */
 export async function beginLogin({ lockout, store, clock, config }: App, address: string): Promise<number> {
   const { auth_fail_max: max, auth_fail_window } = config.rate_limit
-  const wait = lockout.begin(address)
+  const wait = await lockout.begin(address)
   if (wait > 0 || max === 0) return wait
   const now = clock.now()
   const { locked_until } = await store
     .findLoginFailures({ address: subscriber(address), since: now - auth_fail_window })
-    .catch((error: unknown) => {
-      lockout.end(address, 'undecided')
+    .catch(async (error: unknown) => {
+      await lockout.end(address, 'undecided')
       throw error
     })
   if (locked_until <= now) return 0
-  lockout.end(address, 'undecided')
+  await lockout.end(address, 'undecided')
   return locked_until - now
 }
 
@@ -25,7 +25,7 @@ export async function beginLogin({ lockout, store, clock, config }: App, address
 export async function endLogin(app: App, address: string, result: LoginResult): Promise<boolean> {
   const { lockout, store, clock, config } = app
   const { auth_fail_max: max, auth_fail_window: window, auth_lockout } = config.rate_limit
-  const here = lockout.end(address, result)
+  const here = await lockout.end(address, result)
   if (max === 0 || result === 'undecided') return here
   const shared = subscriber(address)
   if (result === 'failure')

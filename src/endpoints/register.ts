@@ -13,7 +13,7 @@ const OPEN_GRANTS = ['authorization_code', 'refresh_token']
 
 /** Registers a client. Throws access_denied, slow_down, invalid_redirect_uri or invalid_client_metadata. */
 export async function register(app: App, request: Request): Promise<Reply> {
-  const wait = app.registrations?.take(subscriber(request.remote)) ?? 0
+  const wait = (await app.registrations?.take(subscriber(request.remote))) ?? 0
   if (wait > 0)
     throw new OAuthError('slow_down', 'too many registrations', {
       reason: 'registration_rate',

@@ -19,6 +19,8 @@ export type Accept = (head: Head) => Reply | Accepted
 export interface FrontOptions {
   /** `host:port` or `:port`. */
   address: string
+  /** Whether other threads of this process listen there too. */
+  shared?: boolean
   accept: Accept
   readTimeoutMs: number
   writeTimeoutMs: number
@@ -31,6 +33,8 @@ export interface FrontOptions {
 export interface HttpFront {
   /** Which engine serves, for the log and the status page. */
   readonly engine: string
+  /** Rejects when it can serve no longer; never where that ends the process by itself. */
+  readonly failed?: Promise<never>
   /** Stops accepting, waits up to `waitMs` for requests in flight, then cuts what is left. */
   close(waitMs: number): Promise<void>
 }

@@ -1,5 +1,5 @@
 // The reference engine: node:http. Serves the admin listener, and the public one where no native build loads.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { BodyRoom } from './body_room.ts'
@@ -123,17 +123,7 @@ export async function openNode(options: FrontOptions): Promise<HttpFront> {
     }
   }
 
-  await new Promise<void>((resolve, reject) => {
-    const { host, port } = splitAddress(options.address)
-    server.once('error', (error) =>
-      reject(
-        Object.assign(new Error(`cannot listen on ${options.address}: ${error.message}`), {
-          code: (error as NodeJS.ErrnoException).code,
-        }),
-      ),
-    )
-    server.listen(port, host || undefined, resolve)
-  })
+  await listen(server, options.address)
 
   return {
     engine: 'node:http',
@@ -145,6 +135,27 @@ export async function openNode(options: FrontOptions): Promise<HttpFront> {
       clearTimeout(late)
     },
   }
+}
+
+function listen(server: Server, address: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const { host, port } = splitAddress(address)
+    server.once('error', (error) =>
+      reject(
+        Object.assign(new Error(`cannot listen on ${address}: ${error.message}`), {
+          code: (error as NodeJS.ErrnoException).code,
+        }),
+      ),
+    )
+    server.listen(port, host || undefined, resolve)
+  })
+}
+
+/** Rejects where somebody listens already: threads that share an address would share it with another process too. */
+export async function checkFree(address: string): Promise<void> {
+  const server = createServer()
+  await listen(server, address)
+  await new Promise((resolve) => server.close(resolve))
 }
 
 /** What the parser itself refuses: a plain 400 and the end of the connection. */

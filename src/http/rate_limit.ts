@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { peerAddress } from './front.ts'
 
 /** A token bucket: `rate` per second, `burst` at once. */
-export class TokenBucket {
+export class TokenBucket implements Limiter {
   private readonly rate: number
   private readonly burst: number
   private tokens: number
@@ -31,10 +31,54 @@ export class TokenBucket {
   }
 }
 
+/** What limits how often: takes one and returns 0, or the whole seconds until the next one is there. */
+export interface Limiter {
+  take(): number
+}
+
+const NANOS = 1e9
+
+/**
+ * The same bucket in memory that several threads share: it holds the moment at which it would be full again (GCRA, the token
+ * bucket with one number for its state), which is moved on by compare and exchange. Starts full.
+ */
+export class SharedBucket implements Limiter {
+  readonly memory: SharedArrayBuffer
+  private readonly fullAt: BigInt64Array
+  private readonly each: bigint
+  private readonly most: bigint
+
+  /** `memory` is that of the bucket to share; a new one where there is none. */
+  constructor(rate: number, burst: number, memory = new SharedArrayBuffer(8)) {
+    this.memory = memory
+    this.fullAt = new BigInt64Array(memory)
+    this.each = BigInt(Math.round(NANOS / rate))
+    this.most = this.each * BigInt(burst)
+  }
+
+  take(): number {
+    for (;;) {
+      // One clock for all threads; each has a performance.now() of its own.
+      const now = process.hrtime.bigint()
+      const before = Atomics.load(this.fullAt, 0)
+      const isFull = before <= now
+      const next = (isFull ? now : before) + this.each
+      const over = next - now - this.most
+      if (over > 0n) return Math.max(1, Math.ceil(Number(over) / NANOS))
+      if (Atomics.compareExchange(this.fullAt, 0, before, next) === before) return 0
+    }
+  }
+}
+
 const MAX_TRACKED = 100_000
 
+/** Takes one of a key, here or where the buckets are: returns 0, or the whole seconds until the next one is there. */
+export interface Taking {
+  take(key: string): number | Promise<number>
+}
+
 /** A token bucket for each key. */
-export class Buckets {
+export class Buckets implements Taking {
   private readonly rate: number
   private readonly burst: number
   private readonly known = new LRUCache<string, TokenBucket>({ max: MAX_TRACKED })
@@ -84,8 +128,15 @@ interface Attempts {
   lockedUntilMs: number
 }
 
+/** Attempts of each address, counted here or where they are counted for all threads. */
+export interface Attempting {
+  begin(address: string): number | Promise<number>
+  end(address: string, result: 'success' | 'failure' | 'undecided'): boolean | Promise<boolean>
+  readonly locked: number
+}
+
 /** Failed logins per address. An attempt is counted while it is under way, so that parallel ones cannot overtake the counter. */
-export class Lockout {
+export class Lockout implements Attempting {
   private readonly options: LockoutOptions
   private readonly known = new LRUCache<string, Attempts>({ max: MAX_TRACKED })
 

@@ -9,7 +9,7 @@ import { framingFault, METHODS } from './framing.ts'
 import type { Accept } from './front.ts'
 import { empty, type Head, type Reply, type Request } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
-import type { TokenBucket } from './rate_limit.ts'
+import type { Limiter } from './rate_limit.ts'
 import { type Match, RouteTable } from './route_table.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -38,7 +38,7 @@ export interface RouterOptions {
   /** Headers of every answer. */
   headers: Readonly<Record<string, string>>
   allowedOrigins: readonly string[]
-  limiter?: TokenBucket
+  limiter?: Limiter
   /** The address of who asks, where it is not that of the peer. */
   addressOf?(head: Head): string
   /** Told of every answer of a route that is a step. */

@@ -37,6 +37,7 @@ interface Native {
   us_listen_socket_close(socket: unknown): void
 }
 
+/** Without it the system spreads connections over everybody who listens there (SO_REUSEPORT). */
 const EXCLUSIVE_PORT = 1
 // Build 20.57 reads this when it is loaded, and refuses heads over 4 KiB without it: framing.ts has the limit.
 process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(64 * 1024)
@@ -247,7 +248,7 @@ export async function openUws(options: FrontOptions): Promise<HttpFront> {
     }
   })
 
-  const socket = await listen(app, options.address)
+  const socket = await listen(app, options.address, options.shared ? 0 : EXCLUSIVE_PORT)
   // The engine's own time-outs are fixed at about ten seconds without progress; these bound the whole.
   const sweep = setInterval(() => {
     const nowMs = performance.now()
@@ -278,7 +279,7 @@ export async function openUws(options: FrontOptions): Promise<HttpFront> {
   }
 }
 
-function listen(app: NativeApp, address: string): Promise<unknown> {
+function listen(app: NativeApp, address: string, exclusive: number): Promise<unknown> {
   const { host, port } = splitAddress(address)
   return new Promise((resolve, reject) => {
     const done = (socket: unknown) =>
@@ -289,7 +290,7 @@ function listen(app: NativeApp, address: string): Promise<unknown> {
               code: 'EADDRINUSE',
             }),
           )
-    if (host) app.listen(host, port, EXCLUSIVE_PORT, done)
-    else app.listen(port, EXCLUSIVE_PORT, done)
+    if (host) app.listen(host, port, exclusive, done)
+    else app.listen(port, exclusive, done)
   })
 }

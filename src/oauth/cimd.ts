@@ -4,7 +4,7 @@ import CachePolicy from 'http-cache-semantics'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { App } from '../app.ts'
-import { Buckets } from '../http/rate_limit.ts'
+import { Buckets, type Taking } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf } from '../lib/field.ts'
 import { parseHttpUrl } from '../lib/url.ts'
@@ -33,13 +33,13 @@ export interface Documents {
   known: LRUCache<string, Known>
   loading: Map<string, Promise<Client>>
   /** How often each host is asked, whatever the port, and each client that is known. */
-  hosts: Buckets
+  hosts: Taking
 }
 /** Makes the memory of documents. */
-export const openDocuments = (): Documents => ({
+export const openDocuments = (hosts: Taking = new Buckets(FETCHES_PER_SECOND, FETCH_BURST)): Documents => ({
   known: new LRUCache({ max: MAX_DOCUMENTS }),
   loading: new Map(),
-  hosts: new Buckets(FETCHES_PER_SECOND, FETCH_BURST),
+  hosts,
 })
 
 const refuse = (description: string, reason: string) =>
@@ -87,7 +87,7 @@ function checkUrl(app: App, client_id: string): void {
  * that is known has its own turn, so that strangers who make up paths on its host do not keep its users out.
  */
 async function fetchInTurn(app: App, client_id: string, stored?: Client): Promise<Client> {
-  const wait = app.documents.hosts.take(stored ? client_id : new URL(client_id).hostname)
+  const wait = await app.documents.hosts.take(stored ? client_id : new URL(client_id).hostname)
   if (wait > 0)
     throw new OAuthError('slow_down', 'too many client documents of this host', {
       reason: 'cimd_host_rate',

@@ -92,7 +92,7 @@ async function checkProof(app: App, request: Request, text: string): Promise<Pro
   checkNonce(app, jws.payload['nonce'], now)
   // The last moment at which this proof, or another one with its jti, would be accepted.
   const expires_at = now + app.config.dpop.proof_lifetime + FUTURE_SKEW + 1
-  const use = useOnce(app, 'dpop', jkt, jws.payload['jti'] as string, expires_at)
+  const use = await useOnce(app, 'dpop', jkt, jws.payload['jti'] as string, expires_at)
   if (!use) throw replayedProof()
   return { jkt, use }
 }

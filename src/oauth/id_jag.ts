@@ -112,7 +112,7 @@ function confirmedKey(cnf: unknown): string | undefined {
 
 /** Uses up an assertion. Throws invalid_grant when it was used before, here or in another process. */
 export async function consumeAssertion(app: App, { idp, jti, good_until }: Assertion): Promise<void> {
-  const use = useOnce(app, 'assertion', idp.issuer, jti, Math.ceil(good_until) + 1)
+  const use = await useOnce(app, 'assertion', idp.issuer, jti, Math.ceil(good_until) + 1)
   if (!use) throw refuse('replay')
   try {
     await app.store.recordUse(use)

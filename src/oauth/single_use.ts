@@ -13,6 +13,12 @@ const MAX_USES = 1_500_000
 /** Seconds that anything is remembered at most. */
 const LONGEST = 24 * 3600
 
+/** What tells whether something was used: the set itself, or the thread that has it. */
+export interface Used {
+  /** Adds a value until `expires_at`; false when it was there. Throws 503 when the set is full. */
+  add(value: string, expires_at: number, now: number): boolean | Promise<boolean>
+}
+
 /** Fills the set with what was used before this process began. */
 export async function openUsed(store: Store, clock: Clock): Promise<UsedSet> {
   const used = new UsedSet(MAX_USES)
@@ -26,18 +32,18 @@ export async function openUsed(store: Store, clock: Clock): Promise<UsedSet> {
  * Uses `value`, whose `owner` (a key, an issuer) keeps others from using it up. Returns the record, which must be
  * committed with or before what rests on it; undefined when it was used before.
  */
-export function useOnce(
+export async function useOnce(
   app: App,
   kind: SingleUse['kind'],
   owner: string,
   value: string,
   expires_at: number,
-): SingleUse | undefined {
+): Promise<SingleUse | undefined> {
   const digest = hash('sha256', JSON.stringify([owner, value]), 'buffer')
     .subarray(0, HASH_BYTES)
     .toString('base64url')
   const use: SingleUse = { id: newId(), kind, hash: digest, expires_at: Math.ceil(expires_at) }
-  return app.used.add(keyOf(use), use.expires_at, app.clock.now()) ? use : undefined
+  return (await app.used.add(keyOf(use), use.expires_at, app.clock.now())) ? use : undefined
 }
 
 const keyOf = ({ kind, hash }: SingleUse): string => `${kind[0]}${hash}`

@@ -112,11 +112,16 @@ interface Cached {
   /** How often each cached read was answered from memory, and how often not. */
   readonly caches: CacheStats
   dropCaches(): void
+  /** Forgets what a write changes that was made elsewhere. */
+  forget(op: OpName, input: unknown): void
 }
 export type CacheStats = Readonly<Record<string, { readonly hits: number; readonly misses: number }>>
 
+/** Told of a write that others may have in a cache, before its caller is answered. */
+export type Wrote = (op: OpName, input: unknown) => Promise<unknown> | undefined
+
 /** Wraps every operation: cached reads look here first, writes drop what they change, before and after they commit. */
-export function cached(names: readonly OpName[], call: Call): Cached {
+export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () => undefined): Cached {
   const caches = new Map<OpName, Cache<object | string>>()
   const droppers = new Map<OpName, ((input: never) => void)[]>()
   for (const [name, rule] of Object.entries(CACHED) as [OpName, CachedRead][]) {
@@ -146,6 +151,7 @@ export function cached(names: readonly OpName[], call: Call): Cached {
         return await call(name, input, trace)
       } finally {
         for (const drop of drops) drop(input)
+        if (newsOf(name)) await wrote(name, input)
       }
     }
   }
@@ -159,6 +165,9 @@ export function cached(names: readonly OpName[], call: Call): Cached {
     caches: Object.fromEntries(caches),
     dropCaches: () => {
       for (const cache of caches.values()) cache.clear()
+    },
+    forget: (op, input) => {
+      for (const drop of droppers.get(op) ?? []) drop(input as never)
     },
   }
 }

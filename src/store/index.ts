@@ -2,7 +2,7 @@
 import type { BatchListener, LaneStats } from '../lib/lane.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Trace } from '../telemetry/trace.ts'
-import { type CacheStats, cached, type News } from './cache.ts'
+import { type CacheStats, cached, type News, type Wrote } from './cache.ts'
 import * as clients from './clients.ts'
 import * as connections from './connections.ts'
 import { purgeWindow } from './expiry.ts'
@@ -84,6 +84,10 @@ export interface Store extends Operations {
   readonly caches: CacheStats
   /** Forgets everything that was read before. */
   dropCaches(): void
+  /** Forgets what a write changes that another thread of this process made. */
+  forget(op: OpName, input: unknown): void
+  /** Whom to tell of a write that others may have in a cache. Its caller is answered when they have been told. */
+  onWrite(wrote: Wrote): void
 }
 
 /** Operations that only read, by the verbs of their names. */
@@ -103,13 +107,19 @@ export function createStore(driver: Driver, metrics: Metrics): Store {
       metrics.observe('core_db_operation_duration_seconds', (performance.now() - startedMs) / 1000, { op })
     }
   }
-  const { operations, traceable, caches, dropCaches } = cached(Object.keys(ops) as OpName[], call)
+  let wrote: Wrote = () => undefined
+  const names = Object.keys(ops) as OpName[]
+  const { operations, traceable, caches, dropCaches, forget } = cached(names, call, (op, input) => wrote(op, input))
   driver.onForeignWrite((about) => about !== 'keys' && dropCaches())
   const store: Store = {
     ...operations,
     driver,
     caches,
     dropCaches,
+    forget,
+    onWrite: (tell) => {
+      wrote = tell
+    },
     within: (trace) =>
       new Proxy(store, {
         // What somebody put in the place of an operation stays there.

@@ -3,7 +3,8 @@ import type { Config } from '../config/schema.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { prepareDatabase } from './database.ts'
-import { createStore, type Store } from './index.ts'
+import { createStore, type OpName, type Store } from './index.ts'
+import { type Linked, linkedDriver } from './linked.ts'
 import { openSqlite } from './sqlite.ts'
 
 type Storage = Config['storage']
@@ -29,4 +30,32 @@ export async function openStore(storage: Storage, { log, metrics, now }: StorePa
   if (storage.driver === 'sqlite') return createStore(openSqlite(storage.sqlite.path, storage.sqlite.wal, log), metrics)
   const { openPostgres } = await import('./postgres.ts')
   return createStore(await openPostgres(storage.postgres, log), metrics)
+}
+
+interface FrontStore {
+  store: Store
+  /** What the main thread says about the health of its storage. */
+  note: Linked['note']
+}
+/**
+ * The store of a front thread. On SQLite the main thread does every operation by `call`; PostgreSQL is reached from here, with a share
+ * of the connections, as from one more instance.
+ */
+export async function openFrontStore(
+  { storage, server }: Pick<Config, 'storage' | 'server'>,
+  { log, metrics }: Omit<StoreParts, 'now'>,
+  call: (op: OpName, input: unknown) => Promise<unknown>,
+): Promise<FrontStore> {
+  if (storage.driver === 'sqlite') {
+    const driver = linkedDriver('sqlite', call)
+    return { store: createStore(driver, metrics), note: driver.note }
+  }
+  const { openPostgres } = await import('./postgres.ts')
+  const { postgres } = storage
+  // The main thread, which serves the admin listener, has a share too.
+  const share = (connections: number, least: number) =>
+    Math.max(least, Math.floor(connections / (server.front_threads + 1)))
+  const max_conns = share(postgres.max_conns, 2)
+  const settings = { ...postgres, dsn: postgres.dsn, max_conns, min_conns: share(postgres.min_conns, 0) }
+  return { store: createStore(await openPostgres(settings, log), metrics), note: () => {} }
 }

@@ -17,7 +17,8 @@ const LANE_COUNTERS: readonly (readonly [ReadingName, keyof LaneStats, scale?: n
 ]
 
 /** Registers the gauges of an app. */
-export function addGauges({ metrics, store, lanes, keyring, clock, build, headroom }: App): void {
+export function addGauges(app: App): void {
+  const { metrics, store, keyring, clock, build, headroom } = app
   metrics.gauge('core_active_clients', () => store.countActiveClients())
   metrics.gauge('core_active_token_families', () => store.countActiveFamilies())
   metrics.gauge('ext_storage_healthy', () => Number(store.driver.isHealthy()))
@@ -27,10 +28,33 @@ export function addGauges({ metrics, store, lanes, keyring, clock, build, headro
   metrics.gauge('ext_capacity_use', () => headroom.show().use ?? 0)
   metrics.gauge('ext_capacity_ceiling', () => headroom.show().ceiling_per_s ?? 0)
   metrics.gauge('ext_part_busy', () => headroom.show().parts, 'part')
-  for (const [name, field] of LANE_GAUGES) metrics.gauge(name, () => ofLanes(lanes, field), 'lane')
-  for (const [name, field, scale] of LANE_COUNTERS) metrics.reading(name, () => ofLanes(lanes, field, scale), 'lane')
-  metrics.reading('ext_cache_hits_total', () => mapped(store.caches, ({ hits }) => hits), 'cache')
-  metrics.reading('ext_cache_misses_total', () => mapped(store.caches, ({ misses }) => misses), 'cache')
+  for (const [name, field] of LANE_GAUGES) metrics.gauge(name, () => ofLanes(allLanes(app), field), 'lane')
+  for (const [name, field, scale] of LANE_COUNTERS)
+    metrics.reading(name, () => ofLanes(allLanes(app), field, scale), 'lane')
+  const caches = () => addedUp([store.caches, ...reportsOf(app).map((each) => each.caches)])
+  metrics.reading('ext_cache_hits_total', () => mapped(caches(), ({ hits }) => hits), 'cache')
+  metrics.reading('ext_cache_misses_total', () => mapped(caches(), ({ misses }) => misses), 'cache')
+  const requests = () => Object.fromEntries(reportsOf(app).map(({ thread, requests }) => [thread, requests]))
+  metrics.reading('ext_front_requests_total', requests, 'thread')
+}
+
+const reportsOf = ({ fronts }: Pick<App, 'fronts'>) => fronts?.reports() ?? []
+
+/** Every queue by name, those of one name in several threads as one. */
+export const allLanes = (app: Pick<App, 'fronts' | 'lanes'>): Lanes =>
+  app.fronts ? (addedUp([app.lanes, ...reportsOf(app).map(({ lanes }) => lanes)]) as Lanes) : app.lanes
+
+/** Figures by name, added up over several records of them. */
+function addedUp<T extends object>(records: readonly Readonly<Record<string, T>>[]): Record<string, T> {
+  const sums: Record<string, Record<string, number>> = {}
+  for (const record of records)
+    for (const [name, figures] of Object.entries(record)) {
+      sums[name] ??= {}
+      const sum = sums[name]
+      for (const [figure, value] of Object.entries(figures) as [string, unknown][])
+        if (typeof value === 'number') sum[figure] = (sum[figure] ?? 0) + value
+    }
+  return sums as Record<string, T>
 }
 
 /** How many jobs wait, by lane. */

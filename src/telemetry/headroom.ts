@@ -65,10 +65,11 @@ const ADMIN = /^\/(admin|metrics)/
 /** Threads of this process by their names, and the machine they share. Empty where the system does not tell. */
 function ownLoads(): Loads {
   const loads: Record<string, Load> = {}
-  for (const { role, us } of threadMicros(process.pid).values()) {
-    if (role === 'other') continue
-    const load = loads[role] ?? { us: 0, of: 0 }
-    loads[role] = { us: load.us + us, of: load.of + 1 }
+  for (const [tid, { role, us }] of threadMicros(process.pid)) {
+    if (role === 'other' && tid !== process.pid) continue
+    const name = role === 'other' ? 'hub' : role
+    const load = loads[name] ?? { us: 0, of: 0 }
+    loads[name] = { us: load.us + us, of: load.of + 1 }
   }
   const machine = machineMicros()
   return Number.isNaN(machine) ? loads : { ...loads, machine: { us: machine, of: CORES } }

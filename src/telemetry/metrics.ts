@@ -119,6 +119,7 @@ export const READINGS = {
   ext_lane_busy_seconds_total: 'Seconds that the workers of a lane had batches, added up over its workers',
   ext_cache_hits_total: 'Reads of the store that a cache answered',
   ext_cache_misses_total: 'Reads of the store that a cache could not answer',
+  ext_front_requests_total: 'Requests that each front thread answered; none where there is only one',
 } as const
 
 export type CounterName = keyof typeof COUNTERS
@@ -240,6 +241,11 @@ export class Metrics {
   /** What a counter has reached, by its label values. */
   counted(name: CounterName): readonly Place<Tally>[] {
     return this.tallies.get(name)?.places ?? []
+  }
+
+  /** The durations of a histogram, by its label values. */
+  timed(name: HistogramName): Family<Timings> {
+    return this.timings.get(name) as Family<Timings>
   }
 
   /** Registers a gauge whose value is asked for at every scrape: a number, or one per value of `label`. */

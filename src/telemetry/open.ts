@@ -2,7 +2,7 @@
 import type { Env } from '../config/rules.ts'
 import type { Config } from '../config/schema.ts'
 import type { Build } from '../lib/build.ts'
-import { type Logger, openLogger } from './logger.ts'
+import { type LogEvent, type Logger, openLogger } from './logger.ts'
 import { Metrics } from './metrics.ts'
 import type { ExportSettings, Exports } from './otlp.ts'
 import type { Tracer } from './trace.ts'
@@ -27,6 +27,29 @@ export async function openTelemetry(config: Config, build: Build, env: Env): Pro
     : undefined
   return {
     log: openLogger(observability.logging, exports?.log),
+    metrics,
+    tracer: exports?.tracer,
+    close: async () => exports?.close(),
+  }
+}
+
+/** The telemetry of a front thread: its lines go to `send`, its counts to the main thread, its spans out from here. */
+export async function openThreadTelemetry(
+  { observability }: Config,
+  build: Build,
+  env: Env,
+  send: (event: LogEvent) => void,
+): Promise<Telemetry> {
+  const metrics = new Metrics()
+  const { metrics: _metrics, logs: _logs, ...settings } = exportSettings(observability, env)
+  const exports: Exports | undefined = settings.traces
+    ? await (await import('./otlp.ts')).openExports(settings, metrics, build)
+    : undefined
+  const { logging } = observability
+  const { stdout, otel } = logging.outputs
+  const outputs = { ...logging.outputs, stdout: false, otel: false }
+  return {
+    log: openLogger({ ...logging, outputs }, stdout || otel ? send : undefined),
     metrics,
     tracer: exports?.tracer,
     close: async () => exports?.close(),

@@ -7,7 +7,7 @@ export const ROLES = ['front', 'crypto', 'store', 'password', 'other'] as const
 export type Role = (typeof ROLES)[number]
 export type ByRole = Record<Role, number>
 
-const NAMED: ReadonlySet<string> = new Set(['crypto', 'store', 'password'])
+const NAMED: ReadonlySet<string> = new Set(['front', 'crypto', 'store', 'password'])
 
 const read = (file: string): string | undefined => {
   try {
@@ -17,16 +17,18 @@ const read = (file: string): string | undefined => {
   }
 }
 
-/** CPU microseconds of each thread of a process since its start, by thread id. The main thread is the front. */
+/** CPU microseconds of each thread of a process since its start, by thread id. The main thread is the front, unless it has front threads. */
 export function threadMicros(pid: number): Map<number, { role: Role; us: number }> {
   const threads = new Map<number, { role: Role; us: number }>()
   for (const tid of list(`/proc/${pid}/task`)) {
     // The first figure is nanoseconds on a processor.
     const ns = Number(read(`/proc/${pid}/task/${tid}/schedstat`)?.split(' ')[0])
     const name = read(`/proc/${pid}/task/${tid}/comm`)?.trim() ?? ''
-    const role = tid === pid ? 'front' : NAMED.has(name) ? (name as Role) : 'other'
+    const role = tid !== pid && NAMED.has(name) ? (name as Role) : 'other'
     if (Number.isFinite(ns)) threads.set(tid, { role, us: ns / 1000 })
   }
+  const main = threads.get(pid)
+  if (main && ![...threads.values()].some(({ role }) => role === 'front')) main.role = 'front'
   return threads
 }
 

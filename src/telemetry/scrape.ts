@@ -3,11 +3,11 @@ import type { App } from '../app.ts'
 import type { Route } from '../http/router.ts'
 
 /** The route of the scrape, where this listener has it. */
-export function scrapeRoutes({ config, metrics }: Pick<App, 'config' | 'metrics'>, on: 'admin' | 'public'): Route[] {
+export function scrapeRoutes({ config, scrape }: Pick<App, 'config' | 'scrape'>, on: 'admin' | 'public'): Route[] {
   const { provider, path, listener } = config.observability.metrics
   if (listener !== on || (provider !== 'prometheus' && provider !== 'both')) return []
   const handle = async () => {
-    const { type, text } = await metrics.render()
+    const { type, text } = await scrape()
     return { status: 200, headers: { 'content-type': type, 'cache-control': 'no-store' }, body: text }
   }
   return [{ method: 'GET', path, unlimited: true, handle }]

@@ -64,6 +64,16 @@ export class Series {
     this.durations.add(seconds)
   }
 
+  /** Takes out the durations of the answers since the last time, for who shows them; counted by bucket. */
+  takeAnswered(): BucketCounts {
+    return this.durations.take()
+  }
+
+  /** Adds what another thread took out. */
+  addAnswered(counts: BucketCounts): void {
+    this.durations.addAll(counts)
+  }
+
   /** Remembers how full the queues are, and ends the period when its time is over. */
   look(): void {
     for (const [name, waiting] of Object.entries(this.parts.queues()))
@@ -127,6 +137,9 @@ class Growth {
 const STEPS = 8
 const BUCKETS = 27 * STEPS
 
+/** Numbers of buckets, and how many durations each holds. */
+export type BucketCounts = [bucket: number, count: number][]
+
 /** Durations of one period, for its quantiles. */
 export class Durations {
   count = 0
@@ -137,6 +150,20 @@ export class Durations {
     const i = Math.min(BUCKETS - 1, step)
     this.buckets[i] = (this.buckets[i] as number) + 1
     this.count++
+  }
+
+  /** Everything that is in it; it is empty then. */
+  take(): BucketCounts {
+    const counts = [...this.buckets].flatMap((count, i): BucketCounts => (count > 0 ? [[i, count]] : []))
+    this.clear()
+    return counts
+  }
+
+  addAll(counts: BucketCounts): void {
+    for (const [i, count] of counts) {
+      this.buckets[i] = (this.buckets[i] as number) + count
+      this.count += count
+    }
   }
 
   /** The seconds that a share of them (0 to 1) took at most; undefined without any. */

@@ -40,6 +40,24 @@ const MAX_TRAILS = 2000
 const MAX_PASSAGES = 30
 const MAX_CLIENT_ID = 256
 
+/** One list of what several threads saw, last seen first: a client whose requests went to several of them has one trail. */
+export function mergeTrails(lists: readonly Trail[][]): Trail[] {
+  const merged = new Map<string, Trail>()
+  for (const trail of lists.flat()) {
+    const key = `${trail.address} ${trail.client_id}`
+    const other = merged.get(key)
+    merged.set(key, other ? together(other, trail) : trail)
+  }
+  const lastAt = ({ passages }: Trail) => passages.at(-1)?.at ?? 0
+  return [...merged.values()].sort((a, b) => lastAt(b) - lastAt(a)).slice(0, MAX_TRAILS)
+}
+
+const together = (a: Trail, b: Trail): Trail => ({
+  ...a,
+  began_at: Math.min(a.began_at, b.began_at),
+  passages: [...a.passages, ...b.passages].sort((x, y) => x.at - y.at).slice(-MAX_PASSAGES),
+})
+
 /** The trails of the clients and addresses that were seen last. */
 export class Trails {
   private readonly trails = new LRUCache<string, Trail>({ max: MAX_TRAILS })

@@ -24,20 +24,20 @@ async function process(recorded: SingleUse[] = [], clock = testClock()) {
 
 test('a value is used once; its record is what another process needs to know', async () => {
   const { use, clock } = await process()
-  expect(use('key', 'jti')).toEqual({
+  expect(await use('key', 'jti')).toEqual({
     id: expect.stringMatching(/^[A-Za-z0-9_-]{22}$/),
     kind: 'dpop',
     hash: expect.stringMatching(/^[A-Za-z0-9_-]{22}$/),
     expires_at: clock.now() + 71,
   })
-  expect(use('key', 'jti')).toBeUndefined()
+  expect(await use('key', 'jti')).toBeUndefined()
 })
 
 test('neither another owner nor another kind can use it up', async () => {
   const { use } = await process()
-  expect(use('attacker', 'jti')).toBeDefined()
-  expect(use('key', 'jti', 'assertion')).toBeDefined()
-  expect(use('key', 'jti')).toBeDefined()
+  expect(await use('attacker', 'jti')).toBeDefined()
+  expect(await use('key', 'jti', 'assertion')).toBeDefined()
+  expect(await use('key', 'jti')).toBeDefined()
 })
 
 test('owner and value keep their border, so that no other pair has the same hash', async () => {
@@ -50,20 +50,20 @@ test('owner and value keep their border, so that no other pair has the same hash
     ['a","b', 'c'],
     ['a', 'b","c'],
   ]
-  for (const [owner, value] of pairs) expect(use(owner, value), `${owner} ${value}`).toBeDefined()
+  for (const [owner, value] of pairs) expect(await use(owner, value), `${owner} ${value}`).toBeDefined()
 })
 
 test('what was used before a restart is used after it, until it expires', async () => {
   const before = await process()
-  const record = before.use('key', 'jti')
+  const record = await before.use('key', 'jti')
   if (!record) return expect.fail('not used')
   const clock = testClock()
   const after = await process([record], clock)
-  expect(after.use('key', 'jti')).toBeUndefined()
+  expect(await after.use('key', 'jti')).toBeUndefined()
   clock.advance(70)
-  expect(after.use('key', 'jti')).toBeUndefined()
+  expect(await after.use('key', 'jti')).toBeUndefined()
   clock.advance(1)
-  expect(after.use('key', 'jti')).toBeDefined()
+  expect(await after.use('key', 'jti')).toBeDefined()
 })
 
 test('a restart reads only what still counts: nothing expired, nothing made more than a day ago', async () => {
@@ -73,8 +73,8 @@ test('a restart reads only what still counts: nothing expired, nothing made more
 
 test('a moment of expiry between two seconds is the later one', async () => {
   const { use, clock } = await process()
-  expect(use('key', 'jti', 'dpop', 0.5)?.expires_at).toBe(clock.now() + 1)
-  expect(use('key', 'jti')).toBeUndefined()
+  expect((await use('key', 'jti', 'dpop', 0.5))?.expires_at).toBe(clock.now() + 1)
+  expect(await use('key', 'jti')).toBeUndefined()
 })
 
 test('there is room for ten thousand proofs a second, for as long as each of them counts', async () => {

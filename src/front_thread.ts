@@ -1,0 +1,145 @@
+// A front thread: serves the public listener like a process of its own, and asks the main thread for what there may be
+// only one of (docs/decisions/0014).
+import type { MessagePort } from 'node:worker_threads'
+import { type App, assemble, closeApp, transitParts } from './app.ts'
+import type { Config } from './config/schema.ts'
+import { openAtRest } from './crypto/at_rest.ts'
+import { openKeyring } from './crypto/keyring.ts'
+import { openCrypto, signingThreads } from './crypto/pool.ts'
+import { type SharedKey, sharedSource } from './crypto/shared_keys.ts'
+import { SharedBucket } from './http/rate_limit.ts'
+import type { FrontData, HubAnswers } from './hub.ts'
+import { readBuild } from './lib/build.ts'
+import { openCarried } from './lib/secret.ts'
+import { systemClock } from './lib/time.ts'
+import { Wire } from './lib/wire.ts'
+import { openDocuments } from './oauth/cimd.ts'
+import { openFront } from './serve.ts'
+import type { OpName } from './store/index.ts'
+import { openFrontStore } from './store/open.ts'
+import { type Moved, takeFrom } from './telemetry/move.ts'
+import { openThreadTelemetry } from './telemetry/open.ts'
+import type { BucketCounts } from './telemetry/series.ts'
+import type { Trail } from './telemetry/trails.ts'
+
+/** What a front thread did since its last report, and how it stands. */
+export interface FrontReport {
+  moved: Moved
+  answered: BucketCounts
+  lanes: App['lanes']
+  caches: App['store']['caches']
+  /** Share of its time that its event loop was busy. */
+  busy: number
+}
+
+/** What a front thread is asked for. */
+export type FrontAnswers = ReturnType<typeof frontAnswers>
+
+/** Serves until the main thread says that it is enough. Rejects when it cannot. */
+export async function runFront(port: MessagePort, data: FrontData): Promise<void> {
+  const hub = new Wire<HubAnswers>(port, { asText: true })
+  const config = openCarried(data.config) as Config
+  const telemetry = await openThreadTelemetry(config, readBuild(), data.env, (event) => hub.tell('log', event))
+  const { log } = telemetry
+  const clock = systemClock
+  const { store, note } = await openFrontStore(config, { log, metrics: telemetry.metrics }, (op, input) =>
+    hub.ask('call', { op, input }),
+  )
+  store.onWrite((op, input) => hub.ask('wrote', { op, input }))
+  const source = sharedSource({ name: data.keyStore, keys: data.keys, sign: (input) => hub.ask('sign', input) })
+  const threads = Math.max(1, Math.floor(signingThreads(config.server.crypto_threads) / config.server.front_threads))
+  const signing = openCrypto({ threads, eager: true }, log)
+  const app = assemble(
+    config,
+    log,
+    { clock, env: data.env, telemetry },
+    {
+      store,
+      keyring: await openKeyring({ source, clock }),
+      crypto: {
+        ...signing,
+        // These are counted over all threads: a storm of logins must leave processors for tokens.
+        hashPassword: (password) => hub.ask('hashPassword', password),
+        verifyPassword: (password, hash) => hub.ask('verifyPassword', { password, hash }),
+      },
+      lanes: { crypto: signing.stats.crypto, ...(store.driver.name === 'sqlite' ? {} : { store: store.driver.stats }) },
+      atRest: await openAtRest(config, data.env, transitParts(clock, log)),
+      sealing: data.sealing,
+      used: { add: (value, expires_at, now) => hub.ask('use', { value, expires_at, now }) },
+      lockout: {
+        begin: (address) => hub.ask('beginLogin', address),
+        end: (address, result) => hub.ask('endLogin', { address, result }),
+        locked: 0,
+      },
+      registrations: config.rate_limit.enabled ? { take: (address) => hub.ask('register', address) } : undefined,
+      documents: openDocuments({ take: (host) => hub.ask('fetchDocument', host) }),
+      scrape: () => hub.ask('scrape', undefined),
+    },
+  )
+  const { requests_per_second, burst } = config.rate_limit
+  const limiter = data.bucket && new SharedBucket(requests_per_second, burst, data.bucket)
+  const front = await openFront(app, { shared: true, limiter })
+  hub.listen(
+    frontAnswers(app, {
+      note,
+      take: source.take,
+      async close(waitMs) {
+        app.lifecycle.draining = true
+        await front.close(waitMs)
+        await closeApp(app)
+        await telemetry.close()
+        // The last word is the report; then nothing keeps this thread.
+        setImmediate(() => {
+          hub.flush()
+          port.close()
+        })
+      },
+    }),
+  )
+  hub.tell('opened', front.engine)
+}
+
+interface Ends {
+  note(isHealthy: boolean): void
+  take(keys: SharedKey[]): void
+  close(waitMs: number): Promise<void>
+}
+
+function frontAnswers(app: App, { note, take, close }: Ends) {
+  let before = performance.eventLoopUtilization()
+  const report = (): FrontReport => {
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, before)
+    before = now
+    return {
+      moved: takeFrom(app.metrics),
+      answered: app.series.takeAnswered(),
+      lanes: app.lanes,
+      caches: Object.fromEntries(
+        Object.entries(app.store.caches).map(([name, { hits, misses }]) => [name, { hits, misses }]),
+      ),
+      busy: Number(utilization.toFixed(3)),
+    }
+  }
+  return {
+    /** Forgets what a write changed; everything without one. */
+    forget(write: { op: OpName; input: unknown } | undefined): void {
+      if (write) app.store.forget(write.op, write.input)
+      else app.store.dropCaches()
+    },
+    keys(keys: SharedKey[]): Promise<void> {
+      take(keys)
+      return app.keyring.reload()
+    },
+    report({ isHealthy }: { isHealthy: boolean }): FrontReport {
+      note(isHealthy)
+      return report()
+    },
+    trails: (_: undefined): Trail[] => app.trails.list(),
+    /** Drains for so many milliseconds at most, ends everything and reports a last time. */
+    async close(waitMs: number): Promise<FrontReport> {
+      await close(waitMs)
+      return report()
+    },
+  }
+}

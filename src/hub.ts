@@ -1,0 +1,210 @@
+// The main thread where several front threads serve: it starts and ends them, has what there may be only one of, and tells
+// them of what was changed before whoever changed it is answered (docs/decisions/0014).
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import type { App } from './app.ts'
+import type { Env } from './config/rules.ts'
+import { type SharedKey, sharedKeys } from './crypto/shared_keys.ts'
+import type { FrontAnswers, FrontReport } from './front_thread.ts'
+import type { HttpFront } from './http/front.ts'
+import { checkFree } from './http/node.ts'
+import { SharedBucket } from './http/rate_limit.ts'
+import { loadNative } from './http/uws.ts'
+import { unavailable } from './lib/error.ts'
+import { workerFile } from './lib/paths.ts'
+import { type Carried, carried } from './lib/secret.ts'
+import { Wire } from './lib/wire.ts'
+import { STALE_MS } from './store/cache.ts'
+import type { OpName } from './store/index.ts'
+import type { LogEvent } from './telemetry/logger.ts'
+import { addTo } from './telemetry/move.ts'
+import { mergeTrails, type Trail } from './telemetry/trails.ts'
+
+/** What a front thread is given when it starts. */
+export interface FrontData {
+  config: Carried
+  env: Env
+  sealing: string
+  /** Of the limit on requests. */
+  bucket: SharedArrayBuffer | undefined
+  keyStore: string
+  keys: SharedKey[]
+}
+
+/** What is known of a front thread. */
+export interface FrontShown extends Pick<FrontReport, 'lanes' | 'caches' | 'busy'> {
+  /** From 1. */
+  thread: number
+  /** Requests it answered since the start. */
+  requests: number
+}
+
+/** The front threads as the rest of the process sees them. */
+export interface Fronts {
+  reports(): FrontShown[]
+  /** Has them all report: what they counted is counted here then. */
+  collect(): Promise<void>
+  trails(): Promise<Trail[]>
+}
+
+interface Front {
+  wire: Wire<FrontAnswers>
+  worker: Worker
+  shown: FrontShown
+  gone: Promise<void>
+}
+
+const REPORT_MS = 1000
+/** A thread that has not ended by then is ended. */
+const LAST_MS = 5000
+
+/** Starts the front threads on the public address. Rejects when it is taken, or they cannot serve. */
+export async function openFronts(app: App): Promise<HttpFront> {
+  if (process.platform !== 'linux' || !loadNative())
+    throw new Error('server.front_threads above 1 needs Linux and a native build of uWebSockets.js')
+  const { server, rate_limit } = app.config
+  await checkFree(server.address)
+  const fronts: Front[] = []
+  const state = { closing: false }
+  let fail: (error: Error) => void = () => {}
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject
+  })
+  failed.catch(() => {})
+  const limit = rate_limit.enabled ? new SharedBucket(rate_limit.requests_per_second, rate_limit.burst) : undefined
+  const data = (): FrontData => ({
+    config: carried(app.config),
+    env: app.env,
+    sealing: app.sealing,
+    bucket: limit?.memory,
+    keyStore: app.keyring.store,
+    keys: sharedKeys(app.keyring.keys()),
+  })
+  /** Has every front thread do something, but for one; resolves when all have, or when who has not is stuck. */
+  const toAll = async <K extends 'keys' | 'forget'>(what: K, input: Parameters<FrontAnswers[K]>[0], but?: Front) => {
+    const told = fronts.filter((each) => each !== but).map(({ wire }) => wire.ask(what, input))
+    await Promise.race([Promise.allSettled(told), sleep(STALE_MS, undefined, { ref: false })])
+  }
+  app.store.onWrite((op, input) => toAll('forget', { op, input }))
+  app.keyring.onChange(() => toAll('keys', sharedKeys(app.keyring.keys())))
+  // On PostgreSQL each of them hears of it by itself.
+  if (app.store.driver.name === 'sqlite') app.store.driver.onForeignWrite(() => void toAll('forget', undefined))
+
+  const start = async (thread: number): Promise<string> => {
+    const worker = new Worker(workerFile('front'), { workerData: data() })
+    const broken = (error: Error) => {
+      wire.break(unavailable('the service is ending', { reason: 'front_thread_gone', cause: error }))
+      if (!state.closing) fail(error)
+    }
+    let opened: (engine: string) => void = () => {}
+    const opening = new Promise<string>((resolve) => {
+      opened = resolve
+    })
+    const answers = hubAnswers(app, {
+      opened: (engine) => opened(engine),
+      wrote: ({ op, input }) => {
+        app.store.forget(op, input)
+        return toAll('forget', { op, input }, front)
+      },
+    })
+    const wire = new Wire<FrontAnswers>(worker, { asText: false })
+    wire.listen(answers)
+    worker.on('error', (error) => {
+      broken(new Error(`front thread ${thread} failed: ${error.message}`, { cause: error }))
+    })
+    const gone = new Promise<void>((resolve) => {
+      worker.on('exit', () => {
+        broken(new Error(`front thread ${thread} ended`))
+        resolve()
+      })
+    })
+    const front: Front = { wire, worker, gone, shown: { thread, requests: 0, lanes: {}, caches: {}, busy: 0 } }
+    fronts.push(front)
+    return Promise.race([opening, failed])
+  }
+
+  const take = ({ shown }: Front, { moved, answered, ...rest }: FrontReport): void => {
+    addTo(app.metrics, moved)
+    app.series.addAnswered(answered)
+    const answeredNow = moved.counts.filter(([name]) => name === 'core_http_requests_total')
+    Object.assign(shown, rest, { requests: answeredNow.reduce((sum, [, , by]) => sum + by, shown.requests) })
+  }
+  const collect = async (): Promise<void> => {
+    const isHealthy = app.store.driver.isHealthy()
+    const all = fronts.map(async (front) => take(front, await front.wire.ask('report', { isHealthy })))
+    await Promise.race([Promise.allSettled(all), sleep(REPORT_MS, undefined, { ref: false })])
+  }
+  const end = async (front: Front, waitMs: number): Promise<void> => {
+    const last = await front.wire.ask('close', waitMs).catch(() => undefined)
+    if (last) take(front, last)
+    await Promise.race([front.gone, sleep(LAST_MS, undefined, { ref: false })])
+    await front.worker.terminate()
+  }
+  const close = async (waitMs: number): Promise<void> => {
+    state.closing = true
+    clearInterval(reporting)
+    await Promise.all(fronts.map((front) => end(front, waitMs)))
+  }
+
+  const reporting = setInterval(() => void collect(), REPORT_MS)
+  reporting.unref()
+  app.fronts = {
+    reports: () => fronts.map(({ shown }) => shown),
+    collect,
+    trails: async () => {
+      const asked = fronts.map(({ wire }) => wire.ask('trails', undefined).catch(() => []))
+      return mergeTrails(await Promise.all(asked))
+    },
+  }
+  try {
+    const numbers = Array.from({ length: server.front_threads }, (_, i) => i + 1)
+    const [engine] = await Promise.all(numbers.map(start))
+    return { engine: `${engine}, ${server.front_threads} threads`, failed, close }
+  } catch (error) {
+    await close(0)
+    throw error
+  }
+}
+
+/** What the main thread is asked for: everything there may be only one of. */
+export type HubAnswers = ReturnType<typeof hubAnswers>
+
+interface Heard {
+  opened(engine: string): void
+  wrote(what: { op: OpName; input: unknown }): Promise<unknown>
+}
+
+function hubAnswers(app: App, { opened, wrote }: Heard) {
+  const { store, crypto, used, lockout, registrations, documents, keyring, log } = app
+  return {
+    opened,
+    wrote,
+    call: ({ op, input }: { op: OpName; input: unknown }): unknown => store.driver.call(op, input),
+    use: ({ value, expires_at, now }: { value: string; expires_at: number; now: number }) =>
+      used.add(value, expires_at, now),
+    hashPassword: (password: string) => crypto.hashPassword(password),
+    verifyPassword: ({ password, hash }: { password: string; hash?: string }) => crypto.verifyPassword(password, hash),
+    async sign({ kid, input }: { kid: string; input: string }): Promise<string> {
+      const key = keyring.keys().find((each) => each.kid === kid)?.key
+      if (!key || !('sign' in key)) throw unavailable('the signing key is gone', { reason: 'signing_key_gone' })
+      return key.sign(input)
+    },
+    beginLogin: (address: string) => lockout.begin(address),
+    endLogin: ({ address, result }: { address: string; result: 'success' | 'failure' | 'undecided' }) =>
+      lockout.end(address, result),
+    register: (address: string) => registrations?.take(address) ?? 0,
+    fetchDocument: (host: string) => documents.hosts.take(host),
+    scrape: (_: undefined) => app.scrape(),
+    log({ level, msg, fields }: LogEvent): void {
+      const { err, ...rest } = fields
+      log[level as 'info']({ ...rest, ...(err ? { err: described(err) } : {}) }, msg)
+    },
+  }
+}
+
+/** An error of another thread, as its log line had it. */
+function described(err: unknown): unknown {
+  if (typeof err !== 'object' || err === null) return err
+  const { cause, ...rest } = err as { message?: string; cause?: unknown }
+  return Object.assign(new Error(rest.message), rest, cause ? { cause: described(cause) } : {})
+}

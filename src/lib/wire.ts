@@ -1,0 +1,140 @@
+// Questions and answers between two threads. What is said in one turn of the event loop travels together.
+import type { MessagePort, Worker } from 'node:worker_threads'
+import { type ErrorCode, OAuthError } from './error.ts'
+
+/** What one side may be asked: by name, each with one input. */
+export type Answers = Readonly<Record<string, (input: never) => unknown>>
+
+interface Sent {
+  /** [number of the question, or 0 where nobody waits; name; input], as JSON where the sender says so: one text crosses several times faster than a list of objects. */
+  asks?: [number, string, unknown][] | string
+  /** [number of the question, answer, or what went wrong]. */
+  answers?: [number, unknown, Fault?][]
+}
+interface Fault {
+  /** Of an OAuthError. */
+  refused?: { code: ErrorCode; more: Omit<OAuthError['more'], 'cause'> }
+  code?: string
+  name: string
+  message: string
+  stack?: string
+}
+interface Waiting {
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
+export interface WireOptions {
+  /** Whether questions are sent as JSON: only where their inputs are. */
+  asText: boolean
+}
+
+/** One end of a wire; `Theirs` is what the other end answers. */
+export class Wire<Theirs extends Answers> {
+  private readonly port: MessagePort | Worker
+  private readonly options: WireOptions
+  private readonly waiting = new Map<number, Waiting>()
+  private last = 0
+  private asks: [number, string, unknown][] = []
+  private replies: [number, unknown, Fault?][] = []
+  private scheduled = false
+  private broken: Error | undefined
+  private answers: Answers = {}
+
+  constructor(port: MessagePort | Worker, options: WireOptions) {
+    this.port = port
+    this.options = options
+  }
+
+  /** Begins to hear the other side, which may ask this; what it said before waits until then. */
+  listen(answers: Answers): void {
+    this.answers = answers
+    this.port.on('message', (sent: Sent) => this.receive(sent))
+  }
+
+  /** Asks. Rejects with what the other side threw, an OAuthError as such, or when the wire is broken. */
+  ask<K extends keyof Theirs & string>(
+    name: K,
+    input: Parameters<Theirs[K]>[0],
+  ): Promise<Awaited<ReturnType<Theirs[K]>>> {
+    if (this.broken) return Promise.reject(this.broken)
+    const number = ++this.last
+    return new Promise((resolve, reject) => {
+      this.waiting.set(number, { resolve: resolve as Waiting['resolve'], reject })
+      this.say(number, name, input)
+    })
+  }
+
+  /** Says something that needs no answer. */
+  tell<K extends keyof Theirs & string>(name: K, input: Parameters<Theirs[K]>[0]): void {
+    if (!this.broken) this.say(0, name, input)
+  }
+
+  /** Sends at once what waits for the end of the turn. */
+  flush(): void {
+    this.scheduled = false
+    const { asks, replies } = this
+    this.asks = []
+    this.replies = []
+    if (this.broken || asks.length + replies.length === 0) return
+    this.port.postMessage({
+      ...(asks.length > 0 ? { asks: this.options.asText ? JSON.stringify(asks) : asks } : {}),
+      ...(replies.length > 0 ? { answers: replies } : {}),
+    } satisfies Sent)
+  }
+
+  /** Ends it: the other side is gone. Whoever waits is told so. */
+  break(why: Error): void {
+    this.broken = why
+    for (const { reject } of this.waiting.values()) reject(why)
+    this.waiting.clear()
+  }
+
+  private say(number: number, name: string, input: unknown): void {
+    this.asks.push([number, name, input])
+    this.schedule()
+  }
+
+  private schedule(): void {
+    if (this.scheduled) return
+    this.scheduled = true
+    setImmediate(() => this.flush())
+  }
+
+  private receive({ asks = [], answers = [] }: Sent): void {
+    for (const [number, value, fault] of answers) {
+      const waiting = this.waiting.get(number)
+      this.waiting.delete(number)
+      if (fault) waiting?.reject(revived(fault))
+      else waiting?.resolve(value)
+    }
+    for (const ask of typeof asks === 'string' ? (JSON.parse(asks) as [number, string, unknown][]) : asks)
+      void this.answer(...ask)
+  }
+
+  private async answer(number: number, name: string, input: unknown): Promise<void> {
+    let reply: [number, unknown, Fault?]
+    try {
+      const answer = this.answers[name] as (input: unknown) => unknown
+      reply = [number, await answer(input)]
+    } catch (error) {
+      reply = [number, undefined, faultOf(error as Error)]
+    }
+    if (number === 0) return
+    this.replies.push(reply)
+    this.schedule()
+  }
+}
+
+function faultOf(error: Error): Fault {
+  const { name, message, stack } = error
+  if (!(error instanceof OAuthError)) return { name, message, stack, code: (error as { code?: string }).code }
+  const { cause, ...more } = error.more
+  // What it came from is for the log only.
+  return { name, message, refused: { code: error.code, more }, ...(cause ? { stack: String(cause) } : {}) }
+}
+
+function revived({ refused, name, message, stack, code }: Fault): Error {
+  if (refused) return new OAuthError(refused.code, message, { ...refused.more, ...(stack ? { cause: stack } : {}) })
+  return Object.assign(new Error(message), { name, stack, ...(code === undefined ? {} : { code }) })
+}
