@@ -115,6 +115,7 @@ export interface Parts {
   lockout: Attempting
   registrations: Taking | undefined
   documents: Documents
+  trails: Trails
   /** The metrics of the process, where other threads count them together. */
   scrape?: App['scrape']
 }
@@ -150,6 +151,7 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
     }),
     registrations: rate_limit.enabled ? new Buckets(dcr.rate_limit, dcr.rate_limit_burst) : undefined,
     documents: openDocuments(),
+    trails: new Trails(),
   })
   if (keyring.store !== 'keyfile') followKeys(app)
   addGauges(app)
@@ -204,7 +206,6 @@ export function assemble(config: Config, log: Logger, options: AppOptions, parts
         })
       : undefined,
     verified: new LRUCache({ max: MAX_VERIFIED }),
-    trails: new Trails(),
     series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),
     headroom: new Headroom({ metrics, clock, knees: knownKnees(config) }),
     flights: new Map(),

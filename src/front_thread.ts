@@ -20,7 +20,7 @@ import { openFrontStore } from './store/open.ts'
 import { type Moved, takeFrom } from './telemetry/move.ts'
 import { openThreadTelemetry } from './telemetry/open.ts'
 import type { BucketCounts } from './telemetry/series.ts'
-import type { Trail } from './telemetry/trails.ts'
+import { type MarkedTrail, Trails } from './telemetry/trails.ts'
 
 /** What a front thread did since its last report, and how it stands. */
 export interface FrontReport {
@@ -74,11 +74,14 @@ export async function runFront(port: MessagePort, data: FrontData): Promise<void
       registrations: config.rate_limit.enabled ? { take: (address) => hub.ask('register', address) } : undefined,
       documents: openDocuments({ take: (host) => hub.ask('fetchDocument', host) }),
       scrape: () => hub.ask('scrape', undefined),
+      trails: new Trails(true),
     },
   )
   const { requests_per_second, burst } = config.rate_limit
   const limiter = data.bucket && new SharedBucket(requests_per_second, burst, data.bucket)
   const front = await openFront(app, { shared: true, limiter })
+  // A thread that ends while the native engine is open takes the process with it, without a word: this one drains first.
+  process.on('uncaughtException', ({ message, stack = '' }) => hub.tell('failed', { message, stack }))
   hub.listen(
     frontAnswers(app, {
       note,
@@ -135,7 +138,9 @@ function frontAnswers(app: App, { note, take, close }: Ends) {
       note(isHealthy)
       return report()
     },
-    trails: (_: undefined): Trail[] => app.trails.list(),
+    trails: (_: undefined): MarkedTrail[] => app.trails.marked(),
+    /** Forgets a key set of an identity provider. */
+    dropKeys: (jwks_uri: string): void => app.remoteKeys.drop(jwks_uri),
     /** Drains for so many milliseconds at most, ends everything and reports a last time. */
     async close(waitMs: number): Promise<FrontReport> {
       await close(waitMs)

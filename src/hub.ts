@@ -45,6 +45,8 @@ export interface Fronts {
   /** Has them all report: what they counted is counted here then. */
   collect(): Promise<void>
   trails(): Promise<Trail[]>
+  /** Has them all forget a key set of an identity provider. */
+  dropKeys(jwks_uri: string): Promise<void>
 }
 
 interface Front {
@@ -81,7 +83,11 @@ export async function openFronts(app: App): Promise<HttpFront> {
     keys: sharedKeys(app.keyring.keys()),
   })
   /** Has every front thread do something, but for one; resolves when all have, or when who has not is stuck. */
-  const toAll = async <K extends 'keys' | 'forget'>(what: K, input: Parameters<FrontAnswers[K]>[0], but?: Front) => {
+  const toAll = async <K extends 'keys' | 'forget' | 'dropKeys'>(
+    what: K,
+    input: Parameters<FrontAnswers[K]>[0],
+    but?: Front,
+  ) => {
     const told = fronts.filter((each) => each !== but).map(({ wire }) => wire.ask(what, input))
     await Promise.race([Promise.allSettled(told), sleep(STALE_MS, undefined, { ref: false })])
   }
@@ -102,6 +108,8 @@ export async function openFronts(app: App): Promise<HttpFront> {
     })
     const answers = hubAnswers(app, {
       opened: (engine) => opened(engine),
+      failed: ({ message, stack }) =>
+        fail(Object.assign(new Error(`front thread ${thread} failed: ${message}`), { stack })),
       wrote: ({ op, input }) => {
         app.store.forget(op, input)
         return toAll('forget', { op, input }, front)
@@ -151,9 +159,10 @@ export async function openFronts(app: App): Promise<HttpFront> {
   app.fronts = {
     reports: () => fronts.map(({ shown }) => shown),
     collect,
+    dropKeys: (jwks_uri) => toAll('dropKeys', jwks_uri),
     trails: async () => {
       const asked = fronts.map(({ wire }) => wire.ask('trails', undefined).catch(() => []))
-      return mergeTrails(await Promise.all(asked))
+      return mergeTrails((await Promise.all(asked)).flat())
     },
   }
   try {
@@ -171,13 +180,15 @@ export type HubAnswers = ReturnType<typeof hubAnswers>
 
 interface Heard {
   opened(engine: string): void
+  failed(error: { message: string; stack: string }): void
   wrote(what: { op: OpName; input: unknown }): Promise<unknown>
 }
 
-function hubAnswers(app: App, { opened, wrote }: Heard) {
+function hubAnswers(app: App, { opened, failed, wrote }: Heard) {
   const { store, crypto, used, lockout, registrations, documents, keyring, log } = app
   return {
     opened,
+    failed,
     wrote,
     call: ({ op, input }: { op: OpName; input: unknown }): unknown => store.driver.call(op, input),
     use: ({ value, expires_at, now }: { value: string; expires_at: number; now: number }) =>

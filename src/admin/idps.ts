@@ -62,10 +62,17 @@ function checkJwksUri({ cimd }: Config, jwks_uri: string): void {
     throw invalid('jwks_uri must use https', 'insecure_jwks_uri')
 }
 
+async function forgetKeys({ remoteKeys, fronts }: App, { jwks_uri }: Idp): Promise<void> {
+  remoteKeys.drop(jwks_uri)
+  await fronts?.dropKeys(jwks_uri)
+}
+
 /** Fetches the keys of an identity provider now. Returns how many there are. Throws temporarily_unavailable that says why not. */
-async function refreshKeys({ remoteKeys }: App, { jwks_uri }: Idp): Promise<number> {
+async function refreshKeys({ remoteKeys, fronts }: App, { jwks_uri }: Idp): Promise<number> {
   try {
-    return await remoteKeys.refresh(jwks_uri)
+    const count = await remoteKeys.refresh(jwks_uri)
+    await fronts?.dropKeys(jwks_uri)
+    return count
   } catch (error) {
     if (!(error instanceof FetchError)) throw error
     throw unavailable(`the keys could not be fetched: ${error.message}`, { reason: error.reason, cause: error })
@@ -142,7 +149,7 @@ export const idps: AdminResource = {
           if (fields.includes('jwks_uri')) checkJwksUri(app.config, patch.jwks_uri ?? idp.jwks_uri)
           const next = { ...idp, ...patch, updated_at: app.clock.now() }
           if ((await app.store.updateIdp(next)) === 'stale') return 'stale'
-          if (next.jwks_uri !== idp.jwks_uri) app.remoteKeys.drop(idp.jwks_uri)
+          if (next.jwks_uri !== idp.jwks_uri) await forgetKeys(app, idp)
           return { shown: idpJson(next), changed: { detail: { ...facts(next), fields } } }
         }),
     }),
@@ -170,7 +177,7 @@ export const idps: AdminResource = {
         const idp = await getIdp(app, params.id)
         const counts = await app.store.deleteIdp({ id: idp.id })
         if (!counts) throw notFound('identity provider')
-        app.remoteKeys.drop(idp.jwks_uri)
+        await forgetKeys(app, idp)
         return { changed: { detail: { ...facts(idp), ...counts } } }
       },
     }),

@@ -40,27 +40,57 @@ const MAX_TRAILS = 2000
 const MAX_PASSAGES = 30
 const MAX_CLIENT_ID = 256
 
-/** One list of what several threads saw, last seen first: a client whose requests went to several of them has one trail. */
-export function mergeTrails(lists: readonly Trail[][]): Trail[] {
-  const merged = new Map<string, Trail>()
-  for (const trail of lists.flat()) {
-    const key = `${trail.address} ${trail.client_id}`
-    const other = merged.get(key)
-    merged.set(key, other ? together(other, trail) : trail)
-  }
-  const lastAt = ({ passages }: Trail) => passages.at(-1)?.at ?? 0
-  return [...merged.values()].sort((a, b) => lastAt(b) - lastAt(a)).slice(0, MAX_TRAILS)
+/** A trail of one of several threads, with the moment (milliseconds) of each of its passages: their seconds do not tell which was first. */
+export interface MarkedTrail {
+  trail: Trail
+  moments: number[]
 }
 
-const together = (a: Trail, b: Trail): Trail => ({
-  ...a,
-  began_at: Math.min(a.began_at, b.began_at),
-  passages: [...a.passages, ...b.passages].sort((x, y) => x.at - y.at).slice(-MAX_PASSAGES),
-})
+/** One list of what several threads saw, last seen first: a client whose requests went to several of them has one trail. */
+export function mergeTrails(marked: readonly MarkedTrail[]): Trail[] {
+  const groups = new Map<string, { trails: Trail[]; steps: { passage: Passage; ms: number }[] }>()
+  for (const { trail, moments } of marked) {
+    const key = `${trail.address} ${trail.client_id}`
+    const group = groups.get(key) ?? { trails: [], steps: [] }
+    groups.set(key, group)
+    group.trails.push(trail)
+    group.steps.push(...trail.passages.map((passage, i) => ({ passage, ms: moments[i] ?? 0 })))
+  }
+  const lastMs = ({ steps }: { steps: { ms: number }[] }) => steps.at(-1)?.ms ?? 0
+  for (const { steps } of groups.values()) steps.sort((a, b) => a.ms - b.ms)
+  return [...groups.values()]
+    .sort((a, b) => lastMs(b) - lastMs(a))
+    .slice(0, MAX_TRAILS)
+    .map(({ trails, steps }) => ({
+      ...(trails[0] as Trail),
+      began_at: Math.min(...trails.map(({ began_at }) => began_at)),
+      passages: runsOf(steps.map(({ passage }) => passage)).slice(-MAX_PASSAGES),
+    }))
+}
+
+/** The same outcome several times in a row is one passage that counts. */
+function runsOf(passages: readonly Passage[]): Passage[] {
+  const runs: Passage[] = []
+  for (const passage of passages) {
+    const last = runs.at(-1)
+    if (last && isSame(last, passage)) runs[runs.length - 1] = { ...passage, count: last.count + passage.count }
+    else runs.push(passage)
+  }
+  return runs
+}
+
+const isSame = (a: Passage, b: Omit<Passage, 'count'>): boolean =>
+  a.step === b.step && a.reason === b.reason && a.status === b.status
 
 /** The trails of the clients and addresses that were seen last. */
 export class Trails {
   private readonly trails = new LRUCache<string, Trail>({ max: MAX_TRAILS })
+  private readonly moments: WeakMap<Passage, number> | undefined
+
+  /** `isMarking` where marked() will be asked for. */
+  constructor(isMarking = false) {
+    this.moments = isMarking ? new WeakMap() : undefined
+  }
 
   /** Adds a step; the same outcome again only counts. */
   record(client_id: string, address: string, passage: Omit<Passage, 'count'>): void {
@@ -72,18 +102,29 @@ export class Trails {
       this.trails.set(key, trail)
     }
     const last = trail.passages.at(-1)
-    if (last && last.step === passage.step && last.reason === passage.reason && last.status === passage.status) {
+    if (last && isSame(last, passage)) {
       last.at = passage.at
       last.request_id = passage.request_id
       last.count++
+      this.moments?.set(last, performance.timeOrigin + performance.now())
       return
     }
-    trail.passages.push({ ...passage, count: 1 })
+    const first = { ...passage, count: 1 }
+    trail.passages.push(first)
+    this.moments?.set(first, performance.timeOrigin + performance.now())
     if (trail.passages.length > MAX_PASSAGES) trail.passages.shift()
   }
 
   /** Every trail, last seen first. */
   list(): Trail[] {
     return [...this.trails.values()]
+  }
+
+  /** The same for mergeTrails(). */
+  marked(): MarkedTrail[] {
+    return this.list().map((trail) => ({
+      trail,
+      moments: trail.passages.map((passage) => this.moments?.get(passage) ?? 0),
+    }))
   }
 }

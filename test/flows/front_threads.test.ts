@@ -1,0 +1,256 @@
+// Several front threads on one port: whichever of them a connection comes to, the same holds.
+import { decodeProtectedHeader } from 'jose'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openStore } from '../../src/store/open.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { okAdmin } from '../support/admin.ts'
+import { Browser } from '../support/browser.ts'
+import { dpop, proofKey } from '../support/dpop.ts'
+import { authorize, refresh, signIn } from '../support/flow.ts'
+import { basic, type FreshAnswer, fresh, MANY, spread, tally } from '../support/fronts.ts'
+import { idpKey } from '../support/idp.ts'
+import { silentLog } from '../support/log.ts'
+import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { Wire } from '../support/wire.ts'
+import { JWT_BEARER, LOOPBACK, xaaScene } from '../support/xaa.ts'
+
+type Client = Awaited<ReturnType<typeof addClient>>
+const statuses = (answers: readonly FreshAnswer[]) => tally(answers.map(({ status }) => status))
+const machine = { grant_type: 'client_credentials' }
+
+describe.each([2, 4])('%i front threads', (threads) => {
+  let at: TestService
+  beforeAll(async () => {
+    at = await startService({ ...LOOPBACK, SERVICE_SERVER_FRONT_THREADS: String(threads), SERVICE_DCR_MODE: 'open' })
+  })
+  afterAll(() => at.close())
+
+  const token = (client: Client, fields: Record<string, string> = machine, headers = {}) =>
+    fresh(at, '/oauth/token', fields, { ...basic(client), ...headers })
+  const metric = async (pattern: RegExp) => {
+    const text = await (await fetch(`${at.admin}/metrics`)).text()
+    return [...text.matchAll(new RegExp(pattern, 'gm'))].map(([, value]) => Number(value))
+  }
+  const total = async (pattern: RegExp) => (await metric(pattern)).reduce((sum, value) => sum + value, 0)
+
+  test('all of them serve, and what they count is counted once', async () => {
+    const client = await addClient(at)
+    const REQUESTS = /^core_http_requests_total\{.*path="\/oauth\/token".*\} (\d+)$/
+    const ISSUED = /^core_tokens_issued_total\{grant_type="client_credentials"\} (\d+)$/
+    const SECONDS = /^core_http_request_duration_seconds_count\{.*path="\/oauth\/token".*\} (\d+)$/
+    const THREADS = /^ext_front_requests_total\{thread="\d+"\} (\d+)$/
+    const before = await Promise.all([REQUESTS, ISSUED, SECONDS, THREADS].map(total))
+    const by = await metric(THREADS)
+    expect(statuses(await spread(() => token(client)))).toEqual({ 200: MANY })
+    for (let scrape = 0; scrape < 3; scrape++) {
+      const after = await Promise.all([REQUESTS, ISSUED, SECONDS, THREADS].map(total))
+      expect(after.map((value, i) => value - (before[i] as number))).toEqual([MANY, MANY, MANY, MANY])
+    }
+    const each = (await metric(THREADS)).map((value, i) => value - (by[i] as number))
+    expect(each).toHaveLength(threads)
+    expect(Math.min(...each)).toBeGreaterThan(0)
+    const { front_threads } = await okAdmin<{ front_threads: object[] }>(at, 'GET', '/admin/system/status')
+    expect(front_threads).toHaveLength(threads)
+  })
+
+  describe('what is used once', () => {
+    test('E02 of one proof on many connections at once exactly one is accepted', async () => {
+      const client = await addClient(at)
+      for (let round = 0; round < 3; round++) {
+        const proof = await dpop(at, await proofKey())
+        const answers = await spread(() => token(client, machine, proof), 16)
+        expect(statuses(answers)).toEqual({ 200: 1, 400: 15 })
+        expect(answers.filter(({ body }) => body['error'] === 'invalid_dpop_proof')).toHaveLength(15)
+      }
+    })
+
+    test('of one assertion exactly one', async () => {
+      const scene = await xaaScene(at)
+      const assertion = await scene.assertion()
+      const answers = await spread(() => token(scene.client, { grant_type: JWT_BEARER, assertion }), 16)
+      expect(statuses(answers)).toEqual({ 200: 1, 400: 15 })
+    })
+
+    test('B07 of one code, and D02 of one refresh token, whose family ends then', async () => {
+      const [client, user, resource] = [await addClient(at), await addUser(at), await addResource(at)]
+      const { code, verifier } = await authorize(at, client, user, { resource: resource.uri })
+      const redemption = {
+        grant_type: 'authorization_code',
+        code,
+        code_verifier: verifier,
+        redirect_uri: REDIRECT_URI,
+      }
+      expect(statuses(await spread(() => token(client, redemption), 16))).toEqual({ 200: 1, 400: 15 })
+
+      const again = await authorize(at, client, user, { resource: resource.uri })
+      const redeemed = await token(client, { ...redemption, code: again.code, code_verifier: again.verifier })
+      const rotation = { grant_type: 'refresh_token', refresh_token: String(redeemed.body['refresh_token']) }
+      const rotated = await spread(() => token(client, rotation), 16)
+      expect(statuses(rotated)).toEqual({ 200: 1, 400: 15 })
+      const next = rotated.find(({ status }) => status === 200)?.body['refresh_token']
+      expect((await refresh(at, client, next)).body['error']).toBe('invalid_grant')
+    })
+  })
+
+  describe('what an operator changes holds at every thread when the operator is answered', () => {
+    test('a client that is suspended, and one that may act again', async () => {
+      const client = await addClient(at)
+      expect(statuses(await spread(() => token(client)))).toEqual({ 200: MANY })
+      for (let round = 0; round < 2; round++) {
+        await okAdmin(at, 'PATCH', `/admin/clients/${client.client_id}/suspend`)
+        expect(statuses(await spread(() => token(client)))).toEqual({ 401: MANY })
+        await okAdmin(at, 'PATCH', `/admin/clients/${client.client_id}/reactivate`)
+        expect(statuses(await spread(() => token(client)))).toEqual({ 200: MANY })
+      }
+    })
+
+    test('a resource that did not exist', async () => {
+      const client = await addClient(at)
+      const uri = `https://${client.client_id.toLowerCase()}.example.com/mcp`
+      const ask = () => token(client, { ...machine, resource: uri, scope: 'mcp:read' })
+      expect(statuses(await spread(ask))).toEqual({ 400: MANY })
+      await addResource(at, { uri })
+      expect(statuses(await spread(ask))).toEqual({ 200: MANY })
+    })
+
+    test('a token that is revoked, at whichever thread', async () => {
+      const client = await addClient(at)
+      const issued = { token: String((await token(client)).body['access_token']) }
+      const ask = () => fresh(at, '/oauth/introspect', issued, basic(client))
+      const active = async () => tally((await spread(ask)).map(({ body }) => body['active']))
+      expect(await active()).toEqual({ true: MANY })
+      expect((await fresh(at, '/oauth/revoke', issued, basic(client))).status).toBe(200)
+      expect(await active()).toEqual({ false: MANY })
+    })
+
+    test('the key that signs, and one that is taken out', async () => {
+      const client = await addClient(at)
+      const kids = async () =>
+        tally(
+          (await spread(() => token(client))).map(
+            ({ body }) => decodeProtectedHeader(String(body['access_token'])).kid,
+          ),
+        )
+      const published = async () =>
+        tally(
+          (await spread(() => fresh(at, '/.well-known/jwks.json'))).map(({ body }) =>
+            (body['keys'] as { kid: string }[]).map(({ kid }) => kid),
+          ),
+        )
+      const old = String((await token(client)).body['access_token'])
+      const { current_kid, previous_kid } = await okAdmin(at, 'POST', '/admin/keys/rotate')
+      expect(await kids()).toEqual({ [String(current_kid)]: MANY })
+      expect(await published()).toEqual({ [`${current_kid},${previous_kid}`]: MANY })
+      await okAdmin(at, 'POST', `/admin/keys/${previous_kid}/revoke`, {})
+      expect(await published()).toEqual({ [String(current_kid)]: MANY })
+      const ask = () => fresh(at, '/oauth/introspect', { token: old }, basic(client))
+      expect(tally((await spread(ask)).map(({ body }) => body['active']))).toEqual({ false: MANY })
+    })
+
+    test('a client that registers itself is known to all, until the mode of registration says no', async () => {
+      const metadata = { client_name: 'C', redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' }
+      const register = () =>
+        fetch(`${at.issuer}/oauth/register`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', connection: 'close' },
+          body: JSON.stringify(metadata),
+        })
+      const registered = await register()
+      expect(registered.status).toBe(201)
+      const { client_id } = (await registered.json()) as { client_id: string }
+      const refused = await spread(() => fresh(at, '/oauth/token', { grant_type: 'refresh_token', client_id }), MANY)
+      expect(statuses(refused)).toEqual({ 400: MANY })
+      await okAdmin(at, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
+      expect(tally((await spread(register, 16)).map(({ status }) => status))).toEqual({ 403: 16 })
+      await okAdmin(at, 'PATCH', '/admin/settings/dcr', { mode: 'open' })
+    })
+
+    test('the keys of an identity provider that are fetched anew', async () => {
+      const scene = await xaaScene(at)
+      const before = scene.idp.key
+      const redeem = async () =>
+        token(scene.client, { grant_type: JWT_BEARER, assertion: await scene.assertion({}, before) })
+      expect(statuses(await spread(redeem, 32))).toEqual({ 200: 32 })
+      scene.idp.keys = [await idpKey()]
+      await okAdmin(at, 'POST', `/admin/idps/${scene.idp_id}/refresh-keys`)
+      expect(statuses(await spread(redeem, 32))).toEqual({ 400: 32 })
+    })
+  })
+
+  test('what another process writes is known to all of them within two seconds', async () => {
+    const client = await addClient(at)
+    expect(statuses(await spread(() => token(client)))).toEqual({ 200: MANY })
+    const { storage } = at.app.config
+    const elsewhere = await openStore(storage, { log: silentLog, metrics: new Metrics(), now: at.app.clock.now() })
+    const stored = await elsewhere.findClient({ client_id: client.client_id })
+    if (!stored) return expect.fail('not stored')
+    await elsewhere.updateClient({ ...stored, status: 'suspended' })
+    await elsewhere.driver.close()
+    await expect
+      .poll(async () => statuses(await spread(() => token(client))), { timeout: 20_000 })
+      .toEqual({ 401: MANY })
+  })
+
+  test('failed logins of an address count together, those at the same time too', async () => {
+    const user = await addUser(at)
+    const attempt = async () => {
+      const browser = new Browser()
+      const page = await browser.follow(`${at.issuer}/login`)
+      return (await signIn(at, browser, page, user.email, 'wrong password')).status
+    }
+    const results = tally(await spread(attempt, 24))
+    expect(results).toEqual({ 422: 10, 429: 14 })
+  })
+
+  test('how a client fared is told as one way, whichever threads it came to', async () => {
+    const client = await addClient(at)
+    await spread(() => token(client), 20)
+    await token({ ...client, client_secret: 'wrong' })
+    await expect
+      .poll(async () => {
+        const [trail] = await okAdmin<{ steps: { step: string; status: number; count: number }[] }[]>(
+          at,
+          'GET',
+          `/admin/connections?client_id=${client.client_id}`,
+        )
+        return trail?.steps.map(({ step, status, count }) => `${step} ${status} ${count}`)
+      })
+      .toEqual(['token 200 20', 'token 401 1'])
+  })
+})
+
+test('the limit on requests is one for all of them', async () => {
+  const at = await startService({
+    SERVICE_SERVER_FRONT_THREADS: '2',
+    SERVICE_RATE_LIMIT_ENABLED: 'true',
+    SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '1',
+    SERVICE_RATE_LIMIT_BURST: '20',
+  })
+  try {
+    const startedMs = performance.now()
+    const answers = statuses(await spread(() => fresh(at, '/.well-known/oauth-authorization-server')))
+    const refilled = Math.ceil((performance.now() - startedMs) / 1000)
+    expect(answers['200']).toBeGreaterThanOrEqual(20)
+    expect(answers['200']).toBeLessThanOrEqual(20 + refilled)
+  } finally {
+    await at.close()
+  }
+})
+
+test('what is in flight when it shuts down is answered, and nobody listens afterwards', async () => {
+  const at = await startService({ SERVICE_SERVER_FRONT_THREADS: '2' })
+  const client = await addClient(at)
+  const port = Number(new URL(at.issuer).port)
+  const body = new URLSearchParams(machine).toString()
+  const head = `POST /oauth/token HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\nauthorization: ${basic(client).authorization}\r\ncontent-length: ${body.length}\r\n\r\n`
+  const wires = await Promise.all(Array.from({ length: 24 }, () => Wire.open(port)))
+  for (const wire of wires) wire.send(head + body.slice(0, 5))
+  // Each thread has read what came before this.
+  await spread(() => fresh(at, '/livez'))
+  const closing = at.close()
+  for (const wire of wires) wire.send(body.slice(5))
+  const answers = await Promise.all(wires.map((wire) => wire.answer({ ms: 20_000 })))
+  expect(tally(answers.map(({ status }) => status))).toEqual({ 200: 24 })
+  await closing
+  await expect(Wire.open(port)).rejects.toThrow('ECONNREFUSED')
+})
