@@ -57,8 +57,8 @@ interface Front {
 }
 
 const REPORT_MS = 1000
-/** A thread that has not ended by then is ended. */
-const LAST_MS = 5000
+/** A thread that has not ended this long after it should have drained is ended; one that still loads its modules takes the process with it then. */
+const LAST_MS = 10_000
 
 /** Starts the front threads on the public address. Rejects when it is taken, or they cannot serve. */
 export async function openFronts(app: App): Promise<HttpFront> {
@@ -143,9 +143,11 @@ export async function openFronts(app: App): Promise<HttpFront> {
     await Promise.race([Promise.allSettled(all), sleep(REPORT_MS, undefined, { ref: false })])
   }
   const end = async (front: Front, waitMs: number): Promise<void> => {
-    const last = await front.wire.ask('close', waitMs).catch(() => undefined)
-    if (last) take(front, last)
-    await Promise.race([front.gone, sleep(LAST_MS, undefined, { ref: false })])
+    const last = front.wire.ask('close', waitMs).then(
+      (report) => take(front, report),
+      () => {},
+    )
+    await Promise.race([last.then(() => front.gone), sleep(waitMs + LAST_MS, undefined, { ref: false })])
     await front.worker.terminate()
   }
   const close = async (waitMs: number): Promise<void> => {

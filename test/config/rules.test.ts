@@ -56,6 +56,11 @@ const CASES: Case[] = [
     when: `it is ${address}`,
     bad: { server: { address } },
   })),
+  {
+    keys: 'server.front_threads, server.http_engine',
+    when: 'several threads are to serve with node:http',
+    bad: { server: { front_threads: 2, http_engine: 'node' } },
+  },
   { keys: 'admin.address', when: 'it has no port', bad: { admin: { address: 'localhost' } } },
   {
     keys: 'server.trusted_proxies',

@@ -1,6 +1,6 @@
 // Buckets, subscribers and lockouts.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Buckets, Lockout, subscriber, TokenBucket } from '../../src/http/rate_limit.ts'
+import { Buckets, Lockout, SharedBucket, subscriber, TokenBucket } from '../../src/http/rate_limit.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] })
@@ -158,5 +158,29 @@ describe('lockout', () => {
   test('0 switches it off', () => {
     const lockout = new Lockout({ ...options, max: 0 })
     for (let i = 0; i < 100; i++) expect(fail(lockout)).toBe(false)
+  })
+})
+
+describe('a bucket in shared memory', () => {
+  test('lets as many through at once as its burst, however many threads take from it', () => {
+    const bucket = new SharedBucket(1, 20)
+    const others = [bucket, new SharedBucket(1, 20, bucket.memory), new SharedBucket(1, 20, bucket.memory)]
+    const waits = Array.from({ length: 60 }, (_, i) => others[i % 3]?.take())
+    expect(waits.slice(0, 20)).toEqual(Array(20).fill(0))
+    expect(waits.filter((wait) => wait === 0).length).toBeLessThan(40)
+    expect(waits.at(-1)).toBeGreaterThanOrEqual(1)
+  })
+
+  test('fills again with time, up to its burst', () => {
+    let now = 1_000_000_000_000n
+    vi.spyOn(process.hrtime, 'bigint').mockImplementation(() => now)
+    const bucket = new SharedBucket(2, 3)
+    const taken = (times: number) => Array.from({ length: times }, () => bucket.take())
+    expect(taken(4)).toEqual([0, 0, 0, 1])
+    now += 500_000_000n
+    expect(taken(2)).toEqual([0, 1])
+    now += 60_000_000_000n
+    expect(taken(4)).toEqual([0, 0, 0, 1])
+    vi.restoreAllMocks()
   })
 })

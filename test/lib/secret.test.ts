@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
-import type { Secret } from '../../src/lib/secret.ts'
+import { carried, openCarried, type Secret } from '../../src/lib/secret.ts'
 import type { Loggable, Logger } from '../../src/telemetry/logger.ts'
 
 const SECRET = 'a-very-secret-value-of-enough-characters'
@@ -42,4 +42,14 @@ test('the compiler refuses one as a field of the log', () => {
   const isRefused: Loggable<{ secret: Secret }>['secret'] extends never ? true : false = true
   const isTaken: Loggable<{ kid: string }>['kid'] extends string ? true : false = true
   expect([isRefused, isTaken]).toEqual([true, true])
+})
+
+test('it crosses to another thread only packed, and is hidden there again', () => {
+  const opened = openCarried(structuredClone(carried(config)))
+  expect(opened).toEqual(config)
+  const { session, admin, storage } = opened as typeof config
+  expect(session.secret).toBe(SECRET)
+  expect([admin.api_key, storage.postgres.dsn]).toEqual([config.admin.api_key, config.storage.postgres.dsn])
+  expect(JSON.stringify(opened)).toBe(JSON.stringify(config))
+  expect(inspect(structuredClone(opened), { depth: 10 })).not.toContain(SECRET)
 })

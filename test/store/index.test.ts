@@ -45,3 +45,48 @@ test('what another process writes makes every cache forget', async () => {
   await store.findClient({ client_id: 'c' })
   expect(call).toHaveBeenCalledTimes(2)
 })
+
+test('whoever writes what others may have in a cache is answered when they have been told of it', async () => {
+  const { store, call } = bench()
+  const told: unknown[] = []
+  let tellDone = () => {}
+  store.onWrite(async (op, input) => {
+    told.push([op, input])
+    await new Promise<void>((resolve) => {
+      tellDone = resolve
+    })
+  })
+  let isAnswered = false
+  const writing = store.deleteClient({ client_id: 'c' } as never).then(() => {
+    isAnswered = true
+  })
+  await vi.waitFor(() => expect(told).toEqual([['deleteClient', { client_id: 'c' }]]))
+  expect([call.mock.calls.length, isAnswered]).toEqual([1, false])
+  tellDone()
+  await writing
+  expect(isAnswered).toBe(true)
+  await store.touchClient({ client_id: 'c', now: 1 })
+  await store.findClient({ client_id: 'c' })
+  expect(told).toHaveLength(1)
+})
+
+test('they are told of a write that failed, too: it may have been committed', async () => {
+  const { store, call } = bench()
+  const told: string[] = []
+  store.onWrite(async (op) => told.push(op))
+  call.mockRejectedValueOnce(new Error('away'))
+  await expect(store.deleteClient({ client_id: 'c' } as never)).rejects.toThrow('away')
+  expect(told).toEqual(['deleteClient'])
+})
+
+test('a write of another thread makes the caches forget what it changes, and nothing else', async () => {
+  const { store, call } = bench()
+  const read = async () => {
+    await store.findClient({ client_id: 'c' })
+    await store.findClient({ client_id: 'd' })
+    return call.mock.calls.length
+  }
+  expect([await read(), await read()]).toEqual([2, 2])
+  store.forget('updateClient', { client_id: 'c' })
+  expect(await read()).toBe(3)
+})

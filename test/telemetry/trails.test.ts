@@ -1,6 +1,6 @@
 // Connection trails: what is kept of the way of a client, and that it is bounded.
-import { describe, expect, test } from 'vitest'
-import { type Passage, Trails } from '../../src/telemetry/trails.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { mergeTrails, type Passage, Trails } from '../../src/telemetry/trails.ts'
 
 const passage = (more: Partial<Passage> = {}): Omit<Passage, 'count'> => ({
   step: 'token',
@@ -103,4 +103,27 @@ describe('bounds', () => {
     trails.record('x'.repeat(10_000), 'a', passage())
     expect(trails.list()[0]?.client_id).toBe('x'.repeat(256))
   })
+})
+
+test('what several threads saw of a client is one trail, in the order in which it happened, runs counted together', () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const [a, b] = [new Trails(true), new Trails(true)]
+  const seen = (at: Trails, client_id: string, more: Omit<Passage, 'count'>) => {
+    vi.advanceTimersByTime(1)
+    at.record(client_id, '192.0.2.1', more)
+  }
+  seen(b, 'c', passage({ step: 'authorize', status: 303 }))
+  seen(a, 'c', passage({ step: 'consent', status: 303 }))
+  seen(a, 'other', passage())
+  seen(b, 'c', passage())
+  seen(a, 'c', passage({ request_id: 'r2' }))
+  seen(b, 'c', passage({ request_id: 'r3' }))
+  const merged = mergeTrails(structuredClone([...a.marked(), ...b.marked()]))
+  vi.useRealTimers()
+  expect(merged.map(({ client_id }) => client_id)).toEqual(['c', 'other'])
+  expect(merged[0]?.passages.map(({ step, status, count }) => `${step} ${status} ${count}`)).toEqual([
+    'authorize 303 1',
+    'consent 303 1',
+    'token 200 3',
+  ])
 })
