@@ -92,7 +92,16 @@ export async function openFronts(app: App): Promise<HttpFront> {
     await Promise.race([Promise.allSettled(told), sleep(STALE_MS, undefined, { ref: false })])
   }
   app.store.onWrite((op, input) => toAll('forget', { op, input }))
-  app.keyring.onChange(() => toAll('keys', sharedKeys(app.keyring.keys())))
+  let known = app.keyring.keys()
+  app.keyring.onChange(async () => {
+    const [before, keys] = [known, app.keyring.keys()]
+    known = keys
+    const added = keys.filter(({ kid }) => !before.some((key) => key.kid === kid))
+    // A token that one thread signs must verify with the keys that another one publishes: first all of them show the key, then they sign with it.
+    const shown = [...before, ...added.map((key) => ({ ...key, next: true as const }))]
+    if (added.length > 0) await toAll('keys', sharedKeys(shown))
+    await toAll('keys', sharedKeys(keys))
+  })
   // On PostgreSQL each of them hears of it by itself.
   if (app.store.driver.name === 'sqlite') app.store.driver.onForeignWrite(() => void toAll('forget', undefined))
 

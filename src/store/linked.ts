@@ -1,5 +1,6 @@
 // The driver of a front thread: the main thread has the one that the database is behind. What several front threads ask in
 // one turn is committed together there.
+import { unavailable } from '../lib/error.ts'
 import type { LaneStats } from '../lib/lane.ts'
 import type { Driver, OpName } from './index.ts'
 
@@ -10,10 +11,12 @@ export interface Linked extends Driver {
 
 /** Without a word for this long the storage counts as away. */
 const UNHEALTHY_MS = 5000
+/** The length of the queue of the main thread: more could only be refused there. */
+const MAX_WAITING = 4096
 
 /** A driver that has every operation done by `call`. */
 export function linkedDriver(name: Driver['name'], call: (op: OpName, input: unknown) => Promise<unknown>): Linked {
-  // Its queue is the one of the main thread.
+  // What it does is counted by the lane of the main thread; here is only how much of this thread waits for that.
   const stats: LaneStats = { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0, busy_ms: 0 }
   let healthyMs = performance.now()
   return {
@@ -23,7 +26,15 @@ export function linkedDriver(name: Driver['name'], call: (op: OpName, input: unk
       healthyMs = isHealthy ? performance.now() : Number.NEGATIVE_INFINITY
     },
     isHealthy: () => performance.now() - healthyMs < UNHEALTHY_MS,
-    call: (op, input) => call(op, input),
+    async call(op, input) {
+      if (stats.waiting >= MAX_WAITING) throw unavailable('the service is overloaded', { reason: 'store_lane_full' })
+      stats.waiting++
+      try {
+        return await call(op, input)
+      } finally {
+        stats.waiting--
+      }
+    },
     // The main thread says what is to be forgotten.
     onForeignWrite: () => {},
     close: async () => {},
