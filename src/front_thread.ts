@@ -47,6 +47,7 @@ export async function runFront(port: MessagePort, data: FrontData): Promise<void
   )
   store.onWrite((op, input) => hub.ask('wrote', { op, input }))
   const source = sharedSource({ name: data.keyStore, keys: data.keys, sign: (input) => hub.ask('sign', input) })
+  const keyring = await openKeyring({ source, clock })
   const threads = Math.max(1, Math.floor(signingThreads(config.server.crypto_threads) / config.server.front_threads))
   const signing = openCrypto({ threads, eager: true }, log)
   const app = assemble(
@@ -55,7 +56,10 @@ export async function runFront(port: MessagePort, data: FrontData): Promise<void
     { clock, env: data.env, telemetry },
     {
       store,
-      keyring: await openKeyring({ source, clock }),
+      keyring: {
+        ...keyring,
+        seek: async (kid) => keyring.find(kid) ?? ((await hub.ask('seek', kid)) ? keyring.find(kid) : undefined),
+      },
       crypto: {
         ...signing,
         // These are counted over all threads: a storm of logins must leave processors for tokens.

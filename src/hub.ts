@@ -206,6 +206,8 @@ function hubAnswers(app: App, { opened, failed, wrote }: Heard) {
       used.add(value, expires_at, now),
     hashPassword: (password: string) => crypto.hashPassword(password),
     verifyPassword: ({ password, hash }: { password: string; hash?: string }) => crypto.verifyPassword(password, hash),
+    /** Whether a key is there; every thread has it then. */
+    seek: async (kid: string) => (await keyring.seek(kid)) !== undefined,
     async sign({ kid, input }: { kid: string; input: string }): Promise<string> {
       const key = keyring.keys().find((each) => each.kid === kid)?.key
       if (!key || !('sign' in key)) throw unavailable('the signing key is gone', { reason: 'signing_key_gone' })
