@@ -7,6 +7,7 @@ import { warningsOf } from './config/notices.ts'
 import type { Env } from './config/rules.ts'
 import type { Config } from './config/schema.ts'
 import { publicRoutes } from './endpoints/routes.ts'
+import { ROOM_BYTES } from './http/body_room.ts'
 import type { FrontOptions, HttpFront } from './http/front.ts'
 import type { Reply, Request } from './http/message.ts'
 import { openNode } from './http/node.ts'
@@ -119,7 +120,9 @@ export async function openFront(
       leaveTrail(app, step, request, reply, error)
     },
   })
-  return openEngine(app.config, app.log, { ...options, shared })
+  // The memory for what is still coming is that of the process.
+  const bodyRoomBytes = shared ? Math.floor(ROOM_BYTES / server.front_threads) : ROOM_BYTES
+  return openEngine(app.config, app.log, { ...options, shared, bodyRoomBytes })
 }
 
 const ownLimiter = ({ config: { rate_limit } }: App): Limiter | undefined =>

@@ -1,7 +1,7 @@
 // Memory for request bodies that have come in part: bounded for a listener, however many connections are slow.
 
 /** What all bodies that are still coming may hold together. */
-const ROOM_BYTES = 64 * 1024 * 1024
+export const ROOM_BYTES = 64 * 1024 * 1024
 
 /** The room of one listener. A body that comes in one piece, as nearly all do, never needs any. */
 export class BodyRoom {
