@@ -1,9 +1,9 @@
 // What must hold between keys, read top to bottom. Every violated row is reported, all together.
-import { parseRange } from '../lib/range.ts'
 import { isLocalhostIssuer, parseHttpUrl } from '../lib/url.ts'
 import { OIDC_RULES } from './oidc_rules.ts'
 import { endpointsOf } from './provider_record.ts'
 import type { Config } from './schema.ts'
+import { SERVER_RULES } from './server_rules.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
@@ -39,20 +39,11 @@ export const RULES: readonly Rule[] = [
     bad: (c) => c.admin.enabled && !isAddress(c.admin.address),
     say: 'must be host:port or :port',
   },
-  {
-    keys: ['server.trusted_proxies'],
-    bad: (c) => !c.server.trusted_proxies.every((each) => parseRange(each) !== undefined),
-    say: 'must be addresses or CIDR ranges such as 10.0.0.0/8',
-  },
+  ...SERVER_RULES,
   {
     keys: ['admin.address', 'server.address'],
     bad: (c) => c.admin.enabled && c.admin.address === c.server.address,
     say: 'must differ',
-  },
-  {
-    keys: ['server.front_threads', 'server.http_engine'],
-    bad: (c) => c.server.front_threads > 1 && c.server.http_engine === 'node',
-    say: 'several front threads need uWebSockets.js: node:http cannot share a port among threads',
   },
 
   {

@@ -1,0 +1,16 @@
+// What must hold between the keys of the public listener, and what no type says of them.
+import { parseRange } from '../lib/range.ts'
+import type { Rule } from './rules.ts'
+
+export const SERVER_RULES: readonly Rule[] = [
+  {
+    keys: ['server.trusted_proxies'],
+    bad: (c) => !c.server.trusted_proxies.every((each) => parseRange(each) !== undefined),
+    say: 'must be addresses or CIDR ranges such as 10.0.0.0/8',
+  },
+  {
+    keys: ['server.front_threads', 'server.http_engine'],
+    bad: (c) => c.server.front_threads > 1 && c.server.http_engine === 'node',
+    say: 'several front threads need uWebSockets.js: node:http cannot share a port among threads',
+  },
+]
