@@ -1,4 +1,5 @@
 // The files of deploy/ name settings that exist, and what they promise about each other holds.
+import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
@@ -10,7 +11,7 @@ import { packageRoot } from '../../src/lib/paths.ts'
 
 const read = (file: string) => readFileSync(path.join(packageRoot, file), 'utf8')
 const known = [...keysOf(schema)].flatMap(({ path: at, key }) => envNames(at, key))
-const SECRET = 's'.repeat(40)
+const SECRET = randomBytes(32).toString('base64url')
 
 test.each(['deploy/compose.yaml', 'deploy/kubernetes/service.yaml', 'deploy/systemd/service.service', 'Dockerfile'])(
   '%s names only variables that exist',
