@@ -6,6 +6,8 @@ import { loadConfig } from '../src/config/load.ts'
 import { openFronts } from '../src/hub.ts'
 import { type LogEvent, openLogger } from '../src/telemetry/logger.ts'
 import { tempFolder } from './support/folder.ts'
+import { basic, fresh, spread, tally } from './support/fronts.ts'
+import { addClient } from './support/service.ts'
 import { freePort, Wire } from './support/wire.ts'
 
 const opened: App[] = []
@@ -19,6 +21,7 @@ async function appAt(port: number, more: Record<string, string> = {}): Promise<{
   const env = {
     SERVICE_SERVER_ADDRESS: `127.0.0.1:${port}`,
     SERVICE_SERVER_FRONT_THREADS: '2',
+    SERVICE_RATE_LIMIT_ENABLED: 'false',
     SERVICE_STORAGE_SQLITE_PATH: `${folder}/service.db`,
     SERVICE_SIGNING_KEY_PATH: `${folder}/keys`,
     ...more,
@@ -89,4 +92,23 @@ test('what they log is a line of the one log, with its error', async () => {
   workers[1]?.emit('message', { asks: [[0, 'log', { level: 'warn', time: '', msg: 'seen', fields: { a: 1, err } }]] })
   expect(lines.at(-1)).toMatchObject({ level: 'warn', msg: 'seen', fields: { a: 1, err } })
   await front.close(1000)
+})
+
+test('what is in flight when they shut down is answered, and nobody listens afterwards', async () => {
+  const port = await freePort()
+  const { app } = await appAt(port)
+  const { authorization } = basic(await addClient({ app }))
+  const front = await openFronts(app)
+  const body = 'grant_type=client_credentials'
+  const head = `POST /oauth/token HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\nauthorization: ${authorization}\r\ncontent-length: ${body.length}\r\n\r\n`
+  const wires = await Promise.all(Array.from({ length: 24 }, () => Wire.open(port)))
+  for (const wire of wires) wire.send(head + body.slice(0, 5))
+  // Each thread has read what came before this.
+  await spread(() => fresh({ issuer: `http://127.0.0.1:${port}` }, '/livez'))
+  const closing = front.close(20_000)
+  for (const wire of wires) wire.send(body.slice(5))
+  const answers = await Promise.all(wires.map((wire) => wire.answer({ ms: 20_000 })))
+  expect(tally(answers.map(({ status }) => status))).toEqual({ 200: 24 })
+  await closing
+  await expect(Wire.open(port)).rejects.toThrow('ECONNREFUSED')
 })

@@ -112,7 +112,7 @@ export async function addUser({ app }: TestService, fields: Partial<User> = {}):
 
 /** A confidential client for everything that is offered, unless `fields` say otherwise. */
 export async function addClient(
-  { app }: TestService,
+  { app }: Pick<TestService, 'app'>,
   fields: Record<string, unknown> = {},
   record: Partial<Client> = {},
 ): Promise<Client & { client_secret: string }> {
