@@ -45,7 +45,7 @@ describe('exports', () => {
 
   test('events are JSON lines in the form of the list', async () => {
     const client_id = newId()
-    const detail = { text: 'two\nlines', n: 1 }
+    const detail = { scope: 'two\nlines', resource: 1 }
     await service.app.store.recordAudit(anEvent({ client_id, detail }))
     const { rows } = await exported(`/admin/audit/export?client_id=${client_id}`)
     expect(rows).toEqual(await okAdmin(service, 'GET', `/admin/audit?client_id=${client_id}`))
