@@ -69,12 +69,16 @@ async function lookUpstream({ oidc, log }: App): Promise<void> {
   })
 }
 
-/** Opens the listeners of an app: the public one, then the admin one where it is enabled. */
+/** Opens the listeners of an app: the public one and, where it is enabled, the admin one. Whoever finds the service ready finds both. */
 export async function* openListeners(app: App): AsyncGenerator<HttpFront> {
-  const front = await (app.config.server.front_threads > 1 ? openFronts(app) : openFront(app))
+  const { admin, server } = app.config
+  const hasThreads = server.front_threads > 1
+  // The first thread serves while the others still start.
+  if (admin.enabled && hasThreads) yield await openAdmin(app)
+  const front = await (hasThreads ? openFronts(app) : openFront(app))
   app.engines.public = front.engine
   yield front
-  if (app.config.admin.enabled) yield await openAdmin(app)
+  if (admin.enabled && !hasThreads) yield await openAdmin(app)
 }
 
 /** Resolves with the first SIGTERM or SIGINT; a second one ends the process at once. SIGHUP reloads the keys. */
