@@ -1,7 +1,7 @@
 // The two crypto lanes: signatures, and passwords in threads of their own so that logins never delay a token.
 import type { KeyObject } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { type OAuthError, unavailable } from '../lib/error.ts'
+import { unavailable } from '../lib/error.ts'
 import { type BatchListener, Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
 import { openThreads, type Threads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -55,10 +55,8 @@ export interface CryptoLanes {
   hashPassword(password: string): Promise<string>
   /** Whether a password fits a PHC string; `rehashed` when the parameters rose. Without a hash it is wrong, after the same time. */
   verifyPassword(password: string, hash: string | undefined): Promise<{ right: boolean; rehashed?: string }>
-  /** Whether the next signature or verification would be refused. */
-  isFull(): boolean
-  /** The refusal of what is not begun because of that. */
-  refusal(): OAuthError
+  /** Throws 503 when the next signature or verification would be refused: nothing need be begun then. */
+  checkRoom(): void
   readonly stats: Record<'crypto' | 'password', LaneStats>
   close(): Promise<void>
 }
@@ -129,8 +127,7 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
     hashPassword: (text) => passwordLane.push({ password: normal(text) }) as Promise<string>,
     verifyPassword: (text, hash = DECOY) =>
       passwordLane.push({ password: normal(text), hash }) as Promise<{ right: boolean; rehashed?: string }>,
-    isFull: () => cryptoLane.isFull,
-    refusal: () => cryptoLane.refusal(),
+    checkRoom: () => cryptoLane.checkRoom(),
     stats: { crypto: cryptoLane.stats, password: passwordLane.stats },
     async close() {
       await Promise.all([cryptoLane.drained(), passwordLane.drained()])

@@ -15,7 +15,7 @@ const BY_TYPE = new Map(grants.map((grant) => [grant.type, grant]))
 
 /** Answers a token request (RFC 6749 §3.2). Throws 503 at once, before anything is done for it, when it could not be signed soon. */
 export function token(app: App, request: Request): Promise<Reply> {
-  if (app.crypto.isFull()) throw app.crypto.refusal()
+  app.crypto.checkRoom()
   return respond(app, request)
 }
 

@@ -1,6 +1,7 @@
 // Route tables. One wrapper does for every route: framing, limits, CORS, timing, metrics, log and errors.
 import { type ErrorCode, OAuthError, unavailable } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
+import { isLaneFull } from '../lib/lane.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { parseTraceparent, type Trace, type Tracer } from '../telemetry/trace.ts'
@@ -239,7 +240,7 @@ export function createRouter(options: RouterOptions): Accept {
 
 /** Something failed here. That there is no room for a request is told by the queue that is full: a line for each would fill the log. */
 const isFault = ({ status }: Pick<Reply, 'status'>, error: OAuthError | undefined): boolean =>
-  status >= 500 && !error?.reason.endsWith('_lane_full')
+  status >= 500 && !isLaneFull(error)
 
 const anyOf = (methods: ReadonlyMap<Method, Match>): Route => (methods.values().next().value as Match).route
 

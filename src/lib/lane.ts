@@ -1,5 +1,5 @@
 // The one concurrency primitive: a bounded queue that turns whatever waits into one batch for a worker.
-import { type OAuthError, unavailable } from './error.ts'
+import { OAuthError, unavailable } from './error.ts'
 
 /** What became of one job of a batch. */
 export type Outcome<R> = { value: R } | { error: unknown }
@@ -43,6 +43,10 @@ interface Waiting<J, R> {
 /** Told how many jobs travel together, when they leave the queue. */
 export type BatchListener = (size: number) => void
 
+const FULL = '_lane_full'
+/** Whether an error is the refusal of a lane: want of room, which says nothing about what is behind it. */
+export const isLaneFull = (error: unknown): boolean => error instanceof OAuthError && error.reason.endsWith(FULL)
+
 /** A queue that has not been empty for this long does not take a burst, it stands. */
 const STANDING_MS = 1000
 const TELL_EVERY_MS = 10_000
@@ -56,7 +60,8 @@ export class Lane<J, R> {
   private queue: Waiting<J, R>[] = []
   private scheduled = false
   private idle: (() => void)[] = []
-  private emptyMs = performance.now()
+  /** Since when something has been waiting without a break. */
+  private waitingMs = 0
   private toldMs = Number.NEGATIVE_INFINITY
   /** What a job takes, all workers together. */
   private jobMs = 0
@@ -66,7 +71,7 @@ export class Lane<J, R> {
 
   constructor(options: LaneOptions<J, R>) {
     this.options = options
-    this.full = unavailable('the service is overloaded', { reason: `${options.name}_lane_full` })
+    this.full = unavailable('the service is overloaded', { reason: options.name + FULL })
   }
 
   /** Whether the next job would be refused. */
@@ -74,31 +79,33 @@ export class Lane<J, R> {
     const { workers, maxBatch, maxQueue, maxWaitMs } = this.options
     const waiting = this.queue.length
     if (waiting < workers * maxBatch) return waiting >= maxQueue
-    const stands = maxWaitMs !== undefined && performance.now() - this.emptyMs > STANDING_MS
+    const stands = maxWaitMs !== undefined && performance.now() - this.waitingMs > STANDING_MS
     return waiting >= (stands ? Math.min(maxQueue, maxWaitMs / this.jobMs) : maxQueue)
   }
 
-  /** Queues a job. Rejects with 503 when the lane is full. */
-  push(job: J, onBatch?: BatchListener): Promise<R> {
-    if (this.isFull) return Promise.reject(this.refusal())
-    return new Promise((resolve, reject) => {
-      this.queue.push({ job, resolve, reject, onBatch })
-      this.stats.waiting = this.queue.length
-      if (this.scheduled || this.stats.running >= this.options.workers) return
-      this.scheduled = true
-      setImmediate(this.flush)
-    })
-  }
-
-  /** Counts a job that is not taken, and says why: 503. */
-  refusal(): OAuthError {
+  /** Throws the refusal of the next job, 503, when the lane is full; counts it. */
+  checkRoom(): void {
+    if (!this.isFull) return
     this.stats.refused++
     const nowMs = performance.now()
     if (nowMs - this.toldMs > TELL_EVERY_MS) {
       this.toldMs = nowMs
       this.options.onRefusal?.(this.queue.length)
     }
-    return this.full
+    throw this.full
+  }
+
+  /** Queues a job. Rejects with 503 when the lane is full. */
+  push(job: J, onBatch?: BatchListener): Promise<R> {
+    return new Promise((resolve, reject) => {
+      this.checkRoom()
+      if (this.queue.length === 0) this.waitingMs = performance.now()
+      this.queue.push({ job, resolve, reject, onBatch })
+      this.stats.waiting = this.queue.length
+      if (this.scheduled || this.stats.running >= this.options.workers) return
+      this.scheduled = true
+      setImmediate(this.flush)
+    })
   }
 
   /** Resolves when nothing waits and nothing runs. */
@@ -119,7 +126,6 @@ export class Lane<J, R> {
     const batch = this.queue
     this.queue = batch.splice(count)
     this.stats.waiting = this.queue.length
-    if (this.queue.length === 0) this.emptyMs = performance.now()
     return batch
   }
 

@@ -1,6 +1,6 @@
 // The SQLite driver: one thread owns the database; whatever arrived since its last commit is the next transaction.
-import { OAuthError, unavailable } from '../lib/error.ts'
-import { Lane } from '../lib/lane.ts'
+import { unavailable } from '../lib/error.ts'
+import { isLaneFull, Lane } from '../lib/lane.ts'
 import { openThreads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { BatchResult, Failure, Job } from './database.ts'
@@ -46,7 +46,7 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
         healthyMs = performance.now()
       },
       (error: unknown) => {
-        if (!isFull(error)) healthyMs = Number.NEGATIVE_INFINITY
+        if (!isLaneFull(error)) healthyMs = Number.NEGATIVE_INFINITY
       },
     )
   }, POLL_MS)
@@ -65,9 +65,6 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
     },
   }
 }
-
-/** Refused for want of room, which says nothing about the storage. */
-const isFull = (error: unknown) => error instanceof OAuthError && error.reason === 'store_lane_full'
 
 const AWAY = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|IOERR|CANTOPEN|CORRUPT|NOTADB|PROTOCOL)/
 /** Storage that is away is 503; anything else is a fault of this program. */

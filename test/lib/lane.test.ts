@@ -137,6 +137,20 @@ describe('bounds', () => {
       expect(lane.isFull).toBe(false)
     })
 
+    test('a burst may fill the queue also after a long time without any job', async () => {
+      const held = heldLane({ maxBatch: 2, maxQueue: 100, maxWaitMs: 10 })
+      const first = held.lane.push('first')
+      await turn()
+      later(20)
+      held.release()
+      await first
+      later(600_000)
+      for (let i = 0; i < 99; i++) void held.lane.push(String(i))
+      expect(held.lane.isFull).toBe(false)
+      void held.lane.push('last')
+      expect(held.lane.isFull).toBe(true)
+    })
+
     test('when it does not get empty any more it takes what is served in that time', async () => {
       const told: number[] = []
       const { lane, answers, serve } = await burst((waiting) => told.push(waiting))
