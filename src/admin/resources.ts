@@ -6,6 +6,7 @@ import { OAuthError } from '../lib/error.ts'
 import { bool, int, issuesOf, name, slug, text, word } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { audit } from '../oauth/audit.ts'
+import { nameOf } from '../oauth/resource.ts'
 import { newResource, resourceFieldsOf } from '../oauth/resource_record.ts'
 import type { Policy, Resource } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
@@ -226,7 +227,8 @@ export const resources: AdminResource = {
       count: ['ext_resource_server_ops_total', { op: 'delete' }],
       cli: { flags: bySlug },
       async run(app, { params, query: { cascade } }, caller) {
-        const { id, slug, uri } = await getResource(app, params.id)
+        const resource = await getResource(app, params.id)
+        const { id, slug } = resource
         const deletion = await app.store.deleteResource({ id, cascade, now: app.clock.now() })
         if (!deletion) throw notFound('resource')
         const { outcome, links } = deletion
@@ -236,7 +238,7 @@ export const resources: AdminResource = {
         if (outcome === 'has_consents') throw conflict('users consented to it; cascade revokes that', 'has_consents')
         if (outcome === 'has_issuances')
           throw conflict('tokens were issued for it; cascade revokes those that live', 'has_issuances')
-        const toll = cascade && uri ? await revokeFitting(app, { resource: uri }, false) : undefined
+        const toll = cascade ? await revokeFitting(app, { resource: nameOf(resource) }, false) : undefined
         for (const { source_slug: source, target_slug: target } of links)
           await audit(app, {
             ...caller,

@@ -164,10 +164,9 @@ export function* deleteResource({
     id,
   )
   if (consent && !cascade) return { outcome: 'has_consents', links }
-  const issuance = yield* one(
-    'SELECT 1 AS found FROM issuances WHERE resource = ? LIMIT 1',
-    resource.uri as string | null,
-  )
+  // What the record calls it: a broker resource may have no URI.
+  const name = str(resource.uri ?? resource.slug)
+  const issuance = yield* one('SELECT 1 AS found FROM issuances WHERE resource = ? LIMIT 1', name)
   if (issuance && !cascade) return { outcome: 'has_issuances', links }
   for (const link of links) yield* deleteFrontingLink(link)
   yield* run('UPDATE consent_grants SET revoked_at = ? WHERE resource_id = ? AND revoked_at IS NULL', now, id)

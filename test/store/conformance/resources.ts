@@ -135,6 +135,14 @@ export function resourceRules(bench: Bench): void {
       expect(await bench.store.findIssuance(issuance)).toEqual(issuance)
     })
 
+    test('so is a broker resource without a URI, which the record calls by its slug', async () => {
+      const { slug } = await provided()
+      const broker = await created({ uri: undefined, backend_kind: 'broker', broker_provider_slug: slug, scopes: [] })
+      await bench.store.recordIssuance(anIssuance({ resource: broker.slug }))
+      expect(await remove(broker.id)).toEqual({ outcome: 'has_issuances', links: [] })
+      expect(await remove(broker.id, true)).toEqual({ outcome: 'deleted', links: [] })
+    })
+
     test('a revoked consent does not keep a resource', async () => {
       const { consent } = await signedIn(bench.store)
       const resource = await created({ id: consent.resource_id })
