@@ -215,11 +215,11 @@ export interface XaaPolicy {
   id: string
   idp_id: string
   name: string
-  /** Empty: any client. */
+  /** Empty: every client. */
   client_ids: string[]
   /** Narrows the issued scope; undefined: no limit, empty: nothing. */
   scopes?: string[]
-  /** Empty: any resource, or none. */
+  /** Empty: every resource, or none. */
   resources: string[]
   enabled: boolean
   version: number
