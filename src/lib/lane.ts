@@ -56,7 +56,8 @@ export class Lane<J, R> {
   private queue: Waiting<J, R>[] = []
   private scheduled = false
   private idle: (() => void)[] = []
-  private emptyMs = performance.now()
+  /** Since when the queue is not empty; of no meaning when it is. */
+  private standsSinceMs = 0
   private toldMs = Number.NEGATIVE_INFINITY
   /** What a job takes, all workers together. */
   private jobMs = 0
@@ -74,13 +75,14 @@ export class Lane<J, R> {
     const { workers, maxBatch, maxQueue, maxWaitMs } = this.options
     const waiting = this.queue.length
     if (waiting < workers * maxBatch) return waiting >= maxQueue
-    const stands = maxWaitMs !== undefined && performance.now() - this.emptyMs > STANDING_MS
+    const stands = maxWaitMs !== undefined && performance.now() - this.standsSinceMs > STANDING_MS
     return waiting >= (stands ? Math.min(maxQueue, maxWaitMs / this.jobMs) : maxQueue)
   }
 
   /** Queues a job. Rejects with 503 when the lane is full. */
   push(job: J, onBatch?: BatchListener): Promise<R> {
     if (this.isFull) return Promise.reject(this.refusal())
+    if (this.queue.length === 0) this.standsSinceMs = performance.now()
     return new Promise((resolve, reject) => {
       this.queue.push({ job, resolve, reject, onBatch })
       this.stats.waiting = this.queue.length
@@ -119,7 +121,6 @@ export class Lane<J, R> {
     const batch = this.queue
     this.queue = batch.splice(count)
     this.stats.waiting = this.queue.length
-    if (this.queue.length === 0) this.emptyMs = performance.now()
     return batch
   }
 

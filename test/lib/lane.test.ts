@@ -137,6 +137,17 @@ describe('bounds', () => {
       expect(lane.isFull).toBe(false)
     })
 
+    test('a burst may fill the queue after any time in which nothing came', async () => {
+      const { lane, answers, serve } = await burst()
+      await serve(50)
+      await Promise.all(answers)
+      later(60_000)
+      const again = Array.from({ length: 100 }, () => lane.push('again'))
+      expect(lane.stats.waiting).toBe(100)
+      await serve(50)
+      await Promise.all(again)
+    })
+
     test('when it does not get empty any more it takes what is served in that time', async () => {
       const told: number[] = []
       const { lane, answers, serve } = await burst((waiting) => told.push(waiting))
