@@ -26,12 +26,14 @@ function world(knees: Record<string, number> = {}) {
   return {
     headroom,
     /** Five seconds in which so many tokens were issued, with so many seconds of CPU. */
-    pass({ tokens = 0, grant = 'client_credentials', admin = 0, front = 0, crypto = 0 }) {
+    pass({ tokens = 0, grant = 'client_credentials', admin = 0, forms = 0, logins = 0, front = 0, crypto = 0 }) {
       ms += 5000
       seconds += 5
       count('core_tokens_issued_total', { grant_type: grant }, tokens)
       count('core_http_requests_total', { method: 'POST', path: '/oauth/token', status: '200' }, tokens)
       count('core_http_requests_total', { method: 'GET', path: '/admin/stats', status: '200' }, admin)
+      count('core_http_requests_total', { method: 'GET', path: '/login', status: '200' }, forms)
+      count('core_http_requests_total', { method: 'POST', path: '/login', status: '303' }, logins)
       for (const [name, used] of Object.entries({ front, crypto })) (loads[name] as { us: number }).us += used * 1e6
       headroom.look()
     },
@@ -100,4 +102,10 @@ test('tokens of every grant are told against the rate that the report has of it'
     return headroom.show().ceiling_per_s
   })
   expect(ceilings.toSorted()).toEqual(Object.values(knees).toSorted())
+})
+
+test('to look at the login form is no login', () => {
+  const { headroom, pass } = world({ login: 40 })
+  for (let i = 0; i < 30; i++) pass({ forms: 5000, logins: 50 })
+  expect(headroom.show().use).toBeCloseTo(0.25, 2)
 })
