@@ -121,8 +121,11 @@ export interface Parts {
 }
 
 /** Opens the keys, migrates and opens the database, starts the threads. Rejects when any part cannot be had. */
-export async function openApp(config: Config, log: Logger, options: AppOptions = {}): Promise<App> {
-  const { clock, env, telemetry, eagerThreads } = { ...DEFAULTS(), ...options }
+export async function openApp(
+  config: Config,
+  log: Logger,
+  { clock = systemClock, env = {}, telemetry = { metrics: new Metrics() }, eagerThreads = true }: AppOptions = {},
+): Promise<App> {
   const transit = transitParts(clock, log)
   const atRest = await openAtRest(config, env, transit)
   const store = await openStore(config.storage, { log, metrics: telemetry.metrics, now: clock.now() })
@@ -132,27 +135,32 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
   const threads = isHub ? 1 : config.server.crypto_threads
   const crypto = openCrypto({ threads, eager: eagerThreads && !isHub }, log)
   const { rate_limit, dcr } = config
-  const app = assemble(config, log, options, {
-    store,
-    keyring,
-    crypto,
-    lanes: {
-      ...crypto.stats,
-      ...(keyring.remote ? { transit: keyring.remote.lane } : {}),
-      store: store.driver.stats,
+  const app = assemble(
+    config,
+    log,
+    { clock, env, telemetry },
+    {
+      store,
+      keyring,
+      crypto,
+      lanes: {
+        ...crypto.stats,
+        ...(keyring.remote ? { transit: keyring.remote.lane } : {}),
+        store: store.driver.stats,
+      },
+      atRest,
+      sealing: config.session.secret || randomBytes(32).toString('base64url'),
+      used,
+      lockout: new Lockout({
+        max: rate_limit.auth_fail_max,
+        window: rate_limit.auth_fail_window,
+        lockout: rate_limit.auth_lockout,
+      }),
+      registrations: rate_limit.enabled ? new Buckets(dcr.rate_limit, dcr.rate_limit_burst) : undefined,
+      documents: openDocuments(),
+      trails: new Trails(),
     },
-    atRest,
-    sealing: config.session.secret || randomBytes(32).toString('base64url'),
-    used,
-    lockout: new Lockout({
-      max: rate_limit.auth_fail_max,
-      window: rate_limit.auth_fail_window,
-      lockout: rate_limit.auth_lockout,
-    }),
-    registrations: rate_limit.enabled ? new Buckets(dcr.rate_limit, dcr.rate_limit_burst) : undefined,
-    documents: openDocuments(),
-    trails: new Trails(),
-  })
+  )
   if (keyring.store !== 'keyfile') followKeys(app)
   addGauges(app)
   app.series.start()
@@ -160,7 +168,6 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
   return app
 }
 
-const DEFAULTS = () => ({ clock: systemClock, env: {}, telemetry: { metrics: new Metrics() }, eagerThreads: true })
 const userAgent = () => `service/${readBuild().version}`
 
 /** The secret store is the operator's own: it may be on this machine or in a private network. */
@@ -171,9 +178,13 @@ export const transitParts = (clock: Clock, log: Logger): TransitParts => ({
 })
 
 /** Puts an app together from its parts. */
-export function assemble(config: Config, log: Logger, options: AppOptions, parts: Parts): App {
-  const { clock, env, telemetry } = { ...DEFAULTS(), ...options }
-  const { metrics, tracer } = telemetry as Pick<Telemetry, 'metrics' | 'tracer'>
+export function assemble(
+  config: Config,
+  log: Logger,
+  { clock, env, telemetry }: Required<Omit<AppOptions, 'eagerThreads'>>,
+  parts: Parts,
+): App {
+  const { metrics, tracer } = telemetry
   const { crypto } = parts
   const openFetcher = (allowPrivate = config.cimd.allow_private_addresses) =>
     createFetcher({ allowPrivate, userAgent: userAgent() })

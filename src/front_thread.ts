@@ -83,7 +83,7 @@ export async function runFront(port: MessagePort, data: FrontData): Promise<void
   )
   const { requests_per_second, burst } = config.rate_limit
   const limiter = data.bucket && new SharedBucket(requests_per_second, burst, data.bucket)
-  const front = await openFront(app, { shared: true, limiter })
+  const front = await openFront(app, limiter)
   // A thread that ends while the native engine is open takes the process with it, without a word: this one drains first.
   process.on('uncaughtException', ({ message, stack = '' }) => hub.tell('failed', { message, stack }))
   hub.listen(

@@ -8,7 +8,7 @@ import { type SharedKey, sharedKeys } from './crypto/shared_keys.ts'
 import type { FrontAnswers, FrontReport } from './front_thread.ts'
 import type { HttpFront } from './http/front.ts'
 import { checkFree } from './http/node.ts'
-import { SharedBucket } from './http/rate_limit.ts'
+import { type LoginResult, SharedBucket } from './http/rate_limit.ts'
 import { loadNative } from './http/uws.ts'
 import { unavailable } from './lib/error.ts'
 import { workerFile } from './lib/paths.ts'
@@ -214,8 +214,7 @@ function hubAnswers(app: App, { opened, failed, wrote }: Heard) {
       return key.sign(input)
     },
     beginLogin: (address: string) => lockout.begin(address),
-    endLogin: ({ address, result }: { address: string; result: 'success' | 'failure' | 'undecided' }) =>
-      lockout.end(address, result),
+    endLogin: ({ address, result }: { address: string; result: LoginResult }) => lockout.end(address, result),
     register: (address: string) => registrations?.take(address) ?? 0,
     fetchDocument: (host: string) => documents.hosts.take(host),
     scrape: (_: undefined) => app.scrape(),

@@ -100,18 +100,8 @@ async function reloadKeys({ keyring, log, metrics }: App): Promise<void> {
   metrics.observe('core_key_reload_duration_seconds', (performance.now() - startedMs) / 1000)
 }
 
-interface FrontParts {
-  /** Whether other threads of this process listen there too. */
-  shared?: boolean
-  /** The limit on requests that they share. */
-  limiter?: Limiter | undefined
-}
-
-/** Opens the public listener in this thread. Rejects when its address is taken. */
-export async function openFront(
-  app: App,
-  { shared = false, limiter = ownLimiter(app) }: FrontParts = {},
-): Promise<HttpFront> {
+/** Opens the public listener in this thread, with the limit on requests that several threads share. Rejects when its address is taken. */
+export async function openFront(app: App, limiter: Limiter | undefined = ownLimiter(app)): Promise<HttpFront> {
   const { server } = app.config
   const proxies = server.trusted_proxies
   const options = frontOptions(app, server.address, {
@@ -125,8 +115,8 @@ export async function openFront(
     },
   })
   // The memory for what is still coming is that of the process.
-  const bodyRoomBytes = shared ? Math.floor(ROOM_BYTES / server.front_threads) : ROOM_BYTES
-  return openEngine(app.config, app.log, { ...options, shared, bodyRoomBytes })
+  const bodyRoomBytes = Math.floor(ROOM_BYTES / server.front_threads)
+  return openEngine(app.config, app.log, { ...options, shared: server.front_threads > 1, bodyRoomBytes })
 }
 
 const ownLimiter = ({ config: { rate_limit } }: App): Limiter | undefined =>

@@ -82,7 +82,8 @@ export async function openKeyring({ source, clock, onError }: Options): Promise<
     published,
     find,
     async seek(kid) {
-      if (find(kid)) return find(kid)
+      const known = find(kid)
+      if (known) return known
       if (performance.now() - sought.ms >= SEEK_MS)
         sought = { ms: performance.now(), done: reload().catch((error: unknown) => onError?.(error)) }
       await sought.done

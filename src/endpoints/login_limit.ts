@@ -1,8 +1,6 @@
 // How often a login may fail: each instance keeps parallel attempts of an address in line, and all of them count together.
 import type { App } from '../app.ts'
-import { subscriber } from '../http/rate_limit.ts'
-
-export type LoginResult = 'success' | 'failure' | 'undecided'
+import { type LoginResult, subscriber } from '../http/rate_limit.ts'
 
 /** Begins an attempt. Returns 0 when it may go on, else the seconds to wait. */
 export async function beginLogin({ lockout, store, clock, config }: App, address: string): Promise<number> {

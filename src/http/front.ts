@@ -25,7 +25,7 @@ export interface FrontOptions {
   readTimeoutMs: number
   writeTimeoutMs: number
   idleTimeoutMs: number
-  /** What bodies that are still coming may hold together; 64 MiB when not said. */
+  /** What bodies that are still coming may hold together; ROOM_BYTES when not said. */
   bodyRoomBytes?: number
   log: Logger
 }

@@ -128,10 +128,13 @@ interface Attempts {
   lockedUntilMs: number
 }
 
+/** What became of an attempt; nothing is known of one that was broken off. */
+export type LoginResult = 'success' | 'failure' | 'undecided'
+
 /** Attempts of each address, counted here or where they are counted for all threads. */
 export interface Attempting {
   begin(address: string): number | Promise<number>
-  end(address: string, result: 'success' | 'failure' | 'undecided'): boolean | Promise<boolean>
+  end(address: string, result: LoginResult): boolean | Promise<boolean>
   readonly locked: number
 }
 
@@ -157,7 +160,7 @@ export class Lockout implements Attempting {
   }
 
   /** Ends an attempt that begin() let through. Returns true when it locked the address out. */
-  end(address: string, result: 'success' | 'failure' | 'undecided'): boolean {
+  end(address: string, result: LoginResult): boolean {
     const { max, lockout } = this.options
     if (max === 0) return false
     const attempts = this.of(address)

@@ -2,9 +2,9 @@
 import type { Client } from '../oauth/types.ts'
 import {
   all,
-  anywhere,
   byAge,
   bytes,
+  containing,
   decoded,
   type Found,
   flag,
@@ -111,12 +111,7 @@ export function* listClientsWith({
     ...range.params,
     size - 1,
   )
-  const fitting = where(
-    ...conditions(only),
-    q === ''
-      ? undefined
-      : ["(lower(client_name) LIKE ? ESCAPE '!' OR lower(client_id) LIKE ? ESCAPE '!')", anywhere(q), anywhere(q)],
-  )
+  const fitting = where(...conditions(only), q === '' ? undefined : containing(q, 'client_name', 'client_id'))
   const found = yield* all(
     `SELECT * FROM (SELECT ${COLUMNS} FROM clients ${range.sql} ${age.sql} LIMIT ?) page ${fitting.sql} ${age.sql}`,
     ...range.params,

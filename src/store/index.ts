@@ -63,6 +63,9 @@ export type Operations = {
     : (input: InputOf<K>) => Promise<ResultOf<K>>
 }
 
+/** Most operations that wait in a queue of a driver; the next one is refused. */
+export const MAX_QUEUE = 4096
+
 /** Runs operations, each in a transaction of its own or of its batch; resolves after the commit. */
 export interface Driver {
   readonly name: 'sqlite' | 'postgres'

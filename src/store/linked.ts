@@ -2,7 +2,7 @@
 // one turn is committed together there.
 import { unavailable } from '../lib/error.ts'
 import type { LaneStats } from '../lib/lane.ts'
-import type { Driver, OpName } from './index.ts'
+import { type Driver, MAX_QUEUE, type OpName } from './index.ts'
 
 export interface Linked extends Driver {
   /** What the main thread says about the health of the storage. */
@@ -11,8 +11,6 @@ export interface Linked extends Driver {
 
 /** Without a word for this long the storage counts as away. */
 const UNHEALTHY_MS = 5000
-/** The length of the queue of the main thread: more could only be refused there. */
-const MAX_WAITING = 4096
 
 /** A driver that has every operation done by `call`. */
 export function linkedDriver(name: Driver['name'], call: (op: OpName, input: unknown) => Promise<unknown>): Linked {
@@ -27,7 +25,8 @@ export function linkedDriver(name: Driver['name'], call: (op: OpName, input: unk
     },
     isHealthy: () => performance.now() - healthyMs < UNHEALTHY_MS,
     async call(op, input) {
-      if (stats.waiting >= MAX_WAITING) throw unavailable('the service is overloaded', { reason: 'store_lane_full' })
+      // More could only be refused by the queue of the main thread.
+      if (stats.waiting >= MAX_QUEUE) throw unavailable('the service is overloaded', { reason: 'store_lane_full' })
       stats.waiting++
       try {
         return await call(op, input)

@@ -60,9 +60,6 @@ export function byAge(at: string, id: string, order: Order, after: Place | undef
   return { sql: `ORDER BY ${at} ${word}, ${id} ${word}`, beyond }
 }
 
-/** A pattern for `lower(column) LIKE ? ESCAPE '!'`: the text anywhere in it. */
-export const anywhere = (text: string): string => `%${text.toLowerCase().replace(/[!%_]/g, '!$&')}%`
-
 /** Some rows of a search, which looks at so many rows at a time that nobody waits behind it. */
 export interface Found<T> {
   rows: T[]
@@ -78,6 +75,14 @@ export interface Search {
 }
 
 export type Condition = readonly [sql: string, ...params: Param[]]
+/** The condition that a text is anywhere in one of some columns, in capitals or not. */
+export function containing(text: string, ...columns: readonly string[]): Condition {
+  const pattern = `%${text.toLowerCase().replace(/[!%_]/g, '!$&')}%`
+  return [
+    `(${columns.map((column) => `lower(${column}) LIKE ? ESCAPE '!'`).join(' OR ')})`,
+    ...columns.map(() => pattern),
+  ]
+}
 /** Conditions joined by AND, with their parameters; undefined ones are left out. */
 export function where(...conditions: readonly (Condition | undefined)[]): { sql: string; params: Param[] } {
   const used = conditions.filter((each) => each !== undefined)

@@ -57,5 +57,6 @@ export async function openFrontStore(
     Math.max(least, Math.floor(connections / (server.front_threads + 1)))
   const max_conns = share(postgres.max_conns, 2)
   const settings = { ...postgres, dsn: postgres.dsn, max_conns, min_conns: share(postgres.min_conns, 0) }
-  return { store: createStore(await openPostgres(settings, log), metrics), note: () => {} }
+  const driver = await openPostgres(settings, log, { makesPartitions: false })
+  return { store: createStore(driver, metrics), note: () => {} }
 }

@@ -1,7 +1,9 @@
 // Operations on the partitions of the record on PostgreSQL: whole months go at once, after they were exported.
 import { all, bytes, idText, num, type Op, one, type Row, run, str } from './op.ts'
 
-export type RecordTable = 'issuances' | 'audit_events'
+/** The tables of the record, each of them partitioned. */
+export const RECORDS = ['issuances', 'audit_events'] as const
+export type RecordTable = (typeof RECORDS)[number]
 
 /** The partitions of a table that have bounds, for readPartition(). */
 export const PARTITIONS = `SELECT c.relname AS name, pg_get_expr(c.relpartbound, c.oid) AS bounds

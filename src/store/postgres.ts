@@ -8,7 +8,7 @@ import { systemClock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { type News, newsOf } from './cache.ts'
 import type { Job } from './database.ts'
-import { type Driver, isRead, ops } from './index.ts'
+import { type Driver, isRead, MAX_QUEUE, ops } from './index.ts'
 import type { Op, Statement } from './op.ts'
 import { awayFor, clientSettings, command, execute, failureOf } from './postgres_client.ts'
 import { openListener } from './postgres_listener.ts'
@@ -18,7 +18,11 @@ import { begin, preparePlans } from './postgres_plans.ts'
 /** `storage.postgres` of the configuration; tests make their own. */
 type PostgresSettings = Omit<Config['storage']['postgres'], 'dsn'> & { dsn: string }
 
-const MAX_QUEUE = 4096
+interface PostgresOptions {
+  /** Whether the partitions of the record are made from here: once in a process. */
+  makesPartitions?: boolean
+}
+
 /** Most rows of one INSERT, and how many of these may be under way. */
 const MAX_ROWS = 64
 const APPENDERS = 4
@@ -30,7 +34,11 @@ const TRIES = 4
 const DUPLICATE = '23505'
 
 /** Opens the pool on a migrated database. Rejects when it cannot be reached. */
-export async function openPostgres(settings: PostgresSettings, log: Logger): Promise<Driver> {
+export async function openPostgres(
+  settings: PostgresSettings,
+  log: Logger,
+  { makesPartitions = true }: PostgresOptions = {},
+): Promise<Driver> {
   const listeners: ((about?: News) => void)[] = []
   const client = clientSettings(settings.dsn)
   const listener = await openListener({
@@ -40,7 +48,7 @@ export async function openPostgres(settings: PostgresSettings, log: Logger): Pro
     },
     log,
   })
-  const partitions = await keepPartitions(settings.dsn, systemClock, log)
+  const partitions = makesPartitions ? await keepPartitions(settings.dsn, systemClock, log) : undefined
   const pool = new pg.Pool({
     ...client,
     max: settings.max_conns,
@@ -134,7 +142,7 @@ export async function openPostgres(settings: PostgresSettings, log: Logger): Pro
     onForeignWrite: (each) => listeners.push(each),
     async close() {
       await Promise.all(lanes.map((each) => each.drained()))
-      await Promise.all([listener.close(), partitions.close(), pool.end()])
+      await Promise.all([listener.close(), partitions?.close(), pool.end()])
     },
   }
 }

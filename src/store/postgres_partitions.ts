@@ -1,10 +1,10 @@
 // The partitions of the record on PostgreSQL: one for each calendar month (UTC) of issuances and audit events, made ahead of time.
 // A row that has no month yet goes into the default partition, so that nothing is ever refused for want of one.
+import type { Clock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { PARTITIONS, type Partition, readPartition } from './partitions.ts'
+import { PARTITIONS, type Partition, RECORDS, type RecordTable, readPartition } from './partitions.ts'
 import { connectedTo, PATIENT, type Query } from './postgres_client.ts'
 
-const RECORDS = ['issuances', 'audit_events'] as const
 /** This month and the next ones: instances may be stopped for so long, or their clocks be wrong. */
 const MONTHS = 3
 const HOUR_MS = 3_600_000
@@ -39,7 +39,7 @@ export async function makePartitions(query: Query, now: number): Promise<string[
   return made
 }
 
-const partitionsOf = async (query: Query, record: string): Promise<Partition[]> =>
+const partitionsOf = async (query: Query, record: RecordTable): Promise<Partition[]> =>
   (await query(PARTITIONS.replace('?', `'${record}'`))).map(readPartition)
 
 /** The months that no partition holds; none where the table has no partitions at all. */
@@ -57,11 +57,7 @@ function monthsWithout(partitions: readonly Partition[], now: number): { from: D
 const bound = (at: Date): string => `'\\x${at.getTime().toString(16).padStart(12, '0')}'`
 
 /** Makes partitions now and every hour, until it is closed. Trouble is logged: the default partition takes what comes meanwhile. */
-export async function keepPartitions(
-  dsn: string,
-  clock: { now(): number },
-  log: Logger,
-): Promise<{ close(): Promise<void> }> {
+export async function keepPartitions(dsn: string, clock: Clock, log: Logger): Promise<{ close(): Promise<void> }> {
   const make = async () => {
     try {
       const made = await connectedTo(dsn, (query) => makePartitions(query, clock.now()), PATIENT)

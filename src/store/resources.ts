@@ -3,8 +3,8 @@ import type { FrontingLink, Resource } from '../oauth/types.ts'
 import { deleteFrontingLink, listFrontingLinks } from './fronting.ts'
 import {
   all,
-  anywhere,
   byAge,
+  containing,
   decoded,
   held,
   maybeStr,
@@ -82,18 +82,10 @@ export function* listResources({
   offset,
 }: ResourceFilter): Op<Resource[]> {
   const age = byAge('created_at', 'id', 'oldest', after)
-  const text = q === undefined ? '' : anywhere(q)
   const filter = where(
     backend_kind === undefined ? undefined : ['backend_kind = ?', backend_kind],
     broker_provider_slug === undefined ? undefined : ['broker_provider_slug = ?', broker_provider_slug],
-    q === undefined
-      ? undefined
-      : [
-          "(lower(display_name) LIKE ? ESCAPE '!' OR slug LIKE ? ESCAPE '!' OR lower(COALESCE(uri, '')) LIKE ? ESCAPE '!')",
-          text,
-          text,
-          text,
-        ],
+    q === undefined ? undefined : containing(q, 'display_name', 'slug', 'uri'),
     age.beyond,
   )
   const rows = yield* all(

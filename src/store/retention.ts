@@ -2,6 +2,7 @@
 import type { AuditEvent, Issuance } from '../oauth/types.ts'
 import { readEvent, readIssuance } from './issuances.ts'
 import { all, bytes, flag, num, type Op, run, str } from './op.ts'
+import type { RecordTable } from './partitions.ts'
 
 export interface OldRows {
   /** The id to go on behind; empty at the beginning. */
@@ -35,13 +36,7 @@ export function* listOldIssuances({ after, before, limit, now }: OldRows & { now
 }
 
 /** Deletes rows by their ids. Returns how many there were. */
-export function* deleteOldRows({
-  table,
-  ids,
-}: {
-  table: 'audit_events' | 'issuances'
-  ids: readonly string[]
-}): Op<number> {
+export function* deleteOldRows({ table, ids }: { table: RecordTable; ids: readonly string[] }): Op<number> {
   let deleted = 0
   for (const id of ids) deleted += yield* run(`DELETE FROM ${table} WHERE id = ?`, bytes(id))
   return deleted

@@ -4,7 +4,7 @@ import { isLaneFull, Lane } from '../lib/lane.ts'
 import { openThreads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { BatchResult, Failure, Job } from './database.ts'
-import { type Driver, isRead } from './index.ts'
+import { type Driver, isRead, MAX_QUEUE } from './index.ts'
 
 const POLL_MS = 1000
 /** Without an answer for this long the storage counts as away. */
@@ -19,7 +19,7 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
     name: 'store',
     workers: 1,
     maxBatch: 256,
-    maxQueue: 4096,
+    maxQueue: MAX_QUEUE,
     onRefusal: (waiting) => log.warn({ waiting }, 'more is asked for than can be stored: some requests are told 503'),
     async run(jobs) {
       if (jobs.some(({ op }) => !isRead(op))) stats.commits++

@@ -3,9 +3,9 @@ import type { Session, User } from '../oauth/types.ts'
 import { forgetConnections } from './connections.ts'
 import {
   all,
-  anywhere,
   byAge,
   bytes,
+  containing,
   type Found,
   idText,
   maybeStr,
@@ -94,13 +94,12 @@ export function* listUsersWith({ q, after, order, rows: size }: Search): Op<Foun
     ...filter.params,
     size - 1,
   )
+  const fitting = where(containing(q, 'email_key', 'name', 'id'))
   const found = yield* all(
-    `SELECT * FROM (${page}) page WHERE email_key LIKE ? ESCAPE '!' OR lower(name) LIKE ? ESCAPE '!' OR lower(id) LIKE ? ESCAPE '!' ${age.sql}`,
+    `SELECT * FROM (${page}) page ${fitting.sql} ${age.sql}`,
     ...filter.params,
     size,
-    anywhere(q),
-    anywhere(q),
-    anywhere(q),
+    ...fitting.params,
   )
   return { rows: found.map(read), next: last && { at: num(last.created_at), id: str(last.id) } }
 }

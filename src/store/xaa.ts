@@ -2,9 +2,9 @@
 import type { Idp, SubjectMapping, XaaPolicy } from '../oauth/types.ts'
 import {
   all,
-  anywhere,
   byAge,
   bytes,
+  containing,
   decoded,
   flag,
   held,
@@ -195,13 +195,7 @@ export function* listSubjectMappings({ idp_id, q, after, limit }: MappingFilter)
   const age = byAge('created_at', 'id', 'oldest', after)
   const { sql, params } = where(
     idp_id === undefined ? undefined : ['idp_id = ?', idp_id],
-    q === undefined
-      ? undefined
-      : [
-          "(lower(federated_subject) LIKE ? ESCAPE '!' OR lower(local_subject) LIKE ? ESCAPE '!')",
-          anywhere(q),
-          anywhere(q),
-        ],
+    q === undefined ? undefined : containing(q, 'federated_subject', 'local_subject'),
     age.beyond,
   )
   const page = limit === undefined ? [] : [limit]

@@ -47,13 +47,13 @@ const LEAST_USE = 0.05
 /** The weight of the newest look. */
 const WEIGHT = 0.3
 
-/** What each kind of traffic is called in a report: by grant, and by path. */
+/** What each kind of traffic is called in a report: by the label of its grant, and by the path of a POST. */
 const WORK_OF_GRANT: Readonly<Record<string, string>> = {
   client_credentials: 'client_credentials',
   authorization_code: 'authorization_code',
   refresh_token: 'refresh_token',
-  'urn:ietf:params:oauth:grant-type:token-exchange': 'exchange, new tokens',
-  'urn:ietf:params:oauth:grant-type:jwt-bearer': 'xaa',
+  token_exchange: 'exchange, new tokens',
+  jwt_bearer: 'xaa',
 }
 const WORK_OF_PATH: Readonly<Record<string, string>> = {
   '/oauth/introspect': 'introspection, new tokens',
@@ -180,7 +180,7 @@ export class Headroom {
       const path = labels['path'] ?? ''
       if (ADMIN.test(path)) continue
       requests += held.value
-      add(WORK_OF_PATH[path], held.value)
+      if (labels['method'] === 'POST') add(WORK_OF_PATH[path], held.value)
     }
     return { ms: nowMs(), requests, works, loads: loads() }
   }

@@ -256,7 +256,11 @@ export class Metrics {
       labelNames: label ? [label] : [],
       registers: [this.registry],
       async collect() {
-        for (const { labels, value } of rowsOf(await inTime(read), label)) this.set(labels, value)
+        const reading = await inTime(read)
+        // What it was at the last scrape, or the 0 it begins with, is not what it is now.
+        if (label) this.reset()
+        else this.remove()
+        for (const { labels, value } of rowsOf(reading, label)) this.set(labels, value)
       },
     })
   }

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
 import { Headroom, type Loads } from '../../src/telemetry/headroom.ts'
+import { COUNTERS } from '../../src/telemetry/metrics.ts'
+
+/** The grants as tokens are counted by. */
+const GRANT_LABELS = COUNTERS.core_tokens_issued_total.zero
 
 /** A process whose counters and threads are what the test says. */
 function world(knees: Record<string, number> = {}) {
@@ -22,12 +26,14 @@ function world(knees: Record<string, number> = {}) {
   return {
     headroom,
     /** Five seconds in which so many tokens were issued, with so many seconds of CPU. */
-    pass({ tokens = 0, admin = 0, front = 0, crypto = 0 }) {
+    pass({ tokens = 0, grant = 'client_credentials', admin = 0, forms = 0, logins = 0, front = 0, crypto = 0 }) {
       ms += 5000
       seconds += 5
-      count('core_tokens_issued_total', { grant_type: 'client_credentials' }, tokens)
+      count('core_tokens_issued_total', { grant_type: grant }, tokens)
       count('core_http_requests_total', { method: 'POST', path: '/oauth/token', status: '200' }, tokens)
       count('core_http_requests_total', { method: 'GET', path: '/admin/stats', status: '200' }, admin)
+      count('core_http_requests_total', { method: 'GET', path: '/login', status: '200' }, forms)
+      count('core_http_requests_total', { method: 'POST', path: '/login', status: '303' }, logins)
       for (const [name, used] of Object.entries({ front, crypto })) (loads[name] as { us: number }).us += used * 1e6
       headroom.look()
     },
@@ -80,4 +86,26 @@ test('with a report, use is told against the rates it found', () => {
   const { use, source, ceiling_per_s } = headroom.show()
   expect([source, ceiling_per_s]).toEqual(['report', 4000])
   expect(use).toBeCloseTo(0.25, 2)
+})
+
+test('tokens of every grant are told against the rate that the report has of it', () => {
+  const knees = {
+    client_credentials: 4000,
+    authorization_code: 3000,
+    refresh_token: 2000,
+    'exchange, new tokens': 1000,
+    xaa: 500,
+  }
+  const ceilings = GRANT_LABELS.map((grant) => {
+    const { headroom, pass } = world(knees)
+    for (let i = 0; i < 30; i++) pass({ tokens: 5000, grant })
+    return headroom.show().ceiling_per_s
+  })
+  expect(ceilings.toSorted()).toEqual(Object.values(knees).toSorted())
+})
+
+test('to look at the login form is no login', () => {
+  const { headroom, pass } = world({ login: 40 })
+  for (let i = 0; i < 30; i++) pass({ forms: 5000, logins: 50 })
+  expect(headroom.show().use).toBeCloseTo(0.25, 2)
 })

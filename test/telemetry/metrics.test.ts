@@ -128,6 +128,22 @@ describe('gauges', () => {
     expect(await scrape(metrics)).toContain('core_active_clients 4')
   })
 
+  test('are left out while they cannot be asked, also when they were known before', async () => {
+    const metrics = new Metrics()
+    let isAway = true
+    const ask = () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(3))
+    const lanes = () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve({ store: 2 }))
+    metrics.gauge('core_active_clients', ask)
+    metrics.gauge('ext_lane_waiting', lanes, 'lane')
+    const shown = async () =>
+      (await scrape(metrics)).filter((line) => /^(core_active_clients|ext_lane_waiting)/.test(line))
+    expect(await shown()).toEqual([])
+    isAway = false
+    expect(await shown()).toEqual(['core_active_clients 3', 'ext_lane_waiting{lane="store"} 2'])
+    isAway = true
+    expect(await shown()).toEqual([])
+  })
+
   test('may have a value per label', async () => {
     const metrics = new Metrics()
     metrics.gauge('ext_lane_waiting', () => ({ store: 2, crypto: 0 }), 'lane')
