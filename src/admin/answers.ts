@@ -161,7 +161,18 @@ export const trail = z.strictObject({
   address: z.string(),
   began_at: at,
   failing: z.boolean(),
-  steps: z.array(z.looseObject({ at })),
+  steps: z.array(
+    z.strictObject({
+      step: z.string(),
+      at,
+      status: count,
+      error: z.string().optional(),
+      detail: z.string().optional(),
+      reason: z.string().optional(),
+      request_id: z.string(),
+      count,
+    }),
+  ),
 })
 
 const named = { id: z.string(), name: z.string(), enabled: z.boolean(), created_at: at, updated_at: at }

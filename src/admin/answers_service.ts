@@ -115,9 +115,15 @@ const refusal = z.strictObject({
   error_description: z.string(),
   reason: z.string().describe('What the caller is not told.'),
 })
+const tokenResponse = z.strictObject({
+  access_token: z.string(),
+  token_type: z.enum(['Bearer', 'DPoP']),
+  expires_in: count,
+  scope: z.string().optional(),
+})
 export const triedToken = z.strictObject({
   granted: z.boolean(),
-  response: members.optional(),
+  response: tokenResponse.optional(),
   refusal: refusal.optional(),
 })
 export const examined = z.strictObject({

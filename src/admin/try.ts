@@ -3,11 +3,12 @@ import { z } from 'zod'
 import type { App } from '../app.ts'
 import { decodeJws } from '../crypto/jws.ts'
 import { clientCredentials } from '../grants/client_credentials.ts'
+import { checkEnabled, checkRegistered } from '../grants/index.ts'
 import type { Params, Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { name, text } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
-import { decodeAccessToken, findLiveToken, verifyAccessToken } from '../oauth/access_token.ts'
+import { decodeAccessToken, findLiveToken, signedClaims } from '../oauth/access_token.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
 import { checkBinding } from '../oauth/dpop.ts'
 import { issue } from '../oauth/issue.ts'
@@ -49,14 +50,8 @@ export const refusalOf = ({ status, code, message, reason }: OAuthError) => ({
 async function mint(app: App, form: Params, caller: Caller) {
   const request = requestOf(caller, form)
   const client = await authenticateClient(app, request, form, clientCredentials.clients)
-  if (!clientCredentials.enabled(app.config))
-    throw new OAuthError('unsupported_grant_type', `the grant is switched off: ${clientCredentials.switch} is false`, {
-      reason: 'grant_disabled',
-    })
-  if (!client.grant_types.includes(clientCredentials.type))
-    throw new OAuthError('unauthorized_client', 'the client is not registered for client_credentials', {
-      reason: 'grant_not_registered',
-    })
+  checkEnabled(app, clientCredentials)
+  checkRegistered(client, clientCredentials)
   checkBinding(client, undefined)
   return issue(app, request, await clientCredentials.run(app, { request, form, client }))
 }
@@ -67,21 +62,18 @@ async function examine(app: App, text: string) {
   if (!jws) return { form: 'opaque', ours: false, active: false }
   const { header, payload: claims } = jws
   const candidate = await decodeAccessToken(app, text)
-  const verified = candidate && (await verifyAccessToken(app, candidate))
+  const signed = candidate && (await signedClaims(app, candidate))
   const live = await findLiveToken(app, text)
   const state = candidate && (await app.store.findTokenState({ id: candidate.jti }))
   const { exp } = claims
+  const expired = typeof exp === 'number' && exp <= app.clock.now()
   return {
     form: 'jwt',
     header,
     claims,
     ours: candidate !== undefined,
-    signature: !candidate
-      ? 'unknown_key'
-      : verified || (typeof exp === 'number' && exp <= app.clock.now())
-        ? 'valid'
-        : 'invalid',
-    expired: typeof exp === 'number' && exp <= app.clock.now(),
+    signature: !candidate ? 'unknown_key' : signed ? 'valid' : 'invalid',
+    expired,
     revoked: state !== undefined && !state.live,
     active: live !== undefined,
     ...(state ? { issuance_id: state.issuance.id } : {}),

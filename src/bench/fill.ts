@@ -8,6 +8,7 @@ import { openStore } from '../store/open.ts'
 import { openLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { onPlans } from './children.ts'
+import { inBatches } from './populate.ts'
 import type { ProbePlan } from './probe.ts'
 
 export interface FillPlan {
@@ -15,8 +16,6 @@ export interface FillPlan {
   rows: number
 }
 
-/** Written at once; the lanes of both drivers make batches of them. */
-const AT_ONCE = 2000
 const CLIENTS = 1000
 const LIFE = 3600
 
@@ -54,8 +53,5 @@ async function fill(store: Store, rows: number, now: number): Promise<void> {
     is_agent: false,
     ip: '127.0.0.1',
   })
-  for (let done = 0; done < rows; done += AT_ONCE) {
-    const count = Math.min(AT_ONCE, rows - done)
-    await Promise.all(Array.from({ length: count }, (_, i) => store.recordIssuance(issuance(done + i))))
-  }
+  await inBatches(rows, (i) => store.recordIssuance(issuance(i)))
 }

@@ -22,7 +22,6 @@ export interface Known {
 }
 
 const DAY = 86_400
-/** Written at once: the lane of the store makes batches of them. */
 const AT_ONCE = 2000
 const RESOURCES = 20
 /** One of so many tokens is for the resource that few are for. */
@@ -72,7 +71,8 @@ function idAt(seconds: number): string {
   return bytes.toString('base64url')
 }
 
-async function inBatches(count: number, write: (i: number) => Promise<unknown>): Promise<void> {
+/** Writes so many things, many at once: the lanes of both drivers make batches of them. */
+export async function inBatches(count: number, write: (i: number) => Promise<unknown>): Promise<void> {
   for (let done = 0; done < count; done += AT_ONCE)
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - done) }, (_, i) => write(done + i)))
 }

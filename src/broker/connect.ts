@@ -3,11 +3,12 @@
 import { createHmac } from 'node:crypto'
 import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
+import { SLUG } from '../lib/field.ts'
 import { digest, equalSecrets, isId, newId } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { matchesReturnUrl } from '../oauth/redirect_pattern.ts'
-import { catalogOf } from '../oauth/resource.ts'
+import { catalogOf, scopeNames } from '../oauth/resource.ts'
 import type { BrokerProvider, ConnectState, Resource } from '../oauth/types.ts'
 import { connect, type NewConnection } from './connection.ts'
 import { sealing } from './credential.ts'
@@ -17,7 +18,6 @@ import { upstreamScopes } from './provider.ts'
 
 /** Seconds that a user may take at the provider. */
 const STATE_LIFETIME = 600
-const SLUG = /^[a-z0-9][a-z0-9-]{0,63}$/
 
 const bad = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
 const badTarget = (description: string, reason: string) => new OAuthError('invalid_target', description, { reason })
@@ -119,7 +119,7 @@ async function scopesFor(app: App, user_id: string, provider: BrokerProvider, re
   if (!before) return own
   const all = await app.store.listResources({ broker_provider_slug: provider.slug, limit: 100_000, offset: 0 })
   const known = all.flatMap((each) => upstreamScopes(each, catalogOf(each)))
-  const granted = before.scopes_granted.split(' ').filter((name) => known.includes(name))
+  const granted = scopeNames(before.scopes_granted).filter((name) => known.includes(name))
   return [...new Set([...own, ...granted])]
 }
 
@@ -166,7 +166,7 @@ export async function finishConnect(app: App, { slug, params }: Callback, doer: 
       code,
       code_verifier: verifierOf(app, state),
       redirect_uri: callbackOf(app, provider),
-      asked: state.scope.split(' ').filter(Boolean),
+      asked: scopeNames(state.scope),
     })
     await connectAs(app, doer, provider, { credential, granted })
     return state.return_url

@@ -5,7 +5,6 @@ import { audit } from '../oauth/audit.ts'
 import type { DetailOf } from '../oauth/audit_events.ts'
 import type { BrokerGrant, BrokerProvider } from '../oauth/types.ts'
 import { type Connection, type Credential, openCredential, sealCredential } from './credential.ts'
-import { revokeUpstream } from './oauth.ts'
 import { protocolOf } from './protocols.ts'
 
 /** The connection in force with its credential; made now, where the protocol needs nobody for that. */
@@ -76,14 +75,16 @@ export async function disconnect(app: App, id: string): Promise<Partial<Change> 
   const provider = await app.store.findProvider({ name: broker_provider_id })
   const slug = provider?.slug ?? ''
   app.metrics.count('core_connection_disconnect_total', { provider: slug })
-  if (provider?.protocol === 'oauth') await tell(app, provider, grant)
+  if (provider) await tell(app, provider, grant)
   return { id, detail: { grant_id: id, user_id, provider: slug } }
 }
 
 async function tell(app: App, provider: BrokerProvider, grant: BrokerGrant): Promise<void> {
+  const { end } = protocolOf(provider)
+  if (!end) return
   try {
     const credential = await openCredential(app, grant)
-    if (credential) await revokeUpstream(app, provider, credential)
+    if (credential) await end(app, provider, credential)
   } catch (error) {
     app.log.warn({ err: error, provider: provider.slug }, 'the provider was not told that a connection has ended')
   }

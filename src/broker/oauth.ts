@@ -39,6 +39,16 @@ export const oauth = {
     const own = { ...token, scope: [...wanted] }
     return { credential: withToken(kept, own, app.clock.now()), token: own }
   },
+
+  /** By RFC 7009. */
+  async end(app, provider, credential) {
+    const config = configOf(provider, oauthConfig)
+    const token = credential.refresh_token ?? credential.tokens[0]?.access_token
+    if (config.revoke_url === undefined || token === undefined) return
+    const hint = credential.refresh_token ? 'refresh_token' : 'access_token'
+    const form = { token, token_type_hint: hint }
+    await postUpstream(app, provider, { url: config.revoke_url, ...authenticated(app, config, form) })
+  },
 } satisfies Protocol
 
 /** Where the user is sent: the authorization endpoint with a request for a code (RFC 6749 §4.1.1, RFC 7636). */
@@ -68,16 +78,6 @@ export async function redeemUpstreamCode(
   }
   const { token, refresh_token } = await askForToken(app, provider, question, asked, config.response_format)
   return { credential: { refresh_token, tokens: [token] }, granted: token.scope }
-}
-
-/** Tells the provider that a refresh token is not needed any more (RFC 7009), where it can be told. */
-export async function revokeUpstream(app: App, provider: BrokerProvider, credential: Credential): Promise<void> {
-  const config = configOf(provider, oauthConfig)
-  const token = credential.refresh_token ?? credential.tokens[0]?.access_token
-  if (config.revoke_url === undefined || token === undefined) return
-  const hint = credential.refresh_token ? 'refresh_token' : 'access_token'
-  const form = { token, token_type_hint: hint }
-  await postUpstream(app, provider, { url: config.revoke_url, ...authenticated(app, config, form) })
 }
 
 const formEncoded = (text: string) => new URLSearchParams({ _: text }).toString().slice(2)

@@ -18,6 +18,8 @@ export interface Protocol {
     credential: Credential,
     wanted: readonly string[],
   ): Promise<Renewal | undefined>
+  /** Tells the provider that a credential is not needed any more, where it can be told. Throws 503. */
+  end?(app: App, provider: BrokerProvider, credential: Credential): Promise<void>
   /** The credential of a user who needs no connection of their own. */
   initial?(provider: BrokerProvider, user: User): Credential | undefined
 }

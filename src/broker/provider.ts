@@ -15,7 +15,8 @@ export const newProvider = (written: ProviderRecord, now: number): BrokerProvide
   updated_at: now,
 })
 
-const notSetUp = (reason: string, cause: Error) =>
+/** What a provider that an operator has to mend is refused with; the caller is not told why. */
+export const notSetUp = (reason: string, cause: Error) =>
   new OAuthError('server_error', 'the provider is not set up', { reason, cause })
 
 /** The provider that a broker resource has its tokens from. Throws server_error when it is gone. */

@@ -2,11 +2,10 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { serviceAccountConfig } from '../config/provider_record.ts'
 import type { Alg } from '../crypto/jws.ts'
-import { OAuthError } from '../lib/error.ts'
 import { digest, newId } from '../lib/id.ts'
 import { isFor, isUsable, withToken } from './credential.ts'
 import type { Protocol } from './protocol.ts'
-import { configOf } from './provider.ts'
+import { configOf, notSetUp } from './provider.ts'
 import { secretOf } from './secret.ts'
 import { askForToken } from './upstream.ts'
 
@@ -57,8 +56,5 @@ function privateKey(pem: string, alg: Alg): KeyObject {
     const key = createPrivateKey(pem)
     if (key.asymmetricKeyType === (alg === 'ES256' ? 'ec' : 'rsa')) return key
   } catch {}
-  throw new OAuthError('server_error', 'the provider is not set up', {
-    reason: 'secret_unusable',
-    cause: new Error(`the key of the service account is no PEM private key for ${alg}`),
-  })
+  throw notSetUp('secret_unusable', new Error(`the key of the service account is no PEM private key for ${alg}`))
 }

@@ -2,7 +2,7 @@
 import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
 import { PATHS } from '../oauth/metadata.ts'
-import { checkDeclared } from '../oauth/resource.ts'
+import { checkDeclared, scopeNames } from '../oauth/resource.ts'
 import type { BrokerProvider, Resource } from '../oauth/types.ts'
 import { findConnection } from './connection.ts'
 import type { UpstreamToken } from './credential.ts'
@@ -53,7 +53,7 @@ async function tokenFor(
   const connection = await findConnection(app, user_id, provider)
   if (!connection) return 'missing'
   const { held, scoped } = protocolOf(provider)
-  const granted = connection.grant.scopes_granted.split(' ')
+  const granted = scopeNames(connection.grant.scopes_granted)
   if (scoped && !wanted.every((name) => granted.includes(name))) return 'insufficient'
   return held(connection.credential, wanted, app.clock.now()) ?? renew(app, provider, connection, wanted)
 }

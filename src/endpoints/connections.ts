@@ -16,6 +16,7 @@ import { OAuthError } from '../lib/error.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { audit } from '../oauth/audit.ts'
 import { PATHS } from '../oauth/metadata.ts'
+import { scopeNames } from '../oauth/resource.ts'
 import type { BrokerGrant, BrokerProvider } from '../oauth/types.ts'
 import { checkForm, doerOf, toLogin } from './connect.ts'
 import { html, type Markup, page } from './pages.ts'
@@ -40,7 +41,7 @@ async function connectionsOf({ store }: App, user_id: string): Promise<Shown[]> 
 const shown = ({ grant, provider }: Shown) => ({
   provider: provider.slug,
   display_name: provider.display_name,
-  scopes_granted: grant.scopes_granted.split(' ').filter(Boolean),
+  scopes_granted: scopeNames(grant.scopes_granted),
   created_at: rfc3339(grant.created_at),
   updated_at: rfc3339(grant.updated_at),
 })

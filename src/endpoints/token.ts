@@ -1,6 +1,6 @@
 // POST /oauth/token: the phases that every grant shares.
 import type { App } from '../app.ts'
-import { type Grant, grants } from '../grants/index.ts'
+import { checkEnabled, checkRegistered, type Grant, grants } from '../grants/index.ts'
 import { json, NO_STORE, type Params, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { audit } from '../oauth/audit.ts'
@@ -38,10 +38,7 @@ async function run(app: App, request: Request, form: Params, grant: Grant): Prom
   const client = await authenticateClient(app, request, form, grant.clients)
   try {
     refuseDetails(form)
-    if (!client.grant_types.includes(grant.type))
-      throw new OAuthError('unauthorized_client', `the client is not registered for ${grant.name}`, {
-        reason: 'grant_not_registered',
-      })
+    checkRegistered(client, grant)
     const proof = await verifyProof(app, request)
     checkBinding(client, proof)
     const authorization = await inSpan(app, request, `grant ${grant.name}`, (app) =>
@@ -78,9 +75,6 @@ function grantFor(app: App, type: string | undefined): Grant {
     throw new OAuthError('invalid_request', 'grant_type is missing', { reason: 'missing_grant_type' })
   const grant = BY_TYPE.get(type)
   if (!grant) throw new OAuthError('unsupported_grant_type', 'the grant_type is not known', { reason: 'unknown_grant' })
-  if (!grant.enabled(app.config))
-    throw new OAuthError('unsupported_grant_type', `the grant is switched off: ${grant.switch} is false`, {
-      reason: 'grant_disabled',
-    })
+  checkEnabled(app, grant)
   return grant
 }

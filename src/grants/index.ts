@@ -2,6 +2,7 @@
 import type { App } from '../app.ts'
 import type { Config } from '../config/schema.ts'
 import type { Params, Request } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
 import type { AuditAction } from '../oauth/audit_events.ts'
 import type { Proof } from '../oauth/dpop.ts'
 import type { Authorization } from '../oauth/issue.ts'
@@ -41,6 +42,22 @@ export interface Grant {
 
 /** In the order of the metadata. */
 export const grants: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, tokenExchange, jwtBearer]
+
+/** Refuses a grant that is switched off. Throws unsupported_grant_type. */
+export function checkEnabled({ config }: App, grant: Grant): void {
+  if (!grant.enabled(config))
+    throw new OAuthError('unsupported_grant_type', `the grant is switched off: ${grant.switch} is false`, {
+      reason: 'grant_disabled',
+    })
+}
+
+/** Refuses a grant to a client that did not register for it. Throws unauthorized_client. */
+export function checkRegistered({ grant_types }: Client, { type, name }: Grant): void {
+  if (!grant_types.includes(type))
+    throw new OAuthError('unauthorized_client', `the client is not registered for ${name}`, {
+      reason: 'grant_not_registered',
+    })
+}
 
 /** The grant types that this server offers as configured. */
 export const offeredGrantTypes = (config: Config): string[] =>

@@ -102,13 +102,13 @@ export const scope = () =>
     .refine((names) => names.every((each) => SCOPE_TOKEN.test(each)), 'must be space-separated scope names')
     .transform((names) => names.join(' '))
 
+/** The form of a slug. */
+export const SLUG = /^[a-z0-9][a-z0-9-]{0,63}$/
 /** A public identifier for URLs and commands. */
 export const slug = () =>
   z.preprocess(
     (value) => (typeof value === 'string' ? value.toLowerCase() : value),
-    z
-      .string('is required')
-      .regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'must be 1 to 64 of a-z, 0-9 and -, starting with a letter or digit'),
+    z.string('is required').regex(SLUG, 'must be 1 to 64 of a-z, 0-9 and -, starting with a letter or digit'),
   )
 
 /** `path message` of every problem a schema found, for people. */

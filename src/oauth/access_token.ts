@@ -77,19 +77,24 @@ export async function decodeAccessToken(app: App, token: string): Promise<Candid
   return key && alg === key.alg ? { token, jws, key, jti } : undefined
 }
 
-/** The claims of an unexpired token that this service signed, else undefined. Says nothing about revocation. */
-export async function verifyAccessToken(app: App, { token, jws, key }: Candidate): Promise<Claims | undefined> {
+/** The claims of a token whose signature fits, whatever they say; else undefined. */
+export async function signedClaims(app: App, { token, jws, key }: Candidate): Promise<Claims | undefined> {
   const id = digest(token)
   // Resource servers ask for the same token again and again.
-  let claims = app.verified.get(id)
-  if (!claims) {
-    const { alg, jwk, thumbprint } = key
-    const { input, signature } = jws
-    if (!(await app.crypto.verify({ alg, jwk, thumbprint, input, signature }))) return undefined
-    claims = jws.payload as unknown as Claims
-    app.verified.set(id, claims)
-  }
-  return claims.iss === app.config.server.issuer && claims.exp > app.clock.now() ? claims : undefined
+  const known = app.verified.get(id)
+  if (known) return known
+  const { alg, jwk, thumbprint } = key
+  const { input, signature } = jws
+  if (!(await app.crypto.verify({ alg, jwk, thumbprint, input, signature }))) return undefined
+  const claims = jws.payload as unknown as Claims
+  app.verified.set(id, claims)
+  return claims
+}
+
+/** The claims of an unexpired token that this service signed, else undefined. Says nothing about revocation. */
+export async function verifyAccessToken(app: App, candidate: Candidate): Promise<Claims | undefined> {
+  const claims = await signedClaims(app, candidate)
+  return claims && claims.iss === app.config.server.issuer && claims.exp > app.clock.now() ? claims : undefined
 }
 
 /** A verified token that may still be used, with its record. */

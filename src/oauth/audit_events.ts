@@ -23,7 +23,7 @@ export const DETAIL = {
   grant_id: 'Id of the connection',
   grant_type: 'How the token was asked for',
   grant_types: 'What the client may ask for',
-  granted: 'Whether it would be granted',
+  granted: 'Whether it was granted',
   idp_id: 'Id of the identity provider',
   impersonate_sub: 'In whose name the service account acts',
   issuer: 'Issuer of the identity provider',
@@ -159,7 +159,10 @@ export const AUDIT_EVENTS = {
   token_issued: { doc: 'A token was issued.', detail: issued },
   token_refresh_denied: { doc: 'A client that proved who it is was refused a refresh.', detail: ['reason'] },
   token_revoked: { doc: 'A client revoked a token.', detail: ['token_type', 'jti', 'family'] },
-  token_tried: { doc: 'An operator tried what a client would get; nothing was issued.', detail: ['granted', 'reason'] },
+  token_tried: {
+    doc: 'An operator asked for a token as a client would; where it was granted, it was issued.',
+    detail: ['granted', 'reason'],
+  },
   tokens_revoked: {
     doc: 'An operator revoked every token that fits what was named.',
     detail: ['client_id', 'user_id', 'agent', 'kid', 'resource', 'since', 'until', ...toll],

@@ -87,22 +87,26 @@ function checkUrl(app: App, client_id: string): void {
  * that is known has its own turn, so that strangers who make up paths on its host do not keep its users out.
  */
 async function fetchInTurn(app: App, client_id: string, stored?: Client): Promise<Client> {
-  const wait = await app.documents.hosts.take(stored ? client_id : new URL(client_id).hostname)
+  await takeTurn(app, stored ? client_id : new URL(client_id).hostname)
+  return fetchClient(app, client_id)
+}
+
+async function takeTurn({ documents }: App, of: string): Promise<void> {
+  const wait = await documents.hosts.take(of)
   if (wait > 0)
     throw new OAuthError('slow_down', 'too many client documents of this host', {
       reason: 'cimd_host_rate',
       headers: { 'retry-after': String(wait) },
     })
-  return fetchClient(app, client_id)
 }
 
-async function fetchClient(app: App, client_id: string): Promise<Client> {
+/** Takes a document over: one that was fetched already, else it is fetched. */
+async function fetchClient(app: App, client_id: string, fetched?: FetchReply): Promise<Client> {
   const mode = await effectiveDcrMode(app)
   const stored = await app.store.findClient({ client_id })
   if (mode === 'admin_only' && !stored) throw refuse('clients must be registered by an administrator', 'admin_only')
-  const startedMs = performance.now()
   try {
-    const reply = await fetchDocument(app, client_id)
+    const reply = fetched ?? (await fetchDocument(app, client_id))
     const fields = readDocument(app, client_id, reply, mode)
     app.documents.known.set(client_id, { until: app.clock.now() + lifetime(app, client_id, reply) })
     return await saveClient(app, client_id, stored, fields)
@@ -111,19 +115,19 @@ async function fetchClient(app: App, client_id: string): Promise<Client> {
     if (error instanceof OAuthError && error.status < 500 && error.reason !== NOT_APPROVED)
       app.documents.known.set(client_id, { until: app.clock.now() + FAILURE_SECONDS, failure: error })
     throw error
-  } finally {
-    app.metrics.observe('core_cimd_fetch_duration_seconds', (performance.now() - startedMs) / 1000)
   }
 }
 
 /** Fetches a document now, whatever is remembered of it, takes it over, and shows it as it came with what is wrong with it. */
 export async function inspectDocument(app: App, client_id: string): Promise<{ document?: object; problem?: string }> {
   checkUrl(app, client_id)
+  await takeTurn(app, client_id)
   try {
-    const document = jsonObjectOf(await fetchDocument(app, client_id))
+    const reply = await fetchDocument(app, client_id)
+    const document = jsonObjectOf(reply)
     app.documents.known.delete(client_id)
     try {
-      await fetchInTurn(app, client_id)
+      await fetchClient(app, client_id, reply)
       return { document }
     } catch (error) {
       if (!(error instanceof OAuthError) || error.status >= 500) throw error
@@ -136,6 +140,7 @@ export async function inspectDocument(app: App, client_id: string): Promise<{ do
 }
 
 async function fetchDocument(app: App, client_id: string): Promise<FetchReply> {
+  const startedMs = performance.now()
   try {
     const reply = await app.fetcher.fetch(client_id, {
       accept: 'application/client-id+json, application/json',
@@ -153,6 +158,8 @@ async function fetchDocument(app: App, client_id: string): Promise<FetchReply> {
       reason: `cimd_${error.reason}`,
       status: 400,
     })
+  } finally {
+    app.metrics.observe('core_cimd_fetch_duration_seconds', (performance.now() - startedMs) / 1000)
   }
 }
 

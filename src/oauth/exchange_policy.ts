@@ -39,15 +39,21 @@ export function allowSameAudience(app: App, exchange: Exchange): Allowed {
 
 /** Into a resource of ours. Throws invalid_scope, access_denied for a client that no list names, or consent_required. */
 export async function allowMint(app: App, exchange: Exchange, resource: Resource): Promise<Allowed> {
-  const held = scopeNames(exchange.subject.claims.scope ?? '')
-  const requested = exchange.scope === undefined ? undefined : parseScope(exchange.scope)
-  if (requested) checkDeclared(requested, resource)
-  if (requested) checkWithin(requested, held, 'subject_scope_ceiling')
+  const wanted = wantedOf(exchange, resource)
   if (!isOwn(exchange)) checkNamed(exchange.caller, resource)
-  const wanted = requested ?? held.filter((name) => catalogOf(resource).includes(name))
   const most = atLeastOne(wanted)
   if (isSelfExchange(app, exchange)) return { resource: resource.uri, scope: most }
-  return { resource: resource.uri, ...(await coveredBy(app, exchange, resource, wanted, requested !== undefined)) }
+  return { resource: resource.uri, ...(await coveredBy(app, exchange, resource, wanted)) }
+}
+
+/** What is asked for of a resource: what the subject token holds and the resource declares, without a scope all of that. Throws invalid_scope. */
+function wantedOf({ subject, scope }: Exchange, resource: Resource): string[] {
+  const held = scopeNames(subject.claims.scope ?? '')
+  if (scope === undefined) return held.filter((name) => catalogOf(resource).includes(name))
+  const requested = parseScope(scope)
+  checkDeclared(requested, resource)
+  checkWithin(requested, held, 'subject_scope_ceiling')
+  return requested
 }
 
 /** What of `wanted` the user consented to at a resource; all of it, where it was asked for. Throws consent_required, invalid_scope. */
@@ -56,13 +62,13 @@ async function coveredBy(
   exchange: Exchange,
   resource: Resource,
   wanted: readonly string[],
-  isAsked: boolean,
 ): Promise<Pick<Allowed, 'scope' | 'consent_id'>> {
   const consent = await findSubjectConsent(app, exchange, resource)
   if (!consent) throw consentRequired(app, exchange, resource, wanted, 'consent_missing')
   const consented = scopeNames(consent.scope)
   const missing = wanted.filter((name) => !consented.includes(name))
-  if (isAsked && missing.length > 0) throw consentRequired(app, exchange, resource, missing, 'scope_insufficient')
+  if (exchange.scope !== undefined && missing.length > 0)
+    throw consentRequired(app, exchange, resource, missing, 'scope_insufficient')
   return { scope: atLeastOne(wanted.filter((name) => consented.includes(name))), consent_id: consent.id }
 }
 
@@ -74,11 +80,7 @@ async function coveredBy(
 export async function allowBroker(app: App, exchange: Exchange, resource: Resource): Promise<Allowed> {
   if (!isUserId(exchange.subject.claims.sub))
     throw new OAuthError('access_denied', 'only users are connected to providers', { reason: 'subject_not_user' })
-  const held = scopeNames(exchange.subject.claims.scope ?? '')
-  const requested = exchange.scope === undefined ? undefined : parseScope(exchange.scope)
-  if (requested) checkDeclared(requested, resource)
-  if (requested) checkWithin(requested, held, 'subject_scope_ceiling')
-  const wanted = requested ?? held.filter((name) => catalogOf(resource).includes(name))
+  const wanted = wantedOf(exchange, resource)
   const target = nameOf(resource)
   const { allowed_client_ids } = resource.policy.exchange
   const most = atLeastOne(wanted)
@@ -88,7 +90,7 @@ export async function allowBroker(app: App, exchange: Exchange, resource: Resour
       reason: 'operator_gate_denied',
     })
   const attesting = await findAttesting(app, exchange.caller)
-  const { scope, consent_id } = await coveredBy(app, exchange, attesting, wanted, requested !== undefined)
+  const { scope, consent_id } = await coveredBy(app, exchange, attesting, wanted)
   return { resource: target, scope, consent_id }
 }
 

@@ -93,6 +93,14 @@ describe('decoding a token', () => {
     expect(await decode(token)).toMatchObject({ signature: 'valid', revoked: true, active: false })
   })
 
+  test('calls no signature valid that does not fit, also where the token has expired', async () => {
+    const { token } = await tokenOf()
+    const [header, claims = '', signature] = token.split('.')
+    const past = { ...JSON.parse(Buffer.from(claims, 'base64url').toString()), exp: 1 }
+    const forged = [header, Buffer.from(JSON.stringify(past)).toString('base64url'), signature].join('.')
+    expect(await decode(forged)).toMatchObject({ ours: true, signature: 'invalid', expired: true, active: false })
+  })
+
   test('tells a token of a suspended client from a live one', async () => {
     const { client, token } = await tokenOf()
     await okAdmin(service, 'PATCH', `/admin/clients/${client.client_id}/suspend`)

@@ -309,3 +309,34 @@ describe('operators decide', () => {
     }
   })
 })
+
+describe('a document that an operator has fetched', () => {
+  const inspect = (client_id: string) =>
+    okAdmin(service, 'POST', `/admin/clients/${encodeURIComponent(client_id)}/fetch-document`)
+
+  test('is asked for once, shown as it came, and taken over at once', async () => {
+    const client_id = documents.publish('/inspected')
+    expect(await outcome(client_id)).toBe('consent')
+    documents.publish('/inspected', { client_name: 'Another name', extra: 1 })
+    const before = documents.count('/inspected')
+    expect(await inspect(client_id)).toEqual({
+      document: { client_id, client_name: 'Another name', redirect_uris: [REDIRECT_URI], extra: 1 },
+    })
+    expect(documents.count('/inspected') - before).toBe(1)
+    expect((await service.app.store.findClient({ client_id }))?.client_name).toBe('Another name')
+  })
+
+  test('is shown with what is wrong with it, and the client stays what it was', async () => {
+    const client_id = documents.publish('/spoiled')
+    expect(await outcome(client_id)).toBe('consent')
+    const stored = await service.app.store.findClient({ client_id })
+    documents.publish('/spoiled', { redirect_uris: [] })
+    expect(await inspect(client_id)).toMatchObject({
+      document: { client_id, redirect_uris: [] },
+      problem: expect.stringContaining('redirect_uris'),
+    })
+    documents.publish('/spoiled', {}, { status: 404 })
+    expect(await inspect(client_id)).toEqual({ problem: 'the client document answers with status 404' })
+    expect(await service.app.store.findClient({ client_id })).toEqual(stored)
+  })
+})

@@ -57,21 +57,31 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
     'Register exactly this URI, including the port and the slash at its end.',
   ],
   [
-    /^(pkce|code_verifier|missing_challenge|challenge)/,
+    /^pkce_|challenge/,
     'The proof key (PKCE) is missing or does not fit.',
     'The client must send code_challenge with S256, then the code_verifier of the same attempt.',
   ],
   [
-    /^(code_|unknown_code|expired_code|code)/,
+    /^code_|^unknown_code$/,
     'The authorization code is unknown, expired or used before.',
     'Codes live a minute and work once. The client must start again.',
   ],
   [
-    /^refresh_reuse/,
+    /^refresh_token_reused$/,
     'A refresh token came a second time, so its whole family was ended.',
     'Either it was stolen, or the client lost an answer and retried. The user must sign in again.',
   ],
-  [/^refresh|^unknown_refresh/, 'The refresh token is unknown, expired or revoked.', 'The user must sign in again.'],
+  [
+    /^(refresh_|unknown_refresh_|family_revoked$)/,
+    'The refresh token is unknown, expired or revoked.',
+    'The user must sign in again.',
+  ],
+  [/^user_(inactive|disabled)$/, 'The user is disabled.', 'Enable the user on its page, if the reason for that is gone.'],
+  [
+    /^(registration_rate|rate_limited|cimd_host_rate)$/,
+    'Too many requests in a short time.',
+    'It may try again soon. Raise rate_limit if this is normal traffic.',
+  ],
   [
     /^cimd_admin_only$|^admin_only$/,
     'Only operators may register clients here.',
@@ -98,18 +108,9 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
     'The client metadata document could not be fetched.',
     'Check that the URL answers from the network of this server, within the time limit.',
   ],
+  [/^login_failure$/, 'The sign-in failed.', 'Reset the password on the page of the user, or enable the user.'],
   [
-    /^(registration_rate|rate_limited|cimd_host_rate)$/,
-    'Too many requests in a short time.',
-    'It may try again soon. Raise rate_limit if this is normal traffic.',
-  ],
-  [
-    /^(wrong_password|bad_credentials|login_failed|unknown_user|user_disabled)/,
-    'The sign-in failed.',
-    'Reset the password on the page of the user, or enable the user.',
-  ],
-  [
-    /^(locked_out|auth_locked)/,
+    /^login_locked_out$/,
     'Too many failed sign-ins from this address.',
     'Wait until the lockout ends, or look who is guessing in the audit trail.',
   ],
@@ -136,7 +137,7 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
   ],
   [/^policy_denied$/, 'No policy of the identity provider allows this.', 'Add a policy for this client and resource.'],
   [
-    /^subject_/,
+    /^subject_(not_mapped|inactive)$/,
     'The subject of the assertion may not act here.',
     'Map it on the page Subject mappings, or enable the user.',
   ],

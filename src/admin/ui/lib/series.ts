@@ -1,16 +1,9 @@
 // The last hour as lines: what the server keeps in its memory, in the shape that charts take.
 import type { Line } from '../parts/chart.tsx'
 import { get } from './api.ts'
+import type { SeriesAnswer } from './types.ts'
 
-interface Point {
-  at: string
-  tokens: Record<string, number>
-  answers: number
-  p50?: number
-  p99?: number
-  errors: Record<string, number>
-  queues: Record<string, number>
-}
+type Point = SeriesAnswer['points'][number]
 export interface Series {
   /** Epoch seconds. */
   times: number[]
@@ -24,7 +17,7 @@ export interface Series {
 
 /** Reads the last hour. */
 export async function readSeries(): Promise<Series> {
-  const { period, points } = await get<{ period: number; points: Point[] }>('/admin/stats/series')
+  const { period, points } = await get<SeriesAnswer>('/admin/stats/series')
   const names = (of: (point: Point) => Record<string, number>) =>
     [...new Set(points.flatMap((point) => Object.keys(of(point))))].sort()
   const linesOf = (of: (point: Point) => Record<string, number>, divisor: number, none: string): Line[] => {

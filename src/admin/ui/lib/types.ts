@@ -1,63 +1,31 @@
-// What the admin API answers, as far as the page reads it.
+// What the admin API answers: the types of its own schemas, so that the page cannot read what is not there.
+import type { z } from 'zod'
+import type { Actor } from '../../../oauth/types.ts'
+import type * as answers from '../../answers.ts'
+import type * as service from '../../answers_service.ts'
 
-export interface Client {
-  client_id: string
-  client_name: string
-  redirect_uris: string[]
-  grant_types: string[]
-  token_endpoint_auth_method: string
-  application_type: string
-  scope: string
-  agent: boolean
-  agent_description: string
-  dpop_bound_access_tokens: boolean
-  status: 'active' | 'suspended'
-  registration_source: 'admin' | 'dcr' | 'cimd'
-  issued_at: string
-  updated_at: string
-  last_used_at?: string
-  tokens_24h?: number
-}
-export interface User {
-  id: string
-  email: string
-  name: string
-  role: string
-  status: 'active' | 'disabled'
-  provider: string
-  created_at: string
-  updated_at: string
-}
-export interface Issuance {
-  id: string
-  grant_type: string
-  sub: string
-  subject_user_id?: string
-  client_id: string
-  resource: string
-  scope: string
-  token_type: string
-  issued_at: string
-  expires_at: string
-  revoked_at?: string
-  jkt?: string
-  parent_jti?: string
-  kid: string
-  ip: string
-}
-export interface Resource {
-  id: string
-  slug: string
-  uri: string
-  backend_kind: string
-  broker_provider_slug: string
-  display_name: string
-  scopes: { name: string; description?: string; upstream?: string }[]
-  policy: {
-    exchange: { allowed_client_ids: string[] }
-    runtime: { client_ids: string[] }
-    connect?: { allowed_return_urls: string[] }
-  }
-  created_at: string
-  updated_at: string
-}
+export type Client = z.output<typeof answers.client>
+export type NewClient = z.output<typeof answers.newClient>
+export type FetchedDocument = z.output<typeof answers.fetchedDocument>
+export type User = z.output<typeof answers.user>
+export type Grants = z.output<typeof answers.grantsOfUser>
+export type Resource = z.output<typeof answers.resource>
+export type Provider = z.output<typeof answers.provider>
+export type Link = z.output<typeof answers.link>
+export type Idp = z.output<typeof answers.idp>
+export type Policy = z.output<typeof answers.xaaPolicy>
+export type Mapping = z.output<typeof answers.mapping>
+export type Issuance = z.output<typeof answers.issuance>
+export type IssuanceDetail = Omit<z.output<typeof answers.issuanceDetail>, 'act'> & { act?: Actor }
+export type Revoked = z.output<typeof answers.revoked>
+export type AuditEvent = z.output<typeof answers.auditEvent>
+export type Trail = z.output<typeof answers.trail>
+export type Keys = z.output<typeof service.keys>
+export type RevokedKey = z.output<typeof service.revokedKey>
+export type Status = z.output<typeof service.systemStatus>
+export type Stats = z.output<typeof service.stats>
+export type SeriesAnswer = z.output<typeof service.series>
+export type DcrMode = z.output<typeof service.dcrMode>['mode']
+export type Minted = z.output<typeof service.triedToken>
+export type Checked = z.output<typeof service.checkedAssertion>
+export type Decoded = z.output<typeof service.examined>

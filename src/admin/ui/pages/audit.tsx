@@ -4,19 +4,10 @@ import { send, withQuery } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { href, type Place } from '../lib/router.ts'
 import { operations } from '../lib/schema.ts'
+import type { AuditEvent } from '../lib/types.ts'
 import { type Column, type Filter, List } from '../parts/list.tsx'
 import { Empty, Head, Problem, Time } from '../parts/text.tsx'
 
-interface Event {
-  id: string
-  action: string
-  actor_id: string
-  client_id: string
-  ip: string
-  request_id: string
-  detail: Record<string, unknown>
-  created_at: string
-}
 const TAIL_MS = 2000
 
 /** `client_suspended` as people say it. */
@@ -27,7 +18,7 @@ const detailOf = (detail: Record<string, unknown>) =>
     .map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : value}`)
     .join('  ')
 
-const COLUMNS: readonly Column<Event>[] = [
+const COLUMNS: readonly Column<AuditEvent>[] = [
   {
     title: 'What',
     cell: ({ action, detail }) => (
@@ -76,7 +67,7 @@ export function Audit({ place: { query } }: { place: Place }) {
         </button>
         <Export query={query} />
       </Head>
-      <List<Event>
+      <List<AuditEvent>
         label="Audit events"
         path="/admin/audit"
         filters={filters}

@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks'
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href } from '../lib/router.ts'
-import type { Client } from '../lib/types.ts'
+import type { Client, FetchedDocument } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { FormButton } from '../parts/form.tsx'
-import { Badge, Card, Copy, Facts, Head, Json, Name, Problem, sentence, Time } from '../parts/text.tsx'
+import { EditButton, Pending } from '../parts/entity.tsx'
+import { Badge, Card, Copy, Facts, Head, Json, Lines, Name, Problem, sentence, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 import { GRANTS, SecretDialog } from './client_parts.tsx'
 
@@ -25,17 +25,13 @@ const SOURCES = {
   cimd: 'Its metadata document, fetched from its client_id',
 }
 
+const from: [string, string] = ['Clients', href(['clients'])]
+
 /** One client. */
 export function ClientDetail({ client_id }: { client_id: string }) {
   const path = `/admin/clients/${segment(client_id)}`
   const { data: client, error, reload } = useLoad(path, () => get<Client>(path))
-  if (!client)
-    return (
-      <>
-        <Head title="Client" from={['Clients', href(['clients'])]} />
-        <Problem error={error} />
-      </>
-    )
+  if (!client) return <Pending title="Client" from={from} error={error} />
   return (
     <div class="stack">
       <Head
@@ -46,7 +42,7 @@ export function ClientDetail({ client_id }: { client_id: string }) {
             {client.agent && <Badge tone="accent">agent</Badge>}
           </>
         }
-        from={['Clients', href(['clients'])]}
+        from={from}
       >
         <Actions client={client} path={path} onChange={reload} />
       </Head>
@@ -71,17 +67,12 @@ export function ClientDetail({ client_id }: { client_id: string }) {
   )
 }
 
-interface Fetched {
-  document?: object
-  problem?: string
-}
-
 /** The metadata document, fetched when it is asked for. */
 function DocumentCard({ path, onFetched }: { path: string; onFetched: () => void }) {
-  const [fetched, setFetched] = useState<Fetched>()
+  const [fetched, setFetched] = useState<FetchedDocument>()
   const [error, setError] = useState<Error>()
   const fetchNow = () =>
-    call<Fetched>('POST', `${path}/fetch-document`).then((answer) => {
+    call<FetchedDocument>('POST', `${path}/fetch-document`).then((answer) => {
       setFetched(answer)
       onFetched()
     }, setError)
@@ -110,23 +101,12 @@ function DocumentCard({ path, onFetched }: { path: string; onFetched: () => void
   )
 }
 
-const lines = (items: readonly string[]) =>
-  items.length === 0 ? (
-    <span class="soft">none</span>
-  ) : (
-    items.map((item) => (
-      <div key={item}>
-        <code>{item}</code>
-      </div>
-    ))
-  )
-
 const factsOf = (client: Client) =>
   [
     ['client_id', <Copy key="id" text={client.client_id} what="client_id" />],
     ['Source', SOURCES[client.registration_source]],
-    ['Grant types', lines(client.grant_types)],
-    ['Redirect URIs', lines(client.redirect_uris)],
+    ['Grant types', <Lines key="grants" of={client.grant_types} />],
+    ['Redirect URIs', <Lines key="uris" of={client.redirect_uris} />],
     ['Scope', client.scope ? <code>{client.scope}</code> : <span class="soft">none of its own</span>],
     ['Authentication', <code key="auth">{client.token_endpoint_auth_method}</code>],
     ['Application type', client.application_type],
@@ -146,19 +126,14 @@ function Actions({ client, path, onChange }: { client: Client; path: string; onC
   }
   return (
     <>
-      <FormButton<Client>
-        label="Edit"
+      <EditButton
         title="Edit the client"
         operation="client.update"
         params={{ client_id }}
         stored={client}
         fields={EDITABLE}
         options={{ grant_types: GRANTS }}
-        verb="Save"
-        onDone={() => {
-          say('Saved.')
-          onChange()
-        }}
+        onChange={onChange}
       />
       {method !== 'none' && (
         <ConfirmButton label="Rotate secret" verb="Rotate" title="Rotate the secret?" run={rotate}>
@@ -195,7 +170,7 @@ function Actions({ client, path, onChange }: { client: Client; path: string; onC
         run={() => call('DELETE', `${path}?force=true`)}
         after={() => {
           say('The client is deleted.')
-          go(href(['clients']))
+          go(from[1])
         }}
       >
         The client, its consents and its sign-ins go, and its tokens are revoked. The record of its tokens and the audit

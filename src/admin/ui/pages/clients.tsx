@@ -2,10 +2,11 @@
 import { useState } from 'preact/hooks'
 import { compact } from '../lib/format.ts'
 import { go, href, type Place } from '../lib/router.ts'
-import type { Client } from '../lib/types.ts'
+import type { Client, NewClient } from '../lib/types.ts'
+import { Entries } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { type Column, type Filter, List } from '../parts/list.tsx'
-import { Badge, Empty, Head, Name, Time } from '../parts/text.tsx'
+import type { Column, Filter } from '../parts/list.tsx'
+import { Badge, Name, Time } from '../parts/text.tsx'
 import { ClientDetail } from './client.tsx'
 import { GRANTS, SecretDialog } from './client_parts.tsx'
 
@@ -80,18 +81,14 @@ export function Clients({ place }: { place: Place }) {
   return client_id === undefined ? <ClientList /> : <ClientDetail client_id={client_id} />
 }
 
-interface Created extends Client {
-  client_secret?: string
-}
-
 function ClientList() {
-  const [created, setCreated] = useState<Created>()
-  const done = (client: Created) => {
+  const [created, setCreated] = useState<NewClient>()
+  const done = (client: NewClient) => {
     if (client.client_secret) setCreated(client)
     else go(href(['clients', client.client_id]))
   }
   const create = (
-    <FormButton<Created>
+    <FormButton<NewClient>
       label="Create client"
       title="Create a client"
       operation="client.create"
@@ -104,27 +101,21 @@ function ClientList() {
   )
   return (
     <>
-      <Head title="Clients" about="Everything that may ask for tokens: applications, agents and machines.">
-        {create}
-      </Head>
-      <List<Client>
-        label="Clients"
+      <Entries<Client>
+        title="Clients"
+        about="Everything that may ask for tokens: applications, agents and machines."
+        create={create}
+        none="No client yet"
         path="/admin/clients"
         query={{ order: 'newest', activity: true }}
         filters={FILTERS}
         columns={COLUMNS}
         keyOf={({ client_id }) => client_id}
         page={50}
-        empty={
-          <Empty title="No client yet">
-            <p>
-              Create one for a machine or an application. MCP clients bring a metadata document or register themselves,
-              as <a href={href(['settings'])}>Settings</a> allow.
-            </p>
-            <div class="actions">{create}</div>
-          </Empty>
-        }
-      />
+      >
+        Create one for a machine or an application. MCP clients bring a metadata document or register themselves, as{' '}
+        <a href={href(['settings'])}>Settings</a> allow.
+      </Entries>
       {created && (
         <SecretDialog
           title="The client is created"

@@ -1,26 +1,10 @@
 // Connections: how clients fared on their way in, and why one did not get there.
 import { explain, stepName } from '../lib/explain.ts'
 import { href, type Place } from '../lib/router.ts'
+import type { Trail } from '../lib/types.ts'
 import { type Column, List } from '../parts/list.tsx'
 import { Badge, Copy, Empty, Head, sentence, Time } from '../parts/text.tsx'
 
-interface Step {
-  step: string
-  at: string
-  status: number
-  error?: string
-  detail?: string
-  reason?: string
-  request_id: string
-  count: number
-}
-interface Trail {
-  client_id: string
-  address: string
-  began_at: string
-  failing: boolean
-  steps: Step[]
-}
 const EVERY_MS = 5000
 
 const COLUMNS: readonly Column<Trail>[] = [

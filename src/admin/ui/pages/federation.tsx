@@ -1,42 +1,22 @@
 // Identity providers, and what their assertions may be redeemed for.
-import { useState } from 'preact/hooks'
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { href, type Place } from '../lib/router.ts'
+import type { Idp, Policy } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { DeleteButton, EditButton } from '../parts/entity.tsx'
+import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { List } from '../parts/list.tsx'
-import { Badge, Copy, Empty, Head, Name } from '../parts/text.tsx'
+import { Badge, Copy, Name } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
-interface Idp {
-  id: string
-  name: string
-  issuer: string
-  audience: string
-  jwks_uri: string
-  enabled: boolean
+/** The identity providers as options, and the name of one. */
+export function useIdps() {
+  const idps = useLoad('idps', () => get<Idp[]>('/admin/idps')).data ?? []
+  return {
+    pairs: idps.map(({ id, name }) => [id, name] as const),
+    nameOf: (id: string) => idps.find((idp) => idp.id === id)?.name ?? id,
+  }
 }
-interface Policy {
-  id: string
-  idp_id: string
-  name: string
-  client_ids: string[]
-  scopes?: string[] | null
-  resources: string[]
-  enabled: boolean
-}
-
-/** A number that changes when a list must be read again. */
-export const useVersion = (): [number, () => void] => {
-  const [version, setVersion] = useState(0)
-  return [version, () => setVersion((before) => before + 1)]
-}
-/** The identity providers. */
-export const useIdps = () => useLoad('idps', () => get<Idp[]>('/admin/idps')).data ?? []
-/** They as options. */
-export const pairsOf = (idps: readonly Idp[]) => idps.map(({ id, name }) => [id, name] as const)
 const Enabled = ({ is }: { is: boolean }) => <Badge tone={is ? 'good' : ''}>{is ? 'enabled' : 'disabled'}</Badge>
 
 /** Identity providers. */
@@ -57,78 +37,67 @@ export function Idps(_: { place: Place }) {
     say('The keys are fetched.')
   }
   return (
-    <>
-      <Head
-        title="Identity providers"
-        about="Whose assertions (ID-JAG) are accepted: Enterprise-Managed Authorization."
-      >
-        {create}
-      </Head>
-      <List<Idp>
-        label="Identity providers"
-        path="/admin/idps"
-        version={version}
-        keyOf={({ id }) => id}
-        empty={
-          <Empty title="No identity provider yet">
-            <p>
-              Register the issuer of your company's identity provider. Then give it a policy: until it has one, its
-              assertions are worth nothing.
-            </p>
-            <div class="actions">{create}</div>
-          </Empty>
-        }
-        columns={[
-          {
-            title: 'Provider',
-            cell: (idp) => (
-              <>
-                <b>
-                  <Name of={idp.name} />
-                </b>{' '}
-                <Enabled is={idp.enabled} />
-                <small>
-                  <Copy text={idp.issuer} what="issuer" />
-                </small>
-              </>
-            ),
-          },
-          { title: 'Keys', cell: ({ jwks_uri }) => <code>{jwks_uri}</code> },
-          { title: 'Audience', cell: ({ audience }) => <code>{audience}</code> },
-          {
-            title: 'Actions',
-            kind: 'acts',
-            cell: (idp) => (
-              <div class="actions">
-                <a class="button" href={href(['policies'], { idp_id: idp.id })}>
-                  Policies
-                </a>
-                <EditButton
-                  operation="idp.update"
-                  title="Edit the identity provider"
-                  params={{ id: idp.id }}
-                  stored={idp}
-                  fields={['name', 'jwks_uri', 'audience', 'enabled']}
-                  onChange={changed}
-                />
-                <ConfirmButton
-                  label="Refresh keys"
-                  verb="Fetch now"
-                  harmless
-                  title="Fetch its keys now?"
-                  run={() => refresh(idp)}
-                >
-                  What is remembered of them is forgotten, and they are fetched from <code>{idp.jwks_uri}</code>.
-                </ConfirmButton>
-                <DeleteButton what={idp.name} path={`/admin/idps/${segment(idp.id)}`} onGone={changed}>
-                  Its policies and subject mappings go with it. Assertions of it are refused from now on.
-                </DeleteButton>
-              </div>
-            ),
-          },
-        ]}
-      />
-    </>
+    <Entries<Idp>
+      title="Identity providers"
+      about="Whose assertions (ID-JAG) are accepted: Enterprise-Managed Authorization."
+      create={create}
+      none="No identity provider yet"
+      path="/admin/idps"
+      version={version}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          title: 'Provider',
+          cell: (idp) => (
+            <>
+              <b>
+                <Name of={idp.name} />
+              </b>{' '}
+              <Enabled is={idp.enabled} />
+              <small>
+                <Copy text={idp.issuer} what="issuer" />
+              </small>
+            </>
+          ),
+        },
+        { title: 'Keys', cell: ({ jwks_uri }) => <code>{jwks_uri}</code> },
+        { title: 'Audience', cell: ({ audience }) => <code>{audience}</code> },
+        {
+          title: 'Actions',
+          kind: 'acts',
+          cell: (idp) => (
+            <div class="actions">
+              <a class="button" href={href(['policies'], { idp_id: idp.id })}>
+                Policies
+              </a>
+              <EditButton
+                operation="idp.update"
+                title="Edit the identity provider"
+                params={{ id: idp.id }}
+                stored={idp}
+                fields={['name', 'jwks_uri', 'audience', 'enabled']}
+                onChange={changed}
+              />
+              <ConfirmButton
+                label="Refresh keys"
+                verb="Fetch now"
+                harmless
+                title="Fetch its keys now?"
+                run={() => refresh(idp)}
+              >
+                What is remembered of them is forgotten, and they are fetched from <code>{idp.jwks_uri}</code>.
+              </ConfirmButton>
+              <DeleteButton what={idp.name} path={`/admin/idps/${segment(idp.id)}`} onGone={changed}>
+                Its policies and subject mappings go with it. Assertions of it are refused from now on.
+              </DeleteButton>
+            </div>
+          ),
+        },
+      ]}
+    >
+      Register the issuer of your company's identity provider. Then give it a policy: until it has one, its assertions
+      are worth nothing.
+    </Entries>
   )
 }
 
@@ -146,81 +115,69 @@ export function Policies(_: { place: Place }) {
       title="Create a policy"
       operation="policy.create"
       fields={['idp_id', ...fields]}
-      options={{ idp_id: pairsOf(idps) }}
+      options={{ idp_id: idps.pairs }}
       verb="Create"
       onDone={changed}
     />
   )
-  const nameOf = (id: string) => idps.find((idp) => idp.id === id)?.name ?? id
   return (
-    <>
-      <Head
-        title="Policies"
-        about="What assertions may be redeemed for. The first policy that fits, oldest first, decides; without one nothing is issued."
-      >
-        {create}
-      </Head>
-      <List<Policy>
-        label="Policies"
-        path="/admin/xaa/policies"
-        version={version}
-        filters={[{ name: 'idp_id', label: 'Any identity provider', options: pairsOf(idps) }]}
-        keyOf={({ id }) => id}
-        empty={
-          <Empty title="No policy yet">
-            <p>
-              A policy says which clients may redeem assertions of an identity provider, for which resources and scopes.
-              Register an <a href={href(['idps'])}>identity provider</a> first.
-            </p>
-            <div class="actions">{create}</div>
-          </Empty>
-        }
-        columns={[
-          {
-            title: 'Policy',
-            cell: (policy) => (
-              <>
-                <b>
-                  <Name of={policy.name} />
-                </b>{' '}
-                <Enabled is={policy.enabled} />
-                <small>
-                  <Name of={nameOf(policy.idp_id)} />
-                </small>
-              </>
-            ),
-          },
-          { title: 'Clients', cell: ({ client_ids }) => listed(client_ids, 'all') },
-          { title: 'Resources', cell: ({ resources }) => listed(resources, 'all') },
-          {
-            title: 'Scopes',
-            cell: ({ scopes }) => (!scopes ? <span class="soft">no limit</span> : listed(scopes, 'nothing')),
-          },
-          {
-            title: 'Actions',
-            kind: 'acts',
-            cell: (policy) => (
-              <div class="actions">
-                <EditButton
-                  operation="policy.update"
-                  title="Edit the policy"
-                  params={{ id: policy.id }}
-                  stored={policy}
-                  fields={fields}
-                  onChange={changed}
-                />
-                <DeleteButton
-                  what={policy.name || 'the policy'}
-                  path={`/admin/xaa/policies/${segment(policy.id)}`}
-                  onGone={changed}
-                >
-                  What only this policy allowed is refused from now on. Tokens that were issued stay.
-                </DeleteButton>
-              </div>
-            ),
-          },
-        ]}
-      />
-    </>
+    <Entries<Policy>
+      title="Policies"
+      about="What assertions may be redeemed for. The first policy that fits, oldest first, decides; without one nothing is issued."
+      create={create}
+      none="No policy yet"
+      path="/admin/xaa/policies"
+      version={version}
+      filters={[{ name: 'idp_id', label: 'Any identity provider', options: idps.pairs }]}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          title: 'Policy',
+          cell: (policy) => (
+            <>
+              <b>
+                <Name of={policy.name} />
+              </b>{' '}
+              <Enabled is={policy.enabled} />
+              <small>
+                <Name of={idps.nameOf(policy.idp_id)} />
+              </small>
+            </>
+          ),
+        },
+        { title: 'Clients', cell: ({ client_ids }) => listed(client_ids, 'all') },
+        { title: 'Resources', cell: ({ resources }) => listed(resources, 'all') },
+        {
+          title: 'Scopes',
+          cell: ({ scopes }) => (!scopes ? <span class="soft">no limit</span> : listed(scopes, 'nothing')),
+        },
+        {
+          title: 'Actions',
+          kind: 'acts',
+          cell: (policy) => (
+            <div class="actions">
+              <EditButton
+                operation="policy.update"
+                title="Edit the policy"
+                params={{ id: policy.id }}
+                stored={policy}
+                fields={fields}
+                onChange={changed}
+              />
+              <DeleteButton
+                what={policy.name || 'the policy'}
+                path={`/admin/xaa/policies/${segment(policy.id)}`}
+                onGone={changed}
+              >
+                What only this policy allowed is refused from now on. Tokens that were issued stay.
+              </DeleteButton>
+            </div>
+          ),
+        },
+      ]}
+    >
+      A policy says which clients may redeem assertions of an identity provider, for which resources and scopes.
+      Register an <a href={href(['idps'])}>identity provider</a> first.
+    </Entries>
   )
 }

@@ -4,47 +4,10 @@ import { bytes, compact, latency, number, span } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import { readSeries, type Series } from '../lib/series.ts'
+import type { Keys, Stats, Status } from '../lib/types.ts'
 import { Chart } from '../parts/chart.tsx'
 import { Badge, Card, Facts, Head, Problem, Time } from '../parts/text.tsx'
 
-interface Concern {
-  key: string
-  severity: 'bad' | 'warn'
-  because: string
-  instead: string
-}
-interface Lane {
-  waiting: number
-}
-interface Status {
-  version: string
-  commit: string
-  built_at?: string
-  uptime_secs: number
-  subsystems: { name: string; status: string; driver?: string }[]
-  engines: Record<string, string>
-  lanes: Record<string, Lane & Record<string, number>>
-  lockouts?: number
-  headroom: {
-    parts: Record<string, number>
-    busiest?: string
-    ceiling_per_s?: number
-    use?: number
-    source: 'report' | 'traffic' | 'none'
-  }
-  storage?: { bytes: number }
-  purges: { finished_at: string }[]
-  concerns?: Concern[]
-}
-interface Stats {
-  clients: number
-  users: number
-  active_tokens_24h: number
-  revoked_tokens: number
-}
-interface Keys {
-  keys: { kid: string; status: string; created_at: string }[]
-}
 const STATUS_MS = 10_000
 const SERIES_MS = 10_000
 
@@ -77,11 +40,7 @@ export function Home() {
           value={stats.data && compact(stats.data.clients)}
           under={stats.data && `${compact(stats.data.users)} users`}
         />
-        <Figure
-          name="Database"
-          value={status.data?.storage && bytes(status.data.storage.bytes)}
-          under={growthOf(status.data)}
-        />
+        <Figure name="Database" value={sizeOf(status.data)} under={growthOf(status.data)} />
         <Figure name="Locked out" value={status.data && number(status.data.lockouts ?? 0)} under="addresses now" />
       </dl>
       <div class="grid">
@@ -147,7 +106,7 @@ function Health({ status, error }: { status?: Status; error?: Error }) {
   )
 }
 
-function Concerns({ of }: { of: readonly Concern[] }) {
+function Concerns({ of }: { of: NonNullable<Status['concerns']> }) {
   return (
     <Card title="Unsafe, because…">
       <ul class="concerns">
@@ -239,6 +198,11 @@ function headroomOf({ headroom: { use, ceiling_per_s, source, busiest, parts } }
   return `${percent(use)} of ${compact(Math.round(ceiling_per_s))} requests a second in use, ${from}; ${part}`
 }
 const percent = (share: number) => `${Math.round(share * 100)} %`
+
+const sizeOf = (status?: Status) => {
+  const size = status?.storage?.bytes
+  return size === undefined ? undefined : bytes(size)
+}
 
 /** How fast the database grew since this page first looked, in this tab. */
 function growthOf(status?: Status): string | undefined {

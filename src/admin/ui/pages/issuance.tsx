@@ -2,21 +2,12 @@
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
-import type { Issuance } from '../lib/types.ts'
+import type { IssuanceDetail as Detail } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { Pending } from '../parts/entity.tsx'
 import { Badge, Card, Copy, Facts, Head, Json, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
-interface Actor {
-  sub: string
-  act?: Actor
-}
-interface Detail extends Issuance {
-  active: boolean
-  act?: Actor
-  claims: Record<string, unknown>
-}
 const from: [string, string] = ['Issuances', href(['issuances'])]
 
 /** One issued token. */
@@ -24,10 +15,6 @@ export function IssuanceDetail({ id }: { id: string }) {
   const path = `/admin/issuances/${segment(id)}`
   const { data: token, error, reload } = useLoad(path, () => get<Detail>(path))
   if (!token) return <Pending title="Issued token" from={from} error={error} />
-  const preview = {
-    clients: token.client_id,
-    when: token.parent_jti ? 'It came of an exchange; the token before it stays.' : '',
-  }
   return (
     <div class="stack">
       <Head
@@ -35,9 +22,13 @@ export function IssuanceDetail({ id }: { id: string }) {
         title={
           <>
             Token of <code>{token.client_id}</code>{' '}
-            <Badge tone={token.active ? 'good' : 'bad'}>
-              {token.active ? 'active' : token.revoked_at ? 'revoked' : 'not active'}
-            </Badge>
+            {token.active === undefined ? (
+              <Badge>of a provider</Badge>
+            ) : (
+              <Badge tone={token.active ? 'good' : 'bad'}>
+                {token.active ? 'active' : token.revoked_at ? 'revoked' : 'not active'}
+              </Badge>
+            )}
           </>
         }
       >
@@ -53,7 +44,8 @@ export function IssuanceDetail({ id }: { id: string }) {
             }}
           >
             Introspection calls it inactive at once, and every token exchanged from it. A resource server that only
-            checks signatures accepts it until it expires. {preview.when}
+            checks signatures accepts it until it expires.{' '}
+            {token.parent_jti && 'It came of an exchange; the token before it stays.'}
           </ConfirmButton>
         )}
       </Head>
@@ -64,55 +56,52 @@ export function IssuanceDetail({ id }: { id: string }) {
       </Card>
       <Card>
         <Facts
-          of={
+          of={[
+            ['jti', <Copy key="id" text={token.id} what="jti" />],
+            ['Grant', token.grant_type.replaceAll('_', ' ')],
             [
-              ['jti', <Copy key="id" text={token.id} what="jti" />],
-              ['Grant', token.grant_type.replaceAll('_', ' ')],
-              [
-                'Resource',
-                token.resource ? (
-                  <code key="r">{token.resource}</code>
-                ) : (
-                  <span key="r" class="soft">
-                    none
-                  </span>
-                ),
-              ],
-              [
-                'Scope',
-                token.scope ? (
-                  <code key="s">{token.scope}</code>
-                ) : (
-                  <span key="s" class="soft">
-                    none
-                  </span>
-                ),
-              ],
-              [
-                'Bound',
-                token.jkt ? <Copy key="jkt" text={token.jkt} what="thumbprint" /> : 'no: who has it may use it',
-              ],
-              ['Issued', <Time key="at" at={token.issued_at} />],
-              ['Expires', <Time key="exp" at={token.expires_at} />],
-              token.revoked_at && (['Revoked', <Time key="rev" at={token.revoked_at} />] as const),
-              token.parent_jti &&
-                ([
-                  'Exchanged from',
-                  <a key="parent" href={href(['issuances', token.parent_jti])}>
-                    <code>{token.parent_jti}</code>
-                  </a>,
-                ] as const),
-              ['Signed with', <code key="kid">{token.kid}</code>],
-              ['Asked from', <code key="ip">{token.ip}</code>],
-            ].filter(Boolean) as never
-          }
+              'Resource',
+              token.resource ? (
+                <code key="r">{token.resource}</code>
+              ) : (
+                <span key="r" class="soft">
+                  none
+                </span>
+              ),
+            ],
+            [
+              'Scope',
+              token.scope ? (
+                <code key="s">{token.scope}</code>
+              ) : (
+                <span key="s" class="soft">
+                  none
+                </span>
+              ),
+            ],
+            ['Bound', token.jkt ? <Copy key="jkt" text={token.jkt} what="thumbprint" /> : 'no: who has it may use it'],
+            ['Issued', <Time key="at" at={token.issued_at} />],
+            ['Expires', <Time key="exp" at={token.expires_at} />],
+            token.revoked_at !== undefined && (['Revoked', <Time key="rev" at={token.revoked_at} />] as const),
+            token.parent_jti !== undefined &&
+              ([
+                'Exchanged from',
+                <a key="parent" href={href(['issuances', token.parent_jti])}>
+                  <code>{token.parent_jti}</code>
+                </a>,
+              ] as const),
+            ['Signed with', <code key="kid">{token.kid}</code>],
+            ['Asked from', <code key="ip">{token.ip}</code>],
+          ]}
         />
       </Card>
-      <Card title="Claims">
-        <div class="body">
-          <Json of={token.claims} what="claims" />
-        </div>
-      </Card>
+      {token.claims && (
+        <Card title="Claims">
+          <div class="body">
+            <Json of={token.claims} what="claims" />
+          </div>
+        </Card>
+      )}
     </div>
   )
 }

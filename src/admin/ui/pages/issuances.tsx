@@ -4,8 +4,9 @@ import { call } from '../lib/api.ts'
 import { number } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { href, type Place } from '../lib/router.ts'
-import type { Issuance } from '../lib/types.ts'
+import type { Issuance, Revoked } from '../lib/types.ts'
 import { Confirm } from '../parts/dialog.tsx'
+import { useVersion } from '../parts/entity.tsx'
 import { type Column, type Filter, List } from '../parts/list.tsx'
 import { Badge, Empty, Head, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
@@ -95,7 +96,7 @@ export function Issuances({ place }: { place: Place }) {
 
 function IssuanceList({ place: { query } }: { place: Place }) {
   const [isRevoking, setRevoking] = useState(false)
-  const [version, setVersion] = useState(0)
+  const [version, changed] = useVersion()
   const fitting = { client_id: query['client_id'], user_id: query['user_id'] }
   const isNarrow = Boolean(fitting.client_id || fitting.user_id)
   return (
@@ -129,22 +130,14 @@ function IssuanceList({ place: { query } }: { place: Place }) {
           </Empty>
         }
       />
-      {isRevoking && (
-        <RevokeAll fitting={fitting} onClose={() => setRevoking(false)} onDone={() => setVersion(version + 1)} />
-      )}
+      {isRevoking && <RevokeAll fitting={fitting} onClose={() => setRevoking(false)} onDone={changed} />}
     </>
   )
 }
 
-interface Toll {
-  tokens: number
-  families: number
-  clients: number
-}
-
 /** Counts first, changes nothing by that, and then asks. */
 function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () => void; onDone: () => void }) {
-  const ask = (dry_run: boolean) => call<Toll>('POST', '/admin/revocations', { ...fitting, dry_run })
+  const ask = (dry_run: boolean) => call<Revoked>('POST', '/admin/revocations', { ...fitting, dry_run })
   const preview = useLoad('preview', () => ask(true))
   const revoke = async () => {
     const { tokens } = await ask(false)
@@ -161,7 +154,7 @@ function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () 
     </Confirm>
   )
 }
-const tollOf = ({ tokens, families, clients }: Toll) =>
+const tollOf = ({ tokens, families, clients }: Revoked) =>
   `${number(tokens)} live tokens and ${number(families)} sign-ins of ${number(clients)} ${clients === 1 ? 'client' : 'clients'},`
 
 const Fitting = ({ of }: { of: object }) => (

@@ -3,29 +3,20 @@ import { useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
 import { number } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
+import type { Keys as KeysAnswer, RevokedKey } from '../lib/types.ts'
 import { Confirm, ConfirmButton } from '../parts/dialog.tsx'
+import { useVersion } from '../parts/entity.tsx'
 import { List } from '../parts/list.tsx'
 import { Badge, Copy, Head, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
-interface Key {
-  kid: string
-  alg: string
-  status: 'current' | 'previous' | 'next'
-  created_at: string
-  remove_at?: string
-}
-interface Toll {
-  tokens: number
-  clients: number
-}
+type Key = KeysAnswer['keys'][number]
 const TONES = { current: 'good', previous: '', next: 'accent' } as const
 
 /** The signing keys. */
 export function Keys() {
-  const [version, setVersion] = useState(0)
+  const [version, changed] = useVersion()
   const [compromised, setCompromised] = useState<Key>()
-  const changed = () => setVersion(version + 1)
   const rotate = async () => {
     const { current_kid } = await call<{ current_kid: string }>('POST', '/admin/keys/rotate')
     say(`${current_kid} signs now.`)
@@ -52,7 +43,7 @@ export function Keys() {
         label="Signing keys"
         path="/admin/keys"
         version={version}
-        rowsOf={(answer) => (answer as { keys: Key[] }).keys}
+        rowsOf={(answer) => (answer as KeysAnswer).keys}
         keyOf={({ kid }) => kid}
         empty={null}
         columns={[
@@ -88,9 +79,9 @@ export function Keys() {
 
 function Emergency({ of: { kid, status }, onClose, onDone }: { of: Key; onClose: () => void; onDone: () => void }) {
   const path = `/admin/keys/${segment(kid)}/revoke`
-  const preview = useLoad(path, () => call<Toll>('POST', path, { dry_run: true }))
+  const preview = useLoad(path, () => call<RevokedKey>('POST', path, { dry_run: true }))
   const revoke = async () => {
-    const { tokens } = await call<Toll>('POST', path, { dry_run: false })
+    const { tokens } = await call<RevokedKey>('POST', path, { dry_run: false })
     say(`The key is out, and ${number(tokens)} tokens are revoked.`)
     onDone()
   }

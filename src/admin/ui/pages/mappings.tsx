@@ -1,19 +1,11 @@
 // Who the subjects of identity providers are here.
 import { segment } from '../lib/api.ts'
 import { href, type Place } from '../lib/router.ts'
-import { DeleteButton } from '../parts/entity.tsx'
+import type { Mapping } from '../lib/types.ts'
+import { DeleteButton, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { List } from '../parts/list.tsx'
-import { Copy, Empty, Head, Name, Time } from '../parts/text.tsx'
-import { pairsOf, useIdps, useVersion } from './federation.tsx'
-
-interface Mapping {
-  id: string
-  idp_id: string
-  federated_subject: string
-  local_subject: string
-  created_at: string
-}
+import { Copy, Name, Time } from '../parts/text.tsx'
+import { useIdps } from './federation.tsx'
 
 /** Who the subjects of identity providers are here. */
 export function Mappings(_: { place: Place }) {
@@ -25,66 +17,56 @@ export function Mappings(_: { place: Place }) {
       title="Map a subject"
       operation="mapping.create"
       fields={['idp_id', 'federated_subject', 'local_subject']}
-      options={{ idp_id: pairsOf(idps) }}
+      options={{ idp_id: idps.pairs }}
       verb="Create"
       onDone={changed}
     />
   )
-  const nameOf = (id: string) => idps.find((idp) => idp.id === id)?.name ?? id
   return (
-    <>
-      <Head
-        title="Subject mappings"
-        about="Who the subjects of an identity provider are here. Others become issuer:subject, unless xaa.subject_mode is strict."
-      >
-        {create}
-      </Head>
-      <List<Mapping>
-        label="Subject mappings"
-        path="/admin/xaa/subject-mappings"
-        version={version}
-        page={50}
-        filters={[
-          { name: 'q', label: 'Search by subject', search: true },
-          { name: 'idp_id', label: 'Any identity provider', options: pairsOf(idps) },
-        ]}
-        keyOf={({ id }) => id}
-        empty={
-          <Empty title="No mapping yet">
-            <p>Map a subject where its tokens must carry the id of a local user, such as one with consents here.</p>
-            <div class="actions">{create}</div>
-          </Empty>
-        }
-        columns={[
-          {
-            title: 'Federated subject',
-            cell: ({ federated_subject }) => <Copy text={federated_subject} what="subject" />,
-          },
-          { title: 'Identity provider', cell: ({ idp_id }) => <Name of={nameOf(idp_id)} /> },
-          {
-            title: 'Here',
-            cell: ({ local_subject }) => (
-              <a href={href(['users', local_subject])}>
-                <code>{local_subject}</code>
-              </a>
-            ),
-          },
-          { title: 'Since', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
-          {
-            title: 'Actions',
-            kind: 'acts',
-            cell: ({ id, federated_subject }) => (
-              <DeleteButton
-                what={`the mapping of ${federated_subject}`}
-                path={`/admin/xaa/subject-mappings/${segment(id)}`}
-                onGone={changed}
-              >
-                New tokens for this subject get another sub, or are refused in strict mode.
-              </DeleteButton>
-            ),
-          },
-        ]}
-      />
-    </>
+    <Entries<Mapping>
+      title="Subject mappings"
+      about="Who the subjects of an identity provider are here. Others become issuer:subject, unless xaa.subject_mode is strict."
+      create={create}
+      none="No mapping yet"
+      path="/admin/xaa/subject-mappings"
+      version={version}
+      page={50}
+      filters={[
+        { name: 'q', label: 'Search by subject', search: true },
+        { name: 'idp_id', label: 'Any identity provider', options: idps.pairs },
+      ]}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          title: 'Federated subject',
+          cell: ({ federated_subject }) => <Copy text={federated_subject} what="subject" />,
+        },
+        { title: 'Identity provider', cell: ({ idp_id }) => <Name of={idps.nameOf(idp_id)} /> },
+        {
+          title: 'Here',
+          cell: ({ local_subject }) => (
+            <a href={href(['users', local_subject])}>
+              <code>{local_subject}</code>
+            </a>
+          ),
+        },
+        { title: 'Since', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
+        {
+          title: 'Actions',
+          kind: 'acts',
+          cell: ({ id, federated_subject }) => (
+            <DeleteButton
+              what={`the mapping of ${federated_subject}`}
+              path={`/admin/xaa/subject-mappings/${segment(id)}`}
+              onGone={changed}
+            >
+              New tokens for this subject get another sub, or are refused in strict mode.
+            </DeleteButton>
+          ),
+        },
+      ]}
+    >
+      Map a subject where its tokens must carry the id of a local user, such as one with consents here.
+    </Entries>
   )
 }

@@ -4,10 +4,10 @@ import { get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href, type Place } from '../lib/router.ts'
 import type { Resource } from '../lib/types.ts'
-import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
+import { DeleteButton, EditButton, Entries, Pending } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { type Column, List } from '../parts/list.tsx'
-import { Badge, Card, Copy, Empty, Facts, Head, Name, Time } from '../parts/text.tsx'
+import type { Column } from '../parts/list.tsx'
+import { Badge, Card, Copy, Facts, Head, Lines, Name, Time } from '../parts/text.tsx'
 
 const FIELDS = ['slug', 'uri', 'backend_kind', 'broker_provider_slug', 'display_name', 'scopes', 'policy']
 const START = { backend_kind: 'mint', scopes: [{ name: 'notes:read', description: 'Read your notes' }] }
@@ -54,38 +54,30 @@ function ResourceList() {
     />
   )
   return (
-    <>
-      <Head title="Resources" about="MCP servers and other APIs that tokens are for. A token is good for one of them.">
-        {create}
-      </Head>
-      <List<Resource>
-        label="Resources"
-        path="/admin/resources"
-        filters={[
-          { name: 'q', label: 'Search by name, slug or URI', search: true },
-          {
-            name: 'backend_kind',
-            label: 'Any kind',
-            options: [
-              ['mint', 'Tokens signed here'],
-              ['broker', 'Tokens of a provider'],
-            ],
-          },
-        ]}
-        columns={COLUMNS}
-        keyOf={({ id }) => id}
-        page={50}
-        empty={
-          <Empty title="No resource yet">
-            <p>
-              Register the URI of your MCP server and its scopes. Clients name it with <code>resource=</code>, and your
-              server points here from its protected resource metadata.
-            </p>
-            <div class="actions">{create}</div>
-          </Empty>
-        }
-      />
-    </>
+    <Entries<Resource>
+      title="Resources"
+      about="MCP servers and other APIs that tokens are for. A token is good for one of them."
+      create={create}
+      none="No resource yet"
+      path="/admin/resources"
+      filters={[
+        { name: 'q', label: 'Search by name, slug or URI', search: true },
+        {
+          name: 'backend_kind',
+          label: 'Any kind',
+          options: [
+            ['mint', 'Tokens signed here'],
+            ['broker', 'Tokens of a provider'],
+          ],
+        },
+      ]}
+      columns={COLUMNS}
+      keyOf={({ id }) => id}
+      page={50}
+    >
+      Register the URI of your MCP server and its scopes. Clients name it with <code>resource=</code>, and your server
+      points here from its protected resource metadata.
+    </Entries>
   )
 }
 
@@ -99,16 +91,6 @@ function ResourceDetail({ slug }: { slug: string }) {
   if (!resource) return <Pending title="Resource" from={from} error={error} />
   const issuer = config.data?.server.issuer ?? ''
   const { policy } = resource
-  const list = (items: readonly string[] = [], none = 'nobody') =>
-    items.length === 0 ? (
-      <span class="soft">{none}</span>
-    ) : (
-      items.map((each) => (
-        <div key={each}>
-          <code>{each}</code>
-        </div>
-      ))
-    )
   return (
     <div class="stack">
       <Head
@@ -186,9 +168,16 @@ function ResourceDetail({ slug }: { slug: string }) {
       <Card title="Whom it trusts">
         <Facts
           of={[
-            ['May exchange tokens into it', list(policy.exchange.allowed_client_ids)],
-            ['Are its server', list(policy.runtime.client_ids)],
-            policy.connect && ['Connect flow may return to', list(policy.connect.allowed_return_urls, 'nowhere')],
+            [
+              'May exchange tokens into it',
+              <Lines key="exchange" of={policy.exchange.allowed_client_ids} or="nobody" />,
+            ],
+            ['Are its server', <Lines key="runtime" of={policy.runtime.client_ids} or="nobody" />],
+            policy.connect &&
+              ([
+                'Connect flow may return to',
+                <Lines key="connect" of={policy.connect.allowed_return_urls} or="nowhere" />,
+              ] as const),
           ]}
         />
       </Card>

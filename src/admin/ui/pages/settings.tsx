@@ -2,8 +2,9 @@
 import { useState } from 'preact/hooks'
 import { call, get } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
+import type { DcrMode } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { Card, Code, Facts, Head, Problem } from '../parts/text.tsx'
+import { Badge, Card, Facts, Head, Json, Problem } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
 const MODES = {
@@ -16,15 +17,14 @@ const MODES = {
     'Operators only',
     'Nobody registers by themselves. Operators create clients here or on the command line.',
   ],
-} as const
-type Mode = keyof typeof MODES
+} as const satisfies Record<DcrMode, readonly [name: string, about: string]>
 
 /** Registration mode and configuration. */
 export function Settings() {
-  const dcr = useLoad('dcr', () => get<{ mode: Mode }>('/admin/settings/dcr'))
+  const dcr = useLoad('dcr', () => get<{ mode: DcrMode }>('/admin/settings/dcr'))
   const config = useLoad('config', () => get<Record<string, unknown>>('/admin/system/config'))
   const [wanted, setWanted] = useState<string>()
-  const set = async (mode: Mode) => {
+  const set = async (mode: DcrMode) => {
     await call('PATCH', '/admin/settings/dcr', { mode })
     say(`Registration: ${MODES[mode][0].toLowerCase()}.`)
   }
@@ -37,14 +37,14 @@ export function Settings() {
       />
       <Card title="Who may register clients">
         <Problem error={dcr.error} />
-        {(Object.keys(MODES) as Mode[]).map((mode) => (
+        {(Object.keys(MODES) as DcrMode[]).map((mode) => (
           <div key={mode} class="body choice">
             <div>
               <b>{MODES[mode][0]}</b> <code class="soft">{mode}</code>
               <p class="soft">{MODES[mode][1]}</p>
             </div>
             {dcr.data?.mode === mode ? (
-              <span class="badge good">in force</span>
+              <Badge tone="good">in force</Badge>
             ) : (
               <ConfirmButton
                 label="Use this"
@@ -88,7 +88,7 @@ export function Settings() {
       </Card>
       <details>
         <summary>As JSON</summary>
-        <Code text={JSON.stringify(config.data, null, 2) ?? ''} what="configuration" />
+        <Json of={config.data} what="configuration" />
       </details>
     </div>
   )

@@ -6,6 +6,7 @@ import { explain } from '../lib/explain.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import { quoted } from '../lib/schema.ts'
+import type { Checked, Decoded, Minted } from '../lib/types.ts'
 import { OperationForm } from '../parts/form.tsx'
 import { Badge, Card, Code, CopyButton, Json, Time } from '../parts/text.tsx'
 
@@ -14,35 +15,7 @@ interface Props {
   token: string
   onToken: (token: string) => void
 }
-interface Refusal {
-  error: string
-  error_description: string
-  reason: string
-}
-interface Minted {
-  granted: boolean
-  response?: { access_token: string; expires_in: number; scope?: string }
-  refusal?: Refusal
-}
-interface Decoded {
-  form: 'jwt' | 'opaque'
-  header?: object
-  claims?: { exp?: number }
-  ours: boolean
-  signature?: 'valid' | 'invalid' | 'unknown_key'
-  expired?: boolean
-  revoked?: boolean
-  active: boolean
-  issuance_id?: string
-}
-interface Checked {
-  ok: boolean
-  steps: { check: string; about: string; result: 'passed' | 'failed' | 'not_reached' }[]
-  granted?: { sub: string; scope: string; resource?: string }
-  needs_dpop?: boolean
-  refusal?: Refusal
-  claims?: object
-}
+type Refusal = NonNullable<Checked['refusal']>
 
 const Waiting = ({ children }: { children: ComponentChildren }) => <p class="body soft">{children}</p>
 
@@ -134,6 +107,7 @@ const curlFor = (issuer: string) =>
 /** Takes a token apart. */
 export function DecodeToken({ token }: Props) {
   const [decoded, setDecoded] = useState<Decoded>()
+  const exp = decoded?.claims?.['exp']
   return (
     <div class="two">
       <Card title="Any token">
@@ -158,9 +132,9 @@ export function DecodeToken({ token }: Props) {
                 Its record
               </a>
             )}
-            {decoded.claims?.exp && (
+            {typeof exp === 'number' && (
               <p class="soft">
-                Expires <Time at={new Date(decoded.claims.exp * 1000).toISOString()} />
+                Expires <Time at={new Date(exp * 1000).toISOString()} />
               </p>
             )}
             {decoded.header && <Json of={decoded.header} what="header" />}

@@ -2,32 +2,12 @@
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href } from '../lib/router.ts'
-import type { User } from '../lib/types.ts'
+import type { Grants, User } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { EditButton, Pending } from '../parts/entity.tsx'
+import { Table } from '../parts/list.tsx'
 import { Badge, Card, Copy, Facts, Head, Name, Problem, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
-
-interface Consent {
-  id: string
-  client_id: string
-  resource_id: string
-  scopes: string[]
-  created_at: string
-  revoked_at?: string
-}
-interface BrokerGrant {
-  id: string
-  broker_provider_id: string
-  broker_provider_slug: string
-  scopes_granted: string[]
-  created_at: string
-  revoked_at?: string
-}
-interface Grants {
-  consent_grants: Consent[]
-  broker_grants: BrokerGrant[]
-}
 
 const from: [string, string] = ['Users', href(['users'])]
 
@@ -159,60 +139,51 @@ function GrantsCard({ path }: { path: string }) {
         <p class="body soft">Nothing yet. A consent appears here once the user allows a client.</p>
       )}
       {rows.length > 0 && (
-        <div class="table">
-          <table class="cards" aria-label="Grants">
-            <thead>
-              <tr>
-                <th>Client</th>
-                <th>Resource</th>
-                <th>Scope</th>
-                <th>Since</th>
-                <th>
-                  <span class="hidden-label">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row) => (
-                <tr key={row.id}>
-                  <td>
-                    <a href={row.to}>
-                      <code>{row.who}</code>
-                    </a>
-                  </td>
-                  <td data-label="Resource">
-                    <a href={row.at}>
-                      <code>{row.where}</code>
-                    </a>
-                  </td>
-                  <td data-label="Scope">
-                    <code>{row.scopes.join(' ')}</code>
-                  </td>
-                  <td data-label="Since">
-                    <Time at={row.created_at} />
-                  </td>
-                  <td class="acts right">
-                    {row.revoked_at ? (
-                      <Badge tone="bad">revoked</Badge>
-                    ) : (
-                      <ConfirmButton
-                        label="Revoke"
-                        verb="Revoke"
-                        title="Revoke this grant?"
-                        run={revoke(row.kind, row.id)}
-                        after={reload}
-                      >
-                        {row.kind === 'consent'
-                          ? 'Every token that rests on it is revoked at once. The user is asked again the next time.'
-                          : 'The upstream connection ends. Tokens that the provider gave out already are its own business.'}
-                      </ConfirmButton>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          label="Grants"
+          rows={rows}
+          keyOf={({ id }) => id}
+          columns={[
+            {
+              title: 'Client',
+              cell: ({ to, who }) => (
+                <a href={to}>
+                  <code>{who}</code>
+                </a>
+              ),
+            },
+            {
+              title: 'Resource',
+              cell: ({ at, where }) => (
+                <a href={at}>
+                  <code>{where}</code>
+                </a>
+              ),
+            },
+            { title: 'Scope', cell: ({ scopes }) => <code>{scopes.join(' ')}</code> },
+            { title: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
+            {
+              title: 'Actions',
+              kind: 'acts',
+              cell: ({ id, kind, revoked_at }) =>
+                revoked_at ? (
+                  <Badge tone="bad">revoked</Badge>
+                ) : (
+                  <ConfirmButton
+                    label="Revoke"
+                    verb="Revoke"
+                    title="Revoke this grant?"
+                    run={revoke(kind, id)}
+                    after={reload}
+                  >
+                    {kind === 'consent'
+                      ? 'Every token that rests on it is revoked at once. The user is asked again the next time.'
+                      : 'The upstream connection ends. Tokens that the provider gave out already are its own business.'}
+                  </ConfirmButton>
+                ),
+            },
+          ]}
+        />
       )}
     </Card>
   )

@@ -1,9 +1,10 @@
 // Users: people who sign in here.
 import { go, href, type Place } from '../lib/router.ts'
 import type { User } from '../lib/types.ts'
+import { Entries } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { type Column, List } from '../parts/list.tsx'
-import { Badge, Empty, Head, Name, Time } from '../parts/text.tsx'
+import type { Column } from '../parts/list.tsx'
+import { Badge, Name, Time } from '../parts/text.tsx'
 import { UserDetail } from './user.tsx'
 
 const COLUMNS: readonly Column<User>[] = [
@@ -44,28 +45,19 @@ function UserList() {
     />
   )
   return (
-    <>
-      <Head title="Users" about="People who sign in here and decide what clients may do for them.">
-        {create}
-      </Head>
-      <List<User>
-        label="Users"
-        path="/admin/users"
-        query={{ order: 'newest' }}
-        filters={[{ name: 'q', label: 'Search by email, name or id', search: true }]}
-        columns={COLUMNS}
-        keyOf={({ id }) => id}
-        page={50}
-        empty={
-          <Empty title="No user yet">
-            <p>
-              A user signs in on the login page when a client asks for access. Machines need none: they use
-              client_credentials.
-            </p>
-            <div class="actions">{create}</div>
-          </Empty>
-        }
-      />
-    </>
+    <Entries<User>
+      title="Users"
+      about="People who sign in here and decide what clients may do for them."
+      create={create}
+      none="No user yet"
+      path="/admin/users"
+      query={{ order: 'newest' }}
+      filters={[{ name: 'q', label: 'Search by email, name or id', search: true }]}
+      columns={COLUMNS}
+      keyOf={({ id }) => id}
+      page={50}
+    >
+      A user signs in on the login page when a client asks for access. Machines need none: they use client_credentials.
+    </Entries>
   )
 }

@@ -1,12 +1,49 @@
-// What the pages of registry entries have in common: buttons for editing and deleting, and the frame of one entry.
+// What the pages of registry entries have in common: the list with its button for a new one, buttons for editing and deleting, the frame of one entry.
 import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
 import { call } from '../lib/api.ts'
 import { ConfirmButton } from './dialog.tsx'
+import type { Pairs } from './field.tsx'
 import { FormButton } from './form.tsx'
-import { Head, Problem } from './text.tsx'
+import { List, type ListProps } from './list.tsx'
+import { Empty, Head, Problem } from './text.tsx'
 import { say } from './toast.tsx'
 
-type Pairs = readonly (readonly [value: string, text: string])[]
+/** A number that changes when a list must be read again, and what changes it. */
+export const useVersion = (): [version: number, changed: () => void] => {
+  const [version, setVersion] = useState(0)
+  return [version, () => setVersion((before) => before + 1)]
+}
+
+interface EntriesProps<T> extends Omit<ListProps<T>, 'label' | 'empty'> {
+  title: string
+  /** Of the table, where it is not the title. */
+  label?: string
+  about: string
+  /** The button for a new one: above the list, and where nothing is yet. */
+  create: ComponentChildren
+  /** Where nothing is yet: that, and what belongs there. */
+  none: string
+  children: ComponentChildren
+}
+/** A page that lists entries of one kind and makes new ones. */
+export const Entries = <T,>({ title, label = title, about, create, none, children, ...list }: EntriesProps<T>) => (
+  <>
+    <Head title={title} about={about}>
+      {create}
+    </Head>
+    <List<T>
+      {...list}
+      label={label}
+      empty={
+        <Empty title={none}>
+          <p>{children}</p>
+          <div class="actions">{create}</div>
+        </Empty>
+      }
+    />
+  </>
+)
 
 interface EditProps {
   operation: string

@@ -47,7 +47,8 @@ export function readValue(schema: Schema, value: string | boolean): unknown {
   }
 }
 
-type Pairs = readonly (readonly [value: string, text: string])[]
+/** Values to choose from, each with how it is shown. */
+export type Pairs = readonly (readonly [value: string, text: string])[]
 
 interface FieldProps {
   id: string

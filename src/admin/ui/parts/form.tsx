@@ -5,7 +5,7 @@ import { call, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { commandOf, curlOf, operations, type Schema } from '../lib/schema.ts'
 import { Dialog } from './dialog.tsx'
-import { Field, readValue, writeText } from './field.tsx'
+import { Field, type Pairs, readValue, writeText } from './field.tsx'
 import { Code, Problem } from './text.tsx'
 
 type Values = Record<string, string | boolean>
@@ -20,7 +20,7 @@ interface FormProps<T> {
   /** In this order; the others are left out. */
   fields: readonly string[]
   /** For fields whose schema does not say enough. */
-  options?: Record<string, readonly (readonly [value: string, text: string])[]>
+  options?: Record<string, Pairs>
   /** Other starting values than the schema's. */
   start?: Body
   hints?: Record<string, ComponentChildren>

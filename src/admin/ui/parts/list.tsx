@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { get, type Query } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href, type Place, usePlace } from '../lib/router.ts'
+import type { Pairs } from './field.tsx'
 import { Problem } from './text.tsx'
 
 export interface Column<T> {
@@ -15,11 +16,11 @@ export interface Filter {
   name: string
   label: string
   /** Without options it is a text. */
-  options?: readonly (readonly [value: string, text: string])[]
+  options?: Pairs
   /** The one that `/` leads to, searched while one types. */
   search?: true
 }
-interface ListProps<T> {
+export interface ListProps<T> {
   label: string
   /** The admin API's list. */
   path: string
@@ -64,30 +65,7 @@ export function List<T>(props: ListProps<T>) {
         <div class="body" hidden={!error}>
           <Problem error={error} />
         </div>
-        <div class="table">
-          <table class="cards" aria-label={label} aria-busy={busy}>
-            <thead>
-              <tr>
-                {columns.map(({ title, kind = '' }) => (
-                  <th key={title} scope="col" class={kind}>
-                    {kind === 'acts' ? <span class="hidden-label">{title}</span> : title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row) => (
-                <tr key={keyOf(row)}>
-                  {columns.map(({ title, cell, kind = '' }) => (
-                    <td key={title} class={kind} data-label={title}>
-                      <div>{cell(row)}</div>
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table label={label} columns={columns} rows={rows} keyOf={keyOf} busy={busy} />
         {!busy && !error && rows.length === 0 && (
           <div class="empty">
             Nothing fits. <a href={href(place.segments)}>Show everything</a>
@@ -117,6 +95,36 @@ export function List<T>(props: ListProps<T>) {
     </>
   )
 }
+
+type TableProps<T> = Pick<ListProps<T>, 'label' | 'columns' | 'keyOf'> & { rows: readonly T[]; busy?: boolean }
+
+/** Rows that are there, as a table. */
+export const Table = <T,>({ label, columns, rows, keyOf, busy }: TableProps<T>) => (
+  <div class="table">
+    <table class="cards" aria-label={label} aria-busy={busy}>
+      <thead>
+        <tr>
+          {columns.map(({ title, kind = '' }) => (
+            <th key={title} scope="col" class={kind}>
+              {kind === 'acts' ? <span class="hidden-label">{title}</span> : title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={keyOf(row)}>
+            {columns.map(({ title, cell, kind = '' }) => (
+              <td key={title} class={kind} data-label={title}>
+                <div>{cell(row)}</div>
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
 
 const countOf = (count: number, next: string | undefined, after: string | undefined) =>
   next !== undefined || after !== undefined ? `${count} on this page` : count === 1 ? 'One in all' : `${count} in all`

@@ -98,6 +98,18 @@ export const Facts = ({
   </dl>
 )
 
+/** Texts in code, one on each line. */
+export const Lines = ({ of, or = 'none' }: { of: readonly string[]; or?: string }) => (
+  <>
+    {of.length === 0 && <span class="soft">{or}</span>}
+    {of.map((each) => (
+      <div key={each}>
+        <code>{each}</code>
+      </div>
+    ))}
+  </>
+)
+
 /** A button that copies a text. */
 export function CopyButton({ text, what }: { text: string; what: string }) {
   const [isDone, setDone] = useState(false)
