@@ -1,9 +1,7 @@
 // What the configuration creates at boot: providers before the resources that name them, each once.
-import { writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { seed } from '../src/seed.ts'
-import { tempFolder } from './support/folder.ts'
+import { tempFile } from './support/folder.ts'
 import { oauthConfigData } from './support/records.ts'
 import { startService, type TestService } from './support/service.ts'
 
@@ -14,9 +12,7 @@ const PROVIDER = { slug: 'drive', display_name: 'Drive', protocol: 'oauth', conf
 const BROKER = { slug: 'drive-api', backend_kind: 'broker', broker_provider_slug: 'drive', scopes: [{ name: 'read' }] }
 const MINT = { slug: 'files', backend_kind: 'mint', uri: 'https://files.example.com' }
 const started = async (config: object) => {
-  const file = path.join(tempFolder(), 'service.yaml')
-  writeFileSync(file, JSON.stringify(config))
-  const service = await startService({}, file)
+  const service = await startService({}, tempFile('service.yaml', config))
   opened.push(service)
   await seed(service.app)
   return service.app

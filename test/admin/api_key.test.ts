@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createGatekeeper } from '../../src/admin/api_key.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { runHere } from '../support/cli.ts'
-import { tempFolder } from '../support/folder.ts'
+import { tempFile } from '../support/folder.ts'
 import { head } from '../support/head.ts'
 import { ADMIN_KEY, startService, type TestService } from '../support/service.ts'
 import { refusalOf } from '../support/thrown.ts'
@@ -18,11 +16,7 @@ const KEYS = [
   { name: 'alice', sha256: sha256(ALICE).toUpperCase(), capability: 'write' },
   { name: 'reader', sha256: sha256(READER), capability: 'read' },
 ]
-const configFile = (admin: object) => {
-  const file = path.join(tempFolder(), 'service.yaml')
-  writeFileSync(file, JSON.stringify({ admin }))
-  return file
-}
+const configFile = (admin: object) => tempFile('service.yaml', { admin })
 
 describe('named keys', () => {
   let service: TestService

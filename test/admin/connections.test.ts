@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
-import { authorize, authorizeUrl, post, redeem, refresh, walk } from '../support/flow.ts'
+import { authorize, authorizeUrl, post, redeem, refresh, register, walk } from '../support/flow.ts'
 import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -129,8 +129,7 @@ test('steps that name no client are kept by address: metadata, registration that
   const headers = { 'x-forwarded-for': address }
   await fetch(`${service.issuer}/.well-known/oauth-authorization-server`, { headers })
   await fetch(`${service.issuer}/.well-known/oauth-protected-resource/nothing`, { headers })
-  const json = { ...headers, 'content-type': 'application/json' }
-  await fetch(`${service.issuer}/oauth/register`, { method: 'POST', headers: json, body: '{}' })
+  await register(service, '{}', headers)
   await new Browser().post(`${service.issuer}/login`, { email: 'a@example.com', password: PASSWORD }, headers)
   const trails = await list({ address })
   expect(trails.map(({ client_id }) => client_id)).toEqual([''])
@@ -140,12 +139,7 @@ test('steps that name no client are kept by address: metadata, registration that
     ['register', 400, 'invalid_client_metadata'],
     ['login', 422, 'access_denied'],
   ])
-  const ok = { client_name: 'Desk', redirect_uris: ['https://a.example/cb'] }
-  const response = await fetch(`${service.issuer}/oauth/register`, {
-    method: 'POST',
-    headers: json,
-    body: JSON.stringify(ok),
-  })
+  const response = await register(service, {}, headers)
   const { client_id } = (await response.json()) as { client_id: string }
   expect(await stepsOf(client_id)).toEqual(['register 201'])
 })

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { Browser, fieldsOf, type Page } from '../support/browser.ts'
 import { ask, refusalIn, signedIn } from '../support/documents.ts'
-import { authorizeUrl, decide, signIn, walk } from '../support/flow.ts'
+import { authorizeUrl, decide, register as post, signIn, walk } from '../support/flow.ts'
 import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
 import { Wire } from '../support/wire.ts'
 
@@ -38,11 +38,7 @@ const responseAt = (page: Page, redirect_uri = R) => {
   return Object.fromEntries(query)
 }
 const register = async (fields: Record<string, unknown>) => {
-  const response = await fetch(`${service.issuer}/oauth/register`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ client_name: 'Desk', redirect_uris: [R], ...fields }),
-  })
+  const response = await post(service, { redirect_uris: [R], ...fields })
   const { error, client_id } = (await response.json()) as { error?: string; client_id: string }
   return { answer: `${response.status} ${error}`, client_id }
 }

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
 import { signedIn } from '../support/documents.ts'
-import { authorizeUrl } from '../support/flow.ts'
+import { authorizeUrl, register as post } from '../support/flow.ts'
 import { addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -16,8 +16,7 @@ interface Answer {
   body: Record<string, unknown> & { client_id: string }
 }
 async function send(where: TestService, body: string | Uint8Array<ArrayBuffer>): Promise<Answer> {
-  const headers = { 'content-type': 'application/json' }
-  const response = await fetch(`${where.issuer}/oauth/register`, { method: 'POST', headers, body })
+  const response = await post(where, body)
   return { status: response.status, body: (await response.json()) as Answer['body'] }
 }
 const register = (fields: Record<string, unknown> = {}, where = service) =>

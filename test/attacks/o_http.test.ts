@@ -8,7 +8,7 @@ import { matchesPattern } from '../../src/oauth/redirect_pattern.ts'
 import { parseScope } from '../../src/oauth/resource.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { signedIn } from '../support/documents.ts'
-import { authorizeUrl } from '../support/flow.ts'
+import { authorizeUrl, register } from '../support/flow.ts'
 import { addClient, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
 import { type Answer, pause, Wire } from '../support/wire.ts'
 
@@ -238,11 +238,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
       [`${valid('"x":1')} garbage`, (status) => status === 400],
     ]
     for (const [body, isRight] of bodies) {
-      const { status } = await fetch(`${service.issuer}/oauth/register`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body,
-      })
+      const { status } = await register(service, body)
       expect(isRight(status), `${status} for ${body.slice(0, 60)}`).toBe(true)
     }
     await isAlive()

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { Browser } from '../support/browser.ts'
-import { authorizeUrl, post, walk } from '../support/flow.ts'
+import { authorizeUrl, post, register, walk } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
 import {
   ADMIN_KEY,
@@ -111,11 +111,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
           }),
         ),
       )),
-      await fetch(`${service.issuer}/oauth/register`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ client_secret: secret, redirect_uris: [secret] }),
-      }),
+      await register(service, { client_secret: secret, redirect_uris: [secret] }),
     ]
     for (const answer of answers) {
       expect(answer.status).toBeGreaterThanOrEqual(300)
@@ -152,9 +148,8 @@ describe('Q03', () => {
       token_endpoint_auth_method: 'client_secret_post',
     })
     await operate(admin, 'POST', 'users', { email: 'ada@example.com', password: PASSWORD, name: 'Ada' })
-    const register = { client_name: evil, redirect_uris: [`https://x.example/${evil}`] }
-    const json = { 'content-type': 'application/json', 'user-agent': '{"level":"fatal"}' }
-    await fetch(`${issuer}/oauth/register`, { method: 'POST', headers: json, body: JSON.stringify(register) })
+    const metadata = { client_name: evil, redirect_uris: [`https://x.example/${evil}`] }
+    await register({ issuer }, metadata, { 'user-agent': '{"level":"fatal"}' })
     await post(`${issuer}/oauth/token`, undefined, { grant_type: evil, client_id: evil, client_secret: evil })
     await fetch(`${issuer}/${encodeURIComponent(evil)}?access_token=${client.client_secret}`)
     const { body } = await post(`${issuer}/oauth/token`, undefined, { grant_type: 'client_credentials', ...client })

@@ -1,6 +1,6 @@
 // Section R of the attack list: where we can keep clients from harm. One test per row, named by its id.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { authorize, post } from '../support/flow.ts'
+import { authorize, post, register } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 import { Wire } from '../support/wire.ts'
 
@@ -30,15 +30,8 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
       expect((await answer.text()) + JSON.stringify([...answer.headers])).not.toMatch(/evil|<script|\.\.|admin/)
     }
     // A client cannot make a resource of its own: what it registers is a client.
-    await fetch(`${service.issuer}/oauth/register`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        redirect_uris: ['https://evil.example/cb'],
-        resource: 'https://evil.example',
-        slug: 'evil',
-      }),
-    })
+    const evil = { redirect_uris: ['https://evil.example/cb'], resource: 'https://evil.example', slug: 'evil' }
+    expect((await register(service, evil)).status).toBe(201)
     expect((await fetch(`${base}/evil`)).status).toBe(404)
   })
 
@@ -84,11 +77,7 @@ test('R04 two servers never give out the same client_id, and each says on every 
     const ids = new Set<unknown>()
     for (const service of [a, b])
       for (let i = 0; i < 20; i++) {
-        const answer = await fetch(`${service.issuer}/oauth/register`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ client_name: 'Same', redirect_uris: ['https://client.example.com/callback'] }),
-        })
+        const answer = await register(service, { client_name: 'Same' })
         ids.add(((await answer.json()) as { client_id: string }).client_id)
       }
     expect(ids.size).toBe(40)

@@ -1,21 +1,15 @@
-import { writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { expect, test } from 'vitest'
 import { renderHtml } from '../../src/bench/html.ts'
 import { kneesOf } from '../../src/bench/knees.ts'
 import { readReport } from '../../src/bench/report.ts'
 import { describeRun, table, verdict } from '../../src/bench/table.ts'
-import { tempFolder } from '../support/folder.ts'
+import { tempFile } from '../support/folder.ts'
 import { reportWith, resultWith } from './reports.ts'
 
 const peer = resultWith('xaa', [{ per_s: 500 }], [], { server: 'other & sons', store: 'none' })
 const report = reportWith([resultWith('xaa', [{ per_s: 1000 }], [{ per_s: 700 }, { per_s: 900, p99: 80 }]), peer])
 
-const written = (text: string) => {
-  const file = path.join(tempFolder(), 'report.json')
-  writeFileSync(file, text)
-  return file
-}
+const written = (text: string) => tempFile('report.json', text)
 
 test('a report is read as it was written; what could not be measured is null', () => {
   const file = written(JSON.stringify({ ...report, calibration: { ...report.calibration, http_per_s: Number.NaN } }))

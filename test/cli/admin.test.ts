@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
@@ -8,7 +7,7 @@ import { newId } from '../../src/lib/id.ts'
 import { okAdmin } from '../support/admin.ts'
 import { envOf, okCli, runCli, runHere } from '../support/cli.ts'
 import { post } from '../support/flow.ts'
-import { tempFolder } from '../support/folder.ts'
+import { tempFile, tempFolder } from '../support/folder.ts'
 import { addClient, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -143,11 +142,7 @@ describe('a password', () => {
     const user = await service.app.store.findUserByEmail({ email })
     return (await service.app.crypto.verifyPassword(password, user?.password_hash)).right
   }
-  const secretFile = (text: string) => {
-    const file = path.join(tempFolder(), 'password')
-    writeFileSync(file, text)
-    return file
-  }
+  const secretFile = (text: string) => tempFile('password', text)
 
   test('comes from a file, without the newline at its end', async () => {
     const { code, email, stdout } = await create(['--password-file', secretFile('from a file \n')])

@@ -1,9 +1,9 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { readBuild } from '../../src/lib/build.ts'
 import { okCli, runCli, runHere } from '../support/cli.ts'
-import { tempFolder } from '../support/folder.ts'
+import { tempFile, tempFolder } from '../support/folder.ts'
 
 const inFolder = () => {
   const folder = tempFolder()
@@ -79,9 +79,7 @@ test('every missing flag is named on a line of its own', async () => {
 test.each(['serve', 'migrate', 'admin user list'])(
   '%s refuses a configuration that cannot be used, naming every key on a line of its own',
   async (command) => {
-    const folder = tempFolder()
-    const file = path.join(folder, 'service.yaml')
-    writeFileSync(file, 'dcr: { mode: closed }\nstorage: { driver: mysql }\n')
+    const file = tempFile('service.yaml', 'dcr: { mode: closed }\nstorage: { driver: mysql }\n')
     const { code, stderr } = await runHere([...command.split(' '), '--config', file])
     expect(code).toBe(1)
     const lines = stderr.split('\n').filter((line) => line.startsWith('error: '))

@@ -1,9 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { runHere } from '../support/cli.ts'
-import { tempFolder } from '../support/folder.ts'
+import { tempFile } from '../support/folder.ts'
 
 const script = async (shell: string) => {
   const { code, stdout } = await runHere(['completion', shell])
@@ -14,8 +12,7 @@ const script = async (shell: string) => {
 describe('bash', () => {
   let file: string
   beforeAll(async () => {
-    file = path.join(tempFolder(), 'completion.bash')
-    writeFileSync(file, await script('bash'))
+    file = tempFile('completion.bash', await script('bash'))
   })
   /** What is offered for the last word of a line. */
   const offered = (line: string) => {

@@ -1,9 +1,8 @@
 // The commands of broker providers, which read config_data from a file.
-import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { envOf, okCli, runHere } from '../support/cli.ts'
-import { tempFolder } from '../support/folder.ts'
+import { tempFile, tempFolder } from '../support/folder.ts'
 import { aSlug, oauthConfigData } from '../support/records.ts'
 import { startService, type TestService } from '../support/service.ts'
 
@@ -15,11 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const fileOf = (content: unknown) => {
-  const file = path.join(tempFolder(), 'config.json')
-  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
-  return file
-}
+const fileOf = (content: unknown) => tempFile('config.json', content)
 const create = (slug: string, file: string) =>
   `admin provider create --slug ${slug} --protocol oauth --display-name Drive --config-data ${file}`.split(' ')
 

@@ -1,11 +1,10 @@
 // `admin apply`, `admin diff` and `admin export`.
-import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, assert, beforeAll, expect, test } from 'vitest'
 import { parseYaml } from '../../src/config/yaml.ts'
 import { envOf, runCli, runHere } from '../support/cli.ts'
 import { post } from '../support/flow.ts'
-import { tempFolder } from '../support/folder.ts'
+import { tempFile, tempFolder } from '../support/folder.ts'
 import { addClient, startService, type TestService } from '../support/service.ts'
 
 const SETUP = `
@@ -63,11 +62,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const written = (text: string) => {
-  const file = path.join(tempFolder(), 'setup.yaml')
-  writeFileSync(file, text)
-  return file
-}
+const written = (text: string) => tempFile('setup.yaml', text)
 type Row = Record<string, unknown>
 async function setup(command: string, text: string, ...flags: string[]): Promise<{ code: number | null; rows: Row[] }> {
   const { code, stdout } = await runHere(['admin', command, '-f', written(text), '--json', ...flags], env)

@@ -1,9 +1,7 @@
 // Loads configurations as a boot does: an object as the YAML file, and an environment.
-import { writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { ConfigError, type Loaded, loadConfig, type Problem } from '../../src/config/load.ts'
 import type { Env } from '../../src/config/rules.ts'
-import { tempFolder } from '../support/folder.ts'
+import { tempFile } from '../support/folder.ts'
 
 /** The least that a deployment with a public issuer needs. */
 export const PRODUCTION = {
@@ -13,11 +11,7 @@ export const PRODUCTION = {
 } as const
 
 /** Writes a configuration file; JSON is YAML too. */
-export function yamlFile(content: string | object): string {
-  const file = path.join(tempFolder(), 'service.yaml')
-  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
-  return file
-}
+export const yamlFile = (content: string | object): string => tempFile('service.yaml', content)
 
 /** Loads a file with this content, or none, and an environment. */
 export const load = (content?: string | object, env: Env = {}): Loaded =>

@@ -401,17 +401,12 @@ describe('rotation', () => {
   test('what comes back after the user connected anew is not kept over it', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()
-    let open: (value?: unknown) => void = () => {}
-    upstream.gate = new Promise((resolve) => {
-      open = resolve
-    })
+    const open = upstream.hold()
     const waiting = vend()
     await vi.waitFor(() => expect(upstream.refreshed.length).toBe(1))
-    const held = upstream.gate
     upstream.gate = undefined
     await connect()
     open()
-    await held
     vended(await waiting, upstream)
     service.advance(3600)
     vended(await vend(), upstream)
@@ -422,10 +417,7 @@ describe('rotation', () => {
   test('a connection that is ended while the provider is asked vends nothing', async () => {
     const { vend, connect, upstream, grant } = await brokerScene(service)
     await connect()
-    let open: (value?: unknown) => void = () => {}
-    upstream.gate = new Promise((resolve) => {
-      open = resolve
-    })
+    const open = upstream.hold()
     const waiting = vend()
     await vi.waitFor(() => expect(upstream.refreshed.length).toBe(1))
     await okAdmin(service, 'DELETE', `/admin/grants/broker/${(await grant())?.id}`)

@@ -1,33 +1,23 @@
 // Two instances on one PostgreSQL: of the connection of a user one of them asks the provider at a time.
-import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newId } from '../../src/lib/id.ts'
 import { brokerScene, type Scene, startBroker, vended } from '../support/broker.ts'
 import { exchange } from '../support/exchange.ts'
-import { tempFolder } from '../support/folder.ts'
+import { type Pair, startPair } from '../support/pair.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import type { TestService } from '../support/service.ts'
 
 let server: PostgresServer
-const folder = tempFolder()
+let pair: Pair
 let a: TestService
 let b: TestService
 beforeAll(async () => {
   server = await startPostgres()
-  const shared = {
-    SERVICE_STORAGE_DRIVER: 'postgres',
-    SERVICE_STORAGE_POSTGRES_DSN: await server.database(),
-    SERVICE_STORAGE_POSTGRES_MAX_CONNS: '10',
-    SERVICE_SIGNING_KEY_PATH: folder,
-    SERVICE_SESSION_SECRET: newId() + newId(),
-  }
-  a = await startBroker(shared)
-  b = await startBroker({ ...shared, SERVICE_SERVER_ISSUER: a.issuer })
+  pair = await startPair(await server.database(), {}, startBroker)
+  ;({ a, b } = pair)
 })
 afterAll(async () => {
-  await Promise.all([a.close(), b.close()])
+  await pair.close()
   await server.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 const vendAt = (at: TestService, { member, resource, gateway }: Scene, scope = 'files:read') =>

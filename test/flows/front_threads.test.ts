@@ -6,7 +6,7 @@ import { Metrics } from '../../src/telemetry/metrics.ts'
 import { okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
-import { authorize, refresh, signIn } from '../support/flow.ts'
+import { authorize, refresh, register, signIn } from '../support/flow.ts'
 import { basic, type FreshAnswer, fresh, MANY, spread, tally } from '../support/fronts.ts'
 import { idpKey } from '../support/idp.ts'
 import { silentLog } from '../support/log.ts'
@@ -147,20 +147,14 @@ describe.each([2, 4])('%i front threads', (threads) => {
     })
 
     test('a client that registers itself is known to all, until the mode of registration says no', async () => {
-      const metadata = { client_name: 'C', redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' }
-      const register = () =>
-        fetch(`${at.issuer}/oauth/register`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json', connection: 'close' },
-          body: JSON.stringify(metadata),
-        })
-      const registered = await register()
+      const come = () => register(at, { token_endpoint_auth_method: 'none' }, { connection: 'close' })
+      const registered = await come()
       expect(registered.status).toBe(201)
       const { client_id } = (await registered.json()) as { client_id: string }
       const refused = await spread(() => fresh(at, '/oauth/token', { grant_type: 'refresh_token', client_id }), MANY)
       expect(statuses(refused)).toEqual({ 400: MANY })
       await okAdmin(at, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
-      expect(tally((await spread(register, 16)).map(({ status }) => status))).toEqual({ 403: 16 })
+      expect(tally((await spread(come, 16)).map(({ status }) => status))).toEqual({ 403: 16 })
       await okAdmin(at, 'PATCH', '/admin/settings/dcr', { mode: 'open' })
     })
 

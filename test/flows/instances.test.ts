@@ -1,39 +1,27 @@
 // Two instances on one PostgreSQL: what one of them did holds at the other.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
-import { type Answer, authorize, post, redeem, refresh, signIn } from '../support/flow.ts'
+import { type Answer, authorize, post, redeem, refresh, register, signIn } from '../support/flow.ts'
+import { type Pair, startPair } from '../support/pair.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
-import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { addClient, addResource, addUser, type TestService } from '../support/service.ts'
 import { pause } from '../support/wire.ts'
 
 let server: PostgresServer
-let folder: string
+let pair: Pair
 let a: TestService
 let b: TestService
 beforeAll(async () => {
   server = await startPostgres()
-  folder = mkdtempSync(path.join(tmpdir(), 'service-test-'))
-  const shared = {
-    SERVICE_STORAGE_DRIVER: 'postgres',
-    SERVICE_STORAGE_POSTGRES_DSN: await server.database(),
-    SERVICE_STORAGE_POSTGRES_MAX_CONNS: '10',
-    SERVICE_SIGNING_KEY_PATH: folder,
-    SERVICE_SESSION_SECRET: newId() + newId(),
-    SERVICE_DCR_MODE: 'open',
-  }
-  a = await startService(shared)
-  b = await startService({ ...shared, SERVICE_SERVER_ISSUER: a.issuer })
+  pair = await startPair(await server.database(), { SERVICE_DCR_MODE: 'open' })
+  ;({ a, b } = pair)
 })
 afterAll(async () => {
-  await Promise.all([a.close(), b.close()])
+  await pair.close()
   await server.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 const machineToken = (at: TestService, client: Client, headers = {}) =>
@@ -114,15 +102,9 @@ describe('what is remembered is forgotten when it changes at the other', () => {
   })
 
   test('J07 the mode of registration', async () => {
-    const register = async ({ issuer }: TestService) => {
-      const metadata = { client_name: 'C', redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' }
-      const body = JSON.stringify(metadata)
-      const headers = { 'content-type': 'application/json' }
-      return (await fetch(`${issuer}/oauth/register`, { method: 'POST', headers, body })).status
-    }
-    expect(await register(b)).toBe(201)
+    expect((await register(b)).status).toBe(201)
     await okAdmin(a, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
-    await within(1000, async () => (await register(b)) === 403)
+    await within(1000, async () => (await register(b)).status === 403)
   })
 
   test('a resource that did not exist', async () => {

@@ -2,15 +2,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { STALE_MS } from '../../src/store/cache.ts'
 import { okAdmin } from '../support/admin.ts'
-import { authorize, post, redeem, refresh } from '../support/flow.ts'
+import { authorize, post, redeem, refresh, register } from '../support/flow.ts'
+import { type Pair, startPair } from '../support/pair.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
-import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { addClient, addResource, addUser, SEALED, type TestService } from '../support/service.ts'
 import { pause } from '../support/wire.ts'
 
 /** What the checks themselves may take on a busy machine, on top of the bound. */
 const MARGIN_MS = 1000
 
 let server: PostgresServer
+let pair: Pair
 let a: TestService
 let b: TestService
 let notified = 0
@@ -21,18 +23,13 @@ beforeAll(async () => {
   await server.sql(dsn, `CREATE FUNCTION public.pg_notify(text, text) RETURNS void LANGUAGE sql AS 'SELECT'`)
   const url = new URL(dsn)
   url.searchParams.set('options', '-c search_path=public,pg_catalog')
-  const shared = {
-    SERVICE_STORAGE_DRIVER: 'postgres',
-    SERVICE_STORAGE_POSTGRES_DSN: url.href,
+  pair = await startPair(url.href, {
+    ...SEALED,
     SERVICE_STORAGE_POSTGRES_MAX_CONNS: '5',
     SERVICE_SIGNING_KEY_STORE: 'postgres_key',
-    SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
-    SERVICE_DATA_ENCRYPTION_KEY: 'ab'.repeat(32),
-    SERVICE_SESSION_SECRET: 'a session secret of 32 bytes, at the least',
     SERVICE_DCR_MODE: 'open',
-  }
-  a = await startService(shared)
-  b = await startService({ ...shared, SERVICE_SERVER_ISSUER: a.issuer })
+  })
+  ;({ a, b } = pair)
   const { default: pg } = await import('pg')
   const listener = new pg.Client({ connectionString: dsn })
   await listener.connect()
@@ -43,7 +40,7 @@ beforeAll(async () => {
 let closeListener = async () => {}
 afterAll(async () => {
   await closeListener()
-  await Promise.all([a.close(), b.close()])
+  await pair.close()
   await server.close()
 })
 
@@ -73,19 +70,9 @@ test('a suspended client is refused, and admitted again when it is reactivated',
 })
 
 test('the mode of registration holds', async () => {
-  const register = async () => {
-    const body = JSON.stringify({ client_name: 'C', redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' })
-    return (
-      await fetch(`${b.issuer}/oauth/register`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body,
-      })
-    ).status
-  }
-  expect(await register()).toBe(201)
+  expect((await register(b)).status).toBe(201)
   await okAdmin(a, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
-  await withinBound(async () => (await register()) === 403)
+  await withinBound(async () => (await register(b)).status === 403)
 })
 
 test('a withdrawn consent ends refresh tokens, and a revoked token is inactive, at once: they are asked of the database', async () => {

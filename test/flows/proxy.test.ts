@@ -6,7 +6,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventsOf, okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
-import { authorize, redeem, signIn } from '../support/flow.ts'
+import { authorize, redeem, register as send, signIn } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 import { freePort, pause } from '../support/wire.ts'
@@ -99,11 +99,7 @@ async function startBehind(
 }
 type Behind = Awaited<ReturnType<typeof startBehind>>
 const register = async ({ service, proxy }: Behind, headers: Record<string, string>) => {
-  const response = await fetch(`${proxy.url}/oauth/register`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ client_name: 'Desk', redirect_uris: ['https://a.example/cb'] }),
-  })
+  const response = await send({ issuer: proxy.url }, {}, headers)
   expect(response.status).toBe(201)
   const { client_id } = (await response.json()) as { client_id: string }
   const trails = await okAdmin<{ address: string }[]>(service, 'GET', `/admin/connections?client_id=${client_id}`)

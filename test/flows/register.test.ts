@@ -1,7 +1,7 @@
 // Dynamic registration: what is answered, who may do it, and how often.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { eventsOf, okAdmin } from '../support/admin.ts'
-import { authorize, post, redeem, refresh } from '../support/flow.ts'
+import { authorize, post, redeem, refresh, register as send } from '../support/flow.ts'
 import { addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -20,11 +20,7 @@ async function register(
   fields: Record<string, unknown> = {},
   headers: Record<string, string> = {},
 ): Promise<Registered> {
-  const response = await fetch(`${where.issuer}/oauth/register`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ client_name: 'Desk', redirect_uris: [REDIRECT_URI], ...fields }),
-  })
+  const response = await send(where, fields, headers)
   return { status: response.status, headers: response.headers, body: (await response.json()) as Registered['body'] }
 }
 const setMode = (where: TestService, mode: string) => okAdmin(where, 'PATCH', '/admin/settings/dcr', { mode })

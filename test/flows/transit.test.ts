@@ -3,6 +3,7 @@ import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { authorize, post, redeem } from '../support/flow.ts'
+import { startPair } from '../support/pair.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 import { ROOT, startTransit, type TransitServer } from '../support/transit_server.ts'
@@ -151,17 +152,13 @@ describe('two instances', () => {
     let ahead = 0
     const store = await startTransit({ now: () => Math.floor(Date.now() / 1000) + ahead })
     open.push(store)
-    const shared = {
-      SERVICE_STORAGE_DRIVER: 'postgres',
-      SERVICE_STORAGE_POSTGRES_DSN: await server.database(),
+    const pair = await startPair(await server.database(), {
       SERVICE_SIGNING_KEY_STORE: 'secretstore_transit',
       SERVICE_VAULT_ADDR: store.address,
       SERVICE_VAULT_TOKEN: ROOT,
-    }
-    const a = await startService(shared)
-    open.push(a)
-    const b = await startService({ ...shared, SERVICE_SERVER_ISSUER: a.issuer })
-    open.push(b)
+    })
+    open.push(pair)
+    const { a, b } = pair
     const client = await addClient(a)
     const kidAt = (at: TestService) => at.app.keyring.current().kid
     const heard = (kid: string) => expect.poll(() => kidAt(b), { timeout: 5000 }).toBe(kid)

@@ -18,6 +18,7 @@ import { addResource, addUser, REDIRECT_URI } from '../support/service.ts'
 import { AUTHORIZE, renderClients, type Story } from './clients_page.ts'
 import { GENERATIONS, Provider } from './mcp_client.ts'
 import { type McpTestServer, startMcpServer } from './mcp_server.ts'
+import { authorizationRequest, discover, INSECURE } from './strict_client.ts'
 
 let service: Recorded
 let server: McpTestServer
@@ -125,38 +126,27 @@ test('mcp-remote comes in by registering, and carries calls from standard input 
 
 test('oauth4webapi comes in with every request that it has', () =>
   record('oauth4webapi', 'registers with client_secret_basic; `resource` is given by its caller', async () => {
-    const insecure = { [oauth.allowInsecureRequests]: true }
     const user = await addUser(service)
     const resource = await addResource(service, { uri: `${service.issuer}/strict/mcp` })
-    const about = await oauth.resourceDiscoveryRequest(new URL(resource.uri), insecure)
+    const about = await oauth.resourceDiscoveryRequest(new URL(resource.uri), INSECURE)
     const { authorization_servers = [] } = await oauth.processResourceDiscoveryResponse(new URL(resource.uri), about)
-    const issuer = new URL(authorization_servers[0] ?? '')
-    const found = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...insecure })
-    const as = await oauth.processDiscoveryResponse(issuer, found)
+    const as = await discover(authorization_servers[0] ?? '')
     const members = {
       client_name: 'Strict',
       redirect_uris: [REDIRECT_URI],
       grant_types: ['authorization_code', 'refresh_token'],
       token_endpoint_auth_method: 'client_secret_basic',
     }
-    const registering = await oauth.dynamicClientRegistrationRequest(as, members, insecure)
+    const registering = await oauth.dynamicClientRegistrationRequest(as, members, INSECURE)
     const client = await oauth.processDynamicClientRegistrationResponse(registering)
     const auth = oauth.ClientSecretBasic(String(client.client_secret))
-    const [verifier, state] = [oauth.generateRandomCodeVerifier(), oauth.generateRandomState()]
-    const url = new URL(as.authorization_endpoint ?? '')
-    url.search = new URLSearchParams({
-      client_id: client.client_id,
-      redirect_uri: REDIRECT_URI,
-      response_type: 'code',
+    const { url, verifier, state } = await authorizationRequest(as, client, {
       scope: 'mcp:read',
       resource: resource.uri,
-      state,
-      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-    }).toString()
-    const callback = await walk(service, url.href, user)
+    })
+    const callback = await walk(service, url, user)
     const parameters = oauth.validateAuthResponse(as, client, callback, state)
-    const options = { ...insecure, additionalParameters: { resource: resource.uri } }
+    const options = { ...INSECURE, additionalParameters: { resource: resource.uri } }
     const redeemed = await oauth.authorizationCodeGrantRequest(
       as,
       client,
@@ -170,9 +160,9 @@ test('oauth4webapi comes in with every request that it has', () =>
     const refresh_token = tokens.refresh_token ?? ''
     const refreshed = await oauth.refreshTokenGrantRequest(as, client, auth, refresh_token, options)
     const next = await oauth.processRefreshTokenResponse(as, client, refreshed)
-    const asked = await oauth.introspectionRequest(as, client, auth, next.access_token, insecure)
+    const asked = await oauth.introspectionRequest(as, client, auth, next.access_token, INSECURE)
     expect(await oauth.processIntrospectionResponse(as, client, asked)).toMatchObject({ active: true, sub: user.id })
-    const revoked = await oauth.revocationRequest(as, client, auth, next.access_token, insecure)
+    const revoked = await oauth.revocationRequest(as, client, auth, next.access_token, INSECURE)
     await oauth.processRevocationResponse(revoked)
   }))
 

@@ -3,16 +3,13 @@ import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { walk } from '../support/flow.ts'
 import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
-
-const INSECURE = { [oauth.allowInsecureRequests]: true }
+import { authorizationRequest, discover, INSECURE } from './strict_client.ts'
 
 let service: TestService
 let as: oauth.AuthorizationServer
 beforeAll(async () => {
   service = await startService()
-  const issuer = new URL(service.issuer)
-  const response = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...INSECURE })
-  as = await oauth.processDiscoveryResponse(issuer, response)
+  as = await discover(service.issuer)
 })
 afterAll(() => service.close())
 
@@ -38,19 +35,11 @@ async function setUp({ method, authentication }: Kind) {
 async function signedIn(kind: Kind) {
   const parts = await setUp(kind)
   const { client, user, resource, auth } = parts
-  const [verifier, state] = [oauth.generateRandomCodeVerifier(), oauth.generateRandomState()]
-  const url = new URL(as.authorization_endpoint ?? '')
-  url.search = new URLSearchParams({
-    client_id: client.client_id,
-    redirect_uri: REDIRECT_URI,
-    response_type: 'code',
+  const { url, verifier, state } = await authorizationRequest(as, client, {
     scope: 'mcp:read mcp:write',
     resource: resource.uri,
-    state,
-    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-    code_challenge_method: 'S256',
-  }).toString()
-  const callback = await walk(service, url.href, user)
+  })
+  const callback = await walk(service, url, user)
   const parameters = oauth.validateAuthResponse(as, client, callback, state)
   const response = await oauth.authorizationCodeGrantRequest(as, client, auth, parameters, REDIRECT_URI, verifier, {
     ...INSECURE,

@@ -3,8 +3,7 @@ import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { walk } from '../support/flow.ts'
 import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
-
-const INSECURE = { [oauth.allowInsecureRequests]: true }
+import { authorizationRequest, discover, INSECURE } from './strict_client.ts'
 
 describe.each([
   ['no nonces', false],
@@ -14,9 +13,7 @@ describe.each([
   let as: oauth.AuthorizationServer
   beforeAll(async () => {
     service = await startService({ SERVICE_DPOP_REQUIRE_NONCE: String(asksForNonce) })
-    const issuer = new URL(service.issuer)
-    const response = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...INSECURE })
-    as = await oauth.processDiscoveryResponse(issuer, response)
+    as = await discover(service.issuer)
   })
   afterAll(() => service.close())
 
@@ -44,20 +41,12 @@ describe.each([
   async function signedIn(method: string) {
     const parts = await setUp(method)
     const { client, user, resource, auth, DPoP } = parts
-    const [verifier, state] = [oauth.generateRandomCodeVerifier(), oauth.generateRandomState()]
-    const url = new URL(as.authorization_endpoint ?? '')
-    url.search = new URLSearchParams({
-      client_id: client.client_id,
-      redirect_uri: REDIRECT_URI,
-      response_type: 'code',
+    const { url, verifier, state } = await authorizationRequest(as, client, {
       scope: 'mcp:read',
       resource: resource.uri,
-      state,
       dpop_jkt: await DPoP.calculateThumbprint(),
-      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-    }).toString()
-    const parameters = oauth.validateAuthResponse(as, client, await walk(service, url.href, user), state)
+    })
+    const parameters = oauth.validateAuthResponse(as, client, await walk(service, url, user), state)
     const { result: tokens, sent } = await withRetry(
       () =>
         oauth.authorizationCodeGrantRequest(as, client, auth, parameters, REDIRECT_URI, verifier, {

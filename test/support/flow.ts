@@ -144,3 +144,18 @@ export const refresh = (
     refresh_token: String(refresh_token),
     ...fields,
   })
+
+/** Registers a client (RFC 7591): metadata beside the least that is needed, or a body as it is. */
+export const register = (
+  { issuer }: Pick<TestService, 'issuer'>,
+  metadata: Record<string, unknown> | string | Uint8Array<ArrayBuffer> = {},
+  headers: Record<string, string> = {},
+): Promise<Response> =>
+  fetch(`${issuer}/oauth/register`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body:
+      typeof metadata === 'string' || metadata instanceof Uint8Array
+        ? metadata
+        : JSON.stringify({ client_name: 'Desk', redirect_uris: [REDIRECT_URI], ...metadata }),
+  })

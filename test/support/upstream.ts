@@ -63,6 +63,15 @@ export class Upstream {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
   }
 
+  /** Holds tokens back from here on. Returns what hands them out. */
+  hold(): () => void {
+    let open: () => void = () => {}
+    this.gate = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    return open
+  }
+
   /** The config_data of a provider that is this one. */
   config(more: Record<string, unknown> = {}) {
     const endpoints = { authorize_url: `${this.url}/authorize`, token_url: `${this.url}/token` }

@@ -1,14 +1,14 @@
 // deploy/observability and the runbook: every panel and alert is about a metric that there is, every alert has its section,
 // and every command in the runbook can be run.
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { COUNTERS, HISTOGRAMS } from '../../src/telemetry/metrics.ts'
 import { runHere } from '../support/cli.ts'
-import { tempFolder } from '../support/folder.ts'
+import { tempFile } from '../support/folder.ts'
 import { startService, type TestService } from '../support/service.ts'
 
 const folder = path.join(packageRoot, 'deploy/observability')
@@ -148,12 +148,11 @@ describe.skipIf(!hasPromtool)('promtool (left out where it is not installed: apt
   })
 
   test('understands every panel', () => {
-    const file = path.join(tempFolder(), 'panels.json')
     const rules = expressions.map(([, expr], i) => ({
       record: `r${i}`,
       expr: expr.replaceAll('$__rate_interval', '5m'),
     }))
-    writeFileSync(file, JSON.stringify({ groups: [{ name: 'g', rules }] }))
+    const file = tempFile('panels.json', { groups: [{ name: 'g', rules }] })
     const { stdout, stderr } = spawnSync('promtool', ['check', 'rules', file], { encoding: 'utf8' })
     expect(`${stdout}${stderr}`).toContain(`SUCCESS: ${rules.length} rules found`)
   })

@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
-import { actorOf, addExchanger, aPerson, EXCHANGE, exchangeScene } from '../support/exchange.ts'
-import { authorize, post, redeem, refresh } from '../support/flow.ts'
+import { actorOf, addExchanger, EXCHANGE, exchangeScene } from '../support/exchange.ts'
+import { authorize, post, redeem, refresh, register } from '../support/flow.ts'
 import { LeakWatch } from '../support/leaks.ts'
 import {
   ADMIN_KEY,
@@ -75,16 +75,13 @@ async function machines(): Promise<void> {
   expect((await exchanged({ scope: 'mcp:read' })).status).toBe(200)
   const gateway = await addExchanger(service)
   const actor = await actorOf(service, gateway)
-  const person = await aPerson(service)
-  const actor_token = String(actor.actor_token)
   await post(tokenUrl(), gateway, {
     grant_type: EXCHANGE,
     ...actor,
-    actor_token,
+    actor_token: String(actor.actor_token),
     subject_token: user.id,
     resource: target.uri,
   })
-  expect(person).toBeDefined()
 
   const scene = await xaaScene(service)
   expect((await scene.redeem(await scene.assertion())).status).toBe(200)
@@ -108,15 +105,7 @@ async function operators(): Promise<void> {
   await callAdmin(service, 'GET', '/admin/clients', undefined, { authorization: 'Bearer a-wrong-admin-key-0123456789' })
   await callAdmin(service, 'GET', '/admin/system/config')
   await callAdmin(service, 'POST', '/admin/keys/rotate')
-  await fetch(`${service.issuer}/oauth/register`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      client_name: 'Dyn',
-      redirect_uris: ['https://dyn.example.com/cb'],
-      token_endpoint_auth_method: 'client_secret_post',
-    }),
-  })
+  await register(service, { token_endpoint_auth_method: 'client_secret_post' })
 }
 
 /** What breaks is logged with its cause. */

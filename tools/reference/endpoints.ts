@@ -16,6 +16,11 @@ const CLIENT = {
 const AUTHENTICATION = '`invalid_client`: one text for every failure, so that nobody learns which clients exist.'
 const TOKEN_ERROR = '`invalid_request`, or what the token is refused for ([errors](errors.md)).'
 const PAGE = 'The page.'
+const FORM = { csrf_token: 'From the page.' } as const
+const NOT_ITS_FORM = 'The form is not of this session.'
+const PROVIDER = { provider: 'Slug of the provider.' } as const
+/** What a provider sends a browser back with. */
+const SENT_BACK = { code: 'From the provider.', state: 'What it was given.', error: 'Why there is no code.' } as const
 const TO_LOGIN = 'To the login page, which leads back here.'
 
 const serverMetadata: Endpoint = {
@@ -126,7 +131,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       email: 'Of the user.',
       password: 'Of the user.',
       redirect: 'As above.',
-      csrf_token: 'From the page.',
+      ...FORM,
     },
     answers: {
       303: 'Signed in: a session cookie, and on to `redirect`.',
@@ -145,7 +150,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'GET /oidc/callback': {
     doc: 'Where the provider sends a user back.',
-    takes: { code: 'From the provider.', state: 'What it was given.', error: 'Why there is no code.' },
+    takes: SENT_BACK,
     answers: {
       303: 'Signed in, and on.',
       400: 'The sign-in has expired, was begun in another browser, or was refused there.',
@@ -162,20 +167,20 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       session_id: 'Of the request.',
       action: '`allow` or `deny`.',
       scopes: 'What is allowed, once for each checked box.',
-      csrf_token: 'From the page.',
+      ...FORM,
     },
     answers: {
       303: 'To the client, with a code or with `access_denied`.',
       400: 'The request has expired, was decided, or nothing was chosen.',
       401: 'Nobody is signed in.',
-      403: 'The form is not of this session.',
+      403: NOT_ITS_FORM,
     },
   },
 
   'GET /connect/{provider}': {
     doc: 'Sends the user who is signed in to a provider, or asks for a key of it ([broker](../guides/broker.md)).',
     takes: {
-      provider: 'Slug of the provider.',
+      ...PROVIDER,
       resource: 'Slug or URI of the broker resource that it is for; may be left out where there is one only.',
       return_url: 'Where to go afterwards; must be on the list. Required.',
     },
@@ -189,21 +194,19 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'POST /connect/{provider}': {
     doc: 'Takes the key that a user typed in.',
     takes: {
-      provider: 'Slug of the provider.',
+      ...PROVIDER,
       resource: 'As above.',
       return_url: 'As above.',
       api_key: 'The key.',
-      csrf_token: 'From the page.',
+      ...FORM,
     },
-    answers: { 303: 'Connected: to `return_url`.', 403: 'The form is not of this session.', 422: 'This is no key.' },
+    answers: { 303: 'Connected: to `return_url`.', 403: NOT_ITS_FORM, 422: 'This is no key.' },
   },
   'GET /connect/{provider}/callback': {
     doc: 'Where a provider sends a user back.',
     takes: {
-      provider: 'Slug of the provider.',
-      code: 'From the provider.',
-      state: 'What it was given.',
-      error: 'Why there is no code.',
+      ...PROVIDER,
+      ...SENT_BACK,
     },
     answers: {
       303: 'To `return_url`, with `error` where nothing was connected.',
@@ -222,12 +225,12 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'POST /connections': {
     doc: 'Ends a connection from the page.',
-    takes: { provider: 'Slug of the provider.', csrf_token: 'From the page.' },
-    answers: { 303: 'Back to the page.', 403: 'The form is not of this session.' },
+    takes: { ...PROVIDER, ...FORM },
+    answers: { 303: 'Back to the page.', 403: NOT_ITS_FORM },
   },
   'DELETE /connections/{provider}': {
     doc: 'Ends a connection, for a program with the session of the user.',
-    takes: { provider: 'Slug of the provider.' },
+    takes: PROVIDER,
     answers: { 204: 'Ended.', 401: 'Nobody is signed in.', 404: 'There is no such connection.' },
   },
 
