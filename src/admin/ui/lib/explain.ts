@@ -76,7 +76,11 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
     'The refresh token is unknown, expired or revoked.',
     'The user must sign in again.',
   ],
-  [/^user_(inactive|disabled)$/, 'The user is disabled.', 'Enable the user on its page, if the reason for that is gone.'],
+  [
+    /^user_(inactive|disabled)$/,
+    'The user is disabled.',
+    'Enable the user on its page, if the reason for that is gone.',
+  ],
   [
     /^(registration_rate|rate_limited|cimd_host_rate)$/,
     'Too many requests in a short time.',
