@@ -111,7 +111,9 @@ test('mcp-remote comes in by registering, and carries calls from standard input 
         { timeout: 60_000 },
       )
       const callback = await walk(service, url, user)
-      expect((await fetch(callback)).status).toBe(200)
+      // It says where to go before it listens for who comes back.
+      const { status } = await vi.waitFor(() => fetch(callback), { timeout: 60_000 })
+      expect(status).toBe(200)
       await connecting
       const answer = await client.callTool({ name: 'whoami' })
       expect(answer).toMatchObject({ content: [{ text: `${user.id} may mcp:read` }] })
