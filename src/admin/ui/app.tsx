@@ -1,7 +1,7 @@
 // The page as a whole: the way in, then the navigation and the page that the address names.
 import { useCallback, useEffect, useState } from 'preact/hooks'
 import { call, forgetKey, onRefusedKey, storedKey, storeKey } from './lib/api.ts'
-import { idleMinutes, useIdle } from './lib/idle.ts'
+import { IDLE_MINUTES, useIdle } from './lib/idle.ts'
 import { followLinks } from './lib/router.ts'
 import { Gate } from './parts/gate.tsx'
 import { Shell } from './parts/shell.tsx'
@@ -18,7 +18,7 @@ export function App() {
     setIn(false)
   }, [])
   onRefusedKey.tell = () => leave('The key is no longer accepted. Somebody may have changed it.')
-  useIdle(isIn, () => leave(`Locked after ${idleMinutes} minutes without a touch.`))
+  useIdle(isIn, () => leave(`Locked after ${IDLE_MINUTES} minutes without a touch.`))
   useEffect(() => {
     document.addEventListener('click', followLinks)
     return () => document.removeEventListener('click', followLinks)

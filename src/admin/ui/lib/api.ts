@@ -12,16 +12,12 @@ export const forgetKey = (): void => sessionStorage.clear()
 /** A refusal of the admin API, in its own words. */
 export class ApiError extends Error {
   readonly status: number
-  readonly code: string
   readonly requestId: string
-  readonly body: Record<string, unknown>
 
   constructor(status: number, body: Record<string, unknown>) {
     super(String(body['error_description'] ?? `the server answered ${status}`))
     this.status = status
-    this.code = String(body['error'] ?? '')
     this.requestId = String(body['request_id'] ?? '')
-    this.body = body
   }
 }
 
@@ -37,17 +33,9 @@ export function withQuery(path: string, query: Query = {}): string {
   return text ? `${path}?${text}` : path
 }
 
-interface CallOptions {
-  body?: unknown
-  key?: string
-}
-
 /** Calls the admin API. Throws ApiError; a network failure is one with status 0. */
-export async function send(
-  method: string,
-  path: string,
-  { body, key = storedKey() }: CallOptions = {},
-): Promise<Response> {
+export async function send(method: string, path: string, body?: unknown): Promise<Response> {
+  const key = storedKey()
   const headers: Record<string, string> = { authorization: `Bearer ${key}`, accept: 'application/json' }
   if (body !== undefined) headers['content-type'] = 'application/json'
   const response = await fetch(path, {
@@ -68,7 +56,7 @@ export async function send(
 
 /** The same, with the answer read. */
 export async function call<T = unknown>(method: string, path: string, body?: unknown): Promise<T> {
-  const response = await send(method, path, { body })
+  const response = await send(method, path, body)
   return (response.status === 204 ? undefined : await response.json()) as T
 }
 

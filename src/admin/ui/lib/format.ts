@@ -59,8 +59,10 @@ export const plain = (name: string): string => name.replace(INVISIBLE, '')
 
 /** `client_name` as words: `Client name`. */
 export function words(name: string): string {
-  const text = name.replaceAll('_', ' ').replaceAll('.', ' ')
-  const spelled = text.replace(/\b(uri|uris|url|id|ids|jwks|dpop|ttl|idp)\b/g, (word) => SPELLED[word] ?? word)
+  const spelled = name
+    .split(/[_.]/)
+    .map((word) => SPELLED[word] ?? word)
+    .join(' ')
   return spelled.charAt(0).toUpperCase() + spelled.slice(1)
 }
 const SPELLED: Record<string, string> = {

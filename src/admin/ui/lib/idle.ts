@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 
 /** Minutes without a touch after which the key is forgotten. */
-export const idleMinutes = 15
+export const IDLE_MINUTES = 15
 const CHECK_MS = 5000
 
 /** Calls `lock` when nobody touched the page for too long, also while the machine slept. */
@@ -17,7 +17,7 @@ export function useIdle(active: boolean, lock: () => void): void {
     }
     const events = ['pointerdown', 'keydown', 'wheel'] as const
     for (const event of events) addEventListener(event, touch, { passive: true })
-    const timer = setInterval(() => Date.now() - touchedMs > idleMinutes * 60_000 && latest.current(), CHECK_MS)
+    const timer = setInterval(() => Date.now() - touchedMs > IDLE_MINUTES * 60_000 && latest.current(), CHECK_MS)
     return () => {
       for (const event of events) removeEventListener(event, touch)
       clearInterval(timer)

@@ -11,17 +11,15 @@ export interface Loaded<T> {
 
 /** Reads when `key` changes and when asked to; what came before stays visible meanwhile. `everyMs` reads again and again while the tab is seen. */
 export function useLoad<T>(key: string, read: () => Promise<T>, everyMs?: number): Loaded<T> {
-  const [state, setState] = useState<{ key: string; data?: T; error?: Error; busy: boolean }>({ key, busy: true })
-  const latest = useRef({ key, turn: 0, read })
+  const [state, setState] = useState<Omit<Loaded<T>, 'reload'>>({ busy: true })
+  const latest = useRef({ turn: 0, read })
   latest.current.read = read
-  latest.current.key = key
 
   const reload = useCallback(() => {
     const turn = ++latest.current.turn
-    const of = latest.current.key
     setState((before) => ({ ...before, busy: true }))
     const finish = (outcome: { data?: T; error?: Error }) => {
-      if (turn === latest.current.turn) setState({ key: of, busy: false, ...outcome })
+      if (turn === latest.current.turn) setState({ busy: false, ...outcome })
     }
     latest.current.read().then(
       (data) => finish({ data }),
@@ -35,5 +33,5 @@ export function useLoad<T>(key: string, read: () => Promise<T>, everyMs?: number
     const timer = setInterval(() => document.visibilityState === 'visible' && reload(), everyMs)
     return () => clearInterval(timer)
   }, [everyMs])
-  return { data: state.data, error: state.error, busy: state.busy, reload }
+  return { ...state, reload }
 }

@@ -1,5 +1,6 @@
 // Where we are: the path below /admin/ui/ and its query, as the address bar says. Every state that is worth sharing is there.
 import { useEffect, useState } from 'preact/hooks'
+import { segment, withQuery } from './api.ts'
 
 const BASE = '/admin/ui/'
 
@@ -26,11 +27,8 @@ function decode(text: string): string {
 }
 
 /** The address of a place; empty values are left out. */
-export function href(segments: readonly string[], query: Readonly<Record<string, string | undefined>> = {}): string {
-  const used = Object.entries(query).filter(([, value]) => value !== undefined && value !== '') as [string, string][]
-  const text = new URLSearchParams(used).toString()
-  return BASE + segments.map(encodeURIComponent).join('/') + (text ? `?${text}` : '')
-}
+export const href = (segments: readonly string[], query?: Readonly<Record<string, string | undefined>>): string =>
+  withQuery(BASE + segments.map(segment).join('/'), query)
 
 const listeners = new Set<() => void>()
 const tell = () => {
@@ -64,5 +62,5 @@ export function followLinks(event: MouseEvent): void {
   if (!link || link.target || link.hasAttribute('download') || !link.getAttribute('href')?.startsWith(BASE)) return
   event.preventDefault()
   go(link.getAttribute('href') as string)
-  if (!link.closest('[data-stay]')) window.scrollTo(0, 0)
+  window.scrollTo(0, 0)
 }

@@ -10,15 +10,11 @@ export interface Schema {
   items?: Schema
   properties?: Record<string, Schema>
   required?: string[]
-  maxLength?: number
-  minimum?: number
-  maximum?: number
 }
 export interface Operation {
   id: string
   method: string
   path: string
-  summary: string
   /** The command that does the same. */
   command?: string
   /** The command also takes the whole item as JSON from standard input. */
@@ -28,7 +24,6 @@ export interface Operation {
 }
 interface RawOperation {
   operationId: string
-  summary: string
   'x-command'?: string
   parameters?: { name: string; in: string; schema: Schema; description?: string }[]
   requestBody?: { content: { 'application/json': { schema: Schema } } }
@@ -65,7 +60,6 @@ function asOperation(method: string, path: string, raw: RawOperation): Operation
     id: raw.operationId,
     method,
     path,
-    summary: raw.summary,
     command: raw['x-command'],
     creates: '201' in raw.responses,
     query: Object.fromEntries(query.map((each) => [each.name, { ...each.schema, description: each.description }])),

@@ -2,11 +2,11 @@
 import { useState } from 'preact/hooks'
 import { send, withQuery } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
-import { href, type Place } from '../lib/router.ts'
+import type { Place } from '../lib/router.ts'
 import { operations } from '../lib/schema.ts'
 import type { AuditEvent } from '../lib/types.ts'
 import { type Column, type Filter, List } from '../parts/list.tsx'
-import { Empty, Head, Problem, Time } from '../parts/text.tsx'
+import { Empty, Head, IdLink, Mono, Problem, Time } from '../parts/text.tsx'
 
 const TAIL_MS = 2000
 
@@ -30,22 +30,12 @@ const COLUMNS: readonly Column<AuditEvent>[] = [
       </>
     ),
   },
-  {
-    title: 'Who',
-    cell: ({ actor_id }) => (actor_id ? <code>{actor_id}</code> : <span class="soft">nobody known</span>),
-  },
+  { title: 'Who', cell: ({ actor_id }) => <Mono of={actor_id} or="nobody known" /> },
   {
     title: 'Client',
-    cell: ({ client_id }) =>
-      client_id ? (
-        <a href={href(['clients', client_id])}>
-          <code>{client_id}</code>
-        </a>
-      ) : (
-        <span class="soft">none</span>
-      ),
+    cell: ({ client_id }) => <IdLink page="clients" id={client_id} />,
   },
-  { title: 'From', kind: 'tight', cell: ({ ip }) => (ip ? <code>{ip}</code> : <span class="soft">here</span>) },
+  { title: 'From', kind: 'tight', cell: ({ ip }) => <Mono of={ip} or="here" /> },
   { title: 'When', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
 ]
 

@@ -5,10 +5,9 @@ import { useLoad } from '../lib/load.ts'
 import { go, href } from '../lib/router.ts'
 import type { Client, FetchedDocument } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { EditButton, Pending } from '../parts/entity.tsx'
-import { Badge, Card, Copy, Facts, Head, Json, Lines, Name, Problem, sentence, Time } from '../parts/text.tsx'
-import { say } from '../parts/toast.tsx'
-import { GRANTS, SecretDialog } from './client_parts.tsx'
+import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
+import { Badge, Card, Copy, Facts, Head, Json, Lines, Mono, Name, Problem, sentence, Time } from '../parts/text.tsx'
+import { GRANTS, SecretDialog, SOURCES } from './client_parts.tsx'
 
 const EDITABLE = [
   'client_name',
@@ -19,11 +18,6 @@ const EDITABLE = [
   'agent_description',
   'dpop_bound_access_tokens',
 ]
-const SOURCES = {
-  admin: 'Made by an operator',
-  dcr: 'Registered itself (RFC 7591)',
-  cimd: 'Its metadata document, fetched from its client_id',
-}
 
 const from: [string, string] = ['Clients', href(['clients'])]
 
@@ -107,7 +101,7 @@ const factsOf = (client: Client) =>
     ['Source', SOURCES[client.registration_source]],
     ['Grant types', <Lines key="grants" of={client.grant_types} />],
     ['Redirect URIs', <Lines key="uris" of={client.redirect_uris} />],
-    ['Scope', client.scope ? <code>{client.scope}</code> : <span class="soft">none of its own</span>],
+    ['Scope', <Mono key="scope" of={client.scope} or="none of its own" />],
     ['Authentication', <code key="auth">{client.token_endpoint_auth_method}</code>],
     ['Application type', client.application_type],
     ['DPoP', client.dpop_bound_access_tokens ? 'only bound tokens' : 'bound when it sends a proof'],
@@ -163,19 +157,10 @@ function Actions({ client, path, onChange }: { client: Client; path: string; onC
           It may get tokens again.
         </ConfirmButton>
       )}
-      <ConfirmButton
-        label="Delete"
-        verb="Delete"
-        title={`Delete ${client_name || 'this client'}?`}
-        run={() => call('DELETE', `${path}?force=true`)}
-        after={() => {
-          say('The client is deleted.')
-          go(from[1])
-        }}
-      >
+      <DeleteButton what={client_name || 'this client'} path={`${path}?force=true`} onGone={() => go(from[1])}>
         The client, its consents and its sign-ins go, and its tokens are revoked. The record of its tokens and the audit
         trail stay. This cannot be undone.
-      </ConfirmButton>
+      </DeleteButton>
       {secret && (
         <SecretDialog
           title="The secret is replaced"

@@ -1,4 +1,4 @@
-// What the pages of clients share: the grants in words, and the dialog that shows a secret.
+// What the pages of clients share: grants and sources in words, and the dialog that shows a secret.
 import { Dialog } from '../parts/dialog.tsx'
 import { Copy } from '../parts/text.tsx'
 
@@ -10,6 +10,9 @@ export const GRANTS = [
   ['urn:ietf:params:oauth:grant-type:token-exchange', 'Token exchange'],
   ['urn:ietf:params:oauth:grant-type:jwt-bearer', 'ID-JAG assertions (jwt-bearer)'],
 ] as const
+
+/** How a client came to be here, in words. */
+export const SOURCES = { admin: 'Made by an operator', dcr: 'Registered itself', cimd: 'Metadata document' } as const
 
 /** Shows a secret, once. */
 export const SecretDialog = ({

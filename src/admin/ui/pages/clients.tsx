@@ -8,9 +8,8 @@ import { FormButton } from '../parts/form.tsx'
 import type { Column, Filter } from '../parts/list.tsx'
 import { Badge, Name, Time } from '../parts/text.tsx'
 import { ClientDetail } from './client.tsx'
-import { GRANTS, SecretDialog } from './client_parts.tsx'
+import { GRANTS, SecretDialog, SOURCES } from './client_parts.tsx'
 
-const SOURCES = { admin: 'operator', dcr: 'registered itself', cimd: 'metadata document' }
 const COUNTED = 1000
 
 const FILTERS: readonly Filter[] = [
@@ -23,15 +22,7 @@ const FILTERS: readonly Filter[] = [
       ['suspended', 'Suspended'],
     ],
   },
-  {
-    name: 'source',
-    label: 'Any source',
-    options: [
-      ['admin', 'Made by an operator'],
-      ['dcr', 'Registered itself'],
-      ['cimd', 'Metadata document'],
-    ],
-  },
+  { name: 'source', label: 'Any source', options: Object.entries(SOURCES) },
 ]
 
 /** The host that answers go to, or that the document is on. */
@@ -63,7 +54,7 @@ const COLUMNS: readonly Column<Client>[] = [
   { title: 'Tokens, 24 h', kind: 'number', cell: ({ tokens_24h }) => tokens(tokens_24h) },
 ]
 
-const CLIENT_FIELDS = [
+const FIELDS = [
   'client_name',
   'grant_types',
   'redirect_uris',
@@ -73,6 +64,7 @@ const CLIENT_FIELDS = [
   'agent',
   'agent_description',
   'dpop_bound_access_tokens',
+  'client_id',
 ]
 
 /** The list of clients, or one of them. */
@@ -93,7 +85,7 @@ function ClientList() {
       title="Create a client"
       operation="client.create"
       verb="Create"
-      fields={[...CLIENT_FIELDS, 'client_id']}
+      fields={FIELDS}
       options={{ grant_types: GRANTS }}
       start={{ grant_types: ['client_credentials'], token_endpoint_auth_method: 'client_secret_basic' }}
       onDone={done}

@@ -1,6 +1,6 @@
 // Connections: how clients fared on their way in, and why one did not get there.
 import { explain, stepName } from '../lib/explain.ts'
-import { href, type Place } from '../lib/router.ts'
+import { href } from '../lib/router.ts'
 import type { Trail } from '../lib/types.ts'
 import { type Column, List } from '../parts/list.tsx'
 import { Badge, Copy, Empty, Head, sentence, Time } from '../parts/text.tsx'
@@ -60,7 +60,7 @@ function Attempt({ trail: { client_id, failing, steps } }: { trail: Trail }) {
 }
 
 /** The attempts of clients, newest first. */
-export const Connections = (_: { place: Place }) => (
+export const Connections = () => (
   <>
     <Head
       title="Connections"

@@ -5,7 +5,7 @@ import { href } from '../lib/router.ts'
 import type { IssuanceDetail as Detail } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { Pending } from '../parts/entity.tsx'
-import { Badge, Card, Copy, Facts, Head, Json, Time } from '../parts/text.tsx'
+import { Badge, Card, Copy, Facts, Head, IdLink, Json, Mono, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
 const from: [string, string] = ['Issuances', href(['issuances'])]
@@ -59,37 +59,14 @@ export function IssuanceDetail({ id }: { id: string }) {
           of={[
             ['jti', <Copy key="id" text={token.id} what="jti" />],
             ['Grant', token.grant_type.replaceAll('_', ' ')],
-            [
-              'Resource',
-              token.resource ? (
-                <code key="r">{token.resource}</code>
-              ) : (
-                <span key="r" class="soft">
-                  none
-                </span>
-              ),
-            ],
-            [
-              'Scope',
-              token.scope ? (
-                <code key="s">{token.scope}</code>
-              ) : (
-                <span key="s" class="soft">
-                  none
-                </span>
-              ),
-            ],
+            ['Resource', <Mono key="resource" of={token.resource} />],
+            ['Scope', <Mono key="scope" of={token.scope} />],
             ['Bound', token.jkt ? <Copy key="jkt" text={token.jkt} what="thumbprint" /> : 'no: who has it may use it'],
             ['Issued', <Time key="at" at={token.issued_at} />],
             ['Expires', <Time key="exp" at={token.expires_at} />],
             token.revoked_at !== undefined && (['Revoked', <Time key="rev" at={token.revoked_at} />] as const),
             token.parent_jti !== undefined &&
-              ([
-                'Exchanged from',
-                <a key="parent" href={href(['issuances', token.parent_jti])}>
-                  <code>{token.parent_jti}</code>
-                </a>,
-              ] as const),
+              (['Exchanged from', <IdLink key="parent" page="issuances" id={token.parent_jti} />] as const),
             ['Signed with', <code key="kid">{token.kid}</code>],
             ['Asked from', <code key="ip">{token.ip}</code>],
           ]}
@@ -110,31 +87,27 @@ export function IssuanceDetail({ id }: { id: string }) {
 function Chain({ token }: { token: Detail }) {
   const actors: string[] = []
   for (let at = token.act; at; at = at.act) actors.unshift(at.sub)
-  const people = token.subject_user_id !== undefined
+  const isUser = token.subject_user_id !== undefined
   return (
     <ol class="chain" aria-label="Delegation chain">
       <li>
         <div>
-          <small>{people ? 'user' : token.sub === token.client_id ? 'machine, for itself' : 'subject'}</small>
-          <a href={href([people ? 'users' : 'clients', token.sub])}>
-            <code>{token.sub}</code>
-          </a>
+          <small>{isUser ? 'user' : token.sub === token.client_id ? 'machine, for itself' : 'subject'}</small>
+          <IdLink page={isUser ? 'users' : 'clients'} id={token.sub} />
         </div>
       </li>
       {actors.map((sub, i) => (
         <li key={`${i}${sub}`}>
           <div>
             <small>{i === actors.length - 1 ? 'acts now' : 'acted before'}</small>
-            <a href={href(['clients', sub])}>
-              <code>{sub}</code>
-            </a>
+            <IdLink page="clients" id={sub} />
           </div>
         </li>
       ))}
       <li>
         <div>
           <small>may use</small>
-          <code>{token.resource || 'any resource'}</code>
+          <Mono of={token.resource} or="any resource" />
         </div>
       </li>
     </ol>

@@ -8,7 +8,7 @@ import type { Issuance, Revoked } from '../lib/types.ts'
 import { Confirm } from '../parts/dialog.tsx'
 import { useVersion } from '../parts/entity.tsx'
 import { type Column, type Filter, List } from '../parts/list.tsx'
-import { Badge, Empty, Head, Time } from '../parts/text.tsx'
+import { Badge, Empty, Head, IdLink, Mono, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 import { IssuanceDetail } from './issuance.tsx'
 
@@ -53,14 +53,7 @@ const COLUMNS: readonly Column<Issuance>[] = [
       </>
     ),
   },
-  {
-    title: 'Client',
-    cell: ({ client_id }) => (
-      <a href={href(['clients', client_id])}>
-        <code>{client_id}</code>
-      </a>
-    ),
-  },
+  { title: 'Client', cell: ({ client_id }) => <IdLink page="clients" id={client_id} /> },
   {
     title: 'Subject',
     cell: ({ sub, client_id, subject_user_id }) =>
@@ -78,7 +71,7 @@ const COLUMNS: readonly Column<Issuance>[] = [
     title: 'For',
     cell: ({ resource, scope }) => (
       <>
-        <code>{resource || 'no resource'}</code>
+        <Mono of={resource} or="no resource" />
         <small>
           <code>{scope}</code>
         </small>

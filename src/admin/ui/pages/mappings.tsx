@@ -1,14 +1,13 @@
 // Who the subjects of identity providers are here.
 import { segment } from '../lib/api.ts'
-import { href, type Place } from '../lib/router.ts'
 import type { Mapping } from '../lib/types.ts'
 import { DeleteButton, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { Copy, Name, Time } from '../parts/text.tsx'
-import { useIdps } from './federation.tsx'
+import { Copy, IdLink, Name, Time } from '../parts/text.tsx'
+import { useIdps } from './idps.tsx'
 
 /** Who the subjects of identity providers are here. */
-export function Mappings(_: { place: Place }) {
+export function Mappings() {
   const [version, changed] = useVersion()
   const idps = useIdps()
   const create = (
@@ -42,14 +41,7 @@ export function Mappings(_: { place: Place }) {
           cell: ({ federated_subject }) => <Copy text={federated_subject} what="subject" />,
         },
         { title: 'Identity provider', cell: ({ idp_id }) => <Name of={idps.nameOf(idp_id)} /> },
-        {
-          title: 'Here',
-          cell: ({ local_subject }) => (
-            <a href={href(['users', local_subject])}>
-              <code>{local_subject}</code>
-            </a>
-          ),
-        },
+        { title: 'Here', cell: ({ local_subject }) => <IdLink page="users" id={local_subject} /> },
         { title: 'Since', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
         {
           title: 'Actions',

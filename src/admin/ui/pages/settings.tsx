@@ -4,7 +4,7 @@ import { call, get } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import type { DcrMode } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { Badge, Card, Facts, Head, Json, Problem } from '../parts/text.tsx'
+import { Badge, Card, Facts, Head, Json, Mono, Problem } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
 const MODES = {
@@ -74,16 +74,7 @@ export function Settings() {
       >
         <Problem error={config.error} />
         <Facts
-          of={found.map(([key, value]) => [
-            <code key={key}>{key}</code>,
-            value === '' || value === undefined ? (
-              <span key="v" class="soft">
-                empty
-              </span>
-            ) : (
-              <code key="v">{String(value)}</code>
-            ),
-          ])}
+          of={found.map(([key, value]) => [<code key={key}>{key}</code>, <Mono key="value" of={value} or="empty" />])}
         />
       </Card>
       <details>

@@ -116,7 +116,7 @@ export function DecodeToken({ token }: Props) {
             operation="try.decode"
             fields={['token']}
             start={{ token }}
-            lines={['token']}
+            long={['token']}
             verb="Decode"
             onDone={setDecoded}
           />
@@ -196,7 +196,7 @@ export function CheckAssertion(_: Props) {
           <OperationForm<Checked>
             operation="try.idJag"
             fields={['assertion', 'client_id', 'resource', 'scope']}
-            lines={['assertion']}
+            long={['assertion']}
             verb="Check"
             onDone={setChecked}
           />

@@ -4,7 +4,7 @@ import { useLoad } from '../lib/load.ts'
 import { go, href } from '../lib/router.ts'
 import type { Grants, User } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { EditButton, Pending } from '../parts/entity.tsx'
+import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
 import { Table } from '../parts/list.tsx'
 import { Badge, Card, Copy, Facts, Head, Name, Problem, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
@@ -93,18 +93,9 @@ function Actions({ user, path, onChange }: { user: User; path: string; onChange:
           ? 'No sign-in and no refresh from now on; sessions and refresh tokens end, and introspection calls its tokens inactive. Enabling undoes the block, not the logout.'
           : 'The user may sign in again.'}
       </ConfirmButton>
-      <ConfirmButton
-        label="Delete"
-        verb="Delete"
-        title={`Delete ${user.email || 'this user'}?`}
-        run={() => call('DELETE', `${path}?force=true`)}
-        after={() => {
-          say('The user is deleted.')
-          go(from[1])
-        }}
-      >
+      <DeleteButton what={user.email || 'this user'} path={`${path}?force=true`} onGone={() => go(from[1])}>
         The user, its sessions and its consents go. The record of its tokens stays. This cannot be undone.
-      </ConfirmButton>
+      </DeleteButton>
     </>
   )
 }

@@ -45,24 +45,24 @@ export const Entries = <T,>({ title, label = title, about, create, none, childre
   </>
 )
 
-interface EditProps {
+interface EditProps<T> {
   operation: string
   title: string
   params: Record<string, string>
   stored: object
   fields: readonly string[]
   options?: Record<string, Pairs>
-  onChange: () => void
+  onChange: (changed: T) => void
 }
 /** A button that edits what is stored. */
-export const EditButton = ({ onChange, ...form }: EditProps) => (
-  <FormButton
+export const EditButton = <T,>({ onChange, ...form }: EditProps<T>) => (
+  <FormButton<T>
     {...form}
     label="Edit"
     verb="Save"
-    onDone={() => {
+    onDone={(changed) => {
       say('Saved.')
-      onChange()
+      onChange(changed)
     }}
   />
 )

@@ -1,5 +1,4 @@
 // One field of a form: drawn by the kind of its schema, written as text, read back as JSON.
-import type { ComponentChildren } from 'preact'
 import { words } from '../lib/format.ts'
 import type { Schema } from '../lib/schema.ts'
 
@@ -58,13 +57,12 @@ interface FieldProps {
   isWrong: boolean
   isLong?: boolean
   options?: Pairs
-  hint: ComponentChildren
   value: string | boolean
   onValue: (value: string | boolean) => void
 }
 
 /** One field with its label and help. */
-export function Field({ id, name, schema, isRequired, isWrong, isLong, options, hint, value, onValue }: FieldProps) {
+export function Field({ id, name, schema, isRequired, isWrong, isLong, options, value, onValue }: FieldProps) {
   const kind = kindOf(name, schema, options)
   const common = { id, name, 'aria-describedby': `${id}-hint`, 'aria-invalid': isWrong }
   const text = String(value)
@@ -77,7 +75,7 @@ export function Field({ id, name, schema, isRequired, isWrong, isLong, options, 
   )
   const help = (
     <span class="hint" id={`${id}-hint`}>
-      {hint}
+      {schema.description}
       {kind === 'lines' && ' One on each line.'}
       {kind === 'json' && ' JSON.'}
     </span>

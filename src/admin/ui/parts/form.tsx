@@ -1,5 +1,4 @@
 // Forms drawn from what the admin API says about its operations: fields, help and defaults are declared once, on the server.
-import type { ComponentChildren } from 'preact'
 import { useId, useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
@@ -23,10 +22,9 @@ interface FormProps<T> {
   options?: Record<string, Pairs>
   /** Other starting values than the schema's. */
   start?: Body
-  hints?: Record<string, ComponentChildren>
   verb: string
-  /** Texts that are long. */
-  lines?: readonly string[]
+  /** Fields whose texts are long. */
+  long?: readonly string[]
   onDone: (answer: T) => void
   /** Without it there is nothing to cancel. */
   onCancel?: () => void
@@ -63,22 +61,8 @@ interface FieldsProps<T> extends Omit<FormProps<T>, 'operation' | 'fields' | 'pa
 }
 
 function FieldsForm<T>(props: FieldsProps<T>) {
-  const {
-    method,
-    path,
-    command,
-    creates,
-    required,
-    schemas,
-    stored,
-    start,
-    options,
-    hints,
-    lines,
-    verb,
-    onDone,
-    onCancel,
-  } = props
+  const { method, path, command, creates, required, schemas, stored, start, options, long, verb, onDone, onCancel } =
+    props
   const id = useId()
   const from = (stored ?? start ?? {}) as Body
   const [initial] = useState<Values>(() =>
@@ -122,8 +106,7 @@ function FieldsForm<T>(props: FieldsProps<T>) {
           isRequired={required.includes(name)}
           isWrong={Boolean(error?.message.includes(name))}
           options={options?.[name]}
-          isLong={lines?.includes(name)}
-          hint={hints?.[name] ?? schema.description}
+          isLong={long?.includes(name)}
           value={values[name] ?? ''}
           onValue={(value) => setValues((before) => ({ ...before, [name]: value }))}
         />

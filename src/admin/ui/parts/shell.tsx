@@ -4,14 +4,10 @@ import { get } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { href, type Place, usePlace } from '../lib/router.ts'
 import { forgetOperations, operations } from '../lib/schema.ts'
+import type { Status } from '../lib/types.ts'
 import { HOME, PAGES, type Page } from '../pages/index.ts'
 import { Mark } from './icons.tsx'
 import { Empty } from './text.tsx'
-
-interface Status {
-  version: string
-  commit: string
-}
 
 /** The navigation with the page that the address names. */
 export function Shell({ onForget }: { onForget: () => void }) {

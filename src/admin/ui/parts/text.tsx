@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ApiError } from '../lib/api.ts'
 import { ago, fullTime, plain } from '../lib/format.ts'
+import { href } from '../lib/router.ts'
 import { CopyIcon, DoneIcon } from './icons.tsx'
 
 type Children = { children?: ComponentChildren }
@@ -10,6 +11,20 @@ type Children = { children?: ComponentChildren }
 /** A name that somebody else chose: turns nothing but itself. */
 export const Name = ({ of, or = 'no name' }: { of: string | undefined; or?: string }) =>
   of ? <bdi>{plain(of)}</bdi> : <span class="soft">{or}</span>
+
+/** A text as it is typed in. */
+export const Mono = ({ of, or = 'none' }: { of: string | undefined; or?: string }) =>
+  of ? <code>{of}</code> : <span class="soft">{or}</span>
+
+/** An id that leads to its page. */
+export const IdLink = ({ page, id }: { page: string; id: string | undefined }) =>
+  id ? (
+    <a href={href([page, id])}>
+      <code>{id}</code>
+    </a>
+  ) : (
+    <Mono of={id} />
+  )
 
 /** How long ago; the full time on hover. */
 export const Time = ({ at, or = 'never' }: { at: string | undefined; or?: string }) =>
@@ -142,6 +157,6 @@ export const Code = ({ text, what }: { text: string; what: string }) => (
 )
 
 /** A value as JSON. */
-export const Json = ({ of, what = 'JSON' }: { of: unknown; what?: string }) => (
+export const Json = ({ of, what }: { of: unknown; what: string }) => (
   <Code text={JSON.stringify(of, null, 2) ?? ''} what={what} />
 )

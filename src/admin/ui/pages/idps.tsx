@@ -1,8 +1,8 @@
-// Identity providers, and what their assertions may be redeemed for.
+// Identity providers: whose assertions are accepted.
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
-import { href, type Place } from '../lib/router.ts'
-import type { Idp, Policy } from '../lib/types.ts'
+import { href } from '../lib/router.ts'
+import type { Idp } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
@@ -17,10 +17,11 @@ export function useIdps() {
     nameOf: (id: string) => idps.find((idp) => idp.id === id)?.name ?? id,
   }
 }
-const Enabled = ({ is }: { is: boolean }) => <Badge tone={is ? 'good' : ''}>{is ? 'enabled' : 'disabled'}</Badge>
+/** Whether an identity provider or a policy counts. */
+export const Enabled = ({ is }: { is: boolean }) => <Badge tone={is ? 'good' : ''}>{is ? 'enabled' : 'disabled'}</Badge>
 
 /** Identity providers. */
-export function Idps(_: { place: Place }) {
+export function Idps() {
   const [version, changed] = useVersion()
   const create = (
     <FormButton
@@ -97,87 +98,6 @@ export function Idps(_: { place: Place }) {
     >
       Register the issuer of your company's identity provider. Then give it a policy: until it has one, its assertions
       are worth nothing.
-    </Entries>
-  )
-}
-
-const listed = (items: readonly string[], none: string) =>
-  items.length === 0 ? <span class="soft">{none}</span> : <code>{items.join(' ')}</code>
-
-/** Policies of identity providers. */
-export function Policies(_: { place: Place }) {
-  const [version, changed] = useVersion()
-  const idps = useIdps()
-  const fields = ['name', 'client_ids', 'scopes', 'resources', 'enabled']
-  const create = (
-    <FormButton
-      label="Create policy"
-      title="Create a policy"
-      operation="policy.create"
-      fields={['idp_id', ...fields]}
-      options={{ idp_id: idps.pairs }}
-      verb="Create"
-      onDone={changed}
-    />
-  )
-  return (
-    <Entries<Policy>
-      title="Policies"
-      about="What assertions may be redeemed for. The first policy that fits, oldest first, decides; without one nothing is issued."
-      create={create}
-      none="No policy yet"
-      path="/admin/xaa/policies"
-      version={version}
-      filters={[{ name: 'idp_id', label: 'Any identity provider', options: idps.pairs }]}
-      keyOf={({ id }) => id}
-      columns={[
-        {
-          title: 'Policy',
-          cell: (policy) => (
-            <>
-              <b>
-                <Name of={policy.name} />
-              </b>{' '}
-              <Enabled is={policy.enabled} />
-              <small>
-                <Name of={idps.nameOf(policy.idp_id)} />
-              </small>
-            </>
-          ),
-        },
-        { title: 'Clients', cell: ({ client_ids }) => listed(client_ids, 'all') },
-        { title: 'Resources', cell: ({ resources }) => listed(resources, 'all') },
-        {
-          title: 'Scopes',
-          cell: ({ scopes }) => (!scopes ? <span class="soft">no limit</span> : listed(scopes, 'nothing')),
-        },
-        {
-          title: 'Actions',
-          kind: 'acts',
-          cell: (policy) => (
-            <div class="actions">
-              <EditButton
-                operation="policy.update"
-                title="Edit the policy"
-                params={{ id: policy.id }}
-                stored={policy}
-                fields={fields}
-                onChange={changed}
-              />
-              <DeleteButton
-                what={policy.name || 'the policy'}
-                path={`/admin/xaa/policies/${segment(policy.id)}`}
-                onGone={changed}
-              >
-                What only this policy allowed is refused from now on. Tokens that were issued stay.
-              </DeleteButton>
-            </div>
-          ),
-        },
-      ]}
-    >
-      A policy says which clients may redeem assertions of an identity provider, for which resources and scopes.
-      Register an <a href={href(['idps'])}>identity provider</a> first.
     </Entries>
   )
 }

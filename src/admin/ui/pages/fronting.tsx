@@ -1,100 +1,14 @@
-// Broker providers, where tokens of others are had from, and fronting links between resources.
+// Fronting links: which gateway may exchange its tokens into which resource behind it.
 import { get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
-import { href, type Place } from '../lib/router.ts'
-import type { Link, Provider, Resource } from '../lib/types.ts'
+import { href } from '../lib/router.ts'
+import type { Link, Resource } from '../lib/types.ts'
 import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { Badge, Name, Time } from '../parts/text.tsx'
-
-const SAMPLE = {
-  protocol: 'oauth',
-  config_data: {
-    client_id: '…',
-    client_secret_ref: 'CONNECTOR_…',
-    authorize_url: 'https://',
-    token_url: 'https://',
-    response_format: 'standard',
-  },
-}
-const FIELDS = ['slug', 'display_name', 'protocol', 'config_data']
-
-/** Broker providers. */
-export function Providers(_: { place: Place }) {
-  const [version, changed] = useVersion()
-  const create = (
-    <FormButton
-      label="Create provider"
-      title="Create a broker provider"
-      operation="provider.create"
-      fields={FIELDS}
-      start={SAMPLE}
-      verb="Create"
-      onDone={changed}
-    />
-  )
-  return (
-    <Entries<Provider>
-      title="Providers"
-      about="Where the tokens of broker resources are had from. Secrets are named, never stored."
-      create={create}
-      none="No provider yet"
-      path="/admin/broker-providers"
-      version={version}
-      keyOf={({ id }) => id}
-      columns={[
-        {
-          title: 'Provider',
-          cell: (provider) => (
-            <>
-              <b>
-                <Name of={provider.display_name} or={provider.slug} />
-              </b>
-              <small>
-                <code>{provider.slug}</code>
-              </small>
-            </>
-          ),
-        },
-        { title: 'Protocol', cell: ({ protocol }) => <Badge>{protocol}</Badge> },
-        {
-          title: 'Where',
-          cell: ({ config_data: config }) => <code>{String(config['token_url'] ?? config['header_name'] ?? '')}</code>,
-        },
-        { title: 'Created', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
-        {
-          title: 'Actions',
-          kind: 'acts',
-          cell: (provider) => (
-            <div class="actions">
-              <EditButton
-                operation="provider.update"
-                title="Edit the provider"
-                params={{ id: provider.id }}
-                stored={provider}
-                fields={FIELDS}
-                onChange={changed}
-              />
-              <DeleteButton
-                what={provider.display_name || provider.slug}
-                path={`/admin/broker-providers/${segment(provider.id)}`}
-                onGone={changed}
-              >
-                Only one that no resource names and no user is connected to can be deleted.
-              </DeleteButton>
-            </div>
-          ),
-        },
-      ]}
-    >
-      A provider is an API of somebody else, with OAuth, an API key or a service account. Users connect to it once, and
-      a resource of kind <code>broker</code> hands out its tokens.
-    </Entries>
-  )
-}
+import { Time } from '../parts/text.tsx'
 
 /** Fronting links. */
-export function Fronting(_: { place: Place }) {
+export function Fronting() {
   const [version, changed] = useVersion()
   const resources = useLoad('resources', () => get<Resource[]>('/admin/resources', { limit: 500 })).data ?? []
   const slugs = resources.map(({ slug, display_name }) => [slug, display_name || slug] as const)

@@ -1,0 +1,89 @@
+// Policies: what assertions of identity providers may be redeemed for.
+import { segment } from '../lib/api.ts'
+import { href } from '../lib/router.ts'
+import type { Policy } from '../lib/types.ts'
+import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
+import { FormButton } from '../parts/form.tsx'
+import { Name } from '../parts/text.tsx'
+import { Enabled, useIdps } from './idps.tsx'
+
+const listed = (items: readonly string[], none: string) =>
+  items.length === 0 ? <span class="soft">{none}</span> : <code>{items.join(' ')}</code>
+
+/** Policies of identity providers. */
+export function Policies() {
+  const [version, changed] = useVersion()
+  const idps = useIdps()
+  const fields = ['name', 'client_ids', 'scopes', 'resources', 'enabled']
+  const create = (
+    <FormButton
+      label="Create policy"
+      title="Create a policy"
+      operation="policy.create"
+      fields={['idp_id', ...fields]}
+      options={{ idp_id: idps.pairs }}
+      verb="Create"
+      onDone={changed}
+    />
+  )
+  return (
+    <Entries<Policy>
+      title="Policies"
+      about="What assertions may be redeemed for. The first policy that fits, oldest first, decides; without one nothing is issued."
+      create={create}
+      none="No policy yet"
+      path="/admin/xaa/policies"
+      version={version}
+      filters={[{ name: 'idp_id', label: 'Any identity provider', options: idps.pairs }]}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          title: 'Policy',
+          cell: (policy) => (
+            <>
+              <b>
+                <Name of={policy.name} />
+              </b>{' '}
+              <Enabled is={policy.enabled} />
+              <small>
+                <Name of={idps.nameOf(policy.idp_id)} />
+              </small>
+            </>
+          ),
+        },
+        { title: 'Clients', cell: ({ client_ids }) => listed(client_ids, 'all') },
+        { title: 'Resources', cell: ({ resources }) => listed(resources, 'all') },
+        {
+          title: 'Scopes',
+          cell: ({ scopes }) => (!scopes ? <span class="soft">no limit</span> : listed(scopes, 'nothing')),
+        },
+        {
+          title: 'Actions',
+          kind: 'acts',
+          cell: (policy) => (
+            <div class="actions">
+              <EditButton
+                operation="policy.update"
+                title="Edit the policy"
+                params={{ id: policy.id }}
+                stored={policy}
+                fields={fields}
+                onChange={changed}
+              />
+              <DeleteButton
+                what={policy.name || 'the policy'}
+                path={`/admin/xaa/policies/${segment(policy.id)}`}
+                onGone={changed}
+              >
+                What only this policy allowed is refused from now on. Tokens that were issued stay.
+              </DeleteButton>
+            </div>
+          ),
+        },
+      ]}
+    >
+      A policy says which clients may redeem assertions of an identity provider, for which resources and scopes.
+      Register an <a href={href(['idps'])}>identity provider</a> first.
+    </Entries>
+  )
+}
