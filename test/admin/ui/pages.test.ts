@@ -86,7 +86,9 @@ describe(`in ${CHROMIUM}`, () => {
     expect(consent_grants[0]?.['revoked_at']).toBeDefined()
   })
 
-  test('resources: creates one with scopes and shows the metadata URL to copy', async ({ open }) => {
+  test('resources: creates one with scopes and shows the metadata URL to copy; a new slug is its new address', async ({
+    open,
+  }) => {
     const { page } = await openAdmin(open, world.service, 'resources')
     await press(page, 'Create resource')
     await field(page, 'Slug').fill('diary')
@@ -99,6 +101,11 @@ describe(`in ${CHROMIUM}`, () => {
       'https://diary.example.com/mcp',
       ['notes:read'],
     ])
+    await press(page, 'Edit')
+    await field(page, 'Slug').fill('journal')
+    await press(page, 'Save')
+    await page.waitForURL(`${world.service.admin}/admin/ui/resources/journal`)
+    await page.locator('.facts').getByText('journal', { exact: true }).waitFor()
   })
 
   test('providers: creates, edits and deletes one', async ({ open }) => {

@@ -1,5 +1,4 @@
 // Resources: the MCP servers that tokens are for.
-import { useState } from 'preact/hooks'
 import { get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href, type Place } from '../lib/router.ts'
@@ -7,7 +6,7 @@ import type { Resource } from '../lib/types.ts'
 import { DeleteButton, EditButton, Entries, Pending } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
-import { Badge, Card, Copy, Facts, Head, Lines, Name, Time } from '../parts/text.tsx'
+import { Badge, Card, Copy, Facts, Head, Lines, Mono, Name, Time } from '../parts/text.tsx'
 
 const FIELDS = ['slug', 'uri', 'backend_kind', 'broker_provider_slug', 'display_name', 'scopes', 'policy']
 const START = { backend_kind: 'mint', scopes: [{ name: 'notes:read', description: 'Read your notes' }] }
@@ -26,7 +25,7 @@ const COLUMNS: readonly Column<Resource>[] = [
       </>
     ),
   },
-  { title: 'URI', cell: ({ uri }) => (uri ? <code>{uri}</code> : <span class="soft">none</span>) },
+  { title: 'URI', cell: ({ uri }) => <Mono of={uri} /> },
   {
     title: 'Tokens',
     cell: ({ backend_kind, broker_provider_slug }) =>
@@ -85,8 +84,7 @@ const from: [string, string] = ['Resources', href(['resources'])]
 
 function ResourceDetail({ slug }: { slug: string }) {
   const path = `/admin/resources/${segment(slug)}`
-  const [renamed, setRenamed] = useState(0)
-  const { data: resource, error, reload } = useLoad(`${path} ${renamed}`, () => get<Resource>(path))
+  const { data: resource, error, reload } = useLoad(path, () => get<Resource>(path))
   const config = useLoad('config', () => get<{ server: { issuer: string } }>('/admin/system/config'))
   if (!resource) return <Pending title="Resource" from={from} error={error} />
   const issuer = config.data?.server.issuer ?? ''
@@ -104,16 +102,15 @@ function ResourceDetail({ slug }: { slug: string }) {
           </>
         }
       >
-        <EditButton
+        <EditButton<Resource>
           operation="resource.update"
           title="Edit the resource"
           params={{ id: resource.id }}
           stored={resource}
           fields={FIELDS}
-          onChange={() => {
-            setRenamed(renamed + 1)
-            reload()
-          }}
+          onChange={(changed) =>
+            changed.slug === slug ? reload() : go(href(['resources', changed.slug]), { replace: true })
+          }
         />
         <DeleteButton
           what={resource.display_name || resource.slug}
