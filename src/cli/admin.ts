@@ -6,9 +6,9 @@ import type { RawInput } from '../admin/perform.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Env } from '../config/rules.ts'
 import { type Flag, flagsOf } from './flags.ts'
+import { readItem, readSecret } from './input.ts'
 import { print, UsageError } from './output.ts'
 import { send } from './send.ts'
-import { readItem, readItemFile, readSecret, readSecretFile } from './stdin.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
 
 /** Adds every admin command to `service admin`. */
@@ -38,7 +38,7 @@ function addCommand(command: Command, action: Action, env: Env): void {
     if (source !== undefined && source !== '-') throw new UsageError(`unexpected argument ${source}; did you mean -?`)
     const { config } = loadConfig(file, env)
     const given = await readJson(flags, await readSecrets(flags, command.opts(), source === '-'), source === '-')
-    const item = source === undefined ? undefined : await readItem()
+    const item = source === undefined ? undefined : await readItem(source)
     const answer = await send(config, env, action, readFlags(flags, given, item))
     print(rowsOf(answer, action, json), json)
   })
@@ -67,8 +67,8 @@ async function readSecrets(flags: readonly Flag[], given: Record<string, unknown
       throw new UsageError(`--${flag.name} and --${flag.name}-file exclude each other`)
     if (given[name] === '-' && itemComes)
       throw new UsageError(`standard input cannot hold both the item and --${flag.name}`)
-    if (given[name] === '-') read[name] = await readSecret()
-    else if (typeof file === 'string') read[name] = readSecretFile(file)
+    const from = given[name] === '-' ? '-' : file
+    if (typeof from === 'string') read[name] = await readSecret(from)
   }
   return read
 }
@@ -80,7 +80,7 @@ async function readJson(flags: readonly Flag[], given: Record<string, unknown>, 
     const name = optionOf(flag).attributeName()
     const file = given[name]
     if (file === '-' && itemComes) throw new UsageError(`standard input cannot hold both the item and --${flag.name}`)
-    if (typeof file === 'string') read[name] = file === '-' ? await readItem() : readItemFile(file)
+    if (typeof file === 'string') read[name] = await readItem(file)
   }
   return read
 }

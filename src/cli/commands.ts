@@ -1,4 +1,4 @@
-// The command line of the service: serve, migrate, purge, version and the admin commands.
+// The command line of the service: the commands of the server, and where all others come from.
 import { Command, CommanderError } from 'commander'
 import type { App } from '../app.ts'
 import { ConfigError, loadConfig } from '../config/load.ts'

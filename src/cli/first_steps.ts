@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { ConfigError, type Loaded, loadConfig } from '../config/load.ts'
 import type { Env } from '../config/rules.ts'
+import type { Config } from '../config/schema.ts'
 import { readBuild } from '../lib/build.ts'
 import type { Finding } from './doctor/check.ts'
 import { EXIT, print, UsageError } from './output.ts'
@@ -11,15 +12,10 @@ import { commandAt, type GlobalOptions } from './tree.ts'
 /** Adds the commands; `exit` is told how the check ended. */
 export function addFirstSteps(program: Command, env: Env, exit: (code: number) => void): void {
   const options = () => program.opts<GlobalOptions>()
-  const within = async (work: (loaded: Loaded, sender: Sender) => Promise<void>) => {
-    const { openSender } = await import('./send.ts')
-    const loaded = loadConfig(options().config, env)
-    const sender = openSender(loaded.config, env)
-    try {
-      await work(loaded, sender)
-    } finally {
-      await sender.close()
-    }
+  const within = async (work: (config: Config, sender: Sender) => Promise<void>) => {
+    const { withSender } = await import('./send.ts')
+    const { config } = loadConfig(options().config, env)
+    await withSender(config, env, (sender) => work(config, sender))
   }
 
   program
@@ -28,7 +24,7 @@ export function addFirstSteps(program: Command, env: Env, exit: (code: number) =
       'Makes a resource, a client and a token on the running server, and prints the commands that do the same.',
     )
     .action(() =>
-      within(async ({ config }, sender) => {
+      within(async (config, sender) => {
         const { quickstart, quickstartText } = await import('./tour/quickstart.ts')
         const toured = await quickstart(config, sender)
         if (options().json) print(toured, true)
@@ -43,7 +39,7 @@ export function addFirstSteps(program: Command, env: Env, exit: (code: number) =
     .option('--scope <names>', 'What to ask for, separated by spaces; everything without it.')
     .option('--port <number>', 'Where to wait for the browser; any free port without it.', '0')
     .action((flags: { resource?: string; scope?: string; port: string }) =>
-      within(async ({ config }, sender) => {
+      within(async (config, sender) => {
         const port = Number(flags.port)
         if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new UsageError('--port must be 0 to 65535')
         const { tryAuthorize } = await import('./tour/authorize.ts')

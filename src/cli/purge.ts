@@ -5,9 +5,7 @@ import type { Env } from '../config/rules.ts'
 import { parseDuration, systemClock } from '../lib/time.ts'
 import { PURGE_TARGETS } from '../store/expiry.ts'
 import type { ResultOf, Store } from '../store/index.ts'
-import { openStore } from '../store/open.ts'
-import { openLogger } from '../telemetry/logger.ts'
-import { Metrics } from '../telemetry/metrics.ts'
+import { withStore } from '../store/work.ts'
 import { UsageError } from './output.ts'
 import { RECORDS, type Retention, retire } from './retention.ts'
 
@@ -49,35 +47,34 @@ export async function purge(
   const seconds = parseDuration(timeout)
   if (seconds === undefined) throw new UsageError('--timeout must be a duration such as 30s or 10m; 0 for none')
   const { config } = loadConfig(file, env)
-  const log = openLogger({ ...config.observability.logging, level: 'error' })
-  const store = await openStore(config.storage, { log, metrics: new Metrics(), now: systemClock.now() })
-  const deadlineMs = seconds === 0 ? Number.POSITIVE_INFINITY : performance.now() + seconds * 1000
-  const purged: Purged[] = []
-  let ok = true
-  try {
+  return withStore(config, async (store, log) => {
+    const deadlineMs = seconds === 0 ? Number.POSITIVE_INFINITY : performance.now() + seconds * 1000
+    const purged: Purged[] = []
     for (const target of targets) {
       const run = { target, started_at: systemClock.now(), deleted: 0, ok: true }
       try {
-        let beganMs = performance.now()
-        for await (const rows of windows(store, target, retention)) {
-          run.deleted += rows
-          if (performance.now() > deadlineMs) throw new Error(`--timeout was reached; ${run.deleted} rows are deleted`)
-          await rest(performance.now() - beganMs)
-          beganMs = performance.now()
-        }
+        await drain(windows(store, target, retention), run, deadlineMs)
         purged.push({ table: target, deleted: run.deleted })
       } catch (error) {
         run.ok = false
-        ok = false
         log.error({ table: target, err: error }, 'purge failed')
       }
       await store.savePurgeRun({ ...run, finished_at: systemClock.now() }).catch((error: unknown) => {
         log.error({ table: target, err: error }, 'the run was not recorded')
       })
     }
-    return { purged, ok }
-  } finally {
-    await store.driver.close()
+    return { purged, ok: purged.length === targets.length }
+  })
+}
+
+/** Deletes window after window, and counts the rows in `run`. Throws at the deadline. */
+async function drain(deleting: AsyncGenerator<number>, run: { deleted: number }, deadlineMs: number): Promise<void> {
+  let beganMs = performance.now()
+  for await (const rows of deleting) {
+    run.deleted += rows
+    if (performance.now() > deadlineMs) throw new Error(`--timeout was reached; ${run.deleted} rows are deleted`)
+    await rest(performance.now() - beganMs)
+    beganMs = performance.now()
   }
 }
 

@@ -3,10 +3,7 @@ import { loadConfig } from '../config/load.ts'
 import type { Env } from '../config/rules.ts'
 import { openAtRest } from '../crypto/at_rest.ts'
 import { type Rekeyed, rekey } from '../crypto/rekey.ts'
-import { systemClock } from '../lib/time.ts'
-import { openStore } from '../store/open.ts'
-import { openLogger } from '../telemetry/logger.ts'
-import { Metrics } from '../telemetry/metrics.ts'
+import { withStore } from '../store/work.ts'
 
 /** Seals everything again that an older key has sealed; `onProgress` hears of every batch. Returns what was done, a row for each column. Rejects when encryption is off. */
 export async function rekeyAll(
@@ -17,16 +14,12 @@ export async function rekeyAll(
   const { config } = loadConfig(file, env)
   const atRest = await openAtRest(config, env)
   if (!atRest) throw new Error('data_encryption.driver is not set: nothing is sealed')
-  const log = openLogger({ ...config.observability.logging, level: 'error' })
-  const store = await openStore(config.storage, { log, metrics: new Metrics(), now: systemClock.now() })
-  const columns = new Map<string, Rekeyed>()
-  try {
+  return withStore(config, async (store) => {
+    const columns = new Map<string, Rekeyed>()
     for await (const done of rekey(store, atRest)) {
       columns.set(`${done.table}.${done.column}`, done)
       onProgress(done)
     }
     return [...columns.values()]
-  } finally {
-    await store.driver.close()
-  }
+  })
 }

@@ -39,15 +39,19 @@ export function openSender(config: Config, env: Env): Sender {
   }
 }
 
-/** Carries out one operation. Returns what it shows. Throws OAuthError when it is refused, there or here. */
-export async function send(config: Config, env: Env, action: Action, input: RawInput): Promise<unknown> {
+/** Opens a sender for some work, and closes it. */
+export async function withSender<R>(config: Config, env: Env, work: (sender: Sender) => Promise<R>): Promise<R> {
   const sender = openSender(config, env)
   try {
-    return await sender.send(action, input)
+    return await work(sender)
   } finally {
     await sender.close()
   }
 }
+
+/** Carries out one operation. Returns what it shows. Throws OAuthError when it is refused, there or here. */
+export const send = (config: Config, env: Env, action: Action, input: RawInput): Promise<unknown> =>
+  withSender(config, env, (sender) => sender.send(action, input))
 
 /** Asks the server. Undefined when none listens. */
 async function request(origin: string, key: string, action: Action, input: RawInput): Promise<Response | undefined> {

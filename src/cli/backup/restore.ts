@@ -5,7 +5,7 @@ import path from 'node:path'
 import { loadConfig } from '../../config/load.ts'
 import type { Env } from '../../config/rules.ts'
 import type { Config } from '../../config/schema.ts'
-import { openAtRest } from '../../crypto/at_rest.ts'
+import { type AtRest, openAtRest } from '../../crypto/at_rest.ts'
 import { checkCopy } from '../../store/backup.ts'
 import { originOf } from '../origin.ts'
 import { UsageError } from '../output.ts'
@@ -42,7 +42,7 @@ export async function restore(
   const folder = mkdtempSync(path.join(path.dirname(database), '.restore-'))
   try {
     const atRest = await openAtRest(config, env)
-    await unpack(from, folder, (onBytes) => readArchive(from, atRest, onBytes))
+    await unpack(from, folder, entries, atRest)
     checkCopy(path.join(folder, 'service.db'))
     const keys = placeKeys(path.join(folder, 'keys'), signing.key_path)
     const before = putAside(database)
@@ -66,16 +66,16 @@ async function checkStopped({ server }: Config): Promise<void> {
 async function unpack(
   from: string,
   folder: string,
-  read: (onBytes: (entry: Entry, bytes: Buffer) => Promise<void>) => Promise<void>,
+  entries: readonly Entry[],
+  atRest: AtRest | undefined,
 ): Promise<void> {
-  const { entries } = await readHeader(from)
   const handles = new Map<string, FileHandle>()
   try {
     for (const { name } of entries) {
       mkdirSync(path.dirname(path.join(folder, name)), { recursive: true, mode: 0o700 })
       handles.set(name, await open(path.join(folder, name), 'wx', 0o600))
     }
-    await read(async ({ name }, bytes) => {
+    await readArchive(from, atRest, async ({ name }, bytes) => {
       await handles.get(name)?.writeFile(bytes)
     })
     for (const handle of handles.values()) await handle.sync()

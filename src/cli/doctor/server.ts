@@ -2,7 +2,6 @@
 import { actionNamed } from '../../admin/index.ts'
 import type { Env } from '../../config/rules.ts'
 import type { Config } from '../../config/schema.ts'
-import { OAuthError } from '../../lib/error.ts'
 import type { Fetcher, FetchReply } from '../../net/fetch.ts'
 import { originOf } from '../origin.ts'
 import { send } from '../send.ts'
@@ -95,8 +94,7 @@ async function adminKey(config: Config, env: Env): Promise<Finding[]> {
     await operation(config, env, 'system', 'status')
     return [ok('admin API', `answers at ${config.admin.address}`)]
   } catch (error) {
-    const say = error instanceof OAuthError || error instanceof Error ? error.message : String(error)
-    return [fail('admin API', say, 'use the admin.api_key that the server runs with')]
+    return [fail('admin API', (error as Error).message, 'use the admin.api_key that the server runs with')]
   }
 }
 

@@ -4,7 +4,7 @@ import { loadConfig } from '../../config/load.ts'
 import type { Env } from '../../config/rules.ts'
 import { formatYaml } from '../../config/yaml.ts'
 import { EXIT, print } from '../output.ts'
-import { openSender, type Sender } from '../send.ts'
+import { type Sender, withSender } from '../send.ts'
 import { commandAt, type GlobalOptions } from '../tree.ts'
 import { readDocument } from './document.ts'
 import type { Item } from './kinds.ts'
@@ -15,14 +15,8 @@ const FILE = ['-f, --file <file>', 'The document, YAML or JSON; - reads it from 
 
 /** Adds the commands to `service admin`; `exit` is told how a comparison ended. */
 export function addSetupCommands(program: Command, env: Env, exit: (code: number) => void): void {
-  const within = async (work: (sender: Sender) => Promise<void>) => {
-    const sender = openSender(loadConfig(program.opts<GlobalOptions>().config, env).config, env)
-    try {
-      await work(sender)
-    } finally {
-      await sender.close()
-    }
-  }
+  const within = (work: (sender: Sender) => Promise<void>) =>
+    withSender(loadConfig(program.opts<GlobalOptions>().config, env).config, env, work)
   const json = () => program.opts<GlobalOptions>().json
 
   commandAt(program, 'admin apply')
@@ -31,7 +25,7 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
     .option('--dry-run', 'Only say what would be done.')
     .action(({ file, dryRun }: { file: string; dryRun?: boolean }) =>
       within(async (sender) => {
-        const document = readDocument(file)
+        const document = await readDocument(file)
         const presentOf = readPresent(sender)
         const plan = await planOf(document, presentOf)
         const done: Item[] = []
@@ -50,7 +44,7 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
     .requiredOption(...FILE)
     .action(({ file }: { file: string }) =>
       within(async (sender) => {
-        const document = readDocument(file)
+        const document = await readDocument(file)
         const presentOf = readPresent(sender)
         const changes = (await planOf(document, presentOf)).map(compare)
         const extra = (await extraOf(document, presentOf)).map((each) => ({ action: 'not in the document', ...each }))

@@ -2,9 +2,9 @@
 import { nearest } from '../../config/load.ts'
 import { parseYaml } from '../../config/yaml.ts'
 import { issuesOf } from '../../lib/field.ts'
+import { readText } from '../input.ts'
 import { UsageError } from '../output.ts'
-import { readTextFile } from '../stdin.ts'
-import { bodyOf, type Item, KINDS, type Kind, keyOf, membersOf } from './kinds.ts'
+import { bodyOf, type Item, isItem, KINDS, type Kind, keyOf, membersOf } from './kinds.ts'
 
 /** One thing of a document. */
 export interface Wanted {
@@ -14,13 +14,11 @@ export interface Wanted {
   item: Item
 }
 
-const isItem = (value: unknown): value is Item => typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const MAX_BYTES = 64 * 1024 * 1024
 
 /** Reads a document of YAML or JSON; `-` is standard input. Throws UsageError that names every fault with its place. */
-export function readDocument(file: string): Wanted[] {
-  const read = parseYaml(readTextFile(file, MAX_BYTES), file)
+export async function readDocument(file: string): Promise<Wanted[]> {
+  const read = parseYaml(await readText(file, MAX_BYTES), file)
   if ('faults' in read) throw new UsageError(...read.faults.map(({ at, message }) => `${at} ${message}`))
   const { value = {} } = read
   if (!isItem(value)) throw new UsageError(`${file} must hold ${KINDS.map(({ name }) => name).join(', ')}`)

@@ -5,6 +5,10 @@ import { actionNamed, findAction } from '../../admin/index.ts'
 
 export type Item = Record<string, unknown>
 
+/** Whether a value is an object, and no list. */
+export const isItem = (value: unknown): value is Item =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 export interface Kind {
   /** The member of the document that lists them. */
   readonly name: string
@@ -58,6 +62,9 @@ export const KINDS: readonly Kind[] = [
   { name: 'policies', resource: 'policy', key: ['idp', 'name'], at: byId, reference: ofIdp },
   { name: 'mappings', resource: 'mapping', key: ['idp', 'federated_subject'], at: byId, reference: ofIdp },
 ]
+
+/** The kind of a name; undefined for another word, and for none. */
+export const kindNamed = (name: string | undefined): Kind | undefined => KINDS.find((kind) => kind.name === name)
 
 /** How one of a kind is changed; undefined where it cannot be. */
 export const updateOf = ({ resource }: Kind): Action | undefined => findAction(resource, 'update')

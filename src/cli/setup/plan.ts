@@ -4,7 +4,7 @@ import { actionNamed } from '../../admin/index.ts'
 import { UsageError } from '../output.ts'
 import type { Sender } from '../send.ts'
 import { asBody, type Wanted } from './document.ts'
-import { type Item, KINDS, type Kind, updateOf } from './kinds.ts'
+import { type Item, isItem, KINDS, type Kind, kindNamed, updateOf } from './kinds.ts'
 import type { Present, PresentOf } from './present.ts'
 
 export interface Change {
@@ -38,10 +38,7 @@ function covers(value: unknown, wanted: unknown, merged: boolean): boolean {
     return Object.entries(wanted).every(([name, each]) => covers(isItem(value) ? value[name] : undefined, each, true))
   return isDeepStrictEqual(value ?? undefined, wanted ?? undefined) || (value === undefined && isNothing(wanted))
 }
-const isItem = (value: unknown): value is Item => typeof value === 'object' && value !== null && !Array.isArray(value)
 const isNothing = (value: unknown) => value === '' || (Array.isArray(value) && value.length === 0)
-
-const kindNamed = (name: string | undefined) => KINDS.find((kind) => kind.name === name)
 
 async function danglingOf({ kind, key, item }: Wanted, document: readonly Wanted[], presentOf: PresentOf) {
   const other = kindNamed(kind.reference?.kind)

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { actionNamed } from '../../admin/index.ts'
 import type { Sender } from '../send.ts'
 import { asBody } from './document.ts'
-import { bodyOf, type Item, KINDS, type Kind, keyOf, membersOf } from './kinds.ts'
+import { bodyOf, type Item, type Kind, keyOf, kindNamed, membersOf } from './kinds.ts'
 
 /** One thing that is there. */
 export interface Present {
@@ -40,7 +40,7 @@ export function readPresent(sender: Sender): PresentOf {
 
 /** The keys of the things that a kind refers to, by their ids. */
 async function namesOf({ reference }: Kind, presentOf: PresentOf): Promise<Map<unknown, string>> {
-  const other = KINDS.find(({ name }) => name === reference?.kind)
+  const other = kindNamed(reference?.kind)
   if (!other) return new Map()
   return new Map([...(await presentOf(other))].map(([key, { shown }]) => [shown['id'], key]))
 }
