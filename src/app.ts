@@ -1,7 +1,7 @@
 // Every long-lived part of the service, built once and in order. Functions everywhere take what they need from here.
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { kneesOf } from './bench/knees.ts'
+import { kneesOf } from './bench/report.ts'
 import type { Flights } from './broker/renew.ts'
 import type { Env } from './config/rules.ts'
 import type { Config } from './config/schema.ts'

@@ -1,12 +1,11 @@
 // The database under a measurement: made for it and removed after it, unless the caller names one.
 import path from 'node:path'
 import type { Env } from '../config/rules.ts'
-import { migrate } from '../store/open.ts'
 import { temporaryDatabase } from '../store/postgres_usage.ts'
 import { hasFile, inChild, nextMessage, startFile, stop, tempDir } from './children.ts'
 import { loopbackUrl } from './loopback.ts'
-import type { Database } from './service.ts'
-import type { Settings } from './settings.ts'
+import type { Database } from './probe.ts'
+import type { Settings, StoreName } from './settings.ts'
 
 export interface OpenDatabase {
   database: Database
@@ -26,20 +25,13 @@ export const hasPostgres = ({ postgres, env }: Settings): boolean =>
   Boolean(postgres ?? env['SERVICE_TEST_POSTGRES_DSN']) || hasFile('postgres')
 
 /** Opens the database for a part of a run, filled with so many issuances. Rejects when none can be had. */
-export async function openDatabase(
-  settings: Settings,
-  store: 'sqlite' | 'postgres',
-  fill: number,
-): Promise<OpenDatabase> {
+export async function openDatabase(settings: Settings, store: StoreName, fill: number): Promise<OpenDatabase> {
   const opened = await emptyDatabase(settings, store)
-  if (fill > 0) await fillDatabase(opened.database, fill)
+  if (fill > 0) await inChild('fill', { database: opened.database, rows: fill }, FILL_SECONDS)
   return opened
 }
 
-async function emptyDatabase(
-  { database, postgres, env }: Settings,
-  store: 'sqlite' | 'postgres',
-): Promise<OpenDatabase> {
+async function emptyDatabase({ database, postgres, env }: Settings, store: StoreName): Promise<OpenDatabase> {
   const keep = async () => {}
   if (database && isDsn(database) === (store === 'postgres'))
     return {
@@ -60,14 +52,13 @@ async function emptyDatabase(
   return { database: { driver: 'postgres', dsn }, remove: () => stop(server) }
 }
 
-/** Writes that many issuances and what belongs to them, as a service that has run for long would have. */
-async function fillDatabase(database: Database, rows: number): Promise<void> {
-  const { driver } = database
-  const [sqlite, dsn] = driver === 'sqlite' ? [database.file, ''] : ['', database.dsn]
-  const storage = { driver, sqlite: { path: sqlite, wal: true }, postgres: { dsn } }
-  await migrate(storage as Parameters<typeof migrate>[0], Math.floor(Date.now() / 1000))
-  await inChild('fill', { database, rows }, FILL_SECONDS)
-}
+/** The variables with which the service, or a part of it, works on a database. */
+export const storageEnv = (database: Database): Record<string, string> => ({
+  SERVICE_STORAGE_DRIVER: database.driver,
+  ...(database.driver === 'sqlite'
+    ? { SERVICE_STORAGE_SQLITE_PATH: database.file }
+    : { SERVICE_STORAGE_POSTGRES_DSN: database.dsn }),
+})
 
 /** SERVICE_ variables of a caller that name a database are for another one. */
 export const withoutDatabase = (env: Env): Env =>

@@ -4,15 +4,14 @@ import { loadConfig } from '../config/load.ts'
 import { newId } from '../lib/id.ts'
 import type { Issuance } from '../oauth/types.ts'
 import type { Store } from '../store/index.ts'
-import { openStore } from '../store/open.ts'
-import { openLogger } from '../telemetry/logger.ts'
-import { Metrics } from '../telemetry/metrics.ts'
+import { withStore } from '../store/work.ts'
 import { onPlans } from './children.ts'
+import { storageEnv } from './databases.ts'
 import { inBatches } from './populate.ts'
-import type { ProbePlan } from './probe.ts'
+import type { Database } from './probe.ts'
 
-export interface FillPlan {
-  database: NonNullable<ProbePlan['database']>
+interface FillPlan {
+  database: Database
   rows: number
 }
 
@@ -20,24 +19,13 @@ const CLIENTS = 1000
 const LIFE = 3600
 
 onPlans<FillPlan>(async ({ database, rows }) => {
-  const { config } = loadConfig(undefined, {
-    SERVICE_STORAGE_DRIVER: database.driver,
-    ...(database.driver === 'sqlite'
-      ? { SERVICE_STORAGE_SQLITE_PATH: database.file }
-      : { SERVICE_STORAGE_POSTGRES_DSN: database.dsn }),
-  })
-  const log = openLogger({ ...config.observability.logging, level: 'error' })
-  const now = Math.floor(Date.now() / 1000)
-  const store = await openStore(config.storage, { log, metrics: new Metrics(), now })
-  try {
-    await fill(store, rows, now)
-    return { rows }
-  } finally {
-    await store.driver.close()
-  }
+  const { config } = loadConfig(undefined, storageEnv(database))
+  await withStore(config, (store) => fill(store, rows))
+  return { rows }
 })
 
-async function fill(store: Store, rows: number, now: number): Promise<void> {
+async function fill(store: Store, rows: number): Promise<void> {
+  const now = Math.floor(Date.now() / 1000)
   const clients = Array.from({ length: CLIENTS }, newId)
   const kid = newId()
   const issuance = (number: number): Issuance => ({

@@ -1,19 +1,16 @@
 // The load generator, a process of its own so that it shares no event loop with whoever measures: prepares requests while the
 // server rests, sends them in a closed or an open loop, and counts what that cost. Neither the preparing nor its CPU counts.
-import { setTimeout as sleep } from 'node:timers/promises'
 import { onPlans } from './children.ts'
 import { Connection } from './connection.ts'
 import { type Feed, isExpected, openFeed } from './feeds.ts'
 import { type GeneratorPlan, type LoopPlan, limitSeconds } from './generator_plan.ts'
-import { closedLoop, newTally, openLoop, type Pace, type Sender, type Tally } from './loops.ts'
+import { closedLoop, newTally, openLoop, realPace as pace, type Sender, type Tally } from './loops.ts'
 import { addUsage, beginUsage, type Usage } from './probe.ts'
 import { counted, sampleOf } from './sample.ts'
 
 /** Codes and proofs live for a minute: no more are prepared at once than are sent in a few seconds. */
 const SLICE = { first: 400, most: 5000 }
 const SPARE = 1.2
-
-const pace: Pace = { now: () => performance.now(), sleep: (ms) => sleep(ms) }
 
 interface Opened {
   plan: GeneratorPlan

@@ -1,6 +1,7 @@
 // The two ways to load a server. The closed loop asks again when it was answered, and finds the ceiling. The open loop asks
 // when it is time, answered or not, as real clients do: a server that stalls delays everybody who comes meanwhile, and the
 // closed loop, which waits politely, never sees them (coordinated omission).
+import { setTimeout } from 'node:timers/promises'
 import { Histogram } from './histogram.ts'
 
 /** Time as the loops see it; a test brings its own. */
@@ -9,6 +10,7 @@ export interface Pace {
   now(): number
   sleep(ms: number): Promise<void>
 }
+export const realPace: Pace = { now: () => performance.now(), sleep: (ms) => setTimeout(ms) }
 
 /** Something that sends on numbered connections, one request at a time on each. */
 export interface Sender {

@@ -5,11 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { loadConfig } from '../config/load.ts'
 import type { Env } from '../config/rules.ts'
 import { packageRoot } from '../lib/paths.ts'
-import { openStore } from '../store/open.ts'
-import { openLogger } from '../telemetry/logger.ts'
-import { Metrics } from '../telemetry/metrics.ts'
+import { withStore } from '../store/work.ts'
 import { start, stopAll, tempDir } from './children.ts'
-import { withoutDatabase } from './databases.ts'
+import { storageEnv, withoutDatabase } from './databases.ts'
 import { call } from './loopback.ts'
 import { type Known, type Population, populate } from './populate.ts'
 import { startService } from './service.ts'
@@ -36,8 +34,10 @@ export async function measureOperators(population: Population, env: Env, say: (t
       .map(([what, rows]) => `${rows} ${what}`)
       .join(', ')}`,
   )
-  const known = await populated(file, population)
   const database = { driver: 'sqlite' as const, file }
+  const known = await withStore(loadConfig(undefined, storageEnv(database)).config, (store) =>
+    populate(store, population),
+  )
   const [target] = await startService({ coldClients: 0, alg: 'ES256', database, env: withoutDatabase(env) })
   try {
     say('asking for pages')
@@ -70,17 +70,6 @@ export async function measureOperators(population: Population, env: Env, say: (t
     ].join('\n\n')
   } finally {
     await stopAll()
-  }
-}
-
-async function populated(file: string, population: Population): Promise<Known> {
-  const { config } = loadConfig(undefined, { SERVICE_STORAGE_SQLITE_PATH: file })
-  const log = openLogger({ ...config.observability.logging, level: 'error' })
-  const store = await openStore(config.storage, { log, metrics: new Metrics(), now: Math.floor(Date.now() / 1000) })
-  try {
-    return await populate(store, population)
-  } finally {
-    await store.driver.close()
   }
 }
 

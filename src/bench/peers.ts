@@ -54,7 +54,6 @@ export async function startPeer(coldClients: number): Promise<Target> {
     },
     introspectedResource: plan.opaqueResource,
     probe: () => ({ pid: child.pid }),
-    log: () => '',
     async restart() {
       await stop(child)
       child = await run()
@@ -91,6 +90,5 @@ export const foreignTarget = ({ name, base, tokenPath, client, scope }: ForeignP
   coldMachines: [],
   scope,
   probe: () => ({}),
-  log: () => '',
   stop: async () => {},
 })

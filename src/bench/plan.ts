@@ -3,6 +3,7 @@ import { keeps } from './knee.ts'
 import type { Report } from './report.ts'
 import { MOST_ROWS, type Sample } from './sample.ts'
 import type { Mix } from './scenarios.ts'
+import type { AlgName, StoreName } from './settings.ts'
 
 export interface PlanInput {
   /** Requests a second at the peak. */
@@ -11,8 +12,8 @@ export interface PlanInput {
   average: number
   mix: Mix
   sloMs: number
-  store: 'sqlite' | 'postgres'
-  alg: 'ES256' | 'RS256'
+  store: StoreName
+  alg: AlgName
   /** Processors of an instance. */
   cores: number
   /** Share of the capacity that stays free: 0.3. */

@@ -12,12 +12,15 @@ import {
 } from '../telemetry/proc.ts'
 import { call } from './loopback.ts'
 
+/** The database of a measured service. */
+export type Database = { driver: 'sqlite'; file: string } | { driver: 'postgres'; dsn: string }
+
 /** Where to look. A peer has a process at most. */
 export interface ProbePlan {
   /** Undefined: a server that somebody else started. */
   pid?: number
   admin?: { base: string; key: string }
-  database?: { driver: 'sqlite'; file: string } | { driver: 'postgres'; dsn: string }
+  database?: Database
   /** Further instances: what they use is added. */
   others?: readonly Pick<ProbePlan, 'pid' | 'admin'>[]
 }
@@ -125,7 +128,7 @@ async function readGc({ base }: { base: string }) {
   return { count: sum('count'), seconds: sum('sum') }
 }
 
-async function readDatabase(database: ProbePlan['database']) {
+async function readDatabase(database: Database | undefined) {
   if (!database) return { database_bytes: Number.NaN, log_bytes: Number.NaN, database_us: Number.NaN }
   if (database.driver === 'sqlite')
     return { database_bytes: databaseBytes(database.file), log_bytes: Number.NaN, database_us: 0 }

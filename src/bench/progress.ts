@@ -1,13 +1,11 @@
 // What a run says on the terminal while it goes on: one line for each thing that happened, with the time since the start.
 import type { Sample } from './sample.ts'
+import { digits } from './table.ts'
 
 export interface Progress {
   say(text: string): void
   measured(what: string, sample: Sample): void
 }
-
-const digits = (value: number | null, count: number) =>
-  value === null || Number.isNaN(value) ? '-' : value.toFixed(count)
 
 /** Writes progress to `write`, line by line. */
 export function openProgress(write: (line: string) => void): Progress {

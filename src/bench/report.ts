@@ -92,6 +92,18 @@ export function readReport(file: string): Report {
   return data
 }
 
+/** Requests a second that each work of the service kept, with a database and an algorithm. Throws when the file is no report. */
+export function kneesOf(file: string, store: string, alg: string): Record<string, number> {
+  const { results } = readReport(file)
+  return Object.fromEntries(
+    results.flatMap((result) =>
+      result.server === 'service' && result.store === store && result.alg === alg && result.knee
+        ? [[result.work, result.knee.per_s]]
+        : [],
+    ),
+  )
+}
+
 /** The round in the middle by its rate; of an even number the slower one of the two in the middle. */
 export function middleRound({ rounds }: Pick<Result, 'rounds'>): Sample | undefined {
   return rounds.toSorted((a, b) => a.per_s - b.per_s)[Math.ceil(rounds.length / 2) - 1]

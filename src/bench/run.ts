@@ -1,5 +1,4 @@
 // A run: starts the servers, measures every work in turns, climbs to the knee, and returns the report. Ends by itself.
-
 import { calibrate } from './calibrate.ts'
 import { nextMessage, startFile, stopAll, stop as stopChild } from './children.ts'
 import { openDatabase, withoutDatabase } from './databases.ts'
@@ -15,13 +14,20 @@ import { middleRound, type Report, type Result, SCHEMA_VERSION } from './report.
 import type { Sample } from './sample.ts'
 import { type Load, loadOf, mixOf, type Work, works, worksOf } from './scenarios.ts'
 import { callersSettings, startService } from './service.ts'
-import { COLD_CLIENTS, type Settings } from './settings.ts'
+import { type AlgName, COLD_CLIENTS, type Settings, type StoreName } from './settings.ts'
 import type { Target } from './target.ts'
 
+interface Run {
+  settings: Settings
+  progress: Progress
+  /** Aborts when the run is to end with what it has. */
+  end: AbortSignal
+  report: Report
+}
 /** What is the same for all works of a part of a run. */
 interface Part {
-  store: Settings['stores'][number]
-  alg: Settings['algs'][number]
+  store: StoreName
+  alg: AlgName
   fill: number
 }
 
@@ -63,7 +69,7 @@ export async function bench(settings: Settings, progress: Progress, signal: Abor
   const onEnd = () => void stopAll()
   end.addEventListener('abort', onEnd, { once: true })
   try {
-    for (const part of partsOf(settings)) if (!end.aborted) await measurePart(settings, part, report, progress, end)
+    for (const part of partsOf(settings)) if (!end.aborted) await measurePart({ settings, progress, end, report }, part)
     if (settings.mix) report.plan_check = checkPlan(report, settings.mix)
   } catch (error) {
     if (!end.aborted) throw error
@@ -77,7 +83,8 @@ export async function bench(settings: Settings, progress: Progress, signal: Abor
 const partsOf = ({ stores, algs, fills }: Settings): Part[] =>
   stores.flatMap((store) => algs.flatMap((alg) => fills.map((fill) => ({ store, alg, fill }))))
 
-async function measurePart(settings: Settings, part: Part, report: Report, progress: Progress, end: AbortSignal) {
+async function measurePart(run: Run, part: Part) {
+  const { settings, progress, end, report } = run
   const chosen = chosenWorks(settings)
   const coldClients = chosen.some((work) => work.cold) ? COLD_CLIENTS : 0
   progress.say(
@@ -100,7 +107,7 @@ async function measurePart(settings: Settings, part: Part, report: Report, progr
     if (isFirst) report.calibration = calibrate(await httpFloor(targets[0] as Target, settings))
     for (const work of chosen) {
       if (end.aborted) return
-      report.results.push(...(await measureWork(work, targets, part, settings, progress, end)))
+      report.results.push(...(await measureWork(run, work, targets, part)))
     }
   } finally {
     await Promise.all(targets.map((target) => target.stop()))
@@ -119,16 +126,16 @@ const httpFloor = (target: Target, { connections, warmup }: Settings): Promise<S
   })
 }
 
+interface Measured {
+  target: Target
+  load: Load
+  result: Result
+}
+
 /** All rounds of a work. Who begins changes from round to round, so that drift of the machine meets all of them. */
-async function measureWork(
-  work: Work,
-  all: readonly Target[],
-  part: Part,
-  settings: Settings,
-  progress: Progress,
-  end: AbortSignal,
-): Promise<Result[]> {
-  const measured: { target: Target; load: Load; result: Result }[] = []
+async function measureWork(run: Run, work: Work, all: readonly Target[], part: Part): Promise<Result[]> {
+  const { settings, progress, end } = run
+  const measured: Measured[] = []
   for (const target of all) {
     const result = emptyResult(work, target, part, settings)
     try {
@@ -142,7 +149,7 @@ async function measureWork(
   }
   for (let round = 0; round < settings.rounds; round++)
     for (const { target, load, result } of round % 2 ? measured.toReversed() : measured)
-      await attempt(result, end, progress, async () => {
+      await attempt(run, result, async () => {
         const sample = await measureClosed(work, load, target, settings)
         result.rounds.push(sample)
         progress.measured(`${result.work}, ${result.server}, ceiling`, sample)
@@ -151,15 +158,15 @@ async function measureWork(
   const ceiling = first && middleRound(first.result)?.per_s
   // 20,000 clients are new to the server for a second or two only: no time to climb.
   if (first && ceiling && settings.open && !work.cold)
-    await attempt(first.result, end, progress, () => climb(first, ceiling, settings, progress))
+    await attempt(run, first.result, () => climb(run, first, ceiling))
   return measured.map(({ result }) => result)
 }
 
 /** Does a part of the work; one that fails is noted and the run goes on. */
-async function attempt(result: Result, end: AbortSignal, progress: Progress, run: () => Promise<void>): Promise<void> {
+async function attempt({ end, progress }: Run, result: Result, measure: () => Promise<void>): Promise<void> {
   if (end.aborted || result.failed) return
   try {
-    await run()
+    await measure()
   } catch (error) {
     if (end.aborted) return
     result.failed = (error as Error).message
@@ -167,12 +174,7 @@ async function attempt(result: Result, end: AbortSignal, progress: Progress, run
   }
 }
 
-async function climb(
-  { target, load, result }: { target: Target; load: Load; result: Result },
-  ceiling: number,
-  settings: Settings,
-  progress: Progress,
-): Promise<void> {
+async function climb({ settings, progress }: Run, { target, load, result }: Measured, ceiling: number): Promise<void> {
   const seconds = ladderSeconds(settings)
   await withGenerator(load, target, settings.connections, async (measure) => {
     await measure({ seconds: settings.warmup })

@@ -6,9 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../config/rules.ts'
 import { packageRoot } from '../lib/paths.ts'
 import { start, stop, tempDir } from './children.ts'
+import { storageEnv } from './databases.ts'
 import { call } from './loopback.ts'
-import type { ProbePlan } from './probe.ts'
+import type { Database } from './probe.ts'
 import { cookieHeader, registerEverything, signIn } from './register.ts'
+import type { AlgName } from './settings.ts'
 import { startIdp } from './signer.ts'
 import {
   authorizeQuery,
@@ -23,12 +25,9 @@ import {
   VERIFIER,
 } from './target.ts'
 
-/** The database of a measured service: a file, or a PostgreSQL database. */
-export type Database = NonNullable<ProbePlan['database']>
-
 export interface ServiceOptions {
   coldClients: number
-  alg: 'ES256' | 'RS256'
+  alg: AlgName
   /** A new file in a temporary folder where there is none. */
   database?: Database
   /** More than one share a database of PostgreSQL. */
@@ -74,15 +73,14 @@ export async function startService({
     // Every sign-in comes from one address.
     SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0',
     SERVICE_SIGNING_ALGORITHM: alg,
-    SERVICE_STORAGE_DRIVER: stored.driver,
-    ...(stored.driver === 'sqlite'
-      ? { SERVICE_STORAGE_SQLITE_PATH: stored.file }
-      : {
-          SERVICE_STORAGE_POSTGRES_DSN: stored.dsn,
+    ...storageEnv(stored),
+    ...(stored.driver === 'postgres'
+      ? {
           SERVICE_SIGNING_KEY_STORE: 'postgres_key',
           SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
           SERVICE_DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
-        }),
+        }
+      : {}),
     // The keys of the identity provider are on loopback.
     SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true',
   }
@@ -122,11 +120,7 @@ export async function startService({
     gateway: { machine: gateway, resource: GATEWAY_RESOURCE, idp },
     introspectedResource: RESOURCE,
     probe: () => ({ pid: running.pid(), admin, database: stored }),
-    log: running.log,
-    async restart() {
-      await running.stop()
-      await running.start()
-    },
+    restart: running.restart,
     stop: running.stop,
   }
   if (instances === 1) return [one]
@@ -155,20 +149,15 @@ async function startAnother(settings: NodeJS.ProcessEnv, key: string) {
   })
   await running.start()
   const probe = () => ({ pid: running.pid(), admin: { base: `http://127.0.0.1:${adminPort}`, key } })
-  const restart = async () => {
-    await running.stop()
-    await running.start()
-  }
-  return { base, probe, restart, stop: running.stop }
+  return { base, probe, restart: running.restart, stop: running.stop }
 }
 
 /** A process of the service that can be started again and again. */
 function runner(cwd: string, base: string, env: NodeJS.ProcessEnv) {
   let child: ChildProcess | undefined
   let log = ''
-  return {
+  const running = {
     pid: () => child?.pid,
-    log: () => log,
     stop: async () => child && stop(child),
     async start() {
       const started = start(process.execPath, [path.join(packageRoot, 'dist/src/main.js'), 'serve'], {
@@ -183,7 +172,12 @@ function runner(cwd: string, base: string, env: NodeJS.ProcessEnv) {
         })
       await untilReady(started, base, () => log)
     },
+    async restart() {
+      await running.stop()
+      await running.start()
+    },
   }
+  return running
 }
 
 async function untilReady(child: ChildProcess, base: string, log: () => string): Promise<void> {

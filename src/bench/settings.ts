@@ -6,6 +6,8 @@ import type { Mix } from './scenarios.ts'
 
 export const STORES = ['sqlite', 'postgres'] as const
 export const ALGS = ['ES256', 'RS256'] as const
+export type StoreName = (typeof STORES)[number]
+export type AlgName = (typeof ALGS)[number]
 
 export interface Settings {
   scenarios: readonly string[]
@@ -18,10 +20,10 @@ export interface Settings {
   rounds: number
   generator: Generator
   cold: boolean
-  stores: readonly (typeof STORES)[number][]
+  stores: readonly StoreName[]
   /** More than one are measured beside a single one. */
   instances: number
-  algs: readonly (typeof ALGS)[number][]
+  algs: readonly AlgName[]
   /** Issuances in the database before the run. */
   fills: readonly number[]
   /** The objective: p99 in milliseconds. */

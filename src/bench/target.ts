@@ -55,8 +55,6 @@ export interface Target {
   probe(): ProbePlan
   /** Starts the process anew: its caches are empty after it, its data is not. Undefined for a server of somebody else. */
   restart?(): Promise<void>
-  /** What it logged last. */
-  log(): string
   stop(): Promise<void>
 }
 

@@ -1,7 +1,6 @@
 // Requests at a steady rate beside something else: how long those take that are served meanwhile.
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Answer, Connection } from './connection.ts'
-import { newTally, openLoop, type Tally } from './loops.ts'
+import { newTally, openLoop, realPace, type Tally } from './loops.ts'
 import type { Target } from './target.ts'
 
 const CONNECTIONS = 32
@@ -25,8 +24,7 @@ export function beginTraffic(target: Target, rate: number, send: Send): () => Pr
     connections: CONNECTIONS,
     send: (number: number) => (over ? undefined : next(connections[number] as Connection)),
   }
-  const pace = { now: () => performance.now(), sleep: (ms: number) => sleep(ms) }
-  const traffic = openLoop(sender, { rate, seconds: MOST_SECONDS }, pace, tally)
+  const traffic = openLoop(sender, { rate, seconds: MOST_SECONDS }, realPace, tally)
   return async () => {
     over = true
     await traffic

@@ -15,7 +15,7 @@ import { openProgress } from '../bench/progress.ts'
 import { type Report, readReport, resultsFolder } from '../bench/report.ts'
 import { bench } from '../bench/run.ts'
 import { parseMix, subjects, worksOf } from '../bench/scenarios.ts'
-import { ALGS, type Settings, SHARED, STORES } from '../bench/settings.ts'
+import { ALGS, type AlgName, type Settings, SHARED, STORES, type StoreName } from '../bench/settings.ts'
 import { describeRun, table, verdict } from '../bench/table.ts'
 import type { Env } from '../config/rules.ts'
 import { packageRoot } from '../lib/paths.ts'
@@ -41,8 +41,8 @@ interface BenchFlags {
   rounds?: number
   generator?: (typeof GENERATORS)[number][]
   cold: boolean
-  store: Settings['stores'][number][]
-  alg: Settings['algs'][number][]
+  store: StoreName[]
+  alg: AlgName[]
   fill: number[]
   sloP99: number
   open: boolean

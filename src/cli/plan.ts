@@ -6,7 +6,7 @@ import { plan } from '../bench/plan.ts'
 import { renderPlan } from '../bench/plan_text.ts'
 import { type Report, readReport, resultsFolder } from '../bench/report.ts'
 import { parseMix } from '../bench/scenarios.ts'
-import { ALGS, type Settings, STORES } from '../bench/settings.ts'
+import { ALGS, type AlgName, type Settings, STORES, type StoreName } from '../bench/settings.ts'
 import { millis, numberIn, reading, wordsOf } from './bench_flags.ts'
 import { print, UsageError } from './output.ts'
 import type { GlobalOptions } from './tree.ts'
@@ -16,8 +16,8 @@ interface PlanFlags {
   average?: number
   mix: NonNullable<Settings['mix']>
   sloP99: number
-  store: Settings['stores'][number][]
-  alg: Settings['algs'][number][]
+  store: StoreName[]
+  alg: AlgName[]
   cores?: number
   headroom: number
   retentionDays: number

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { renderHtml } from '../../src/bench/html.ts'
-import { kneesOf } from '../../src/bench/knees.ts'
-import { readReport } from '../../src/bench/report.ts'
+import { kneesOf, readReport } from '../../src/bench/report.ts'
 import { describeRun, table, verdict } from '../../src/bench/table.ts'
 import { tempFile } from '../support/folder.ts'
 import { reportWith, resultWith } from './reports.ts'
