@@ -9,6 +9,7 @@ import {
   type Found,
   flag,
   idText,
+  is,
   maybeIdText,
   maybeNum,
   num,
@@ -77,11 +78,10 @@ export interface ClientFilter {
   limit: number
   offset: number
 }
-const conditions = ({ status, source }: Pick<ClientFilter, 'status' | 'source'>) =>
-  [
-    status === undefined ? undefined : (['status = ?', status] as const),
-    source === undefined ? undefined : (['registration_source = ?', source] as const),
-  ] as const
+const conditions = ({ status, source }: Pick<ClientFilter, 'status' | 'source'>) => [
+  is('status', status),
+  is('registration_source', source),
+]
 
 /** In order of creation, or newest first. */
 export function* listClients({ after, order = 'oldest', limit, offset, ...only }: ClientFilter): Op<Client[]> {
@@ -236,7 +236,6 @@ export function* deleteClient({
   return 'deleted'
 }
 
-/** How many clients are not suspended. */
 /** Deletes clients that registered themselves before `before` and were never given a token. Returns how many, at most `limit`. */
 export function* reapClients({ before, limit }: { before: number; limit: number }): Op<number> {
   return yield* run(

@@ -1,6 +1,6 @@
 // Operations on fronting links: what a resource in front of another one may obtain there.
 import type { FrontingLink, Resource } from '../oauth/types.ts'
-import { all, decoded, held, num, type Op, one, type Row, run, str, where } from './op.ts'
+import { all, decoded, held, is, num, type Op, one, type Row, run, str, where } from './op.ts'
 
 const read = (row: Row): FrontingLink => ({
   source_slug: str(row.source_slug),
@@ -37,8 +37,8 @@ export interface FrontingFilter {
 /** In order of creation. */
 export function* listFrontingLinks(f: FrontingFilter): Op<FrontingLink[]> {
   const filter = where(
-    f.source_slug === undefined ? undefined : ['source_slug = ?', f.source_slug],
-    f.target_slug === undefined ? undefined : ['target_slug = ?', f.target_slug],
+    is('source_slug', f.source_slug),
+    is('target_slug', f.target_slug),
     f.slug === undefined ? undefined : ['(source_slug = ? OR target_slug = ?)', f.slug, f.slug],
   )
   const rows = yield* all(

@@ -9,6 +9,7 @@ import {
   decoded,
   flag,
   idText,
+  is,
   maybeBytes,
   maybeIdText,
   maybeNum,
@@ -192,12 +193,16 @@ export interface IssuanceFilter {
   before?: string
   limit: number
 }
+/** The condition that somebody is the subject of a token: a row without one is about its client. */
+const isAbout = (sub: string | undefined): Condition | undefined =>
+  sub === undefined ? undefined : ['(sub = ? OR (sub IS NULL AND client_id = ?))', sub, sub]
+
 /** Newest first. */
 export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
   const filter = where(
-    f.sub === undefined ? undefined : ['(sub = ? OR (sub IS NULL AND client_id = ?))', f.sub, f.sub],
-    f.client_id === undefined ? undefined : ['client_id = ?', f.client_id],
-    f.resource === undefined ? undefined : ['resource = ?', f.resource],
+    isAbout(f.sub),
+    is('client_id', f.client_id),
+    is('resource', f.resource),
     ['id >= ?', bytes(f.since)],
     f.before === undefined ? undefined : ['id < ?', bytes(f.before)],
   )
@@ -243,17 +248,11 @@ export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
     where(
       ['id >= ?', bytes(f.since)],
       f.until === undefined ? undefined : ['id < ?', bytes(f.until)],
-      f.client_id === undefined ? undefined : ['client_id = ?', f.client_id],
+      is('client_id', f.client_id),
       ...more,
     )
-  const events = range(
-    f.action === undefined ? undefined : ['action = ?', f.action],
-    f.actor_id === undefined ? undefined : ['actor_id = ?', f.actor_id],
-  )
-  const issued = range(
-    f.action === undefined ? undefined : (ISSUED[f.action] ?? ['1 = 0']),
-    f.actor_id === undefined ? undefined : ['(sub = ? OR (sub IS NULL AND client_id = ?))', f.actor_id, f.actor_id],
-  )
+  const events = range(is('action', f.action), is('actor_id', f.actor_id))
+  const issued = range(f.action === undefined ? undefined : (ISSUED[f.action] ?? ['1 = 0']), isAbout(f.actor_id))
   const page = f.limit + f.offset
   const [others, tokens] = [
     yield* all(`SELECT * FROM audit_events ${events.sql} ORDER BY id DESC LIMIT ?`, ...events.params, page),

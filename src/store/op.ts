@@ -75,6 +75,9 @@ export interface Search {
 }
 
 export type Condition = readonly [sql: string, ...params: Param[]]
+/** The condition that a column has a value; none where no value is asked for. */
+export const is = (column: string, value: Param | undefined): Condition | undefined =>
+  value === undefined ? undefined : [`${column} = ?`, value]
 /** The condition that a text is anywhere in one of some columns, in capitals or not. */
 export function containing(text: string, ...columns: readonly string[]): Condition {
   const pattern = `%${text.toLowerCase().replace(/[!%_]/g, '!$&')}%`

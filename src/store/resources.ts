@@ -7,6 +7,7 @@ import {
   containing,
   decoded,
   held,
+  is,
   maybeStr,
   num,
   type Op,
@@ -83,8 +84,8 @@ export function* listResources({
 }: ResourceFilter): Op<Resource[]> {
   const age = byAge('created_at', 'id', 'oldest', after)
   const filter = where(
-    backend_kind === undefined ? undefined : ['backend_kind = ?', backend_kind],
-    broker_provider_slug === undefined ? undefined : ['broker_provider_slug = ?', broker_provider_slug],
+    is('backend_kind', backend_kind),
+    is('broker_provider_slug', broker_provider_slug),
     q === undefined ? undefined : containing(q, 'display_name', 'slug', 'uri'),
     age.beyond,
   )

@@ -6,6 +6,7 @@ import {
   type Condition,
   decoded,
   idText,
+  is,
   maybeStr,
   num,
   type Op,
@@ -65,11 +66,11 @@ function* windowEnd(table: string, { after, rows }: RevocationWindow): Op<Buffer
 export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
   const end = yield* windowEnd('issuances', w)
   const fits = where(
-    w.client_id === undefined ? undefined : ['i.client_id = ?', w.client_id],
-    w.user_id === undefined ? undefined : ['COALESCE(i.sub, i.client_id) = ?', w.user_id],
+    is('i.client_id', w.client_id),
+    is('i.sub', w.user_id),
     w.agent === undefined ? undefined : ['(i.client_id = ? OR i.act IS NOT NULL)', w.agent],
-    w.kid === undefined ? undefined : ['i.kid = ?', w.kid],
-    w.resource === undefined ? undefined : ['i.resource = ?', w.resource],
+    is('i.kid', w.kid),
+    is('i.resource', w.resource),
     ...fitsTime(w, 'i.issued_at'),
   )
   const candidates = where(
@@ -124,16 +125,15 @@ function actorsOf(row: Row): string[] {
 }
 
 /** What sign-ins are found by, of the window that ends there; none belongs to a key. */
-const fitsSignIn = (w: RevocationWindow, end: Buffer | undefined): Condition[] =>
-  [
-    ['id > ?', bytes(w.after)] as const,
-    end && (['id <= ?', end] as const),
-    w.client_id === undefined ? undefined : (['client_id = ?', w.client_id] as const),
-    w.agent === undefined ? undefined : (['client_id = ?', w.agent] as const),
-    w.user_id === undefined ? undefined : (['user_id = ?', w.user_id] as const),
-    w.resource === undefined ? undefined : (['resource = ?', w.resource] as const),
-    ...fitsTime(w, 'created_at'),
-  ].filter((each) => each !== undefined)
+const fitsSignIn = (w: RevocationWindow, end: Buffer | undefined): (Condition | undefined)[] => [
+  ['id > ?', bytes(w.after)],
+  end && ['id <= ?', end],
+  is('client_id', w.client_id),
+  is('client_id', w.agent),
+  is('user_id', w.user_id),
+  is('resource', w.resource),
+  ...fitsTime(w, 'created_at'),
+]
 
 /** Ends the families that fit: their refresh tokens, and every access token that came of them. */
 export function* revokeFamilies(w: RevocationWindow): Op<Revoked> {

@@ -8,6 +8,7 @@ import {
   containing,
   type Found,
   idText,
+  is,
   maybeStr,
   num,
   type Op,
@@ -74,7 +75,7 @@ export interface UserFilter {
 /** In order of creation, or newest first. */
 export function* listUsers({ email, after, order = 'oldest', limit, offset }: UserFilter): Op<User[]> {
   const age = byAge('created_at', 'id', order, after)
-  const filter = where(email === undefined ? undefined : ['email_key = ?', emailKey(email)], age.beyond)
+  const filter = where(is('email_key', email?.toLowerCase()), age.beyond)
   const rows = yield* all(
     `SELECT ${COLUMNS} FROM users ${filter.sql} ${age.sql} LIMIT ? OFFSET ?`,
     ...filter.params,

@@ -8,6 +8,7 @@ import {
   decoded,
   flag,
   held,
+  is,
   num,
   type Op,
   one,
@@ -133,7 +134,7 @@ const olderFirst = (a: XaaPolicy, b: XaaPolicy): number =>
 
 /** Of one identity provider or of all, in the order in which they are tried: that of creation, also within a second. */
 export function* listPolicies({ idp_id }: { idp_id?: string }): Op<XaaPolicy[]> {
-  const { sql, params } = where(idp_id === undefined ? undefined : ['idp_id = ?', idp_id])
+  const { sql, params } = where(is('idp_id', idp_id))
   const rows = yield* all(`SELECT ${POLICY} FROM xaa_policies ${sql} ORDER BY created_at, id`, ...params)
   return rows.map(readPolicy).sort(olderFirst)
 }
@@ -194,7 +195,7 @@ export interface MappingFilter {
 export function* listSubjectMappings({ idp_id, q, after, limit }: MappingFilter): Op<SubjectMapping[]> {
   const age = byAge('created_at', 'id', 'oldest', after)
   const { sql, params } = where(
-    idp_id === undefined ? undefined : ['idp_id = ?', idp_id],
+    is('idp_id', idp_id),
     q === undefined ? undefined : containing(q, 'federated_subject', 'local_subject'),
     age.beyond,
   )
