@@ -15,43 +15,41 @@ import { dropPartition, listExported, listPartitions, saveExported } from './par
 import * as providers from './providers.ts'
 import * as resources from './resources.ts'
 import * as retention from './retention.ts'
-import { cancelRequests, revokeFamilies, revokeTokens } from './revocations.ts'
+import * as revocations from './revocations.ts'
 import { listSealed, replaceSealed } from './sealed.ts'
 import * as signingKeys from './signing_keys.ts'
-import { listUses, recordUse } from './single_uses.ts'
+import * as singleUses from './single_uses.ts'
 import * as system from './system.ts'
 import * as tokens from './tokens.ts'
 import * as users from './users.ts'
 import * as xaa from './xaa.ts'
 
+/** Every operation, by its name. A file that exports nothing else is taken as a whole. */
 export const ops = {
   ...clients,
-  ...users,
-  ...tokens,
-  ...issuances,
-  ...resources,
+  ...connections,
   ...fronting,
   ...grants,
+  ...issuances,
   ...loginFailures,
-  ...signingKeys,
-  ...system,
-  ...xaa,
   ...providers,
-  ...connections,
-  listSealed,
+  ...resources,
   ...retention,
-  cancelRequests,
+  ...revocations,
+  ...signingKeys,
+  ...singleUses,
+  ...system,
+  ...tokens,
+  ...users,
+  ...xaa,
   dropPartition,
   listExported,
   listPartitions,
-  listUses,
+  listSealed,
   purgeWindow,
-  recordUse,
   replaceSealed,
-  revokeFamilies,
-  revokeTokens,
   saveExported,
-}
+} satisfies Record<string, (input: never) => Op<unknown>>
 type Ops = typeof ops
 export type OpName = keyof Ops
 export type InputOf<K extends OpName> = Parameters<Ops[K]>[0]

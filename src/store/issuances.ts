@@ -6,49 +6,18 @@ import {
   all,
   bytes,
   type Condition,
-  decoded,
-  flag,
-  idText,
   is,
   maybeBytes,
-  maybeIdText,
-  maybeNum,
   maybeStr,
-  num,
   type Op,
   one,
   orNull,
   type Row,
   run,
-  str,
   where,
 } from './op.ts'
+import { ISSUANCE_COLUMNS, readEvent, readIssuance } from './record.ts'
 import { recordUse } from './single_uses.ts'
-
-const COLUMNS =
-  'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, revoked_at'
-
-/** An issued token from its row. */
-export const readIssuance = (row: Row): Issuance => ({
-  id: idText(row.id),
-  grant_type: str(row.grant_type),
-  client_id: str(row.client_id),
-  sub: str(row.sub ?? row.client_id),
-  resource: maybeStr(row.resource),
-  scope: str(row.scope),
-  issued_at: num(row.issued_at),
-  expires_at: num(row.expires_at),
-  kid: str(row.kid),
-  jkt: maybeStr(row.jkt),
-  act: row.act === null ? undefined : decoded(row.act),
-  is_agent: flag(row.agent),
-  family_id: maybeIdText(row.family_id),
-  consent_id: maybeIdText(row.consent_id),
-  parent_id: maybeIdText(row.parent_id),
-  broker_provider: maybeStr(row.broker_provider),
-  ip: str(row.ip),
-  revoked_at: maybeNum(row.revoked_at),
-})
 
 /** A token about to be issued, with the proof that is used up by it. */
 export type NewIssuance = Issuance & { use?: SingleUse }
@@ -81,7 +50,7 @@ export function* recordIssuance(i: NewIssuance): Op<void> {
 
 /** The record of an issued token, by its jti. */
 export function* findIssuance({ id }: { id: string }): Op<Issuance | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM issuances WHERE id = ?`, bytes(id))
+  const row = yield* one(`SELECT ${ISSUANCE_COLUMNS} FROM issuances WHERE id = ?`, bytes(id))
   return row && readIssuance(row)
 }
 
@@ -103,7 +72,7 @@ const isReached = (row: Row) =>
 
 /** What became of an issued token since; undefined when it was never recorded here. */
 export function* findTokenState({ id }: { id: string }): Op<TokenState | undefined> {
-  const columns = COLUMNS.split(', ').map((column) => `i.${column}`)
+  const columns = ISSUANCE_COLUMNS.split(', ').map((column) => `i.${column}`)
   const row = yield* one(
     `SELECT ${columns}, ${REACHED}, u.status AS user_status FROM issuances i ${REACHED_BY} LEFT JOIN users u ON u.id = i.sub WHERE i.id = ?`,
     bytes(id),
@@ -207,7 +176,7 @@ export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
     f.before === undefined ? undefined : ['id < ?', bytes(f.before)],
   )
   return (yield* all(
-    `SELECT ${COLUMNS} FROM issuances ${filter.sql} ORDER BY id DESC LIMIT ?`,
+    `SELECT ${ISSUANCE_COLUMNS} FROM issuances ${filter.sql} ORDER BY id DESC LIMIT ?`,
     ...filter.params,
     f.limit,
   )).map(readIssuance)
@@ -256,23 +225,15 @@ export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
   const page = f.limit + f.offset
   const [others, tokens] = [
     yield* all(`SELECT * FROM audit_events ${events.sql} ORDER BY id DESC LIMIT ?`, ...events.params, page),
-    yield* all(`SELECT ${COLUMNS} FROM issuances ${issued.sql} ORDER BY id DESC LIMIT ?`, ...issued.params, page),
+    yield* all(
+      `SELECT ${ISSUANCE_COLUMNS} FROM issuances ${issued.sql} ORDER BY id DESC LIMIT ?`,
+      ...issued.params,
+      page,
+    ),
   ]
   const merged = [...others.map(readEvent), ...tokens.map((row) => issuanceEvent(readIssuance(row)))]
   return merged.sort((a, b) => Buffer.compare(bytes(b.id), bytes(a.id))).slice(f.offset, page)
 }
-
-/** An audit event from its row. */
-export const readEvent = (row: Row): AuditEvent => ({
-  id: idText(row.id),
-  action: str(row.action),
-  actor_id: str(row.actor_id),
-  client_id: maybeStr(row.client_id),
-  ip: str(row.ip),
-  request_id: maybeIdText(row.request_id),
-  detail: decoded(row.detail),
-  created_at: num(row.created_at),
-})
 
 const issuanceEvent = (i: Issuance): AuditEvent => ({
   id: i.id,

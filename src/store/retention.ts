@@ -1,8 +1,8 @@
 // Operations of `service purge`: what operators let go by age after it was exported, and when each target last ran.
 import type { AuditEvent, Issuance } from '../oauth/types.ts'
-import { readEvent, readIssuance } from './issuances.ts'
 import { all, bytes, flag, num, type Op, run, str } from './op.ts'
 import type { RecordTable } from './partitions.ts'
+import { readEvent, readIssuance } from './record.ts'
 
 export interface OldRows {
   /** The id to go on behind; empty at the beginning. */

@@ -1,0 +1,40 @@
+// The rows of the record: issued tokens and audit events.
+import type { AuditEvent, Issuance } from '../oauth/types.ts'
+import { decoded, flag, idText, maybeIdText, maybeNum, maybeStr, num, type Row, str } from './op.ts'
+
+export const ISSUANCE_COLUMNS =
+  'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, revoked_at'
+
+/** An issued token from its row. */
+export const readIssuance = (row: Row): Issuance => ({
+  id: idText(row.id),
+  grant_type: str(row.grant_type),
+  client_id: str(row.client_id),
+  sub: str(row.sub ?? row.client_id),
+  resource: maybeStr(row.resource),
+  scope: str(row.scope),
+  issued_at: num(row.issued_at),
+  expires_at: num(row.expires_at),
+  kid: str(row.kid),
+  jkt: maybeStr(row.jkt),
+  act: row.act === null ? undefined : decoded(row.act),
+  is_agent: flag(row.agent),
+  family_id: maybeIdText(row.family_id),
+  consent_id: maybeIdText(row.consent_id),
+  parent_id: maybeIdText(row.parent_id),
+  broker_provider: maybeStr(row.broker_provider),
+  ip: str(row.ip),
+  revoked_at: maybeNum(row.revoked_at),
+})
+
+/** An audit event from its row. */
+export const readEvent = (row: Row): AuditEvent => ({
+  id: idText(row.id),
+  action: str(row.action),
+  actor_id: str(row.actor_id),
+  client_id: maybeStr(row.client_id),
+  ip: str(row.ip),
+  request_id: maybeIdText(row.request_id),
+  detail: decoded(row.detail),
+  created_at: num(row.created_at),
+})
