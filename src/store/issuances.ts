@@ -6,6 +6,7 @@ import {
   all,
   bytes,
   type Condition,
+  columnsOf,
   is,
   maybeBytes,
   maybeStr,
@@ -16,7 +17,7 @@ import {
   run,
   where,
 } from './op.ts'
-import { ISSUANCE_COLUMNS, readEvent, readIssuance } from './record.ts'
+import { DEAD_AT, ENDED_BY, ISSUANCE_COLUMNS, readEvent, readIssuance } from './record.ts'
 import { recordUse } from './single_uses.ts'
 
 /** A token about to be issued, with the proof that is used up by it. */
@@ -64,24 +65,19 @@ export interface TokenState {
   issuance: Issuance
 }
 
-/** What may end a token from outside: its family and its consent. */
-const REACHED_BY = 'LEFT JOIN token_families f ON f.id = i.family_id LEFT JOIN consent_grants c ON c.id = i.consent_id'
-const REACHED = 'f.revoked_at AS family_revoked_at, c.revoked_at AS consent_revoked_at'
-const isReached = (row: Row) =>
-  [row.revoked_at, row.family_revoked_at, row.consent_revoked_at].some((at) => at !== null)
+const TOKEN_STATE = `SELECT ${columnsOf('i', ISSUANCE_COLUMNS)}, ${DEAD_AT}, u.status AS user_status
+  FROM issuances i ${ENDED_BY} LEFT JOIN users u ON u.id = i.sub WHERE i.id = ?`
+const ANCESTOR = `SELECT i.parent_id, ${DEAD_AT}, cl.status AS client_status
+  FROM issuances i ${ENDED_BY} LEFT JOIN clients cl ON cl.client_id = i.client_id WHERE i.id = ?`
 
 /** What became of an issued token since; undefined when it was never recorded here. */
 export function* findTokenState({ id }: { id: string }): Op<TokenState | undefined> {
-  const columns = ISSUANCE_COLUMNS.split(', ').map((column) => `i.${column}`)
-  const row = yield* one(
-    `SELECT ${columns}, ${REACHED}, u.status AS user_status FROM issuances i ${REACHED_BY} LEFT JOIN users u ON u.id = i.sub WHERE i.id = ?`,
-    bytes(id),
-  )
+  const row = yield* one(TOKEN_STATE, bytes(id))
   if (!row) return undefined
   const ancestors = yield* ancestorsOf(row.parent_id)
   return {
     ...ancestors,
-    live: ancestors.live && !isReached(row),
+    live: ancestors.live && row.dead_at === null,
     user_status: maybeStr(row.user_status),
     issuance: readIssuance(row),
   }
@@ -91,11 +87,8 @@ export function* findTokenState({ id }: { id: string }): Op<TokenState | undefin
 function* ancestorsOf(parent_id: unknown): Op<Pick<TokenState, 'live' | 'exchanges'>> {
   let exchanges = 0
   for (let id = parent_id as Buffer | null; id !== null; exchanges++) {
-    const row: Row | undefined = yield* one(
-      `SELECT i.parent_id, i.revoked_at, ${REACHED}, cl.status AS client_status FROM issuances i ${REACHED_BY} LEFT JOIN clients cl ON cl.client_id = i.client_id WHERE i.id = ?`,
-      id,
-    )
-    if (!row || isReached(row) || row.client_status === 'suspended') return { live: false, exchanges }
+    const row: Row | undefined = yield* one(ANCESTOR, id)
+    if (!row || row.dead_at !== null || row.client_status === 'suspended') return { live: false, exchanges }
     id = row.parent_id as Buffer | null
   }
   return { live: true, exchanges }

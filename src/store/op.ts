@@ -45,6 +45,13 @@ export const maybeIdText = (value: unknown): string | undefined =>
 export const flag = (value: unknown): boolean => value === 1
 export const decoded = <T>(value: unknown): T => JSON.parse(value as string) as T
 
+/** Columns of the table that a statement calls `alias`. */
+export const columnsOf = (alias: string, columns: string): string =>
+  columns
+    .split(', ')
+    .map((column) => `${alias}.${column}`)
+    .join(', ')
+
 /** The place of a row in a list by age, to go on behind it. */
 export interface Place {
   at: number

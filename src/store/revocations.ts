@@ -16,6 +16,7 @@ import {
   str,
   where,
 } from './op.ts'
+import { DEAD_AT, ENDED_BY } from './record.ts'
 
 /** What is to be revoked; what is not named does not matter. */
 export interface Description {
@@ -49,9 +50,8 @@ export interface Revoked {
   next?: string
 }
 
-const TOKENS = `SELECT i.id, i.client_id, i.sub, i.act, i.kid, i.resource, i.issued_at, i.expires_at, i.parent_id,
-  COALESCE(i.revoked_at, f.revoked_at, c.revoked_at) AS dead_at FROM issuances i
-  LEFT JOIN token_families f ON f.id = i.family_id LEFT JOIN consent_grants c ON c.id = i.consent_id`
+const TOKENS = `SELECT i.id, i.client_id, i.sub, i.act, i.kid, i.resource, i.issued_at, i.expires_at, i.parent_id, ${DEAD_AT}
+  FROM issuances i ${ENDED_BY}`
 
 /** Most rows that one window changes. */
 const MOST = 200

@@ -1,5 +1,6 @@
 // Operations on what the service knows about itself.
 import { all, bytes, idText, num, type Op, one, run, str, where } from './op.ts'
+import { DEAD_AT, ENDED_BY } from './record.ts'
 
 /** What operators set at run time under this name. */
 export function* findSetting({ name }: { name: string }): Op<string | undefined> {
@@ -63,8 +64,7 @@ export function* countTokens(w: { after: string; before: string; rows: number; n
   const row = yield* one(
     `SELECT COALESCE(sum(CASE WHEN dead_at IS NULL AND expires_at > ? THEN 1 ELSE 0 END), 0) AS live,
        COALESCE(sum(CASE WHEN dead_at IS NOT NULL THEN 1 ELSE 0 END), 0) AS revoked FROM (
-       SELECT i.expires_at, COALESCE(i.revoked_at, f.revoked_at, c.revoked_at) AS dead_at FROM issuances i
-       LEFT JOIN token_families f ON f.id = i.family_id LEFT JOIN consent_grants c ON c.id = i.consent_id ${range.sql}) page`,
+       SELECT i.expires_at, ${DEAD_AT} FROM issuances i ${ENDED_BY} ${range.sql}) page`,
     w.now,
     ...range.params,
   )

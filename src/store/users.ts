@@ -5,6 +5,7 @@ import {
   all,
   byAge,
   bytes,
+  columnsOf,
   containing,
   type Found,
   idText,
@@ -236,11 +237,7 @@ export function* findSession({
   now: number
 }): Op<{ session: Session; user: User } | undefined> {
   const row = yield* one(
-    `SELECT s.id AS session_id, s.created_at AS session_created_at, s.expires_at AS session_expires_at, ${COLUMNS.split(
-      ', ',
-    )
-      .map((c) => `u.${c}`)
-      .join(', ')}
+    `SELECT s.id AS session_id, s.created_at AS session_created_at, s.expires_at AS session_expires_at, ${columnsOf('u', COLUMNS)}
      FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = ? AND s.expires_at > ? AND u.status = ?`,
     bytes(id),
     now,
