@@ -5,9 +5,9 @@ import type { Trace } from '../telemetry/trace.ts'
 import { type CacheStats, cached, type News, type Wrote } from './cache.ts'
 import * as clients from './clients.ts'
 import * as connections from './connections.ts'
+import * as consents from './consents.ts'
 import { purgeWindow } from './expiry.ts'
 import * as fronting from './fronting.ts'
-import * as grants from './grants.ts'
 import * as issuances from './issuances.ts'
 import * as loginFailures from './login_failures.ts'
 import type { Op } from './op.ts'
@@ -28,8 +28,8 @@ import * as xaa from './xaa.ts'
 export const ops = {
   ...clients,
   ...connections,
+  ...consents,
   ...fronting,
-  ...grants,
   ...issuances,
   ...loginFailures,
   ...providers,
