@@ -1,5 +1,6 @@
 // Operations on clients.
 import type { Client } from '../oauth/types.ts'
+import { endFamilies } from './families.ts'
 import {
   all,
   byAge,
@@ -207,30 +208,15 @@ export function* deleteClient({
   oldest: string
 }): Op<'deleted' | 'has_tokens' | undefined> {
   if (!(yield* one('SELECT 1 AS found FROM clients WHERE client_id = ?', client_id))) return undefined
-  const live = yield* one(
-    'SELECT 1 AS found FROM issuances WHERE client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL AND broker_provider IS NULL LIMIT 1',
-    client_id,
-    bytes(oldest),
-    now,
-  )
+  const live = 'client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL AND broker_provider IS NULL'
+  const token = yield* one(`SELECT 1 AS found FROM issuances WHERE ${live} LIMIT 1`, client_id, bytes(oldest), now)
   const family = yield* one(
     'SELECT 1 AS found FROM token_families WHERE client_id = ? AND revoked_at IS NULL LIMIT 1',
     client_id,
   )
-  if ((live || family) && !force) return 'has_tokens'
-  yield* run(
-    'UPDATE issuances SET revoked_at = ? WHERE client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL AND broker_provider IS NULL',
-    now,
-    client_id,
-    bytes(oldest),
-    now,
-  )
-  yield* run(
-    'UPDATE token_families SET revoked_at = ?, revoked_reason = ? WHERE client_id = ? AND revoked_at IS NULL',
-    now,
-    'client_deleted',
-    client_id,
-  )
+  if ((token || family) && !force) return 'has_tokens'
+  yield* run(`UPDATE issuances SET revoked_at = ? WHERE ${live}`, now, client_id, bytes(oldest), now)
+  yield* endFamilies('client_id', client_id, 'client_deleted', now)
   yield* run('UPDATE consent_grants SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL', now, client_id)
   yield* run('DELETE FROM clients WHERE client_id = ?', client_id)
   return 'deleted'

@@ -1,5 +1,6 @@
 // Operations on consents.
 import type { Consent } from '../oauth/types.ts'
+import { endFamilies } from './families.ts'
 import { all, bytes, idText, maybeNum, num, type Op, one, type Row, run, str } from './op.ts'
 
 const COLUMNS = 'id, user_id, client_id, resource_id, scope, created_at, updated_at, revoked_at'
@@ -44,11 +45,6 @@ export function* revokeConsent({ id, now }: { id: string; now: number }): Op<Rev
   const row = yield* one(`SELECT ${COLUMNS} FROM consent_grants WHERE id = ?`, bytes(id))
   if (!row) return undefined
   yield* run('UPDATE consent_grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', now, bytes(id))
-  const families = yield* run(
-    'UPDATE token_families SET revoked_at = ?, revoked_reason = ? WHERE consent_id = ? AND revoked_at IS NULL',
-    now,
-    'consent_revoked',
-    bytes(id),
-  )
+  const families = yield* endFamilies('consent_id', bytes(id), 'consent_revoked', now)
   return { consent: read(row), families }
 }

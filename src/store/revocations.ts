@@ -1,5 +1,6 @@
 // Emergency stops: revoking whatever a description fits, in small windows of the time-ordered keys.
 import type { Actor } from '../oauth/types.ts'
+import { endFamilies } from './families.ts'
 import {
   all,
   bytes,
@@ -145,14 +146,7 @@ export function* revokeFamilies(w: RevocationWindow): Op<Revoked> {
     ...filter.params,
     MOST,
   )
-  if (!w.dry_run)
-    for (const { id } of rows)
-      yield* run(
-        'UPDATE token_families SET revoked_at = ?, revoked_reason = ? WHERE id = ?',
-        w.now,
-        'emergency',
-        id as Buffer,
-      )
+  if (!w.dry_run) for (const { id } of rows) yield* endFamilies('id', id as Buffer, 'emergency', w.now)
   return revoked(rows, rows, end)
 }
 

@@ -1,5 +1,6 @@
 // Operations on authorization requests, codes, families and refresh tokens. Every consumption is one compare-and-set.
 import type { AuthorizationRequest, Consent, Family, RefreshToken } from '../oauth/types.ts'
+import { type EndReason, endFamilies } from './families.ts'
 import { type NewIssuance, recordIssuance } from './issuances.ts'
 import {
   bytes,
@@ -200,12 +201,7 @@ export function* redeemCode(r: {
 
 /** Revokes what the first use of a replayed code gave out (RFC 6749 §4.1.2). */
 export function* revokeRedemption({ authorization_id, now }: { authorization_id: string; now: number }): Op<number> {
-  return yield* run(
-    'UPDATE token_families SET revoked_at = ?, revoked_reason = ? WHERE authorization_id = ? AND revoked_at IS NULL',
-    now,
-    'code_reuse',
-    bytes(authorization_id),
-  )
+  return yield* endFamilies('authorization_id', bytes(authorization_id), 'code_reuse', now)
 }
 
 function* insertRefreshToken(t: RefreshToken): Op<void> {
@@ -268,13 +264,8 @@ export function* rotateRefreshToken(r: {
 }
 
 /** Ends a family: its refresh tokens and, with them, every access token that came of it. Returns 1 when it was live. */
-export function* revokeFamily({ id, reason, now }: { id: string; reason: string; now: number }): Op<number> {
-  return yield* run(
-    'UPDATE token_families SET revoked_at = ?, revoked_reason = ? WHERE id = ? AND revoked_at IS NULL',
-    now,
-    reason,
-    bytes(id),
-  )
+export function* revokeFamily({ id, reason, now }: { id: string; reason: EndReason; now: number }): Op<number> {
+  return yield* endFamilies('id', bytes(id), reason, now)
 }
 
 /** How many families are not revoked. */

@@ -1,6 +1,7 @@
 // Operations on users and the sign-ins of their browsers.
 import type { Session, User } from '../oauth/types.ts'
 import { forgetConnections } from './connections.ts'
+import { endFamilies } from './families.ts'
 import {
   all,
   byAge,
@@ -186,12 +187,7 @@ export function* signOutUser({ id, now }: { id: string; now: number }): Op<numbe
   yield* run('DELETE FROM sessions WHERE user_id = ?', id)
   // Codes and undecided requests came of those sessions.
   yield* run('DELETE FROM authorization_requests WHERE user_id = ? AND consumed_at IS NULL', id)
-  return yield* run(
-    'UPDATE token_families SET revoked_at = ?, revoked_reason = ? WHERE user_id = ? AND revoked_at IS NULL',
-    now,
-    'signed_out',
-    id,
-  )
+  return yield* endFamilies('user_id', id, 'signed_out', now)
 }
 
 /** Deletes a user with everything that would let it back in. With live families only when forced. */

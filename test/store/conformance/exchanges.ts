@@ -138,7 +138,10 @@ export function exchangeRules(bench: Bench): void {
   describe('a chain of exchanged tokens', () => {
     type Chain = Awaited<ReturnType<typeof chain>>
     const ends: [string, (of: Chain) => Promise<unknown>][] = [
-      ['the family of the first', ({ family }) => bench.store.revokeFamily({ id: family.id, reason: 'x', now: NOW })],
+      [
+        'the family of the first',
+        ({ family }) => bench.store.revokeFamily({ id: family.id, reason: 'client_request', now: NOW }),
+      ],
       ['the consent of the first', ({ consent }) => bench.store.revokeConsent({ id: consent.id, now: NOW })],
       ['the first', ({ issuance }) => bench.store.revokeIssuance({ id: issuance.id, now: NOW })],
       ['one in the middle', ({ tokens }) => bench.store.revokeIssuance({ id: tokens[2]?.id ?? '', now: NOW })],
@@ -175,7 +178,7 @@ export function exchangeRules(bench: Bench): void {
     test('a family that only a token before it belongs to ends it too', async () => {
       const { family, issuance } = await signedIn(bench.store)
       const { next } = await exchange(issuance, { family_id: undefined })
-      await bench.store.revokeFamily({ id: family.id, reason: 'x', now: NOW })
+      await bench.store.revokeFamily({ id: family.id, reason: 'client_request', now: NOW })
       expect(await isLive(next)).toBe(false)
     })
 

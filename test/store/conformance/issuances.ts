@@ -56,7 +56,7 @@ export function issuanceRules(bench: Bench): void {
       const ends = [
         (scene: Awaited<ReturnType<typeof signedIn>>) => revoke(scene.issuance),
         (scene: Awaited<ReturnType<typeof signedIn>>) =>
-          bench.store.revokeFamily({ id: scene.family.id, reason: 'explicit', now: NOW }),
+          bench.store.revokeFamily({ id: scene.family.id, reason: 'client_request', now: NOW }),
         (scene: Awaited<ReturnType<typeof signedIn>>) => bench.store.revokeConsent({ id: scene.consent.id, now: NOW }),
       ]
       for (const end of ends) {
@@ -78,7 +78,7 @@ export function issuanceRules(bench: Bench): void {
       const { family, consent, issuance } = scene
       const exchanged = await recorded({ parent_id: issuance.id, family_id: family.id, consent_id: consent.id })
       expect((await state(exchanged))?.live).toBe(true)
-      await bench.store.revokeFamily({ id: family.id, reason: 'explicit', now: NOW })
+      await bench.store.revokeFamily({ id: family.id, reason: 'client_request', now: NOW })
       expect((await state(exchanged))?.live).toBe(false)
     })
   })

@@ -88,7 +88,7 @@ export function revocationRules(bench: Bench): void {
       await recorded({ client_id, expires_at: NOW })
       await bench.store.revokeIssuance({ id: (await recorded({ client_id })).id, now: NOW })
       const scene = await signedIn(bench.store)
-      await bench.store.revokeFamily({ id: scene.family.id, reason: 'explicit', now: NOW })
+      await bench.store.revokeFamily({ id: scene.family.id, reason: 'client_request', now: NOW })
       const consented = await signedIn(bench.store)
       await bench.store.revokeConsent({ id: consented.consent.id, now: NOW })
       for (const each of [client_id, scene.family.client_id, consented.family.client_id])

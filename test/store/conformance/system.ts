@@ -60,7 +60,7 @@ export function systemRules(bench: Bench): void {
     expect(await counted(issuance.id)).toEqual({ live: 0, revoked: 0, windows: 1 })
     await store.revokeIssuance({ id: issuance.id, now: NOW })
     expect(await counted()).toMatchObject({ live: 1, revoked: 1 })
-    await store.revokeFamily({ id: family.id, reason: 'explicit', now: NOW })
+    await store.revokeFamily({ id: family.id, reason: 'client_request', now: NOW })
     expect(await counted()).toMatchObject({ live: 0, revoked: 2 })
     await close()
   })

@@ -172,8 +172,8 @@ export function tokenRules(bench: Bench): void {
 
     test('one of a family that ended is revoked, and stays unconsumed', async () => {
       const { family, refresh } = await signedIn(bench.store)
-      expect(await bench.store.revokeFamily({ id: family.id, reason: 'explicit', now: NOW })).toBe(1)
-      expect(await bench.store.revokeFamily({ id: family.id, reason: 'explicit', now: NOW + 1 })).toBe(0)
+      expect(await bench.store.revokeFamily({ id: family.id, reason: 'client_request', now: NOW })).toBe(1)
+      expect(await bench.store.revokeFamily({ id: family.id, reason: 'client_request', now: NOW + 1 })).toBe(0)
       expect(await rotate(refresh.id, next(family))).toBe('revoked')
       const found = await bench.store.findRefreshToken({ id: refresh.id })
       expect([found?.token.consumed_at, found?.family.revoked_at]).toEqual([undefined, NOW])
