@@ -1,5 +1,5 @@
 // What expires, and how it is deleted: in small windows of the time-ordered keys, so that no lock is held for long.
-import { bytes, idText, type Op, one, run } from './op.ts'
+import { bytes, idText, type Op, run, where, windowEnd } from './op.ts'
 
 interface Table {
   name: string
@@ -42,15 +42,9 @@ export function* purgeWindow(w: Window): Op<{ deleted: number; next?: string }> 
   const table = PURGE_TARGETS[w.target]?.[w.table]
   if (!table) return { deleted: 0 }
   const after = bytes(w.after)
-  const last = yield* one(`SELECT id FROM ${table.name} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?`, after, w.rows - 1)
+  const end = yield* windowEnd(table.name, after, w.rows)
   const due = w.now - (table.grace ?? 0)
-  const deleted = last
-    ? yield* run(
-        `DELETE FROM ${table.name} WHERE id > ? AND id <= ? AND ${table.expired}`,
-        after,
-        last.id as Buffer,
-        due,
-      )
-    : yield* run(`DELETE FROM ${table.name} WHERE id > ? AND ${table.expired}`, after, due)
-  return last ? { deleted, next: idText(last.id) } : { deleted }
+  const { sql, params } = where(['id > ?', after], end && ['id <= ?', end], [table.expired, due])
+  const deleted = yield* run(`DELETE FROM ${table.name} ${sql}`, ...params)
+  return end ? { deleted, next: idText(end) } : { deleted }
 }

@@ -67,6 +67,12 @@ export function byAge(at: string, id: string, order: Order, after: Place | undef
   return { sql: `ORDER BY ${at} ${word}, ${id} ${word}`, beyond }
 }
 
+/** The last id of the next `rows` rows of a table behind an id; undefined when they reach its end. */
+export function* windowEnd(table: string, after: Buffer, rows: number): Op<Buffer | undefined> {
+  const last = yield* one(`SELECT id FROM ${table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?`, after, rows - 1)
+  return last?.id as Buffer | undefined
+}
+
 /** Some rows of a search, which looks at so many rows at a time that nobody waits behind it. */
 export interface Found<T> {
   rows: T[]

@@ -16,6 +16,7 @@ import {
   run,
   str,
   where,
+  windowEnd,
 } from './op.ts'
 import { DEAD_AT, ENDED_BY } from './record.ts'
 
@@ -57,15 +58,9 @@ const TOKENS = `SELECT i.id, i.client_id, i.sub, i.act, i.kid, i.resource, i.iss
 /** Most rows that one window changes. */
 const MOST = 200
 
-/** The last id of a window that begins behind `after`; undefined when the window reaches the end. */
-function* windowEnd(table: string, { after, rows }: RevocationWindow): Op<Buffer | undefined> {
-  const last = yield* one(`SELECT id FROM ${table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?`, bytes(after), rows - 1)
-  return last?.id as Buffer | undefined
-}
-
 /** Revokes live tokens that fit, or that were exchanged, in any number of steps, from one that fits. */
 export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
-  const end = yield* windowEnd('issuances', w)
+  const end = yield* windowEnd('issuances', bytes(w.after), w.rows)
   const fits = where(
     is('i.client_id', w.client_id),
     is('i.sub', w.user_id),
@@ -139,7 +134,7 @@ const fitsSignIn = (w: RevocationWindow, end: Buffer | undefined): (Condition | 
 /** Ends the families that fit: their refresh tokens, and every access token that came of them. */
 export function* revokeFamilies(w: RevocationWindow): Op<Revoked> {
   if (w.kid !== undefined) return { count: 0, client_ids: [] }
-  const end = yield* windowEnd('token_families', w)
+  const end = yield* windowEnd('token_families', bytes(w.after), w.rows)
   const filter = where(['revoked_at IS NULL'], ...fitsSignIn(w, end))
   const rows = yield* all(
     `SELECT id, client_id FROM token_families ${filter.sql} ORDER BY id LIMIT ?`,
@@ -153,7 +148,7 @@ export function* revokeFamilies(w: RevocationWindow): Op<Revoked> {
 /** Cancels the codes that fit and were not redeemed, and requests that wait for their user. */
 export function* cancelRequests(w: RevocationWindow): Op<Revoked> {
   if (w.kid !== undefined) return { count: 0, client_ids: [] }
-  const end = yield* windowEnd('authorization_requests', w)
+  const end = yield* windowEnd('authorization_requests', bytes(w.after), w.rows)
   const filter = where(['consumed_at IS NULL'], ['expires_at > ?', w.now], ...fitsSignIn(w, end))
   const rows = yield* all(
     `SELECT id, client_id FROM authorization_requests ${filter.sql} ORDER BY id LIMIT ?`,
