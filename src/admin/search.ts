@@ -1,6 +1,6 @@
 // Searching long lists: some rows at a time, so that no token waits behind an operator, until a page is full.
 import { text, word } from '../lib/field.ts'
-import type { Found, Place } from '../store/op.ts'
+import type { Found, Place } from '../store/list.ts'
 
 const WINDOW_ROWS = 5000
 

@@ -58,7 +58,7 @@ export async function readWanted(
 
 async function resourceOf({ store }: App, provider: BrokerProvider, name: string | undefined): Promise<Resource> {
   if (name === undefined) {
-    const own = await store.listResources({ broker_provider_slug: provider.slug, limit: 2, offset: 0 })
+    const own = await store.listResources({ broker_provider_slug: provider.slug, limit: 2 })
     if (own.length > 1)
       throw bad('several resources have their tokens from this provider: name one', 'ambiguous_resource')
     if (own[0]) return own[0]
@@ -117,7 +117,7 @@ async function scopesFor(app: App, user_id: string, provider: BrokerProvider, re
   const own = upstreamScopes(resource, catalogOf(resource))
   const before = await app.store.findBrokerGrant({ user_id, broker_provider_id: provider.id })
   if (!before) return own
-  const all = await app.store.listResources({ broker_provider_slug: provider.slug, limit: 100_000, offset: 0 })
+  const all = await app.store.listResources({ broker_provider_slug: provider.slug })
   const known = all.flatMap((each) => upstreamScopes(each, catalogOf(each)))
   const granted = scopeNames(before.scopes_granted).filter((name) => known.includes(name))
   return [...new Set([...own, ...granted])]

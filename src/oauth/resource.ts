@@ -40,9 +40,8 @@ export async function resolveMint(app: App, uri: string): Promise<Resource> {
   })
 }
 
-const EVERY_RESOURCE = { limit: 100_000, offset: 0 }
 /** Every registered resource, oldest first. */
-export const listAllResources = (app: App): Promise<Resource[]> => app.store.listResources(EVERY_RESOURCE)
+export const listAllResources = (app: App): Promise<Resource[]> => app.store.listResources({})
 
 /** The names of a scope parameter, each once. Throws invalid_scope for characters that no scope may hold. */
 export function parseScope(text: string): string[] {

@@ -1,13 +1,11 @@
 // Operations on clients.
 import type { Client } from '../oauth/types.ts'
 import { endFamilies } from './families.ts'
+import { type Aged, type Found, listPage, type Page, type Search, searchRows } from './list.ts'
 import {
-  all,
-  byAge,
   bytes,
   containing,
   decoded,
-  type Found,
   flag,
   idText,
   is,
@@ -15,14 +13,10 @@ import {
   maybeNum,
   num,
   type Op,
-  type Order,
   one,
-  type Place,
   type Row,
   run,
-  type Search,
   str,
-  where,
 } from './op.ts'
 
 const COLUMNS = `client_id, secret_hash, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method,
@@ -71,55 +65,24 @@ export function* findClient({ client_id }: { client_id: string }): Op<Client | u
   return row && read(row)
 }
 
-export interface ClientFilter {
-  status?: string
-  source?: string
-  after?: Place
-  order?: Order
-  limit: number
-  offset: number
+interface Kind {
+  status?: Client['status']
+  source?: Client['registration_source']
 }
-const conditions = ({ status, source }: Pick<ClientFilter, 'status' | 'source'>) => [
-  is('status', status),
-  is('registration_source', source),
-]
+const ofKind = ({ status, source }: Kind) => [is('status', status), is('registration_source', source)]
 
-/** In order of creation, or newest first. */
-export function* listClients({ after, order = 'oldest', limit, offset, ...only }: ClientFilter): Op<Client[]> {
-  const age = byAge('issued_at', 'client_id', order, after)
-  const filter = where(...conditions(only), age.beyond)
-  const rows = yield* all(
-    `SELECT ${COLUMNS} FROM clients ${filter.sql} ${age.sql} LIMIT ? OFFSET ?`,
-    ...filter.params,
-    limit,
-    offset,
-  )
-  return rows.map(read)
+const LIST: Aged = { table: 'clients', columns: COLUMNS, at: 'issued_at', id: 'client_id' }
+
+/** The clients of a kind, by age. */
+export function* listClients(f: Kind & Page): Op<Client[]> {
+  return (yield* listPage(LIST, f, ...ofKind(f))).map(read)
 }
 
 /** Of the next rows of the list those that fit and whose name or id has the text in it. */
-export function* listClientsWith({
-  q,
-  after,
-  order,
-  rows: size,
-  ...only
-}: Search & Pick<ClientFilter, 'status' | 'source'>): Op<Found<Client>> {
-  const age = byAge('issued_at', 'client_id', order, after)
-  const range = where(age.beyond)
-  const last = yield* one(
-    `SELECT issued_at, client_id FROM clients ${range.sql} ${age.sql} LIMIT 1 OFFSET ?`,
-    ...range.params,
-    size - 1,
-  )
-  const fitting = where(...conditions(only), q === '' ? undefined : containing(q, 'client_name', 'client_id'))
-  const found = yield* all(
-    `SELECT * FROM (SELECT ${COLUMNS} FROM clients ${range.sql} ${age.sql} LIMIT ?) page ${fitting.sql} ${age.sql}`,
-    ...range.params,
-    size,
-    ...fitting.params,
-  )
-  return { rows: found.map(read), next: last && { at: num(last.issued_at), id: str(last.client_id) } }
+export function* listClientsWith(f: Kind & Search): Op<Found<Client>> {
+  const text = f.q === '' ? undefined : containing(f.q, 'client_name', 'client_id')
+  const { rows, next } = yield* searchRows(LIST, f, ...ofKind(f), text)
+  return { rows: rows.map(read), next }
 }
 
 export interface ClientActivity {
@@ -147,11 +110,7 @@ export function* readClientActivity(w: { client_ids: string[]; since: string; ca
 
 /** The active agents, in order of creation. */
 export function* listAgents(): Op<Client[]> {
-  const rows = yield* all(
-    `SELECT ${COLUMNS} FROM clients WHERE is_agent = 1 AND status = ? ORDER BY issued_at, client_id`,
-    'active',
-  )
-  return rows.map(read)
+  return (yield* listPage(LIST, {}, is('is_agent', 1), is('status', 'active'))).map(read)
 }
 
 /** The clients among some ids that exist. */

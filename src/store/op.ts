@@ -52,39 +52,10 @@ export const columnsOf = (alias: string, columns: string): string =>
     .map((column) => `${alias}.${column}`)
     .join(', ')
 
-/** The place of a row in a list by age, to go on behind it. */
-export interface Place {
-  at: number
-  id: string
-}
-/** Which of two rows comes first: in order of creation, or the other way round. */
-export type Order = 'oldest' | 'newest'
-const DIRECTIONS = { oldest: { word: 'ASC', behind: '>' }, newest: { word: 'DESC', behind: '<' } } as const
-/** ORDER BY for two columns of age and id, and the condition that a row comes behind a place. */
-export function byAge(at: string, id: string, order: Order, after: Place | undefined) {
-  const { word, behind } = DIRECTIONS[order]
-  const beyond: Condition | undefined = after && [`(${at}, ${id}) ${behind} (?, ?)`, after.at, after.id]
-  return { sql: `ORDER BY ${at} ${word}, ${id} ${word}`, beyond }
-}
-
 /** The last id of the next `rows` rows of a table behind an id; undefined when they reach its end. */
 export function* windowEnd(table: string, after: Buffer, rows: number): Op<Buffer | undefined> {
   const last = yield* one(`SELECT id FROM ${table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?`, after, rows - 1)
   return last?.id as Buffer | undefined
-}
-
-/** Some rows of a search, which looks at so many rows at a time that nobody waits behind it. */
-export interface Found<T> {
-  rows: T[]
-  /** Where to go on looking; none at the end. */
-  next?: Place
-}
-export interface Search {
-  q: string
-  after?: Place
-  order: Order
-  /** How many rows are looked at. */
-  rows: number
 }
 
 export type Condition = readonly [sql: string, ...params: Param[]]

@@ -1,24 +1,8 @@
 // Operations on resources.
 import type { FrontingLink, Resource } from '../oauth/types.ts'
 import { deleteFrontingLink, listFrontingLinks } from './fronting.ts'
-import {
-  all,
-  byAge,
-  containing,
-  decoded,
-  held,
-  is,
-  maybeStr,
-  num,
-  type Op,
-  one,
-  orNull,
-  type Place,
-  type Row,
-  run,
-  str,
-  where,
-} from './op.ts'
+import { type Aged, listPage, type Page } from './list.ts'
+import { containing, decoded, held, is, maybeStr, num, type Op, one, orNull, type Row, run, str } from './op.ts'
 
 const COLUMNS =
   'id, slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, version, created_at, updated_at'
@@ -64,36 +48,22 @@ export function* findResourceByName({ name }: { name: string }): Op<Resource | u
   return row && read(row)
 }
 
-export interface ResourceFilter {
-  backend_kind?: string
+export interface ResourceFilter extends Page {
+  backend_kind?: Resource['backend_kind']
   broker_provider_slug?: string
   /** Only those with this text in their name, slug or URI. */
   q?: string
-  after?: Place
-  limit: number
-  offset: number
 }
-/** In order of creation. */
-export function* listResources({
-  backend_kind,
-  broker_provider_slug,
-  q,
-  after,
-  limit,
-  offset,
-}: ResourceFilter): Op<Resource[]> {
-  const age = byAge('created_at', 'id', 'oldest', after)
-  const filter = where(
+const LIST: Aged = { table: 'resources', columns: COLUMNS, at: 'created_at', id: 'id' }
+
+/** The resources that fit, by age. */
+export function* listResources({ backend_kind, broker_provider_slug, q, ...page }: ResourceFilter): Op<Resource[]> {
+  const rows = yield* listPage(
+    LIST,
+    page,
     is('backend_kind', backend_kind),
     is('broker_provider_slug', broker_provider_slug),
     q === undefined ? undefined : containing(q, 'display_name', 'slug', 'uri'),
-    age.beyond,
-  )
-  const rows = yield* all(
-    `SELECT ${COLUMNS} FROM resources ${filter.sql} ${age.sql} LIMIT ? OFFSET ?`,
-    ...filter.params,
-    limit,
-    offset,
   )
   return rows.map(read)
 }

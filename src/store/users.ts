@@ -2,27 +2,21 @@
 import type { Session, User } from '../oauth/types.ts'
 import { forgetConnections } from './connections.ts'
 import { endFamilies } from './families.ts'
+import { type Aged, type Found, listPage, type Page, type Search, searchRows } from './list.ts'
 import {
-  all,
-  byAge,
   bytes,
   columnsOf,
   containing,
-  type Found,
   idText,
   is,
   maybeStr,
   num,
   type Op,
-  type Order,
   one,
   orNull,
-  type Place,
   type Row,
   run,
-  type Search,
   str,
-  where,
 } from './op.ts'
 
 const COLUMNS =
@@ -67,44 +61,17 @@ export function* findUserByEmail({ email }: { email: string }): Op<User | undefi
   return row && read(row)
 }
 
-export interface UserFilter {
-  email?: string
-  after?: Place
-  order?: Order
-  limit: number
-  offset: number
-}
-/** In order of creation, or newest first. */
-export function* listUsers({ email, after, order = 'oldest', limit, offset }: UserFilter): Op<User[]> {
-  const age = byAge('created_at', 'id', order, after)
-  const filter = where(is('email_key', email?.toLowerCase()), age.beyond)
-  const rows = yield* all(
-    `SELECT ${COLUMNS} FROM users ${filter.sql} ${age.sql} LIMIT ? OFFSET ?`,
-    ...filter.params,
-    limit,
-    offset,
-  )
-  return rows.map(read)
+const LIST: Aged = { table: 'users', columns: `${COLUMNS}, email_key`, at: 'created_at', id: 'id' }
+
+/** Every user, or the one with an email, by age. */
+export function* listUsers({ email, ...page }: { email?: string } & Page): Op<User[]> {
+  return (yield* listPage(LIST, page, is('email_key', email?.toLowerCase()))).map(read)
 }
 
 /** Of the next rows of the list those whose email, name or id has the text in it. */
-export function* listUsersWith({ q, after, order, rows: size }: Search): Op<Found<User>> {
-  const age = byAge('created_at', 'id', order, after)
-  const filter = where(age.beyond)
-  const page = `SELECT ${COLUMNS}, email_key FROM users ${filter.sql} ${age.sql} LIMIT ?`
-  const last = yield* one(
-    `SELECT created_at, id FROM users ${filter.sql} ${age.sql} LIMIT 1 OFFSET ?`,
-    ...filter.params,
-    size - 1,
-  )
-  const fitting = where(containing(q, 'email_key', 'name', 'id'))
-  const found = yield* all(
-    `SELECT * FROM (${page}) page ${fitting.sql} ${age.sql}`,
-    ...filter.params,
-    size,
-    ...fitting.params,
-  )
-  return { rows: found.map(read), next: last && { at: num(last.created_at), id: str(last.id) } }
+export function* listUsersWith(search: Search): Op<Found<User>> {
+  const { rows, next } = yield* searchRows(LIST, search, containing(search.q, 'email_key', 'name', 'id'))
+  return { rows: rows.map(read), next }
 }
 
 /** Adds a user; `exists` when the email, or the name at its provider, is taken. */

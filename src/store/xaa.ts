@@ -1,23 +1,7 @@
 // Operations on the registry of identity providers, with the policies and subject mappings that hang on each.
 import type { Idp, SubjectMapping, XaaPolicy } from '../oauth/types.ts'
-import {
-  all,
-  byAge,
-  bytes,
-  containing,
-  decoded,
-  flag,
-  held,
-  is,
-  num,
-  type Op,
-  one,
-  type Place,
-  type Row,
-  run,
-  str,
-  where,
-} from './op.ts'
+import { type Aged, listPage, type Page } from './list.ts'
+import { all, bytes, containing, decoded, flag, held, is, num, type Op, one, type Row, run, str, where } from './op.ts'
 
 const IDP = 'id, name, issuer, audience, jwks_uri, enabled, version, created_at, updated_at'
 const POLICY = 'id, idp_id, name, client_ids, scopes, resources, enabled, version, created_at, updated_at'
@@ -184,28 +168,17 @@ export function* findSubjectMapping({
   return row && readMapping(row)
 }
 
-export interface MappingFilter {
+export interface MappingFilter extends Page {
   idp_id?: string
   /** Only those with this text in one of their subjects. */
   q?: string
-  after?: Place
-  limit?: number
 }
-/** Of one identity provider or of all, in order of creation. */
-export function* listSubjectMappings({ idp_id, q, after, limit }: MappingFilter): Op<SubjectMapping[]> {
-  const age = byAge('created_at', 'id', 'oldest', after)
-  const { sql, params } = where(
-    is('idp_id', idp_id),
-    q === undefined ? undefined : containing(q, 'federated_subject', 'local_subject'),
-    age.beyond,
-  )
-  const page = limit === undefined ? [] : [limit]
-  const rows = yield* all(
-    `SELECT ${MAPPING} FROM subject_mappings ${sql} ${age.sql} ${limit === undefined ? '' : 'LIMIT ?'}`,
-    ...params,
-    ...page,
-  )
-  return rows.map(readMapping)
+const MAPPINGS: Aged = { table: 'subject_mappings', columns: MAPPING, at: 'created_at', id: 'id' }
+
+/** Of one identity provider or of all, by age. */
+export function* listSubjectMappings({ idp_id, q, ...page }: MappingFilter): Op<SubjectMapping[]> {
+  const text = q === undefined ? undefined : containing(q, 'federated_subject', 'local_subject')
+  return (yield* listPage(MAPPINGS, page, is('idp_id', idp_id), text)).map(readMapping)
 }
 
 /** The mapping of an id. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { search } from '../../src/admin/search.ts'
-import type { Place } from '../../src/store/op.ts'
+import type { Place } from '../../src/store/list.ts'
 import { okAdmin } from '../support/admin.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
