@@ -46,6 +46,8 @@ export const user = z.strictObject({
   status: z.enum(['active', 'disabled']),
   disabled: z.boolean(),
   provider: z.enum(['local', 'oidc']),
+  provider_issuer: z.string().optional().describe('Issuer of the upstream provider that the user signs in at.'),
+  provider_sub: z.string().optional().describe('What that provider calls the user.'),
   created_at: at,
   updated_at: at,
 })

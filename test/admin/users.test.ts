@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import * as answers from '../../src/admin/answers.ts'
 import { MAX_PASSWORD_BYTES } from '../../src/crypto/pool.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { authorize, redeem, refresh } from '../support/flow.ts'
@@ -35,6 +36,13 @@ async function signedIn() {
   const { body } = await redeem(service, client, authorized)
   return { user, client, refresh_token: body['refresh_token'] }
 }
+
+test('shows a user of the upstream provider with the name there, as the document says', async () => {
+  const known = { provider: 'oidc', provider_issuer: 'https://idp.example.com', provider_sub: 'ada' } as const
+  const shown = await read((await addUser(service, { ...known, password_hash: undefined })).id)
+  expect(shown).toMatchObject(known)
+  expect(answers.user.safeParse(shown).error).toBeUndefined()
+})
 
 test('creates a user whose password works and is nowhere to be seen', async () => {
   const { status, body } = await create({ email: 'ada@example.com', password: PASSWORD, name: 'Ada' })
