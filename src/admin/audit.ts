@@ -6,7 +6,8 @@ import { AUDIT_ACTIONS } from '../oauth/audit_events.ts'
 import type { AuditEvent } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
-import { after, earlier, idRange, mapped, newestFirst, range } from './export.ts'
+import { earlier, idRange, mapped, newestFirst, range } from './export.ts'
+import { after } from './lists.ts'
 import { invalid } from './outcome.ts'
 
 const LOOKBACK = 86_400
@@ -54,8 +55,8 @@ export const auditTrail: AdminResource = {
         const now = clock.now()
         const since = from ?? now - LOOKBACK
         if (since < now - MAX_LOOKBACK) throw invalid('since must be within the last 720 hours', 'since_too_old')
-        const range = idRange({ since, until })
-        const found = await store.listAudit({ ...filter, ...range, until: earlier(range.until, behind) })
+        const bounds = idRange({ since, until })
+        const found = await store.listAudit({ ...filter, ...bounds, until: earlier(bounds.until, behind) })
         return { shown: found.map(eventJson) }
       },
     }),

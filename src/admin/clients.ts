@@ -20,9 +20,8 @@ import {
 import type { Client } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule, type Result } from './action.ts'
 import * as answers from './answers.ts'
-import { AFTER } from './export.ts'
+import { AFTER, order, placeOf, q, search } from './lists.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
-import { order, q, search } from './search.ts'
 
 const chosenId = text(2048)
   .regex(/^(?!\.{1,2}$)[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
@@ -121,11 +120,13 @@ export const clients: AdminResource = {
         order,
         activity: bool().prefault(false).describe('Adds when each was last used and its tokens of the last 24 hours.'),
       }),
-      async run(app, { query: { after: client_id, q, activity, ...query } }) {
+      async run(app, { query: { after, q, activity, ...query } }) {
         const { store } = app
-        const last = client_id === undefined ? undefined : await store.findClient({ client_id })
-        if (client_id !== undefined && !last) throw invalid('after names no client', 'unknown_place')
-        const page = { ...query, after: last && { at: last.issued_at, id: last.client_id } }
+        const last = await placeOf('client', after, async (client_id) => {
+          const client = await store.findClient({ client_id })
+          return client && { id: client_id, created_at: client.issued_at }
+        })
+        const page = { ...query, after: last }
         const { status, source, order } = query
         // An index leads to either of the two, not to both.
         const found = await (q === undefined && (status === undefined || source === undefined)

@@ -1,7 +1,6 @@
 // Exports: every row that fits, newest first, read page by page while the caller takes them.
-import { z } from 'zod'
 import { time } from '../lib/field.ts'
-import { idFloor, isId } from '../lib/id.ts'
+import { idFloor } from '../lib/id.ts'
 import { invalid } from './outcome.ts'
 
 const PAGE_ROWS = 1000
@@ -11,15 +10,19 @@ export const range = {
   since: time().optional().describe('From this RFC 3339 time on; from the beginning by default.'),
   until: time().optional().describe('Before this RFC 3339 time.'),
 }
-/** Goes on behind the last row of the page before: as fast at the end of a long list as at its beginning. */
-export const AFTER = 'Go on behind the item with this id, the last one of the page before; faster than offset.'
-/** The same for items whose id tells their place. */
-export const after = z.string().refine(isId, 'must be the id of the last item before').optional().describe(AFTER)
-
-/** A time range as bounds of ids. Throws invalid_request when it is empty. */
-export function idRange({ since, until }: { since?: number; until?: number }): { since: string; until?: string } {
+interface Range {
+  since?: number
+  until?: number
+}
+/** Throws invalid_request for a time range that is empty. */
+export function checkRange({ since, until }: Range): void {
   if (since !== undefined && until !== undefined && until <= since)
     throw invalid('until must be after since', 'empty_range')
+}
+
+/** A time range as bounds of ids. Throws invalid_request when it is empty. */
+export function idRange({ since, until }: Range): { since: string; until?: string } {
+  checkRange({ since, until })
   return { since: idFloor(since ?? 0), until: until === undefined ? undefined : idFloor(until) }
 }
 

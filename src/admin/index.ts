@@ -19,8 +19,6 @@ import { tryIdJag } from './try_id_jag.ts'
 import { users } from './users.ts'
 import { xaaPolicies } from './xaa_policies.ts'
 
-export type { Action, AdminResource } from './action.ts'
-
 export const adminResources: readonly AdminResource[] = [
   clients,
   users,

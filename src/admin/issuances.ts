@@ -11,7 +11,8 @@ import type { Issuance } from '../oauth/types.ts'
 import type { Store } from '../store/index.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
-import { after, idRange, mapped, newestFirst, range } from './export.ts'
+import { idRange, mapped, newestFirst, range } from './export.ts'
+import { after } from './lists.ts'
 import { conflict, notFound } from './outcome.ts'
 
 const DAY = 86_400

@@ -11,11 +11,10 @@ import { newResource, resourceFieldsOf } from '../oauth/resource_record.ts'
 import type { Policy, Resource } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
-import { AFTER } from './export.ts'
+import { AFTER, placeOf, q } from './lists.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 import { getProvider } from './providers.ts'
 import { revokeFitting } from './revocations.ts'
-import { q } from './search.ts'
 
 /** Without the defaults: what a patch does not name stays. */
 const patchable = z.strictObject({ ...resourceFields, scopes: resourceFields.scopes.removeDefault() }).partial()
@@ -148,12 +147,10 @@ export const resources: AdminResource = {
           { path: ['slug'], message: 'takes no other parameter' },
         ),
       cli: { flags: providerFlag, without: ['slug', 'broker_provider_id'] },
-      async run(app, { query: { slug, limit = 100, offset = 0, after: id, ...given } }) {
+      async run(app, { query: { slug, limit = 100, offset, after: last, ...given } }) {
         if (slug !== undefined) return { shown: await resourceJson(app, await getResource(app, slug)) }
         const filter = await withProvider(app, given)
-        const last = id === undefined ? undefined : await app.store.findResourceByName({ name: id })
-        if (id !== undefined && !last) throw invalid('after names no resource', 'unknown_place')
-        const after = last && { at: last.created_at, id: last.id }
+        const after = await placeOf('resource', last, (name) => app.store.findResourceByName({ name }))
         const found = await app.store.listResources({ ...filter, after, limit, offset })
         return { shown: await Promise.all(found.map((each) => resourceJson(app, each))) }
       },

@@ -7,7 +7,7 @@ import { idFloor } from '../lib/id.ts'
 import type { Description, RevocationWindow, Revoked } from '../store/revocations.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
-import { invalid } from './outcome.ts'
+import { checkRange } from './export.ts'
 
 /** Small enough that the tokens of others are not held up. */
 const WINDOW_ROWS = 2000
@@ -77,9 +77,7 @@ export const revocations: AdminResource = {
       count: ['core_tokens_revoked_total', { reason: 'emergency' }],
       cli: { command: 'revoke' },
       async run(app, { body: { dry_run, ...fitting } }) {
-        const { since, until } = fitting
-        if (since !== undefined && until !== undefined && until <= since)
-          throw invalid('until must be after since', 'empty_range')
+        checkRange(fitting)
         const toll = await revokeFitting(app, fitting, dry_run)
         const shown = { dry_run, ...toll }
         if (dry_run || toll.clients === 0) return { shown }

@@ -6,10 +6,9 @@ import { rfc3339 } from '../lib/time.ts'
 import type { SubjectMapping } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
-import { AFTER } from './export.ts'
 import { withXaa } from './idps.ts'
-import { conflict, invalid, notFound } from './outcome.ts'
-import { q } from './search.ts'
+import { AFTER, placeOf, q } from './lists.ts'
+import { conflict, notFound } from './outcome.ts'
 
 const creatable = z.object({
   idp_id: name().describe('The identity provider.'),
@@ -48,10 +47,8 @@ export const subjectMappings: AdminResource = {
         limit: int(1, 100_000).optional().describe('At most so many; all by default.'),
         after: name().optional().describe(AFTER),
       }),
-      async run({ store }, { query: { after: id, ...query } }) {
-        const last = id === undefined ? undefined : await store.findSubjectMappingById({ id })
-        if (id !== undefined && !last) throw invalid('after names no mapping', 'unknown_place')
-        const after = last && { at: last.created_at, id: last.id }
+      async run({ store }, { query: { after: last, ...query } }) {
+        const after = await placeOf('mapping', last, (id) => store.findSubjectMappingById({ id }))
         return { shown: (await store.listSubjectMappings({ ...query, after })).map(mappingJson) }
       },
     }),

@@ -8,9 +8,8 @@ import { newUserId } from '../oauth/client_metadata.ts'
 import type { User } from '../oauth/types.ts'
 import { type AdminResource, action, type Result } from './action.ts'
 import * as answers from './answers.ts'
-import { AFTER } from './export.ts'
-import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
-import { order, q, search } from './search.ts'
+import { AFTER, order, placeOf, q, search } from './lists.ts'
+import { changedFields, conflict, notFound, retryStale } from './outcome.ts'
 
 const MIN_PASSWORD = 8
 const email = text(254).regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address')
@@ -81,10 +80,8 @@ export const users: AdminResource = {
           order,
         })
         .refine(({ email, q }) => email === undefined || q === undefined, { path: ['q'], message: 'takes no email' }),
-      async run({ store }, { query: { after: id, q, ...query } }) {
-        const last = id === undefined ? undefined : await store.findUser({ id })
-        if (id !== undefined && !last) throw invalid('after names no user', 'unknown_place')
-        const page = { ...query, after: last && { at: last.created_at, id: last.id } }
+      async run({ store }, { query: { after, q, ...query } }) {
+        const page = { ...query, after: await placeOf('user', after, (id) => store.findUser({ id })) }
         const { order } = query
         const found = await (q === undefined
           ? store.listUsers(page)

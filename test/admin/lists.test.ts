@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { search } from '../../src/admin/search.ts'
+import { search } from '../../src/admin/lists.ts'
 import type { Place } from '../../src/store/list.ts'
 import { okAdmin } from '../support/admin.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
