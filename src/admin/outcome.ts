@@ -1,6 +1,8 @@
-// What admin writes have in common: conflicts, and trying again when another writer was first.
+// What admin writes have in common: refusals, and trying again when another writer was first.
 import { isDeepStrictEqual } from 'node:util'
+import type { z } from 'zod'
 import { OAuthError } from '../lib/error.ts'
+import { issuesOf } from '../lib/field.ts'
 
 /** There is no such thing. */
 export const notFound = (what: string): OAuthError => new OAuthError('not_found', `there is no such ${what}`)
@@ -12,6 +14,16 @@ export const conflict = (description: string, reason: string, body?: Record<stri
 /** A value that is well-formed but cannot be taken. */
 export const invalid = (description: string, reason: string): OAuthError =>
   new OAuthError('invalid_request', description, { reason })
+
+/** Input that is not what it must be: invalid_request that names every problem. */
+export const badInput = (problems: readonly string[]): OAuthError => invalid(problems.join('; '), 'bad_input')
+
+/** A value as a schema reads it. Throws invalid_request that names every problem. */
+export function parsed<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  throw badInput(issuesOf(result.error).map(({ path, message }) => `${path} ${message}`))
+}
 
 const ATTEMPTS = 5
 /** Runs read, decide and write again when the write came too late. Throws conflict after a few times. */

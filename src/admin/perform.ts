@@ -1,10 +1,10 @@
 // Runs an admin operation on input from outside: checks it, then write, audit and count. REST and the command line share it.
 import { z } from 'zod'
 import type { App } from '../app.ts'
-import { OAuthError } from '../lib/error.ts'
 import { issuesOf } from '../lib/field.ts'
 import { audit } from '../oauth/audit.ts'
 import { type Action, type Caller, paramNames, type Result } from './action.ts'
+import { badInput } from './outcome.ts'
 
 export interface RawInput {
   params: Readonly<Record<string, string>>
@@ -45,6 +45,6 @@ function readInput(action: Action, raw: RawInput): Parameters<Action['run']>[1] 
   }
   const query = read(action.query ?? NO_QUERY, raw.query, 'the query')
   const body = read(action.body, raw.body ?? {}, 'the body')
-  if (problems.length > 0) throw new OAuthError('invalid_request', problems.join('; '), { reason: 'bad_input' })
+  if (problems.length > 0) throw badInput(problems)
   return { params: { ...raw.params }, query, body }
 }

@@ -3,13 +3,12 @@ import { z } from 'zod'
 import type { App } from '../app.ts'
 import { newProvider } from '../broker/provider.ts'
 import { endpointsOf, type ProviderRecord, providerFields, providerRecord } from '../config/provider_record.ts'
-import { OAuthError } from '../lib/error.ts'
-import { bool, issuesOf, slug } from '../lib/field.ts'
+import { bool, slug } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import type { BrokerProvider } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
-import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
+import { changedFields, conflict, invalid, notFound, parsed, retryStale } from './outcome.ts'
 
 const patchable = z.strictObject(providerFields).partial()
 
@@ -124,11 +123,7 @@ export const providers: AdminResource = {
 /** A stored provider with a patch over it, checked as a whole. Throws invalid_request. */
 function merged(app: App, stored: BrokerProvider, patch: z.output<typeof patchable>): ProviderRecord {
   const { slug, display_name, protocol, config_data } = stored
-  const result = providerRecord.safeParse({ slug, display_name, protocol, config_data, ...patch })
-  if (result.success) {
-    checkEndpoints(app, result.data)
-    return result.data
-  }
-  const problems = issuesOf(result.error).map(({ path, message }) => `${path} ${message}`)
-  throw new OAuthError('invalid_request', problems.join('; '), { reason: 'bad_input' })
+  const record = parsed(providerRecord, { slug, display_name, protocol, config_data, ...patch })
+  checkEndpoints(app, record)
+  return record
 }

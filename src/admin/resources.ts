@@ -2,8 +2,7 @@
 import { z } from 'zod'
 import type { App } from '../app.ts'
 import { type ResourceRecord, resourceFields, resourceRecord } from '../config/records.ts'
-import { OAuthError } from '../lib/error.ts'
-import { bool, int, issuesOf, name, slug, text, word } from '../lib/field.ts'
+import { bool, int, name, slug, text, word } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { audit } from '../oauth/audit.ts'
 import { nameOf } from '../oauth/resource.ts'
@@ -12,7 +11,7 @@ import type { Policy, Resource } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
 import { AFTER, placeOf, q } from './lists.ts'
-import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
+import { changedFields, conflict, invalid, notFound, parsed, retryStale } from './outcome.ts'
 import { getProvider } from './providers.ts'
 import { revokeFitting } from './revocations.ts'
 
@@ -261,8 +260,5 @@ function mergeResource(stored: Resource, patch: z.output<typeof patchable>): z.o
     scopes,
     display_name: stored.display_name || undefined,
   }
-  const result = resourceRecord.safeParse({ ...written, ...patch, policy: { ...stored.policy, ...patch.policy } })
-  if (result.success) return result.data
-  const problems = issuesOf(result.error).map(({ path, message }) => `${path} ${message}`)
-  throw new OAuthError('invalid_request', problems.join('; '), { reason: 'bad_input' })
+  return parsed(resourceRecord, { ...written, ...patch, policy: { ...stored.policy, ...patch.policy } })
 }

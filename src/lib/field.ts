@@ -111,7 +111,7 @@ export const slug = () =>
     z.string('is required').regex(SLUG, 'must be 1 to 64 of a-z, 0-9 and -, starting with a letter or digit'),
   )
 
-/** `path message` of every problem a schema found, for people. */
+/** Every problem a schema found, in words for people; the path is empty where it is about the whole. */
 export function issuesOf(error: z.ZodError): { path: string; message: string }[] {
   return error.issues.map((issue) => ({ path: pathOf(issue.path), message: messageOf(issue) }))
 }
