@@ -49,13 +49,12 @@ export const intKey = (o: Options<number> & { default: number; min: number; max:
   make(`int ${o.min} to ${o.max}`, int(o.min, o.max), { type: 'integer', minimum: o.min, maximum: o.max }, o)
 export const floatKey = (o: Options<number> & { default: number; min: number; max: number }) =>
   make(`number ${o.min} to ${o.max}`, float(o.min, o.max), { type: 'number', minimum: o.min, maximum: o.max }, o)
-/** `min` and `max` are seconds; the value in the Config is seconds too. */
+/** `min` (a second unless told otherwise) and `max` are seconds; the value in the Config is seconds too. */
 export const durationKey = (o: Options<string> & { default: string; min?: number; max?: number }) =>
-  make('duration', duration(o.min, o.max), { type: 'string', examples: ['10s', '5m', '1h'] }, o)
-export const wordKey = <const W extends readonly [string, ...string[]]>(o: Options<W[number]> & { of: W }) =>
-  make(o.of.join(' | '), o.default === undefined ? word(o.of).optional() : word(o.of), { enum: o.of }, o) as Key<
-    W[number]
-  >
+  make('duration', duration(o.min ?? 1, o.max), { type: 'string', examples: ['10s', '5m', '1h'] }, o)
+export const wordKey = <const W extends readonly [string, ...string[]]>(
+  o: Options<W[number]> & { of: W; default: W[number] },
+): Key<W[number]> => make(o.of.join(' | '), word(o.of), { enum: o.of }, o)
 export const textKey = (o: Options<string>) => make('string', text(4096), { type: 'string' }, { default: '', ...o })
 export const urlKey = (o: Options<string>) =>
   make(

@@ -158,14 +158,15 @@ function strayVariables(env: Env): string[] {
   const known = [...keysOf(schema)].flatMap(({ path, key }) => envNames(path, key))
   return Object.keys(env).flatMap((name) => {
     if (!name.startsWith('SERVICE_') || known.includes(name)) return []
-    const near = nearest(name, known, 3)
+    const near = nearest(name, known)
     return near ? [`${name} is not a known variable; did you mean ${near}?`] : []
   })
 }
 
-/** The known word that is fewest edits away, within `limit` and half of the word. */
-export function nearest(word: string, known: readonly string[], limit = 3): string | undefined {
-  const most = Math.min(limit, word.length / 2)
+const MAX_EDITS = 3
+/** The known word that is fewest edits away: at most three, and half of the word. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  const most = Math.min(MAX_EDITS, word.length / 2)
   const scored = known.map((each) => ({ each, edits: editDistance(word, each) })).filter(({ edits }) => edits <= most)
   return scored.sort((a, b) => a.edits - b.edits)[0]?.each
 }

@@ -14,12 +14,13 @@ import {
 import { providerRecord } from './provider_record.ts'
 import { resourceRecord } from './records.ts'
 
-const SECOND = 1
+/** Who may register clients; operators set one of the same at run time. */
+export const DCR_MODES = ['open', 'approved_redirects', 'admin_only'] as const
 
 export const oauthKeys = {
   dcr: {
     mode: wordKey({
-      of: ['open', 'approved_redirects', 'admin_only'],
+      of: DCR_MODES,
       default: 'open',
       doc: 'Who may register clients. open is for development only. The mode set by `admin dcr set` wins.',
     }),
@@ -28,12 +29,10 @@ export const oauthKeys = {
     rate_limit_burst: intKey({ default: 20, min: 1, max: 1_000_000, doc: 'Registrations at once per address.' }),
     default_token_expiry: durationKey({
       default: '15m',
-      min: SECOND,
       doc: 'Lifetime of access tokens of the code and refresh grants.',
     }),
     default_refresh_expiry: durationKey({
       default: '168h',
-      min: SECOND,
       doc: 'Lifetime of a refresh token; each rotation starts it anew.',
     }),
   },
@@ -42,10 +41,9 @@ export const oauthKeys = {
     require_https: boolKey({ default: true, doc: 'false is accepted only with a localhost issuer.' }),
     cache_ttl: durationKey({
       default: '1h',
-      min: SECOND,
       doc: 'Longest time a document is kept; its own cache headers may say less.',
     }),
-    fetch_timeout: durationKey({ default: '10s', min: SECOND, doc: 'Deadline of one fetch.' }),
+    fetch_timeout: durationKey({ default: '10s', doc: 'Deadline of one fetch.' }),
     allow_private_addresses: boolKey({
       default: false,
       doc: 'Let outgoing fetches reach loopback and private networks; only with a localhost issuer.',
@@ -53,7 +51,7 @@ export const oauthKeys = {
   },
   session: {
     cookie_name: textKey({ default: 'service_session', doc: 'Name of the session cookie.' }),
-    max_age: durationKey({ default: '24h', min: SECOND, doc: 'How long a sign-in lasts.' }),
+    max_age: durationKey({ default: '24h', doc: 'How long a sign-in lasts.' }),
     secure: boolKey({
       default: false,
       doc: 'Send cookies over https only. Must be true when the issuer is not localhost.',
@@ -83,8 +81,8 @@ export const oauthKeys = {
       max: 1_000_000,
       doc: 'Failed logins of an address before it is locked out; 0 switches the lockout off.',
     }),
-    auth_fail_window: durationKey({ default: '10m', min: SECOND, doc: 'The time in which failed logins are counted.' }),
-    auth_lockout: durationKey({ default: '15m', min: SECOND, doc: 'How long a lockout lasts.' }),
+    auth_fail_window: durationKey({ default: '10m', doc: 'The time in which failed logins are counted.' }),
+    auth_lockout: durationKey({ default: '15m', doc: 'How long a lockout lasts.' }),
   },
   oauth: {
     require_scope: boolKey({
@@ -98,14 +96,13 @@ export const oauthKeys = {
   },
   client_credentials: {
     enabled: boolKey({ default: true, doc: 'Offer the client_credentials grant.' }),
-    token_expiry: durationKey({ default: '1h', min: SECOND, doc: 'Lifetime of machine tokens.' }),
+    token_expiry: durationKey({ default: '1h', doc: 'Lifetime of machine tokens.' }),
   },
   dpop: {
     enabled: boolKey({ default: true, doc: 'Accept DPoP proofs; clients that send none get a bearer token.' }),
-    nonce_ttl: durationKey({ default: '60s', min: SECOND, doc: 'How long a nonce is accepted.' }),
+    nonce_ttl: durationKey({ default: '60s', doc: 'How long a nonce is accepted.' }),
     proof_lifetime: durationKey({
       default: '60s',
-      min: SECOND,
       max: 600,
       doc: 'How far the iat of a proof may be from now.',
     }),
@@ -120,17 +117,15 @@ export const oauthKeys = {
     max_chain_depth: intKey({ default: 5, min: 1, max: 10, doc: 'Longest chain of actors.' }),
     token_expiry: durationKey({
       default: '1h',
-      min: SECOND,
       doc: 'Lifetime of exchanged tokens, never beyond that of the subject token.',
     }),
   },
   xaa: {
     enabled: boolKey({ default: true, doc: 'Accept ID-JAG assertions of trusted identity providers.' }),
-    jwks_cache_ttl: durationKey({ default: '1h', min: SECOND, doc: 'How long keys of an identity provider are kept.' }),
-    token_expiry: durationKey({ default: '1h', min: SECOND, doc: 'Lifetime of the tokens.' }),
+    jwks_cache_ttl: durationKey({ default: '1h', doc: 'How long keys of an identity provider are kept.' }),
+    token_expiry: durationKey({ default: '1h', doc: 'Lifetime of the tokens.' }),
     max_assertion_age: durationKey({
       default: '5m',
-      min: SECOND,
       max: 12 * 3600,
       doc: 'Oldest assertion, by its iat.',
     }),

@@ -13,8 +13,6 @@ import {
 } from './key.ts'
 import { apiKeyRecord } from './records.ts'
 
-const SECOND = 1
-
 export const platformKeys = {
   server: {
     issuer: urlKey({
@@ -25,15 +23,15 @@ export const platformKeys = {
       default: ':9000',
       doc: 'Where the public listener binds: host:port, or :port for every interface.',
     }),
-    read_timeout: durationKey({ default: '30s', min: SECOND, doc: 'How long a request may take to arrive.' }),
-    write_timeout: durationKey({ default: '30s', min: SECOND, doc: 'How long an answer may take.' }),
+    read_timeout: durationKey({ default: '30s', doc: 'How long a request may take to arrive.' }),
+    write_timeout: durationKey({ default: '30s', doc: 'How long an answer may take.' }),
     idle_timeout: durationKey({
       default: '120s',
-      min: SECOND,
       doc: 'How long an idle connection is kept. Fixed at about 10s on the uWebSockets.js engine.',
     }),
     shutdown_wait: durationKey({
       default: '10s',
+      min: 0,
       doc: 'How long requests in flight may finish after SIGTERM or SIGINT.',
     }),
     allowed_origins: listKey({
@@ -74,10 +72,9 @@ export const platformKeys = {
       dsn: secretKey({ doc: 'Connection URL: postgres://user:password@host:5432/database?sslmode=verify-full.' }),
       max_conns: intKey({ default: 25, min: 1, max: 1000, doc: 'Most connections of one instance.' }),
       min_conns: intKey({ default: 5, min: 0, max: 1000, doc: 'Connections that are kept open.' }),
-      max_conn_lifetime: durationKey({ default: '1h', min: SECOND, doc: 'A connection is replaced after this time.' }),
+      max_conn_lifetime: durationKey({ default: '1h', doc: 'A connection is replaced after this time.' }),
       max_conn_idle_time: durationKey({
         default: '30m',
-        min: SECOND,
         doc: 'An idle connection above min_conns is closed after this time.',
       }),
     },
@@ -103,7 +100,7 @@ export const platformKeys = {
         doc: 'Name of the signing key.',
         env: ['VAULT_TRANSIT_KEY_NAME'],
       }),
-      timeout: durationKey({ default: '10s', min: SECOND, doc: 'Deadline of one call.', env: ['VAULT_TIMEOUT'] }),
+      timeout: durationKey({ default: '10s', doc: 'Deadline of one call.', env: ['VAULT_TIMEOUT'] }),
       approle: {
         role_id: textKey({ doc: 'AppRole role id.', env: ['VAULT_APPROLE_ROLE_ID'] }),
         secret_id: secretKey({ doc: 'AppRole secret id.', env: ['VAULT_APPROLE_SECRET_ID'] }),

@@ -1,8 +1,8 @@
 // Who may register clients dynamically: the mode that operators set at run time wins over the configuration.
 import type { App } from '../app.ts'
+import { DCR_MODES } from '../config/oauth_keys.ts'
 
-export const DCR_MODES = ['open', 'approved_redirects', 'admin_only'] as const
-export type DcrMode = (typeof DCR_MODES)[number]
+type DcrMode = (typeof DCR_MODES)[number]
 
 const SETTING = 'dcr.mode'
 
