@@ -49,8 +49,10 @@ export const ops = {
   purgeWindow,
   replaceSealed,
   saveExported,
-} satisfies Record<string, (input: never) => Op<unknown>>
-type Ops = typeof ops
+}
+/** Whatever else a file exports does not compile here. */
+type Operable<O extends Readonly<Record<string, (input: never) => Op<unknown>>>> = O
+type Ops = Operable<typeof ops>
 export type OpName = keyof Ops
 export type InputOf<K extends OpName> = Parameters<Ops[K]>[0]
 export type ResultOf<K extends OpName> = ReturnType<Ops[K]> extends Op<infer R> ? R : never
