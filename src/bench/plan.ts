@@ -1,5 +1,6 @@
 // The planner: from what each kind of request was measured to cost, what a load of many kinds needs, and what gives way first.
 import { keeps } from './knee.ts'
+import { type Costs, costsAtKnee, costsAtRate, type Part } from './plan_costs.ts'
 import type { Report } from './report.ts'
 import { MOST_ROWS, type Sample } from './sample.ts'
 import type { Mix } from './scenarios.ts'
@@ -16,22 +17,13 @@ export interface PlanInput {
   alg: AlgName
   /** Processors of an instance. */
   cores: number
+  /** `server.front_threads` of an instance. */
+  frontThreads: number
   /** Share of the capacity that stays free: 0.3. */
   headroom: number
   retentionDays: number
 }
 
-/** What one request of the mix costs, microseconds of CPU and bytes. */
-export interface Costs {
-  front_us: number
-  crypto_us: number
-  store_us: number
-  total_us: number
-  database_us: number
-  database_bytes: number
-  written_bytes: number
-  fsyncs: number
-}
 export interface Limit {
   what: string
   /** Requests a second at which it is used up to `use`. */
@@ -39,6 +31,7 @@ export interface Limit {
   formula: string
 }
 export interface Plan {
+  /** At the rate of the plan. */
   costs: Costs
   /** How busy the busiest part may be before latencies leave the objective, as measured. */
   use: number
@@ -64,53 +57,43 @@ const MOST_USE = 0.9
 
 /** Plans from a report. Throws when it lacks a work of the mix, or none of its rates kept the objective. */
 export function plan(report: Report, input: PlanInput): Plan {
-  const { rate, mix, sloMs, store, cores, headroom } = input
+  const { rate, mix, headroom } = input
   const shares = mix.reduce((sum, { share }) => sum + share, 0)
-  const parts = mix.map(({ work, share }) => ({ share: share / shares, knee: kneeOf(report, work.name, input) }))
-  const weighted = (of: (sample: Sample) => number | null) =>
-    parts.reduce((sum, { share, knee }) => sum + share * (of(knee) ?? 0), 0)
-  const costs: Costs = {
-    front_us: weighted(({ cpu_us }) => cpu_us.front),
-    crypto_us: weighted(({ cpu_us }) => cpu_us.crypto),
-    store_us: weighted(({ cpu_us }) => cpu_us.store),
-    total_us: weighted(({ cpu_us }) => cpu_us.total),
-    database_us: weighted(({ cpu_us }) => cpu_us.database),
-    database_bytes: weighted(({ database_bytes }) => database_bytes),
-    written_bytes: weighted((sample) => sample.log_bytes ?? sample.written_bytes),
-    fsyncs: weighted(({ fsyncs }) => fsyncs),
-  }
-  const use = Math.min(MOST_USE, ...parts.map(({ knee }) => useOf(knee, report.machine.cores)))
-  const limits = limitsOf(costs, { use, cores, store, fsyncs: report.calibration.fsync_per_s ?? 0 })
+  const parts = mix.map(({ work, share }) => ({ share: share / shares, samples: keptOf(report, work.name, input) }))
+  const knees = parts.map(({ samples }) => samples.at(-1) as Sample)
+  const use = Math.min(MOST_USE, ...knees.map((knee) => useOf(knee, report.machine.cores)))
+  const limits = limitsOf(costsAtKnee(parts), input, { use, fsyncs: report.calibration.fsync_per_s ?? 0 })
   const capacity = limits[0]?.per_s ?? 0
   const instances = Math.ceil(rate / (capacity * (1 - headroom)))
+  const costs = costsAtRate(parts, rate / instances)
   const stored = (input.average * DAY * costs.database_bytes) / 1e9
   return {
     costs,
     use,
     limits,
-    measured_knee_per_s: 1 / parts.reduce((sum, { share, knee }) => sum + share / knee.per_s, 0),
+    measured_knee_per_s: 1 / parts.reduce((sum, { share }, i) => sum + share / (knees[i] as Sample).per_s, 0),
     capacity_per_s: capacity,
     instances,
     cores: (rate * costs.total_us) / MEGA,
-    memory_mib: instances * Math.max(...parts.map(({ knee }) => knee.memory_mib.peak ?? 0)),
+    memory_mib: instances * Math.max(...knees.map(({ memory_mib }) => memory_mib.peak ?? 0)),
     database_cores: (rate * costs.database_us) / MEGA,
     fsyncs_per_s: rate * costs.fsyncs,
     gb_per_day: stored,
     retained_gb: stored * input.retentionDays,
-    warnings: warningsOf(report, input, instances, sloMs),
+    warnings: warningsOf(report, input, instances),
   }
 }
 
-/** The highest measured rate of a work that keeps the objective. What a request costs there is what it will cost: at lower rates commits are shared by fewer. */
-function kneeOf(report: Report, work: string, { store, alg, sloMs }: PlanInput): Sample {
+/** What was measured of a work at the rates that keep the objective, the knee last. */
+function keptOf(report: Report, work: string, { store, alg, sloMs }: PlanInput): Part['samples'] {
   const result = report.results.find(
     (each) =>
       each.server === 'service' && each.work === work && each.store === store && each.alg === alg && !each.failed,
   )
   if (!result) throw new Error(`the report has no ${work} with ${store} and ${alg}: take one with service bench`)
-  const knee = result.ladder.findLast((sample) => keeps(sample, sloMs))
-  if (!knee) throw new Error(`no rate of ${work} in the report kept p99 within ${sloMs} ms`)
-  return knee
+  const kept = result.ladder.filter((sample) => keeps(sample, sloMs))
+  if (kept.length === 0) throw new Error(`no rate of ${work} in the report kept p99 within ${sloMs} ms`)
+  return kept
 }
 
 /** How busy the busiest part was at a knee. */
@@ -122,7 +105,8 @@ function useOf({ busy, threads }: Sample, cores: number): number {
 /** Requests a second of one instance at which each part is used up, the weakest first. */
 function limitsOf(
   costs: Costs,
-  { use, cores, store, fsyncs }: { use: number; cores: number; store: string; fsyncs: number },
+  { cores, frontThreads, store }: PlanInput,
+  { use, fsyncs }: { use: number; fsyncs: number },
 ): Limit[] {
   const cryptoThreads = Math.max(1, Math.min(16, cores - 1))
   const limit = (what: string, threads: number, us: number): Limit => ({
@@ -131,7 +115,7 @@ function limitsOf(
     formula: `${use.toFixed(2)} x ${threads} / ${us.toFixed(1)} us`,
   })
   return [
-    limit('the front thread', 1, costs.front_us),
+    limit(frontThreads > 1 ? `the ${frontThreads} front threads` : 'the front thread', frontThreads, costs.front_us),
     limit(`the ${cryptoThreads} crypto thread${cryptoThreads > 1 ? 's' : ''}`, cryptoThreads, costs.crypto_us),
     ...(store === 'sqlite'
       ? [
@@ -147,7 +131,7 @@ function limitsOf(
   ].toSorted((a, b) => a.per_s - b.per_s)
 }
 
-function warningsOf(report: Report, { store, cores }: PlanInput, instances: number, sloMs: number): string[] {
+function warningsOf(report: Report, { store, cores, frontThreads, sloMs }: PlanInput, instances: number): string[] {
   const { machine, settings, partial } = report
   const warnings: [boolean, string][] = [
     [
@@ -159,6 +143,7 @@ function warningsOf(report: Report, { store, cores }: PlanInput, instances: numb
     [partial, 'the report is of a run that was interrupted'],
     [machine.tmpfs, 'the report was taken on tmpfs, where a commit costs nothing'],
     [machine.load_average > machine.cores / 4, 'the machine of the report was busy with something else'],
+    [frontThreads > 1, 'measured with one front thread: what several do, and the thread between them, is computed'],
     [cores !== machine.cores, `measured with ${machine.cores} processors: what ${cores} do is computed, not measured`],
     [
       sloMs < settings.slo_p99_ms / 4,

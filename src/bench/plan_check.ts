@@ -1,34 +1,52 @@
-// Holds the planner against reality: what it says of a mix from its parts, and what the mix did in the same run.
+// Holds the planner against reality: plans a mix from its parts, runs it at the rate of the plan, and says how far off it was.
+import { keeps } from './knee.ts'
 import { plan } from './plan.ts'
-import type { Report } from './report.ts'
-import { type Mix, mixOf } from './scenarios.ts'
+import type { Report, Result } from './report.ts'
+import type { Sample } from './sample.ts'
+import type { Mix } from './scenarios.ts'
 
-/** Compares the first part of a run. Undefined when the mix or one of its parts was not measured to the end. */
-export function checkPlan(report: Report, mix: Mix): Report['plan_check'] {
-  const { name } = mixOf(mix)
-  const result = report.results.find(({ work, server }) => work === name && server === 'service')
-  const knee = result?.knee
-  if (!result || !knee || result.store === 'none') return undefined
-  try {
-    const { measured_knee_per_s, costs } = plan(report, {
-      mix,
-      rate: knee.per_s,
-      average: knee.per_s,
-      sloMs: report.settings.slo_p99_ms,
-      store: result.store,
-      alg: result.alg,
+/** As an operator plans: so much of the capacity stays free. */
+const HEADROOM = 0.3
+
+/**
+ * Plans the rate of one instance from what the report has of the parts, and has `run` do it (requests a second). `result` is
+ * that of the mix itself. Undefined when it or one of the parts was not measured to the end.
+ */
+export async function checkPlan(
+  report: Report,
+  mix: Mix,
+  result: Result | undefined,
+  run: (rate: number) => Promise<Sample>,
+): Promise<Report['plan_check']> {
+  if (!result || result.failed || result.store === 'none') return undefined
+  const { store, alg } = result
+  const sloMs = report.settings.slo_p99_ms
+  const planFor = (rate: number) =>
+    plan(report, {
+      ...{ mix, rate, average: rate, sloMs, store, alg },
       cores: report.machine.cores,
-      headroom: 0,
+      frontThreads: 1,
+      headroom: HEADROOM,
       retentionDays: 1,
     })
-    return {
-      mix: name,
-      predicted_per_s: measured_knee_per_s,
-      measured_per_s: knee.per_s,
-      predicted_cpu_us: costs.total_us,
-      measured_cpu_us: knee.cpu_us.total ?? 0,
-    }
+  let rate: number
+  try {
+    const { measured_knee_per_s, capacity_per_s } = planFor(1)
+    // The measured machine has the load generator on it: its own knee is what it can do.
+    rate = (1 - HEADROOM) * Math.min(measured_knee_per_s, capacity_per_s)
   } catch {
     return undefined
+  }
+  const sample = await run(rate)
+  const { costs, measured_knee_per_s } = planFor(rate)
+  return {
+    mix: result.work,
+    rate_per_s: rate,
+    kept: keeps(sample, sloMs),
+    p99_ms: sample.latency_ms.p99,
+    predicted_cpu_us: costs.total_us,
+    measured_cpu_us: sample.cpu_us.total,
+    predicted_knee_per_s: measured_knee_per_s,
+    measured_knee_per_s: result.knee?.per_s ?? null,
   }
 }

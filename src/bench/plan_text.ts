@@ -8,7 +8,7 @@ const short = (value: number) => (value >= 100 ? whole.format(value) : value.toF
 /** Renders a plan for a person. */
 export function renderPlan(plan: Plan, input: PlanInput, { machine, created_at, version }: Report): string {
   const { costs, limits, use } = plan
-  const { rate, average, headroom, retentionDays, cores, store, alg, mix, sloMs } = input
+  const { rate, average, headroom, retentionDays, cores, frontThreads, store, alg, mix, sloMs } = input
   const [first, second] = limits
   const row = (what: string, value: string, formula: string) => `${what.padEnd(22)} ${value.padStart(14)}   ${formula}`
   return [
@@ -18,7 +18,7 @@ export function renderPlan(plan: Plan, input: PlanInput, { machine, created_at, 
     row(
       'instances',
       `${plan.instances}`,
-      `${whole.format(rate)} / (${whole.format(plan.capacity_per_s)} x ${(1 - headroom).toFixed(2)} kept free of peaks), each of ${cores} processors`,
+      `${whole.format(rate)} / (${whole.format(plan.capacity_per_s)} x ${(1 - headroom).toFixed(2)} kept free of peaks), each of ${cores} processors${frontThreads > 1 ? ` and ${frontThreads} front threads` : ''}`,
     ),
     row('processors in use', short(plan.cores), `${whole.format(rate)}/s x ${costs.total_us.toFixed(1)} us`),
     row('memory', `${whole.format(plan.memory_mib)} MiB`, 'the highest that was seen, times the instances'),

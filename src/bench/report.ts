@@ -65,10 +65,13 @@ export const reportSchema = z
     plan_check: z
       .object({
         mix: z.string(),
-        predicted_per_s: z.number(),
-        measured_per_s: z.number(),
-        predicted_cpu_us: z.number(),
-        measured_cpu_us: z.number(),
+        rate_per_s: z.number().describe('What was planned for one instance, and run.'),
+        kept: z.boolean().describe('Whether it kept the objective.'),
+        p99_ms: figure,
+        predicted_cpu_us: z.number().describe('CPU of a request at that rate.'),
+        measured_cpu_us: figure,
+        predicted_knee_per_s: z.number(),
+        measured_knee_per_s: figure,
       })
       .optional()
       .describe('What the planner said of a mix from its parts, and what the mix did.'),

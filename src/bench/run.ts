@@ -12,7 +12,7 @@ import { checkPlan } from './plan_check.ts'
 import type { Progress } from './progress.ts'
 import { middleRound, type Report, type Result, SCHEMA_VERSION } from './report.ts'
 import type { Sample } from './sample.ts'
-import { type Load, loadOf, mixOf, type Work, works, worksOf } from './scenarios.ts'
+import { type Load, loadOf, type Mix, mixOf, type Work, works, worksOf } from './scenarios.ts'
 import { callersSettings, startService } from './service.ts'
 import { type AlgName, COLD_CLIENTS, type Settings, type StoreName } from './settings.ts'
 import type { Target } from './target.ts'
@@ -70,7 +70,6 @@ export async function bench(settings: Settings, progress: Progress, signal: Abor
   end.addEventListener('abort', onEnd, { once: true })
   try {
     for (const part of partsOf(settings)) if (!end.aborted) await measurePart({ settings, progress, end, report }, part)
-    if (settings.mix) report.plan_check = checkPlan(report, settings.mix)
   } catch (error) {
     if (!end.aborted) throw error
   } finally {
@@ -109,6 +108,8 @@ async function measurePart(run: Run, part: Part) {
       if (end.aborted) return
       report.results.push(...(await measureWork(run, work, targets, part)))
     }
+    if (isFirst && settings.mix && !end.aborted)
+      report.plan_check = await runPlanned(run, settings.mix, targets[0] as Target)
   } finally {
     await Promise.all(targets.map((target) => target.stop()))
     await remove()
@@ -184,6 +185,22 @@ async function climb({ settings, progress }: Run, { target, load, result }: Meas
       return sample
     })
     Object.assign(result, found)
+  })
+}
+
+/** Runs the mix at the rate that is planned for it. */
+function runPlanned({ report, settings, progress }: Run, mix: Mix, target: Target) {
+  const work = mixOf(mix)
+  const result = report.results.find((each) => each.work === work.name && each.server === target.name)
+  return checkPlan(report, mix, result, async (rate) => {
+    const load = (await loadOf(work, target)) as Load
+    const { warmup, seconds } = settings
+    return withGenerator(load, target, settings.connections, async (measure) => {
+      await measure({ seconds: warmup, rate })
+      const sample = await measure({ seconds, rate })
+      progress.measured(`${work.name}, planned for ${Math.round(rate)}/s`, sample)
+      return sample
+    })
   })
 }
 

@@ -19,6 +19,7 @@ interface PlanFlags {
   store: StoreName[]
   alg: AlgName[]
   cores?: number
+  frontThreads: number
   headroom: number
   retentionDays: number
   from?: string
@@ -43,6 +44,7 @@ export function addPlanCommand(program: Command): void {
     .option('--store <sqlite|postgres>', 'Database.', wordsOf(STORES), ['sqlite'])
     .option('--alg <ES256|RS256>', 'Signatures.', wordsOf(ALGS), ['ES256'])
     .option('--cores <n>', 'Processors of an instance. (default: those of the report)', numberIn(1, 1024))
+    .option('--front-threads <n>', 'server.front_threads of an instance.', numberIn(1, 64), 1)
     .option('--headroom <share>', 'Share of the capacity that stays free.', numberIn(0, 0.9), 0.3)
     .option('--retention-days <n>', 'How long rows are kept before they are purged.', numberIn(1, 36_500), 30)
     .option('--from <file>', 'Report. (default: the newest of bench/results that has the mix)')

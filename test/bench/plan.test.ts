@@ -1,9 +1,9 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type PlanInput, plan } from '../../src/bench/plan.ts'
 import { checkPlan } from '../../src/bench/plan_check.ts'
 import { renderPlan } from '../../src/bench/plan_text.ts'
 import { mixOf, parseMix } from '../../src/bench/scenarios.ts'
-import { reportWith, resultWith } from './reports.ts'
+import { reportWith, resultWith, sampleWith } from './reports.ts'
 
 const mix = parseMix('client_credentials=75,refresh=25')
 const input: PlanInput = {
@@ -14,6 +14,7 @@ const input: PlanInput = {
   store: 'sqlite',
   alg: 'ES256',
   cores: 2,
+  frontThreads: 1,
   headroom: 0.3,
   retentionDays: 10,
 }
@@ -88,10 +89,63 @@ test('the text shows every formula with its figures', () => {
     expect(text).toContain(part)
 })
 
-test('a run of the mix is held against the plan from its parts', () => {
-  const measured = resultWith(mixOf(mix).name, [{ per_s: 9000 }], [{ per_s: 7000, front: 70, crypto: 45, store: 30 }])
-  const check = checkPlan(reportWith([machineTokens, refreshes, measured]), mix)
-  expect(check).toMatchObject({ measured_per_s: 7000, predicted_cpu_us: 145, measured_cpu_us: 145 })
-  expect(check?.predicted_per_s).toBeCloseTo(8000, 0)
-  expect(checkPlan(report, mix)).toBeUndefined()
+test('several front threads are full later, and that is computed', () => {
+  const one = plan(report, { ...input, cores: 16 })
+  const four = plan(report, { ...input, cores: 16, frontThreads: 4 })
+  expect(one.limits[0]?.what).toBe('the front thread')
+  expect(four.limits.find(({ what }) => what === 'the 4 front threads')?.per_s).toBe(4 * (one.limits[0]?.per_s ?? 0))
+  expect(four.warnings.join()).toContain('measured with one front thread')
+})
+
+describe('costs follow the rate', () => {
+  // A front thread that is busy for 0.2 at 100 us, for 0.6 at 60 us, and the same of everything else.
+  const steps = [
+    { per_s: 2000, front: 100, crypto: 80, store: 20 },
+    { per_s: 10_000, front: 60, crypto: 40, store: 10 },
+  ]
+  const stepped = reportWith([resultWith('client_credentials', [{ per_s: 12_000 }], steps)])
+  const at = (rate: number) =>
+    plan(stepped, { ...input, mix: parseMix('client_credentials=1'), rate, cores: 8, headroom: 0 }).costs
+
+  test('at a measured rate they are what was measured', () => {
+    expect(at(2000).total_us).toBeCloseTo(200, 1)
+    expect(at(10_000).total_us).toBeCloseTo(110, 1)
+  })
+
+  test('between two they are on the line between them, by how busy the front thread is', () => {
+    // At 5,000/s it is busy for 0.4, and 80 us are half-way.
+    expect(at(5000)).toMatchObject({ front_us: expect.closeTo(80, 1), total_us: expect.closeTo(155, 1) })
+  })
+
+  test('below the lowest one they are what they are there', () => {
+    expect(at(100).total_us).toBeCloseTo(200, 6)
+  })
+})
+
+describe('a plan that is run', () => {
+  const name = mixOf(mix).name
+  const measured = resultWith(name, [{ per_s: 9000 }], [{ per_s: 7000, front: 70, crypto: 45, store: 30 }])
+  const held = reportWith([machineTokens, refreshes, measured])
+
+  test('is run at seven tenths of what the machine can do, and its cost is held against what it was to cost', async () => {
+    const rates: number[] = []
+    const check = await checkPlan(held, mix, measured, async (rate) => {
+      rates.push(rate)
+      return sampleWith({ per_s: rate, offered: rate, front: 60, crypto: 45, store: 30 })
+    })
+    expect(rates).toEqual([expect.closeTo(0.7 * 8000, 0)])
+    expect(check).toMatchObject({ kept: true, predicted_cpu_us: 145, measured_cpu_us: 135, measured_knee_per_s: 7000 })
+    expect(check?.predicted_knee_per_s).toBeCloseTo(8000, 0)
+  })
+
+  test('that does not keep the objective is said not to', async () => {
+    const late = async (rate: number) => sampleWith({ per_s: rate, offered: rate, p99: 40 })
+    expect((await checkPlan(held, mix, measured, late))?.kept).toBe(false)
+  })
+
+  test('is not made where the mix or one of its parts was not measured', async () => {
+    const never = () => Promise.reject(new Error('nothing to run'))
+    expect(await checkPlan(held, mix, undefined, never)).toBeUndefined()
+    expect(await checkPlan(reportWith([machineTokens, measured]), mix, measured, never)).toBeUndefined()
+  })
 })

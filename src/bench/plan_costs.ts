@@ -1,0 +1,72 @@
+// What a request costs: the busier a server is, the more requests share a batch, a wake-up and a commit, so the less each of
+// them costs. Between the rates that were measured, costs are on a straight line.
+import type { Sample } from './sample.ts'
+
+/** What one request costs, microseconds of CPU and bytes. */
+export interface Costs {
+  front_us: number
+  crypto_us: number
+  store_us: number
+  total_us: number
+  database_us: number
+  database_bytes: number
+  written_bytes: number
+  fsyncs: number
+}
+/** A part of a mix: its share of the requests (all together 1), and what was measured at rates up to the knee, the lowest first. */
+export interface Part {
+  share: number
+  samples: readonly Sample[]
+}
+
+const costsOf = ({ cpu_us, database_bytes, log_bytes, written_bytes, fsyncs }: Sample): Costs => ({
+  front_us: cpu_us.front ?? 0,
+  crypto_us: cpu_us.crypto ?? 0,
+  store_us: cpu_us.store ?? 0,
+  total_us: cpu_us.total ?? 0,
+  database_us: cpu_us.database ?? 0,
+  database_bytes: database_bytes ?? 0,
+  written_bytes: log_bytes ?? written_bytes ?? 0,
+  fsyncs: fsyncs ?? 0,
+})
+
+const combine = (parts: readonly { share: number; costs: Costs }[]): Costs => {
+  const names = Object.keys(parts[0]?.costs ?? {}) as (keyof Costs)[]
+  const sum = (name: keyof Costs) => parts.reduce((total, { share, costs }) => total + share * costs[name], 0)
+  return Object.fromEntries(names.map((name) => [name, sum(name)])) as unknown as Costs
+}
+
+/** What a request of a mix costs at the knees of its parts. */
+export const costsAtKnee = (parts: readonly Part[]): Costs =>
+  combine(parts.map(({ share, samples }) => ({ share, costs: costsOf(samples.at(-1) as Sample) })))
+
+/** What it costs when the front thread is busy for a share of the time. */
+const costsAtUse = (parts: readonly Part[], use: number): Costs =>
+  combine(parts.map(({ share, samples }) => ({ share, costs: between(samples, use) })))
+
+function between(samples: readonly Sample[], use: number): Costs {
+  const useOf = ({ busy }: Sample) => busy.front ?? 0
+  const above = samples.findIndex((sample) => useOf(sample) >= use)
+  const [low, high] = [samples[above - 1], samples.at(above)] as [Sample | undefined, Sample]
+  if (!low) return costsOf(above < 0 ? (samples.at(-1) as Sample) : high)
+  const share = (use - useOf(low)) / (useOf(high) - useOf(low))
+  return combine([
+    { share: 1 - share, costs: costsOf(low) },
+    { share, costs: costsOf(high) },
+  ])
+}
+
+const STEPS = 30
+/**
+ * What a request of a mix costs at a rate (a second): the front thread is as busy as the rate makes it at the costs that it has
+ * when it is so busy.
+ */
+export function costsAtRate(parts: readonly Part[], rate: number): Costs {
+  let [low, high] = [0, 1]
+  for (let step = 0; step < STEPS; step++) {
+    const use = (low + high) / 2
+    if ((rate * costsAtUse(parts, use).front_us) / 1e6 > use) low = use
+    else high = use
+  }
+  return costsAtUse(parts, (low + high) / 2)
+}
