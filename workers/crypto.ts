@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { importKey, type Jwk, signJws, type UpstreamAlg, verifySignature } from '../src/crypto/jws.ts'
-import type { CryptoBatch, CryptoJob, CryptoResult } from '../src/crypto/pool.ts'
+import type { CryptoBatch, CryptoBatchResult, CryptoJob, CryptoResult } from '../src/crypto/pool.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
 
 nameThread('crypto')
@@ -34,7 +34,9 @@ function perform(job: CryptoJob): CryptoResult {
   }
 }
 
-export default function runBatch({ keys, jobs }: CryptoBatch): CryptoResult[] {
+export default function runBatch({ keys, jobs }: CryptoBatch): CryptoBatchResult {
+  const startedMs = performance.now()
   for (const key of keys) if (!signing.has(key.kid)) signing.set(key.kid, key)
-  return (JSON.parse(jobs) as CryptoJob[]).map(perform)
+  const results = (JSON.parse(jobs) as CryptoJob[]).map(perform)
+  return { results, ms: performance.now() - startedMs }
 }

@@ -83,6 +83,7 @@ function foreignWrite(): boolean {
 }
 
 export default function runBatch(batch: string): BatchResult {
+  const startedMs = performance.now()
   const jobs = JSON.parse(batch) as Job[]
   let outcomes: BatchResult['outcomes']
   try {
@@ -90,5 +91,5 @@ export default function runBatch(batch: string): BatchResult {
   } catch (error) {
     outcomes = jobs.length === 1 || isLocked(error) ? jobs.map(() => failed(error)) : apart(jobs)
   }
-  return { outcomes, foreign: foreignWrite() }
+  return { outcomes, foreign: foreignWrite(), ms: performance.now() - startedMs }
 }

@@ -32,6 +32,11 @@ export interface CryptoBatch {
 }
 /** The compact JWS, or whether the signature is right. */
 export type CryptoResult = string | boolean | { failed: string }
+export interface CryptoBatchResult {
+  results: CryptoResult[]
+  /** Milliseconds of the thread. */
+  ms: number
+}
 
 export type PasswordJob = { password: string } | { password: string; hash: string }
 /** The PHC string of a new password; or whether it is right, with a new hash when the parameters rose since. */
@@ -65,10 +70,10 @@ export interface CryptoLanes {
 export const MAX_PASSWORD_BYTES = 1024
 /** A hash of a password that nobody has: what unknown users are checked against. */
 const DECOY = '$argon2id$v=19$m=19456,t=2,p=1$NgLa0kj3cFL7InzivTeI4A$X4p+vk4ySTGFn76n0+YMtbENbg1QBtG48cxnsBb5TB4'
-const SIGN_BATCH = 64
+const SIGN_BATCH = 256
 const QUEUE = { crypto: 4096, password: 64 }
-/** Of a request that is admitted: with the batch before it and what the front thread does, it is answered within 50 ms. */
-const MAX_WAIT_MS = 30
+/** Of those that are admitted while more come than can be signed: with what the front thread does they are answered soon. */
+const STANDING = { ms: 35, jobs: 512 }
 
 export interface CryptoOptions {
   /** 0 means one less than the machine has cores. */
@@ -93,13 +98,15 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
   const cryptoLane = new Lane<CryptoJob, string | boolean>({
     name: 'crypto',
     workers,
+    ahead: true,
     maxBatch: SIGN_BATCH,
     maxQueue: QUEUE.crypto,
-    maxWaitMs: MAX_WAIT_MS,
-    onRefusal: (waiting) => log.warn({ waiting }, 'more is asked for than can be signed: some requests are told 503'),
-    async run(jobs) {
+    standing: STANDING,
+    async run(jobs, worked) {
       const batch: CryptoBatch = { keys: keysFor(jobs), jobs: JSON.stringify(jobs) }
-      return ((await runOn(crypto, batch)) as CryptoResult[]).map(
+      const { results, ms } = (await runOn(crypto, batch)) as CryptoBatchResult
+      worked(ms)
+      return results.map(
         (result): Outcome<string | boolean> =>
           typeof result === 'object' ? { error: new Error(result.failed) } : { value: result },
       )

@@ -1,7 +1,6 @@
 // Route tables. One wrapper does for every route: framing, limits, CORS, timing, metrics, log and errors.
-import { type ErrorCode, OAuthError, unavailable } from '../lib/error.ts'
+import { type ErrorCode, isOverloaded, OAuthError, overloaded } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
-import { isLaneFull } from '../lib/lane.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { parseTraceparent, type Trace, type Tracer } from '../telemetry/trace.ts'
@@ -51,11 +50,14 @@ export interface RouterOptions {
 }
 
 const PREFLIGHT_AGE_SECONDS = 86_400
+const TELL_EVERY_MS = 10_000
 const TYPES = { form: 'application/x-www-form-urlencoded', json: 'application/json' } as const
 
 /** Builds the function that an engine asks about every request. */
 export function createRouter(options: RouterOptions): Accept {
   const table = new RouteTable(options.routes)
+  /** When each kind of overload was told. */
+  const toldMs = new Map<string, number>()
 
   return (received) => {
     const head = options.addressOf ? { ...received, remote: options.addressOf(received) } : received
@@ -201,8 +203,17 @@ export function createRouter(options: RouterOptions): Accept {
       })
       context.trace.end(reply.status >= 500 ? (error?.reason ?? 'server_error') : undefined)
     }
+    if (isOverloaded(error)) tellOverload(error?.reason ?? '')
     if (isFault(reply, error) || options.log.isLevelEnabled('debug')) logRequest(reply, seconds, context)
     return reply
+  }
+
+  /** A line for each request would fill the log. */
+  function tellOverload(reason: string): void {
+    const nowMs = performance.now()
+    if (nowMs - (toldMs.get(reason) ?? Number.NEGATIVE_INFINITY) < TELL_EVERY_MS) return
+    toldMs.set(reason, nowMs)
+    options.log.warn({ reason }, 'more is asked for than can be answered soon: some requests are told 503')
   }
 
   function logRequest({ status }: Reply, seconds: number, { head, id, path, error, trace_id }: Finishing): void {
@@ -238,9 +249,9 @@ export function createRouter(options: RouterOptions): Accept {
   }
 }
 
-/** Something failed here. That there is no room for a request is told by the queue that is full: a line for each would fill the log. */
+/** Something failed here; that there is no room for a request is no fault. */
 const isFault = ({ status }: Pick<Reply, 'status'>, error: OAuthError | undefined): boolean =>
-  status >= 500 && !isLaneFull(error)
+  status >= 500 && !isOverloaded(error)
 
 const anyOf = (methods: ReadonlyMap<Method, Match>): Route => (methods.values().next().value as Match).route
 
@@ -252,7 +263,7 @@ const tooMany = (wait: number) =>
   new OAuthError('slow_down', 'too many requests', { reason: 'rate_limited', headers: { 'retry-after': String(wait) } })
 const tooLarge = (limit: number): OAuthError =>
   new OAuthError('content_too_large', `the body may have at most ${limit} bytes`)
-const crowded = (): OAuthError => unavailable('too many requests are still being sent', { reason: 'body_room_full' })
+const crowded = (): OAuthError => overloaded('body_room', 'too many requests are still being sent')
 
 function checkType(type: 'form' | 'json' | 'any', request: Request): void {
   const { 'content-type': given = '', 'content-encoding': encoding = 'identity' } = request.headers

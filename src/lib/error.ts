@@ -84,6 +84,14 @@ export class OAuthError extends Error {
   }
 }
 
-/** A full queue, or storage that is away: 503 with Retry-After, at once. */
+/** Storage that is away, or no room: 503 with Retry-After, at once. */
 export const unavailable = (description: string, more: More = {}): OAuthError =>
   new OAuthError('temporarily_unavailable', description, { ...more, headers: { 'retry-after': '1', ...more.headers } })
+
+const FULL = '_full'
+/** Something that is bounded has no room for one more: `what`_full. */
+export const overloaded = (what: string, description = 'the service is overloaded'): OAuthError =>
+  unavailable(description, { reason: what + FULL })
+/** Whether there was no room, and nothing failed. */
+export const isOverloaded = (error: unknown): boolean =>
+  error instanceof OAuthError && error.code === 'temporarily_unavailable' && error.reason.endsWith(FULL)

@@ -1,26 +1,29 @@
 // The one concurrency primitive: a bounded queue that turns whatever waits into one batch for a worker.
-import { OAuthError, unavailable } from './error.ts'
+import { overloaded } from './error.ts'
 
 /** What became of one job of a batch. */
 export type Outcome<R> = { value: R } | { error: unknown }
 
 export interface LaneOptions<J, R> {
   name: string
-  /** How many batches may be under way at once: the number of workers. */
+  /** How many batches may be worked on at once. */
   workers: number
+  /** Whether a worker is given a full batch while it still has one, so that it need not wait for the thread that gives it out. */
+  ahead?: boolean
   /** Most jobs in one batch. */
   maxBatch: number
   /** Most jobs waiting; the next one is refused at once. */
   maxQueue: number
   /**
-   * Milliseconds that a job should wait at most. A burst may fill the whole queue; in a queue that does not empty any more
-   * only so many jobs wait as are served in this time, or all that are admitted would be late. Not bounded when missing.
+   * A burst may fill the whole queue. When there is no pause any more, only so many jobs are taken as are done in `ms`
+   * milliseconds, and never more than `jobs`: all that are admitted would be late. Not bounded when missing.
    */
-  maxWaitMs?: number
-  /** Told that jobs are refused, every ten seconds at most. */
-  onRefusal?(waiting: number): void
-  /** Runs a batch; the outcomes are in the order of the jobs. A rejection fails every job of the batch. */
-  run(jobs: J[]): Promise<Outcome<R>[]>
+  standing?: { ms: number; jobs: number }
+  /**
+   * Runs a batch; the outcomes are in the order of the jobs. A rejection fails every job of the batch. `worked` is told what
+   * the batch took where it was worked on, which is less than until it is heard of.
+   */
+  run(jobs: J[], worked: (ms: number) => void): Promise<Outcome<R>[]>
 }
 
 export interface LaneStats {
@@ -43,15 +46,12 @@ interface Waiting<J, R> {
 /** Told how many jobs travel together, when they leave the queue. */
 export type BatchListener = (size: number) => void
 
-const FULL = '_lane_full'
-/** Whether an error is the refusal of a lane: want of room, which says nothing about what is behind it. */
-export const isLaneFull = (error: unknown): boolean => error instanceof OAuthError && error.reason.endsWith(FULL)
-
-/** A queue that has not been empty for this long does not take a burst, it stands. */
+/** A lane that has had no pause for this long does not take a burst, it stands. */
 const STANDING_MS = 1000
-const TELL_EVERY_MS = 10_000
 /** How much the last batch says of what a job takes. */
 const WEIGHT = 0.1
+/** Of the time for a job, what the batch in front of it may take. */
+const BATCH_SHARE = 1 / 3
 
 /** Jobs pushed in one turn of the event loop travel together; an idle lane adds no delay, a busy one gets batches. */
 export class Lane<J, R> {
@@ -60,38 +60,41 @@ export class Lane<J, R> {
   private queue: Waiting<J, R>[] = []
   private scheduled = false
   private idle: (() => void)[] = []
-  /** Since when something has been waiting without a break. */
-  private waitingMs = 0
-  private toldMs = Number.NEGATIVE_INFINITY
+  /** Since when there has been something to do without a break. */
+  private busyMs = 0
   /** What a job takes, all workers together. */
   private jobMs = 0
+  /** Jobs of the batches that run. */
+  private underWay = 0
 
   /** Made once: under overload it is most of what is done. */
-  private readonly full: OAuthError
+  private readonly full
 
   constructor(options: LaneOptions<J, R>) {
     this.options = options
-    this.full = unavailable('the service is overloaded', { reason: options.name + FULL })
+    this.full = overloaded(`${options.name}_lane`)
   }
 
   /** Whether the next job would be refused. */
   get isFull(): boolean {
-    const { workers, maxBatch, maxQueue, maxWaitMs } = this.options
+    const { workers, maxQueue, standing } = this.options
     const waiting = this.queue.length
-    if (waiting < workers * maxBatch) return waiting >= maxQueue
-    const stands = maxWaitMs !== undefined && performance.now() - this.waitingMs > STANDING_MS
-    return waiting >= (stands ? Math.min(maxQueue, maxWaitMs / this.jobMs) : maxQueue)
+    if (!standing || waiting < workers * this.batchSize) return waiting >= maxQueue
+    if (performance.now() - this.busyMs <= STANDING_MS) return waiting >= maxQueue
+    return waiting + this.underWay >= Math.min(standing.jobs, standing.ms / this.jobMs)
+  }
+
+  /** Most jobs of the next batch. */
+  private get batchSize(): number {
+    const { workers, maxBatch, standing } = this.options
+    if (!standing) return maxBatch
+    return Math.max(1, Math.min(maxBatch, Math.floor((standing.ms * BATCH_SHARE) / (this.jobMs * workers))))
   }
 
   /** Throws the refusal of the next job, 503, when the lane is full; counts it. */
   checkRoom(): void {
     if (!this.isFull) return
     this.stats.refused++
-    const nowMs = performance.now()
-    if (nowMs - this.toldMs > TELL_EVERY_MS) {
-      this.toldMs = nowMs
-      this.options.onRefusal?.(this.queue.length)
-    }
     throw this.full
   }
 
@@ -99,12 +102,15 @@ export class Lane<J, R> {
   push(job: J, onBatch?: BatchListener): Promise<R> {
     return new Promise((resolve, reject) => {
       this.checkRoom()
-      if (this.queue.length === 0) this.waitingMs = performance.now()
+      if (this.queue.length + this.underWay === 0) this.busyMs = performance.now()
       this.queue.push({ job, resolve, reject, onBatch })
       this.stats.waiting = this.queue.length
-      if (this.scheduled || this.stats.running >= this.options.workers) return
-      this.scheduled = true
-      setImmediate(this.flush)
+      // Under a crowd a turn takes long, a second at worst: a full batch does not wait for its end.
+      if (this.queue.length >= this.batchSize) this.flush()
+      else if (!this.scheduled && this.stats.running < this.options.workers) {
+        this.scheduled = true
+        setImmediate(this.flush)
+      }
     })
   }
 
@@ -115,11 +121,17 @@ export class Lane<J, R> {
 
   private readonly flush = (): void => {
     this.scheduled = false
-    while (this.queue.length && this.stats.running < this.options.workers) {
-      const share = Math.ceil(this.queue.length / (this.options.workers - this.stats.running))
-      void this.dispatch(this.take(Math.min(share, this.options.maxBatch)))
-    }
+    for (let size = this.nextSize; size > 0; size = this.nextSize) void this.dispatch(this.take(size))
     if (!this.queue.length && !this.stats.running) for (const resolve of this.idle.splice(0)) resolve()
+  }
+
+  /** Jobs that can leave now: idle workers share what waits, one that is busy gets a full batch or nothing. */
+  private get nextSize(): number {
+    const { workers, ahead } = this.options
+    const { batchSize, queue, stats } = this
+    const idle = workers - stats.running
+    if (idle > 0) return Math.min(Math.ceil(queue.length / idle), batchSize)
+    return ahead && idle > -workers && queue.length >= batchSize ? batchSize : 0
   }
 
   private take(count: number): Waiting<J, R>[] {
@@ -133,10 +145,17 @@ export class Lane<J, R> {
     this.stats.running++
     this.stats.batches++
     this.stats.jobs += batch.length
+    this.underWay += batch.length
+    let workedMs: number | undefined
     const startedMs = performance.now()
     for (const { onBatch } of batch) onBatch?.(batch.length)
     try {
-      const outcomes = await this.options.run(batch.map((waiting) => waiting.job))
+      const outcomes = await this.options.run(
+        batch.map((waiting) => waiting.job),
+        (ms) => {
+          workedMs = ms
+        },
+      )
       batch.forEach((waiting, i) => {
         const outcome = outcomes[i]
         if (outcome && 'value' in outcome) waiting.resolve(outcome.value)
@@ -145,11 +164,12 @@ export class Lane<J, R> {
     } catch (error) {
       for (const waiting of batch) waiting.reject(error)
     } finally {
-      const tookMs = performance.now() - startedMs
+      const tookMs = workedMs ?? performance.now() - startedMs
       this.stats.busy_ms += tookMs
       const jobMs = tookMs / batch.length / this.options.workers
       this.jobMs += (this.jobMs === 0 ? 1 : WEIGHT) * (jobMs - this.jobMs)
       this.stats.running--
+      this.underWay -= batch.length
       this.flush()
     }
   }

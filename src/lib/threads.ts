@@ -32,6 +32,8 @@ export function openThreads({ name, min, max, idleMs, workerData }: ThreadsOptio
     minThreads: min,
     maxThreads: max,
     idleTimeout: idleMs ?? Number.POSITIVE_INFINITY,
+    // One that a lane gives ahead waits at its worker.
+    concurrentTasksPerWorker: 2,
     recordTiming: false,
     workerData,
   })

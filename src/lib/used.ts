@@ -1,5 +1,5 @@
 // Values that may be used once within a time, known in memory: exact, and bounded.
-import { unavailable } from './error.ts'
+import { overloaded } from './error.ts'
 
 /** A set whose members are forgotten when they expire, however long each of them lives. */
 export class UsedSet {
@@ -22,7 +22,7 @@ export class UsedSet {
     if (now !== this.sweptAt) this.sweep(now)
     if (this.values.has(value)) return false
     if (expires_at <= now) return true
-    if (this.values.size >= this.max) throw unavailable('the service is overloaded', { reason: 'used_set_full' })
+    if (this.values.size >= this.max) throw overloaded('used_set')
     this.values.add(value)
     const others = this.expiring.get(expires_at)
     if (others) others.push(value)

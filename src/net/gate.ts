@@ -1,10 +1,10 @@
 // Lets a bounded number of things happen at once. The next ones wait in line for a while; what exceeds that is refused.
-import { unavailable } from '../lib/error.ts'
+import { overloaded } from '../lib/error.ts'
 
 const MAX_WAITING = 256
 const MAX_WAIT_MS = 2000
 
-const full = () => unavailable('too many outgoing requests are under way', { reason: 'outbound_full' })
+const full = () => overloaded('outbound', 'too many outgoing requests are under way')
 
 /** `max` at once, 256 in line for 2 seconds each. */
 export class Gate {

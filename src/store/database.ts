@@ -14,7 +14,10 @@ export interface Job {
 /** What the storage thread answers: an outcome per job, and whether another process has written meanwhile. */
 export interface BatchResult {
   outcomes: (Outcome<unknown> | { failed: Failure })[]
+  /** Whether another connection wrote since. */
   foreign: boolean
+  /** Milliseconds of the thread, the disk included. */
+  ms: number
 }
 export interface Failure {
   code: string

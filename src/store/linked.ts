@@ -1,6 +1,6 @@
 // The driver of a front thread: the main thread has the one that the database is behind. What several front threads ask in
 // one turn is committed together there.
-import { unavailable } from '../lib/error.ts'
+import { overloaded } from '../lib/error.ts'
 import type { LaneStats } from '../lib/lane.ts'
 import { type Driver, MAX_QUEUE, type OpName } from './index.ts'
 
@@ -26,7 +26,7 @@ export function linkedDriver(name: Driver['name'], call: (op: OpName, input: unk
     isHealthy: () => performance.now() - healthyMs < UNHEALTHY_MS,
     async call(op, input) {
       // More could only be refused by the queue of the main thread.
-      if (stats.waiting >= MAX_QUEUE) throw unavailable('the service is overloaded', { reason: 'store_lane_full' })
+      if (stats.waiting >= MAX_QUEUE) throw overloaded('store_lane')
       stats.waiting++
       try {
         return await call(op, input)

@@ -1,6 +1,6 @@
 // The SQLite driver: one thread owns the database; whatever arrived since its last commit is the next transaction.
-import { unavailable } from '../lib/error.ts'
-import { isLaneFull, Lane } from '../lib/lane.ts'
+import { isOverloaded, unavailable } from '../lib/error.ts'
+import { Lane } from '../lib/lane.ts'
 import { openThreads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { BatchResult, Failure, Job } from './database.ts'
@@ -18,10 +18,10 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
   const lane = new Lane<Job, unknown>({
     name: 'store',
     workers: 1,
+    ahead: true,
     maxBatch: 256,
     maxQueue: MAX_QUEUE,
-    onRefusal: (waiting) => log.warn({ waiting }, 'more is asked for than can be stored: some requests are told 503'),
-    async run(jobs) {
+    async run(jobs, worked) {
       if (jobs.some(({ op }) => !isRead(op))) stats.commits++
       let result: BatchResult
       try {
@@ -31,6 +31,7 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
         // The batch may have been committed or not: the caller must ask again.
         throw unavailable('the storage is not available', { reason: 'storage_thread_failed', cause: error })
       }
+      worked(result.ms)
       // Whoever gets an answer shows that the storage is there: under overload the poll itself may find no room.
       if (result.outcomes.some((outcome) => 'value' in outcome)) healthyMs = performance.now()
       if (result.foreign) for (const listener of listeners) listener()
@@ -46,7 +47,7 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
         healthyMs = performance.now()
       },
       (error: unknown) => {
-        if (!isLaneFull(error)) healthyMs = Number.NEGATIVE_INFINITY
+        if (!isOverloaded(error)) healthyMs = Number.NEGATIVE_INFINITY
       },
     )
   }, POLL_MS)

@@ -3,13 +3,15 @@ import { assert, describe, expect, test } from 'vitest'
 import { type Head, json, type Reply } from '../../src/http/message.ts'
 import { TokenBucket } from '../../src/http/rate_limit.ts'
 import type { Route } from '../../src/http/router.ts'
-import { OAuthError } from '../../src/lib/error.ts'
+import { OAuthError, overloaded } from '../../src/lib/error.ts'
 import { isId } from '../../src/lib/id.ts'
 import { head } from '../support/head.ts'
 import { router, routes } from './router_bench.ts'
 
 const { send } = router()
 const parsed = (reply: Reply) => JSON.parse(reply.body as string)
+/** Of a line in the log. */
+const WARN = 40
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 describe('finding a route', () => {
@@ -138,6 +140,25 @@ describe('the limiter', () => {
     const limited = router({ limiter: new TokenBucket(0.1, 1) })
     for (let i = 0; i < 5; i++) await limited.send('GET', '/nothing')
     expect((await limited.send('GET', '/things')).status).toBe(200)
+  })
+})
+
+describe('what has no room', () => {
+  const full: Route = {
+    method: 'POST',
+    path: '/full',
+    body: { type: 'any', limit: 10 },
+    handle: () => Promise.reject(overloaded('test')),
+  }
+  const here = router({ routes: [...routes, full], limiter: { take: () => 0 } })
+
+  test('is told to come again, on a connection that stays; the log is told once in ten seconds', async () => {
+    const replies = await Promise.all(Array.from({ length: 20 }, () => here.send('POST', '/full', 'a')))
+    for (const { status, headers, close = false } of replies)
+      expect([status, headers['retry-after'], close]).toEqual([503, '1', false])
+    const told = here.lines.filter(({ reason }) => reason === 'test_full')
+    expect(told.filter(({ level }) => level === WARN)).toHaveLength(1)
+    expect(told.filter(({ level }) => Number(level) > WARN)).toEqual([])
   })
 })
 

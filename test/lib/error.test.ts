@@ -1,6 +1,6 @@
 // The error type and its table.
 import { expect, test } from 'vitest'
-import { CODES, type ErrorCode, OAuthError, unavailable } from '../../src/lib/error.ts'
+import { CODES, type ErrorCode, isOverloaded, OAuthError, overloaded, unavailable } from '../../src/lib/error.ts'
 
 test('every code has an error status and a sentence about when it is sent', () => {
   for (const [code, { status, doc }] of Object.entries(CODES)) {
@@ -46,4 +46,11 @@ test('unavailable is a 503 that says when to come back', () => {
   expect(error.status).toBe(503)
   expect(error.reason).toBe('lane_full')
   expect(error.more.headers).toEqual({ 'retry-after': '1', 'x-more': '1' })
+})
+
+test('that there is no room is told from what failed', () => {
+  expect(overloaded('test_lane').reason).toBe('test_lane_full')
+  expect(isOverloaded(overloaded('test_lane'))).toBe(true)
+  expect(isOverloaded(unavailable('the storage is away', { reason: 'storage_unavailable' }))).toBe(false)
+  expect(isOverloaded(new OAuthError('server_error', 'x', { reason: 'disk_full' }))).toBe(false)
 })
