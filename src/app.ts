@@ -11,7 +11,8 @@ import { type CryptoLanes, openCrypto } from './crypto/pool.ts'
 import { createSealer, type Sealer } from './crypto/seal.ts'
 import { keySource, type SourceParts } from './crypto/sources.ts'
 import type { TransitParts } from './crypto/transit_client.ts'
-import { type Attempting, Buckets, Lockout, type Taking } from './http/rate_limit.ts'
+import { CommonBuckets } from './http/common_buckets.ts'
+import { type Attempting, Lockout } from './http/rate_limit.ts'
 import type { Fronts } from './hub.ts'
 import { again } from './lib/again.ts'
 import { type Build, readBuild } from './lib/build.ts'
@@ -68,7 +69,7 @@ export interface App {
   /** The upstream provider that people may sign in at; none when it is not enabled. */
   readonly oidc?: OidcProvider
   /** Registrations by address; none when limits are off. */
-  readonly registrations?: Taking
+  readonly registrations?: CommonBuckets
   /** How clients fared on their way in. */
   readonly trails: Trails
   /** The last hour, in short periods. */
@@ -99,8 +100,8 @@ export interface AppOptions {
   env?: Env
   /** What was opened before, where there is a server. */
   telemetry?: Pick<Telemetry, 'metrics' | 'tracer'>
-  /** Whether the threads that sign start at once. True unless said otherwise: a server must not be slow at first. */
-  eagerThreads?: boolean
+  /** Whether this process serves, which is so unless said otherwise: its threads start at once, and it is counted among the instances. */
+  serves?: boolean
 }
 
 /** What differs between a process of its own and one of its front threads. */
@@ -113,8 +114,6 @@ export interface Parts {
   sealing: string
   used: Used
   lockout: Attempting
-  registrations: Taking | undefined
-  documents: Documents
   trails: Trails
   /** The metrics of the process, where other threads count them together. */
   scrape?: App['scrape']
@@ -124,17 +123,17 @@ export interface Parts {
 export async function openApp(
   config: Config,
   log: Logger,
-  { clock = systemClock, env = {}, telemetry = { metrics: new Metrics() }, eagerThreads = true }: AppOptions = {},
+  { clock = systemClock, env = {}, telemetry = { metrics: new Metrics() }, serves = true }: AppOptions = {},
 ): Promise<App> {
   const transit = transitParts(clock, log)
   const atRest = await openAtRest(config, env, transit)
-  const store = await openStore(config.storage, { log, metrics: telemetry.metrics, now: clock.now() })
+  const store = await openStore(config.storage, { log, metrics: telemetry.metrics, now: clock.now(), serves })
   const { used, keyring } = await begin(config, { store, atRest, transit, clock }, log)
   // Front threads sign by themselves: what is left for this one is what an operator tries.
   const isHub = config.server.front_threads > 1
   const threads = isHub ? 1 : config.server.crypto_threads
-  const crypto = openCrypto({ threads, eager: eagerThreads && !isHub }, log)
-  const { rate_limit, dcr } = config
+  const crypto = openCrypto({ threads, eager: serves && !isHub }, log)
+  const { rate_limit } = config
   const app = assemble(
     config,
     log,
@@ -156,8 +155,6 @@ export async function openApp(
         window: rate_limit.auth_fail_window,
         lockout: rate_limit.auth_lockout,
       }),
-      registrations: rate_limit.enabled ? new Buckets(dcr.rate_limit, dcr.rate_limit_burst) : undefined,
-      documents: openDocuments(),
       trails: new Trails(),
     },
   )
@@ -181,11 +178,12 @@ export const transitParts = (clock: Clock, log: Logger): TransitParts => ({
 export function assemble(
   config: Config,
   log: Logger,
-  { clock, env, telemetry }: Required<Omit<AppOptions, 'eagerThreads'>>,
+  { clock, env, telemetry }: Required<Omit<AppOptions, 'serves'>>,
   parts: Parts,
 ): App {
   const { metrics, tracer } = telemetry
-  const { crypto } = parts
+  const { crypto, store } = parts
+  const { rate_limit, dcr } = config
   const openFetcher = (allowPrivate = config.cimd.allow_private_addresses) =>
     createFetcher({ allowPrivate, userAgent: userAgent() })
   const app: App = {
@@ -215,6 +213,10 @@ export function assemble(
           clock,
           metrics,
         })
+      : undefined,
+    documents: openDocuments(store),
+    registrations: rate_limit.enabled
+      ? new CommonBuckets('register', dcr.rate_limit, dcr.rate_limit_burst, store)
       : undefined,
     verified: new LRUCache({ max: MAX_VERIFIED }),
     series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),

@@ -13,7 +13,6 @@ import { readBuild } from './lib/build.ts'
 import { openCarried } from './lib/secret.ts'
 import { systemClock } from './lib/time.ts'
 import { Wire } from './lib/wire.ts'
-import { openDocuments } from './oauth/cimd.ts'
 import { openFront } from './serve.ts'
 import type { OpName } from './store/index.ts'
 import { openFrontStore } from './store/open.ts'
@@ -75,8 +74,6 @@ export async function runFront(port: MessagePort, data: FrontData): Promise<void
         end: (address, result) => hub.ask('endLogin', { address, result }),
         locked: 0,
       },
-      registrations: config.rate_limit.enabled ? { take: (address) => hub.ask('register', address) } : undefined,
-      documents: openDocuments({ take: (host) => hub.ask('fetchDocument', host) }),
       scrape: () => hub.ask('scrape', undefined),
       trails: new Trails(true),
     },

@@ -74,6 +74,8 @@ export async function openFronts(app: App): Promise<HttpFront> {
   })
   failed.catch(() => {})
   const limit = rate_limit.enabled ? new SharedBucket(rate_limit.requests_per_second, rate_limit.burst) : undefined
+  const divide = () => limit?.divideAmong(app.store.driver.instances())
+  divide()
   const data = (): FrontData => ({
     config: carried(app.config),
     env: app.env,
@@ -165,7 +167,10 @@ export async function openFronts(app: App): Promise<HttpFront> {
     await Promise.all(fronts.map((front) => end(front, waitMs)))
   }
 
-  const reporting = setInterval(() => void collect(), REPORT_MS)
+  const reporting = setInterval(() => {
+    divide()
+    void collect()
+  }, REPORT_MS)
   reporting.unref()
   app.fronts = {
     reports: () => fronts.map(({ shown }) => shown),
@@ -196,7 +201,7 @@ interface Heard {
 }
 
 function hubAnswers(app: App, { opened, failed, wrote }: Heard) {
-  const { store, crypto, used, lockout, registrations, documents, keyring, log } = app
+  const { store, crypto, used, lockout, keyring, log } = app
   return {
     opened,
     failed,
@@ -215,8 +220,6 @@ function hubAnswers(app: App, { opened, failed, wrote }: Heard) {
     },
     beginLogin: (address: string) => lockout.begin(address),
     endLogin: ({ address, result }: { address: string; result: LoginResult }) => lockout.end(address, result),
-    register: (address: string) => registrations?.take(address) ?? 0,
-    fetchDocument: (host: string) => documents.hosts.take(host),
     scrape: (_: undefined) => app.scrape(),
     log({ level, msg, fields }: LogEvent): void {
       const { err, ...rest } = fields

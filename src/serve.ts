@@ -100,7 +100,7 @@ async function reloadKeys({ keyring, log, metrics }: App): Promise<void> {
   metrics.observe('core_key_reload_duration_seconds', (performance.now() - startedMs) / 1000)
 }
 
-/** Opens the public listener in this thread, with the limit on requests that several threads share. Rejects when its address is taken. */
+/** Opens the public listener in this thread, with the share of this process in the limit on requests. Rejects when its address is taken. */
 export async function openFront(app: App, limiter: Limiter | undefined = ownLimiter(app)): Promise<HttpFront> {
   const { server } = app.config
   const proxies = server.trusted_proxies
@@ -119,8 +119,10 @@ export async function openFront(app: App, limiter: Limiter | undefined = ownLimi
   return openEngine(app.config, app.log, { ...options, shared: server.front_threads > 1, bodyRoomBytes })
 }
 
-const ownLimiter = ({ config: { rate_limit } }: App): Limiter | undefined =>
-  rate_limit.enabled ? new TokenBucket(rate_limit.requests_per_second, rate_limit.burst) : undefined
+const ownLimiter = ({ config: { rate_limit }, store }: App): Limiter | undefined =>
+  rate_limit.enabled
+    ? new TokenBucket(rate_limit.requests_per_second, rate_limit.burst, store.driver.instances)
+    : undefined
 
 /** Remembers how a step went, in the words that the client was told. */
 function leaveTrail({ trails, clock }: App, step: Step, request: Request, reply: Reply, error?: OAuthError): void {

@@ -80,6 +80,7 @@ export const systemStatus = z.strictObject({
   purges: z.array(purgeRun).describe('Of each target of service purge, its last run.'),
   headroom,
   lockouts: count.describe('Addresses that are locked out now.'),
+  instances: count.describe('Instances that share the database, this one included.'),
   storage: z.strictObject({ bytes: z.number().optional() }).optional(),
   concerns: z.array(concern).optional().describe('What is unsafe as it runs.'),
 })

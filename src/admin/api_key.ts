@@ -1,7 +1,8 @@
 // Who may call the admin API: the keys of the configuration, each with what it may do and the name that its actions leave.
 import type { Config } from '../config/schema.ts'
+import { type BucketStore, CommonBuckets } from '../http/common_buckets.ts'
 import type { Head } from '../http/message.ts'
-import { Buckets, subscriber } from '../http/rate_limit.ts'
+import { subscriber } from '../http/rate_limit.ts'
 import type { Route } from '../http/router.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest, equalSecrets } from '../lib/id.ts'
@@ -25,15 +26,20 @@ export interface Gatekeeper {
   guard(needs: Operator['capability']): NonNullable<Route['guard']>
 }
 
+/** What is guarded; wrong keys are counted in the store. */
+interface Guarded {
+  config: Config
+  store: BucketStore
+}
 /** Knows the keys of a configuration. Without any, nobody gets in. */
-export function createGatekeeper({ admin, rate_limit }: Config): Gatekeeper {
+export function createGatekeeper({ config: { admin, rate_limit }, store }: Guarded): Gatekeeper {
   const known = [
     ...(admin.api_key ? [{ hash: digest(admin.api_key), actor_id: ADMIN, capability: 'write' as const }] : []),
     ...admin.api_keys.map(({ name, sha256, capability }) => {
       return { hash: Buffer.from(sha256, 'hex').toString('base64url'), actor_id: `${ADMIN}:${name}`, capability }
     }),
   ]
-  const guesses = rate_limit.enabled ? new Buckets(GUESSES_PER_SECOND, GUESSES) : undefined
+  const guesses = rate_limit.enabled ? new CommonBuckets('admin_key', GUESSES_PER_SECOND, GUESSES, store) : undefined
 
   const find = (head: Head): Operator => {
     if (known.length === 0) throw refused('no_key_configured')
@@ -51,7 +57,8 @@ export function createGatekeeper({ admin, rate_limit }: Config): Gatekeeper {
     try {
       return find(head)
     } catch (error) {
-      if (error instanceof OAuthError && error.reason === 'wrong_key') guesses?.take(address)
+      // Nobody waits for what the other instances know; the next key of this address does. Without the store it is counted here.
+      if (error instanceof OAuthError && error.reason === 'wrong_key') guesses?.take(address).catch(() => {})
       throw error
     }
   }

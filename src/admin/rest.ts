@@ -17,7 +17,7 @@ const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** Every route of the admin listener, as configured. */
 export function adminRoutes(app: App): Route[] {
-  const gatekeeper = createGatekeeper(app.config)
+  const gatekeeper = createGatekeeper(app)
   const actions = presentResources(adminResources, app.config).flatMap((resource) => Object.values(resource.actions))
   return [
     ...pageRoutes(),

@@ -114,7 +114,7 @@ export const system: AdminResource = {
     status: action({
       method: 'GET',
       path: '/admin/system/status',
-      doc: 'Shows version, uptime, parts, features, HTTP engines, queues, headroom, storage, lockouts and what is unsafe.',
+      doc: 'Shows version, uptime, parts, features, HTTP engines, queues, headroom, storage, lockouts, instances and what is unsafe.',
       answer: answers.systemStatus,
       cli: false,
       run: async (app) => ({ shown: await statusOf(app) }),
@@ -200,6 +200,7 @@ async function statusOf(app: App) {
       finished_at: rfc3339(finished_at),
     })),
     lockouts: app.lockout.locked,
+    instances: store.driver.instances(),
     headroom: shownHeadroom(headroom.show()),
     // A database that is away is told above.
     storage: await storageOf(app).catch(() => undefined),

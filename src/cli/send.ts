@@ -88,7 +88,7 @@ async function openHere(config: Config, env: Env): Promise<App> {
   const { openApp } = await import('../app.ts')
   const { logging } = config.observability
   const quiet = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
-  return openApp(config, quiet, { env, eagerThreads: false })
+  return openApp(config, quiet, { env, serves: false })
 }
 
 const closeHere = async (app: App) => (await import('../app.ts')).closeApp(app)

@@ -13,15 +13,16 @@ const OPEN_GRANTS = ['authorization_code', 'refresh_token']
 
 /** Registers a client. Throws access_denied, slow_down, invalid_redirect_uri or invalid_client_metadata. */
 export async function register(app: App, request: Request): Promise<Reply> {
+  const mode = await effectiveDcrMode(app)
+  // First, so that who may not register at all writes nothing either.
+  if (mode === 'admin_only')
+    throw new OAuthError('access_denied', 'clients are registered by an administrator', { reason: 'admin_only' })
   const wait = (await app.registrations?.take(subscriber(request.remote))) ?? 0
   if (wait > 0)
     throw new OAuthError('slow_down', 'too many registrations', {
       reason: 'registration_rate',
       headers: { 'retry-after': String(wait) },
     })
-  const mode = await effectiveDcrMode(app)
-  if (mode === 'admin_only')
-    throw new OAuthError('access_denied', 'clients are registered by an administrator', { reason: 'admin_only' })
   const input = parseJson(request)
   if (input['jwks'] !== undefined && input['jwks_uri'] !== undefined)
     throw new OAuthError('invalid_client_metadata', 'jwks and jwks_uri exclude each other')

@@ -2,16 +2,19 @@
 import { LRUCache } from 'lru-cache'
 import { peerAddress } from './front.ts'
 
-/** A token bucket: `rate` per second, `burst` at once. */
+/** A token bucket: `rate` per second, `burst` at once, or a share of it where several take part. */
 export class TokenBucket implements Limiter {
   private readonly rate: number
   private readonly burst: number
+  private readonly among: () => number
   private tokens: number
   private at = performance.now()
 
-  constructor(rate: number, burst: number) {
+  /** `among` says how many divide it. */
+  constructor(rate: number, burst: number, among: () => number = () => 1) {
     this.rate = rate
     this.burst = burst
+    this.among = among
     this.tokens = burst
   }
 
@@ -25,9 +28,17 @@ export class TokenBucket implements Limiter {
   /** The same without taking one. */
   wait(): number {
     const now = performance.now()
-    this.tokens = Math.min(this.burst, this.tokens + ((now - this.at) / 1000) * this.rate)
+    const among = this.among()
+    const rate = this.rate / among
+    this.tokens = Math.min(Math.max(1, this.burst / among), this.tokens + ((now - this.at) / 1000) * rate)
     this.at = now
-    return this.tokens < 1 ? Math.max(1, Math.ceil((1 - this.tokens) / this.rate)) : 0
+    return this.tokens < 1 ? Math.max(1, Math.ceil((1 - this.tokens) / rate)) : 0
+  }
+
+  /** Has none until so many seconds from now, as somebody says who knows of more takes. */
+  emptyFor(seconds: number): void {
+    this.wait()
+    this.tokens = Math.min(this.tokens, 1 - (seconds * this.rate) / this.among())
   }
 }
 
@@ -40,45 +51,51 @@ const NANOS = 1e9
 
 /**
  * The same bucket in memory that several threads share: it holds the moment at which it would be full again (GCRA, the token
- * bucket with one number for its state), which is moved on by compare and exchange. Starts full.
+ * bucket with one number for its state), which is moved on by compare and exchange, and how many divide it. Starts full.
  */
 export class SharedBucket implements Limiter {
   readonly memory: SharedArrayBuffer
-  private readonly fullAt: BigInt64Array
+  /** When it is full, and among how many it is divided. */
+  private readonly cells: BigInt64Array
   private readonly each: bigint
-  private readonly most: bigint
+  private readonly burst: number
 
   /** `memory` is that of the bucket to share; a new one where there is none. */
-  constructor(rate: number, burst: number, memory = new SharedArrayBuffer(8)) {
-    this.memory = memory
-    this.fullAt = new BigInt64Array(memory)
+  constructor(rate: number, burst: number, memory?: SharedArrayBuffer) {
+    this.memory = memory ?? new SharedArrayBuffer(16)
+    this.cells = new BigInt64Array(this.memory)
+    if (!memory) this.divideAmong(1)
     this.each = BigInt(Math.round(NANOS / rate))
-    this.most = this.each * BigInt(burst)
+    this.burst = burst
+  }
+
+  /** Has each of so many instances take its share from now on; this one does so in all its threads. */
+  divideAmong(instances: number): void {
+    Atomics.store(this.cells, 1, BigInt(instances))
   }
 
   take(): number {
+    const among = Number(Atomics.load(this.cells, 1))
+    const each = this.each * BigInt(among)
+    // A share of the burst at a share of the rate fills in the same time; one request must always fit.
+    const most = this.each * BigInt(Math.max(this.burst, among))
     for (;;) {
       // One clock for all threads; each has a performance.now() of its own.
       const now = process.hrtime.bigint()
-      const before = Atomics.load(this.fullAt, 0)
+      const before = Atomics.load(this.cells, 0)
       const isFull = before <= now
-      const next = (isFull ? now : before) + this.each
-      const over = next - now - this.most
+      const next = (isFull ? now : before) + each
+      const over = next - now - most
       if (over > 0n) return Math.max(1, Math.ceil(Number(over) / NANOS))
-      if (Atomics.compareExchange(this.fullAt, 0, before, next) === before) return 0
+      if (Atomics.compareExchange(this.cells, 0, before, next) === before) return 0
     }
   }
 }
 
 const MAX_TRACKED = 100_000
 
-/** Takes one of a key, here or where the buckets are: returns 0, or the whole seconds until the next one is there. */
-export interface Taking {
-  take(key: string): number | Promise<number>
-}
-
 /** A token bucket for each key. */
-export class Buckets implements Taking {
+export class Buckets {
   private readonly rate: number
   private readonly burst: number
   private readonly known = new LRUCache<string, TokenBucket>({ max: MAX_TRACKED })
@@ -90,14 +107,23 @@ export class Buckets implements Taking {
 
   /** Takes one of a key. Returns 0, or the whole seconds until the next one is there. */
   take(key: string): number {
-    const bucket = this.known.get(key) ?? new TokenBucket(this.rate, this.burst)
-    this.known.set(key, bucket)
-    return bucket.take()
+    return this.of(key).take()
   }
 
   /** The same without taking one. */
   wait(key: string): number {
     return this.known.get(key)?.wait() ?? 0
+  }
+
+  /** A key has none until so many seconds from now. */
+  emptyFor(key: string, seconds: number): void {
+    this.of(key).emptyFor(seconds)
+  }
+
+  private of(key: string): TokenBucket {
+    const bucket = this.known.get(key) ?? new TokenBucket(this.rate, this.burst)
+    this.known.set(key, bucket)
+    return bucket
   }
 }
 

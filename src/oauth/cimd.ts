@@ -4,7 +4,7 @@ import CachePolicy from 'http-cache-semantics'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { App } from '../app.ts'
-import { Buckets, type Taking } from '../http/rate_limit.ts'
+import { type BucketStore, CommonBuckets } from '../http/common_buckets.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf } from '../lib/field.ts'
 import { parseHttpUrl } from '../lib/url.ts'
@@ -33,13 +33,13 @@ export interface Documents {
   known: LRUCache<string, Known>
   loading: Map<string, Promise<Client>>
   /** How often each host is asked, whatever the port, and each client that is known. */
-  hosts: Taking
+  hosts: CommonBuckets
 }
-/** Makes the memory of documents. */
-export const openDocuments = (hosts: Taking = new Buckets(FETCHES_PER_SECOND, FETCH_BURST)): Documents => ({
+/** Makes the memory of documents; how often is counted in the store. */
+export const openDocuments = (store: BucketStore): Documents => ({
   known: new LRUCache({ max: MAX_DOCUMENTS }),
   loading: new Map(),
-  hosts,
+  hosts: new CommonBuckets('document', FETCHES_PER_SECOND, FETCH_BURST, store),
 })
 
 const refuse = (description: string, reason: string) =>

@@ -13,6 +13,7 @@ import * as loginFailures from './login_failures.ts'
 import type { Op } from './op.ts'
 import { dropPartition, listExported, listPartitions, saveExported } from './partitions.ts'
 import * as providers from './providers.ts'
+import * as rateBuckets from './rate_buckets.ts'
 import * as resources from './resources.ts'
 import * as retention from './retention.ts'
 import * as revocations from './revocations.ts'
@@ -33,6 +34,7 @@ export const ops = {
   ...issuances,
   ...loginFailures,
   ...providers,
+  ...rateBuckets,
   ...resources,
   ...retention,
   ...revocations,
@@ -74,6 +76,8 @@ export interface Driver {
   connections?(): Record<'open' | 'idle' | 'waiting', number>
   /** Whether the database answered when it was last asked, within the last seconds. */
   isHealthy(): boolean
+  /** How many instances share the database, this one included. */
+  instances(): number
   call(op: OpName, input: unknown, onBatch?: BatchListener): Promise<unknown>
   /** Called when another process has written to the database, or may have: with what it was about, or undefined for anything. */
   onForeignWrite(listener: (about?: News) => void): void

@@ -24,6 +24,7 @@ export function linkedDriver(name: Driver['name'], call: (op: OpName, input: unk
       healthyMs = isHealthy ? performance.now() : Number.NEGATIVE_INFINITY
     },
     isHealthy: () => performance.now() - healthyMs < UNHEALTHY_MS,
+    instances: () => 1,
     async call(op, input) {
       // More could only be refused by the queue of the main thread.
       if (stats.waiting >= MAX_QUEUE) throw overloaded('store_lane')

@@ -22,14 +22,16 @@ export interface StoreParts {
   metrics: Metrics
   /** Epoch seconds. */
   now: number
+  /** Whether this process serves, and is counted among the instances on one database. */
+  serves?: boolean
 }
 /** Migrates the database and opens the store on it. Rejects when it cannot be had. */
-export async function openStore(storage: Storage, { log, metrics, now }: StoreParts): Promise<Store> {
+export async function openStore(storage: Storage, { log, metrics, now, serves }: StoreParts): Promise<Store> {
   const applied = await migrate(storage, now)
   if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
   if (storage.driver === 'sqlite') return createStore(openSqlite(storage.sqlite.path, storage.sqlite.wal, log), metrics)
   const { openPostgres } = await import('./postgres.ts')
-  return createStore(await openPostgres(storage.postgres, log), metrics)
+  return createStore(await openPostgres(storage.postgres, log, { serves }), metrics)
 }
 
 interface FrontStore {
@@ -43,7 +45,7 @@ interface FrontStore {
  */
 export async function openFrontStore(
   { storage, server }: Pick<Config, 'storage' | 'server'>,
-  { log, metrics }: Omit<StoreParts, 'now'>,
+  { log, metrics }: Pick<StoreParts, 'log' | 'metrics'>,
   call: (op: OpName, input: unknown) => Promise<unknown>,
 ): Promise<FrontStore> {
   if (storage.driver === 'sqlite') {

@@ -21,6 +21,8 @@ type PostgresSettings = Omit<Config['storage']['postgres'], 'dsn'> & { dsn: stri
 interface PostgresOptions {
   /** Whether the partitions of the record are made from here: once in a process. */
   makesPartitions?: boolean
+  /** Whether this is an instance that serves, and is counted as such. */
+  serves?: boolean
 }
 
 /** Most rows of one INSERT, and how many of these may be under way. */
@@ -37,12 +39,13 @@ const DUPLICATE = '23505'
 export async function openPostgres(
   settings: PostgresSettings,
   log: Logger,
-  { makesPartitions = true }: PostgresOptions = {},
+  { makesPartitions = true, serves = false }: PostgresOptions = {},
 ): Promise<Driver> {
   const listeners: ((about?: News) => void)[] = []
   const client = clientSettings(settings.dsn)
   const listener = await openListener({
     settings: client,
+    serves,
     onNews: (about) => {
       for (const each of listeners) each(about)
     },
@@ -138,6 +141,7 @@ export async function openPostgres(
     },
     connections: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     isHealthy: listener.isHealthy,
+    instances: listener.instances,
     call: (op, input, onBatch) => laneOf({ op, input }).push({ op, input }, onBatch),
     onForeignWrite: (each) => listeners.push(each),
     async close() {

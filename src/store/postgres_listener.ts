@@ -1,10 +1,12 @@
 // Hears what other instances write: one connection that listens, and that asks each second for the versions that every
-// such write counts up. So a notification that is lost, or a server without them, costs a second or two and nothing else.
+// such write counts up. So a notification that is lost, or a server without them, costs a second or two and nothing else. With the
+// same question an instance makes itself known.
 import pg from 'pg'
 import { newId } from '../lib/id.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { type News, STALE_MS } from './cache.ts'
 import type { Statement } from './op.ts'
+import { openPresence } from './postgres_instances.ts'
 
 const CHANNEL = 'service_store'
 const POLL_MS = 1000
@@ -22,6 +24,8 @@ const CANNOT_LISTEN = ['0A000', '42601']
 export interface Listener {
   /** Whether the database answered within the last seconds. */
   isHealthy(): boolean
+  /** How many instances share the database, this one included. */
+  instances(): number
   /** What a transaction does last, so that the other instances hear of it with its commit. */
   announcement(about: News): Statement
   close(): Promise<void>
@@ -29,14 +33,17 @@ export interface Listener {
 
 export interface ListenerOptions {
   settings: pg.ClientConfig
+  /** Whether this process is one of the instances: it serves. */
+  serves: boolean
   /** Called when another instance has written, and, without a word of what, whenever it may have: at most STALE_MS after the last proof that none has. */
   onNews(about?: News): void
   log: Logger
 }
 
 /** Starts to listen. Rejects when the database cannot be reached; once it could, a lost connection is made anew. */
-export async function openListener({ settings, onNews, log }: ListenerOptions): Promise<Listener> {
+export async function openListener({ settings, serves, onNews, log }: ListenerOptions): Promise<Listener> {
   const self = newId()
+  const presence = openPresence(self, serves)
   /** The versions that were heard of. */
   const heard = new Map<string, number>()
   let client: pg.Client | undefined
@@ -56,8 +63,7 @@ export async function openListener({ settings, onNews, log }: ListenerOptions): 
     if (!isOnlyOurs) onNews(name.split('-')[0] as News)
   }
   const readVersions = async (from: pg.Client): Promise<void> => {
-    const { rows } = await from.query<{ name: string; version: number }>('SELECT name, version FROM store_versions')
-    for (const { name, version } of rows) hear(name, version, false)
+    for (const { name, version } of await presence.ask(from)) hear(name, version, false)
   }
   const listen = async (on: pg.Client): Promise<void> => {
     try {
@@ -79,6 +85,7 @@ export async function openListener({ settings, onNews, log }: ListenerOptions): 
     try {
       await fresh.connect()
       await listen(fresh)
+      await presence.enter(fresh)
       await readVersions(fresh)
     } catch (error) {
       void fresh.end().catch(() => {})
@@ -122,6 +129,7 @@ export async function openListener({ settings, onNews, log }: ListenerOptions): 
   poll.unref()
   return {
     isHealthy: () => performance.now() - provenMs < UNHEALTHY_MS,
+    instances: presence.count,
     announcement(about) {
       const name = `${about}-${Math.floor(Math.random() * ROWS[about])}`
       return canListen ? { sql: TELL, params: [name, self], want: 'run' } : { sql: COUNT, params: [name], want: 'run' }
@@ -129,6 +137,7 @@ export async function openListener({ settings, onNews, log }: ListenerOptions): 
     async close() {
       closed = true
       clearInterval(poll)
+      if (client) await presence.leave(client)
       await client?.end()
     },
   }

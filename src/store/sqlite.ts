@@ -57,6 +57,7 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
     name: 'sqlite',
     stats,
     isHealthy: () => performance.now() - healthyMs < UNHEALTHY_MS,
+    instances: () => 1,
     call: (op, input, onBatch) => lane.push({ op, input }, onBatch),
     onForeignWrite: (listener) => listeners.push(listener),
     async close() {

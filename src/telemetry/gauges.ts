@@ -22,6 +22,7 @@ export function addGauges(app: App): void {
   metrics.gauge('core_active_clients', () => store.countActiveClients())
   metrics.gauge('core_active_token_families', () => store.countActiveFamilies())
   metrics.gauge('ext_storage_healthy', () => Number(store.driver.isHealthy()))
+  metrics.gauge('ext_instances', () => store.driver.instances())
   metrics.gauge('ext_db_pool_connections', () => store.driver.connections?.() ?? {}, 'state')
   metrics.gauge('ext_signing_key_age_seconds', () => clock.now() - (keyring.published()[0]?.created_at ?? clock.now()))
   metrics.gauge('ext_build_info', () => ({ [build.version]: 1 }), 'version')

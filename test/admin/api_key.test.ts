@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createGatekeeper } from '../../src/admin/api_key.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
+import { aloneWithBuckets } from '../support/buckets.ts'
 import { runHere } from '../support/cli.ts'
 import { tempFile } from '../support/folder.ts'
 import { head } from '../support/head.ts'
@@ -128,7 +129,7 @@ describe('wrong keys', () => {
     })
 
   test('after twenty at once, an address must wait, also with the right one; another address need not', async () => {
-    const guard = createGatekeeper(config).guard('read')
+    const guard = createGatekeeper({ config, store: aloneWithBuckets }).guard('read')
     expect(new Set(refusals(20, () => ask(guard, 'wrong')))).toEqual(new Set(['unauthorized']))
     const error = await refusalOf(async () => ask(guard, ADMIN_KEY))
     expect([error.status, error.code, error.more.headers]).toEqual([429, 'slow_down', { 'retry-after': '1' }])
@@ -136,10 +137,29 @@ describe('wrong keys', () => {
   })
 
   test('the right key and no key at all do not count', () => {
-    const guard = createGatekeeper(config).guard('read')
+    const guard = createGatekeeper({ config, store: aloneWithBuckets }).guard('read')
     expect(new Set(refusals(50, () => ask(guard, ADMIN_KEY)))).toEqual(new Set(['let in']))
     expect(new Set(refusals(50, () => ask(guard, '')))).toEqual(new Set(['unauthorized']))
     expect(() => ask(guard, ADMIN_KEY)).not.toThrow()
+  })
+
+  test('that others have counted make an address wait here too; of what is refused here nobody is asked', async () => {
+    const takeFromBucket = vi.fn(async () => 2_000_000)
+    const guard = createGatekeeper({ config, store: { ...aloneWithBuckets, takeFromBucket } }).guard('read')
+    expect(refusals(1, () => ask(guard, 'wrong'))).toEqual(['unauthorized'])
+    await takeFromBucket.mock.results[0]?.value
+    for (const key of ['wrong', ADMIN_KEY]) {
+      const error = await refusalOf(async () => ask(guard, key))
+      expect([error.code, error.more.headers]).toEqual(['slow_down', { 'retry-after': '2' }])
+    }
+    expect(() => ask(guard, ADMIN_KEY, '192.0.2.2')).not.toThrow()
+    expect(takeFromBucket).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ name: 'admin_key 192.0.2.1' }))
+  })
+
+  test('are counted here alone where the store is away', () => {
+    const takeFromBucket = () => Promise.reject(new Error('away'))
+    const guard = createGatekeeper({ config, store: { ...aloneWithBuckets, takeFromBucket } }).guard('read')
+    expect(refusals(21, () => ask(guard, 'wrong'))).toEqual([...Array(20).fill('unauthorized'), 'slow_down'])
   })
 
   test('are not limited where limits are off', () => {
@@ -147,7 +167,7 @@ describe('wrong keys', () => {
       SERVICE_ADMIN_API_KEY: ADMIN_KEY,
       SERVICE_RATE_LIMIT_ENABLED: 'false',
     })
-    const guard = createGatekeeper(unlimited).guard('read')
+    const guard = createGatekeeper({ config: unlimited, store: aloneWithBuckets }).guard('read')
     expect(new Set(refusals(50, () => ask(guard, 'wrong')))).toEqual(new Set(['unauthorized']))
   })
 })

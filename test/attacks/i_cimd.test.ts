@@ -29,9 +29,9 @@ afterAll(async () => {
   await guarded.close()
   await local.close()
 })
-beforeEach(() => {
-  forgetDocuments(guarded)
-  forgetDocuments(local)
+beforeEach(async () => {
+  await forgetDocuments(guarded)
+  await forgetDocuments(local)
 })
 afterEach(() => {
   vi.restoreAllMocks()

@@ -36,6 +36,23 @@ describe('token bucket', () => {
   })
 })
 
+describe('a token bucket among several', () => {
+  test('is a share of the rate and of the burst, never less than one request, and whole again when the others go', () => {
+    let among = 3
+    const bucket = new TokenBucket(6, 7, () => among)
+    const taken = (times: number) => Array.from({ length: times }, () => bucket.take())
+    expect(taken(3)).toEqual([0, 0, 1])
+    wait(0.5)
+    expect(taken(2)).toEqual([0, 1])
+    among = 100
+    wait(3600)
+    expect(taken(2)).toEqual([0, 17])
+    among = 1
+    wait(3600)
+    expect(taken(8)).toEqual([0, 0, 0, 0, 0, 0, 0, 1])
+  })
+})
+
 describe('buckets', () => {
   test('each key has a bucket of its own', () => {
     const buckets = new Buckets(1, 2)
@@ -51,6 +68,14 @@ describe('buckets', () => {
     expect(buckets.take('a')).toBe(10)
     wait(4)
     expect(buckets.take('a')).toBe(6)
+  })
+
+  test('a key that has none elsewhere waits here too', () => {
+    const buckets = new Buckets(10, 20)
+    buckets.emptyFor('a', 2)
+    expect([buckets.wait('a'), buckets.take('a'), buckets.take('b')]).toEqual([2, 2, 0])
+    wait(2)
+    expect([buckets.take('a'), buckets.take('a')]).toEqual([0, 1])
   })
 
   test('remembers 100 000 keys, and forgets the one that was quiet longest', () => {
@@ -181,6 +206,25 @@ describe('a bucket in shared memory', () => {
     expect(taken(2)).toEqual([0, 1])
     now += 60_000_000_000n
     expect(taken(4)).toEqual([0, 0, 0, 1])
+    vi.restoreAllMocks()
+  })
+
+  test('that several instances divide is the share of this one in all its threads, never less than one request', () => {
+    let now = 1_000_000_000_000n
+    vi.spyOn(process.hrtime, 'bigint').mockImplementation(() => now)
+    const bucket = new SharedBucket(6, 7)
+    const other = new SharedBucket(6, 7, bucket.memory)
+    const taken = (times: number) => Array.from({ length: times }, (_, i) => (i % 2 ? bucket : other).take())
+    bucket.divideAmong(3)
+    expect(taken(3)).toEqual([0, 0, 1])
+    now += 500_000_000n
+    expect(taken(2)).toEqual([0, 1])
+    bucket.divideAmong(100)
+    now += 3_600_000_000_000n
+    expect(taken(2)).toEqual([0, 17])
+    bucket.divideAmong(1)
+    now += 3_600_000_000_000n
+    expect(taken(8)).toEqual([0, 0, 0, 0, 0, 0, 0, 1])
     vi.restoreAllMocks()
   })
 })

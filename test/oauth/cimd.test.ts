@@ -6,6 +6,7 @@ import type { FetchReply } from '../../src/net/fetch.ts'
 import { isUrlShaped, openDocuments, resolveDocumentClient } from '../../src/oauth/cimd.ts'
 import type { Client } from '../../src/oauth/types.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
+import { aloneWithBuckets } from '../support/buckets.ts'
 import { testClock } from '../support/clock.ts'
 import { silentLog } from '../support/log.ts'
 import { refusalOf } from '../support/thrown.ts'
@@ -32,12 +33,13 @@ function setUp({ cimd = {}, mode = 'open' } = {}) {
       return 'updated'
     },
     findSetting: async () => undefined,
+    ...aloneWithBuckets,
   }
   const config = {
     cimd: { enabled: true, require_https: true, cache_ttl: 3600, fetch_timeout: 10, ...cimd },
     dcr: { mode, approved_redirects: [] },
   }
-  const parts = { config, store, clock, documents: openDocuments(), fetcher: { fetch } }
+  const parts = { config, store, clock, documents: openDocuments(store), fetcher: { fetch } }
   const app = { ...parts, log: silentLog, metrics: new Metrics() } as unknown as App
   return { app, stored, clock, fetch, answers, resolve: (client_id: string) => resolveDocumentClient(app, client_id) }
 }
@@ -323,7 +325,7 @@ describe('how often anybody is asked', () => {
     const { resolve, app } = setUp()
     await Promise.allSettled(Array.from({ length: 100 }, (_, i) => resolve(`https://victim.example/${i}`)))
     expect((await refusalOf(() => resolve('https://victim.example/late'))).message).toBe(slow)
-    Object.assign(app.documents, { hosts: openDocuments().hosts })
+    Object.assign(app.documents, { hosts: openDocuments(aloneWithBuckets).hosts })
     expect((await resolve('https://victim.example/late')).client_id).toBe('https://victim.example/late')
   })
 

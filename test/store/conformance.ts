@@ -9,6 +9,7 @@ import { exchangeRules, singleUseRules } from './conformance/exchanges.ts'
 import { frontingRules } from './conformance/fronting.ts'
 import { issuanceRules } from './conformance/issuances.ts'
 import { loginFailureRules } from './conformance/login_failures.ts'
+import { rateBucketRules } from './conformance/rate_buckets.ts'
 import { recordRules } from './conformance/record.ts'
 import { resourceRules } from './conformance/resources.ts'
 import { retentionRules } from './conformance/retention.ts'
@@ -64,6 +65,7 @@ export function conformance(open: Open): void {
   describe('identity providers', () => xaaRules(bench))
   describe('signing keys', () => signingKeyRules(bench))
   describe('failed logins', () => loginFailureRules(bench))
+  describe('buckets that all share', () => rateBucketRules(bench))
   describe('settings', () => systemRules(bench))
   describe('searches', () => searchRules(bench))
   describe('driver', () => driverRules(bench))

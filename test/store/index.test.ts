@@ -10,6 +10,7 @@ function bench() {
     name: 'sqlite',
     stats: { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0, busy_ms: 0 },
     isHealthy: () => true,
+    instances: () => 1,
     call,
     onForeignWrite: (listener) => {
       foreignWrite = listener

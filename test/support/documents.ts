@@ -97,8 +97,9 @@ export class DocumentServer {
 }
 
 /** Has a service forget every document and how often it asked. */
-export function forgetDocuments({ app }: TestService): void {
-  Object.assign(app, { documents: openDocuments() })
+export async function forgetDocuments({ app }: TestService): Promise<void> {
+  await app.store.sweepBuckets({ now: Number.MAX_SAFE_INTEGER })
+  Object.assign(app, { documents: openDocuments(app.store) })
 }
 
 /** A browser in which a user is signed in. */

@@ -1,0 +1,96 @@
+// How instances on one PostgreSQL know how many they are.
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Driver } from '../../src/store/index.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { preparePostgres } from '../../src/store/postgres_client.ts'
+import { silentLog } from '../support/log.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { openProxy } from '../support/proxy.ts'
+import { NOW } from '../support/records.ts'
+import { settingsOf } from './postgres_server.ts'
+
+let server: PostgresServer
+let dsn: string
+const opened: Driver[] = []
+beforeAll(async () => {
+  server = await startPostgres()
+})
+afterAll(() => server.close())
+beforeEach(async () => {
+  dsn = await server.database()
+  await preparePostgres(dsn, NOW)
+})
+afterEach(() => Promise.all(opened.splice(0).map((driver) => driver.close())))
+
+const open = async (serves: boolean, at = dsn) => {
+  const driver = await openPostgres({ ...settingsOf(at), min_conns: 0 }, silentLog, { serves, makesPartitions: false })
+  opened.push(driver)
+  return driver
+}
+const close = async (driver: Driver) => {
+  opened.splice(opened.indexOf(driver), 1)
+  await driver.close()
+}
+const become = (driver: Driver, count: number) =>
+  expect.poll(() => driver.instances(), { timeout: 60_000, interval: 20 }).toBe(count)
+const rows = async () => (await server.sql(dsn, 'SELECT 1 FROM instances')).length
+
+test('who serves is counted by all others at once or a second later, and not after it has ended; who does not serve never is', async () => {
+  const first = await open(true)
+  expect(first.instances()).toBe(1)
+  const second = await open(true)
+  const command = await open(false)
+  for (const each of [first, second]) await become(each, 2)
+  expect(command.instances()).toBe(1)
+  await close(second)
+  await become(first, 1)
+  expect(await rows()).toBe(1)
+  await close(first)
+  expect(await rows()).toBe(0)
+})
+
+test('one that is silent is not counted, and its row goes with the next one that comes', async () => {
+  const first = await open(true)
+  await server.sql(
+    dsn,
+    `INSERT INTO instances VALUES ('other', now() + INTERVAL '1 hour'), ('gone', now() - INTERVAL '1 hour')`,
+  )
+  await become(first, 2)
+  const silent = (seconds: number) =>
+    server.sql(dsn, `UPDATE instances SET seen_at = now() - INTERVAL '${seconds} seconds' WHERE id = 'other'`)
+  await silent(4)
+  await become(first, 1)
+  expect(await rows()).toBe(3)
+  await silent(61)
+  await open(true)
+  expect(await rows()).toBe(2)
+})
+
+test('while the database is away the last known number stays', async () => {
+  const line = await openProxy(dsn)
+  const first = await open(true, line.dsn)
+  const second = await open(true)
+  await become(first, 2)
+  line.stall()
+  await close(second)
+  await expect.poll(() => first.isHealthy(), { timeout: 60_000 }).toBe(false)
+  expect(first.instances()).toBe(2)
+  line.resume()
+  await become(first, 1)
+  await close(first)
+  line.close()
+})
+
+test('a server that only reads counts nobody anew, and is there', async () => {
+  const first = await open(true)
+  const second = await open(true)
+  await become(first, 2)
+  const name = new URL(dsn).pathname.slice(1)
+  await server.sql(dsn, `ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+  const backends = (what: string) =>
+    server.sql(dsn.replace(name, 'postgres'), `SELECT ${what} FROM pg_stat_activity WHERE datname = '${name}'`)
+  await backends('pg_terminate_backend(pid, 60000)')
+  const areBack = async () => (await backends('1')).length === 2 && first.isHealthy() && second.isHealthy()
+  await expect.poll(areBack, { timeout: 60_000 }).toBe(true)
+  expect([first.instances(), second.instances()]).toEqual([2, 2])
+})
