@@ -5,5 +5,8 @@ CREATE TABLE rate_buckets (
 );
 -- Buckets that have been full for a while are deleted.
 CREATE INDEX rate_buckets_by_age ON rate_buckets (full_at);
--- Processes that serve: each takes its share of what is limited as a whole. By the clock of the database.
-CREATE TABLE instances (id TEXT PRIMARY KEY, seen_at TIMESTAMPTZ NOT NULL); -- postgres only
+-- Processes that serve on one PostgreSQL: each takes its share of what is limited as a whole.
+CREATE TABLE instances (
+  id      TEXT PRIMARY KEY,
+  seen_at BIGINT NOT NULL                         -- epoch milliseconds, by the clock of the database
+);

@@ -2,14 +2,19 @@
 // is that of the database, so clocks may differ. Who only works on the database (a command, a front thread) has no row.
 import type pg from 'pg'
 
+/** Epoch milliseconds. */
+const NOW = '(extract(epoch FROM now()) * 1000)::bigint'
+const SILENT_MS = 3000
+const KEPT_MS = 60_000
+
 const VERSIONS = 'SELECT name, version, 0 AS others FROM store_versions'
 /** One round trip, whose commit does not wait for the disk: a row that is lost is written again a second later. */
 const RENEW = `WITH here AS (
-    INSERT INTO instances (id, seen_at) VALUES ($1, now()) ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at)
-  SELECT name, version, (SELECT count(*) FROM instances WHERE id <> $1 AND seen_at > now() - INTERVAL '3 seconds') AS others
+    INSERT INTO instances (id, seen_at) VALUES ($1, ${NOW}) ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at)
+  SELECT name, version, (SELECT count(*) FROM instances WHERE id <> $1 AND seen_at > ${NOW} - ${SILENT_MS}) AS others
   FROM store_versions, set_config('synchronous_commit', 'off', true)`
 /** What was never taken away goes with the next one that comes. */
-const SWEEP = `DELETE FROM instances WHERE seen_at < now() - INTERVAL '1 minute'`
+const SWEEP = `DELETE FROM instances WHERE seen_at < ${NOW} - ${KEPT_MS}`
 const LEAVE = 'DELETE FROM instances WHERE id = $1'
 const READ_ONLY = '25006'
 

@@ -33,6 +33,8 @@ const close = async (driver: Driver) => {
 }
 const become = (driver: Driver, count: number) =>
   expect.poll(() => driver.instances(), { timeout: 60_000, interval: 20 }).toBe(count)
+/** What the database has for so many seconds ago. */
+const ago = (seconds: number) => `(extract(epoch FROM now()) * 1000)::bigint - ${seconds * 1000}`
 const rows = async () => (await server.sql(dsn, 'SELECT 1 FROM instances')).length
 
 test('who serves is counted by all others at once or a second later, and not after it has ended; who does not serve never is', async () => {
@@ -51,13 +53,10 @@ test('who serves is counted by all others at once or a second later, and not aft
 
 test('one that is silent is not counted, and its row goes with the next one that comes', async () => {
   const first = await open(true)
-  await server.sql(
-    dsn,
-    `INSERT INTO instances VALUES ('other', now() + INTERVAL '1 hour'), ('gone', now() - INTERVAL '1 hour')`,
-  )
+  await server.sql(dsn, `INSERT INTO instances VALUES ('other', ${ago(-3600)}), ('gone', ${ago(3600)})`)
   await become(first, 2)
   const silent = (seconds: number) =>
-    server.sql(dsn, `UPDATE instances SET seen_at = now() - INTERVAL '${seconds} seconds' WHERE id = 'other'`)
+    server.sql(dsn, `UPDATE instances SET seen_at = ${ago(seconds)} WHERE id = 'other'`)
   await silent(4)
   await become(first, 1)
   expect(await rows()).toBe(3)
