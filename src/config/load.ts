@@ -1,6 +1,7 @@
 // Built-in defaults < YAML file < environment. All faults are reported together, each with the key it is about.
 import { readFileSync } from 'node:fs'
 import { issuesOf } from '../lib/field.ts'
+import { isObject } from '../lib/json.ts'
 import { putSecret } from '../lib/secret.ts'
 import { envNames, isKey, type Key, keysOf, type Schema } from './key.ts'
 import { type Env, RULES } from './rules.ts'
@@ -56,12 +57,10 @@ function readYaml(file: string): Record<string, unknown> {
   if ('faults' in read) throw new ConfigError(read.faults.map(({ at, message }) => ({ key: at, message })))
   const { value } = read
   if (value === undefined) return {}
-  if (!isRecord(value)) throw new ConfigError([{ key: file, message: 'must hold keys and values' }])
+  if (!isObject(value)) throw new ConfigError([{ key: file, message: 'must hold keys and values' }])
   return value
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 const join = (path: string) => (path === '' || path.startsWith('[') ? path : `.${path}`)
 
 function unknownKeys(known: Schema, written: Record<string, unknown>, at = ''): Problem[] {
@@ -73,7 +72,7 @@ function unknownKeys(known: Schema, written: Record<string, unknown>, at = ''): 
       return [{ key, message: `is not a key${near ? `; did you mean ${at ? `${at}.` : ''}${near}?` : ''}` }]
     }
     if (isKey(entry) || value === null || value === undefined) return []
-    return isRecord(value) ? unknownKeys(entry, value, key) : [{ key, message: 'must hold keys and values' }]
+    return isObject(value) ? unknownKeys(entry, value, key) : [{ key, message: 'must hold keys and values' }]
   })
 }
 
@@ -88,7 +87,7 @@ function findValue(
   const variable = envNames(path, key).find((each) => env[each] !== undefined && env[each] !== '')
   if (variable) return { value: env[variable], from: `${name} (${variable})` }
   let value: unknown = written
-  for (const part of path) value = isRecord(value) && Object.hasOwn(value, part) ? value[part] : undefined
+  for (const part of path) value = isObject(value) && Object.hasOwn(value, part) ? value[part] : undefined
   return { value: value ?? undefined, from: name }
 }
 

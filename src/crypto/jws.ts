@@ -1,7 +1,7 @@
 // Compact JWS (RFC 7515), strictly: decoded, verified and signed here only, on the front thread and in the workers.
-import { isUtf8 } from 'node:buffer'
 import { constants, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import { digest } from '../lib/id.ts'
+import { parseObject } from '../lib/json.ts'
 
 export type Alg = 'ES256' | 'RS256' | 'PS256'
 /** What an upstream provider may sign with besides; nothing of ours, and nothing that is sent to us by clients. */
@@ -76,19 +76,8 @@ export function decodeJws(compact: string, maxLength: number): Jws | undefined {
   return { header, payload, input: `${head}.${body}`, signature }
 }
 
-function decodeJson(segment: string): Record<string, unknown> | undefined {
-  if (!isCanonical(segment)) return undefined
-  try {
-    const bytes = Buffer.from(segment, 'base64url')
-    if (!isUtf8(bytes)) return undefined
-    const value: unknown = JSON.parse(bytes.toString('utf8'))
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
-  } catch {
-    return undefined
-  }
-}
+const decodeJson = (segment: string): Record<string, unknown> | undefined =>
+  isCanonical(segment) ? parseObject(Buffer.from(segment, 'base64url')) : undefined
 
 /** Two spellings of the same bytes must not count as two tokens. */
 const isCanonical = (segment: string): boolean =>

@@ -1,4 +1,5 @@
 // Calls of the HTTP API of Vault and OpenBao, as far as the transit engine needs it: one deadline, one breaker, one token.
+import { isObject } from '../lib/json.ts'
 import type { Clock } from '../lib/time.ts'
 import { Breaker } from '../net/breaker.ts'
 import { FetchError } from '../net/error.ts'
@@ -114,4 +115,4 @@ function answerOf(reply: FetchReply, path: string): Answer {
   throw away(new TransitRefusal(reply.status, path, answer.errors))
 }
 
-const objectOf = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {})
+const objectOf = (value: unknown): Json => (isObject(value) ? value : {})

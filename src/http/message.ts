@@ -1,6 +1,6 @@
 // Requests and replies as plain values; the engines copy into one and out of the other.
-import { isUtf8 } from 'node:buffer'
 import { OAuthError } from '../lib/error.ts'
+import { parseObject } from '../lib/json.ts'
 import type { Trace } from '../telemetry/trace.ts'
 
 export interface Head {
@@ -132,13 +132,9 @@ export const parseForm = (request: Request, list?: string): Params => parseParam
 
 /** The members of a JSON object body. Throws invalid_request for anything else. */
 export function parseJson(request: Request): Record<string, unknown> {
-  let value: unknown
-  try {
-    if (isUtf8(request.body)) value = JSON.parse(request.body.toString('utf8'))
-  } catch {}
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new OAuthError('invalid_request', 'the body must be a JSON object', { reason: 'bad_json' })
-  return value as Record<string, unknown>
+  const value = parseObject(request.body)
+  if (!value) throw new OAuthError('invalid_request', 'the body must be a JSON object', { reason: 'bad_json' })
+  return value
 }
 
 /** The cookies of a request by name; the first of a name wins. */

@@ -5,6 +5,7 @@ import { type Alg, decodeJws, isAlg, type Jwk, type Jws, thumbprint } from '../c
 import type { Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets } from '../lib/id.ts'
+import { isObject } from '../lib/json.ts'
 import { normalisedUrl } from '../lib/url.ts'
 import { useOnce } from './single_use.ts'
 import type { Client, SingleUse } from './types.ts'
@@ -103,7 +104,7 @@ function decodeProof(text: string): Decoded {
   const { typ, alg, jwk } = jws.header
   if (typ !== 'dpop+jwt') throw refuse('typ', 'typ must be dpop+jwt')
   if (!isAlg(alg) || !DPOP_ALGS.includes(alg)) throw refuse('alg', `alg must be one of ${DPOP_ALGS.join(', ')}`)
-  if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) throw refuse('jwk', 'jwk is missing')
+  if (!isObject(jwk)) throw refuse('jwk', 'jwk is missing')
   if (PRIVATE_MEMBERS.some((member) => member in jwk)) throw refuse('private_jwk', 'jwk holds a private key')
   const jkt = thumbprint(jwk as Jwk)
   if (jkt === undefined) throw refuse('jwk', 'jwk is not a public key of a supported type')
