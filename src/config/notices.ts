@@ -1,8 +1,6 @@
-// What boots, but deserves a word in the log of `serve`.
-import { isLocalhostIssuer } from '../lib/url.ts'
+// Warnings: what is accepted, and had better be known.
+import { isProduction } from './rule.ts'
 import type { Config } from './schema.ts'
-
-const isProduction = (config: Config) => !isLocalhostIssuer(config.server.issuer)
 
 /** What boots but deserves a word, for the log of `serve`. The DCR mode is the one in force, which operators change at run time. */
 export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): string[] {

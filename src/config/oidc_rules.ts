@@ -1,9 +1,6 @@
 // What must hold between the keys of the login at an upstream OpenID provider.
-import { isLocalhostIssuer } from '../lib/url.ts'
-import type { Rule } from './rules.ts'
+import { isProduction, type Rule } from './rule.ts'
 import type { Config } from './schema.ts'
-
-const isProduction = (config: Config) => !isLocalhostIssuer(config.server.issuer)
 
 export const OIDC_RULES: readonly Rule[] = [
   ...(['issuer', 'client_id', 'client_secret', 'redirect_uri'] as const).map((key) => ({

@@ -2,18 +2,12 @@
 import { isLocalhostIssuer, parseHttpUrl } from '../lib/url.ts'
 import { OIDC_RULES } from './oidc_rules.ts'
 import { endpointsOf } from './provider_record.ts'
+import { isProduction, type Rule } from './rule.ts'
 import type { Config } from './schema.ts'
 import { SERVER_RULES } from './server_rules.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
-export interface Rule {
-  keys: readonly string[]
-  bad(config: Config, env: Env): boolean
-  say: string
-}
-
-const isProduction = (config: Config) => !isLocalhostIssuer(config.server.issuer)
 const WEAK_SECRETS = /^(changeme|change-me|secret|password|admin|test|default|example)/i
 /** What nobody made at random: even 16 hex digits have fewer than 5 different ones only once in two million times. */
 const isWeak = (secret: string) => secret !== '' && (WEAK_SECRETS.test(secret) || new Set(secret).size < 5)

@@ -1,6 +1,6 @@
 // What must hold between the keys of the public listener, and what no type says of them.
 import { parseRange } from '../lib/range.ts'
-import type { Rule } from './rules.ts'
+import type { Rule } from './rule.ts'
 
 export const SERVER_RULES: readonly Rule[] = [
   {
