@@ -1,7 +1,7 @@
 // The query of the audit trail. There is no command for it.
 import { z } from 'zod'
 import { int, text, time, word } from '../lib/field.ts'
-import { rfc3339 } from '../lib/time.ts'
+import { DAY, HOUR, rfc3339 } from '../lib/time.ts'
 import { AUDIT_ACTIONS } from '../oauth/audit_events.ts'
 import type { AuditEvent } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
@@ -10,8 +10,8 @@ import { earlier, idRange, mapped, newestFirst, range } from './export.ts'
 import { after } from './lists.ts'
 import { invalid } from './outcome.ts'
 
-const LOOKBACK = 86_400
-const MAX_LOOKBACK = 720 * 3600
+const LOOKBACK = DAY
+const MAX_LOOKBACK = 720 * HOUR
 
 /** An event as the admin API shows it. */
 export const eventJson = (event: AuditEvent) => ({

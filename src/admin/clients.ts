@@ -5,7 +5,7 @@ import { longestLife } from '../config/lifetimes.ts'
 import { offeredGrantTypes } from '../grants/index.ts'
 import { bool, int, name, text, word } from '../lib/field.ts'
 import { digest, idFloor, idTime } from '../lib/id.ts'
-import { rfc3339 } from '../lib/time.ts'
+import { DAY, rfc3339 } from '../lib/time.ts'
 import { isHttpUrl } from '../lib/url.ts'
 import { inspectDocument } from '../oauth/cimd.ts'
 import {
@@ -75,7 +75,6 @@ const clientJson = (client: Client) => ({
 
 /** Tokens of a client that are counted; one more says that there are more. */
 const COUNTED = 1000
-const DAY = 86_400
 
 /** Clients with what they did last: when they got a token, and how many in the last 24 hours. */
 async function withActivity({ store, clock }: App, found: Client[]) {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { App } from '../app.ts'
 import { duration, int, text } from '../lib/field.ts'
 import { idFloor, isId } from '../lib/id.ts'
-import { rfc3339 } from '../lib/time.ts'
+import { DAY, rfc3339 } from '../lib/time.ts'
 import { claimsOf, tokenType } from '../oauth/access_token.ts'
 import { isUserId } from '../oauth/client_metadata.ts'
 import { scopeNames } from '../oauth/resource.ts'
@@ -14,8 +14,6 @@ import * as answers from './answers.ts'
 import { idRange, mapped, newestFirst, range } from './export.ts'
 import { after } from './lists.ts'
 import { conflict, notFound } from './outcome.ts'
-
-const DAY = 86_400
 
 /** An issued token as the admin API lists it. */
 export const issuanceJson = (issuance: Issuance) => ({

@@ -1,6 +1,7 @@
 // What an operator should know is unsafe about the running configuration, and what to do about it.
 import type { App } from '../app.ts'
-import { isLocalhostIssuer } from '../lib/url.ts'
+import { DAY } from '../lib/time.ts'
+import { isLocalhost } from '../lib/url.ts'
 import { effectiveDcrMode } from '../oauth/registration_mode.ts'
 
 export interface Concern {
@@ -13,14 +14,13 @@ export interface Concern {
 }
 
 const SHORT = 32
-const DAY = 86_400
 const OLD_KEY = 90 * DAY
 
 /** Everything about this service that is unsafe as it runs; what is only for development is not, on a localhost issuer. */
 export async function concernsOf(app: App): Promise<Concern[]> {
   const { config, keyring, clock } = app
   const { server, session, admin, rate_limit, cimd } = config
-  const isLocal = isLocalhostIssuer(server.issuer)
+  const isLocal = isLocalhost(server.issuer)
   const mode = await effectiveDcrMode(app)
   const adminHost = admin.address.slice(0, admin.address.lastIndexOf(':'))
   const now = clock.now()

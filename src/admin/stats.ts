@@ -1,11 +1,10 @@
 // The counts of GET /admin/stats, read window by window: there may be millions of tokens.
 import type { App } from '../app.ts'
 import { idFloor } from '../lib/id.ts'
+import { DAY, HOUR } from '../lib/time.ts'
 import type { Store } from '../store/index.ts'
 import type { CountedTokens } from '../store/system.ts'
 
-const HOUR = 3600
-const DAY = 24 * HOUR
 /** Small enough that nobody waits behind it. */
 const COUNTED_ROWS = 2000
 

@@ -1,4 +1,5 @@
 // The planner: from what each kind of request was measured to cost, what a load of many kinds needs, and what gives way first.
+import { DAY } from '../lib/time.ts'
 import { keeps } from './knee.ts'
 import { type Costs, costsAtKnee, costsAtRate, type Part } from './plan_costs.ts'
 import type { Report } from './report.ts'
@@ -51,7 +52,6 @@ export interface Plan {
 }
 
 const MEGA = 1e6
-const DAY = 86_400
 /** The most that is believed of a part's use: measured shares of short runs go to 1. */
 const MOST_USE = 0.9
 

@@ -1,5 +1,6 @@
 // Fills a database with what a service holds after a long time: accounts, tokens of the last day, and rows that have expired.
 import { newId } from '../lib/id.ts'
+import { DAY } from '../lib/time.ts'
 import { newUserId } from '../oauth/client_metadata.ts'
 import type { Client, Issuance, User } from '../oauth/types.ts'
 import type { Store } from '../store/index.ts'
@@ -21,7 +22,6 @@ export interface Known {
   rare_resource: string
 }
 
-const DAY = 86_400
 const AT_ONCE = 2000
 const RESOURCES = 20
 /** One of so many tokens is for the resource that few are for. */

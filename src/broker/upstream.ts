@@ -1,6 +1,7 @@
 // Asking a provider: one POST to one of its endpoints, and what its answer means. Nothing that it says is passed on in its words.
 import type { App } from '../app.ts'
 import { unavailable } from '../lib/error.ts'
+import { DAY } from '../lib/time.ts'
 import { FetchError } from '../net/error.ts'
 import type { FetchReply } from '../net/fetch.ts'
 import { jsonObjectOf } from '../net/json.ts'
@@ -102,7 +103,7 @@ const formOf = ({ body }: FetchReply): Record<string, unknown> =>
 
 const codeOf = (error: unknown): string => (typeof error === 'string' && CODES.includes(error) ? error : 'other')
 
-const MAX_LIFE = 10 * 365 * 86_400
+const MAX_LIFE = 10 * 365 * DAY
 const MAX_MARGIN = 60
 
 /** When a token ends, and until when it is handed out: up to a minute before, so that whoever gets it has some use of it. */

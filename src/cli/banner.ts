@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { warningsOf } from '../config/notices.ts'
 import type { Config } from '../config/schema.ts'
-import { isLocalhostIssuer } from '../lib/url.ts'
+import { isLocalhost } from '../lib/url.ts'
 import { originOf } from './origin.ts'
 
 /** Where both listeners and the data are, and what must not stay as it is. */
@@ -16,9 +16,7 @@ export function bannerOf(config: Config, version: string): string {
     ['keys', signing.key_store === 'keyfile' ? path.resolve(signing.key_path) : signing.key_store],
   ]
   const unsafe = warningsOf(config, config.dcr.mode)
-  const local = isLocalhostIssuer(server.issuer)
-    ? ' The issuer is on localhost, which allows it; production does not.'
-    : ''
+  const local = isLocalhost(server.issuer) ? ' The issuer is on localhost, which allows it; production does not.' : ''
   return [
     `\nservice ${version}\n`,
     ...rows.map(([name = '', value]) => `  ${name.padEnd(10)} ${value}`),

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { loadConfig } from '../config/load.ts'
 import type { Env } from '../config/rules.ts'
-import { parseDuration, systemClock } from '../lib/time.ts'
+import { DAY, parseDuration, systemClock } from '../lib/time.ts'
 import { PURGE_TARGETS } from '../store/expiry.ts'
 import type { ResultOf, Store } from '../store/index.ts'
 import { withStore } from '../store/work.ts'
@@ -15,11 +15,10 @@ const ROWS = 250
 const PAUSE = { share: 2, leastMs: 10, mostMs: 250 }
 /** Only when it is named: registrations that were never used in thirty days. */
 const UNUSED_CLIENTS = 'unused-clients'
-const UNUSED_SECONDS = 30 * 86_400
+const UNUSED_SECONDS = 30 * DAY
 
 /** Everything that --only may name. */
 const TARGET_NAMES: readonly string[] = [...Object.keys(PURGE_TARGETS), UNUSED_CLIENTS, ...Object.keys(RECORDS)]
-const DAY = 86_400
 
 export interface PurgeOptions {
   config: string | undefined

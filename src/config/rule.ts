@@ -1,5 +1,5 @@
 // The kit that rules between configuration keys are declared with.
-import { isLocalhostIssuer } from '../lib/url.ts'
+import { isLocalhost } from '../lib/url.ts'
 import type { Env } from './rules.ts'
 import type { Config } from './schema.ts'
 
@@ -10,4 +10,4 @@ export interface Rule {
 }
 
 /** The service is meant for others than this machine: what is only good for development is refused. */
-export const isProduction = (config: Config): boolean => !isLocalhostIssuer(config.server.issuer)
+export const isProduction = (config: Config): boolean => !isLocalhost(config.server.issuer)

@@ -1,5 +1,5 @@
 // What must hold between keys, read top to bottom. Every violated row is reported, all together.
-import { isLocalhostIssuer, parseHttpUrl } from '../lib/url.ts'
+import { isLocalhost, parseHttpUrl } from '../lib/url.ts'
 import { OIDC_RULES } from './oidc_rules.ts'
 import { endpointsOf } from './provider_record.ts'
 import { isProduction, type Rule } from './rule.ts'
@@ -18,7 +18,7 @@ const transitEncrypt = (config: Config) =>
   config.data_encryption.driver === 'secretstore_transit_encrypt'
     ? config.data_encryption.secretstore_transit_encrypt
     : undefined
-const isPlainHttp = (address = '') => address.startsWith('http:') && !isLocalhostIssuer(address)
+const isPlainHttp = (address = '') => address.startsWith('http:') && !isLocalhost(address)
 const isDataKey = (value: string | undefined) => value !== undefined && /^[0-9a-f]{64}$/i.test(value)
 
 export const RULES: readonly Rule[] = [
@@ -217,7 +217,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     keys: ['connect.redirect_base_url'],
-    bad: (c) => !c.connect.redirect_base_url.startsWith('https:') && !isLocalhostIssuer(c.connect.redirect_base_url),
+    bad: (c) => !c.connect.redirect_base_url.startsWith('https:') && !isLocalhost(c.connect.redirect_base_url),
     say: 'must use https, or be localhost',
   },
 

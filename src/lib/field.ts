@@ -1,6 +1,6 @@
 // The vocabulary of everything that comes from outside: configuration, admin input, client registration.
 import { z } from 'zod'
-import { formatDuration, parseDuration, parseTime } from './time.ts'
+import { DAY, formatDuration, parseDuration, parseTime } from './time.ts'
 import { isHttpUrl } from './url.ts'
 
 /** Control characters, which no stored text may hold. */
@@ -48,7 +48,7 @@ export const float = (min: number, max: number) =>
   )
 
 /** Seconds, written as a Go duration string such as `10s` or `1h30m`. */
-export const duration = (min = 0, max = 10 * 365 * 86_400) =>
+export const duration = (min = 0, max = 10 * 365 * DAY) =>
   z.string('must be a duration such as 10s, 5m or 1h').transform((value, context) => {
     const seconds = parseDuration(value)
     if (seconds === undefined) context.addIssue('must be a duration such as 10s, 5m or 1h')

@@ -7,6 +7,9 @@ export interface Clock {
 }
 export const systemClock: Clock = { now: () => Math.floor(Date.now() / 1000) }
 
+export const HOUR = 3600
+export const DAY = 24 * HOUR
+
 const UNITS: Record<string, number> = {
   ns: 1e-9,
   us: 1e-6,
@@ -15,9 +18,9 @@ const UNITS: Record<string, number> = {
   ms: 1e-3,
   s: 1,
   m: 60,
-  h: 3600,
-  d: 86_400,
-  w: 604_800,
+  h: HOUR,
+  d: DAY,
+  w: 7 * DAY,
 }
 const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d|w)/y
 

@@ -6,15 +6,16 @@ export function parseHttpUrl(text: string): URL | undefined {
   return new URL(text)
 }
 
+/** True for an absolute http or https URL. */
 export const isHttpUrl = (text: string): boolean => parseHttpUrl(text) !== undefined
 
 const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]'])
 /** True for the three names of this machine that RFC 8252 and MCP clients use. */
 export const isLoopbackHost = (hostname: string): boolean => LOOPBACK_HOSTS.has(hostname)
 
-/** True when the issuer names this machine only: development rules apply. */
-export function isLocalhostIssuer(issuer: string): boolean {
-  const url = parseHttpUrl(issuer)
+/** True when a URL names this machine only. */
+export function isLocalhost(text: string): boolean {
+  const url = parseHttpUrl(text)
   return url !== undefined && isLoopbackHost(url.hostname)
 }
 

@@ -3,6 +3,7 @@ import type { App } from '../app.ts'
 import { decodeJws, isAlg, type Jws } from '../crypto/jws.ts'
 import { isSignedByOneOf } from '../crypto/signers.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
+import { DAY } from '../lib/time.ts'
 import { FetchError } from '../net/error.ts'
 import { isUsedBefore } from './dpop.ts'
 import { useOnce } from './single_use.ts'
@@ -15,7 +16,7 @@ const MAX_CLAIM = 1024
 /** Seconds that the clocks of two honest servers may differ. */
 const SKEW = 30
 /** No assertion is meant to be good for longer: such an exp is in milliseconds, or nonsense. */
-const YEAR = 365 * 86_400
+const YEAR = 365 * DAY
 
 /** A verified assertion for the client that brings it. */
 export interface Assertion {

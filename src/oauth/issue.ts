@@ -2,6 +2,7 @@
 import type { App } from '../app.ts'
 import { isRemote, type SigningKey } from '../crypto/pool.ts'
 import type { Request } from '../http/message.ts'
+import { DAY } from '../lib/time.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import { claimsOf, tokenType } from './access_token.ts'
 import { isUsedBefore, type Proof, replayedProof } from './dpop.ts'
@@ -101,8 +102,6 @@ const recordOf = (request: Request, a: Authorization, now: number, key: SigningK
   ip: request.remote,
   use: a.proof?.use,
 })
-
-const DAY = 86_400
 
 /** So that registrations nobody uses can be told from the others. Once a day, and nobody waits for it. */
 function noteUse(app: App, { client_id, registration_source, last_used_at = 0 }: Client, now: number): void {

@@ -18,7 +18,7 @@ import type { CryptoLanes } from '../crypto/pool.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest } from '../lib/id.ts'
 import type { Clock } from '../lib/time.ts'
-import { isLocalhostIssuer } from '../lib/url.ts'
+import { isLocalhost } from '../lib/url.ts'
 import { FetchError } from '../net/error.ts'
 import type { Fetcher } from '../net/fetch.ts'
 import { createRemoteKeys } from '../net/jwks.ts'
@@ -72,7 +72,7 @@ interface Known {
 /** Makes the way to the provider. Nothing is fetched before it is needed; 500 is thrown while it cannot be had, 401 for a person it does not vouch for. */
 export function openOidcProvider({ config, fetcher, crypto, clock, metrics }: Parts): OidcProvider {
   const { oidc } = config
-  const allowHttp = isLocalhostIssuer(config.server.issuer)
+  const allowHttp = isLocalhost(config.server.issuer)
   const redirect_uri = new URL(oidc.redirect_uri).href
   const fetchIt = webFetch(fetcher, { ...LIMITS, allowHttp })
   const keys = createRemoteKeys({

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { App } from '../app.ts'
 import { idFloor, newId } from '../lib/id.ts'
-import type { Clock } from '../lib/time.ts'
+import { type Clock, DAY } from '../lib/time.ts'
 import { UsedSet } from '../lib/used.ts'
 import type { Store } from '../store/index.ts'
 import type { SingleUse } from './types.ts'
@@ -11,7 +11,7 @@ const HASH_BYTES = 16
 /** Uses that may count at one time: about ten thousand proofs a second for two minutes. */
 const MAX_USES = 1_500_000
 /** Seconds that anything is remembered at most. */
-const LONGEST = 24 * 3600
+const LONGEST = DAY
 
 /** What tells whether something was used: the set itself, or the thread that has it. */
 export interface Used {

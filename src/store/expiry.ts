@@ -1,4 +1,5 @@
 // What expires, and how it is deleted: in small windows of the time-ordered keys, so that no lock is held for long.
+import { DAY } from '../lib/time.ts'
 import { bytes, idText, type Op, run, where, windowEnd } from './op.ts'
 
 interface Table {
@@ -8,9 +9,6 @@ interface Table {
   /** Seconds that a row is kept beyond its time. */
   grace?: number
 }
-
-/** A used code is remembered for a day, so that its replay still ends what it gave out. */
-const DAY = 86_400
 
 /** Targets of `purge`, in the order of the specification. Some have nothing to keep: nonces are not stored, issuances stay. */
 export const PURGE_TARGETS: Readonly<Record<string, readonly Table[]>> = {
@@ -22,6 +20,7 @@ export const PURGE_TARGETS: Readonly<Record<string, readonly Table[]>> = {
   'refresh-tokens': [{ name: 'refresh_tokens', expired: 'expires_at <= ?' }],
   sessions: [
     { name: 'sessions', expired: 'expires_at <= ?' },
+    // A used code is remembered for a day, so that its replay still ends what it gave out.
     { name: 'authorization_requests', expired: 'expires_at <= ?', grace: DAY },
   ],
 }

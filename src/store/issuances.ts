@@ -1,5 +1,6 @@
 // Operations on the record: issued tokens and audit events.
 import { idFloor, idTime } from '../lib/id.ts'
+import { DAY } from '../lib/time.ts'
 import type { AuditEvent, Issuance, SingleUse } from '../oauth/types.ts'
 import { type Ends, findFrontingLink } from './fronting.ts'
 import {
@@ -112,7 +113,7 @@ export function* recordExchange(
 }
 
 /** How far the clocks of instances may be apart, with a wide margin: a token is not older than what it was exchanged for. */
-const CLOCKS_APART = 86_400
+const CLOCKS_APART = DAY
 
 /** Revokes a token and everything of ours that was exchanged from it. Returns how many were live. */
 export function* revokeIssuance({ id, now }: { id: string; now: number }): Op<number> {

@@ -1,6 +1,6 @@
 // How much more this process could do: how busy each of its parts is, and the rate at which the busiest one would be full. With
 // the rates that a benchmark found on this machine, use is told against those.
-import type { Clock } from '../lib/time.ts'
+import { type Clock, DAY } from '../lib/time.ts'
 import type { Metrics } from './metrics.ts'
 import { CORES, machineMicros, threadMicros } from './proc.ts'
 
@@ -39,7 +39,6 @@ interface HeadroomParts {
 }
 
 const LOOK_MS = 5000
-const DAY = 86_400
 /** A part that is busier than this answers late. */
 const FULL = 0.9
 /** Below this use the cost of a request is mostly that of being there: it says nothing about a ceiling. */

@@ -1,7 +1,7 @@
 // What counts as a URL, as this machine, and as the same place.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isHttpUrl, isLocalhostIssuer, isLoopbackHost, normalisedUrl, parseHttpUrl } from '../../src/lib/url.ts'
+import { isHttpUrl, isLocalhost, isLoopbackHost, normalisedUrl, parseHttpUrl } from '../../src/lib/url.ts'
 
 test.each([
   'http://localhost:9000',
@@ -58,7 +58,7 @@ test.each([
   ['https://localhost@example.com', false],
   ['not a url', false],
 ])('development rules apply to %s: %s', (issuer, expected) => {
-  expect(isLocalhostIssuer(issuer)).toBe(expected)
+  expect(isLocalhost(issuer)).toBe(expected)
 })
 
 describe('normalisation (RFC 3986 §6.2.2, §6.2.3)', () => {
