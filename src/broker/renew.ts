@@ -1,9 +1,11 @@
 // A fresh token of a provider: asked for by one at a time, whichever process it is in, and kept before anybody gets it.
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../app.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
 import type { BrokerProvider } from '../oauth/types.ts'
+import type { Lease } from '../store/connections.ts'
 import { type Connection, openCredential, sealCredential, type UpstreamToken } from './credential.ts'
 import type { Renewal } from './protocol.ts'
 import { protocolOf } from './protocols.ts'
@@ -58,7 +60,7 @@ async function inTurn(
     if (!found) return 'missing'
     connection = found
   }
-  for (const deadline = performance.now() + PATIENCE_MS; performance.now() < deadline; await pause()) {
+  for (const deadline = performance.now() + PATIENCE_MS; performance.now() < deadline; await sleep(LOOK_AGAIN_MS)) {
     const now = app.clock.now()
     const token = held(connection.credential, wanted, now)
     if (token) return token
@@ -77,18 +79,11 @@ async function inTurn(
   throw unavailable('the provider is not available at the moment', { reason: 'upstream_busy' })
 }
 
-const pause = () => new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
-
 /** The connection as it is now. */
 async function look(app: App, { grant }: Connection): Promise<Connection | undefined> {
   const found = await app.store.findBrokerGrant(grant)
   const credential = found && (await openCredential(app, found))
   return credential && { grant: found, credential }
-}
-
-interface Lease {
-  id: string
-  lease_id: string
 }
 
 /** Asks, and keeps the answer. `changed` when the connection was made anew or ended meanwhile. */
@@ -153,6 +148,6 @@ async function keep(app: App, lease: Lease, seal: () => Promise<string>): Promis
     } catch (error) {
       app.log.error({ err: error, grant_id: lease.id, attempt }, 'a renewed credential could not be kept yet')
       if (attempt === ATTEMPTS) throw error
-      await new Promise((resolve) => setTimeout(resolve, FIRST_WAIT_MS * 2 ** attempt))
+      await sleep(FIRST_WAIT_MS * 2 ** attempt)
     }
 }

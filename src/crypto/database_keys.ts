@@ -1,4 +1,5 @@
 // The postgres_key store: private keys in the database, each sealed for its kid.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { OAuthError } from '../lib/error.ts'
 import { STALE_MS } from '../store/cache.ts'
 import type { Store } from '../store/index.ts'
@@ -42,7 +43,7 @@ export function databaseKeys(store: Store, atRest: AtRest): KeyStore {
     load: async () => (await read()).keys,
     async change(decide) {
       for (const patienceMs of [0, ...PATIENCE_MS]) {
-        if (patienceMs > 0) await new Promise((resolve) => setTimeout(resolve, patienceMs))
+        if (patienceMs > 0) await sleep(patienceMs)
         const { sealed: before, keys } = await read()
         const decided = decide(keys)
         if (decided === keys) return keys

@@ -1,4 +1,5 @@
 // Work that is asked for by events: once at a time, again when it was asked for meanwhile, and until it succeeds.
+import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface AgainOptions {
   /** Milliseconds to the next try after a failure. */
@@ -23,7 +24,7 @@ export function again(work: () => Promise<unknown>, { retryMs, onError }: AgainO
         if (!failing) onError(error)
         failing = true
         asked = true
-        await new Promise<void>((resolve) => setTimeout(resolve, retryMs).unref())
+        await sleep(retryMs, undefined, { ref: false })
       }
     }
     running = false

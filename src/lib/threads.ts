@@ -1,8 +1,8 @@
 // Worker threads of one kind, and their orderly end.
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Piscina } from 'piscina'
 import type { Logger } from '../telemetry/logger.ts'
 import { workerFile } from './paths.ts'
+import { atMost } from './patience.ts'
 
 export interface ThreadsOptions {
   /** Names the file in `workers/`, and the threads in the log. */
@@ -57,9 +57,7 @@ export function openThreads({ name, min, max, idleMs, workerData }: ThreadsOptio
   return {
     run: (task) => pool.run(task),
     async close() {
-      const patience = new AbortController()
-      await Promise.race([allLoaded(), sleep(LOADING_MS, undefined, { signal: patience.signal })])
-      patience.abort()
+      await atMost(LOADING_MS, allLoaded())
       await pool.destroy()
     },
   }

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { core, resources, type tracing } from '@opentelemetry/sdk-node'
 import type { Build } from '../lib/build.ts'
+import { atMost } from '../lib/patience.ts'
 import type { LogEvent } from './logger.ts'
 import type { Metrics } from './metrics.ts'
 import { metricsOf } from './otlp_metrics.ts'
@@ -112,14 +113,7 @@ export async function openExports(settings: ExportSettings, metrics: Metrics, bu
   return {
     tracer,
     log,
-    async close() {
-      let timer: NodeJS.Timeout | undefined
-      const patience = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, CLOSE_MS)
-      })
-      await Promise.race([Promise.allSettled(ends.map((end) => end())), patience])
-      clearTimeout(timer)
-    },
+    close: () => atMost(CLOSE_MS, Promise.allSettled(ends.map((end) => end()))),
   }
 }
 

@@ -1,0 +1,12 @@
+// Waiting for something, for so long at most.
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Resolves when the work is done, or after so many milliseconds, whichever is first. Rejects as the work does. */
+export async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  const over = new AbortController()
+  try {
+    await Promise.race([work, sleep(ms, undefined, { signal: over.signal })])
+  } finally {
+    over.abort()
+  }
+}
