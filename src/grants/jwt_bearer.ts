@@ -2,7 +2,15 @@
 import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type Assertion, consumeAssertion, verifyAssertion } from '../oauth/id_jag.ts'
-import { catalogOf, checkDeclared, checkWithin, parseScope, resolveMint, scopeNames } from '../oauth/resource.ts'
+import {
+  atLeastOne,
+  catalogOf,
+  checkDeclared,
+  checkWithin,
+  parseScope,
+  resolveMint,
+  scopeNames,
+} from '../oauth/resource.ts'
 import type { Client } from '../oauth/types.ts'
 import { applyPolicies, resolveSubject } from '../oauth/xaa_policy.ts'
 import type { Grant } from './index.ts'
@@ -70,12 +78,13 @@ export function targetOf(app: App, requested: string | undefined, { resources }:
  * What is asked for, or else everything the client is registered for, as far as the assertion speaks of it: clients ask for
  * what they need, and their identity provider narrows it. Throws invalid_scope.
  */
-function wantedScope(client: Client, { scope }: Assertion, requested: readonly string[] | undefined): string[] {
+function wantedScope(
+  client: Client,
+  { scope }: Assertion,
+  requested: readonly string[] | undefined,
+): readonly string[] {
   const registered = scopeNames(client.scope)
   if (requested) checkWithin(requested, registered, 'beyond_client_scope')
   const asserted = scope === undefined ? undefined : scopeNames(scope)
-  const wanted = (requested ?? registered).filter((name) => asserted === undefined || asserted.includes(name))
-  if (wanted.length === 0)
-    throw new OAuthError('invalid_scope', 'nothing is left of the scope', { reason: 'default_scope_empty' })
-  return wanted
+  return atLeastOne((requested ?? registered).filter((name) => asserted === undefined || asserted.includes(name)))
 }

@@ -1,7 +1,7 @@
 // The authorization request (RFC 6749 §4.1.1, RFC 7636, RFC 8707): its checks in order, and the response by redirect.
 import type { App } from '../app.ts'
 import type { Params } from '../http/message.ts'
-import { OAuthError } from '../lib/error.ts'
+import { type ErrorCode, OAuthError } from '../lib/error.ts'
 import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
 import { isUrlShaped, resolveDocumentClient } from './cimd.ts'
 import { resolveClient } from './client_auth.ts'
@@ -35,7 +35,7 @@ export interface Requested {
   prompt: readonly string[]
 }
 
-const refuse = (code: ConstructorParameters<typeof OAuthError>[0], description: string, reason: string) =>
+const refuse = (code: ErrorCode, description: string, reason: string) =>
   new OAuthError(code, description, { reason, status: 400 })
 
 /** Client and redirect URI. What fails here is never answered by a redirect: there is nowhere safe to send it. */

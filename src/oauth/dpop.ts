@@ -131,9 +131,6 @@ function checkNonce(app: App, nonce: unknown, now: number): void {
   if (!isYoung || !equalSecrets(nonceAt(app, at), nonce)) throw refuseNonce('nonce')
 }
 
-/** Another process was first to use a proof or assertion. */
-export const isUsedBefore = (error: unknown): boolean => (error as { code?: unknown }).code === 'USED_BEFORE'
-
 /** The refusal of a proof that was used before. */
 export const replayedProof = (): OAuthError => refuse('replay', 'the proof was used before')
 

@@ -4,7 +4,16 @@ import { OAuthError } from '../lib/error.ts'
 import type { LiveToken } from './access_token.ts'
 import { isUserId } from './client_metadata.ts'
 import { PATHS } from './metadata.ts'
-import { catalogOf, checkDeclared, checkWithin, listAllResources, nameOf, parseScope, scopeNames } from './resource.ts'
+import {
+  atLeastOne,
+  catalogOf,
+  checkDeclared,
+  checkWithin,
+  listAllResources,
+  nameOf,
+  parseScope,
+  scopeNames,
+} from './resource.ts'
 import type { Actor, Client, Consent, FrontingLink, Resource } from './types.ts'
 
 export interface Exchange {
@@ -34,14 +43,14 @@ export function allowSameAudience(app: App, exchange: Exchange): Allowed {
   const held = scopeNames(claims.scope ?? '')
   const requested = exchange.scope === undefined ? held : parseScope(exchange.scope)
   checkWithin(requested, held, 'subject_scope_ceiling')
-  return { resource: claims.aud?.[0], scope: atLeastOne(requested) }
+  return { resource: claims.aud?.[0], scope: atLeastOne(requested).join(' ') }
 }
 
 /** Into a resource of ours. Throws invalid_scope, access_denied for a client that no list names, or consent_required. */
 export async function allowMint(app: App, exchange: Exchange, resource: Resource): Promise<Allowed> {
   const wanted = wantedOf(exchange, resource)
   if (!isOwn(exchange)) checkNamed(exchange.caller, resource)
-  const most = atLeastOne(wanted)
+  const most = atLeastOne(wanted).join(' ')
   if (isSelfExchange(app, exchange)) return { resource: resource.uri, scope: most }
   return { resource: resource.uri, ...(await coveredBy(app, exchange, resource, wanted)) }
 }
@@ -69,7 +78,7 @@ async function coveredBy(
   const missing = wanted.filter((name) => !consented.includes(name))
   if (exchange.scope !== undefined && missing.length > 0)
     throw consentRequired(app, exchange, resource, missing, 'scope_insufficient')
-  return { scope: atLeastOne(wanted.filter((name) => consented.includes(name))), consent_id: consent.id }
+  return { scope: atLeastOne(wanted.filter((name) => consented.includes(name))).join(' '), consent_id: consent.id }
 }
 
 /**
@@ -83,7 +92,7 @@ export async function allowBroker(app: App, exchange: Exchange, resource: Resour
   const wanted = wantedOf(exchange, resource)
   const target = nameOf(resource)
   const { allowed_client_ids } = resource.policy.exchange
-  const most = atLeastOne(wanted)
+  const most = atLeastOne(wanted).join(' ')
   if (allowed_client_ids.includes(exchange.caller.client_id)) return { resource: target, scope: most }
   if (allowed_client_ids.length > 0)
     throw new OAuthError('access_denied', 'this client may not exchange tokens into the resource', {
@@ -133,13 +142,6 @@ function consentRequired(
     reason: cause,
     body: { consent_url, cause },
   })
-}
-
-/** A token without any scope is of no use, and must never be taken for one with every scope. */
-export function atLeastOne(names: readonly string[]): string {
-  if (names.length === 0)
-    throw new OAuthError('invalid_scope', 'nothing is left of the scope', { reason: 'default_scope_empty' })
-  return names.join(' ')
 }
 
 /** The chain with the caller in front. Throws invalid_request beyond `token_exchange.max_chain_depth`. */

@@ -3,8 +3,8 @@
 import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { LiveToken } from './access_token.ts'
-import { type Allowed, atLeastOne, type Exchange } from './exchange_policy.ts'
-import { catalogOf, checkDeclared, checkWithin, nameOf, parseScope, scopeNames } from './resource.ts'
+import type { Allowed, Exchange } from './exchange_policy.ts'
+import { atLeastOne, catalogOf, checkDeclared, checkWithin, nameOf, parseScope, scopeNames } from './resource.ts'
 import type { Actor, Client, FrontingLink, Resource } from './types.ts'
 
 /** The resource of ours that a subject token is for, where the target is another one, and its link to the target. */
@@ -39,7 +39,7 @@ export function allowFronted(exchange: Exchange, source: Resource, link: Frontin
   const reachable = new Set(entries.filter(([name]) => held.includes(name)).flatMap(([, targets]) => targets))
   if (exchange.scope === undefined) {
     const names = catalogOf(target).filter((name) => reachable.has(name))
-    return { resource: nameOf(target), scope: atLeastOne(names), link }
+    return { resource: nameOf(target), scope: atLeastOne(names).join(' '), link }
   }
   const requested = parseScope(exchange.scope)
   checkDeclared(requested, target)
@@ -49,7 +49,7 @@ export function allowFronted(exchange: Exchange, source: Resource, link: Frontin
     'fronting_scope_unmapped',
   )
   checkWithin(requested, [...reachable], 'fronting_subject_scope_insufficient')
-  return { resource: nameOf(target), scope: atLeastOne(requested), link }
+  return { resource: nameOf(target), scope: atLeastOne(requested).join(' '), link }
 }
 
 /** Where the target names clients, only those; else only the servers of the source. Anybody else would ride the link. */

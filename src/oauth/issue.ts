@@ -5,7 +5,8 @@ import type { Request } from '../http/message.ts'
 import { DAY } from '../lib/time.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import { claimsOf, tokenType } from './access_token.ts'
-import { isUsedBefore, type Proof, replayedProof } from './dpop.ts'
+import { type Proof, replayedProof } from './dpop.ts'
+import { isUsedBefore } from './single_use.ts'
 import type { Actor, Client, Issuance } from './types.ts'
 
 /** What a grant decided. Says nothing about JWTs, rows, metrics or HTTP. */

@@ -75,6 +75,12 @@ export function checkWithin(names: readonly string[], allowed: readonly string[]
   if (beyond.length > 0) throw new OAuthError('invalid_scope', `not allowed: ${beyond.join(' ')}`, { reason })
 }
 
+/** The names themselves. Throws invalid_scope for none: a token without a scope is of no use, and must never be taken for one with every scope. */
+export function atLeastOne(names: readonly string[]): readonly string[] {
+  if (names.length > 0) return names
+  throw new OAuthError('invalid_scope', 'nothing is left of the scope', { reason: 'default_scope_empty' })
+}
+
 /**
  * What is left of a granted scope today: what the resource still declares and the client is still registered for.
  * Throws invalid_target when the resource is gone, invalid_scope when nothing is left.

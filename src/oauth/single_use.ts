@@ -46,4 +46,7 @@ export async function useOnce(
   return (await app.used.add(keyOf(use), use.expires_at, app.clock.now())) ? use : undefined
 }
 
+/** Another process was first to use a proof or assertion: what the store throws. */
+export const isUsedBefore = (error: unknown): boolean => (error as { code?: unknown }).code === 'USED_BEFORE'
+
 const keyOf = ({ kind, hash }: SingleUse): string => `${kind[0]}${hash}`
