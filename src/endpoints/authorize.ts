@@ -17,7 +17,7 @@ import { scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest, Consent } from '../oauth/types.ts'
 import { errorPage } from './pages.ts'
 import { findSignedIn, type SignedIn } from './session.ts'
-import { basePath } from './urls.ts'
+import { basePath, placeOf, toLogin } from './urls.ts'
 
 /** Seconds that a person may take to decide. */
 const REQUEST_LIFETIME = 600
@@ -57,11 +57,7 @@ async function proceed(
     throw new OAuthError('invalid_request', 'prompt=none excludes other values', { reason: 'bad_prompt' })
   if (!signedIn || prompt.includes('login')) {
     if (prompt.includes('none')) throw new OAuthError('login_required', 'nobody is signed in')
-    const query = new URLSearchParams({
-      redirect: comeBack(request, params),
-      ...(prompt.includes('login') ? { prompt: 'login' } : {}),
-    })
-    return redirect(`${basePath(app)}/login?${query}`)
+    return toLogin(app, comeBack(request, params), prompt.includes('login'))
   }
   const consent = isCertain(back) ? await findCovering(app, back, requested, signedIn) : undefined
   const pending = toRequest(app, back, requested, signedIn)
@@ -73,7 +69,7 @@ async function proceed(
 
 /** The same request again after the login, but without asking for another login. */
 function comeBack(request: Request, params: Params): string {
-  if (!params.prompt?.split(' ').includes('login')) return `${request.path}?${request.query}`
+  if (!params.prompt?.split(' ').includes('login')) return placeOf(request)
   const kept = Object.entries(params).flatMap(([name, value]) =>
     value === undefined || name === 'prompt' ? [] : [[name, value] as [string, string]],
   )

@@ -15,11 +15,10 @@ import { configOf } from '../broker/provider.ts'
 import { apikeyConfig } from '../config/provider_record.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { equalSecrets } from '../lib/id.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { html, page } from './pages.ts'
-import { findSignedIn, isCrossSite, type SignedIn, sessionToken } from './session.ts'
-import { basePath } from './urls.ts'
+import { checkForm, findSignedIn, type SignedIn, sessionToken } from './session.ts'
+import { basePath, placeOf, toLogin } from './urls.ts'
 
 const slugOf = ({ params }: Request): string => params['provider'] ?? ''
 
@@ -30,15 +29,11 @@ export const doerOf = (request: Request, { user }: SignedIn): Doer => ({
   request_id: request.id,
 })
 
-/** The login page, which leads back to where the request wanted to go. */
-export const toLogin = (app: App, { path, query }: Request): Reply =>
-  redirect(`${basePath(app)}/login?${new URLSearchParams({ redirect: query ? `${path}?${query}` : path })}`)
-
 /** Sends a user to the provider, or asks for a key of it. */
 export async function startConnect(app: App, request: Request): Promise<Reply> {
   checkEnabled(app)
   const signedIn = await findSignedIn(app, request)
-  if (!signedIn) return toLogin(app, request)
+  if (!signedIn) return toLogin(app, placeOf(request))
   const wanted = await readWanted(app, slugOf(request), parseParams(request.query))
   if (protocolOf(wanted.provider).connects === 'key') return keyPage(app, signedIn, wanted)
   return redirect(await beginConnect(app, signedIn.user.id, wanted))
@@ -94,10 +89,4 @@ export async function storeKey(app: App, request: Request): Promise<Reply> {
   const connection = { credential: { api_key, tokens: [] }, granted: [] }
   await connectAs(app, doerOf(request, signedIn), wanted.provider, connection)
   return redirect(wanted.return_url)
-}
-
-/** Refuses a form that no page of this session holds. Throws access_denied. */
-export function checkForm(app: App, request: Request, signedIn: SignedIn, purpose: string, token = ''): void {
-  if (!isCrossSite(request) && equalSecrets(sessionToken(app, signedIn, purpose), token)) return
-  throw new OAuthError('access_denied', 'this form does not belong to your session', { reason: 'bad_form' })
 }

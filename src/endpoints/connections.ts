@@ -18,10 +18,10 @@ import { audit } from '../oauth/audit.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { BrokerGrant, BrokerProvider } from '../oauth/types.ts'
-import { checkForm, doerOf, toLogin } from './connect.ts'
+import { doerOf } from './connect.ts'
 import { html, type Markup, page } from './pages.ts'
-import { findSignedIn, isCrossSite, type SignedIn, sessionToken } from './session.ts'
-import { basePath } from './urls.ts'
+import { checkForm, findSignedIn, isCrossSite, type SignedIn, sessionToken } from './session.ts'
+import { basePath, placeOf, toLogin } from './urls.ts'
 
 interface Shown {
   grant: BrokerGrant
@@ -56,7 +56,7 @@ const notSignedIn = () =>
 export async function showConnections(app: App, request: Request): Promise<Reply> {
   const signedIn = await findSignedIn(app, request)
   const isPage = prefersHtml(request)
-  if (!signedIn && isPage) return toLogin(app, request)
+  if (!signedIn && isPage) return toLogin(app, placeOf(request))
   if (!signedIn) throw notSignedIn()
   const found = await connectionsOf(app, signedIn.user.id)
   if (!isPage) return json(200, found.map(shown), NO_STORE)
@@ -96,7 +96,7 @@ ${grant.scopes_granted && html`<code>${grant.scopes_granted}</code>`}<code>since
 export async function disconnectByForm(app: App, request: Request): Promise<Reply> {
   const form = parseForm(request)
   const signedIn = await findSignedIn(app, request)
-  if (!signedIn) return toLogin(app, request)
+  if (!signedIn) return toLogin(app, placeOf(request))
   checkForm(app, request, signedIn, PURPOSE, form.csrf_token)
   await end(app, request, signedIn, form.provider ?? '')
   return redirect(basePath(app) + PATHS.connections)

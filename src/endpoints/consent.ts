@@ -13,7 +13,7 @@ import type { AuthorizationRequest, Client, Resource } from '../oauth/types.ts'
 import { CODE_LIFETIME } from './authorize.ts'
 import { errorPage, html, type Markup, page } from './pages.ts'
 import { findSignedIn, isCrossSite, type SignedIn, sessionToken } from './session.ts'
-import { basePath } from './urls.ts'
+import { basePath, placeOf, toLogin } from './urls.ts'
 
 const EXPIRED = 'This request has expired or was already decided.'
 const refuse = (request: Request, status: number, text: string): Reply =>
@@ -23,8 +23,7 @@ const refuse = (request: Request, status: number, text: string): Reply =>
 export async function showConsent(app: App, request: Request): Promise<Reply> {
   const id = parseParams(request.query).session_id
   const signedIn = await findSignedIn(app, request)
-  if (!signedIn)
-    return redirect(`${basePath(app)}/login?${new URLSearchParams({ redirect: `${request.path}?${request.query}` })}`)
+  if (!signedIn) return toLogin(app, placeOf(request))
   const pending = await findPending(app, id, signedIn)
   if (!pending) return refuse(request, 400, EXPIRED)
   return consentPage(app, pending, signedIn)

@@ -1,6 +1,7 @@
 // The sign-in of a browser: a sealed cookie that names a row of the store, so that a row that is gone ends the session.
 import type { App } from '../app.ts'
 import { type Head, parseCookies } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, isId, newId, newSecret } from '../lib/id.ts'
 import type { ResultOf } from '../store/index.ts'
 
@@ -61,6 +62,12 @@ export function isLoginToken(app: App, request: Head, token: string | undefined)
 /** Browsers say where a request comes from; one from another site is never a form of ours. */
 export const isCrossSite = (request: Head): boolean =>
   ['cross-site', 'same-site'].includes(request.headers['sec-fetch-site'] ?? '')
+
+/** Refuses a form that no page of this session holds. Throws access_denied. */
+export function checkForm(app: App, request: Head, signedIn: SignedIn, purpose: string, token = ''): void {
+  if (!isCrossSite(request) && equalSecrets(sessionToken(app, signedIn, purpose), token)) return
+  throw new OAuthError('access_denied', 'this form does not belong to your session', { reason: 'bad_form' })
+}
 
 /** A Set-Cookie header with the attributes of the configuration; `sameSite` where another one than the session's is needed. */
 export function setCookie(

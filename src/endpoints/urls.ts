@@ -1,8 +1,18 @@
 // Where our own pages are, as browsers see them: below the path of the issuer, if it has one.
 import type { App } from '../app.ts'
+import { type Head, type Reply, redirect } from '../http/message.ts'
 
 /** The path of the issuer without a trailing slash: empty for most. */
 export const basePath = (app: App): string => new URL(app.config.server.issuer).pathname.replace(/\/$/, '')
+
+/** What a request asked for, to come back to it. */
+export const placeOf = ({ path, query }: Head): string => (query ? `${path}?${query}` : path)
+
+/** The login page, which leads back to a place of ours; `again` where even who is signed in is to sign in once more. */
+export function toLogin(app: App, place: string, again = false): Reply {
+  const query = new URLSearchParams({ redirect: place, ...(again ? { prompt: 'login' } : {}) })
+  return redirect(`${basePath(app)}/login?${query}`)
+}
 
 /** A place of our own to go to after the login, or the start page for anything that would lead elsewhere. */
 export function safeRedirect(app: App, target: string | undefined): string {
