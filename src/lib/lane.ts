@@ -106,7 +106,7 @@ export class Lane<J, R> {
       this.queue.push({ job, resolve, reject, onBatch })
       this.stats.waiting = this.queue.length
       // Under a crowd a turn takes long, a second at worst: a full batch does not wait for its end.
-      if (this.queue.length >= this.batchSize) this.flush()
+      if (this.queue.length >= this.batchSize && this.hasRoom) void this.dispatch(this.take(this.batchSize))
       else if (!this.scheduled && this.stats.running < this.options.workers) {
         this.scheduled = true
         setImmediate(this.flush)
@@ -127,11 +127,16 @@ export class Lane<J, R> {
 
   /** Jobs that can leave now: idle workers share what waits, one that is busy gets a full batch or nothing. */
   private get nextSize(): number {
-    const { workers, ahead } = this.options
-    const { batchSize, queue, stats } = this
-    const idle = workers - stats.running
+    const { batchSize, queue } = this
+    const idle = this.options.workers - this.stats.running
     if (idle > 0) return Math.min(Math.ceil(queue.length / idle), batchSize)
-    return ahead && idle > -workers && queue.length >= batchSize ? batchSize : 0
+    return this.hasRoom && queue.length >= batchSize ? batchSize : 0
+  }
+
+  /** Whether a worker can be given a full batch. */
+  private get hasRoom(): boolean {
+    const { workers, ahead } = this.options
+    return this.stats.running < (ahead ? 2 * workers : workers)
   }
 
   private take(count: number): Waiting<J, R>[] {

@@ -11,6 +11,7 @@ import type { Job } from './database.ts'
 import { type Driver, isRead, MAX_QUEUE, ops } from './index.ts'
 import type { Op, Statement } from './op.ts'
 import { awayFor, clientSettings, command, execute, failureOf } from './postgres_client.ts'
+import { fuse } from './postgres_fused.ts'
 import { openListener } from './postgres_listener.ts'
 import { keepPartitions } from './postgres_partitions.ts'
 import { begin, preparePlans } from './postgres_plans.ts'
@@ -32,6 +33,8 @@ const APPENDERS = 4
 const COLLISION = /^40(001|P01)$/
 const COLLISION_MS = 20
 const TRIES = 4
+/** What other servers that speak the protocol of PostgreSQL say to SQL that they do not know. */
+const UNKNOWN_SQL = /^42/
 /** A row that another transaction was first to insert: whoever looks again sees it. */
 const DUPLICATE = '23505'
 
@@ -82,7 +85,7 @@ export async function openPostgres(
   }
   const perform = async (job: Job): Promise<unknown> => {
     // Each statement of a read sees what is committed, in a transaction or not.
-    const work = isRead(job.op) ? steps : transaction
+    const work = isRead(job.op) ? steps : change
     for (let tries = 1; ; tries++) {
       try {
         return await connected(async (client) => {
@@ -105,6 +108,19 @@ export async function openPostgres(
     if (news) await execute(client, listener.announcement(news))
     await command(client, 'COMMIT')
     return value
+  }
+  let canFuse = true
+  const change = async (client: pg.PoolClient, job: Job): Promise<unknown> => {
+    const fused = canFuse ? fuse(job) : undefined
+    if (!fused) return transaction(client, job)
+    try {
+      return (await execute(client, fused.statement)) ? fused.value : await transaction(client, job)
+    } catch (error) {
+      if (!UNKNOWN_SQL.test(codeOf(error))) throw error
+      canFuse = false
+      log.info({ reason: (error as Error).message }, 'the database does not take several changes as one statement')
+      return transaction(client, job)
+    }
   }
   const append = async (jobs: Job[]): Promise<Outcome<unknown>[]> => {
     try {
