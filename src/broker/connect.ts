@@ -2,6 +2,7 @@
 // provider and the return URL, and used once.
 import { createHmac } from 'node:crypto'
 import type { App } from '../app.ts'
+import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { SLUG } from '../lib/field.ts'
 import { digest, equalSecrets, isId, newId } from '../lib/id.ts'
@@ -39,11 +40,7 @@ export interface Wanted {
 }
 
 /** Reads a request to connect. Throws invalid_request or invalid_target; not_found for what cannot be the slug of a provider. */
-export async function readWanted(
-  app: App,
-  slug: string,
-  params: Readonly<Record<string, string | undefined>>,
-): Promise<Wanted> {
+export async function readWanted(app: App, slug: string, params: Params): Promise<Wanted> {
   if (!SLUG.test(slug)) throw new OAuthError('not_found', 'there is no such provider', { reason: 'bad_slug' })
   const provider = await app.store.findProvider({ name: slug })
   if (!provider) throw bad('the provider is not known', 'unknown_provider')
@@ -127,7 +124,7 @@ async function scopesFor(app: App, user_id: string, provider: BrokerProvider, re
 export interface Callback {
   /** The provider in the path. */
   slug: string
-  params: Readonly<Record<string, string | undefined>>
+  params: Params
 }
 
 /** The user who does it, for the audit trail. */

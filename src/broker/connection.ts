@@ -4,7 +4,7 @@ import { newId } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
 import type { DetailOf } from '../oauth/audit_events.ts'
 import type { BrokerGrant, BrokerProvider } from '../oauth/types.ts'
-import { type Connection, type Credential, openCredential, sealCredential } from './credential.ts'
+import { type Connection, type Credential, openConnection, openCredential, sealCredential } from './credential.ts'
 import { protocolOf } from './protocols.ts'
 
 /** The connection in force with its credential; made now, where the protocol needs nobody for that. */
@@ -13,18 +13,17 @@ export async function findConnection(
   user_id: string,
   provider: BrokerProvider,
 ): Promise<Connection | undefined> {
-  const grant = await app.store.findBrokerGrant({ user_id, broker_provider_id: provider.id })
-  if (grant) {
-    const credential = await openCredential(app, grant)
-    return credential && { grant, credential }
-  }
-  const user = protocolOf(provider).initial ? await app.store.findUser({ id: user_id }) : undefined
-  const credential = user && protocolOf(provider).initial?.(provider, user)
+  const owner = { user_id, broker_provider_id: provider.id }
+  const grant = await app.store.findBrokerGrant(owner)
+  if (grant) return openConnection(app, grant)
+  const { initial } = protocolOf(provider)
+  const user = initial && (await app.store.findUser({ id: user_id }))
+  const credential = user && initial(provider, user)
   if (!credential) return undefined
   const made = await connect(app, provider, { user_id, credential, granted: [] })
   if (made) await audit(app, { action: 'broker_grant_created', actor_id: 'system', ip: '', detail: made.detail })
-  const now = await app.store.findBrokerGrant({ user_id, broker_provider_id: provider.id })
-  return now && { grant: now, credential }
+  const begun = await app.store.findBrokerGrant(owner)
+  return begun && { grant: begun, credential }
 }
 
 export interface NewConnection {

@@ -53,6 +53,12 @@ export async function openCredential(app: App, grant: BrokerGrant): Promise<Cred
   return JSON.parse(await atRest.open('broker_grant', rowOf(grant), grant.credential)) as Credential
 }
 
+/** A connection from its row; undefined without one, or when it holds no credential. Throws as openCredential() does. */
+export async function openConnection(app: App, grant: BrokerGrant | undefined): Promise<Connection | undefined> {
+  const credential = grant && (await openCredential(app, grant))
+  return credential && { grant, credential }
+}
+
 const MAX_TOKENS = 8
 
 /** A credential with one more token, and without those that nobody needs any more. */

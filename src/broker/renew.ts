@@ -6,7 +6,7 @@ import { newId } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
 import type { BrokerProvider } from '../oauth/types.ts'
 import type { Lease } from '../store/connections.ts'
-import { type Connection, openCredential, sealCredential, type UpstreamToken } from './credential.ts'
+import { type Connection, openConnection, sealCredential, type UpstreamToken } from './credential.ts'
 import type { Renewal } from './protocol.ts'
 import { protocolOf } from './protocols.ts'
 import { UPSTREAM_PATIENCE, UpstreamRefusal } from './upstream.ts'
@@ -80,11 +80,8 @@ async function inTurn(
 }
 
 /** The connection as it is now. */
-async function look(app: App, { grant }: Connection): Promise<Connection | undefined> {
-  const found = await app.store.findBrokerGrant(grant)
-  const credential = found && (await openCredential(app, found))
-  return credential && { grant: found, credential }
-}
+const look = async (app: App, { grant }: Connection): Promise<Connection | undefined> =>
+  openConnection(app, await app.store.findBrokerGrant(grant))
 
 /** Asks, and keeps the answer. `changed` when the connection was made anew or ended meanwhile. */
 async function underLease(

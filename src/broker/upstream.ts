@@ -15,8 +15,12 @@ export const UPSTREAM_PATIENCE = TIMEOUT_MS / 1000
 
 /** The codes of RFC 6749 §5.2; any other one is told as `other`. */
 const CODES = [
-  ...['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client'],
-  ...['unsupported_grant_type', 'invalid_scope'],
+  'invalid_request',
+  'invalid_client',
+  'invalid_grant',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'invalid_scope',
 ]
 
 /** The provider said no. */

@@ -16,8 +16,17 @@ const endpoint = () =>
 
 /** What the service itself sends to an authorization endpoint. */
 const RESERVED = [
-  ...['client_id', 'client_secret', 'response_type', 'response_mode', 'redirect_uri', 'scope', 'state'],
-  ...['code_challenge', 'code_challenge_method', 'request', 'request_uri'],
+  'client_id',
+  'client_secret',
+  'response_type',
+  'response_mode',
+  'redirect_uri',
+  'scope',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+  'request',
+  'request_uri',
 ]
 
 export const oauthConfig = z.strictObject({
