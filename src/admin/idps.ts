@@ -3,28 +3,22 @@ import { z } from 'zod'
 import type { App } from '../app.ts'
 import type { Config } from '../config/schema.ts'
 import { unavailable } from '../lib/error.ts'
-import { bool, name, text, url } from '../lib/field.ts'
+import { bool, endpoint, name, text } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
-import { parseHttpUrl } from '../lib/url.ts'
 import { FetchError } from '../net/error.ts'
 import type { Idp } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 
-const place = url().refine((value) => {
-  const parsed = parseHttpUrl(value)
-  return !value.includes('#') && !parsed?.username && !parsed?.password
-}, 'must have no fragment, user or password')
-
 const fields = {
   name: name().describe('What operators call it; the issuer by default.'),
   audience: text(2048).min(1, 'must not be empty').describe('The aud of its assertions; our issuer by default.'),
-  jwks_uri: place.describe('Where its keys are. Plain http only with cimd.allow_private_addresses.'),
+  jwks_uri: endpoint().describe('Where its keys are. Plain http only with cimd.allow_private_addresses.'),
   enabled: bool().describe('Whether its assertions are accepted.'),
 }
-const issuer = place.describe('The iss of its assertions, byte for byte. Fixed from then on.')
+const issuer = endpoint().describe('The iss of its assertions, byte for byte. Fixed from then on.')
 const creatable = z.object({
   issuer,
   audience: fields.audience.optional(),

@@ -1,18 +1,11 @@
 // Broker providers as the configuration file and the admin API write them, and what each protocol needs to know.
 import { z } from 'zod'
-import { int, issuesOf, name, slug, text, url, word } from '../lib/field.ts'
-import { parseHttpUrl } from '../lib/url.ts'
+import { endpoint, int, issuesOf, name, slug, text, word } from '../lib/field.ts'
 
 /** Variables that may hold secrets of providers: nobody who writes a provider may read another one. */
 export const SECRET_REF = /^(CONNECTOR|SERVICE_SECRET)_[A-Z0-9_]{1,200}$/
 const secretRef = () =>
   z.string().regex(SECRET_REF, 'must name a variable CONNECTOR_… or SERVICE_SECRET_…, in capitals, digits and _')
-
-const endpoint = () =>
-  url().refine((value) => {
-    const parsed = parseHttpUrl(value)
-    return !value.includes('#') && !parsed?.username && !parsed?.password
-  }, 'must have no fragment, user or password')
 
 /** What the service itself sends to an authorization endpoint. */
 const RESERVED = [

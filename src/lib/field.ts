@@ -1,7 +1,7 @@
 // The vocabulary of everything that comes from outside: configuration, admin input, client registration.
 import { z } from 'zod'
 import { DAY, formatDuration, parseDuration, parseTime } from './time.ts'
-import { isHttpUrl } from './url.ts'
+import { isHttpUrl, parseHttpUrl } from './url.ts'
 
 /** Control characters, which no stored text may hold. */
 const CONTROL = /[\u0000-\u001f\u007f]/
@@ -87,6 +87,13 @@ export const distinct = (item?: z.ZodType<string>) => list(item).transform((item
 
 /** An absolute http or https URL. */
 export const url = (max = 2048) => text(max).refine(isHttpUrl, 'must be a well-formed http or https URL')
+
+/** A URL that is a place and nothing else: without fragment, user or password. */
+export const endpoint = () =>
+  url().refine((value) => {
+    const parsed = parseHttpUrl(value)
+    return !value.includes('#') && !parsed?.username && !parsed?.password
+  }, 'must have no fragment, user or password')
 
 const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 /** One scope name (RFC 6749 §3.3). */
