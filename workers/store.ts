@@ -1,5 +1,6 @@
 // The storage thread: runs a batch of operations as one transaction and answers after its commit.
 import { workerData } from 'piscina'
+import { codeOf } from '../src/lib/error.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
 import { type BatchResult, type Job, openDatabase } from '../src/store/database.ts'
 import { isRead, ops } from '../src/store/index.ts'
@@ -54,7 +55,7 @@ function together(jobs: readonly Job[]): BatchResult['outcomes'] {
 }
 
 const failed = (error: unknown) => ({
-  failed: { code: String((error as { code?: unknown }).code ?? 'ERROR'), message: (error as Error).message },
+  failed: { code: codeOf(error) ?? 'ERROR', message: (error as Error).message },
 })
 
 /** Another process has the file: each job alone would wait as long again, and nobody is served meanwhile. */

@@ -81,7 +81,7 @@ export async function askForToken(
   const answer = jsonObjectOf(reply) ?? (format === 'form' ? formOf(reply) : undefined)
   // Some answer 200 and mean no.
   if (answer?.['error'] !== undefined || reply.status >= 300)
-    throw new UpstreamRefusal(provider, codeOf(answer?.['error']), `status ${reply.status}`)
+    throw new UpstreamRefusal(provider, knownCode(answer?.['error']), `status ${reply.status}`)
   const access_token = credentialIn(answer?.['access_token'])
   if (!answer || !access_token) throw new UpstreamRefusal(provider, 'other', 'no access token in the answer')
   const saysScope = typeof answer['scope'] === 'string'
@@ -105,7 +105,7 @@ const credentialIn = (value: unknown): string | undefined =>
 const formOf = ({ body }: FetchReply): Record<string, unknown> =>
   Object.fromEntries(new URLSearchParams(body.toString('utf8')))
 
-const codeOf = (error: unknown): string => (typeof error === 'string' && CODES.includes(error) ? error : 'other')
+const knownCode = (error: unknown): string => (typeof error === 'string' && CODES.includes(error) ? error : 'other')
 
 const MAX_LIFE = 10 * 365 * DAY
 const MAX_MARGIN = 60

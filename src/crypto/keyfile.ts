@@ -16,6 +16,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { codeOf } from '../lib/error.ts'
 import type { KeyStore, StoredKey } from './stored_keys.ts'
 
 const INDEX = 'keys.json'
@@ -98,7 +99,7 @@ async function lock(file: string): Promise<() => void> {
       closeSync(openSync(file, 'wx', 0o600))
       return () => rmSync(file, { force: true })
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      if (codeOf(error) !== 'EEXIST') throw error
       if (Date.now() > deadline) throw new Error(`${file} is held by another process`)
       const age = Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0)
       if (age > LOCK_STALE_MS) rmSync(file, { force: true })

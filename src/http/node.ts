@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
+import { codeOf } from '../lib/error.ts'
 import { BodyRoom } from './body_room.ts'
 import { hasBody } from './framing.ts'
 import { type FrontOptions, type HttpFront, headerLines, peerAddress, splitAddress } from './front.ts'
@@ -70,7 +71,7 @@ const ended = new WeakSet<Socket>()
 
 function send(req: IncomingMessage, res: ServerResponse, reply: Reply): void {
   if (res.headersSent || res.destroyed) return
-  const lines = [...headerLines(reply)]
+  const lines = headerLines(reply)
   res.statusCode = reply.status
   for (const [name, value] of lines) res.appendHeader(name, value)
   if (reply.close) {
@@ -143,7 +144,7 @@ function listen(server: Server, address: string): Promise<void> {
     server.once('error', (error) =>
       reject(
         Object.assign(new Error(`cannot listen on ${address}: ${error.message}`), {
-          code: (error as NodeJS.ErrnoException).code,
+          code: codeOf(error),
         }),
       ),
     )

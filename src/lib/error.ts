@@ -84,6 +84,10 @@ export class OAuthError extends Error {
   }
 }
 
+/** The code that an error of Node, of a package or of ours carries. */
+export const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+
 /** Storage that is away, or no room: 503 with Retry-After, at once. */
 export const unavailable = (description: string, more: More = {}): OAuthError =>
   new OAuthError('temporarily_unavailable', description, { ...more, headers: { 'retry-after': '1', ...more.headers } })

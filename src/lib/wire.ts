@@ -1,6 +1,6 @@
 // Questions and answers between two threads. What is said in one turn of the event loop travels together.
 import type { MessagePort, Worker } from 'node:worker_threads'
-import { type ErrorCode, OAuthError } from './error.ts'
+import { codeOf, type ErrorCode, OAuthError } from './error.ts'
 
 /** What one side may be asked: by name, each with one input. */
 export type Answers = Readonly<Record<string, (input: never) => unknown>>
@@ -128,7 +128,7 @@ export class Wire<Theirs extends Answers> {
 
 function faultOf(error: Error): Fault {
   const { name, message, stack } = error
-  if (!(error instanceof OAuthError)) return { name, message, stack, code: (error as { code?: string }).code }
+  if (!(error instanceof OAuthError)) return { name, message, stack, code: codeOf(error) }
   const { cause, ...more } = error.more
   // What it came from is for the log only.
   return { name, message, refused: { code: error.code, more }, ...(cause ? { stack: String(cause) } : {}) }

@@ -1,7 +1,8 @@
 // The body of an answer, never more of it than was allowed for.
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
-import { codeOf, FetchError } from './error.ts'
+import { codeOf } from '../lib/error.ts'
+import { FetchError } from './error.ts'
 import type { FetchReply } from './fetch.ts'
 
 /** The bytes of a body; refuses more than maxBytes. */

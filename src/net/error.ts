@@ -1,5 +1,5 @@
 // Why fetches fail, in words that may be logged.
-import { OAuthError } from '../lib/error.ts'
+import { codeOf, OAuthError } from '../lib/error.ts'
 
 export type FetchReason =
   /** Not an absolute URL of an allowed scheme, or one with user and password. */
@@ -43,7 +43,3 @@ export function refusalOf(error: unknown, host: string): Error {
   const code = codeOf(error) ?? ''
   return new FetchError(REASONS.find(([pattern]) => pattern.test(code))?.[1] ?? 'bad_response', host, code)
 }
-
-/** The code of an error of Node or undici. */
-export const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined

@@ -3,10 +3,11 @@
 import dns from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { Client } from 'undici'
+import { codeOf } from '../lib/error.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { isAddress, isAllowedAddress } from './address.ts'
 import { decompressed, readAll } from './body.ts'
-import { codeOf, FetchError, refusalOf } from './error.ts'
+import { FetchError, refusalOf } from './error.ts'
 import { Gate } from './gate.ts'
 
 export interface FetchRequest {

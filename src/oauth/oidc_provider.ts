@@ -15,7 +15,7 @@ import {
 import type { Config } from '../config/schema.ts'
 import { UPSTREAM_ALGS } from '../crypto/jws.ts'
 import type { CryptoLanes } from '../crypto/pool.ts'
-import { OAuthError } from '../lib/error.ts'
+import { codeOf, OAuthError } from '../lib/error.ts'
 import { digest } from '../lib/id.ts'
 import type { Clock } from '../lib/time.ts'
 import { isLocalhost } from '../lib/url.ts'
@@ -209,7 +209,8 @@ function judge(error: unknown, otherwise: (reason: string) => OAuthError): unkno
     const ours = OUR_FAULT.find((each) => each === error.error)
     return ours ? unreachable(ours) : otherwise('code')
   }
-  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return error
-  const reason = error.code.toLowerCase().replace(/^oauth_/, '')
-  return TROUBLE.test(error.code) ? unreachable(reason) : otherwise(reason)
+  const code = codeOf(error)
+  if (code === undefined) return error
+  const reason = code.toLowerCase().replace(/^oauth_/, '')
+  return TROUBLE.test(code) ? unreachable(reason) : otherwise(reason)
 }

@@ -1,6 +1,7 @@
 // Using something once: exactly, within this process by a set in memory, across restarts and processes by the store.
 import { hash } from 'node:crypto'
 import type { App } from '../app.ts'
+import { codeOf } from '../lib/error.ts'
 import { idFloor, newId } from '../lib/id.ts'
 import { type Clock, DAY } from '../lib/time.ts'
 import { UsedSet } from '../lib/used.ts'
@@ -47,6 +48,6 @@ export async function useOnce(
 }
 
 /** Another process was first to use a proof or assertion: what the store throws. */
-export const isUsedBefore = (error: unknown): boolean => (error as { code?: unknown }).code === 'USED_BEFORE'
+export const isUsedBefore = (error: unknown): boolean => codeOf(error) === 'USED_BEFORE'
 
 const keyOf = ({ kind, hash }: SingleUse): string => `${kind[0]}${hash}`

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Config } from '../config/schema.ts'
-import { OAuthError } from '../lib/error.ts'
+import { codeOf, OAuthError } from '../lib/error.ts'
 import { Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
 import { systemClock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -93,8 +93,9 @@ export async function openPostgres(
           return work(client, job)
         })
       } catch (error) {
-        const collided = COLLISION.test(codeOf(error))
-        if (!collided && (codeOf(error) !== DUPLICATE || tries > 1)) throw error
+        const code = codeOf(error) ?? ''
+        const collided = COLLISION.test(code)
+        if (!collided && (code !== DUPLICATE || tries > 1)) throw error
         if (tries === TRIES) throw awayFor(error)
         // Whoever collided with it goes first.
         if (collided) await sleep(Math.random() * tries * COLLISION_MS)
@@ -116,7 +117,7 @@ export async function openPostgres(
     try {
       return (await execute(client, fused.statement)) ? fused.value : await transaction(client, job)
     } catch (error) {
-      if (!UNKNOWN_SQL.test(codeOf(error))) throw error
+      if (!UNKNOWN_SQL.test(codeOf(error) ?? '')) throw error
       canFuse = false
       log.info({ reason: (error as Error).message }, 'the database does not take several changes as one statement')
       return transaction(client, job)
@@ -212,7 +213,6 @@ const settled = (result: Promise<unknown>): Promise<Outcome<unknown>> =>
   )
 const yes = () => true
 const no = () => false
-const codeOf = (error: unknown) => String((error as { code?: unknown }).code ?? '')
 
 function sum(all: readonly LaneStats[]): LaneStats {
   const total: LaneStats = { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0, busy_ms: 0 }
