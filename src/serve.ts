@@ -1,5 +1,4 @@
 // `service serve`: both listeners up, warnings said, signals handled, everything drained at the end.
-
 import { adminRoutes } from './admin/rest.ts'
 import { type App, closeApp, openApp } from './app.ts'
 import { loadConfig } from './config/load.ts'

@@ -193,7 +193,6 @@ async function statusOf(app: App) {
     ...(app.fronts
       ? { front_threads: app.fronts.reports().map(({ thread, requests, busy }) => ({ thread, requests, busy })) }
       : {}),
-    /** Of each target, its last run. */
     purges: purges.map(({ started_at, finished_at, ...rest }) => ({
       ...rest,
       started_at: rfc3339(started_at),

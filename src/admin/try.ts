@@ -8,20 +8,19 @@ import type { Params, Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { name, text } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
-import { decodeAccessToken, findLiveToken, signedClaims } from '../oauth/access_token.ts'
+import { decodeAccessToken, findLiveToken, MAX_TOKEN_LENGTH, signedClaims } from '../oauth/access_token.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
 import { checkBinding } from '../oauth/dpop.ts'
 import { issue } from '../oauth/issue.ts'
 import { type AdminResource, action, type Caller } from './action.ts'
 import * as answers from './answers_service.ts'
 
-const MAX_TOKEN = 16_384
 export const TRY_DOC = 'Trying things out: what a client would get, what a token says, why an assertion is refused.'
 const token = z
   .string()
   .trim()
   .min(1, 'must not be empty')
-  .max(MAX_TOKEN)
+  .max(MAX_TOKEN_LENGTH)
   .regex(/^[\x21-\x7e]+$/, 'must be one word of ASCII')
 
 /** A request as the token endpoint would get it. */
@@ -58,7 +57,7 @@ async function mint(app: App, form: Params, caller: Caller) {
 
 /** What a token says, who signed it, and whether it may still be used. */
 async function examine(app: App, text: string) {
-  const jws = decodeJws(text, MAX_TOKEN)
+  const jws = decodeJws(text, MAX_TOKEN_LENGTH)
   if (!jws) return { form: 'opaque', ours: false, active: false }
   const { header, payload: claims } = jws
   const candidate = await decodeAccessToken(app, text)

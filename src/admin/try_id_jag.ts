@@ -5,15 +5,13 @@ import { decodeJws } from '../crypto/jws.ts'
 import { redemptionOf, targetOf } from '../grants/jwt_bearer.ts'
 import { OAuthError } from '../lib/error.ts'
 import { name, text } from '../lib/field.ts'
-import { verifyAssertion } from '../oauth/id_jag.ts'
+import { MAX_ASSERTION, verifyAssertion } from '../oauth/id_jag.ts'
 import type { Client } from '../oauth/types.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers_service.ts'
 import { withXaa } from './idps.ts'
 import { invalid } from './outcome.ts'
 import { refusalOf, TRY_DOC } from './try.ts'
-
-const MAX_ASSERTION = 16_384
 
 /** The checks in their order, and the reasons with which each refuses. */
 const STEPS: readonly { check: string; about: string; reasons: RegExp }[] = [

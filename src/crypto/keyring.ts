@@ -93,7 +93,7 @@ export async function openKeyring({ source, clock, onError }: Options): Promise<
       if (document && document.until > clock.now()) return document
       const shown = published()
       const body = JSON.stringify({
-        keys: shown.map(({ jwk, kid, alg: keyAlg }) => ({ ...jwk, kid, alg: keyAlg, use: 'sig' })),
+        keys: shown.map(({ jwk, kid, alg }) => ({ ...jwk, kid, alg, use: 'sig' })),
       })
       document = {
         body,

@@ -7,7 +7,7 @@ export interface Match {
 }
 const NO_PARAMS = Object.freeze({})
 
-/** Finds the routes of a path: by the whole path, else by its segments. */
+/** The routes of a listener. Throws for two of one method and path. */
 export class RouteTable {
   private readonly exact = new Map<string, Map<Method, Match>>()
   private readonly patterns: { segments: string[]; rest: boolean; methods: Map<Method, Route> }[] = []
@@ -29,6 +29,7 @@ export class RouteTable {
     this.patterns.sort((a, b) => order(a) - order(b))
   }
 
+  /** What a path has, by method; undefined when there is nothing. */
   find(path: string): ReadonlyMap<Method, Match> | undefined {
     const exact = this.exact.get(path)
     if (exact) return exact

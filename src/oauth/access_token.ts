@@ -55,7 +55,7 @@ function agentChain(act: Actor): string[] {
 export const tokenType = ({ jkt, broker_provider }: { jkt?: string; broker_provider?: string }): 'DPoP' | 'Bearer' =>
   jkt && !broker_provider ? 'DPoP' : 'Bearer'
 
-const MAX_TOKEN_LENGTH = 16_384
+export const MAX_TOKEN_LENGTH = 16_384
 
 /** A token that looks like one of ours; nothing is verified yet. */
 export interface Candidate {

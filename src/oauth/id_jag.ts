@@ -10,7 +10,7 @@ import type { Client, Idp } from './types.ts'
 
 export const ID_JAG_PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
 const TYP = 'oauth-id-jag+jwt'
-const MAX_ASSERTION = 16_384
+export const MAX_ASSERTION = 16_384
 const MAX_CLAIM = 1024
 /** Seconds that the clocks of two honest servers may differ. */
 const SKEW = 30

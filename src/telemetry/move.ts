@@ -1,5 +1,4 @@
 // What several threads count is counted once: a front thread hands over what it counted since it was last asked.
-
 import type { Labels } from './family.ts'
 import { COUNTERS, type CounterName, HISTOGRAMS, type HistogramName, type Metrics } from './metrics.ts'
 

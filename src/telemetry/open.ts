@@ -16,15 +16,11 @@ export interface Telemetry {
   close(): Promise<void>
 }
 
-/** Opens what `observability` asks for. OpenTelemetry is loaded only where something is exported. */
+/** Opens what `observability` asks for. */
 export async function openTelemetry(config: Config, build: Build, env: Env): Promise<Telemetry> {
   const { observability } = config
   const metrics = new Metrics()
-  const settings = exportSettings(observability, env)
-  const isExporting = settings.metrics || settings.traces || settings.logs
-  const exports: Exports | undefined = isExporting
-    ? await (await import('./otlp.ts')).openExports(settings, metrics, build)
-    : undefined
+  const exports = await exportsFor(exportSettings(observability, env), metrics, build)
   return {
     log: openLogger(observability.logging, exports?.log),
     metrics,
@@ -42,9 +38,7 @@ export async function openThreadTelemetry(
 ): Promise<Telemetry> {
   const metrics = new Metrics()
   const { metrics: _metrics, logs: _logs, ...settings } = exportSettings(observability, env)
-  const exports: Exports | undefined = settings.traces
-    ? await (await import('./otlp.ts')).openExports(settings, metrics, build)
-    : undefined
+  const exports = await exportsFor(settings, metrics, build)
   const { logging } = observability
   const { stdout, otel } = logging.outputs
   const outputs = { ...logging.outputs, stdout: false, otel: false }
@@ -54,6 +48,13 @@ export async function openThreadTelemetry(
     tracer: exports?.tracer,
     close: async () => exports?.close(),
   }
+}
+
+/** OpenTelemetry is loaded only where something is exported. */
+async function exportsFor(settings: ExportSettings, metrics: Metrics, build: Build): Promise<Exports | undefined> {
+  if (!settings.metrics && !settings.traces && !settings.logs) return undefined
+  const { openExports } = await import('./otlp.ts')
+  return openExports(settings, metrics, build)
 }
 
 const METRICS_EVERY_MS = 15_000

@@ -7,7 +7,7 @@ export const ROLES = ['front', 'crypto', 'store', 'password', 'other'] as const
 export type Role = (typeof ROLES)[number]
 export type ByRole = Record<Role, number>
 
-const NAMED: ReadonlySet<string> = new Set(['front', 'crypto', 'store', 'password'])
+const roleNamed = (name: string): Role => ROLES.find((role) => role === name) ?? 'other'
 
 const read = (file: string): string | undefined => {
   try {
@@ -24,7 +24,7 @@ export function threadMicros(pid: number): Map<number, { role: Role; us: number 
     // The first figure is nanoseconds on a processor.
     const ns = Number(read(`/proc/${pid}/task/${tid}/schedstat`)?.split(' ')[0])
     const name = read(`/proc/${pid}/task/${tid}/comm`)?.trim() ?? ''
-    const role = tid !== pid && NAMED.has(name) ? (name as Role) : 'other'
+    const role = tid === pid ? 'other' : roleNamed(name)
     if (Number.isFinite(ns)) threads.set(tid, { role, us: ns / 1000 })
   }
   const main = threads.get(pid)
