@@ -1,6 +1,6 @@
 // Built-in defaults < YAML file < environment. All faults are reported together, each with the key it is about.
 import { readFileSync } from 'node:fs'
-import { issuesOf } from '../lib/field.ts'
+import { commaParts, issuesOf } from '../lib/field.ts'
 import { isObject } from '../lib/json.ts'
 import { putSecret } from '../lib/secret.ts'
 import { envNames, isKey, type Key, keysOf, type Schema } from './key.ts'
@@ -127,11 +127,7 @@ function addEnvResource(config: Config, env: Env, problems: Problem[]): void {
       .replace(/[^a-z0-9]+/g, '-')
       .replace(/^-|-$/g, '')
       .slice(0, 64) || 'resource'
-  const scopes = (env['SERVICE_RESOURCE_SCOPES'] ?? '')
-    .split(',')
-    .map((each) => each.trim())
-    .filter(Boolean)
-    .map((name) => ({ name }))
+  const scopes = commaParts(env['SERVICE_RESOURCE_SCOPES'] ?? '').map((name) => ({ name }))
   const result = schema.resources.type.safeParse([
     { slug, uri, backend_kind: 'mint', display_name: host || slug, scopes },
   ])

@@ -69,16 +69,17 @@ export const time = () =>
 export const word = <const W extends readonly [string, ...string[]]>(words: W) =>
   z.enum(words, `must be one of ${words.join(', ')}`)
 
+/** The parts of a text between commas, without the empty ones. */
+export const commaParts = (value: string): string[] =>
+  value
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)
+
 /** A list of texts; one text is split on commas, as in environment variables. */
 export const list = (item: z.ZodType<string> = text(2048)) =>
   z.preprocess(
-    (value) =>
-      typeof value === 'string'
-        ? value
-            .split(',')
-            .map((part) => part.trim())
-            .filter(Boolean)
-        : value,
+    (value) => (typeof value === 'string' ? commaParts(value) : value),
     z.array(item, 'must be a list').max(1000),
   )
 

@@ -144,10 +144,18 @@ function* saveConsent(c: NewConsent, now: number): Op<Buffer> {
   return row?.id as Buffer
 }
 
-export interface FoundCode {
-  request: AuthorizationRequest
+/** What the use of a code or refresh token depends on beside itself. */
+interface Standing {
   user_status?: string
   consent_revoked: boolean
+}
+const readStanding = (row: Row): Standing => ({
+  user_status: maybeStr(row.user_status),
+  consent_revoked: row.consent_revoked_at !== null,
+})
+
+export interface FoundCode extends Standing {
+  request: AuthorizationRequest
 }
 /** A code in any state, with what its redemption depends on. */
 export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
@@ -156,13 +164,7 @@ export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
      LEFT JOIN users u ON u.id = a.user_id LEFT JOIN consent_grants c ON c.id = a.consent_id WHERE a.id = ? AND a.code_hash IS NOT NULL`,
     bytes(id),
   )
-  return (
-    row && {
-      request: readRequest(row),
-      user_status: maybeStr(row.user_status),
-      consent_revoked: row.consent_revoked_at !== null,
-    }
-  )
+  return row && { request: readRequest(row), ...readStanding(row) }
 }
 
 /** Consumes a code and records all that comes of it; `used` when another request was first. */
@@ -214,11 +216,9 @@ function* insertRefreshToken(t: RefreshToken): Op<void> {
   )
 }
 
-export interface FoundRefreshToken {
+export interface FoundRefreshToken extends Standing {
   token: RefreshToken
   family: Family
-  user_status?: string
-  consent_revoked: boolean
 }
 /** A refresh token in any state, with its family and what its use depends on. */
 export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken | undefined> {
@@ -237,7 +237,7 @@ export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken 
     expires_at: num(row.expires_at),
     consumed_at: maybeNum(row.consumed_at),
   }
-  return { token, family, user_status: maybeStr(row.user_status), consent_revoked: row.consent_revoked_at !== null }
+  return { token, family, ...readStanding(row) }
 }
 
 /** Replaces a refresh token by the next one of its family; `reused` when it was consumed already, which ends the family. */
