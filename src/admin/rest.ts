@@ -3,6 +3,7 @@ import type { App } from '../app.ts'
 import { empty, json, NO_STORE, parseJson, parseParams, type Reply } from '../http/message.ts'
 import type { Method, Route } from '../http/router.ts'
 import { OAuthError } from '../lib/error.ts'
+import { sentBy } from '../oauth/audit.ts'
 import { forRequest } from '../telemetry/within.ts'
 import type { Action } from './action.ts'
 import { createGatekeeper, type Gatekeeper } from './api_key.ts'
@@ -40,7 +41,7 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): R
         query: parseParams(request.query),
         body: action.body && parseJson(request),
       },
-      { actor_id: operatorOf(request).actor_id, ip: request.remote, request_id: request.id },
+      { actor_id: operatorOf(request).actor_id, ...sentBy(request) },
     )
     if (action.lines) return linesOf(shown as AsyncIterable<unknown>)
     return action.status === 204 ? empty(204, NO_STORE) : json(dry ? 200 : (action.status ?? 200), shown, NO_STORE)

@@ -15,6 +15,7 @@ import { configOf } from '../broker/provider.ts'
 import { apikeyConfig } from '../config/provider_record.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
+import { sentBy } from '../oauth/audit.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { html, page } from './pages.ts'
 import { checkForm, findSignedIn, type SignedIn, sessionToken } from './session.ts'
@@ -23,11 +24,7 @@ import { basePath, placeOf, toLogin } from './urls.ts'
 const slugOf = ({ params }: Request): string => params['provider'] ?? ''
 
 /** Who does something at a browser, for the audit trail. */
-export const doerOf = (request: Request, { user }: SignedIn): Doer => ({
-  actor_id: user.id,
-  ip: request.remote,
-  request_id: request.id,
-})
+export const doerOf = (request: Request, { user }: SignedIn): Doer => ({ actor_id: user.id, ...sentBy(request) })
 
 /** Sends a user to the provider, or asks for a key of it. */
 export async function startConnect(app: App, request: Request): Promise<Reply> {

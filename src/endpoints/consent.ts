@@ -5,7 +5,7 @@ import { parseForm, parseParams, type Reply, type Request, redirect } from '../h
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, isId, newBearer, newId } from '../lib/id.ts'
 import { isLoopbackHost } from '../lib/url.ts'
-import { audit } from '../oauth/audit.ts'
+import { audit, sentBy } from '../oauth/audit.ts'
 import { responseUri } from '../oauth/authorization.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { scopeNames } from '../oauth/resource.ts'
@@ -188,7 +188,6 @@ const note = (
     action,
     actor_id: request.user_id,
     client_id: request.client_id,
-    ip: http.remote,
-    request_id: http.id,
+    ...sentBy(http),
     detail: { scope, ...(resource ? { resource: resource.uri } : {}) },
   })

@@ -4,7 +4,7 @@ import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import type { LoginResult } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
-import { audit } from '../oauth/audit.ts'
+import { audit, sentBy } from '../oauth/audit.ts'
 import type { User } from '../oauth/types.ts'
 import { beginLogin, endLogin } from './login_limit.ts'
 import { errorPage, html, type Markup, page } from './pages.ts'
@@ -135,7 +135,7 @@ async function verifyCredentials(app: App, email = '', password = ''): Promise<U
 
 type Noted = 'user_login' | 'user_login_failed' | 'user_logout' | 'auth_locked_out'
 const note = (app: App, request: Request, action: Noted, actor_id: string) =>
-  audit(app, { action, actor_id, ip: request.remote, request_id: request.id })
+  audit(app, { action, actor_id, ...sentBy(request) })
 
 /** Ends the session of the browser. */
 export async function logout(app: App, request: Request): Promise<Reply> {

@@ -2,7 +2,7 @@
 import type { App } from '../app.ts'
 import { parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { audit } from '../oauth/audit.ts'
+import { audit, sentBy } from '../oauth/audit.ts'
 import { resolveFederatedUser } from '../oauth/federated_user.ts'
 import type { OidcProvider } from '../oauth/oidc_provider.ts'
 import { html, page } from './pages.ts'
@@ -86,4 +86,4 @@ const note = (
   action: 'user_oidc_login' | 'user_oidc_login_failed',
   actor_id: string,
   detail: { created?: boolean; reason?: string },
-) => audit(app, { action, actor_id, ip: request.remote, request_id: request.id, detail })
+) => audit(app, { action, actor_id, ...sentBy(request), detail })

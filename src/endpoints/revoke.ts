@@ -5,7 +5,7 @@ import { empty, NO_STORE, parseForm, type Reply, type Request } from '../http/me
 import { OAuthError } from '../lib/error.ts'
 import { type Bearer, equalSecrets, parseBearer } from '../lib/id.ts'
 import { decodeAccessToken, verifyAccessToken } from '../oauth/access_token.ts'
-import { audit } from '../oauth/audit.ts'
+import { audit, sentBy } from '../oauth/audit.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
 import type { Client } from '../oauth/types.ts'
 
@@ -36,8 +36,7 @@ export async function revoke(app: App, request: Request): Promise<Reply> {
       action: 'token_revoked',
       actor_id: ended.sub,
       client_id: client.client_id,
-      ip: request.remote,
-      request_id: request.id,
+      ...sentBy(request),
       detail: { token_type: ended.type, [ended.type === 'access_token' ? 'jti' : 'family']: ended.id },
     })
   }

@@ -3,7 +3,7 @@ import type { App } from '../app.ts'
 import { checkEnabled, checkRegistered, type Grant, grants } from '../grants/index.ts'
 import { json, NO_STORE, type Params, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { audit } from '../oauth/audit.ts'
+import { audit, sentBy } from '../oauth/audit.ts'
 import { refuseDetails } from '../oauth/authorization.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
 import { checkBinding, newNonce, verifyProof } from '../oauth/dpop.ts'
@@ -64,8 +64,7 @@ function recordDenial(app: App, request: Request, grant: Grant, client: Client, 
     action: grant.denied,
     actor_id: client_id,
     client_id,
-    ip: request.remote,
-    request_id: request.id,
+    ...sentBy(request),
     detail,
   })
 }

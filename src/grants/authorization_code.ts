@@ -3,7 +3,7 @@ import type { App } from '../app.ts'
 import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest, equalSecrets, newId, parseBearer } from '../lib/id.ts'
-import { audit } from '../oauth/audit.ts'
+import { audit, sentBy } from '../oauth/audit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { checkCovered, remainingScope, scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest, Client, Family } from '../oauth/types.ts'
@@ -61,8 +61,7 @@ async function reused(app: App, { request, client }: GrantInput, code: Authoriza
     action: 'auth_code_reused',
     actor_id: code.user_id,
     client_id: client.client_id,
-    ip: request.remote,
-    request_id: request.id,
+    ...sentBy(request),
   })
   return refuse('code_reused')
 }

@@ -2,7 +2,7 @@
 import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, newBearer, parseBearer } from '../lib/id.ts'
-import { audit } from '../oauth/audit.ts'
+import { audit, sentBy } from '../oauth/audit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { checkCovered, checkWithin, parseScope, remainingScope, scopeNames } from '../oauth/resource.ts'
 import type { Family, RefreshToken } from '../oauth/types.ts'
@@ -89,8 +89,7 @@ async function noteReuse(app: App, { request, client }: GrantInput, family: Fami
     action: 'refresh_token_reused',
     actor_id: family.user_id,
     client_id: client.client_id,
-    ip: request.remote,
-    request_id: request.id,
+    ...sentBy(request),
     detail: { family: family.id },
   })
 }

@@ -1,5 +1,6 @@
 // The audit trail, beside the issuances (an issuance is its own event). Details hold names, never secrets or tokens.
 import type { App } from '../app.ts'
+import type { Request } from '../http/message.ts'
 import { newId } from '../lib/id.ts'
 import type { AuditAction, DetailOf } from './audit_events.ts'
 
@@ -13,6 +14,9 @@ export interface AuditEntry<A extends AuditAction> {
   request_id?: string
   detail?: DetailOf<A>
 }
+
+/** Where an event comes from: a request. */
+export const sentBy = ({ remote, id }: Request) => ({ ip: remote, request_id: id })
 
 /** Records an event. Resolves when it is committed, or when it could not be (which is logged and counted). */
 export async function audit<A extends AuditAction>(app: App, { detail, ...entry }: AuditEntry<A>): Promise<void> {
