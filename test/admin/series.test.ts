@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Point } from '../../src/telemetry/series.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
+import { post } from '../support/flow.ts'
 import { addClient, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -15,12 +16,8 @@ const shown = (query = '') =>
 
 test('tokens, refusals and durations of the token endpoint are there once their period ended', async () => {
   const { client_id, client_secret } = await addClient(service)
-  const ask = (secret: string) =>
-    fetch(`${service.issuer}/oauth/token`, {
-      method: 'POST',
-      headers: { authorization: `Basic ${btoa(`${client_id}:${secret}`)}` },
-      body: new URLSearchParams({ grant_type: 'client_credentials' }),
-    })
+  const ask = (client_secret: string) =>
+    post(`${service.issuer}/oauth/token`, { client_id, client_secret }, { grant_type: 'client_credentials' })
   expect((await ask(client_secret)).status).toBe(200)
   expect((await ask('wrong')).status).toBe(401)
   service.advance(10)

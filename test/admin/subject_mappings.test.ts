@@ -2,17 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { startService, type TestService } from '../support/service.ts'
+import { addIdp } from '../support/xaa.ts'
 
 let service: TestService
 let idp_id: string
-const addIdp = async () => {
-  const issuer = `https://${newId()}.example.com`
-  const idp = await okAdmin(service, 'POST', '/admin/idps', { issuer, jwks_uri: `${issuer}/jwks.json` })
-  return String(idp['id'])
-}
 beforeAll(async () => {
   service = await startService()
-  idp_id = await addIdp()
+  idp_id = await addIdp(service)
 })
 afterAll(() => service.close())
 
@@ -64,11 +60,11 @@ test('a subject is mapped once for an identity provider, and again for another o
   expect((await create(mapping)).status).toBe(201)
   const twin = await create({ ...mapping, local_subject: 'u_2' })
   expect([twin.status, twin.body.error]).toEqual([409, 'conflict'])
-  expect((await create({ ...mapping, idp_id: await addIdp() })).status).toBe(201)
+  expect((await create({ ...mapping, idp_id: await addIdp(service) })).status).toBe(201)
 })
 
 test('are listed of one identity provider, and deleted once; then the subject may be mapped again', async () => {
-  const mapping = aMapping({ idp_id: await addIdp() })
+  const mapping = aMapping({ idp_id: await addIdp(service) })
   const { body } = await create(mapping)
   expect(await list(`?idp_id=${mapping.idp_id}`)).toEqual([body])
   const remove = () => callAdmin(service, 'DELETE', `${PATH}/${body.id}`)

@@ -1,18 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newId } from '../../src/lib/id.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { startService, type TestService } from '../support/service.ts'
+import { addIdp } from '../support/xaa.ts'
 
 let service: TestService
 let idp_id: string
-const addIdp = async () => {
-  const issuer = `https://${newId()}.example.com`
-  const idp = await okAdmin(service, 'POST', '/admin/idps', { issuer, jwks_uri: `${issuer}/jwks.json` })
-  return String(idp['id'])
-}
 beforeAll(async () => {
   service = await startService()
-  idp_id = await addIdp()
+  idp_id = await addIdp(service)
 })
 afterAll(() => service.close())
 
@@ -100,7 +95,7 @@ test.each([
 
 test('a policy stays with its identity provider', async () => {
   const policy = await created()
-  expect((await put(policy.id, { name: 'Moved', idp_id: await addIdp() })).status).toBe(400)
+  expect((await put(policy.id, { name: 'Moved', idp_id: await addIdp(service) })).status).toBe(400)
   expect((await read(policy.id)).body).toEqual(policy)
 })
 
@@ -111,7 +106,7 @@ test('changes at the same time are all kept', async () => {
 })
 
 test('are listed oldest first, of one identity provider or of all, and deleted once', async () => {
-  const mine = await addIdp()
+  const mine = await addIdp(service)
   const [one, two] = [await created({ idp_id: mine }), await created({ idp_id: mine })]
   const other = await created()
   const list = (query = '') => okAdmin<PolicyJson[]>(service, 'GET', PATH + query)

@@ -1,8 +1,6 @@
 // What real clients send to a real service. docs/reference/clients.md is what this records: `npx vitest run test/interop/clients.test.ts -u`
 // writes it anew after a client was updated; the difference is what to look at.
-import { mkdtempSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
@@ -13,6 +11,7 @@ import { packageRoot } from '../../src/lib/paths.ts'
 import { Browser } from '../support/browser.ts'
 import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
 import { walk } from '../support/flow.ts'
+import { tempFolder } from '../support/folder.ts'
 import { type Recorded, type Sent, startRecorded } from '../support/recorder.ts'
 import { addResource, addUser, REDIRECT_URI } from '../support/service.ts'
 import { AUTHORIZE, renderClients, type Story } from './clients_page.ts'
@@ -85,7 +84,7 @@ for (const { name, connect, Unauthorized } of GENERATIONS) {
 }
 
 test('mcp-remote comes in by registering, and carries calls from standard input to the server, and refreshes', async () => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'service-mcp-remote-'))
+  const folder = tempFolder()
   const user = await addUser(service)
   await record('mcp-remote', 'as the command of a desktop client', async () => {
     const transport = new StdioClientTransport({
@@ -121,7 +120,6 @@ test('mcp-remote comes in by registering, and carries calls from standard input 
       expect(await client.callTool({ name: 'whoami' })).toEqual(answer)
     } finally {
       await client.close()
-      rmSync(folder, { recursive: true, force: true })
     }
   })
 }, 90_000)

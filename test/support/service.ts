@@ -1,6 +1,5 @@
 // A whole service in this process, on real ports, with a database and keys of its own in a temporary folder.
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type App, closeApp, openApp } from '../../src/app.ts'
@@ -15,6 +14,7 @@ import { openListeners } from '../../src/serve.ts'
 import { openTelemetry } from '../../src/telemetry/open.ts'
 import { undeclaredDetails } from './audit.ts'
 import { watched } from './leaks.ts'
+import { freePort } from './wire.ts'
 
 export const ADMIN_KEY = 'test-admin-key-0123456789'
 export const PASSWORD = 'correct horse battery staple'
@@ -77,16 +77,6 @@ export async function startService(env: Record<string, string> = {}, file?: stri
       if (undeclared.length > 0) throw new Error(`oauth/audit_events.ts does not declare ${undeclared.join(', ')}`)
     },
   }
-}
-
-/** A port that nobody listens on, below those that the system gives to connections: it stays free until it is used. */
-function freePort(): Promise<number> {
-  const port = 10_000 + Math.floor(Math.random() * 22_000)
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', () => freePort().then(resolve, reject))
-    server.listen(port, () => server.close(() => resolve(port)))
-  })
 }
 
 let count = 0

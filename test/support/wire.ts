@@ -9,14 +9,14 @@ export interface Answer {
   body: string
 }
 
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0)
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
+/** A port that nobody listens on, below those that the system gives to connections: it stays free until it is used. */
+export function freePort(): Promise<number> {
+  const port = 10_000 + Math.floor(Math.random() * 22_000)
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', () => freePort().then(resolve, reject))
+    server.listen(port, () => server.close(() => resolve(port)))
+  })
 }
 
 export class Wire {

@@ -1,5 +1,6 @@
 // A client that brings ID-JAG assertions, with the identity provider that makes them, and why it was refused.
 import { vi } from 'vitest'
+import { newId } from '../../src/lib/id.ts'
 import type { Client, XaaPolicy } from '../../src/oauth/types.ts'
 import { okAdmin } from './admin.ts'
 import type { Changes } from './dpop.ts'
@@ -35,6 +36,12 @@ export async function trust(
   return id
 }
 
+/** Registers an identity provider that nobody asks. Returns its id. */
+export function addIdp(service: TestService): Promise<string> {
+  const issuer = `https://${newId()}.example.com`
+  return trust(service, { issuer, jwks_uri: `${issuer}/jwks.json` }, [])
+}
+
 export const addPolicy = (service: TestService, idp_id: string, policy: Policy) =>
   okAdmin<{ id: string }>(service, 'POST', '/admin/xaa/policies', { idp_id, ...policy })
 
@@ -50,7 +57,7 @@ export interface Scene {
   resource: Awaited<ReturnType<typeof addResource>>
   /** An assertion for the client and the resource, with changes. */
   assertion(changes?: Changes, key?: IdpKey): Promise<string>
-  /** Redeems an assertion; a fresh one with `claims` when none is given. */
+  /** Redeems an assertion at the token endpoint. */
   redeem(
     assertion: string,
     fields?: Record<string, string | undefined>,

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -7,6 +5,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { drifted, GENERATED } from '../../tools/generate.ts'
 import { renderExample, renderJsonSchema } from '../../tools/reference/configuration.ts'
+import { tempFile } from '../support/folder.ts'
 
 const UNCOMMENTED = renderExample().replace(/^( *)#([a-z_]+:)/gm, '$1$2')
 
@@ -16,27 +15,16 @@ describe('generated files', () => {
   })
 
   test('a missing or changed one is found', async () => {
-    const folder = mkdtempSync(path.join(tmpdir(), 'service-generated-'))
-    try {
-      writeFileSync(path.join(folder, 'config.example.yaml'), `${renderExample()}# changed\n`)
-      expect((await drifted(folder)).map(({ file }) => file)).toEqual(GENERATED.map(({ file }) => file))
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
+    const changed = tempFile('config.example.yaml', `${renderExample()}# changed\n`)
+    const drift = await drifted(path.dirname(changed))
+    expect(drift.map(({ file }) => file)).toEqual(GENERATED.map(({ file }) => file))
   })
 
   test.each([
     ['as it is', renderExample()],
     ['with every key uncommented', UNCOMMENTED],
   ])('the example file is the defaults, %s', (_how, text) => {
-    const folder = mkdtempSync(path.join(tmpdir(), 'service-generated-'))
-    try {
-      const file = path.join(folder, 'config.yaml')
-      writeFileSync(file, text)
-      expect(loadConfig(file, {})).toEqual(loadConfig(undefined, {}))
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
+    expect(loadConfig(tempFile('config.yaml', text), {})).toEqual(loadConfig(undefined, {}))
   })
 
   test('the editor schema knows every key of the example file, and no other', () => {

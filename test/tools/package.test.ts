@@ -1,19 +1,19 @@
 // What `npm pack` puts into the tarball is enough to run: unpacked into an empty folder beside nothing but packages that are shipped.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { packageRoot } from '../../src/lib/paths.ts'
+import { tempFolder } from '../support/folder.ts'
 import { freePort } from '../support/wire.ts'
 
 const call = promisify(execFile)
 let folder: string
 const unpacked = (...names: string[]) => path.join(folder, 'package', ...names)
 beforeAll(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'service-package-'))
+  folder = tempFolder()
   const { stdout } = await call('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
     cwd: packageRoot,
   })
@@ -21,7 +21,6 @@ beforeAll(async () => {
   await call('tar', ['-xzf', path.join(folder, name), '-C', folder])
   symlinkSync(path.join(packageRoot, 'node_modules'), unpacked('node_modules'))
 }, 120_000)
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 test('it has neither sources, tests nor tools, and every package that its files name is one that is shipped', async () => {
   const { stdout } = await call('find', [unpacked(), '-type', 'f', '-not', '-path', '*/node_modules/*'])

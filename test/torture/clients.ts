@@ -1,5 +1,6 @@
 // Clients that never stop: each loop does one thing and notes what it was answered, until the service dies under it.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { decodeJwt } from 'jose'
 import { digest, newId, newSecret } from '../../src/lib/id.ts'
 import { ACCESS_TOKEN, EXCHANGE } from '../support/exchange.ts'
 import { type Answer, post } from '../support/flow.ts'
@@ -101,7 +102,7 @@ async function employee(at: Torture): Promise<void> {
 }
 
 async function exchanger(at: Torture): Promise<void> {
-  const subject = at.history.issued.findLast(({ access_token }) => isOfPerson(at, access_token))
+  const subject = at.history.issued.findLast(({ access_token }) => isOf(at.app, access_token))
   if (!subject) return void (await sleep(20))
   const form = {
     grant_type: EXCHANGE,
@@ -111,12 +112,11 @@ async function exchanger(at: Torture): Promise<void> {
   }
   await ask(at, at.gateway, form)
 }
-const isOfPerson = ({ app }: Scene, token: string) =>
-  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).client_id === app.client_id
+const isOf = ({ client_id }: Client, token: string) => decodeJwt(token)['client_id'] === client_id
 
 async function revoker(at: Torture): Promise<void> {
   await sleep(15)
-  const issued = pick(at.history.issued.filter(({ access_token }) => ofMachine(at, access_token)))
+  const issued = pick(at.history.issued.filter(({ access_token }) => isOf(at.machine, access_token)))
   if (issued) {
     const answer = await send(at, `${at.base()}/oauth/revoke`, { ...at.machine, token: issued.access_token })
     if (answer === 200) at.history.revoked.add(issued.access_token)
@@ -128,8 +128,6 @@ async function revoker(at: Torture): Promise<void> {
   const answer = await send(at, `${at.base()}/oauth/revoke`, { client_id, token: family.refresh_token })
   if (answer === 200) family.state = 'dead'
 }
-const ofMachine = ({ machine }: Scene, token: string) =>
-  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).client_id === machine.client_id
 
 async function send(at: Torture, url: string, form: Form): Promise<number> {
   const response = await fetch(url, { method: 'POST', body: new URLSearchParams(form) }).catch(() => undefined)

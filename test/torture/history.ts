@@ -1,4 +1,5 @@
 // What clients were answered. Only an answer that arrived counts: what was cut off may have happened or not.
+import { decodeJwt } from 'jose'
 
 /** A sign-in with the chain of its refresh tokens. */
 export interface Family {
@@ -10,7 +11,6 @@ export interface Family {
 }
 export interface Issued {
   jti: string
-  kid: string
   access_token: string
 }
 
@@ -29,11 +29,9 @@ export class History {
   readonly answers: Record<number, number> = {}
 
   /** Notes an access token of an answer. */
-  issue(access_token: unknown): void {
-    const [header = '', claims = ''] = String(access_token).split('.')
-    const read = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, string>
-    const [{ kid = '' }, { jti = '' }] = [read(header), read(claims)]
-    this.issued.push({ jti, kid, access_token: String(access_token) })
+  issue(token: unknown): void {
+    const access_token = String(token)
+    this.issued.push({ jti: decodeJwt(access_token).jti ?? '', access_token })
   }
 }
 
