@@ -86,7 +86,7 @@ describe('parameters', () => {
 
   test('any text is read or refused, never anything else', () => {
     fc.assert(
-      fc.asyncProperty(fc.string({ unit: fc.constantFrom('a', '=', '&', '%', '+', '0', '\0', 'é') }), async (text) => {
+      fc.property(fc.string({ unit: fc.constantFrom('a', '=', '&', '%', '+', '0', '\0', 'é') }), (text) => {
         try {
           parseParams(text)
         } catch (error) {
