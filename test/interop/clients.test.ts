@@ -8,14 +8,13 @@ import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { packageRoot } from '../../src/lib/paths.ts'
-import { Browser } from '../support/browser.ts'
 import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
 import { walk } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
 import { type Recorded, type Sent, startRecorded } from '../support/recorder.ts'
 import { addResource, addUser, REDIRECT_URI } from '../support/service.ts'
 import { AUTHORIZE, renderClients, type Story } from './clients_page.ts'
-import { GENERATIONS, Provider } from './mcp_client.ts'
+import { comeIn, GENERATIONS, Provider } from './mcp_client.ts'
 import { type McpTestServer, startMcpServer } from './mcp_server.ts'
 import { authorizationRequest, discover, INSECURE } from './strict_client.ts'
 
@@ -56,21 +55,18 @@ async function record(name: string, how: string, run: () => Promise<void>) {
   stories.push({ name, version: versionOf(name), how, sent: ofClient(service.sent.slice(from)) })
 }
 
-for (const { name, connect, Unauthorized } of GENERATIONS) {
-  const comeIn = async (provider: Provider) => {
+for (const generation of GENERATIONS) {
+  const { name } = generation
+  const comeInAndRefresh = async (provider: Provider) => {
     const user = await addUser(service)
-    const first = connect(server.uri, provider)
-    await expect(first.open()).rejects.toThrow(Unauthorized)
-    await first.finish(await walk(service, String(provider.saved.url), user, new Browser()))
-    const connection = connect(server.uri, provider)
-    await connection.open()
+    const connection = await comeIn(generation, service, server.uri, provider, user)
     service.advance(901)
     expect(await connection.call('whoami')).toBe(`${user.id} may mcp:read`)
     await connection.close()
   }
 
   test(`${name} comes in by registering, and refreshes`, () =>
-    record(name, 'knows the address of the MCP server only', () => comeIn(new Provider())))
+    record(name, 'knows the address of the MCP server only', () => comeInAndRefresh(new Provider())))
 
   test(`${name} comes in by its document`, async () => {
     const origin = `https://${name.split('/').at(-1)}.matrix.example`
@@ -78,7 +74,7 @@ for (const { name, connect, Unauthorized } of GENERATIONS) {
     const provider = new Provider()
     const members = { redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' }
     provider.clientMetadataUrl = documents.publish('/oauth/client.json', members, {}, origin)
-    await record(name, 'has a client metadata document', () => comeIn(provider))
+    await record(name, 'has a client metadata document', () => comeInAndRefresh(provider))
     expect(stories.at(-1)?.sent.map(({ what }) => what)).not.toContain('POST /oauth/register')
   })
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { Browser } from '../support/browser.ts'
 import { walk } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
-import { GENERATIONS, type Generation, Provider } from './mcp_client.ts'
+import { comeIn, GENERATIONS, type Generation, Provider } from './mcp_client.ts'
 import { type McpTestServer, startMcpServer } from './mcp_server.ts'
 
 let service: TestService
@@ -20,7 +20,7 @@ afterAll(async () => {
   await service.close()
 })
 
-describe.each(GENERATIONS)('$name', ({ connect, connectMachine, Unauthorized }) => {
+describe.each(GENERATIONS)('$name', (generation) => {
   const setUp = async (fields: Record<string, unknown> = {}) => {
     const client = await addClient(service, { token_endpoint_auth_method: 'none', ...fields })
     const provider = new Provider(client, service.issuer)
@@ -28,16 +28,8 @@ describe.each(GENERATIONS)('$name', ({ connect, connectMachine, Unauthorized }) 
   }
   type Parts = Awaited<ReturnType<typeof setUp>>
 
-  /** The first connection is turned away, the user consents in the browser, the second one works. */
-  const connected = async (parts: Parts) => {
-    const { provider, user, browser } = parts
-    const first = connect(server.uri, provider)
-    await expect(first.open()).rejects.toThrow(Unauthorized)
-    await first.finish(await walk(service, String(provider.saved.url), user, browser))
-    const connection = connect(server.uri, provider)
-    await connection.open()
-    return connection
-  }
+  const connected = ({ provider, user, browser }: Parts) =>
+    comeIn(generation, service, server.uri, provider, user, browser)
 
   for (const method of ['none', 'client_secret_basic', 'client_secret_post'])
     test(`a registered client (${method}) signs its user in and calls a tool`, async () => {
@@ -63,7 +55,7 @@ describe.each(GENERATIONS)('$name', ({ connect, connectMachine, Unauthorized }) 
     const parts = await setUp()
     const connection = await connected(parts)
     service.advance(91 * 24 * 3600)
-    await expect(connection.call('whoami')).rejects.toThrow(Unauthorized)
+    await expect(connection.call('whoami')).rejects.toThrow(generation.Unauthorized)
     expect(parts.provider.saved.tokens).toBeUndefined()
     await connection.finish(await walk(service, String(parts.provider.saved.url), parts.user, parts.browser))
     expect(await connection.call('whoami')).toBe(`${parts.user.id} may mcp:read`)
@@ -78,7 +70,7 @@ describe.each(GENERATIONS)('$name', ({ connect, connectMachine, Unauthorized }) 
       scope: 'mcp:read',
       expectedIssuer: service.issuer,
     }
-    const connection = connectMachine(server.uri, credentials)
+    const connection = generation.connectMachine(server.uri, credentials)
     await connection.open()
     expect(await connection.call('whoami')).toBe(`${client_id} may mcp:read`)
     await connection.close()

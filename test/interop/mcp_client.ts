@@ -4,8 +4,11 @@ import { type OAuthClientProvider, UnauthorizedError } from '@modelcontextprotoc
 import { ClientCredentialsProvider } from '@modelcontextprotocol/sdk/client/auth-extensions.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import type { Client as Registered } from '../../src/oauth/types.ts'
-import { REDIRECT_URI } from '../support/service.ts'
+import { expect } from 'vitest'
+import type { Client as Registered, User } from '../../src/oauth/types.ts'
+import { Browser } from '../support/browser.ts'
+import { walk } from '../support/flow.ts'
+import { REDIRECT_URI, type TestService } from '../support/service.ts'
 
 /** A connection to an MCP server that may have to be authorized first. */
 export interface Connection {
@@ -65,6 +68,23 @@ export const GENERATIONS: Generation[] = [
     Unauthorized: UnauthorizedError,
   },
 ]
+
+/** Comes in with a person: turned away, signed in, let in. */
+export async function comeIn(
+  { connect, Unauthorized }: Pick<Generation, 'connect' | 'Unauthorized'>,
+  service: TestService,
+  uri: string,
+  provider: Provider,
+  user: Pick<User, 'email'>,
+  browser = new Browser(),
+): Promise<Connection> {
+  const first = connect(uri, provider)
+  await expect(first.open()).rejects.toThrow(Unauthorized)
+  await first.finish(await walk(service, String(provider.saved.url), user, browser))
+  const connection = connect(uri, provider)
+  await connection.open()
+  return connection
+}
 
 type Tokens = v2.OAuthTokens & { issuer?: string }
 type Registration = v2.OAuthClientInformationMixed & { issuer?: string }

@@ -2,11 +2,9 @@
 // are known already, bring a document, or register.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
-import { Browser } from '../support/browser.ts'
 import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
-import { walk } from '../support/flow.ts'
 import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
-import { GENERATIONS, Provider } from './mcp_client.ts'
+import { comeIn, GENERATIONS, Provider } from './mcp_client.ts'
 import { type McpTestServer, startMcpServer } from './mcp_server.ts'
 
 let service: TestService
@@ -47,17 +45,13 @@ const stepsOf = async (client_id: string) => {
 /** The trail of those who name no client yet. */
 const discovery = () => stepsOf('')
 
-describe.each(GENERATIONS)('$name', ({ name, connect, Unauthorized }) => {
-  const origin = `https://${name.split('/').at(-1)}.desk.example`
+describe.each(GENERATIONS)('$name', (generation) => {
+  const origin = `https://${generation.name.split('/').at(-1)}.desk.example`
 
   /** Turned away, signed in by a person, let in; then a token is refreshed without the person. */
-  const comeIn = async (provider: Provider) => {
+  const wholeWay = async (provider: Provider) => {
     const user = await addUser(service)
-    const first = connect(server.uri, provider)
-    await expect(first.open()).rejects.toThrow(Unauthorized)
-    await first.finish(await walk(service, String(provider.saved.url), user, new Browser()))
-    const connection = connect(server.uri, provider)
-    await connection.open()
+    const connection = await comeIn(generation, service, server.uri, provider, user)
     expect(await connection.call('whoami')).toBe(`${user.id} may mcp:read`)
     service.advance(901)
     expect(await connection.call('whoami')).toBe(`${user.id} may mcp:read`)
@@ -73,7 +67,7 @@ describe.each(GENERATIONS)('$name', ({ name, connect, Unauthorized }) => {
   test('one that is registered beforehand comes in as that', async () => {
     const client = await addClient(service, { token_endpoint_auth_method: 'none' })
     const before = (await clients()).length
-    expect(await comeIn(new Provider(client, service.issuer))).toBe(client.client_id)
+    expect(await wholeWay(new Provider(client, service.issuer))).toBe(client.client_id)
     expect(await clients()).toHaveLength(before)
   })
 
@@ -83,14 +77,14 @@ describe.each(GENERATIONS)('$name', ({ name, connect, Unauthorized }) => {
     const members = { redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' }
     provider.clientMetadataUrl = documents.publish('/oauth/client.json', members, {}, origin)
     const before = new Set((await clients()).map(({ client_id }) => client_id))
-    expect(await comeIn(provider)).toBe(`${origin}/oauth/client.json`)
+    expect(await wholeWay(provider)).toBe(`${origin}/oauth/client.json`)
     const added = (await clients()).filter(({ client_id }) => !before.has(client_id))
     expect(added).toMatchObject([{ client_id: `${origin}/oauth/client.json`, registration_source: 'cimd' }])
     expect(await stepsOf(`${origin}/oauth/client.json`)).toEqual(['authorize', 'consent', 'token'])
   })
 
   test('one that has nothing registers itself', async () => {
-    const client_id = await comeIn(new Provider())
+    const client_id = await wholeWay(new Provider())
     const stored = (await clients()).find((each) => each.client_id === client_id)
     expect(stored).toMatchObject({ registration_source: 'dcr' })
     expect((await stepsOf(client_id))[0]).toBe('register')
@@ -98,16 +92,12 @@ describe.each(GENERATIONS)('$name', ({ name, connect, Unauthorized }) => {
 
   test('one whose registration is gone registers again', async () => {
     const provider = new Provider()
-    const before = await comeIn(provider)
+    const before = await wholeWay(provider)
     await okAdmin(service, 'DELETE', `/admin/clients/${before}?force=true`)
     service.advance(901)
     const user = await addUser(service)
-    const lost = connect(server.uri, provider)
-    await expect(lost.open()).rejects.toThrow(Unauthorized)
+    const connection = await comeIn(generation, service, server.uri, provider, user)
     expect(provider.clientInformation()?.client_id).not.toBe(before)
-    await lost.finish(await walk(service, String(provider.saved.url), user, new Browser()))
-    const connection = connect(server.uri, provider)
-    await connection.open()
     expect(await connection.call('whoami')).toBe(`${user.id} may mcp:read`)
     await connection.close()
   })

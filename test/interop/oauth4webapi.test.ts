@@ -145,13 +145,10 @@ for (const kind of KINDS.slice(1))
 describe('the authorization response', () => {
   test('is refused by the client when iss or state is of somebody else', async () => {
     const { client, callback, state } = await signedIn(KINDS[0] as Kind)
-    for (const [name, expected] of [
-      ['iss', state],
-      ['state', state],
-    ] as const) {
+    for (const name of ['iss', 'state']) {
       const forged = new URL(callback)
       forged.searchParams.set(name, 'https://evil.example')
-      expect(() => oauth.validateAuthResponse(as, client, forged, expected)).toThrow(oauth.OperationProcessingError)
+      expect(() => oauth.validateAuthResponse(as, client, forged, state)).toThrow(oauth.OperationProcessingError)
     }
   })
 

@@ -54,9 +54,13 @@ type Fields = Pick<Action, 'path' | 'query' | 'body'>
 
 /** What an operation takes: name, place, form, default, meaning. */
 export function fieldRows(action: Fields): string[][] {
-  const row = (part: 'params' | 'query' | 'body', name: string, form: string, fallback = '', doc = '') => {
-    return [code(name), part === 'params' ? 'path' : part, form, code(fallback), doc]
-  }
+  const row = (place: 'path' | 'query' | 'body', name: string, form: string, fallback = '', doc = '') => [
+    code(name),
+    place,
+    form,
+    code(fallback),
+    doc,
+  ]
   const rows = (part: 'query' | 'body', schema: z.ZodType | undefined) => {
     const { properties = {}, required = [] } = schema
       ? z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
@@ -72,7 +76,7 @@ export function fieldRows(action: Fields): string[][] {
     )
   }
   return [
-    ...paramNames(action.path).map((name) => row('params', name, 'string')),
+    ...paramNames(action.path).map((name) => row('path', name, 'string')),
     ...rows('query', action.query),
     ...rows('body', action.body),
   ]
