@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { rfc3339 } from '../../src/lib/time.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
-import { post } from '../support/flow.ts'
+import { machineToken } from '../support/flow.ts'
 import { ADMIN_KEY, addClient, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -55,7 +55,7 @@ test('a refused write is not recorded', async () => {
 
 test('every issued token is an event of its own', async () => {
   const client = await addClient(service)
-  for (const _round of [1, 2]) await post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+  for (const _round of [1, 2]) await machineToken(service, client)
   const events = await list({ action: 'token_issued', client_id: client.client_id })
   expect(events.map(({ actor_id }) => actor_id)).toEqual([client.client_id, client.client_id])
   expect(await list({ actor_id: client.client_id })).toEqual(events)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { digest } from '../../src/lib/id.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
-import { post } from '../support/flow.ts'
+import { introspect, machineToken } from '../support/flow.ts'
 import { addClient, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -24,8 +24,7 @@ const read = (client_id: string) =>
   callAdmin<ClientJson>(service, 'GET', `/admin/clients/${encodeURIComponent(client_id)}`)
 const patch = (client_id: string, body: object) =>
   callAdmin<ClientJson>(service, 'PATCH', `/admin/clients/${client_id}`, body)
-const token = (client: { client_id: string; client_secret?: string }) =>
-  post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+const token = (client: { client_id: string; client_secret?: string }) => machineToken(service, client)
 const machine = {
   client_name: 'Job',
   grant_types: ['client_credentials'],
@@ -204,8 +203,7 @@ test('a client with live tokens is deleted only when forced, and then its tokens
   expect((await remove('?force=true')).status).toBe(204)
   expect((await remove()).status).toBe(404)
   expect((await token(client)).status).toBe(401)
-  const answer = await post(`${service.issuer}/oauth/introspect`, server, { token: access_token })
-  expect(answer.body).toEqual({ active: false })
+  expect(await introspect(service, server, access_token)).toEqual({ active: false })
 })
 
 test('a client whose tokens have expired is deleted without force', async () => {

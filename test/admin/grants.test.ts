@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
-import { authorize, post, redeem, refresh } from '../support/flow.ts'
+import { authorize, isActive, redeem, refresh } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -23,9 +23,8 @@ async function consented() {
   })
   const authorized = await authorize(service, client, user, { resource: resource.uri, scope: 'mcp:read mcp:write' })
   const { body } = await redeem(service, client, authorized)
-  const isActive = async () =>
-    (await post(`${service.issuer}/oauth/introspect`, server, { token: String(body['access_token']) })).body['active']
-  return { user, client, resource, refresh_token: body['refresh_token'], isActive }
+  const isLive = () => isActive(service, server, body['access_token'])
+  return { user, client, resource, refresh_token: body['refresh_token'], isLive }
 }
 
 test('shows what a user allowed', async () => {
@@ -51,11 +50,11 @@ test('a user without consents has empty lists', async () => {
 })
 
 test('a revoked consent takes its tokens with it at once, is recorded once and stays in the list', async () => {
-  const { user, client, refresh_token, isActive } = await consented()
-  expect(await isActive()).toBe(true)
+  const { user, client, refresh_token, isLive } = await consented()
+  expect(await isLive()).toBe(true)
   const [grant] = (await grantsOf(user.id)).consent_grants
   for (const _round of [1, 2]) await okAdmin(service, 'DELETE', `/admin/grants/consent/${grant?.id}`)
-  expect(await isActive()).toBe(false)
+  expect(await isLive()).toBe(false)
   expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
   expect((await grantsOf(user.id)).consent_grants[0]?.revoked_at).toMatch(/Z$/)
   const events = (await eventsOf(service, 'consent_revoked')).filter(({ client_id }) => client_id === client.client_id)

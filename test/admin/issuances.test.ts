@@ -2,7 +2,7 @@ import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
-import { authorize, post, redeem } from '../support/flow.ts'
+import { authorize, introspect, machineToken, redeem } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -26,14 +26,12 @@ interface List {
 const list = (query: Record<string, string>) =>
   okAdmin<List>(service, 'GET', `/admin/issuances?${new URLSearchParams(query)}`)
 
-async function machineToken(client: { client_id: string; client_secret: string }, fields: Record<string, string> = {}) {
-  const answer = await post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials', ...fields })
-  return String(answer.body['access_token'])
-}
+const tokenOf = async (client: { client_id: string; client_secret: string }, fields: Record<string, string> = {}) =>
+  String((await machineToken(service, client, fields)).body['access_token'])
 
 test('a machine token is listed with its attributes', async () => {
   const [client, resource] = [await addClient(service), await addResource(service)]
-  const claims = decodeJwt(await machineToken(client, { resource: resource.uri, scope: 'mcp:read' }))
+  const claims = decodeJwt(await tokenOf(client, { resource: resource.uri, scope: 'mcp:read' }))
   const { issuances, count } = await list({ client_id: client.client_id })
   expect(count).toBe(1)
   expect(issuances[0]).toMatchObject({
@@ -54,7 +52,7 @@ test('a machine token is listed with its attributes', async () => {
 test('filters by user, client and resource, and by all of them', async () => {
   const [user, client, resource] = [await addUser(service), await addClient(service), await addResource(service)]
   await redeem(service, client, await authorize(service, client, user, { resource: resource.uri }))
-  await machineToken(client)
+  await tokenOf(client)
   const count = async (query: Record<string, string>) => (await list(query)).count
   expect(await count({ user_id: user.id })).toBe(1)
   expect(await count({ client_id: client.client_id })).toBe(2)
@@ -64,7 +62,7 @@ test('filters by user, client and resource, and by all of them', async () => {
 
 test('lists the newest first, as many as asked for', async () => {
   const client = await addClient(service)
-  const made = [await machineToken(client), await machineToken(client), await machineToken(client)].map(decodeJwt)
+  const made = [await tokenOf(client), await tokenOf(client), await tokenOf(client)].map(decodeJwt)
   const ids = async (limit: string) =>
     (await list({ client_id: client.client_id, limit })).issuances.map(({ id }) => id)
   expect(await ids('5000')).toEqual(made.map(({ jti }) => jti).reverse())
@@ -92,7 +90,7 @@ test.each(['90s', '1h30m', '24h', '7d', '30d', '4w', '720h'])('takes since=%s', 
 
 test('the detail has every claim of the token, and says when it is no longer active', async () => {
   const client = await addClient(service)
-  const claims = decodeJwt(await machineToken(client, { scope: 'mcp:read' }))
+  const claims = decodeJwt(await tokenOf(client, { scope: 'mcp:read' }))
   const path = `/admin/issuances/${claims['jti']}`
   const detail = await okAdmin<IssuanceJson>(service, 'GET', path)
   expect(detail).toMatchObject({ id: claims['jti'], active: true, claims })
@@ -102,7 +100,7 @@ test('the detail has every claim of the token, and says when it is no longer act
 
 test('the claims keep the issuer that was in force when the token was made', async () => {
   const client = await addClient(service)
-  const claims = decodeJwt(await machineToken(client))
+  const claims = decodeJwt(await tokenOf(client))
   const { store, clock } = service.app
   await store.saveIssuer({ issuer: 'https://moved.example.com', now: clock.now() + 1 })
   const { claims: shown } = await okAdmin<{ claims: { iss: string } }>(
@@ -115,17 +113,17 @@ test('the claims keep the issuer that was in force when the token was made', asy
 
 test('a revoked issuance is inactive for resource servers; doing it twice records it once', async () => {
   const client = await addClient(service)
-  const token = await machineToken(client)
+  const token = await tokenOf(client)
   const path = `/admin/issuances/${decodeJwt(token)['jti']}`
   for (const _round of [1, 2]) expect((await callAdmin(service, 'DELETE', path)).status).toBe(204)
   expect(await okAdmin(service, 'GET', path)).toMatchObject({ active: false, revoked_at: expect.stringMatching(/Z$/) })
-  expect((await post(`${service.issuer}/oauth/introspect`, client, { token })).body).toEqual({ active: false })
+  expect(await introspect(service, client, token)).toEqual({ active: false })
   const events = (await eventsOf(service, 'issuance_revoked')).filter(({ client_id }) => client_id === client.client_id)
   expect(events).toHaveLength(1)
 })
 
 test('an id that only decodes to the same bytes is not found', async () => {
-  const { jti } = decodeJwt(await machineToken(await addClient(service)))
+  const { jti } = decodeJwt(await tokenOf(await addClient(service)))
   for (const id of [`${jti}A`, `${String(jti).slice(0, -1)}R`, newId()])
     expect((await callAdmin(service, 'GET', `/admin/issuances/${id}`)).status).toBe(404)
 })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { search } from '../../src/admin/lists.ts'
 import type { Place } from '../../src/store/list.ts'
 import { okAdmin } from '../support/admin.ts'
-import { post } from '../support/flow.ts'
+import { machineToken } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -48,8 +48,7 @@ describe('lists', () => {
 
   test('of clients tell what each did last, and how often today', async () => {
     const client = await addClient(service, { grant_types: ['client_credentials'] })
-    for (let i = 0; i < 3; i++)
-      await post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+    for (let i = 0; i < 3; i++) await machineToken(service, client)
     const [shown] = await list(`/admin/clients?activity=true&q=${client.client_id}`)
     expect(shown?.['tokens_24h']).toBe(3)
     expect(Math.abs(Date.parse(String(shown?.['last_used_at'])) - Date.now())).toBeLessThan(60_000)

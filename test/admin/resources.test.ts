@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
-import { authorize, post } from '../support/flow.ts'
+import { authorize, machineToken } from '../support/flow.ts'
 import { aProvider } from '../support/records.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
@@ -129,8 +129,7 @@ test('a patch replaces the scopes, leaves the rest, and tokens follow at once', 
   const [resource, client] = [await addResource(service), await addClient(service, { scope: 'mcp:read new:one' })]
   const { body } = await patch(resource.id, { scopes: [{ name: 'new:one' }] })
   expect(body).toMatchObject({ uri: resource.uri, scopes: [{ name: 'new:one', description: '', upstream: '' }] })
-  const token = (scope: string) =>
-    post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials', resource: resource.uri, scope })
+  const token = (scope: string) => machineToken(service, client, { resource: resource.uri, scope })
   expect((await token('mcp:read')).body['error']).toBe('invalid_scope')
   expect((await token('new:one')).status).toBe(200)
 })

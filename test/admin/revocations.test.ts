@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { envOf, okCli } from '../support/cli.ts'
 import { addExchanger, aPerson, exchange } from '../support/exchange.ts'
-import { authorize, post, redeem, refresh } from '../support/flow.ts'
+import { authorize, isActive, machineToken, redeem, refresh } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -20,25 +20,20 @@ interface Toll {
   requests: number
   clients: number
 }
-const machineToken = async (client: Credentials) => {
-  const { body } = await post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
-  return String(body['access_token'])
-}
-const isActive = async (client: Credentials, token: unknown) =>
-  (await post(`${service.issuer}/oauth/introspect`, client, { token: String(token) })).body['active']
+const tokenOf = async (client: Credentials) => String((await machineToken(service, client)).body['access_token'])
 const revoke = (body: object) => okAdmin<Toll>(service, 'POST', '/admin/revocations', body)
 
 describe('POST /admin/revocations', () => {
   test('a dry run tells what the call then does, and leaves no event', async () => {
     const client = await addClient(service)
-    const tokens = [await machineToken(client), await machineToken(client)]
+    const tokens = [await tokenOf(client), await tokenOf(client)]
     const { client_id } = client
     const toll = { tokens: 2, families: 0, requests: 0, clients: 1 }
     expect(await revoke({ client_id, dry_run: true })).toEqual({ dry_run: true, ...toll })
-    expect(await isActive(client, tokens[0])).toBe(true)
+    expect(await isActive(service, client, tokens[0])).toBe(true)
     expect((await eventsOf(service, 'tokens_revoked')).filter((each) => each.client_id === client_id)).toEqual([])
     expect(await revoke({ client_id })).toEqual({ dry_run: false, ...toll })
-    for (const token of tokens) expect(await isActive(client, token)).toBe(false)
+    for (const token of tokens) expect(await isActive(service, client, token)).toBe(false)
     const events = (await eventsOf(service, 'tokens_revoked')).filter((each) => each.client_id === client_id)
     expect(events.map(({ detail }) => detail)).toEqual([{ client_id, ...toll }])
     expect(await revoke({ client_id })).toMatchObject({ tokens: 0, clients: 0 })
@@ -53,8 +48,8 @@ describe('POST /admin/revocations', () => {
     const exchanged = await exchange(service, other, { subject_token: body['access_token'], resource: resource.uri })
     expect([exchanged.status, exchanged.body['error_description']]).toEqual([200, undefined])
     expect(await revoke({ user_id: person.user.id })).toMatchObject({ tokens: 2, clients: 2 })
-    expect(await isActive(client, body['access_token'])).toBe(false)
-    expect(await isActive(other, exchanged.body['access_token'])).toBe(false)
+    expect(await isActive(service, client, body['access_token'])).toBe(false)
+    expect(await isActive(service, other, exchanged.body['access_token'])).toBe(false)
     expect((await refresh(service, client, body['refresh_token'])).body['error']).toBe('invalid_grant')
   })
 
@@ -75,14 +70,14 @@ describe('POST /admin/revocations', () => {
 
   test('the command does the same', async () => {
     const client = await addClient(service)
-    const token = await machineToken(client)
+    const token = await tokenOf(client)
     const flags = ['admin', 'revoke', '--client-id', client.client_id, '--until', '2999-01-01T00:00:00Z']
     expect(await okCli([...flags, '--dry-run'], envOf(service))).toBe(
       'dry_run=true\ntokens=1\nfamilies=0\nrequests=0\nclients=1\n',
     )
-    expect(await isActive(client, token)).toBe(true)
+    expect(await isActive(service, client, token)).toBe(true)
     expect(await okCli(flags, envOf(service))).toMatch(/^dry_run=false\ntokens=1\n/)
-    expect(await isActive(client, token)).toBe(false)
+    expect(await isActive(service, client, token)).toBe(false)
   })
 
   test.each([
@@ -94,11 +89,11 @@ describe('POST /admin/revocations', () => {
     ['an empty client', { client_id: '' }, 'client_id'],
   ])('refuses %s, and revokes nothing', async (_what, body, word) => {
     const client = await addClient(service)
-    const token = await machineToken(client)
+    const token = await tokenOf(client)
     const answer = await callAdmin(service, 'POST', '/admin/revocations', body)
     expect([answer.status, answer.body['error']]).toEqual([400, 'invalid_request'])
     expect(answer.body['error_description']).toContain(word)
-    expect(await isActive(client, token)).toBe(true)
+    expect(await isActive(service, client, token)).toBe(true)
   })
 })
 
@@ -111,7 +106,7 @@ describe('POST /admin/keys/{kid}/revoke', () => {
 
   test('of the current key, a new one takes the place; what it signed is dead for everybody', async () => {
     const client = await addClient(service)
-    const token = await machineToken(client)
+    const token = await tokenOf(client)
     const kid = kidOf(token)
     const dry = await revokeKey(kid, { dry_run: true })
     expect(dry).toMatchObject({ dry_run: true, kid, current_kid: kid })
@@ -121,8 +116,8 @@ describe('POST /admin/keys/{kid}/revoke', () => {
     expect({ ...wet, current_kid: kid }).toEqual({ ...dry, dry_run: false })
     expect(wet['current_kid']).not.toBe(kid)
     await expect(verified(token)).rejects.toThrow()
-    expect(await isActive(client, token)).toBe(false)
-    const next = await machineToken(client)
+    expect(await isActive(service, client, token)).toBe(false)
+    const next = await tokenOf(client)
     expect(kidOf(next)).toBe(wet['current_kid'])
     await verified(next)
     expect((await eventsOf(service, 'key_revoked'))[0]?.detail).toMatchObject({ kid, tokens: dry['tokens'] })
@@ -131,12 +126,12 @@ describe('POST /admin/keys/{kid}/revoke', () => {
 
   test('of a previous key, the current one stays, and so does what that one signed', async () => {
     const client = await addClient(service)
-    const old = await machineToken(client)
+    const old = await tokenOf(client)
     await okAdmin(service, 'POST', '/admin/keys/rotate')
-    const young = await machineToken(client)
+    const young = await tokenOf(client)
     const printed = await okCli(['admin', 'key', 'revoke', '--kid', kidOf(old)], envOf(service))
     expect(printed).toContain(`current_kid=${kidOf(young)}\n`)
-    expect([await isActive(client, old), await isActive(client, young)]).toEqual([false, true])
+    expect([await isActive(service, client, old), await isActive(service, client, young)]).toEqual([false, true])
   })
 
   test('sign-ins go on: their next token has the new key', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventsOf, okAdmin } from '../support/admin.ts'
-import { post } from '../support/flow.ts'
+import { machineToken } from '../support/flow.ts'
 import { idpKey } from '../support/idp.ts'
 import { addClient, addResource, startService, type TestService } from '../support/service.ts'
 import { LOOPBACK, type Scene, xaaScene } from '../support/xaa.ts'
@@ -75,7 +75,7 @@ describe('minting a token', () => {
 describe('decoding a token', () => {
   const tokenOf = async () => {
     const client = await machine()
-    const { body } = await post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+    const { body } = await machineToken(service, client)
     return { client, token: String(body['access_token']) }
   }
 

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { addExchanger, exchange, type Registered } from '../support/exchange.ts'
 import { post } from '../support/flow.ts'
+import { watchLog } from '../support/log.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 import { Wire } from '../support/wire.ts'
 
@@ -82,10 +83,7 @@ test('C04 a right secret counts in header and form alike, a wrong one nowhere, a
 })
 
 test('C06 credentials in the query are not read, and never logged', async () => {
-  const lines: unknown[] = []
-  vi.spyOn(service.app.log, 'isLevelEnabled').mockReturnValue(true)
-  for (const level of ['debug', 'info', 'warn', 'error'] as const)
-    vi.spyOn(service.app.log, level).mockImplementation((...args: unknown[]) => void lines.push(...args))
+  const lines = watchLog(service.app.log)
   const { client_id, client_secret } = client
   const query = `?${new URLSearchParams({ ...CLIENT_CREDENTIALS, client_id, client_secret })}`
   for (const body of ['', 'grant_type=client_credentials']) {

@@ -1,9 +1,9 @@
 // Section D of the attack list: refresh tokens. One test per row, named by its id.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { eventsOf, okAdmin } from '../support/admin.ts'
+import { eventsOf, metricOf, okAdmin } from '../support/admin.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
-import { type Answer, authorize, post, redeem, refresh } from '../support/flow.ts'
-import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { type Answer, authorize, isActive, redeem, refresh } from '../support/flow.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -25,22 +25,17 @@ const withTokens = async (fields: Record<string, string> = {}) => {
   }
 }
 const outcome = ({ status, body }: Answer) => (status === 200 ? '200' : `${status} ${body['error']}`)
-type Client = { client_id: string; client_secret: string }
-const isActive = async (client: Client, token: unknown) =>
-  (await post(`${service.issuer}/oauth/introspect`, client, { token: String(token) })).body['active']
-const reuses = async () => {
-  const metrics = await (await fetch(`${service.admin}/metrics`)).text()
-  return Number(/^core_refresh_token_reuse_total (\d+)$/m.exec(metrics)?.[1] ?? 0)
-}
+const reuses = () => metricOf(service, 'core_refresh_token_reuse_total')
 
 test('D01 a second use ends the family: the newest refresh token and every access token die, and it is counted', async () => {
   const { client, access_token, refresh_token } = await withTokens()
   const second = await refresh(service, client, refresh_token)
-  expect(await isActive(client, second.body['access_token'])).toBe(true)
+  expect(await isActive(service, client, second.body['access_token'])).toBe(true)
   const before = await reuses()
   expect(outcome(await refresh(service, client, refresh_token))).toBe('400 invalid_grant')
   expect(outcome(await refresh(service, client, second.body['refresh_token']))).toBe('400 invalid_grant')
-  for (const token of [access_token, second.body['access_token']]) expect(await isActive(client, token)).toBe(false)
+  for (const token of [access_token, second.body['access_token']])
+    expect(await isActive(service, client, token)).toBe(false)
   expect(await reuses()).toBe(before + 1)
   expect((await eventsOf(service, 'refresh_token_reused'))[0]).toMatchObject({ client_id: client.client_id })
 })
@@ -53,7 +48,7 @@ test('D02 of 50 uses at once at most one succeeds, and afterwards the family is 
   expect(winners.length).toBeLessThanOrEqual(1)
   expect(new Set(answers.filter(({ status }) => status !== 200).map(outcome))).toEqual(new Set(['400 invalid_grant']))
   for (const { body } of winners) {
-    expect(await isActive(client, body['access_token'])).toBe(false)
+    expect(await isActive(service, client, body['access_token'])).toBe(false)
     expect(outcome(await refresh(service, client, body['refresh_token']))).toBe('400 invalid_grant')
   }
 })
@@ -64,7 +59,7 @@ test('D04 a client that never saw its new token and repeats the old one has to s
   const { client, access_token, refresh_token } = await withTokens()
   await refresh(service, client, refresh_token)
   expect(outcome(await refresh(service, client, refresh_token))).toBe('400 invalid_grant')
-  expect(await isActive(client, access_token)).toBe(false)
+  expect(await isActive(service, client, access_token)).toBe(false)
 })
 
 test('D05 the refresh token of one client is worth nothing to another, which cannot end its family either', async () => {
@@ -74,7 +69,7 @@ test('D05 the refresh token of one client is worth nothing to another, which can
   expect(outcome(await refresh(service, { client_id: client.client_id, client_secret: 'wrong' }, refresh_token))).toBe(
     '401 invalid_client',
   )
-  expect(await isActive(client, access_token)).toBe(true)
+  expect(await isActive(service, client, access_token)).toBe(true)
   expect(outcome(await refresh(service, client, refresh_token))).toBe('200')
 })
 
@@ -93,21 +88,18 @@ test('D06 more than was granted is invalid_scope; after a narrower token everyth
 test('D08 a refresh token of a public client that is bound to a key needs its proof, and a wrong one does not use it up', async () => {
   const [key, other] = [await proofKey(), await proofKey()]
   const [client, user] = [await addClient(service, { token_endpoint_auth_method: 'none' }), await addUser(service)]
-  const { code, verifier } = await authorize(service, client, user)
-  const token = (fields: Record<string, string>, headers: Record<string, string>) =>
-    post(`${service.issuer}/oauth/token`, client, fields, headers)
-  const grant = { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: REDIRECT_URI }
-  const { body } = await token(grant, await dpop(service, key))
-  const again = { grant_type: 'refresh_token', refresh_token: String(body['refresh_token']) }
+  const authorized = await authorize(service, client, user)
+  const { body } = await redeem(service, client, authorized, {}, await dpop(service, key))
+  const again = (headers: Record<string, string>) => refresh(service, client, body['refresh_token'], {}, headers)
   for (const headers of [{}, await dpop(service, other), { dpop: 'x.y.z' }])
-    expect((await token(again, headers)).status).toBe(400)
-  const { status, body: next } = await token(again, await dpop(service, key))
+    expect((await again(headers)).status).toBe(400)
+  const { status, body: next } = await again(await dpop(service, key))
   expect([status, next['token_type']]).toEqual([200, 'DPoP'])
 })
 
 test('D09 a refresh token is no access token, and an access token no refresh token', async () => {
   const { client, refresh_token, access_token } = await withTokens()
-  expect(await isActive(client, refresh_token)).toBe(false)
+  expect(await isActive(service, client, refresh_token)).toBe(false)
   expect(outcome(await refresh(service, client, access_token))).toBe('400 invalid_grant')
   expect(outcome(await refresh(service, client, refresh_token))).toBe('200')
 })

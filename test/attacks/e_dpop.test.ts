@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import {
   base64url,
   type Changes,
+  expectProofRefused,
   forge,
   macOf,
   type ProofKey,
@@ -17,8 +18,8 @@ import {
   signedBy,
 } from '../support/dpop.ts'
 import { actorOf, exchangeScene, type Registered } from '../support/exchange.ts'
-import { type Answer, authorize, post } from '../support/flow.ts'
-import { addClient, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { type Answer, authorize, machineToken, redeem, refresh } from '../support/flow.ts'
+import { addClient, addUser, startService, type TestService } from '../support/service.ts'
 import { Wire } from '../support/wire.ts'
 
 // The issuer is on the default port, wherever the test listens: only the issuer counts.
@@ -36,22 +37,17 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-const send = (dpop: string, at = service, by = client) =>
-  post(`${at.issuer}/oauth/token`, by, { grant_type: 'client_credentials' }, { dpop })
+const send = (dpop: string, at = service, by = client) => machineToken(at, by, {}, { dpop })
 const sendProof = async (changes: Changes = {}, by = key, at = service) => send(await proofOf(at, by, changes), at)
 
 function expectBound({ status, body }: Answer) {
   expect([status, body['token_type']], JSON.stringify(body)).toEqual([200, 'DPoP'])
 }
-function expectRefused({ status, body }: Answer, error = 'invalid_dpop_proof') {
-  expect([status, body['error']], JSON.stringify(body)).toEqual([400, error])
-  expect(body).not.toHaveProperty('access_token')
-}
 
 test('E01 the same proof twice: the second time is refused', async () => {
   const proof = await proofOf(service, key)
   expectBound(await send(proof))
-  expectRefused(await send(proof))
+  expectProofRefused(await send(proof))
 })
 
 // Two processes share PostgreSQL, whose index says who was first; here it is made to say that another one was.
@@ -62,30 +58,26 @@ describe('E02 the same proof at another instance first: the database says so, an
 
   test('at client_credentials', async () => {
     first('recordIssuance')
-    expectRefused(await sendProof())
+    expectProofRefused(await sendProof())
   })
 
   test('at code and refresh, which stay usable', async () => {
-    const token = async (fields: Record<string, unknown>) =>
-      post(`${service.issuer}/oauth/token`, client, fields as Record<string, string>, {
-        dpop: await proofOf(service, key),
-      })
-    const { code, verifier } = await authorize(service, client, await addUser(service))
-    const fields = { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: REDIRECT_URI }
+    const proof = async () => ({ dpop: await proofOf(service, key) })
+    const authorized = await authorize(service, client, await addUser(service))
     first('redeemCode')
-    expectRefused(await token(fields))
-    const answer = await token(fields)
+    expectProofRefused(await redeem(service, client, authorized, {}, await proof()))
+    const answer = await redeem(service, client, authorized, {}, await proof())
     expectBound(answer)
-    const refresh = { grant_type: 'refresh_token', refresh_token: answer.body['refresh_token'] }
+    const { refresh_token } = answer.body
     first('rotateRefreshToken')
-    expectRefused(await token(refresh))
-    expectBound(await token(refresh))
+    expectProofRefused(await refresh(service, client, refresh_token, {}, await proof()))
+    expectBound(await refresh(service, client, refresh_token, {}, await proof()))
   })
 
   test('at token exchange', async () => {
     const { exchanged, gateway } = await exchangeScene(service)
     first('recordExchange')
-    expectRefused(await exchanged({}, gateway, { dpop: await proofOf(service, key) }))
+    expectProofRefused(await exchanged({}, gateway, { dpop: await proofOf(service, key) }))
   })
 })
 
@@ -93,7 +85,7 @@ test("E04 a jti that an attacker burned with another key is still good for its o
   const claims = { jti: 'guessed' }
   expectBound(await sendProof({ claims }, other))
   expectBound(await sendProof({ claims }, key))
-  expectRefused(await sendProof({ claims }, key))
+  expectProofRefused(await sendProof({ claims }, key))
 })
 
 // Query and fragment do not count (RFC 9449 §4.3): a proof that has them is accepted.
@@ -142,15 +134,15 @@ test.each([
   ['no htu', undefined],
   ['longer than any of ours', `http://localhost/oauth/token?${'x'.repeat(3000)}`],
 ])('E06 htu that is %s is refused', async (_what, htu) => {
-  expectRefused(await sendProof({ claims: { htu } }))
+  expectProofRefused(await sendProof({ claims: { htu } }))
 })
 
 test('E06 the address that a request came to does not count, nor does its Host', async () => {
-  expectRefused(await sendProof({ claims: { htu: `${service.issuer}/oauth/token` } }))
+  expectProofRefused(await sendProof({ claims: { htu: `${service.issuer}/oauth/token` } }))
 })
 
 test.each(['post', 'POST ', 'GET', 'PUT', '', ['POST'], null, undefined])('E08 htm %j is refused', async (htm) => {
-  expectRefused(await sendProof({ claims: { htm } }))
+  expectProofRefused(await sendProof({ claims: { htm } }))
 })
 
 describe('E09 times', () => {
@@ -173,12 +165,14 @@ describe('E09 times', () => {
     ['nbf as text', () => ({ nbf: String(now()) })],
   ]
   test.each(odd)('%s is refused', async (_what, claims) => {
-    expectRefused(await sendProof({ claims: claims() }))
+    expectProofRefused(await sendProof({ claims: claims() }))
   })
 
   test.each(['1e400', '-1e400', '1e-400'])('iat %s is refused', async (iat) => {
     const { header, claims } = proofParts(service, key)
-    expectRefused(await send(forge(header, JSON.stringify(claims).replace(/"iat":\d+/, `"iat":${iat}`), signedBy(key))))
+    expectProofRefused(
+      await send(forge(header, JSON.stringify(claims).replace(/"iat":\d+/, `"iat":${iat}`), signedBy(key))),
+    )
   })
 })
 
@@ -209,44 +203,45 @@ describe('E10 algorithms and keys', () => {
     ['__proto__', () => made({ alg: '__proto__' }, RIGHT())],
     ['RS256 for an EC key', () => made({ alg: 'RS256' }, RIGHT())],
   ])('%s is refused', async (_what, make) => {
-    expectRefused(await send(await make()))
+    expectProofRefused(await send(await make()))
   })
 
   test.each(['ES384', 'ES512', 'EdDSA', 'RS384', 'PS512'])(
     '%s is refused, though its key and signature are right',
     async (alg) => {
-      expectRefused(await sendProof({}, await proofKey(alg)))
+      expectProofRefused(await sendProof({}, await proofKey(alg)))
     },
   )
 
   test('HS256 keyed with the PEM of the public key is refused', async () => {
     const pem = createPublicKey({ key: key.jwk as JsonWebKey, format: 'jwk' }).export({ type: 'spki', format: 'pem' })
-    for (const secret of [pem, String(pem).trim()]) expectRefused(await send(made({ alg: 'HS256' }, macOf(secret))))
+    for (const secret of [pem, String(pem).trim()])
+      expectProofRefused(await send(made({ alg: 'HS256' }, macOf(secret))))
   })
 
   test('a key of another type than its algorithm, or a signature of another key or padding is refused', async () => {
     const rsa = await proofKey('RS256')
-    expectRefused(await sendProof({ header: { jwk: key.jwk } }, rsa))
-    expectRefused(await sendProof({ header: { jwk: rsa.jwk } }))
-    expectRefused(await sendProof({ header: { jwk: other.jwk } }))
-    expectRefused(await send(made({ alg: 'PS256', jwk: rsa.jwk }, signedBy(rsa))))
+    expectProofRefused(await sendProof({ header: { jwk: key.jwk } }, rsa))
+    expectProofRefused(await sendProof({ header: { jwk: rsa.jwk } }))
+    expectProofRefused(await sendProof({ header: { jwk: other.jwk } }))
+    expectProofRefused(await send(made({ alg: 'PS256', jwk: rsa.jwk }, signedBy(rsa))))
     expectBound(await send(made({ alg: 'RS256', jwk: rsa.jwk }, signedBy(rsa))))
   })
 
   test.each([1024, 2047])('an RSA key of %i bits is refused', async (modulusLength) => {
     const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength })
     const jwk = publicKey.export({ format: 'jwk' })
-    expectRefused(await send(made({ alg: 'RS256', jwk }, signedBy({ privateKey }))))
+    expectProofRefused(await send(made({ alg: 'RS256', jwk }, signedBy({ privateKey }))))
   })
 
   test('a private key in the header is refused, for every member that tells one', async () => {
     const whole = await exportJWK(key.privateKey)
     const rsa = await proofKey('RS256')
     const wholeRsa = await exportJWK(rsa.privateKey)
-    expectRefused(await sendProof({ header: { jwk: whole } }))
-    expectRefused(await sendProof({ header: { jwk: wholeRsa } }, rsa))
+    expectProofRefused(await sendProof({ header: { jwk: whole } }))
+    expectProofRefused(await sendProof({ header: { jwk: wholeRsa } }, rsa))
     for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'])
-      expectRefused(await sendProof({ header: { jwk: { ...key.jwk, [member]: 'x' } } }))
+      expectProofRefused(await sendProof({ header: { jwk: { ...key.jwk, [member]: 'x' } } }))
   })
 
   test.each<[string, unknown]>([
@@ -259,7 +254,7 @@ describe('E10 algorithms and keys', () => {
     ['without y', { kty: 'EC', crv: 'P-256', x: 'AAAA' }],
     ['no point of the curve', { kty: 'EC', crv: 'P-256', x: 'AAAA', y: 'AAAA' }],
   ])('a jwk that is %s is refused', async (_what, jwk) => {
-    expectRefused(await sendProof({ header: { jwk } }))
+    expectProofRefused(await sendProof({ header: { jwk } }))
   })
 })
 
@@ -294,7 +289,7 @@ describe('E12 further header members', () => {
     { zip: 'DEF' },
   ])('that would change what is signed are refused: %j', async (header) => {
     const parts = proofParts(service, key, { header })
-    expectRefused(await send(forge(parts.header, parts.claims, signedBy(key))))
+    expectProofRefused(await send(forge(parts.header, parts.claims, signedBy(key))))
   })
 })
 
@@ -302,13 +297,13 @@ describe('E12 further header members', () => {
 test.each(['JWT', 'DPoP+JWT', 'DPOP+JWT', 'application/dpop+jwt', 'at+jwt', 'oauth-id-jag+jwt', '', null, undefined])(
   'E13 typ %j is refused',
   async (typ) => {
-    expectRefused(await sendProof({ header: { typ } }))
+    expectProofRefused(await sendProof({ header: { typ } }))
   },
 )
 
 describe('E14 jti', () => {
   test.each([undefined, '', null, 1, { a: 1 }, ['x'], 'x'.repeat(513)])('%.30j is refused', async (jti) => {
-    expectRefused(await sendProof({ claims: { jti } }))
+    expectProofRefused(await sendProof({ claims: { jti } }))
   })
 
   test('of a megabyte never reaches a check, and the service goes on', async () => {
@@ -330,7 +325,7 @@ describe('E14 jti', () => {
       for (const proof of proofs) expectBound(await send(proof, at, by))
       expect(at.app.used).toHaveProperty('size', 30)
       at.advance(60)
-      expectRefused(await send(proofs[0] as string, at, by))
+      expectProofRefused(await send(proofs[0] as string, at, by))
       expect(at.app.used).toHaveProperty('size', 30)
       at.advance(12)
       expectBound(await send(await proofOf(at, key), at, by))
@@ -353,12 +348,12 @@ test('E16 a nonce that is missing, forged, of another service, changed or too ol
     const changed = nonce.replace(/.$/, (char) => (char === 'A' ? 'Q' : 'A'))
     for (const bad of [undefined, '', 'x', `${nonce}x`, changed, foreign.headers.get('dpop-nonce'), null, 1]) {
       const answer = await ask(bad)
-      expectRefused(answer, 'use_dpop_nonce')
+      expectProofRefused(answer, 'use_dpop_nonce')
       expect(answer.headers.get('dpop-nonce')).toMatch(/^[a-z0-9]+\.[A-Za-z0-9_-]{22}$/)
     }
     expectBound(await ask(nonce))
     at.advance(61)
-    expectRefused(await ask(nonce), 'use_dpop_nonce')
+    expectProofRefused(await ask(nonce), 'use_dpop_nonce')
   } finally {
     await Promise.all([at.close(), elsewhere.close()])
   }
@@ -378,14 +373,13 @@ test('E17 with DPoP switched off a proof is ignored, and the metadata does not o
 
 test('E18 a client that registered for bound tokens gets none without a proof, at any grant', async () => {
   const { gateway, exchanged, app } = await exchangeScene(service)
-  const { code, verifier } = await authorize(service, app, await addUser(service))
+  const authorized = await authorize(service, app, await addUser(service))
   const actor = await actorOf(service, gateway)
   for (const each of [gateway, app]) await service.app.store.updateClient({ ...each, dpop_bound_access_tokens: true })
-  const fields = { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: REDIRECT_URI }
-  expectRefused(await post(`${service.issuer}/oauth/token`, app, fields))
-  expectRefused(await post(`${service.issuer}/oauth/token`, app, { grant_type: 'client_credentials' }))
-  expectRefused(await exchanged())
-  expectRefused(await exchanged(actor))
+  expectProofRefused(await redeem(service, app, authorized))
+  expectProofRefused(await machineToken(service, app))
+  expectProofRefused(await exchanged())
+  expectProofRefused(await exchanged(actor))
 })
 
 describe('E20 signatures', () => {
@@ -404,12 +398,12 @@ describe('E20 signatures', () => {
     ['r and s swapped', (right) => Buffer.concat([right.subarray(32), right.subarray(0, 32)])],
   ])('%s is refused', async (_what, change) => {
     const { header, claims } = parts()
-    expectRefused(await send(forge(header, claims, (input) => change(signedBy(key)(input)))))
+    expectProofRefused(await send(forge(header, claims, (input) => change(signedBy(key)(input)))))
   })
 
   test('the DER form of a right one is refused', async () => {
     const { header, claims } = parts()
-    expectRefused(await send(forge(header, claims, signedBy(key, 'der'))))
+    expectProofRefused(await send(forge(header, claims, signedBy(key, 'der'))))
   })
 
   // Of every signature there is a twin with n - s, and honest libraries make both: it verifies. It is no second proof.
@@ -420,6 +414,6 @@ describe('E20 signatures', () => {
     const s = BigInt(`0x${right.subarray(32).toString('hex')}`)
     const twin = Buffer.concat([right.subarray(0, 32), bytes(ORDER - s)])
     expectBound(await send(`${input}.${right.toString('base64url')}`))
-    expectRefused(await send(`${input}.${twin.toString('base64url')}`))
+    expectProofRefused(await send(`${input}.${twin.toString('base64url')}`))
   })
 })

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { base64url, type Changes, dpop, forge, macOf, proofKey, signedBy } from '../support/dpop.ts'
 import { exchange } from '../support/exchange.ts'
-import { type Answer, authorize, post } from '../support/flow.ts'
+import { type Answer, authorize, machineToken } from '../support/flow.ts'
 import { type IdpKey, idpKey, signed } from '../support/idp.ts'
 import { addClient, addUser, startService, type TestService } from '../support/service.ts'
 import { LOOPBACK, type Scene, watchReasons, xaaScene } from '../support/xaa.ts'
@@ -262,7 +262,7 @@ describe('F13 one kind of token for another', () => {
   test('our own access, refresh and code values, and a proof, as an assertion', async () => {
     const client = await addClient(service)
     const { code } = await authorize(service, client, await addUser(service))
-    const machine = await post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+    const machine = await machineToken(service, client)
     const proof = (await dpop(service, await proofKey())).dpop
     await expectRefused(String(machine.body['access_token']), 'typ')
     await expectRefused(proof, 'typ')

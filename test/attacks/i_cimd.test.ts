@@ -353,8 +353,7 @@ test('I19 a certificate that nobody vouches for is refused', async () => {
 // The times differ, as a closed port answers at once; what bounds a scan is that a host is asked ten times a second only,
 // whatever the port, and a URL that failed once in 30 seconds.
 test('I20 open, closed, silent and foreign ports are refused with the same words', async () => {
-  const closed = await servePeer(() => {})
-  const port = closed.port
+  const open = await servePeer(() => {})
   const ssh = await serveRaw('SSH-2.0-OpenSSH_9.6\r\n')
   const rude = await serveRaw('', (socket) => socket.destroy())
   const silent = await serveRaw('', () => {})
@@ -362,7 +361,7 @@ test('I20 open, closed, silent and foreign ports are refused with the same words
   for (const each of [ssh.port, rude.port, silent.port, 1])
     pages.push(refusalIn(await ask(local, browser, { client_id: `http://127.0.0.1:${each}/x` })))
   expect([...new Set(pages)]).toEqual(['400 invalid_client: the client document cannot be fetched'])
-  expect(refusalIn(await ask(guarded, browser, { client_id: `https://127.0.0.1:${port}/x` }))).toBe(pages[0])
+  expect(refusalIn(await ask(guarded, browser, { client_id: `https://127.0.0.1:${open.port}/x` }))).toBe(pages[0])
 })
 
 test('I21 cimd.require_https=false and private addresses are refused at boot unless the issuer is this machine', () => {

@@ -1,8 +1,9 @@
 // Section K of the attack list: introspection and revocation. One test per row, named by its id.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Database } from '../../src/store/database.ts'
+import { metricOf } from '../support/admin.ts'
 import { base64url, forge, macOf, proofKey, signedBy } from '../support/dpop.ts'
-import { type Answer, post } from '../support/flow.ts'
+import { type Answer, machineToken, post } from '../support/flow.ts'
 import { addClient, startService, type TestService } from '../support/service.ts'
 
 type Client = { client_id: string; client_secret: string }
@@ -17,7 +18,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
   afterAll(() => service.close())
 
   const tokenOf = async (owner: Client) => {
-    const { status, body } = await post(`${service.issuer}/oauth/token`, owner, { grant_type: 'client_credentials' })
+    const { status, body } = await machineToken(service, owner)
     expect(status).toBe(200)
     return String(body['access_token'])
   }
@@ -27,10 +28,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     post(`${service.issuer}/oauth/revoke`, caller, fields)
   const isActive = async (token: string) => (await introspect(client, token)).body['active']
   const outcome = ({ status, body }: Answer) => `${status} ${body['error']}`
-  const revoked = async () => {
-    const metrics = await (await fetch(`${service.admin}/metrics`)).text()
-    return Number(/^core_tokens_revoked_total\{reason="client_request"\} (\d+)$/m.exec(metrics)?.[1] ?? 0)
-  }
+  const revoked = () => metricOf(service, 'core_tokens_revoked_total{reason="client_request"}')
 
   test('K01 nobody introspects without the secret of a confidential client', async () => {
     const token = await tokenOf(client)

@@ -5,6 +5,7 @@ import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { Browser, type Page } from '../support/browser.ts'
 import { forge, macOf, signedBy } from '../support/dpop.ts'
 import { idpKey } from '../support/idp.ts'
+import { watchLog } from '../support/log.ts'
 import {
   CANARY,
   CLIENT_SECRET,
@@ -213,10 +214,8 @@ describe('M11 words of the provider', () => {
   const SECRETS = [CANARY, CLIENT_SECRET, 'upstream-access-token']
   /** Everything that a sign-in leaves behind: page, audit row, log. */
   async function traces(work: (browser: Browser) => Promise<Page>): Promise<{ status: number; text: string }> {
-    const spies = (['error', 'warn', 'info', 'debug'] as const).map((level) => vi.spyOn(service.app.log, level))
-    const page = await work(new Browser())
-    const logged = spies.flatMap((spy) => spy.mock.calls)
-    const { text, status, headers } = page
+    const logged = watchLog(service.app.log)
+    const { text, status, headers } = await work(new Browser())
     return {
       status,
       text: inspect([text, [...headers], logged, await eventsOf(service, 'user_oidc_login_failed')], { depth: 20 }),

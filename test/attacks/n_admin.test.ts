@@ -10,7 +10,7 @@ import { systemClock } from '../../src/lib/time.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { envOf, okCli, runCli, runHere } from '../support/cli.ts'
 import { aPerson } from '../support/exchange.ts'
-import { post } from '../support/flow.ts'
+import { machineToken } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
 import {
   ADMIN_KEY,
@@ -114,7 +114,7 @@ test.each(['99999d', '-1h', '1h; DROP', '31d', 'NaN', '1e9h', ''.padEnd(5000, '1
 
 test('N07 what is in use stays: a resource with consents, a client with tokens', async () => {
   const client = await addClient(service)
-  await post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+  await machineToken(service, client)
   const of = `/admin/clients/${client.client_id}`
   expect((await callAdmin(service, 'DELETE', of)).status).toBe(409)
   expect((await callAdmin(service, 'DELETE', `${of}?force=true`)).status).toBe(204)

@@ -296,7 +296,7 @@ test('O17 patterns, places to come back to and scopes take linear time', async (
     const text = 'a'.repeat(100_000)
     const works: [string, () => unknown][] = [
       ['pattern', () => matchesPattern(`https://good.example/${'*a'.repeat(5000)}b`, `https://good.example/${text}`)],
-      ['redirect', () => safeRedirect(service.app, `/${'\\'.repeat(1)}${text}`)],
+      ['redirect', () => safeRedirect(service.app, `/\\${text}`)],
       ['redirect with slashes', () => safeRedirect(service.app, `/a${'/'.repeat(100_000)} `)],
       ['scope', () => parseScope(`${'a '.repeat(4000)}"`)],
     ]

@@ -7,12 +7,22 @@ import { newId, newSecret } from '../../src/lib/id.ts'
 import { Database } from '../../src/store/database.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
-import { type Answer, authorize, authorizeUrl, post, redeem, refresh, signIn } from '../support/flow.ts'
+import {
+  type Answer,
+  authorize,
+  authorizeUrl,
+  isActive,
+  machineToken,
+  post,
+  redeem,
+  refresh,
+  signIn,
+} from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
+import { placed } from '../support/instances.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
-import { ADMIN_KEY, addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
-import { freePort, pause } from '../support/wire.ts'
-import { Instance } from '../torture/instance.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { eventually } from '../support/wire.ts'
 
 const opened: { close(): Promise<unknown> }[] = []
 afterEach(async () => {
@@ -23,17 +33,7 @@ const start = async (env: Record<string, string> = {}): Promise<TestService> => 
   opened.unshift(service)
   return service
 }
-type Client = { client_id: string; client_secret: string }
-const machine = (at: TestService, client: Client, headers = {}) =>
-  post(`${at.issuer}/oauth/token`, client, { grant_type: 'client_credentials' }, headers)
 const outcome = ({ status, body }: Answer) => (status === 200 ? '200' : `${status} ${body['error']}`)
-const eventually = async (check: () => Promise<boolean>, ms = 15_000) => {
-  const deadline = performance.now() + ms
-  while (!(await check())) {
-    expect(performance.now()).toBeLessThan(deadline)
-    await pause(50)
-  }
-}
 
 describe('on PostgreSQL', () => {
   let server: PostgresServer | undefined
@@ -79,12 +79,12 @@ describe('on PostgreSQL', () => {
     const answers: Answer[] = []
     let running = true
     const load = Array.from({ length: 4 }, async () => {
-      while (running) answers.push(await machine(service, client))
+      while (running) answers.push(await machineToken(service, client))
     })
-    await eventually(async () => answers.length > 20)
+    await eventually(() => answers.length > 20)
     await server?.restart?.stop()
     const from = answers.length
-    await eventually(async () => answers.slice(from).some(({ status }) => status === 503))
+    await eventually(() => answers.slice(from).some(({ status }) => status === 503))
     const refused = [
       await refresh(service, client, body['refresh_token']),
       await redeem(service, client, later),
@@ -97,7 +97,7 @@ describe('on PostgreSQL', () => {
     await eventually(async () => (await fetch(`${service.issuer}/health`)).status === 503)
     expect((await fetch(`${service.issuer}/livez`)).status).toBe(200)
     await server?.restart?.start()
-    await eventually(async () => (await machine(service, client)).status === 200)
+    await eventually(async () => (await machineToken(service, client)).status === 200)
     running = false
     await Promise.all(load)
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 503]))
@@ -112,15 +112,15 @@ describe('on PostgreSQL', () => {
 test('P03 a SQLite file that is locked, or may not be written, is 503; no token goes out that was not stored', async () => {
   const service = await start({ SERVICE_STORAGE_SQLITE_WAL: 'false' })
   const client = await addClient(service)
-  expect((await machine(service, client)).status).toBe(200)
+  expect((await machineToken(service, client)).status).toBe(200)
   const file = service.app.config.storage.sqlite.path
   const other = new Database(file)
   other.exec('BEGIN EXCLUSIVE')
-  const locked = await Promise.all(Array.from({ length: 3 }, () => machine(service, client)))
+  const locked = await Promise.all(Array.from({ length: 3 }, () => machineToken(service, client)))
   other.exec('ROLLBACK')
   expect(new Set(locked.map(outcome))).toEqual(new Set(['503 temporarily_unavailable']))
   expect(locked[0]?.headers.get('retry-after')).toBe('1')
-  await eventually(async () => (await machine(service, client)).status === 200)
+  await eventually(async () => (await machineToken(service, client)).status === 200)
   // The second connection sees every token that was answered, and none beside.
   const { rows } = other.prepare('SELECT count(*) AS rows FROM issuances').get() as { rows: number }
   expect(rows).toBe(2)
@@ -128,17 +128,9 @@ test('P03 a SQLite file that is locked, or may not be written, is 503; no token 
 })
 
 test('P06 SIGHUP with a broken or missing key file keeps the keys in use and says so', async () => {
-  const [folder, port, admin] = [tempFolder(), await freePort(), await freePort()]
+  const folder = tempFolder()
   const keys = path.join(folder, 'keys')
-  const instance = new Instance({
-    SERVICE_SERVER_ISSUER: `http://localhost:${port}`,
-    SERVICE_SERVER_ADDRESS: `127.0.0.1:${port}`,
-    SERVICE_ADMIN_ADDRESS: `127.0.0.1:${admin}`,
-    SERVICE_ADMIN_API_KEY: ADMIN_KEY,
-    SERVICE_STORAGE_SQLITE_PATH: path.join(folder, 'service.db'),
-    SERVICE_SIGNING_KEY_PATH: keys,
-  })
-  opened.push({ close: () => instance.kill() })
+  const { instance } = await placed(folder)
   await instance.start()
   const jwks = async () => await (await fetch(`${instance.base}/.well-known/jwks.json`)).text()
   const before = await jwks()
@@ -149,7 +141,7 @@ test('P06 SIGHUP with a broken or missing key file keeps the keys in use and say
     const told = instance.errors().length
     writeFileSync(file, 'broken')
     instance.signal('SIGHUP')
-    await eventually(async () => instance.errors().length > told)
+    await eventually(() => instance.errors().length > told)
     expect(instance.errors().at(-1)).toContain('the ones before stay in use')
     expect(await jwks()).toBe(before)
     writeFileSync(file, right)
@@ -157,28 +149,26 @@ test('P06 SIGHUP with a broken or missing key file keeps the keys in use and say
   const reloaded = () => instance.text().includes('signing keys reloaded')
   expect(reloaded()).toBe(false)
   instance.signal('SIGHUP')
-  await eventually(async () => reloaded())
+  await eventually(reloaded)
   expect(await jwks()).toBe(before)
 })
 
 test('P07 a clock that jumps an hour neither revives what expired nor accepts what is not yet', async () => {
   const service = await start()
   const [client, key] = [await addClient(service), await proofKey()]
-  const isActive = async (token: unknown) =>
-    (await post(`${service.issuer}/oauth/introspect`, client, { token: String(token) })).body['active']
   const used = await dpop(service, key)
-  const { body } = await machine(service, client, used)
+  const { body } = await machineToken(service, client, {}, used)
   service.advance(7200)
-  expect(await isActive(body['access_token'])).toBe(false)
-  expect(outcome(await machine(service, client, used))).toBe('400 invalid_dpop_proof')
-  const ahead = await machine(service, client)
+  expect(await isActive(service, client, body['access_token'])).toBe(false)
+  expect(outcome(await machineToken(service, client, {}, used))).toBe('400 invalid_dpop_proof')
+  const ahead = await machineToken(service, client)
   expect(Number(ahead.body['expires_in'])).toBeGreaterThan(0)
   const future = await dpop(service, key)
   service.advance(-7200)
   // Back again: the proof of the future is not yet, the used one stays used, tokens of the future have no more life than they were given.
-  expect(outcome(await machine(service, client, future))).toBe('400 invalid_dpop_proof')
-  expect(outcome(await machine(service, client, used))).toBe('400 invalid_dpop_proof')
-  const again = await machine(service, client, await dpop(service, key))
+  expect(outcome(await machineToken(service, client, {}, future))).toBe('400 invalid_dpop_proof')
+  expect(outcome(await machineToken(service, client, {}, used))).toBe('400 invalid_dpop_proof')
+  const again = await machineToken(service, client, {}, await dpop(service, key))
   expect([again.status, again.body['expires_in']]).toEqual([200, ahead.body['expires_in']])
   expect((await fetch(`${service.issuer}/health`)).status).toBe(200)
 })
@@ -195,7 +185,7 @@ test('P10 a token whose row cannot be written is not answered, and what it would
   const attempts = () => [
     redeem(service, client, later),
     refresh(service, client, body['refresh_token']),
-    machine(service, client, proof),
+    machineToken(service, client, {}, proof),
   ]
   for (const answer of await Promise.all(attempts())) {
     expect(outcome(answer)).toBe('500 server_error')

@@ -6,6 +6,7 @@ import { packageRoot } from '../../src/lib/paths.ts'
 import { Browser } from '../support/browser.ts'
 import { authorizeUrl, post, register, walk } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
+import { placed } from '../support/instances.ts'
 import {
   ADMIN_KEY,
   addClient,
@@ -15,8 +16,7 @@ import {
   startService,
   type TestService,
 } from '../support/service.ts'
-import { freePort, pause, Wire } from '../support/wire.ts'
-import { Instance } from '../torture/instance.ts'
+import { pause, Wire } from '../support/wire.ts'
 import { operate } from '../torture/scene.ts'
 
 const HOST = 'host: localhost\r\n'
@@ -68,13 +68,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
     const browser = new Browser()
     const url = authorizeUrl(service, { client_id: client.client_id, resource: resource.uri })
-    await walk(
-      service,
-      authorizeUrl(service, { client_id: client.client_id, resource: resource.uri }),
-      user,
-      browser,
-      'deny',
-    )
+    await walk(service, url, user, browser, 'deny')
     const consent = await browser.follow(url)
     expect(consent.text).toContain('value="allow"')
     const pages = [
@@ -120,52 +114,34 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
   })
 })
 
-describe('Q03', () => {
-  const port = freePort()
-  let instance: Instance
-  let output = ''
-  afterAll(() => instance.kill())
-
-  test('what callers name themselves makes no line of the log, and none of their secrets is in one', async () => {
-    const [folder, publicPort, adminPort] = [tempFolder(), await port, await freePort()]
-    const issuer = `http://localhost:${publicPort}`
-    instance = new Instance({
-      SERVICE_SERVER_ISSUER: issuer,
-      SERVICE_SERVER_ADDRESS: `127.0.0.1:${publicPort}`,
-      SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
-      SERVICE_ADMIN_API_KEY: ADMIN_KEY,
-      SERVICE_STORAGE_SQLITE_PATH: path.join(folder, 'service.db'),
-      SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
-      SERVICE_DCR_MODE: 'open',
-      SERVICE_LOG_LEVEL: 'debug',
-    })
-    await instance.start()
-    const evil = 'Evil\r\n{"level":"fatal","msg":"forged"}\u001b[2J"\\'
-    const admin = `http://127.0.0.1:${adminPort}`
-    const client = await operate<{ client_id: string; client_secret: string }>(admin, 'POST', 'clients', {
-      client_name: 'Job',
-      grant_types: ['client_credentials'],
-      token_endpoint_auth_method: 'client_secret_post',
-    })
-    await operate(admin, 'POST', 'users', { email: 'ada@example.com', password: PASSWORD, name: 'Ada' })
-    const metadata = { client_name: evil, redirect_uris: [`https://x.example/${evil}`] }
-    await register({ issuer }, metadata, { 'user-agent': '{"level":"fatal"}' })
-    await post(`${issuer}/oauth/token`, undefined, { grant_type: evil, client_id: evil, client_secret: evil })
-    await fetch(`${issuer}/${encodeURIComponent(evil)}?access_token=${client.client_secret}`)
-    const { body } = await post(`${issuer}/oauth/token`, undefined, { grant_type: 'client_credentials', ...client })
-    const token = String(body['access_token'])
-    await post(`${issuer}/oauth/introspect`, undefined, { ...client, token })
-    await post(`${issuer}/oauth/revoke`, undefined, { ...client, token })
-    while (!instance.text().includes('/oauth/revoke')) await pause(20)
-    output = instance.text()
-    const lines = output.split('\n').filter(Boolean)
-    for (const line of lines.filter((line) => line.startsWith('{')))
-      expect((JSON.parse(line) as { level: string }).level).not.toBe('fatal')
-    expect(lines.filter((line) => line.includes('forged') && !line.startsWith('{"'))).toEqual([])
-    expect(output).not.toContain('\u001b')
-    for (const secret of [client.client_secret, ADMIN_KEY, PASSWORD, token, token.split('.')[2] ?? 'x'])
-      expect(output).not.toContain(secret)
+test('Q03 what callers name themselves makes no line of the log, and none of their secrets is in one', async () => {
+  const more = { SERVICE_DCR_MODE: 'open', SERVICE_LOG_LEVEL: 'debug' }
+  const { instance, admin, issuer } = await placed(tempFolder(), more)
+  await instance.start()
+  const evil = 'Evil\r\n{"level":"fatal","msg":"forged"}\u001b[2J"\\'
+  const client = await operate<{ client_id: string; client_secret: string }>(admin, 'POST', 'clients', {
+    client_name: 'Job',
+    grant_types: ['client_credentials'],
+    token_endpoint_auth_method: 'client_secret_post',
   })
+  await operate(admin, 'POST', 'users', { email: 'ada@example.com', password: PASSWORD, name: 'Ada' })
+  const metadata = { client_name: evil, redirect_uris: [`https://x.example/${evil}`] }
+  await register({ issuer }, metadata, { 'user-agent': '{"level":"fatal"}' })
+  await post(`${issuer}/oauth/token`, undefined, { grant_type: evil, client_id: evil, client_secret: evil })
+  await fetch(`${issuer}/${encodeURIComponent(evil)}?access_token=${client.client_secret}`)
+  const { body } = await post(`${issuer}/oauth/token`, undefined, { grant_type: 'client_credentials', ...client })
+  const token = String(body['access_token'])
+  await post(`${issuer}/oauth/introspect`, undefined, { ...client, token })
+  await post(`${issuer}/oauth/revoke`, undefined, { ...client, token })
+  while (!instance.text().includes('/oauth/revoke')) await pause(20)
+  const output = instance.text()
+  const lines = output.split('\n').filter(Boolean)
+  for (const line of lines.filter((line) => line.startsWith('{')))
+    expect((JSON.parse(line) as { level: string }).level).not.toBe('fatal')
+  expect(lines.filter((line) => line.includes('forged') && !line.startsWith('{"'))).toEqual([])
+  expect(output).not.toContain('\u001b')
+  for (const secret of [client.client_secret, ADMIN_KEY, PASSWORD, token, token.split('.')[2] ?? 'x'])
+    expect(output).not.toContain(secret)
 })
 
 // How long refusals take: C11 in c_token.test.ts.

@@ -1,6 +1,6 @@
 // Section R of the attack list: where we can keep clients from harm. One test per row, named by its id.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { authorize, post, register } from '../support/flow.ts'
+import { authorize, machineToken, register } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 import { Wire } from '../support/wire.ts'
 
@@ -84,7 +84,7 @@ test('R04 two servers never give out the same client_id, and each says on every 
     const client = await addClient(a)
     const { callback } = await authorize(a, client, await addUser(a))
     expect(callback.searchParams.getAll('iss')).toEqual([a.issuer])
-    expect((await post(`${b.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })).status).toBe(401)
+    expect((await machineToken(b, client)).status).toBe(401)
   } finally {
     await Promise.all([a.close(), b.close()])
   }

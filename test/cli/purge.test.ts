@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { idFloor, newId } from '../../src/lib/id.ts'
 import { okAdmin } from '../support/admin.ts'
 import { envOf, runCli } from '../support/cli.ts'
-import { authorize, post, redeem, refresh } from '../support/flow.ts'
+import { authorize, introspect, machineToken, post, redeem, refresh } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
 import { anEvent, anIssuance } from '../support/records.ts'
 import { addClient, addUser, startService, type TestService } from '../support/service.ts'
@@ -67,11 +67,10 @@ test('keeps live and used refresh tokens, so that a reuse is still recognised', 
 
 test('keeps issuances and revocations', async () => {
   const client = await addClient(service)
-  const { body } = await post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+  const { body } = await machineToken(service, client)
   await post(`${service.issuer}/oauth/revoke`, client, { token: String(body['access_token']) })
   await purged()
-  const answer = await post(`${service.issuer}/oauth/introspect`, client, { token: String(body['access_token']) })
-  expect(answer.body).toEqual({ active: false })
+  expect(await introspect(service, client, body['access_token'])).toEqual({ active: false })
   expect(await service.app.store.listIssuances({ client_id: client.client_id, since: '', limit: 5 })).toHaveLength(1)
 })
 

@@ -6,6 +6,7 @@ import { OAuthError } from '../../src/lib/error.ts'
 import { createFetcher } from '../../src/net/fetch.ts'
 import { testClock } from '../support/clock.ts'
 import { silentLog } from '../support/log.ts'
+import { failureOf } from '../support/thrown.ts'
 import { ROOT, startTransit, type TransitServer } from '../support/transit_server.ts'
 
 const stores: TransitServer[] = []
@@ -30,11 +31,6 @@ async function setUp(prepare: (store: TransitServer) => unknown = () => {}, more
   const open = () => openAtRest(loadConfig(undefined, env).config, env, parts) as Promise<AtRest>
   return { clock, store, open }
 }
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => undefined,
-    (error: unknown) => error as Error,
-  )
 
 describe('a sealed text', () => {
   test('opens for its purpose and row, whatever is in it', async () => {
@@ -59,7 +55,7 @@ describe('a sealed text', () => {
       ['broker_grant', 'row-1', flipped],
       ['broker_grant', 'row-1', 'aes1.abcdefgh.whatever'],
     ] as const) {
-      const error = await failure(atRest.open(purpose, row, text))
+      const error = await failureOf(atRest.open(purpose, row, text))
       expect(error?.message).toMatch(new RegExp(`^${row}: `))
       expect(error).not.toBeInstanceOf(OAuthError)
     }
@@ -97,7 +93,7 @@ describe('a start refuses', () => {
     ],
   ])('%s, and says so', async (_, prepare, more, say) => {
     const { open } = await setUp(prepare, more)
-    const error = await failure(open())
+    const error = await failureOf(open())
     expect(error?.message).toMatch(/^data_encryption\.secretstore_transit_encrypt: 127\.0\.0\.1:\d+: /)
     expect(error?.message).toMatch(say)
     expect(error?.message).not.toContain('wrong-token')
@@ -123,7 +119,7 @@ test('while the store is away both ways are 503 with Retry-After, and it recover
   store.fault = 'cut'
   const works = [() => atRest.seal('broker_grant', 'r', 'x'), () => atRest.open('broker_grant', 'r', sealed)]
   for (const work of [...works, ...works, ...works, ...works]) {
-    const { status, more } = (await failure(work())) as OAuthError
+    const { status, more } = (await failureOf(work())) as OAuthError
     expect([status, more.headers]).toEqual([503, { 'retry-after': '1' }])
   }
   store.fault = undefined

@@ -4,6 +4,7 @@ import { createTransitClient, type TransitAccess } from '../../src/crypto/transi
 import { createFetcher } from '../../src/net/fetch.ts'
 import { testClock } from '../support/clock.ts'
 import { recordingLog } from '../support/log.ts'
+import { failureOf } from '../support/thrown.ts'
 import { ROOT, startTransit, type TransitServer } from '../support/transit_server.ts'
 
 const stores: TransitServer[] = []
@@ -25,11 +26,6 @@ async function setUp(access: Partial<TransitAccess> = {}) {
 const LOGIN = 'POST auth/approle/login'
 const RENEW = 'POST auth/token/renew-self'
 const LOOKUP = 'GET auth/token/lookup-self'
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => undefined,
-    (error: unknown) => error as Error,
-  )
 
 describe('an AppRole', () => {
   test('logs in with the first call, once for calls that come together', async () => {
@@ -94,7 +90,8 @@ describe('an AppRole', () => {
   test('that a policy refuses does not log in with every call', async () => {
     const { store, call } = await setUp()
     store.allowed = []
-    for (let i = 0; i < 5; i++) expect((await failure(call()))?.message).toBe('transit/keys/x: 403 (permission denied)')
+    for (let i = 0; i < 5; i++)
+      expect((await failureOf(call()))?.message).toBe('transit/keys/x: 403 (permission denied)')
     expect(store.count(LOGIN)).toBe(1)
   })
 
@@ -103,7 +100,7 @@ describe('an AppRole', () => {
     await call()
     clock.advance(600)
     store.fault = 'sealed'
-    await failure(call())
+    await failureOf(call())
     await expect
       .poll(() => lines.map(({ msg }) => msg))
       .toContain('the.setting: the lease could not be renewed; it is tried again')
@@ -118,9 +115,9 @@ describe('an AppRole', () => {
     const { store, lines, call, client } = await setUp({
       credentials: { role_id: 'role-1', secret_id: 'a-wrong-secret', mount: 'approle' },
     })
-    const error = await failure(call())
+    const error = await failureOf(call())
     store.fault = 'sealed'
-    const other = await failure(client.call('POST', 'transit/sign/x', {}))
+    const other = await failureOf(client.call('POST', 'transit/sign/x', {}))
     const cause = other?.cause as Error
     expect(JSON.stringify([error?.message, other?.message, cause.message, lines])).not.toMatch(/a-wrong-secret|hvs\./)
   })
@@ -156,7 +153,7 @@ describe('a token', () => {
     clock.advance(1199)
     await call()
     clock.advance(1)
-    expect((await failure(call()))?.message).toContain('403')
+    expect((await failureOf(call()))?.message).toContain('403')
     expect(store.count(RENEW)).toBe(0)
   })
 })
@@ -170,7 +167,7 @@ describe('a redirect', () => {
     await call()
     expect(active.calls).toEqual([LOOKUP, 'GET transit/keys/x'])
     active.fault = { redirect: store.address }
-    expect((await failure(call()))?.cause).toMatchObject({ reason: 'redirect' })
+    expect((await failureOf(call()))?.cause).toMatchObject({ reason: 'redirect' })
   })
 
   test('from https to http is not followed', async () => {
@@ -189,7 +186,7 @@ describe('a redirect', () => {
         },
       },
     )
-    expect((await failure(client.call('GET', 'x')))?.cause).toMatchObject({ reason: 'bad_url' })
+    expect((await failureOf(client.call('GET', 'x')))?.cause).toMatchObject({ reason: 'bad_url' })
     expect(store.calls).toEqual([])
   })
 })

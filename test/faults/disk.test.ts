@@ -1,4 +1,5 @@
 // Disks that are full, closed or grow. What operators read about it: docs/operate/failure-modes.md.
+
 import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -7,12 +8,13 @@ import { afterAll, assert, expect, test } from 'vitest'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { Database, prepareDatabase } from '../../src/store/database.ts'
 import { openFile } from '../store/sqlite_file.ts'
+import { machineToken } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
+import { placed } from '../support/instances.ts'
 import { aClient, anIssuance, NOW } from '../support/records.ts'
 import { ADMIN_KEY } from '../support/service.ts'
 import { refusalOf } from '../support/thrown.ts'
 import { newMachine } from '../torture/scene.ts'
-import { machineToken, placed } from './instances.ts'
 
 /** A disk of 48 MB, where this process may mount one. */
 const small = tempFolder()

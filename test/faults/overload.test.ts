@@ -1,14 +1,16 @@
 // More than there is room for: who is admitted is served, the rest is told so at once, and probes are answered in between.
 // Orders are asserted, never times; figures are of `npm run soak` and docs/performance.md.
+
 import { expect, test } from 'vitest'
 import { Database } from '../../src/store/database.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
+import { machineToken } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
+import { type Placed, placed } from '../support/instances.ts'
 import { PASSWORD } from '../support/service.ts'
 import { pause, Wire } from '../support/wire.ts'
 import type { Machine } from '../torture/history.ts'
 import { newMachine, operate } from '../torture/scene.ts'
-import { machineToken, type Placed, placed } from './instances.ts'
 
 const MB = 1024 * 1024
 /** What may wait for the storage (src/store/sqlite.ts). */

@@ -1,9 +1,9 @@
 // Agents: what their tokens say about them, who acted before them, and the list of them.
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { okAdmin } from '../support/admin.ts'
+import { metricOf, okAdmin } from '../support/admin.ts'
 import { ACCESS_TOKEN, actorOf, addExchanger, aPerson, exchange, type Registered } from '../support/exchange.ts'
-import { type Answer, post, refresh } from '../support/flow.ts'
+import { claimsOf, expectRefused, introspect, machineToken, refresh } from '../support/flow.ts'
 import { addClient, addResource, startService, type TestService } from '../support/service.ts'
 import { LOOPBACK, xaaScene } from '../support/xaa.ts'
 
@@ -18,16 +18,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const AGENT = { agent: true, agent_description: 'Books travel' }
-const claimsOf = ({ status, body }: Answer) => {
-  expect(status, JSON.stringify(body)).toBe(200)
-  return decodeJwt<Record<string, unknown>>(String(body['access_token']))
-}
-const machine = (client: Registered) =>
-  post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
-const issued = async (has_chain: boolean) => {
-  const { text } = await service.app.metrics.render()
-  return Number(new RegExp(`ext_agent_tokens_issued_total\\{has_chain="${has_chain}"\\} (\\d+)`).exec(text)?.[1] ?? 0)
-}
+const issued = (has_chain: boolean) => metricOf(service, `ext_agent_tokens_issued_total{has_chain="${has_chain}"}`)
 
 describe('/.well-known/agents.json', () => {
   interface Listing {
@@ -56,7 +47,7 @@ describe('/.well-known/agents.json', () => {
       { agent_id: plain.client_id, client_name: plain.client_name, jwks_uri },
     ])
     const keys = createRemoteJWKSet(new URL(String(body.agents[0]?.jwks_uri)))
-    const { payload } = await jwtVerify(String((await machine(described)).body['access_token']), keys)
+    const { payload } = await jwtVerify(String((await machineToken(service, described)).body['access_token']), keys)
     expect(payload['agent_id']).toBe(described.client_id)
   })
 
@@ -99,7 +90,7 @@ describe('agent_id', () => {
       const answers = [
         signedIn,
         await refresh(service, client, signedIn.body['refresh_token']),
-        await machine(client),
+        await machineToken(service, client),
         await exchange(service, client, { subject_token: signedIn.body['access_token'], resource: resource.uri }),
       ]
       const at = await xaaScene(service, { client: { agent } })
@@ -115,20 +106,18 @@ describe('agent_id', () => {
 
   test('is what the client was when the token was issued', async () => {
     const client = await addClient(service)
-    const before = (await machine(client)).body['access_token']
+    const before = (await machineToken(service, client)).body['access_token']
     const stored = await service.app.store.findClient({ client_id: client.client_id })
     await service.app.store.updateClient({ ...(stored as NonNullable<typeof stored>), is_agent: true })
-    const after = (await machine(client)).body['access_token']
-    const seen = async (token: unknown) =>
-      (await post(`${service.issuer}/oauth/introspect`, client, { token: String(token) })).body
-    expect(await seen(before)).not.toHaveProperty('agent_id')
-    expect(await seen(after)).toMatchObject({ active: true, agent_id: client.client_id })
+    const after = (await machineToken(service, client)).body['access_token']
+    expect(await introspect(service, client, before)).not.toHaveProperty('agent_id')
+    expect(await introspect(service, client, after)).toMatchObject({ active: true, agent_id: client.client_id })
   })
 
   test('is counted, by whether there is a chain', async () => {
     const before = [await issued(false), await issued(true)]
-    await machine(await addClient(service, AGENT))
-    await machine(await addClient(service))
+    await machineToken(service, await addClient(service, AGENT))
+    await machineToken(service, await addClient(service))
     expect([await issued(false), await issued(true)]).toEqual([(before[0] ?? 0) + 1, before[1]])
   })
 })
@@ -150,13 +139,12 @@ describe('agent_chain', () => {
         ...{ subject_token, resource: resource.uri },
         ...(actor ? await actorOf(service, client) : {}),
       })
-    const introspect = async (token: unknown) =>
-      (await post(`${service.issuer}/oauth/introspect`, server, { token: String(token) })).body
-    return { ...person, app, clients, ids, resource, handOn, introspect, first: body['access_token'] }
+    const introspected = (token: unknown) => introspect(service, server, token)
+    return { ...person, app, clients, ids, resource, handOn, introspected, first: body['access_token'] }
   }
 
   test('names the actors, first one first; act has the last one outside', async () => {
-    const { clients, ids, handOn, introspect, first, user } = await line([true, true, true])
+    const { clients, ids, handOn, introspected, first, user } = await line([true, true, true])
     const before = await issued(true)
     let token = first
     for (const client of clients) token = (await handOn(client, token)).body['access_token']
@@ -167,7 +155,7 @@ describe('agent_chain', () => {
     }
     const claims = decodeJwt(String(token))
     expect(claims).toMatchObject({ sub: user.id, client_id: c, agent_id: c, act, agent_chain: [a, b, c] })
-    expect(await introspect(token)).toMatchObject({
+    expect(await introspected(token)).toMatchObject({
       active: true,
       sub: user.id,
       agent_id: c,
@@ -214,8 +202,7 @@ describe('agent_chain', () => {
     type Act = { sub: string; act?: Act }
     for (let at = decodeJwt(String(token))['act'] as Act | undefined; at; at = at.act) actors.push(at.sub)
     expect(actors).toEqual([...ids].reverse())
-    const beyond = await handOn(clients[0] as Registered, token)
-    expect([beyond.status, beyond.body['error']]).toEqual([400, 'invalid_request'])
+    expectRefused(await handOn(clients[0] as Registered, token), 'invalid_request')
   })
 
   test('cannot be claimed with the token of another agent', async () => {
@@ -223,8 +210,7 @@ describe('agent_chain', () => {
     const [one, two] = clients as [Registered, Registered]
     const { actor_token } = await actorOf(service, two)
     const fields = { subject_token: first, actor_token, actor_token_type: ACCESS_TOKEN, resource: resource.uri }
-    const refused = await exchange(service, one, fields)
-    expect([refused.status, refused.body['error']]).toEqual([400, 'invalid_grant'])
+    expectRefused(await exchange(service, one, fields), 'invalid_grant')
     const { body } = await handOn(one, first)
     expect(decodeJwt(String(body['access_token']))['agent_chain']).toEqual([one.client_id])
   })

@@ -2,19 +2,11 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, importSPKI, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { eventsOf, okAdmin } from '../support/admin.ts'
-import {
-  addBrokerResource,
-  addProvider,
-  aMember,
-  brokerScene,
-  refused,
-  startBroker,
-  vended,
-} from '../support/broker.ts'
+import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
+import { addBrokerResource, addProvider, aMember, brokerScene, startBroker, vended } from '../support/broker.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
 import { ACCESS_TOKEN, actorOf, exchange } from '../support/exchange.ts'
-import { post } from '../support/flow.ts'
+import { expectRefused, machineToken, post } from '../support/flow.ts'
 import { addResource, type TestService } from '../support/service.ts'
 
 const keys = {
@@ -88,11 +80,7 @@ describe('an exchange into a broker resource', () => {
     const shown = await okAdmin(service, 'GET', `/admin/issuances/${issuance?.['id']}`)
     expect(shown).not.toHaveProperty('claims')
     expect(JSON.stringify(shown)).not.toContain(token)
-    const { status } = await fetch(`${service.admin}/admin/issuances/${issuance?.['id']}`, {
-      method: 'DELETE',
-      headers: { authorization: 'Bearer test-admin-key-0123456789' },
-    })
-    expect(status).toBe(409)
+    expect((await callAdmin(service, 'DELETE', `/admin/issuances/${issuance?.['id']}`)).status).toBe(409)
     const [event] = await eventsOf(service, 'upstream_token_issued')
     expect(event?.detail).toMatchObject({ provider: provider.slug, scope: 'files:read' })
     await vend()
@@ -131,7 +119,7 @@ describe('an exchange into a broker resource', () => {
     const narrow = await aMember(service, app, 'files:read')
     await connect(narrow)
     const asked = upstream.asked.length
-    refused(await vend(fields, narrow), error, status)
+    expectRefused(await vend(fields, narrow), error, status)
     expect(upstream.asked.length).toBe(asked)
   })
 
@@ -139,17 +127,14 @@ describe('an exchange into a broker resource', () => {
     const { vend, connect, gateway } = await brokerScene(service)
     await connect()
     await service.app.store.updateClient({ ...gateway, scope: 'mcp:read files:read', updated_at: 0 })
-    refused(await vend(await actorOf(service, gateway)), 'invalid_request')
+    expectRefused(await vend(await actorOf(service, gateway)), 'invalid_request')
   })
 
   test('refuses a machine token: nobody is connected', async () => {
     const { vend, connect, gateway } = await brokerScene(service)
     await connect()
-    const own = await post(`${service.issuer}/oauth/token`, gateway, {
-      grant_type: 'client_credentials',
-      scope: 'files:read',
-    })
-    refused(await vend({ subject_token: own.body['access_token'] }), 'access_denied', 403)
+    const own = await machineToken(service, gateway, { scope: 'files:read' })
+    expectRefused(await vend({ subject_token: own.body['access_token'] }), 'access_denied', 403)
   })
 
   test('refuses a token for a resource of ours that no link leads from, naming both', async () => {
@@ -157,7 +142,7 @@ describe('an exchange into a broker resource', () => {
     await connect()
     const { body } = await member.signIn(app, own, 'files:read')
     const answer = await vend({ subject_token: body['access_token'] })
-    refused(answer, 'invalid_request')
+    expectRefused(answer, 'invalid_request')
     expect(answer.body['error_description']).toBe(`no fronting link leads from ${own.slug} to ${resource.slug}`)
   })
 
@@ -166,7 +151,7 @@ describe('an exchange into a broker resource', () => {
     await connect()
     await vend()
     await post(`${service.issuer}/oauth/revoke`, app, { token: String(member.subject) })
-    refused(await vend(), 'invalid_grant')
+    expectRefused(await vend(), 'invalid_grant')
   })
 })
 
@@ -175,7 +160,7 @@ describe('who may ask', () => {
     const { vend, connect, member, server, app, upstream } = await brokerScene(service)
     await connect()
     vended(await vend(), upstream)
-    for (const client of [server, app]) refused(await vend({}, member, client), 'access_denied', 403)
+    for (const client of [server, app]) expectRefused(await vend({}, member, client), 'access_denied', 403)
   })
 
   const attested = { resource: { policy: {} } }
@@ -184,12 +169,12 @@ describe('who may ask', () => {
     await connect()
     const asServer = (fields = {}) => vend(fields, member, server)
     const missing = await asServer()
-    refused(missing, 'consent_required', 400, { cause: 'consent_missing' })
+    expectRefused(missing, 'consent_required', 400, { cause: 'consent_missing' })
     const url = new URL(String(missing.body['consent_url']))
     expect([url.pathname, url.searchParams.get('resource')]).toEqual(['/oauth/authorize', own.uri])
     await member.consent(app, own, 'files:read')
     vended(await asServer(), upstream)
-    refused(await asServer({ scope: 'files:write' }), 'consent_required', 400, { cause: 'scope_insufficient' })
+    expectRefused(await asServer({ scope: 'files:write' }), 'consent_required', 400, { cause: 'scope_insufficient' })
     const rest = await asServer({ scope: undefined })
     vended(rest, upstream)
     expect(rest.body['scope']).toBe('files:read')
@@ -198,7 +183,7 @@ describe('who may ask', () => {
   test('where it names none, nobody who serves nothing, nor the client of the token itself', async () => {
     const { vend, connect, member, gateway, app } = await brokerScene(service, attested)
     await connect()
-    for (const client of [gateway, app]) refused(await vend({}, member, client), 'access_denied', 403)
+    for (const client of [gateway, app]) expectRefused(await vend({}, member, client), 'access_denied', 403)
   })
 
   test('where it names none, nobody who serves two resources: which consent counts would be a guess', async () => {
@@ -207,7 +192,7 @@ describe('who may ask', () => {
     await addResource(service, { policy: { runtime } })
     await connect()
     await member.consent(app, own, 'files:read')
-    refused(await vend({}, member, server), 'access_denied', 403)
+    expectRefused(await vend({}, member, server), 'access_denied', 403)
   })
 
   test('revoking the consent at the server of the resource ends it', async () => {
@@ -218,7 +203,7 @@ describe('who may ask', () => {
     const { client_id } = app
     const consent = await service.app.store.findConsent({ user_id: member.user.id, client_id, resource_id: own.id })
     await okAdmin(service, 'DELETE', `/admin/grants/consent/${consent?.id}`)
-    refused(await vend({}, member, server), 'consent_required')
+    expectRefused(await vend({}, member, server), 'consent_required')
   })
 })
 
@@ -229,7 +214,7 @@ describe('a user who is not connected', () => {
     const other = await aMember(service, app)
     const answer = await vend({}, other)
     const query = new URLSearchParams({ resource: resource.slug, return_url: `${service.issuer}/connections` })
-    refused(answer, 'consent_required', 400, {
+    expectRefused(answer, 'consent_required', 400, {
       cause: 'consent_missing',
       error_description: `Authorize access to ${resource.slug}`,
       consent_url: `${service.issuer}/connect/${provider.slug}?${query}`,
@@ -242,7 +227,7 @@ describe('a user who is not connected', () => {
     await connect()
     vended(await vend(), upstream)
     const asked = upstream.asked.length
-    refused(await vend({ scope: 'files:write' }), 'consent_required', 400, { cause: 'scope_insufficient' })
+    expectRefused(await vend({ scope: 'files:write' }), 'consent_required', 400, { cause: 'scope_insufficient' })
     expect(upstream.asked.length).toBe(asked)
   })
 
@@ -252,7 +237,7 @@ describe('a user who is not connected', () => {
     const before = await grant()
     await okAdmin(service, 'DELETE', `/admin/grants/broker/${before?.id}`)
     await okAdmin(service, 'DELETE', `/admin/grants/broker/${before?.id}`)
-    refused(await vend(), 'consent_required')
+    expectRefused(await vend(), 'consent_required')
     expect((await service.app.store.listBrokerGrants({ user_id: member.user.id }))[0]?.credential).toBeUndefined()
     await connect()
     vended(await vend(), upstream)
@@ -274,7 +259,7 @@ describe('a user who is not connected', () => {
     Object.assign(app, { atRest: undefined, kept: app.atRest })
     const answer = await vend()
     Object.assign(app, { atRest: (app as unknown as { kept: typeof app.atRest }).kept })
-    refused(answer, 'temporarily_unavailable', 503)
+    expectRefused(answer, 'temporarily_unavailable', 503)
     expect(answer.body['error_description']).toContain('data_encryption.driver')
   })
 })
@@ -320,7 +305,7 @@ describe('a token of the provider', () => {
     await connect()
     expect(vended(await vend(), upstream)).toBe(vended(await vend({ scope: 'files:write' }), upstream))
     service.advance(3601)
-    refused(await vend(), 'consent_required', 400, { cause: 'consent_missing' })
+    expectRefused(await vend(), 'consent_required', 400, { cause: 'consent_missing' })
     expect(upstream.refreshed).toEqual([])
   })
 
@@ -342,9 +327,9 @@ describe('a token of the provider', () => {
     })
     await connect()
     await vend()
-    const [, last] = [upstream.asked[0], upstream.refreshed[0]]
-    expect(last?.form).not.toHaveProperty('client_secret')
-    const [id, secret] = Buffer.from(String(last?.headers.authorization).slice(6), 'base64').toString().split(':')
+    const [asked] = upstream.refreshed
+    expect(asked?.form).not.toHaveProperty('client_secret')
+    const [id, secret] = Buffer.from(String(asked?.headers.authorization).slice(6), 'base64').toString().split(':')
     expect([id, secret]).toEqual(['upstream-client', 'upstream-client-secret-0123456789'])
   })
 })
@@ -393,7 +378,7 @@ describe('rotation', () => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()
     upstream.granted = 'up.other'
-    refused(await vend(), 'consent_required', 400, { cause: 'scope_insufficient' })
+    expectRefused(await vend(), 'consent_required', 400, { cause: 'scope_insufficient' })
     upstream.granted = undefined
     vended(await vend(), upstream)
   })
@@ -422,7 +407,7 @@ describe('rotation', () => {
     await vi.waitFor(() => expect(upstream.refreshed.length).toBe(1))
     await okAdmin(service, 'DELETE', `/admin/grants/broker/${(await grant())?.id}`)
     open()
-    refused(await waiting, 'consent_required')
+    expectRefused(await waiting, 'consent_required')
     expect(await grant()).toBeUndefined()
   })
 
@@ -454,7 +439,7 @@ describe('trouble at the provider', () => {
     await connect()
     upstream.answer = (_form, response) => response.writeHead(status).end('hush, an inner error')
     const answer = await vend()
-    refused(answer, 'temporarily_unavailable', 503)
+    expectRefused(answer, 'temporarily_unavailable', 503)
     expect(JSON.stringify(answer.body)).not.toContain('hush')
     expect(answer.headers.get('retry-after')).toBe('1')
     upstream.answer = undefined
@@ -465,14 +450,14 @@ describe('trouble at the provider', () => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()
     upstream.close()
-    refused(await vend(), 'temporarily_unavailable', 503)
+    expectRefused(await vend(), 'temporarily_unavailable', 503)
   })
 
   test('one that knows the refresh token no more is asked once; then the user is sent to connect', async () => {
     const { vend, connect, upstream, member } = await brokerScene(service)
     await connect()
     upstream.live.clear()
-    for (let i = 0; i < 3; i++) refused(await vend(), 'consent_required', 400, { cause: 'consent_missing' })
+    for (let i = 0; i < 3; i++) expectRefused(await vend(), 'consent_required', 400, { cause: 'consent_missing' })
     expect(upstream.refreshed.length).toBe(1)
     const events = await eventsOf(service, 'broker_grant_revoked')
     expect(events.find(({ detail }) => detail['user_id'] === member.user.id)?.detail).toMatchObject({
@@ -492,7 +477,7 @@ describe('trouble at the provider', () => {
     await connect()
     upstream.answer = (_form, response) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-    refused(await vend(), error, expected)
+    expectRefused(await vend(), error, expected)
     upstream.answer = undefined
     vended(await vend(), upstream)
   })
@@ -503,7 +488,7 @@ describe('trouble at the provider', () => {
     const config_data = { ...provider.config_data, client_secret_ref: 'SERVICE_SECRET_EMPTY' }
     await service.app.store.updateProvider({ ...provider, config_data })
     const asked = upstream.asked.length
-    refused(await vend(), 'server_error', 500)
+    expectRefused(await vend(), 'server_error', 500)
     expect(upstream.asked.length).toBe(asked)
   })
 })
@@ -565,7 +550,7 @@ describe('a service account', () => {
 
   test('acts for whom an operator names, and for nobody before', async () => {
     const { vend, upstream, assertions, member, provider } = await accountScene({})
-    refused(await vend(), 'access_denied', 403)
+    expectRefused(await vend(), 'access_denied', 403)
     await okAdmin(service, 'POST', '/admin/grants/broker', {
       user_id: member.user.id,
       broker_provider: provider.slug,
@@ -579,7 +564,7 @@ describe('a service account', () => {
     const { vend, member } = await accountScene({ impersonate: 'email' })
     const user = await service.app.store.findUser({ id: member.user.id })
     vi.spyOn(service.app.store, 'findUser').mockResolvedValueOnce(user && { ...user, provider: 'oidc' })
-    refused(await vend(), 'access_denied', 403)
+    expectRefused(await vend(), 'access_denied', 403)
     vi.restoreAllMocks()
   })
 
@@ -591,6 +576,6 @@ describe('a service account', () => {
 
   test('with a key of another kind is an error here', async () => {
     const { vend } = await accountScene({ impersonate: 'account', algorithm: 'ES256' })
-    refused(await vend(), 'server_error', 500)
+    expectRefused(await vend(), 'server_error', 500)
   })
 })

@@ -2,10 +2,11 @@
 import path from 'node:path'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { dpop, PROOF_ALGS, type ProofKey, proofKey, proofOf } from '../support/dpop.ts'
-import { type Answer, authorize, post } from '../support/flow.ts'
+import { dpop, expectProofRefused, PROOF_ALGS, type ProofKey, proofKey, proofOf } from '../support/dpop.ts'
+import * as flow from '../support/flow.ts'
+import { type Answer, authorize } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
-import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 type Registered = Awaited<ReturnType<typeof addClient>>
 type Fields = Record<string, string | undefined>
@@ -18,25 +19,12 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** The ways of one service to a token; `headers` may carry a proof. */
-const grantsOf = (at: TestService) => {
-  const token = (client: Registered, fields: Fields, headers: Record<string, string> = {}) =>
-    post(`${at.issuer}/oauth/token`, client, fields, headers)
-  return {
-    machine: (client: Registered, headers = {}) => token(client, { grant_type: 'client_credentials' }, headers),
-    redeem: (client: Registered, { code, verifier }: { code: string; verifier: string }, headers = {}) =>
-      token(
-        client,
-        { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: REDIRECT_URI },
-        headers,
-      ),
-    refresh: (client: Registered, refresh_token: unknown, headers = {}) =>
-      token(client, { grant_type: 'refresh_token', refresh_token: String(refresh_token) }, headers),
-  }
-}
-const machine = (...args: Parameters<ReturnType<typeof grantsOf>['machine']>) => grantsOf(service).machine(...args)
-const redeem = (...args: Parameters<ReturnType<typeof grantsOf>['redeem']>) => grantsOf(service).redeem(...args)
-const refresh = (...args: Parameters<ReturnType<typeof grantsOf>['refresh']>) => grantsOf(service).refresh(...args)
+/** The ways to a token; `headers` may carry a proof. */
+const machine = (client: Registered, headers = {}, at = service) => flow.machineToken(at, client, {}, headers)
+const redeem = (client: Registered, code: { code: string; verifier: string }, headers = {}, at = service) =>
+  flow.redeem(at, client, code, {}, headers)
+const refresh = (client: Registered, refresh_token: unknown, headers = {}, at = service) =>
+  flow.refresh(at, client, refresh_token, {}, headers)
 
 const PUBLIC = { token_endpoint_auth_method: 'none' }
 /** A client with a code. */
@@ -65,10 +53,6 @@ function expectBearer(answer: Answer) {
   expect([answer.status, answer.body['token_type']], JSON.stringify(answer.body)).toEqual([200, 'Bearer'])
   expect(jktOf(answer)).toBeUndefined()
 }
-function expectRefused(answer: Answer, error = 'invalid_dpop_proof') {
-  expect([answer.status, answer.body['error']]).toEqual([400, error])
-  expect(answer.body).not.toHaveProperty('access_token')
-}
 
 describe('a proof binds the token', () => {
   test.each(PROOF_ALGS)('%s: cnf.jkt is the thumbprint, token_type DPoP, in the record too', async (alg) => {
@@ -77,10 +61,11 @@ describe('a proof binds the token', () => {
     expectBound(answer, made)
     const { jti } = decodeJwt(String(answer.body['access_token']))
     expect((await service.app.store.findIssuance({ id: String(jti) }))?.jkt).toBe(made.jkt)
-    const seen = await post(`${service.issuer}/oauth/introspect`, client, {
-      token: String(answer.body['access_token']),
+    expect(await flow.introspect(service, client, answer.body['access_token'])).toMatchObject({
+      active: true,
+      token_type: 'DPoP',
+      cnf: { jkt: made.jkt },
     })
-    expect(seen.body).toMatchObject({ active: true, token_type: 'DPoP', cnf: { jkt: made.jkt } })
   })
 
   test('at the code and refresh grants too; without one there is a Bearer token', async () => {
@@ -100,12 +85,12 @@ describe('a proof binds the token', () => {
 describe('refresh tokens', () => {
   test('of a public client answer only to the key of the code, and a refusal uses none of them up', async () => {
     const { client, refresh_token } = await bound(PUBLIC)
-    expectRefused(await refresh(client, refresh_token))
-    expectRefused(await refresh(client, refresh_token, await dpop(service, other)))
-    expectRefused(await refresh(client, refresh_token, { dpop: 'not-a-jwt' }))
+    expectProofRefused(await refresh(client, refresh_token))
+    expectProofRefused(await refresh(client, refresh_token, await dpop(service, other)))
+    expectProofRefused(await refresh(client, refresh_token, { dpop: 'not-a-jwt' }))
     const second = await refresh(client, refresh_token, await dpop(service, key))
     expectBound(second)
-    expectRefused(await refresh(client, second.body['refresh_token']))
+    expectProofRefused(await refresh(client, second.body['refresh_token']))
     expectBound(await refresh(client, second.body['refresh_token'], await dpop(service, key)))
   })
 
@@ -130,8 +115,8 @@ describe('dpop_jkt', () => {
   test('binds the code to the key before it is redeemed, and a refusal leaves the code usable', async () => {
     for (const kind of [PUBLIC, {}]) {
       const { client, authorized } = await withCode(kind, { dpop_jkt: key.jkt })
-      expectRefused(await redeem(client, authorized))
-      expectRefused(await redeem(client, authorized, await dpop(service, other)))
+      expectProofRefused(await redeem(client, authorized))
+      expectProofRefused(await redeem(client, authorized, await dpop(service, other)))
       expectBound(await redeem(client, authorized, await dpop(service, key)))
     }
   })
@@ -145,11 +130,11 @@ describe('dpop_jkt', () => {
 
 test('a client that registered dpop_bound_access_tokens gets nothing without a proof, and loses nothing', async () => {
   const { client, authorized } = await withCode({ dpop_bound_access_tokens: true })
-  expectRefused(await machine(client))
-  expectRefused(await redeem(client, authorized))
+  expectProofRefused(await machine(client))
+  expectProofRefused(await redeem(client, authorized))
   const answer = await redeem(client, authorized, await dpop(service, key))
   expectBound(answer)
-  expectRefused(await refresh(client, answer.body['refresh_token']))
+  expectProofRefused(await refresh(client, answer.body['refresh_token']))
   expectBound(await refresh(client, answer.body['refresh_token'], await dpop(service, key)))
 })
 
@@ -165,7 +150,7 @@ describe('a proof counts once', () => {
     const proof = await dpop(service, key)
     const { won, lost } = split(await Promise.all(FIFTY.map(() => machine(client, proof))))
     expect([won.length, lost.length]).toEqual([1, 49])
-    for (const answer of lost) expectRefused(answer)
+    for (const answer of lost) expectProofRefused(answer)
     const { client_id } = client
     expect(await service.app.store.listIssuances({ client_id, since: '', limit: 100 })).toHaveLength(1)
   })
@@ -175,7 +160,7 @@ describe('a proof counts once', () => {
     const proof = await dpop(service, key)
     const { won, lost } = split(await Promise.all(FIFTY.map(() => redeem(client, authorized, proof))))
     expect(won.length).toBe(1)
-    for (const answer of lost) expectRefused(answer)
+    for (const answer of lost) expectProofRefused(answer)
     expectBound(await refresh(client, won[0]?.body['refresh_token'], await dpop(service, key)))
   })
 
@@ -184,7 +169,7 @@ describe('a proof counts once', () => {
     const proof = await dpop(service, key)
     const { won, lost } = split(await Promise.all(FIFTY.map(() => refresh(client, refresh_token, proof))))
     expect(won.length).toBe(1)
-    for (const answer of lost) expectRefused(answer)
+    for (const answer of lost) expectProofRefused(answer)
     expectBound(await refresh(client, won[0]?.body['refresh_token'], await dpop(service, key)))
   })
 
@@ -223,10 +208,10 @@ describe('a proof counts once', () => {
       await dpop(service, key, { claims: { iat: 1 } }),
       await dpop(service, key, { header: { jwk: other.jwk } }),
     ]
-    for (const proof of bad) expectRefused(await redeem(client, authorized, proof))
+    for (const proof of bad) expectProofRefused(await redeem(client, authorized, proof))
     const answer = await redeem(client, authorized, await dpop(service, key))
     expectBound(answer)
-    for (const proof of bad) expectRefused(await refresh(client, answer.body['refresh_token'], proof))
+    for (const proof of bad) expectProofRefused(await refresh(client, answer.body['refresh_token'], proof))
     expectBound(await refresh(client, answer.body['refresh_token'], await dpop(service, key)))
   })
 
@@ -240,12 +225,12 @@ describe('a proof counts once', () => {
     const before = await startService(env)
     const client = await addClient(before)
     const [used, unused] = [await dpop(before, key), await dpop(before, key)]
-    expectBound(await grantsOf(before).machine(client, used))
+    expectBound(await machine(client, used, before))
     await before.close()
     const after = await startService(env)
     try {
-      expectRefused(await grantsOf(after).machine(client, used))
-      expectBound(await grantsOf(after).machine(client, unused))
+      expectProofRefused(await machine(client, used, after))
+      expectBound(await machine(client, unused, after))
     } finally {
       await after.close()
     }
@@ -275,12 +260,12 @@ describe('nonces', () => {
   afterAll(() => Promise.all([one.close(), two.close(), stranger.close()]))
 
   const send = async (at: TestService, nonce?: string | null) =>
-    grantsOf(at).machine(client, await dpop(at, key, { claims: { nonce: nonce ?? undefined } }))
+    machine(client, await dpop(at, key, { claims: { nonce: nonce ?? undefined } }), at)
   const nonceOf = async (at: TestService) => (await send(at)).headers.get('dpop-nonce')
 
   test('are asked for with use_dpop_nonce, a challenge and the nonce; with it the retry is answered', async () => {
     const first = await send(one)
-    expectRefused(first, 'use_dpop_nonce')
+    expectProofRefused(first, 'use_dpop_nonce')
     expect(first.headers.get('www-authenticate')).toBe('DPoP error="use_dpop_nonce", algs="ES256 RS256 PS256"')
     const second = await send(one, first.headers.get('dpop-nonce'))
     expectBound(second)
@@ -290,19 +275,19 @@ describe('nonces', () => {
   test('of one instance are good at the other one with its secret, and nowhere else', async () => {
     expectBound(await send(two, await nonceOf(one)))
     expectBound(await send(one, await nonceOf(two)))
-    expectRefused(await send(one, await nonceOf(stranger)), 'use_dpop_nonce')
+    expectProofRefused(await send(one, await nonceOf(stranger)), 'use_dpop_nonce')
   })
 
   test('are refused when they are older than nonce_ttl, and a new one comes with the refusal', async () => {
     const nonce = await nonceOf(one)
     one.advance(61)
     const answer = await send(one, nonce)
-    expectRefused(answer, 'use_dpop_nonce')
+    expectProofRefused(answer, 'use_dpop_nonce')
     expectBound(await send(one, answer.headers.get('dpop-nonce')))
   })
 
   test('are for proofs: without a proof there is a Bearer token, and no DPoP-Nonce', async () => {
-    const answer = await grantsOf(one).machine(client)
+    const answer = await machine(client, {}, one)
     expectBearer(answer)
     expect(answer.headers.get('dpop-nonce')).toBeNull()
   })
@@ -312,14 +297,13 @@ describe('nonces', () => {
     const open = await addClient(one, PUBLIC)
     // Pages are served below the address that listens, not below the issuer.
     const authorized = await authorize(one, open, user)
-    const { redeem, refresh } = grantsOf(one)
     const nonce = await nonceOf(one)
     const fresh = () => dpop(one, key, { claims: { nonce } })
-    expectRefused(await redeem(open, authorized, await dpop(one, key)), 'use_dpop_nonce')
-    const answer = await redeem(open, authorized, await fresh())
+    expectProofRefused(await redeem(open, authorized, await dpop(one, key), one), 'use_dpop_nonce')
+    const answer = await redeem(open, authorized, await fresh(), one)
     expectBound(answer)
-    expectRefused(await refresh(open, answer.body['refresh_token'], await dpop(one, key)), 'use_dpop_nonce')
-    expectBound(await refresh(open, answer.body['refresh_token'], await fresh()))
+    expectProofRefused(await refresh(open, answer.body['refresh_token'], await dpop(one, key), one), 'use_dpop_nonce')
+    expectBound(await refresh(open, answer.body['refresh_token'], await fresh(), one))
   })
 })
 
@@ -328,12 +312,7 @@ describe('headers', () => {
     const client = await addClient(service)
     const proof = await dpop(service, key)
     const [good, replayed] = [await machine(client, proof), await machine(client, proof)]
-    const unknown = await post(
-      `${service.issuer}/oauth/token`,
-      client,
-      { grant_type: 'refresh_token', refresh_token: 'x' },
-      await dpop(service, key),
-    )
+    const unknown = await refresh(client, 'x', await dpop(service, key))
     for (const answer of [good, replayed, unknown]) expect(answer.headers.get('dpop-nonce')).toBeTruthy()
     expect(replayed.headers.get('www-authenticate')).toBe('DPoP error="invalid_dpop_proof", algs="ES256 RS256 PS256"')
     expect(good.headers.get('www-authenticate')).toBeNull()
@@ -352,7 +331,7 @@ describe('headers', () => {
       expect((await preflight('https://evil.example')).headers.get('access-control-allow-origin')).toBeNull()
 
       const [client, proof] = [await addClient(at), await dpop(at, key)]
-      const send = (origin: string) => grantsOf(at).machine(client, { ...proof, origin })
+      const send = (origin: string) => machine(client, { ...proof, origin }, at)
       for (const answer of [await send('https://app.example'), await send('https://app.example')]) {
         expect(answer.headers.get('access-control-allow-origin')).toBe('https://app.example')
         const exposed = answer.headers.get('access-control-expose-headers')?.split(', ')
@@ -376,7 +355,7 @@ describe('with dpop.enabled false', () => {
     const client = await addClient(off)
     const proof = await proofOf(off, key)
     for (const header of [proof, proof, 'not-a-jwt']) {
-      const answer = await grantsOf(off).machine(client, { dpop: header })
+      const answer = await machine(client, { dpop: header }, off)
       expectBearer(answer)
       expect(answer.headers.get('dpop-nonce')).toBeNull()
     }
@@ -386,11 +365,11 @@ describe('with dpop.enabled false', () => {
 
   test('dpop_jkt is ignored at authorize too: a code that no proof could redeem would be of no use', async () => {
     const [client, user] = [await addClient(off), await addUser(off)]
-    expectBearer(await grantsOf(off).redeem(client, await authorize(off, client, user, { dpop_jkt: key.jkt })))
+    expectBearer(await redeem(client, await authorize(off, client, user, { dpop_jkt: key.jkt }), {}, off))
   })
 
   test('a client that registered for bound tokens gets none at all: never a Bearer token', async () => {
     const client = await addClient(off, { dpop_bound_access_tokens: true })
-    expectRefused(await grantsOf(off).machine(client, { dpop: await proofOf(off, key) }))
+    expectProofRefused(await machine(client, { dpop: await proofOf(off, key) }, off))
   })
 })

@@ -4,11 +4,22 @@ import { newId } from '../../src/lib/id.ts'
 import { okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
-import { type Answer, authorize, post, redeem, refresh, register, signIn } from '../support/flow.ts'
+import {
+  type Answer,
+  authorize,
+  introspect,
+  isActive,
+  machineToken,
+  post,
+  redeem,
+  refresh,
+  register,
+  signIn,
+} from '../support/flow.ts'
 import { type Pair, startPair } from '../support/pair.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { addClient, addResource, addUser, type TestService } from '../support/service.ts'
-import { pause } from '../support/wire.ts'
+import { eventually } from '../support/wire.ts'
 
 let server: PostgresServer
 let pair: Pair
@@ -24,18 +35,7 @@ afterAll(async () => {
   await server.close()
 })
 
-const machineToken = (at: TestService, client: Client, headers = {}) =>
-  post(`${at.issuer}/oauth/token`, client, { grant_type: 'client_credentials' }, headers)
-type Client = Awaited<ReturnType<typeof addClient>>
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status).sort()
-/** How long it took until it was so; fails after the bound on staleness. */
-async function within(ms: number, check: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + ms
-  while (!(await check())) {
-    expect(performance.now()).toBeLessThan(deadline)
-    await pause(20)
-  }
-}
 const signedIn = async () => {
   const [client, user, resource] = [await addClient(a), await addUser(a), await addResource(a)]
   const authorized = await authorize(a, client, user, { resource: resource.uri })
@@ -46,17 +46,16 @@ test('a token of a key that another instance has made meanwhile is known and rev
   const client = await addClient(a)
   await okAdmin(a, 'POST', '/admin/keys/rotate')
   const token = String((await machineToken(a, client)).body['access_token'])
-  const ask = (at: TestService) => post(`${at.issuer}/oauth/introspect`, client, { token })
   expect((await post(`${b.issuer}/oauth/revoke`, client, { token })).status).toBe(200)
-  expect((await ask(a)).body).toEqual({ active: false })
+  expect(await introspect(a, client, token)).toEqual({ active: false })
 })
 
 describe('what is used once', () => {
   test('a proof used at one is refused at the other', async () => {
     const [client, key] = [await addClient(a), await proofKey()]
     const headers = await dpop(a, key)
-    expect((await machineToken(a, client, headers)).body['token_type']).toBe('DPoP')
-    const replayed = await machineToken(b, client, headers)
+    expect((await machineToken(a, client, {}, headers)).body['token_type']).toBe('DPoP')
+    const replayed = await machineToken(b, client, {}, headers)
     expect([replayed.status, replayed.body['error']]).toEqual([400, 'invalid_dpop_proof'])
   })
 
@@ -64,7 +63,7 @@ describe('what is used once', () => {
     const client = await addClient(a)
     for (let round = 0; round < 5; round++) {
       const headers = await dpop(a, await proofKey())
-      const answers = await Promise.all([a, b, a, b].map((at) => machineToken(at, client, headers)))
+      const answers = await Promise.all([a, b, a, b].map((at) => machineToken(at, client, {}, headers)))
       expect(statuses(answers)).toEqual([200, 400, 400, 400])
     }
   })
@@ -98,23 +97,22 @@ describe('what is remembered is forgotten when it changes at the other', () => {
     const client = await addClient(a)
     expect((await machineToken(b, client)).status).toBe(200)
     await okAdmin(a, 'PATCH', `/admin/clients/${client.client_id}/suspend`)
-    await within(1000, async () => (await machineToken(b, client)).status === 401)
+    await eventually(async () => (await machineToken(b, client)).status === 401, 1000)
   })
 
   test('J07 the mode of registration', async () => {
     expect((await register(b)).status).toBe(201)
     await okAdmin(a, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
-    await within(1000, async () => (await register(b)).status === 403)
+    await eventually(async () => (await register(b)).status === 403, 1000)
   })
 
   test('a resource that did not exist', async () => {
     const client = await addClient(a)
     const uri = `https://${newId().toLowerCase()}.example.com/mcp`
-    const fields = { grant_type: 'client_credentials', resource: uri, scope: 'mcp:read' }
-    const ask = async () => (await post(`${b.issuer}/oauth/token`, client, fields)).status
+    const ask = async () => (await machineToken(b, client, { resource: uri, scope: 'mcp:read' })).status
     expect(await ask()).toBe(400)
     await addResource(a, { uri })
-    await within(1000, async () => (await ask()) === 200)
+    await eventually(async () => (await ask()) === 200, 1000)
   })
 })
 
@@ -133,9 +131,7 @@ test('failed logins at both count together, and a lockout holds at both', async 
 test('a token of one is active at the other until it is revoked there', async () => {
   const client = await addClient(a)
   const token = String((await machineToken(a, client)).body['access_token'])
-  const isActive = async (at: TestService) =>
-    (await post(`${at.issuer}/oauth/introspect`, client, { token })).body['active']
-  expect(await isActive(b)).toBe(true)
+  expect(await isActive(b, client, token)).toBe(true)
   expect((await post(`${b.issuer}/oauth/revoke`, client, { token })).status).toBe(200)
-  expect([await isActive(a), await isActive(b)]).toEqual([false, false])
+  expect([await isActive(a, client, token), await isActive(b, client, token)]).toEqual([false, false])
 })

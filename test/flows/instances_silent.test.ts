@@ -3,11 +3,11 @@ import { decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { STALE_MS } from '../../src/store/cache.ts'
 import { okAdmin } from '../support/admin.ts'
-import { authorize, post, redeem, refresh, register } from '../support/flow.ts'
+import { authorize, introspect, isActive, machineToken, redeem, refresh, register } from '../support/flow.ts'
 import { type Pair, startPair } from '../support/pair.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { addClient, addResource, addUser, SEALED, type TestService } from '../support/service.ts'
-import { pause } from '../support/wire.ts'
+import { eventually } from '../support/wire.ts'
 
 /** What the checks themselves may take on a busy machine, on top of the bound. */
 const MARGIN_MS = 1000
@@ -45,17 +45,7 @@ afterAll(async () => {
   await server.close()
 })
 
-/** Waits until it is so; fails when it is not after the bound. */
-async function withinBound(check: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + STALE_MS + MARGIN_MS
-  while (!(await check())) {
-    expect(performance.now()).toBeLessThan(deadline)
-    await pause(20)
-  }
-}
-type Client = Awaited<ReturnType<typeof addClient>>
-const machineToken = (at: TestService, client: Client) =>
-  post(`${at.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+const withinBound = (check: () => Promise<boolean>) => eventually(check, STALE_MS + MARGIN_MS)
 const jwksOf = async (at: TestService) =>
   ((await (await fetch(`${at.issuer}/.well-known/jwks.json`)).json()) as { keys: { kid: string }[] }).keys.map(
     ({ kid }) => kid,
@@ -79,16 +69,14 @@ test('the mode of registration holds', async () => {
 test('a withdrawn consent ends refresh tokens, and a revoked token is inactive, at once: they are asked of the database', async () => {
   const [client, user, resource] = [await addClient(a), await addUser(a), await addResource(a)]
   const { body } = await redeem(a, client, await authorize(a, client, user, { resource: resource.uri }))
-  const active = async () =>
-    (await post(`${b.issuer}/oauth/introspect`, client, { token: String(body['access_token']) })).body['active']
-  expect(await active()).toBe(true)
+  expect(await isActive(b, client, body['access_token'])).toBe(true)
   const { consent_grants } = await okAdmin<{ consent_grants: { id: string }[] }>(
     a,
     'GET',
     `/admin/users/${user.id}/grants`,
   )
   await okAdmin(a, 'DELETE', `/admin/grants/consent/${consent_grants[0]?.id}`)
-  expect(await active()).toBe(false)
+  expect(await isActive(b, client, body['access_token'])).toBe(false)
   expect((await refresh(b, client, body['refresh_token'])).body['error']).toBe('invalid_grant')
 })
 
@@ -112,8 +100,7 @@ test('a revoked key leaves the JWKS of every instance within the bound, and its 
   const { kid = '' } = decodeProtectedHeader(token)
   await okAdmin(a, 'POST', `/admin/keys/${kid}/revoke`, { dry_run: false })
   await withinBound(async () => !(await jwksOf(b)).includes(kid))
-  for (const at of [a, b])
-    expect((await post(`${at.issuer}/oauth/introspect`, client, { token })).body).toEqual({ active: false })
+  for (const at of [a, b]) expect(await introspect(at, client, token)).toEqual({ active: false })
 })
 
 test('none of this came by a notification', () => expect(notified).toBe(0))

@@ -1,3 +1,4 @@
+import { hash } from '@node-rs/argon2'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { signIn } from '../support/flow.ts'
@@ -98,10 +99,8 @@ describe('signing in', () => {
   })
 
   test('a hash with weaker parameters is replaced at the next login', async () => {
-    const weak = '$argon2id$v=19$m=8192,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$'
-    const { hash } = await import('@node-rs/argon2')
     const password_hash = await hash(PASSWORD, { memoryCost: 8192, timeCost: 1, parallelism: 1 })
-    expect(password_hash.slice(0, 30)).toBe(weak.slice(0, 30))
+    expect(password_hash).toMatch(/^\$argon2id\$v=19\$m=8192,t=1,p=1\$/)
     const user = await addUser(service, { password_hash })
     const browser = new Browser()
     expect((await signIn(service, browser, await loginPage(browser), user.email)).status).toBe(303)

@@ -1,6 +1,6 @@
 // Signing in at an upstream OpenID provider, with oidc-provider as the provider.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { eventsOf, okAdmin } from '../support/admin.ts'
+import { eventsOf, metricOf, okAdmin } from '../support/admin.ts'
 import { Browser, type Page } from '../support/browser.ts'
 import { authorizeUrl, decide, redeem } from '../support/flow.ts'
 import { federating, isSignedIn, subjectOf } from '../support/openid_fake.ts'
@@ -114,19 +114,16 @@ describe('signing in at the provider', () => {
   })
 
   test('counts the exchange, and every look at the keys', async () => {
-    const at = async (name: string) => {
-      const { text } = await service.app.metrics.render()
-      return Number(new RegExp(`^${name} (\\d+)`, 'm').exec(text)?.[1])
-    }
     const names = [
       'core_oidc_jwks_cache_misses_total',
       'core_oidc_jwks_cache_hits_total',
       'core_oidc_exchange_duration_seconds_count',
     ]
+    const counted = () => Promise.all(names.map((name) => metricOf(service, name)))
     await signIn()
-    const before = await Promise.all(names.map(at))
+    const before = await counted()
     await signIn()
-    const after = await Promise.all(names.map(at))
+    const after = await counted()
     expect(after.map((each, i) => each - (before[i] ?? 0))).toEqual([0, 1, 1])
   })
 

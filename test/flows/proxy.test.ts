@@ -3,13 +3,13 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, request as httpRequest } from 'node:http'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { eventsOf, okAdmin } from '../support/admin.ts'
-import { Browser } from '../support/browser.ts'
+import { Browser, fieldsOf } from '../support/browser.ts'
 import { authorize, redeem, register as send, signIn } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
-import { freePort, pause } from '../support/wire.ts'
+import { freePort } from '../support/wire.ts'
 
 /** The nginx of the system, if there is one. */
 const nginx = (() => {
@@ -63,16 +63,7 @@ async function startProxy(port: number, target: number): Promise<Proxy> {
      }`,
   )
   const child: ChildProcess = spawn(nginx, ['-p', folder, '-c', 'nginx.conf', '-e', 'stderr'], { stdio: 'ignore' })
-  for (
-    let i = 0;
-    i < 200 &&
-    !(await fetch(url).then(
-      () => true,
-      () => false,
-    ));
-    i++
-  )
-    await pause(25)
+  await vi.waitFor(() => fetch(url), { timeout: 5000, interval: 25 })
   return { url, close: () => void child.kill('SIGTERM') }
 }
 
@@ -105,16 +96,11 @@ const register = async ({ service, proxy }: Behind, headers: Record<string, stri
   const trails = await okAdmin<{ address: string }[]>(service, 'GET', `/admin/connections?client_id=${client_id}`)
   return trails.map(({ address }) => address)
 }
-const wrongLogin = async ({ service, proxy }: Behind, headers: Record<string, string>) => {
+const wrongLogin = async ({ proxy }: Behind, headers: Record<string, string>) => {
   const browser = new Browser()
-  const page = await browser.open(`${proxy.url}/login`)
-  const fields = { csrf_token: /name="csrf_token" value="([^"]+)"/.exec(page.text)?.[1] ?? '', redirect: '' }
-  const answer = await browser.post(
-    `${service.issuer}/login`,
-    { ...fields, email: 'a@example.com', password: 'x' },
-    headers,
-  )
-  return answer.status
+  const url = `${proxy.url}/login`
+  const fields = { ...Object.fromEntries(fieldsOf(await browser.open(url))), email: 'a@example.com', password: 'x' }
+  return (await browser.post(url, fields, headers)).status
 }
 
 describe(`behind ${nginx ? 'nginx' : 'a proxy of node:http, as nginx is not installed'}`, () => {

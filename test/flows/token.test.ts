@@ -1,6 +1,6 @@
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, authorize, post, redeem, refresh } from '../support/flow.ts'
+import { type Answer, authorize, introspect, machineToken, post, redeem, refresh } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -18,10 +18,6 @@ const verify = async (answer: Answer) => {
   })
   return payload
 }
-const machine = (client: { client_id: string; client_secret: string }, fields = {}) =>
-  post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials', ...fields })
-const introspect = async (client: { client_id: string; client_secret: string }, token: unknown) =>
-  (await post(`${service.issuer}/oauth/introspect`, client, { token: String(token) })).body
 const revoke = (client: { client_id: string; client_secret?: string }, token: unknown, fields = {}) =>
   post(`${service.issuer}/oauth/revoke`, client, { token: String(token), ...fields })
 
@@ -129,9 +125,9 @@ describe('authorization_code', () => {
     const first = await redeem(service, client, authorized)
     const { access_token, refresh_token } = first.body
     await redeem(service, client, authorized, { code_verifier: 'x'.repeat(43) })
-    expect((await introspect(client, access_token))['active']).toBe(true)
+    expect((await introspect(service, client, access_token))['active']).toBe(true)
     expect((await redeem(service, client, authorized)).body['error']).toBe('invalid_grant')
-    expect(await introspect(client, access_token)).toEqual({ active: false })
+    expect(await introspect(service, client, access_token)).toEqual({ active: false })
     expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
   })
 
@@ -140,7 +136,7 @@ describe('authorization_code', () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => redeem(service, client, authorized)))
     const [won, ...more] = answers.filter((each) => each.status === 200)
     expect(more).toEqual([])
-    expect(await introspect(client, won?.body['access_token'])).toEqual({ active: false })
+    expect(await introspect(service, client, won?.body['access_token'])).toEqual({ active: false })
   })
 
   test('a user that was disabled meanwhile gets no token', async () => {
@@ -190,8 +186,8 @@ describe('refresh_token', () => {
     const reuse = await refresh(service, client, first.body['refresh_token'])
     expect([reuse.status, reuse.body['error']]).toEqual([400, 'invalid_grant'])
     expect((await refresh(service, client, answer.body['refresh_token'])).body['error']).toBe('invalid_grant')
-    expect(await introspect(client, answer.body['access_token'])).toEqual({ active: false })
-    expect(await introspect(client, first.body['access_token'])).toEqual({ active: false })
+    expect(await introspect(service, client, answer.body['access_token'])).toEqual({ active: false })
+    expect(await introspect(service, client, first.body['access_token'])).toEqual({ active: false })
     const filter = { action: 'refresh_token_reused', client_id: client.client_id, since: '', limit: 5, offset: 0 }
     expect((await service.app.store.listAudit(filter)).length).toBeGreaterThan(0)
   })
@@ -223,7 +219,7 @@ describe('refresh_token', () => {
     const { answer, client, user } = await refreshed()
     const [consent] = await service.app.store.listConsents({ user_id: user.id })
     await service.app.store.revokeConsent({ id: consent?.id ?? '', now: service.app.clock.now() })
-    expect(await introspect(client, answer.body['access_token'])).toEqual({ active: false })
+    expect(await introspect(service, client, answer.body['access_token'])).toEqual({ active: false })
     expect((await refresh(service, client, answer.body['refresh_token'])).body['error']).toBe('invalid_grant')
   })
 })
@@ -231,7 +227,7 @@ describe('refresh_token', () => {
 describe('client_credentials', () => {
   test('the client is the subject, and the resource the audience; there is no refresh token', async () => {
     const { client, resource } = await setUp()
-    const answer = await machine(client, { resource: resource.uri, scope: 'mcp:write' })
+    const answer = await machineToken(service, client, { resource: resource.uri, scope: 'mcp:write' })
     expect(answer.body).toMatchObject({ token_type: 'Bearer', expires_in: 3600, scope: 'mcp:write' })
     expect(answer.body).not.toHaveProperty('refresh_token')
     expect(await verify(answer)).toMatchObject({
@@ -244,8 +240,8 @@ describe('client_credentials', () => {
   test('without scope it gets what it is registered for, as far as the resource knows it', async () => {
     const client = await addClient(service, { scope: 'mcp:read other:scope' })
     const resource = await addResource(service)
-    expect((await machine(client)).body['scope']).toBe('mcp:read other:scope')
-    expect((await machine(client, { resource: resource.uri })).body['scope']).toBe('mcp:read')
+    expect((await machineToken(service, client)).body['scope']).toBe('mcp:read other:scope')
+    expect((await machineToken(service, client, { resource: resource.uri })).body['scope']).toBe('mcp:read')
   })
 
   const refusals: [string, Record<string, string>, number, string][] = [
@@ -273,26 +269,28 @@ describe('client_credentials', () => {
 
   test('refuses public clients, suspended clients, clients without the grant, and two ways to authenticate', async () => {
     const open = await addClient(service, { token_endpoint_auth_method: 'none' })
-    expect((await machine({ ...open, client_secret: '' })).status).toBe(401)
+    expect((await machineToken(service, { ...open, client_secret: '' })).status).toBe(401)
     const suspended = await addClient(service, {}, { status: 'suspended' })
-    expect((await machine(suspended)).body['error']).toBe('invalid_client')
+    expect((await machineToken(service, suspended)).body['error']).toBe('invalid_client')
     const web = await addClient(service, { grant_types: ['authorization_code'] })
-    expect((await machine(web)).body['error']).toBe('unauthorized_client')
+    expect((await machineToken(service, web)).body['error']).toBe('unauthorized_client')
     const { client } = await setUp()
-    expect((await machine(client, { client_secret: client.client_secret })).body['error']).toBe('invalid_request')
-    expect((await machine(client, { client_id: 'somebody-else' })).body['error']).toBe('invalid_request')
+    expect((await machineToken(service, client, { client_secret: client.client_secret })).body['error']).toBe(
+      'invalid_request',
+    )
+    expect((await machineToken(service, client, { client_id: 'somebody-else' })).body['error']).toBe('invalid_request')
   })
 
   test('an agent carries its identity', async () => {
     const client = await addClient(service, { agent: true })
-    expect(await verify(await machine(client))).toMatchObject({ agent_id: client.client_id })
+    expect(await verify(await machineToken(service, client))).toMatchObject({ agent_id: client.client_id })
   })
 
   test('a grant that is switched off is unsupported, and the metadata leaves it out', async () => {
     const off = await startService({ SERVICE_CLIENT_CREDENTIALS_ENABLED: 'false' })
     try {
       const client = await addClient(off)
-      const answer = await post(`${off.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+      const answer = await machineToken(off, client)
       expect(answer.body).toMatchObject({ error: 'unsupported_grant_type' })
       expect(String(answer.body['error_description'])).toContain('client_credentials.enabled')
       const metadata = await fetch(`${off.issuer}/.well-known/oauth-authorization-server`)
@@ -316,7 +314,7 @@ describe('introspection', () => {
       policy: { ...resource.policy, runtime: { client_ids: [server.client_id] } },
     })
     for (const caller of [client, server])
-      expect(await introspect(caller, access_token)).toMatchObject({
+      expect(await introspect(service, caller, access_token)).toMatchObject({
         active: true,
         sub: user.id,
         client_id: client.client_id,
@@ -325,7 +323,7 @@ describe('introspection', () => {
         scope: 'mcp:read',
         token_type: 'Bearer',
       })
-    expect(await introspect(stranger, access_token)).toEqual({ active: false })
+    expect(await introspect(service, stranger, access_token)).toEqual({ active: false })
   })
 
   test('refuses public clients and missing tokens', async () => {
@@ -339,21 +337,21 @@ describe('introspection', () => {
   test('inactive: refresh tokens, garbage, changed and expired tokens, suspended clients, disabled users', async () => {
     const { client, user, authorized } = await signedIn()
     const { access_token, refresh_token } = (await redeem(service, client, authorized)).body
-    const machineToken = String((await machine(client)).body['access_token'])
-    const [head, body, signature = ''] = machineToken.split('.')
+    const ofMachine = String((await machineToken(service, client)).body['access_token'])
+    const [head, body, signature = ''] = ofMachine.split('.')
     const changed = `${head}.${body}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`
     const asker = client
-    for (const token of [refresh_token, 'garbage', changed, `${machineToken}=`, `${machineToken} `])
-      expect(await introspect(asker, token)).toEqual({ active: false })
-    expect((await introspect(asker, machineToken))['active']).toBe(true)
-    expect((await introspect(asker, access_token))['active']).toBe(true)
+    for (const token of [refresh_token, 'garbage', changed, `${ofMachine}=`, `${ofMachine} `])
+      expect(await introspect(service, asker, token)).toEqual({ active: false })
+    expect((await introspect(service, asker, ofMachine))['active']).toBe(true)
+    expect((await introspect(service, asker, access_token))['active']).toBe(true)
     const stored = await service.app.store.findUser({ id: user.id })
     if (!stored) throw new Error('the user is gone')
     await service.app.store.updateUser({ user: { ...stored, status: 'disabled' }, signOut: false, now: 0 })
-    expect(await introspect(asker, access_token)).toEqual({ active: false })
-    expect((await introspect(asker, machineToken))['active']).toBe(true)
+    expect(await introspect(service, asker, access_token)).toEqual({ active: false })
+    expect((await introspect(service, asker, ofMachine))['active']).toBe(true)
     service.advance(3601)
-    expect(await introspect(asker, machineToken)).toEqual({ active: false })
+    expect(await introspect(service, asker, ofMachine)).toEqual({ active: false })
   })
 })
 
@@ -363,7 +361,7 @@ describe('revocation', () => {
     const { access_token, refresh_token } = (await redeem(service, client, authorized)).body
     const answer = await revoke(client, access_token)
     expect([answer.status, answer.body]).toEqual([200, {}])
-    expect(await introspect(client, access_token)).toEqual({ active: false })
+    expect(await introspect(service, client, access_token)).toEqual({ active: false })
     expect((await refresh(service, client, refresh_token)).status).toBe(200)
   })
 
@@ -371,17 +369,17 @@ describe('revocation', () => {
     const { client, authorized } = await signedIn()
     const { access_token, refresh_token } = (await redeem(service, client, authorized)).body
     expect((await revoke(client, refresh_token, { token_type_hint: 'access_token' })).status).toBe(200)
-    expect(await introspect(client, access_token)).toEqual({ active: false })
+    expect(await introspect(service, client, access_token)).toEqual({ active: false })
     expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
   })
 
   test('200 for unknown tokens and for those of others, which stay as they are', async () => {
     const { client } = await setUp()
     const other = await addClient(service)
-    const { access_token } = (await machine(client)).body
+    const { access_token } = (await machineToken(service, client)).body
     expect((await revoke(other, access_token)).status).toBe(200)
     expect((await revoke(client, 'garbage')).status).toBe(200)
-    expect((await introspect(client, access_token))['active']).toBe(true)
+    expect((await introspect(service, client, access_token))['active']).toBe(true)
   })
 
   test('a public client revokes by name; a wrong secret and an unknown kind of token are refused', async () => {

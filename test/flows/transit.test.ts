@@ -2,7 +2,7 @@
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
-import { authorize, post, redeem } from '../support/flow.ts'
+import { authorize, introspect, machineToken, redeem } from '../support/flow.ts'
 import { startPair } from '../support/pair.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
@@ -31,11 +31,6 @@ async function setUp({ alg = 'ES256' }: { alg?: string } = {}) {
   }
   return { store, service, advance, client: await addClient(service) }
 }
-type Client = { client_id: string; client_secret: string }
-const machine = (service: TestService, client: Client) =>
-  post(`${service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
-const introspect = async (service: TestService, client: Client, token: unknown) =>
-  (await post(`${service.issuer}/oauth/introspect`, client, { token: String(token) })).body
 const verify = async (service: TestService, token: unknown) => {
   const keys = (await (await fetch(`${service.issuer}/.well-known/jwks.json`)).json()) as JSONWebKeySet
   return jwtVerify(String(token), createLocalJWKSet(keys), { issuer: service.issuer, typ: 'at+jwt' })
@@ -52,7 +47,7 @@ function recover(store: TransitServer, advance: (seconds: number) => void) {
 describe('a service with its key in a transit engine', () => {
   test.each(['ES256', 'RS256'])('gives out tokens (%s) that its JWKS verifies and that it introspects', async (alg) => {
     const { service, client } = await setUp({ alg })
-    const { status, body } = await machine(service, client)
+    const { status, body } = await machineToken(service, client)
     expect(status).toBe(200)
     const { protectedHeader } = await verify(service, body['access_token'])
     expect(protectedHeader).toEqual({ typ: 'at+jwt', alg, kid: 'service-signing-v1' })
@@ -64,13 +59,13 @@ describe('a service with its key in a transit engine', () => {
 
   test('rotates there by the admin API, and tokens of both versions are good', async () => {
     const { store, service, client } = await setUp()
-    const before = (await machine(service, client)).body['access_token']
+    const before = (await machineToken(service, client)).body['access_token']
     expect(await okAdmin(service, 'POST', '/admin/keys/rotate')).toMatchObject({
       current_kid: 'service-signing-v2',
       previous_kid: 'service-signing-v1',
     })
     expect(store.engine.keys.get('service-signing')?.latest).toBe(2)
-    const after = (await machine(service, client)).body['access_token']
+    const after = (await machineToken(service, client)).body['access_token']
     expect((await verify(service, after)).protectedHeader.kid).toBe('service-signing-v2')
     await verify(service, before)
     expect(await okAdmin(service, 'GET', '/admin/keys')).toMatchObject({
@@ -84,7 +79,7 @@ describe('a service with its key in a transit engine', () => {
 
   test('revokes a version there by the admin API, with the tokens that it signed', async () => {
     const { store, service, client } = await setUp()
-    const token = (await machine(service, client)).body['access_token']
+    const token = (await machineToken(service, client)).body['access_token']
     expect(await okAdmin(service, 'POST', '/admin/keys/service-signing-v1/revoke', {})).toMatchObject({
       current_kid: 'service-signing-v2',
       tokens: 1,
@@ -92,7 +87,7 @@ describe('a service with its key in a transit engine', () => {
     expect(store.engine.keys.get('service-signing')?.min_decryption_version).toBe(2)
     await expect(verify(service, token)).rejects.toThrow()
     expect(await introspect(service, client, token)).toEqual({ active: false })
-    await verify(service, (await machine(service, client)).body['access_token'])
+    await verify(service, (await machineToken(service, client)).body['access_token'])
   })
 
   test('outlives its lease, and the maximum that the store allows it', async () => {
@@ -100,7 +95,7 @@ describe('a service with its key in a transit engine', () => {
     store.lease = { seconds: 1200, max: 2000, renewable: true }
     for (let i = 0; i < 6; i++) {
       advance(700)
-      expect((await machine(service, client)).status, `after ${(i + 1) * 700} s`).toBe(200)
+      expect((await machineToken(service, client)).status, `after ${(i + 1) * 700} s`).toBe(200)
     }
     expect(store.count('POST auth/approle/login')).toBeGreaterThan(1)
   })
@@ -111,11 +106,11 @@ describe('while the store is away', () => {
     '(%s) nothing is issued: 503 with Retry-After; it recovers without restart',
     async (fault) => {
       const { store, service, client, advance } = await setUp()
-      const good = (await machine(service, client)).body['access_token']
+      const good = (await machineToken(service, client)).body['access_token']
       const issued = await issuances(service)
       store.fault = fault
       for (let i = 0; i < 7; i++) {
-        const { status, headers, body } = await machine(service, client)
+        const { status, headers, body } = await machineToken(service, client)
         expect([status, body['error']]).toEqual([503, 'temporarily_unavailable'])
         expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
       }
@@ -128,7 +123,7 @@ describe('while the store is away', () => {
       expect((await callAdmin(service, 'POST', '/admin/keys/rotate')).status).toBe(503)
       expect(await issuances(service)).toBe(issued)
       recover(store, advance)
-      await verify(service, (await machine(service, client)).body['access_token'])
+      await verify(service, (await machineToken(service, client)).body['access_token'])
     },
   )
 
@@ -169,7 +164,7 @@ describe('two instances', () => {
     await okAdmin(a, 'POST', '/admin/keys/rotate')
     expect(kidAt(a)).toBe('service-signing-v2')
     await heard('service-signing-v2')
-    const token = (await machine(a, client)).body['access_token']
+    const token = (await machineToken(a, client)).body['access_token']
     expect(await introspect(b, client, token)).toMatchObject({ active: true })
 
     await okAdmin(a, 'POST', '/admin/keys/service-signing-v2/revoke', {})

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
 import { dpop, type ProofKey, proofKey } from '../support/dpop.ts'
 import { exchange } from '../support/exchange.ts'
-import { type Answer, post } from '../support/flow.ts'
+import { type Answer, introspect, post } from '../support/flow.ts'
 import { type IdpKey, idpKey } from '../support/idp.ts'
 import { addClient, addUser, startService, type TestService } from '../support/service.ts'
 import {
@@ -47,8 +47,6 @@ const claimsOf = async (answer: Answer, at = service) => {
   return (await jwtVerify(String(answer.body['access_token']), keys, options)).payload
 }
 const refusal = (answer: Answer) => [answer.status, answer.body['error'], reasonOf(answer)]
-const introspect = async (client: Scene['client'], token: unknown, at = service) =>
-  (await post(`${at.issuer}/oauth/introspect`, client, { token: String(token) })).body
 
 describe('a redeemed assertion', () => {
   test('gives an at+jwt for its subject and resource, no refresh token, and one issuance row', async () => {
@@ -120,7 +118,7 @@ describe('a redeemed assertion', () => {
     const { client, redeem, assertion } = scene
     const answer = await redeem(await assertion(), {}, await dpop(service, key))
     expect([answer.body['token_type'], (await claimsOf(answer))['cnf']]).toEqual(['DPoP', { jkt: key.jkt }])
-    const seen = await introspect(client, answer.body['access_token'])
+    const seen = await introspect(service, client, answer.body['access_token'])
     expect(seen).toMatchObject({ active: true, token_type: 'DPoP', cnf: { jkt: key.jkt } })
   })
 })
@@ -209,12 +207,12 @@ describe('afterwards', () => {
     await service.app.store.updateResource({ ...resource, policy })
     const access_token = await token(scene)
     for (const caller of [client, server])
-      expect(await introspect(caller, access_token)).toEqual({
+      expect(await introspect(service, caller, access_token)).toEqual({
         ...{ active: true, iss: service.issuer, sub: `${idp.issuer}:employee-1`, aud: resource.uri },
         ...{ client_id: client.client_id, scope: 'mcp:read mcp:write', token_type: 'Bearer' },
         ...{ iat: expect.any(Number), exp: expect.any(Number), jti: expect.any(String) },
       })
-    expect(await introspect(stranger, access_token)).toEqual({ active: false })
+    expect(await introspect(service, stranger, access_token)).toEqual({ active: false })
   })
 
   test('its client may revoke it, which ends what was exchanged from it, and nothing else', async () => {
@@ -223,11 +221,11 @@ describe('afterwards', () => {
     const exchanged = (await exchange(service, client, { subject_token: access_token })).body['access_token']
     const revoke = (by: Scene['client']) => post(`${service.issuer}/oauth/revoke`, by, { token: access_token })
     await revoke(await addClient(service))
-    expect((await introspect(client, exchanged))['active']).toBe(true)
+    expect((await introspect(service, client, exchanged))['active']).toBe(true)
     expect((await revoke(client)).status).toBe(200)
-    expect(await introspect(client, access_token)).toEqual({ active: false })
-    expect(await introspect(client, exchanged)).toEqual({ active: false })
-    expect((await introspect(client, untouched))['active']).toBe(true)
+    expect(await introspect(service, client, access_token)).toEqual({ active: false })
+    expect(await introspect(service, client, exchanged)).toEqual({ active: false })
+    expect((await introspect(service, client, untouched))['active']).toBe(true)
   })
 
   test('its client may exchange it; the federated subject stays, and no consent is asked of it', async () => {
@@ -247,7 +245,9 @@ describe('afterwards', () => {
     const access_token = await token(scene)
     const into = { subject_token: access_token, resource: scene.resource.uri }
     expect(refusal(await exchange(service, client, into))).toEqual([
-      ...[403, 'access_denied', 'cross_client_not_authorized'],
+      403,
+      'access_denied',
+      'cross_client_not_authorized',
     ])
     const policy = { ...resource.policy, exchange: { allowed_client_ids: [client.client_id] } }
     const stored = await service.app.store.findResource({ uri: scene.resource.uri })
@@ -261,10 +261,10 @@ describe('afterwards', () => {
     await mapSubject(service, at.idp_id, 'disabled', disabled.id)
     await mapSubject(service, at.idp_id, 'deleted', deleted.id)
     const tokens = [await token(at, { sub: 'disabled' }), await token(at, { sub: 'deleted' })]
-    for (const each of tokens) expect((await introspect(at.client, each))['active']).toBe(true)
+    for (const each of tokens) expect((await introspect(service, at.client, each))['active']).toBe(true)
     await okAdmin(service, 'PATCH', `/admin/users/${disabled.id}/disable`)
     await okAdmin(service, 'DELETE', `/admin/users/${deleted.id}`)
-    for (const each of tokens) expect(await introspect(at.client, each)).toEqual({ active: false })
+    for (const each of tokens) expect(await introspect(service, at.client, each)).toEqual({ active: false })
   })
 })
 

@@ -2,14 +2,11 @@
 // SERVICE_FUZZ_INPUTS sets how many are sent, SERVICE_FUZZ_SEED where they begin.
 import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
-import path from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { newSecret } from '../../src/lib/id.ts'
-import { post } from '../support/flow.ts'
+import { machineToken } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
-import { ADMIN_KEY } from '../support/service.ts'
-import { freePort } from '../support/wire.ts'
-import { Instance } from '../torture/instance.ts'
+import { placed } from '../support/instances.ts'
 import { openScene } from '../torture/scene.ts'
 import { adminCorpus, publicCorpus } from './corpus.ts'
 import { mutated, randomFrom } from './mutate.ts'
@@ -19,9 +16,6 @@ const SEED = Number(process.env['SERVICE_FUZZ_SEED'] ?? Math.floor(Math.random()
 const AT_ONCE = 64
 /** A request whose end is missing gets no answer: it is left alone after this. */
 const PATIENCE_MS = 150
-
-const started: Instance[] = []
-afterAll(() => Promise.all(started.map((instance) => instance.kill())))
 
 /** The status of the answer; undefined when none came. */
 function statusOf(port: number, bytes: Buffer): Promise<number | undefined> {
@@ -42,28 +36,18 @@ function statusOf(port: number, bytes: Buffer): Promise<number | undefined> {
 
 describe.each(['uws', 'node'])(`%s, seed ${SEED}`, (engine) => {
   test(`${INPUTS / 2} mutated requests at both listeners: no fault`, { timeout: 60_000 + INPUTS * 20 }, async () => {
-    const [port, adminPort, folder] = [await freePort(), await freePort(), tempFolder()]
-    const issuer = `http://localhost:${port}`
-    const instance = new Instance({
-      SERVICE_SERVER_ISSUER: issuer,
-      SERVICE_SERVER_ADDRESS: `127.0.0.1:${port}`,
+    const at = await placed(tempFolder(), {
       SERVICE_SERVER_HTTP_ENGINE: engine,
-      SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
-      SERVICE_ADMIN_API_KEY: ADMIN_KEY,
-      SERVICE_STORAGE_SQLITE_PATH: path.join(folder, 'service.db'),
-      SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
-      SERVICE_RATE_LIMIT_ENABLED: 'false',
       SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true',
       SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
       SERVICE_DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
       SERVICE_CONNECT_STATE_SECRET: newSecret(),
       SERVICE_LOG_LEVEL: 'warn',
     })
-    started.push(instance)
+    const { instance, port, adminPort, issuer } = at
     await instance.start()
-    const admin = `http://127.0.0.1:${adminPort}`
-    const scene = await openScene(issuer, admin)
-    const { body } = await post(`${issuer}/oauth/token`, scene.machine, { grant_type: 'client_credentials' })
+    const scene = await openScene(issuer, at.admin)
+    const { body } = await machineToken(at, scene.machine)
     const corpora = [
       { port, corpus: await publicCorpus(scene, String(body['access_token'])) },
       { port: adminPort, corpus: adminCorpus(scene) },

@@ -1,10 +1,10 @@
 // Secrets of the configuration: found by name, and by nothing that copies or shows.
 import { inspect } from 'node:util'
-import pino from 'pino'
 import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { carried, openCarried, type Secret } from '../../src/lib/secret.ts'
-import type { Loggable, Logger } from '../../src/telemetry/logger.ts'
+import type { Loggable } from '../../src/telemetry/logger.ts'
+import { recordingLog } from '../support/log.ts'
 
 const SECRET = 'a-very-secret-value-of-enough-characters'
 const { config } = loadConfig(undefined, {
@@ -29,12 +29,11 @@ describe('nothing shows it', () => {
   ])('%s', (_, show) => expect(show()).not.toContain(SECRET))
 
   test('the log, when somebody logs the whole configuration', () => {
-    const lines: string[] = []
-    const log: Logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) })
+    const { log, lines } = recordingLog()
     log.info({ config }, 'started')
     log.info({ session: config.session, admin: config.admin }, 'started')
     expect(lines).toHaveLength(2)
-    expect(lines.join()).not.toContain(SECRET)
+    expect(JSON.stringify(lines)).not.toContain(SECRET)
   })
 })
 

@@ -1,8 +1,8 @@
 // The breaker: when nobody is sent to a peer any more, and how it is found out that the peer is back.
 import { describe, expect, test } from 'vitest'
-import { OAuthError } from '../../src/lib/error.ts'
 import { Breaker } from '../../src/net/breaker.ts'
 import { testClock } from '../support/clock.ts'
+import { refusalOf } from '../support/thrown.ts'
 
 const AWAY = new Error('away')
 const isAway = (error: unknown) => error === AWAY
@@ -23,11 +23,6 @@ function setUp() {
   }
   return { clock, breaker, state, call, fail }
 }
-const refusal = (work: Promise<unknown>) =>
-  work.then(
-    () => undefined,
-    (error: unknown) => error as OAuthError,
-  )
 
 describe('a breaker', () => {
   test('lets calls through until five in a row have failed, then refuses with 503 and calls nobody', async () => {
@@ -36,9 +31,8 @@ describe('a breaker', () => {
     expect(breaker.isOpen).toBe(false)
     await fail(1)
     expect(breaker.isOpen).toBe(true)
-    const error = await refusal(call())
-    expect(error).toBeInstanceOf(OAuthError)
-    expect([error?.status, error?.reason, error?.more.headers]).toEqual([503, 'breaker_open', { 'retry-after': '1' }])
+    const { status, reason, more } = await refusalOf(call)
+    expect([status, reason, more.headers]).toEqual([503, 'breaker_open', { 'retry-after': '1' }])
     expect(state.calls).toBe(5)
   })
 
@@ -57,7 +51,7 @@ describe('a breaker', () => {
     for (const pause of [1, 2, 4, 8, 8]) {
       clock.advance(pause - 1)
       const before = state.calls
-      expect((await refusal(call()))?.more.headers, `before ${pause} s`).toEqual({ 'retry-after': '1' })
+      expect((await refusalOf(call)).more.headers, `before ${pause} s`).toEqual({ 'retry-after': '1' })
       expect(state.calls).toBe(before)
       clock.advance(1)
       await fail(1)
@@ -80,7 +74,7 @@ describe('a breaker', () => {
     clock.advance(1)
     let succeed = () => {}
     const trying = breaker.run(() => new Promise<void>((resolve) => (succeed = resolve)), isAway)
-    expect((await refusal(breaker.run(async () => {}, isAway)))?.reason).toBe('breaker_open')
+    expect((await refusalOf(() => breaker.run(async () => {}, isAway))).reason).toBe('breaker_open')
     succeed()
     await trying
     expect(breaker.isOpen).toBe(false)

@@ -1,9 +1,11 @@
 // A mixed load that does not end soon: no fault, no memory that stays. SERVICE_SOAK_MINUTES says how long; `npm run soak`
 // takes half an hour and prints what it saw.
+
 import { statSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { machineToken, type Placed, placed } from '../faults/instances.ts'
+import { machineToken } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
+import { type Placed, placed } from '../support/instances.ts'
 import { pause } from '../support/wire.ts'
 import { load, type Torture } from '../torture/clients.ts'
 import { History } from '../torture/history.ts'

@@ -11,6 +11,7 @@ function bench() {
   const calls = (op: OpName) => call.mock.calls.filter(([name]) => name === op).length
   return { call, operations, dropCaches, calls }
 }
+type Operations = ReturnType<typeof bench>['operations']
 const client = aClient()
 const resource = aResource()
 const idp = anIdp()
@@ -60,15 +61,15 @@ describe('reads', () => {
 
 describe('writes', () => {
   const reads = {
-    findClient: (o: ReturnType<typeof bench>['operations']) => o.findClient({ client_id: client.client_id }),
-    findResource: (o: ReturnType<typeof bench>['operations']) => o.findResource({ uri: resource.uri ?? '' }),
-    listResources: (o: ReturnType<typeof bench>['operations']) => o.listResources({ limit: 1, offset: 0 }),
-    findSetting: (o: ReturnType<typeof bench>['operations']) => o.findSetting({ name: 'dcr' }),
-    findIdpByIssuer: (o: ReturnType<typeof bench>['operations']) => o.findIdpByIssuer({ issuer: idp.issuer }),
-    listPolicies: (o: ReturnType<typeof bench>['operations']) => o.listPolicies({ idp_id: idp.id }),
-    findSubjectMapping: (o: ReturnType<typeof bench>['operations']) => o.findSubjectMapping(mapping),
+    findClient: (o: Operations) => o.findClient({ client_id: client.client_id }),
+    findResource: (o: Operations) => o.findResource({ uri: resource.uri ?? '' }),
+    listResources: (o: Operations) => o.listResources({ limit: 1, offset: 0 }),
+    findSetting: (o: Operations) => o.findSetting({ name: 'dcr' }),
+    findIdpByIssuer: (o: Operations) => o.findIdpByIssuer({ issuer: idp.issuer }),
+    listPolicies: (o: Operations) => o.listPolicies({ idp_id: idp.id }),
+    findSubjectMapping: (o: Operations) => o.findSubjectMapping(mapping),
   }
-  type Write = (o: ReturnType<typeof bench>['operations']) => Promise<unknown>
+  type Write = (o: Operations) => Promise<unknown>
   const writes: [string, Write, (keyof typeof reads)[]][] = [
     ['createClient', (o) => o.createClient(client), ['findClient']],
     ['updateClient', (o) => o.updateClient(client), ['findClient']],

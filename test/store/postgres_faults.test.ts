@@ -10,7 +10,7 @@ import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { openProxy } from '../support/proxy.ts'
 import { aClient, aFamily, anIssuance, aRequest, NOW } from '../support/records.ts'
 import { refusalOf } from '../support/thrown.ts'
-import { freePort, pause } from '../support/wire.ts'
+import { eventually, freePort, pause } from '../support/wire.ts'
 import type { Opened } from './conformance.ts'
 import { openDsn, settingsOf } from './postgres_server.ts'
 
@@ -28,11 +28,6 @@ beforeEach(async () => {
 })
 afterEach(() => opened.close())
 
-const eventually = async (check: () => unknown, ms = 10_000) => {
-  for (const deadline = performance.now() + ms; performance.now() < deadline; await pause(20))
-    if (await check()) return true
-  return false
-}
 const name = () => new URL(dsn).pathname.slice(1)
 const isBack = () =>
   opened.store.createClient(aClient()).then(
@@ -55,12 +50,12 @@ describe('a server that is away', () => {
     await server.restart?.stop()
     const error = await refusalOf(() => store.createClient(aClient()))
     expect([error.status, error.reason, error.more.headers?.['retry-after']]).toEqual([503, 'storage_unavailable', '1'])
-    expect(await eventually(() => !store.driver.isHealthy(), 1000)).toBe(true)
+    await eventually(() => !store.driver.isHealthy(), 1000)
     // Nobody can say that what was read before still holds.
     expect((await refusalOf(() => store.findClient(client))).status).toBe(503)
     expect((await refusalOf(() => store.recordIssuance(anIssuance()))).status).toBe(503)
     await server.restart?.start()
-    expect(await eventually(isBack)).toBe(true)
+    await eventually(isBack)
     expect(await store.findClient(client)).toEqual(client)
   })
 
@@ -68,7 +63,7 @@ describe('a server that is away', () => {
     const { store } = opened
     await Promise.all(Array.from({ length: 20 }, () => store.createClient(aClient())))
     await terminate()
-    expect(await eventually(isBack)).toBe(true)
+    await eventually(isBack)
     const clients = Array.from({ length: 20 }, () => aClient())
     expect(new Set(await Promise.all(clients.map(store.createClient)))).toEqual(new Set(['created']))
   })
@@ -79,7 +74,7 @@ describe('a server that is away', () => {
     await other.connect()
     await other.query('BEGIN; LOCK TABLE issuances')
     const lost = refusalOf(() => opened.store.recordIssuance({ ...issuance, use: aUse }))
-    expect(await eventually(async () => (await waiting()) === 1)).toBe(true)
+    await eventually(async () => (await waiting()) === 1)
     await terminate("wait_event_type = 'Lock'")
     expect((await lost).status).toBe(503)
     await other.end()
@@ -94,7 +89,7 @@ describe('a server that is away', () => {
     await other.connect()
     await other.query('BEGIN; LOCK TABLE issuances')
     const lost = refusalOf(() => through.store.recordIssuance({ ...anIssuance(), use: aUse }))
-    expect(await eventually(async () => (await waiting()) === 1)).toBe(true)
+    await eventually(async () => (await waiting()) === 1)
     line.close()
     expect((await lost).status).toBe(503)
     await other.end()
@@ -104,7 +99,7 @@ describe('a server that is away', () => {
   test('one that only reads is a 503 for what writes', async () => {
     await server.sql(dsn, `ALTER DATABASE ${name()} SET default_transaction_read_only = on`)
     await terminate()
-    expect(await eventually(() => opened.store.driver.isHealthy())).toBe(true)
+    await eventually(() => opened.store.driver.isHealthy())
     const error = await refusalOf(async () => {
       for (;;) await opened.store.createClient(aClient())
     })
@@ -160,7 +155,7 @@ describe('operations at the same time', () => {
     await other.query('BEGIN; SET LOCAL deadlock_timeout = 30000; UPDATE consent_grants SET scope = scope')
     // Changes the family, then waits for the consent; meanwhile the other one wants the family.
     const deleted = store.deleteClient({ client_id: client.client_id, force: true, now: NOW, oldest: '' })
-    expect(await eventually(async () => (await waiting()) === 1)).toBe(true)
+    await eventually(async () => (await waiting()) === 1)
     await other.query('UPDATE token_families SET scope = scope')
     await other.query('COMMIT')
     await other.end()
@@ -215,9 +210,9 @@ describe('news', () => {
     expect([dropped, driver.isHealthy()]).toEqual([0, true])
     line.stall()
     const stalledMs = performance.now()
-    expect(await eventually(() => dropped > 0)).toBe(true)
+    await eventually(() => dropped > 0)
     expect(performance.now() - stalledMs).toBeLessThan(2200)
-    expect(await eventually(() => !driver.isHealthy(), 8000)).toBe(true)
+    await eventually(() => !driver.isHealthy(), 8000)
     line.close()
     await driver.close()
   })
@@ -234,9 +229,9 @@ describe('news', () => {
     await opened.store.createClient(client)
     expect(await deaf.findClient(client)).toEqual(client)
     await opened.store.updateClient({ ...client, status: 'suspended' })
-    expect(await eventually(async () => (await deaf.findClient(client))?.status === 'suspended', 3000)).toBe(true)
+    await eventually(async () => (await deaf.findClient(client))?.status === 'suspended', 3000)
     await deaf.updateClient({ ...client, version: client.version + 1, status: 'active' })
-    expect(await eventually(async () => (await opened.store.findClient(client))?.status === 'active', 3000)).toBe(true)
+    await eventually(async () => (await opened.store.findClient(client))?.status === 'active', 3000)
     await deaf.driver.close()
     line.close()
   })
@@ -247,19 +242,13 @@ describe('news', () => {
     await opened.store.createClient(client)
     expect(await other.store.findClient(client)).toEqual(client)
     await terminate()
-    expect(
-      await eventually(() => opened.store.updateClient({ ...client, status: 'suspended' }).catch(() => false)),
-    ).toBe(true)
-    expect(
-      await eventually(
-        () =>
-          other.store.findClient(client).then(
-            (found) => found?.status === 'suspended',
-            () => false,
-          ),
-        3000,
-      ),
-    ).toBe(true)
+    await eventually(() => opened.store.updateClient({ ...client, status: 'suspended' }).catch(() => false))
+    const isKnown = () =>
+      other.store.findClient(client).then(
+        (found) => found?.status === 'suspended',
+        () => false,
+      )
+    await eventually(isKnown, 3000)
     await other.close()
   })
 })

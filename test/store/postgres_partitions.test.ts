@@ -7,7 +7,7 @@ import { retire } from '../../src/cli/retention.ts'
 import { idFloor, newId } from '../../src/lib/id.ts'
 import { type InputOf, type OpName, ops } from '../../src/store/index.ts'
 import { migration, readMigrations } from '../../src/store/migrate.ts'
-import type { Op, Statement } from '../../src/store/op.ts'
+import { bytes, type Op, type Statement } from '../../src/store/op.ts'
 import { clientSettings, execute, preparePostgres } from '../../src/store/postgres_client.ts'
 import { makePartitions } from '../../src/store/postgres_partitions.ts'
 import { begin, preparePlans } from '../../src/store/postgres_plans.ts'
@@ -34,6 +34,8 @@ const inMonth = (ahead: number, day = 15) =>
   Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + ahead, day, 12) / 1000
 const nameOf = (ahead: number) => new Date(inMonth(ahead) * 1000).toISOString().slice(0, 7).replace('-', '_')
 const idAt = (time: number) => idFloor(time).slice(0, 8) + newId().slice(8)
+/** An id as a literal of SQL. */
+const literal = (id: string) => `'\\x${bytes(id).toString('hex')}'`
 const sql = (text: string) => server.sql(dsn, text)
 const make = (now: number) => makePartitions(sqlOn, now)
 const sqlOn = (text: string) => connection.query(text).then(({ rows }) => rows as Record<string, unknown>[])
@@ -45,11 +47,7 @@ beforeEach(async () => {
 afterEach(() => connection.end())
 
 const tableOf = async (id: string) =>
-  (
-    await sql(
-      `SELECT tableoid::regclass::text AS name FROM issuances WHERE id = '\\x${Buffer.from(id, 'base64url').toString('hex')}'`,
-    )
-  )[0]?.['name']
+  (await sql(`SELECT tableoid::regclass::text AS name FROM issuances WHERE id = ${literal(id)}`))[0]?.['name']
 const partitions = async () =>
   (
     await sql(
@@ -75,7 +73,7 @@ describe('a database that has rows already', () => {
     const row = { id: idAt(inMonth(-14)), ends: idAt(inMonth(0)) }
     for (const id of Object.values(row))
       await sql(
-        `INSERT INTO issuances VALUES ('\\x${Buffer.from(id, 'base64url').toString('hex')}', 'g', 'c', NULL, NULL, 's', 1, 2, 'k', NULL, NULL, NULL, NULL, NULL, NULL, 'ip', NULL, NULL)`,
+        `INSERT INTO issuances VALUES (${literal(id)}, 'g', 'c', NULL, NULL, 's', 1, 2, 'k', NULL, NULL, NULL, NULL, NULL, NULL, 'ip', NULL, NULL)`,
       )
     const [before, file] = [await indexes(), await sql(`SELECT pg_relation_filenode('issuances') AS node`)]
     await apply(all)
@@ -89,9 +87,7 @@ describe('a database that has rows already', () => {
     const all = readMigrations('postgres')
     await sql(all.flatMap(({ version, sql: text }) => (version < 21 ? [text] : [])).join('\n'))
     const ahead = idAt(inMonth(3))
-    await sql(
-      `INSERT INTO audit_events VALUES ('\\x${Buffer.from(ahead, 'base64url').toString('hex')}', 'a', 'b', NULL, '', NULL, '{}', 1)`,
-    )
+    await sql(`INSERT INTO audit_events VALUES (${literal(ahead)}, 'a', 'b', NULL, '', NULL, '{}', 1)`)
     await sql(all.find(({ version }) => version === 21)?.sql ?? '')
     expect(await make(inMonth(1))).toEqual([
       `issuances_${nameOf(1)}`,
@@ -200,7 +196,7 @@ describe('partitions', { timeout: 90_000 }, () => {
       await make(inMonth(3))
       const months = [1, 2, 3].map((month) =>
         Array.from({ length: rows }, (_, i) => idAt(inMonth(month, 2) + Math.floor((i * 20 * DAY) / rows))).sort(
-          (a, b) => Buffer.compare(Buffer.from(a, 'base64url'), Buffer.from(b, 'base64url')),
+          (a, b) => Buffer.compare(bytes(a), bytes(b)),
         ),
       )
       await Promise.all(
@@ -224,9 +220,7 @@ describe('partitions', { timeout: 90_000 }, () => {
     test('go as a whole, the rest by rows, and everything is in the file once and in order', async () => {
       const [first, second, third] = await fill(600)
       const name = file()
-      const gone = third.filter(
-        (id) => Buffer.compare(Buffer.from(id, 'base64url'), Buffer.from(idFloor(inMonth(3, 15)), 'base64url')) < 0,
-      )
+      const gone = third.filter((id) => Buffer.compare(bytes(id), bytes(idFloor(inMonth(3, 15)))) < 0)
       expect(await all(retire(opened.store, 'issuances', options(name)))).toBe(1200 + gone.length)
       expect(lines(name)).toEqual([...first, ...second, ...gone])
       expect(await partitions()).not.toContain(`issuances_${nameOf(1)}`)
@@ -263,9 +257,7 @@ describe('partitions', { timeout: 90_000 }, () => {
       const name = file()
       const now = { ...options(name), now: inMonth(2, 3) + 30 * DAY }
       const early = (
-        await sql(
-          `SELECT count(*)::int AS n FROM issuances WHERE id < '\\x${Buffer.from(idFloor(inMonth(2, 3)), 'base64url').toString('hex')}'`,
-        )
+        await sql(`SELECT count(*)::int AS n FROM issuances WHERE id < ${literal(idFloor(inMonth(2, 3)))}`)
       )[0]?.['n']
       expect(await all(retire(opened.store, 'issuances', now))).toBe(Number(early) - 1)
       expect(new Set(lines(name)).size).toBe(lines(name).length)

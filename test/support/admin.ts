@@ -47,3 +47,9 @@ interface Event {
 /** The audit events of a kind, newest first. */
 export const eventsOf = async (service: Pick<TestService, 'admin'>, kind: string): Promise<Event[]> =>
   okAdmin<Event[]>(service, 'GET', `/admin/audit?action=${kind}&limit=1000`)
+
+/** The value of a series in the scrape; 0 when it is not there. */
+export async function metricOf({ admin }: Pick<TestService, 'admin'>, series: string): Promise<number> {
+  const lines = (await (await fetch(`${admin}/metrics`)).text()).split('\n')
+  return Number(lines.find((line) => line.startsWith(`${series} `))?.slice(series.length) ?? 0)
+}

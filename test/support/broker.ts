@@ -107,9 +107,3 @@ export function vended({ status, body }: Answer, { given }: Upstream): string {
   expect(given).toContain(body['access_token'])
   return String(body['access_token'])
 }
-
-export function refused({ status, body }: Answer, error: string, expected = 400, more: Record<string, unknown> = {}) {
-  expect([status, body['error']], JSON.stringify(body)).toEqual([expected, error])
-  expect(body).toMatchObject(more)
-  expect(body).not.toHaveProperty('access_token')
-}

@@ -3,6 +3,7 @@ import { createHmac, KeyObject, sign } from 'node:crypto'
 import { CompactSign, type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose'
 import type { Alg } from '../../src/crypto/jws.ts'
 import { newId } from '../../src/lib/id.ts'
+import { type Answer, expectRefused } from './flow.ts'
 import type { TestService } from './service.ts'
 
 export interface ProofKey {
@@ -78,6 +79,9 @@ export const macOf =
   (secret: string | Buffer) =>
   (input: string): Buffer =>
     createHmac('sha256', secret).update(input).digest()
+
+/** Checks that no token came, for the proof. */
+export const expectProofRefused = (answer: Answer, error = 'invalid_dpop_proof'): void => expectRefused(answer, error)
 
 /** Algorithms of proofs that a service accepts. */
 export const PROOF_ALGS: readonly Alg[] = ['ES256', 'RS256', 'PS256']

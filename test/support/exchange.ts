@@ -1,8 +1,8 @@
 // A user, clients and resources between which tokens are exchanged (RFC 8693).
 import type { Client, User } from '../../src/oauth/types.ts'
 import { Browser } from './browser.ts'
-import { type Answer, authorize, post } from './flow.ts'
-import { addClient, addResource, addUser, REDIRECT_URI, type TestService } from './service.ts'
+import { type Answer, authorize, introspect, machineToken, post, redeem } from './flow.ts'
+import { addClient, addResource, addUser, type TestService } from './service.ts'
 
 export const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 export const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
@@ -34,8 +34,7 @@ export const exchange = (service: TestService, client: Registered, fields: Field
 
 /** The client's own token, to stand as the actor token. */
 export async function actorOf(service: TestService, client: Registered, headers: Headers = {}) {
-  const fields = { grant_type: 'client_credentials', scope: 'mcp:read' }
-  const { body } = await post(`${service.issuer}/oauth/token`, client, fields, headers)
+  const { body } = await machineToken(service, client, { scope: 'mcp:read' }, headers)
   return { actor_token: body['access_token'], actor_token_type: ACCESS_TOKEN }
 }
 
@@ -47,9 +46,8 @@ export async function aPerson(service: TestService, fields: Partial<User> = {}) 
     browser,
     /** Lets a client have a token of the user. */
     async signIn(client: Registered, resource?: { uri: string }, scope = BOTH, headers: Headers = {}): Promise<Answer> {
-      const { code, verifier } = await authorize(service, client, user, { resource: resource?.uri, scope }, browser)
-      const fields = { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: REDIRECT_URI }
-      return post(`${service.issuer}/oauth/token`, client, fields, headers)
+      const authorized = await authorize(service, client, user, { resource: resource?.uri, scope }, browser)
+      return redeem(service, client, authorized, {}, headers)
     },
     /** Allows a client some scope at a resource. */
     consent: (client: Registered, { uri }: { uri: string }, scope = BOTH) =>
@@ -83,7 +81,6 @@ export async function exchangeScene(service: TestService) {
     exchanged: (fields: Fields = {}, client: Registered = gateway, headers: Headers = {}) =>
       exchange(service, client, { subject_token: subject, resource: target.uri, ...fields }, headers),
     /** What the server of the target is told about a token. */
-    introspected: async (token: unknown) =>
-      (await post(`${service.issuer}/oauth/introspect`, server, { token: String(token) })).body,
+    introspected: (token: unknown) => introspect(service, server, token),
   }
 }

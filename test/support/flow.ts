@@ -1,5 +1,7 @@
 // The way of a client through authorize, login, consent and token, over HTTP.
 import { createHash, randomBytes } from 'node:crypto'
+import { decodeJwt, type JWTPayload } from 'jose'
+import { expect } from 'vitest'
 import type { Client, User } from '../../src/oauth/types.ts'
 import { Browser, fieldsOf, type Page } from './browser.ts'
 import { PASSWORD, REDIRECT_URI, type TestService } from './service.ts'
@@ -95,10 +97,15 @@ export interface Answer {
   body: Record<string, unknown>
 }
 
+interface Credentials {
+  client_id: string
+  client_secret?: string
+}
+
 /** Posts a form as a client: with Basic when it has a secret, else by name. */
 export async function post(
   url: string,
-  client: { client_id: string; client_secret?: string } | undefined,
+  client: Credentials | undefined,
   fields: Fields,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
@@ -120,30 +127,59 @@ export async function post(
 /** Redeems a code. */
 export const redeem = (
   service: TestService,
-  client: { client_id: string; client_secret?: string },
+  client: Credentials,
   { code, verifier }: Pick<Authorized, 'code' | 'verifier'>,
   fields: Fields = {},
+  headers: Record<string, string> = {},
 ): Promise<Answer> =>
-  post(`${service.issuer}/oauth/token`, client, {
-    grant_type: 'authorization_code',
-    code,
-    code_verifier: verifier,
-    redirect_uri: REDIRECT_URI,
-    ...fields,
-  })
+  post(
+    `${service.issuer}/oauth/token`,
+    client,
+    { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: REDIRECT_URI, ...fields },
+    headers,
+  )
 
 /** Uses a refresh token. */
 export const refresh = (
   service: TestService,
-  client: { client_id: string; client_secret?: string },
+  client: Credentials,
   refresh_token: unknown,
   fields: Fields = {},
+  headers: Record<string, string> = {},
 ): Promise<Answer> =>
-  post(`${service.issuer}/oauth/token`, client, {
-    grant_type: 'refresh_token',
-    refresh_token: String(refresh_token),
-    ...fields,
-  })
+  post(
+    `${service.issuer}/oauth/token`,
+    client,
+    { grant_type: 'refresh_token', refresh_token: String(refresh_token), ...fields },
+    headers,
+  )
+
+/** Asks for a token of the client itself. */
+export const machineToken = (
+  { issuer }: Pick<TestService, 'issuer'>,
+  client: Credentials,
+  fields: Fields = {},
+  headers: Record<string, string> = {},
+): Promise<Answer> => post(`${issuer}/oauth/token`, client, { grant_type: 'client_credentials', ...fields }, headers)
+
+/** What a client is told about a token. */
+export const introspect = async (service: TestService, client: Credentials, token: unknown): Promise<Answer['body']> =>
+  (await post(`${service.issuer}/oauth/introspect`, client, { token: String(token) })).body
+export const isActive = async (...args: Parameters<typeof introspect>): Promise<unknown> =>
+  (await introspect(...args))['active']
+
+/** The claims of an access token that must have come. */
+export function claimsOf<C = Record<string, unknown>>({ status, body }: Answer): C & JWTPayload {
+  expect(status, JSON.stringify(body)).toBe(200)
+  return decodeJwt<C>(String(body['access_token']))
+}
+
+/** Checks that no token came, and with which error. */
+export function expectRefused({ status, body }: Answer, error: string, expected = 400, more: object = {}): void {
+  expect([status, body['error']], JSON.stringify(body)).toEqual([expected, error])
+  expect(body).toMatchObject(more)
+  expect(body).not.toHaveProperty('access_token')
+}
 
 /** Registers a client (RFC 7591): metadata beside the least that is needed, or a body as it is. */
 export const register = (

@@ -12,3 +12,10 @@ export async function refusalOf(act: () => unknown): Promise<OAuthError> {
   }
   return assert.fail('nothing was refused')
 }
+
+/** The error that work ends with; undefined when it ends well. */
+export const failureOf = (work: Promise<unknown>): Promise<Error | undefined> =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error as Error,
+  )

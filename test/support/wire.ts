@@ -103,3 +103,9 @@ export class Wire {
 }
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Waits until it is so; fails when it is not after `ms`. */
+export async function eventually(check: () => unknown, ms = 10_000): Promise<void> {
+  for (const deadline = performance.now() + ms; !(await check()); await pause(20))
+    if (performance.now() > deadline) throw new Error(`it is not so after ${ms} ms`)
+}

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { approved } from '../../store/conformance/scenes.ts'
 import { eventsOf, okAdmin } from '../../support/admin.ts'
 import { CHROMIUM, test } from '../../support/chromium.ts'
-import { post } from '../../support/flow.ts'
+import { machineToken } from '../../support/flow.ts'
 import { addClient, addResource, PASSWORD } from '../../support/service.ts'
 import { field, openAdmin, press, rowsOf } from './open.ts'
 import { openWorld, type World } from './world.ts'
@@ -17,7 +17,7 @@ afterAll(() => world.service.close())
 type Row = Record<string, unknown>
 const read = <T = Row>(path: string) => okAdmin<T>(world.service, 'GET', path)
 const tokenOf = async (client: { client_id: string; client_secret: string }) => {
-  const { body } = await post(`${world.service.issuer}/oauth/token`, client, { grant_type: 'client_credentials' })
+  const { body } = await machineToken(world.service, client)
   return String(body['access_token'])
 }
 

@@ -1,6 +1,6 @@
 // Rules of client operations.
 import { expect, test } from 'vitest'
-import { idFloor } from '../../../src/lib/id.ts'
+import { idFloor, newId } from '../../../src/lib/id.ts'
 import type { Client } from '../../../src/oauth/types.ts'
 import { aClient, aFamily, anIssuance, aRequest, issuanceOf, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
@@ -128,7 +128,7 @@ export function clientRules(bench: Bench): void {
     const request = aRequest({ client_id: client.client_id })
     await bench.store.createAuthorizationRequest(request)
     const consent = {
-      id: aClient().client_id,
+      id: newId(),
       user_id: request.user_id,
       client_id: client.client_id,
       resource_id: 'r',

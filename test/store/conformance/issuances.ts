@@ -4,7 +4,7 @@ import { newId } from '../../../src/lib/id.ts'
 import type { Issuance } from '../../../src/oauth/types.ts'
 import { anIssuance, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
-import { signedIn } from './scenes.ts'
+import { type SignedIn, signedIn } from './scenes.ts'
 
 export function issuanceRules(bench: Bench): void {
   const recorded = async (more: Partial<Issuance> = {}) => {
@@ -54,10 +54,9 @@ export function issuanceRules(bench: Bench): void {
 
     test('one of a user counts while token, family and consent do', async () => {
       const ends = [
-        (scene: Awaited<ReturnType<typeof signedIn>>) => revoke(scene.issuance),
-        (scene: Awaited<ReturnType<typeof signedIn>>) =>
-          bench.store.revokeFamily({ id: scene.family.id, reason: 'client_request', now: NOW }),
-        (scene: Awaited<ReturnType<typeof signedIn>>) => bench.store.revokeConsent({ id: scene.consent.id, now: NOW }),
+        (scene: SignedIn) => revoke(scene.issuance),
+        (scene: SignedIn) => bench.store.revokeFamily({ id: scene.family.id, reason: 'client_request', now: NOW }),
+        (scene: SignedIn) => bench.store.revokeConsent({ id: scene.consent.id, now: NOW }),
       ]
       for (const end of ends) {
         const scene = await signedIn(bench.store)
