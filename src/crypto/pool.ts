@@ -89,7 +89,7 @@ export const signingThreads = (configured: number): number =>
 export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): CryptoLanes {
   const cores = availableParallelism()
   const workers = signingThreads(threads)
-  const crypto = openThreads({ name: 'crypto', min: eager ? workers : 0, max: workers }, log)
+  const crypto = openThreads({ name: 'crypto', min: eager ? workers : 0, max: workers, ahead: true }, log)
   // These start with the first login: most processes never need them.
   const logins = Math.max(1, Math.floor(cores / 4))
   const password = openThreads({ name: 'password', min: 0, max: logins, idleMs: 60_000 }, log)

@@ -12,6 +12,8 @@ export interface ThreadsOptions {
   max: number
   /** Idle threads beyond `min` end after this many milliseconds. */
   idleMs?: number
+  /** Whether a thread that is busy takes the next task already; else one more thread is started for it. */
+  ahead?: boolean
   /** What each thread is given when it starts. */
   workerData?: unknown
 }
@@ -26,14 +28,13 @@ export interface Threads {
 const LOADING_MS = 10_000
 
 /** Starts the threads. One that fails is logged and replaced. */
-export function openThreads({ name, min, max, idleMs, workerData }: ThreadsOptions, log: Logger): Threads {
+export function openThreads({ name, min, max, idleMs, ahead, workerData }: ThreadsOptions, log: Logger): Threads {
   const pool = new Piscina({
     filename: workerFile(name),
     minThreads: min,
     maxThreads: max,
     idleTimeout: idleMs ?? Number.POSITIVE_INFINITY,
-    // One that a lane gives ahead waits at its worker.
-    concurrentTasksPerWorker: 2,
+    concurrentTasksPerWorker: ahead ? 2 : 1,
     recordTiming: false,
     workerData,
   })

@@ -12,7 +12,7 @@ const UNHEALTHY_MS = 5000
 
 /** Starts the storage thread on a migrated database. */
 export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
-  const thread = openThreads({ name: 'store', min: 1, max: 1, workerData: { file, wal } }, log)
+  const thread = openThreads({ name: 'store', min: 1, max: 1, ahead: true, workerData: { file, wal } }, log)
   const listeners: (() => void)[] = []
 
   const lane = new Lane<Job, unknown>({

@@ -25,3 +25,18 @@ test('threads that nothing was asked of were never started', async () => {
   await threads.close()
   expect((destroy.mock.contexts.at(-1) as Piscina).threads).toEqual([])
 })
+
+test.each([
+  { ahead: undefined, threads: 2 },
+  { ahead: true, threads: 1 },
+])('of two tasks the second has a thread of its own unless a busy one takes it already ($ahead)', async (expected) => {
+  let started = 0
+  const on = vi.spyOn(Piscina.prototype, 'on')
+  const threads = openThreads({ name: 'password', min: 0, max: 2, ahead: expected.ahead }, silentLog)
+  const pool = on.mock.contexts.at(-1) as Piscina
+  pool.on('workerCreate', () => started++)
+  await threads.run([{ password: 'the first thread starts' }])
+  await Promise.all([threads.run([{ password: 'one' }]), threads.run([{ password: 'two' }])])
+  await threads.close()
+  expect(started).toBe(expected.threads)
+})
