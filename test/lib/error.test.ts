@@ -49,7 +49,15 @@ test('unavailable is a 503 that says when to come back', () => {
 })
 
 test('that there is no room is told from what failed', () => {
-  expect(overloaded('test_lane').reason).toBe('test_lane_full')
+  const bounded = ['crypto_lane', 'store_lane', 'password_lane', 'body_room', 'outbound', 'used_set']
+  expect(bounded.map((what) => overloaded(what).reason)).toEqual([
+    'crypto_lane_full',
+    'store_lane_full',
+    'password_lane_full',
+    'body_room_full',
+    'outbound_full',
+    'used_set_full',
+  ])
   expect(isOverloaded(overloaded('test_lane'))).toBe(true)
   expect(isOverloaded(unavailable('the storage is away', { reason: 'storage_unavailable' }))).toBe(false)
   expect(isOverloaded(new OAuthError('server_error', 'x', { reason: 'disk_full' }))).toBe(false)
