@@ -29,7 +29,6 @@ export const CODES = {
   unauthorized: code(401, 'The admin API key is missing or wrong.'),
   not_found: code(404, 'There is no such thing.'),
   method_not_allowed: code(405, 'The path exists, but not with this method.'),
-  request_timeout: code(408, 'The request did not arrive in time.'),
   conflict: code(409, 'It exists already, is referenced, or is not in the right state.'),
   length_required: code(411, 'A request with a body must say how long it is.'),
   content_too_large: code(413, 'The request body is larger than this endpoint accepts.'),
