@@ -9,7 +9,7 @@ import type { TransitParts } from './transit_client.ts'
 import { transitEncrypt } from './transit_encrypt.ts'
 
 /** What is encrypted; every purpose has a key of its own. */
-export type Purpose = 'signing_key' | 'broker_grant' | 'upstream_token' | 'api_key_grant' | 'backup'
+export type Purpose = 'signing_key' | 'broker_grant' | 'backup'
 
 export interface AtRest {
   readonly driver: string

@@ -21,7 +21,6 @@ export interface RemoteKeysOptions {
 }
 
 export interface RemoteKeys {
-  readonly stats: { hits: number; misses: number }
   /**
    * The keys at jwks_uri that may verify a signature by `alg`: those named `kid`, or all when the token names none. Empty when
    * there is no such key. The same objects come back while the set is kept. Rejects when the set cannot be had: FetchError, or 503.
@@ -56,7 +55,6 @@ export function createRemoteKeys({
   onLookup,
 }: RemoteKeysOptions): RemoteKeys {
   const sets = new LRUCache<string, KeySet>({ max: MAX_SETS })
-  const stats = { hits: 0, misses: 0 }
 
   function setOf(uri: string): KeySet {
     const set = sets.get(uri) ?? { freshUntil: 0, quietUntil: 0 }
@@ -80,7 +78,6 @@ export function createRemoteKeys({
 
   /** Whoever needs the same set meanwhile waits for the same fetch. */
   function loadOnce(uri: string, set: KeySet): Promise<readonly Jwk[]> {
-    stats.misses++
     onLookup?.('miss')
     set.loading ??= load(uri, set)
     return set.loading
@@ -99,7 +96,6 @@ export function createRemoteKeys({
   }
 
   return {
-    stats,
     async find(uri, wanted) {
       const set = setOf(uri)
       if (!set.keys || clock.now() >= set.freshUntil) return fitting(await renewed(uri, set), wanted)
@@ -108,7 +104,6 @@ export function createRemoteKeys({
         set.quietUntil = clock.now() + cooldown
         return fitting(await loadOnce(uri, set), wanted)
       }
-      stats.hits++
       onLookup?.('hit')
       return found
     },

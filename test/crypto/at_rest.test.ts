@@ -30,7 +30,7 @@ describe('aes_master', () => {
   test('a text copied to another row, or read for another purpose, does not open', async () => {
     const sealed = await atRest.seal('broker_grant', 'row-1', 'secret')
     await expect(atRest.open('broker_grant', 'row-2', sealed)).rejects.toThrow('row-2: the sealed text was changed')
-    await expect(atRest.open('upstream_token', 'row-1', sealed)).rejects.toThrow('belongs to another row')
+    await expect(atRest.open('signing_key', 'row-1', sealed)).rejects.toThrow('belongs to another row')
   })
 
   test('no byte of it can be changed, taken away or added', async () => {

@@ -50,7 +50,7 @@ describe('a sealed text', () => {
     const sealed = await atRest.seal('broker_grant', 'row-1', 'secret')
     const flipped = sealed.slice(0, -6) + (sealed.at(-6) === 'A' ? 'B' : 'A') + sealed.slice(-5)
     for (const [purpose, row, text] of [
-      ['upstream_token', 'row-1', sealed],
+      ['signing_key', 'row-1', sealed],
       ['broker_grant', 'row-2', sealed],
       ['broker_grant', 'row-1', flipped],
       ['broker_grant', 'row-1', 'aes1.abcdefgh.whatever'],
