@@ -5,7 +5,6 @@ import { stopAll } from './children.ts'
 import { withoutDatabase } from './databases.ts'
 import { bestGenerator, runLoad } from './load.ts'
 import type { Tally } from './loops.ts'
-
 import type { Sample } from './sample.ts'
 import { loadOf, works } from './scenarios.ts'
 import { startService } from './service.ts'
@@ -37,7 +36,7 @@ export async function measureOverload(seconds: number, env: Env, say: (text: str
 
 const HEAD = [
   'signature',
-  `ceiling/s`,
+  'ceiling/s',
   'asked/s',
   'served/s',
   'served p50 ms',
