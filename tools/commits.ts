@@ -13,15 +13,20 @@ export function strayCommits(commits: readonly string[]): string[] {
   return first < 0 ? [] : commits.slice(first).filter((commit) => !hasForm(commit))
 }
 
-/** The commits of the checkout at `root` as `hash subject`, oldest first, without merges; or why they cannot be told. */
-export function commitsOf(root: string): string[] | string {
+/** The strays of the checkout at `root`, but for those that a remote has: what has landed stays as it is. Or why they cannot be told. */
+export function straysIn(root: string): string[] | string {
   const shallow = git(root, 'rev-parse', '--is-shallow-repository')
   if (shallow === undefined) return 'this is no git checkout'
   if (shallow === 'true') return 'this clone is shallow'
-  return (git(root, 'log', '--no-merges', '--topo-order', '--reverse', '--format=%h %s') ?? '')
+  const landed = new Set(log(root, '--remotes'))
+  return strayCommits(log(root, 'HEAD')).filter((commit) => !landed.has(commit))
+}
+
+/** Commits as `hash subject`, oldest first, without merges. */
+const log = (root: string, which: string): string[] =>
+  (git(root, 'log', '--no-merges', '--topo-order', '--reverse', '--format=%h %s', which) ?? '')
     .split('\n')
     .filter(Boolean)
-}
 
 function git(root: string, ...args: readonly string[]): string | undefined {
   const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 64 << 20 })
@@ -29,14 +34,14 @@ function git(root: string, ...args: readonly string[]): string | undefined {
 }
 
 function main(): void {
-  const commits = commitsOf(packageRoot)
-  const strays = typeof commits === 'string' ? [] : strayCommits(commits)
+  const strays = straysIn(packageRoot)
+  if (typeof strays === 'string') {
+    console.log(`subjects of commits: ${strays}, nothing to check`)
+    return
+  }
   for (const commit of strays) console.error(`${commit}: not \`type(scope): what\`, see CONTRIBUTING.md, Commits`)
   if (strays.length > 0) process.exitCode = 1
-  else
-    console.log(
-      `subjects of commits: ${typeof commits === 'string' ? `${commits}, nothing to check` : 'as they should be'}`,
-    )
+  else console.log('subjects of commits: as they should be')
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) main()

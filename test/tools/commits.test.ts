@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { commitsOf, strayCommits } from '../../tools/commits.ts'
+import { strayCommits, straysIn } from '../../tools/commits.ts'
 import { tempFolder } from '../support/folder.ts'
 
 describe('the subject of a commit', () => {
@@ -28,26 +28,34 @@ describe('the subject of a commit', () => {
   )
 })
 
-describe('a history that cannot be judged says so', () => {
+describe('of a checkout', () => {
   const git = (cwd: string, ...args: string[]) =>
     execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args], { cwd, stdio: 'pipe' })
+  const commit = (cwd: string, subject: string) =>
+    git(cwd, 'commit', '--quiet', '--allow-empty', `--message=${subject}`)
 
-  test('without git, and in a shallow clone; a whole one is told from its beginning, without merges', () => {
-    const whole = tempFolder()
-    expect(commitsOf(whole)).toContain('no git checkout')
+  test('those are told that no remote has; merges may be called anything', () => {
+    const [whole, clone] = [tempFolder(), path.join(tempFolder(), 'clone')]
     git(whole, 'init', '--quiet', '--initial-branch=main')
-    git(whole, 'commit', '--quiet', '--allow-empty', '--message=begin')
-    git(whole, 'checkout', '--quiet', '-b', 'side')
-    git(whole, 'commit', '--quiet', '--allow-empty', '--message=fix(lib): a')
-    git(whole, 'checkout', '--quiet', 'main')
-    git(whole, 'merge', '--quiet', '--no-ff', '--message=merge side', 'side')
-    expect(commitsOf(whole)).toEqual([
-      expect.stringMatching(/^\w+ begin$/),
-      expect.stringMatching(/^\w+ fix\(lib\): a$/),
-    ])
+    for (const subject of ['begin', 'fix(lib): a', 'landed all the same']) commit(whole, subject)
+    expect(straysIn(whole)).toEqual([expect.stringMatching(/^\w+ landed all the same$/)])
 
-    const shallow = path.join(tempFolder(), 'clone')
+    git(path.dirname(clone), 'clone', '--quiet', whole, clone)
+    expect(straysIn(clone)).toEqual([])
+    git(clone, 'checkout', '--quiet', '-b', 'side')
+    commit(clone, 'not landed yet')
+    git(clone, 'checkout', '--quiet', 'main')
+    git(clone, 'merge', '--quiet', '--no-ff', '--message=merge side', 'side')
+    expect(straysIn(clone)).toEqual([expect.stringMatching(/^\w+ not landed yet$/)])
+  })
+
+  test('without git, and in a shallow clone, it says that there is nothing to check', () => {
+    const [whole, shallow] = [tempFolder(), path.join(tempFolder(), 'clone')]
+    expect(straysIn(whole)).toContain('no git checkout')
+    git(whole, 'init', '--quiet', '--initial-branch=main')
+    commit(whole, 'begin')
+    commit(whole, 'fix(lib): a')
     git(whole, 'clone', '--quiet', '--depth=1', `file://${whole}`, shallow)
-    expect(commitsOf(shallow)).toContain('shallow')
+    expect(straysIn(shallow)).toContain('shallow')
   })
 })
