@@ -10,12 +10,12 @@ import { type Keyring, openKeyring } from './crypto/keyring.ts'
 import { type CryptoLanes, openCrypto } from './crypto/pool.ts'
 import { createSealer, type Sealer } from './crypto/seal.ts'
 import { keySource, type SourceParts } from './crypto/sources.ts'
-import type { TransitParts } from './crypto/transit_client.ts'
+import { transitParts } from './crypto/transit_client.ts'
 import { CommonBuckets } from './http/common_buckets.ts'
 import { type Attempting, Lockout } from './http/rate_limit.ts'
 import type { Fronts } from './hub.ts'
 import { again } from './lib/again.ts'
-import { type Build, readBuild } from './lib/build.ts'
+import { type Build, readBuild, userAgent } from './lib/build.ts'
 import type { LaneStats } from './lib/lane.ts'
 import { type Clock, systemClock } from './lib/time.ts'
 import { createFetcher, type Fetcher } from './net/fetch.ts'
@@ -164,15 +164,6 @@ export async function openApp(
   app.headroom.start()
   return app
 }
-
-const userAgent = () => `service/${readBuild().version}`
-
-/** The secret store is the operator's own: it may be on this machine or in a private network. */
-export const transitParts = (clock: Clock, log: Logger): TransitParts => ({
-  fetcher: createFetcher({ allowPrivate: true, userAgent: userAgent() }),
-  clock,
-  log,
-})
 
 /** Puts an app together from its parts. */
 export function assemble(

@@ -1,12 +1,13 @@
 // A front thread: serves the public listener like a process of its own, and asks the main thread for what there may be
 // only one of (docs/decisions/0014).
 import type { MessagePort } from 'node:worker_threads'
-import { type App, assemble, closeApp, transitParts } from './app.ts'
+import { type App, assemble, closeApp } from './app.ts'
 import type { Config } from './config/schema.ts'
 import { openAtRest } from './crypto/at_rest.ts'
 import { openKeyring } from './crypto/keyring.ts'
 import { openCrypto, signingThreads } from './crypto/pool.ts'
 import { type SharedKey, sharedSource } from './crypto/shared_keys.ts'
+import { transitParts } from './crypto/transit_client.ts'
 import { SharedBucket } from './http/rate_limit.ts'
 import type { FrontData, HubAnswers } from './hub.ts'
 import { readBuild } from './lib/build.ts'

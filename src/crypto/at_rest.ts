@@ -3,9 +3,8 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import type { Env } from '../config/rules.ts'
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../lib/time.ts'
-import { createFetcher } from '../net/fetch.ts'
 import { openLogger } from '../telemetry/logger.ts'
-import type { TransitParts } from './transit_client.ts'
+import { type TransitParts, transitParts } from './transit_client.ts'
 import { transitEncrypt } from './transit_encrypt.ts'
 
 /** What is encrypted; every purpose has a key of its own. */
@@ -33,16 +32,16 @@ export async function openAtRest(config: Config, env: Env, parts?: TransitParts)
       : { role_id: named(there.approle.role_id_env), secret_id: named(there.approle.secret_id_env), mount: 'approle' }
   const setting = 'data_encryption.secretstore_transit_encrypt'
   const access = { setting, address: there.address, credentials, timeout: TRANSIT_TIMEOUT }
-  return transitEncrypt({ access, mount: there.mount_path, name: there.key_name }, parts ?? transitParts(config))
+  return transitEncrypt({ access, mount: there.mount_path, name: there.key_name }, parts ?? commandParts(config))
 }
 
 /** Seconds that one call of the secret store may take. */
 const TRANSIT_TIMEOUT = 10
 
 /** What commands that are no server reach the secret store with: what they print is theirs. */
-function transitParts({ observability: { logging } }: Config): TransitParts {
+function commandParts({ observability: { logging } }: Config): TransitParts {
   const log = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
-  return { fetcher: createFetcher({ allowPrivate: true, userAgent: 'service' }), clock: systemClock, log }
+  return transitParts(systemClock, log)
 }
 
 /** `aes1.<key id>.<nonce, ciphertext and tag>` */

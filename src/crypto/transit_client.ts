@@ -1,9 +1,10 @@
 // Calls of the HTTP API of Vault and OpenBao, as far as the transit engine needs it: one deadline, one breaker, one token.
+import { userAgent } from '../lib/build.ts'
 import { isObject } from '../lib/json.ts'
 import type { Clock } from '../lib/time.ts'
 import { Breaker } from '../net/breaker.ts'
 import { FetchError } from '../net/error.ts'
-import type { Fetcher, FetchReply } from '../net/fetch.ts'
+import { createFetcher, type Fetcher, type FetchReply } from '../net/fetch.ts'
 import { jsonObjectOf } from '../net/json.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { away, isAway, TransitRefusal } from './transit_error.ts'
@@ -25,6 +26,12 @@ export interface TransitParts {
   clock: Clock
   log: Logger
 }
+/** The parts: the server may be on this machine or in a private network. */
+export const transitParts = (clock: Clock, log: Logger): TransitParts => ({
+  fetcher: createFetcher({ allowPrivate: true, userAgent: userAgent() }),
+  clock,
+  log,
+})
 
 export type Json = Readonly<Record<string, unknown>>
 export interface Answer {

@@ -3,7 +3,7 @@ import type { App } from '../app.ts'
 import { json, NO_STORE, parseJson, type Reply, type Request } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
-import { audit } from '../oauth/audit.ts'
+import { audit, sentBy } from '../oauth/audit.ts'
 import { newClient, parseClientMetadata, shownClient } from '../oauth/client_metadata.ts'
 import { matchesPattern } from '../oauth/redirect_pattern.ts'
 import { effectiveDcrMode } from '../oauth/registration_mode.ts'
@@ -36,8 +36,7 @@ export async function register(app: App, request: Request): Promise<Reply> {
     action: 'client_registered',
     actor_id: '',
     client_id: client.client_id,
-    ip: request.remote,
-    request_id: request.id,
+    ...sentBy(request),
     detail: { client_name: client.client_name, redirect_uris: client.redirect_uris },
   })
   const { client_id, issued_at, is_agent, agent_description, scope } = client

@@ -79,7 +79,6 @@ const STATUS: Record<number, string> = {
   403: '403 Forbidden',
   404: '404 Not Found',
   405: '405 Method Not Allowed',
-  408: '408 Request Timeout',
   409: '409 Conflict',
   411: '411 Length Required',
   413: '413 Content Too Large',

@@ -11,6 +11,9 @@ export interface Build {
   built_at: string
 }
 
+/** How this service calls itself where it asks others. */
+export const userAgent = (): string => `service/${readBuild().version}`
+
 /** Reads package.json and dist/build.json. */
 export function readBuild(): Build {
   const read = (file: string): Record<string, string> => {

@@ -36,6 +36,9 @@ export interface LaneStats {
   busy_ms: number
 }
 
+/** Of a lane that nothing was asked of. */
+export const newStats = (): LaneStats => ({ waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0, busy_ms: 0 })
+
 interface Waiting<J, R> {
   job: J
   resolve: (value: R) => void
@@ -55,7 +58,7 @@ const BATCH_SHARE = 1 / 3
 
 /** Jobs pushed in one turn of the event loop travel together; an idle lane adds no delay, a busy one gets batches. */
 export class Lane<J, R> {
-  readonly stats: LaneStats = { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0, busy_ms: 0 }
+  readonly stats = newStats()
   private readonly options: LaneOptions<J, R>
   private queue: Waiting<J, R>[] = []
   private scheduled = false

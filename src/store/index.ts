@@ -65,6 +65,8 @@ export type Operations = {
     : (input: InputOf<K>) => Promise<ResultOf<K>>
 }
 
+/** Without an answer for this long a storage counts as away. */
+export const UNHEALTHY_MS = 5000
 /** Most operations that wait in a queue of a driver; the next one is refused. */
 export const MAX_QUEUE = 4096
 

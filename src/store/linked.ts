@@ -1,21 +1,18 @@
 // The driver of a front thread: the main thread has the one that the database is behind. What several front threads ask in
 // one turn is committed together there.
 import { overloaded } from '../lib/error.ts'
-import type { LaneStats } from '../lib/lane.ts'
-import { type Driver, MAX_QUEUE, type OpName } from './index.ts'
+import { newStats } from '../lib/lane.ts'
+import { type Driver, MAX_QUEUE, type OpName, UNHEALTHY_MS } from './index.ts'
 
 export interface Linked extends Driver {
   /** What the main thread says about the health of the storage. */
   note(isHealthy: boolean): void
 }
 
-/** Without a word for this long the storage counts as away. */
-const UNHEALTHY_MS = 5000
-
 /** A driver that has every operation done by `call`. */
 export function linkedDriver(name: Driver['name'], call: (op: OpName, input: unknown) => Promise<unknown>): Linked {
   // What it does is counted by the lane of the main thread; here is only how much of this thread waits for that.
-  const stats: LaneStats = { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0, busy_ms: 0 }
+  const stats = newStats()
   let healthyMs = performance.now()
   return {
     name,

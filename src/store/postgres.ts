@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Config } from '../config/schema.ts'
 import { codeOf, OAuthError } from '../lib/error.ts'
-import { Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
+import { Lane, type LaneStats, newStats, type Outcome } from '../lib/lane.ts'
 import { systemClock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { type News, newsOf } from './cache.ts'
@@ -215,7 +215,7 @@ const yes = () => true
 const no = () => false
 
 function sum(all: readonly LaneStats[]): LaneStats {
-  const total: LaneStats = { waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0, busy_ms: 0 }
+  const total = newStats()
   for (const stats of all) for (const [name, value] of Object.entries(stats)) total[name as keyof LaneStats] += value
   return total
 }

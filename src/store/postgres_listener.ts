@@ -5,13 +5,12 @@ import pg from 'pg'
 import { newId } from '../lib/id.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { type News, STALE_MS } from './cache.ts'
+import { UNHEALTHY_MS } from './index.ts'
 import type { Statement } from './op.ts'
 import { openPresence } from './postgres_instances.ts'
 
 const CHANNEL = 'service_store'
 const POLL_MS = 1000
-/** Without an answer for this long the storage counts as away. */
-const UNHEALTHY_MS = 5000
 /** Rows of store_versions for each kind of news. */
 const ROWS: Readonly<Record<News, number>> = { keys: 1, records: 8 }
 

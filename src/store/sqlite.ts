@@ -4,11 +4,9 @@ import { Lane } from '../lib/lane.ts'
 import { openThreads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { BatchResult, Failure, Job } from './database.ts'
-import { type Driver, isRead, MAX_QUEUE } from './index.ts'
+import { type Driver, isRead, MAX_QUEUE, UNHEALTHY_MS } from './index.ts'
 
 const POLL_MS = 1000
-/** Without an answer for this long the storage counts as away. */
-const UNHEALTHY_MS = 5000
 
 /** Starts the storage thread on a migrated database. */
 export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
