@@ -73,7 +73,7 @@ const DECOY = '$argon2id$v=19$m=19456,t=2,p=1$NgLa0kj3cFL7InzivTeI4A$X4p+vk4ySTG
 const SIGN_BATCH = 256
 const QUEUE = { crypto: 4096, password: 64 }
 /** Of those that are admitted while more come than can be signed: with what the front thread does they are answered soon. */
-const STANDING = { ms: 35, jobs: 512 }
+const STANDING = { ms: 35, least: 128, most: 512 }
 
 export interface CryptoOptions {
   /** 0 means one less than the machine has cores. */

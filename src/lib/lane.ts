@@ -16,9 +16,10 @@ export interface LaneOptions<J, R> {
   maxQueue: number
   /**
    * A burst may fill the whole queue. When there is no pause any more, only so many jobs are taken as are done in `ms`
-   * milliseconds, and never more than `jobs`: all that are admitted would be late. Not bounded when missing.
+   * milliseconds: all that are admitted would be late. `least` are always taken, as on a machine that is busy with something
+   * else everything takes long, and never more than `most`. Not bounded when missing.
    */
-  standing?: { ms: number; jobs: number }
+  standing?: { ms: number; least: number; most: number }
   /**
    * Runs a batch; the outcomes are in the order of the jobs. A rejection fails every job of the batch. `worked` is told what
    * the batch took where it was worked on, which is less than until it is heard of.
@@ -84,7 +85,8 @@ export class Lane<J, R> {
     const waiting = this.queue.length
     if (!standing || waiting < workers * this.batchSize) return waiting >= maxQueue
     if (performance.now() - this.busyMs <= STANDING_MS) return waiting >= maxQueue
-    return waiting + this.underWay >= Math.min(standing.jobs, standing.ms / this.jobMs)
+    const { ms, least, most } = standing
+    return waiting + this.underWay >= Math.max(least, Math.min(most, ms / this.jobMs))
   }
 
   /** Most jobs of the next batch. */

@@ -150,7 +150,7 @@ describe('bounds', () => {
 
     /** A lane of two jobs at a time, ten milliseconds each, that is asked for many at once. */
     async function burst() {
-      const held = heldLane({ maxBatch: 2, maxQueue: 100, standing: { ms: 100, jobs: 1000 } })
+      const held = heldLane({ maxBatch: 2, maxQueue: 100, standing: { ms: 100, least: 0, most: 1000 } })
       const answers = Array.from({ length: 102 }, (_, i) => held.lane.push(String(i)))
       /** Serves so many batches. */
       const serve = async (batches: number) => {
@@ -176,7 +176,7 @@ describe('bounds', () => {
     })
 
     test('a burst may fill the queue also after a long time without any job', async () => {
-      const held = heldLane({ maxBatch: 2, maxQueue: 100, standing: { ms: 10, jobs: 1000 } })
+      const held = heldLane({ maxBatch: 2, maxQueue: 100, standing: { ms: 10, least: 0, most: 1000 } })
       const first = held.lane.push('first')
       await turn()
       later(20)
@@ -190,7 +190,7 @@ describe('bounds', () => {
     })
 
     test('without a pause it takes no more jobs than it may, however fast they are', async () => {
-      const held = heldLane({ maxBatch: 2, standing: { ms: 1e9, jobs: 5 } })
+      const held = heldLane({ maxBatch: 2, standing: { ms: 1e9, least: 0, most: 5 } })
       for (let i = 0; i < 20; i++) void held.lane.push(String(i))
       expect(held.lane.isFull).toBe(false)
       later(1001)
@@ -207,8 +207,22 @@ describe('bounds', () => {
       expect([held.lane.stats.waiting, held.lane.isFull]).toEqual([2, false])
     })
 
+    test('without a pause it takes what it always takes, however slow they are', async () => {
+      const held = heldLane({ maxBatch: 2, standing: { ms: 1, least: 5, most: 1000 } })
+      const first = held.lane.push('first')
+      await turn()
+      later(2000)
+      held.release()
+      await first
+      for (let i = 0; i < 4; i++) void held.lane.push(String(i))
+      later(1001)
+      expect(held.lane.isFull).toBe(false)
+      void held.lane.push('the fifth')
+      expect(held.lane.isFull).toBe(true)
+    })
+
     test('a batch takes a third of that time at most, so that the job behind it is not late', async () => {
-      const held = heldLane({ maxBatch: 64, standing: { ms: 90, jobs: 1000 } })
+      const held = heldLane({ maxBatch: 64, standing: { ms: 90, least: 0, most: 1000 } })
       void held.lane.push('first')
       await turn()
       later(10)
