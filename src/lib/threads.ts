@@ -39,19 +39,25 @@ export function openThreads({ name, min, max, idleMs, ahead, workerData }: Threa
     workerData,
   })
   pool.on('error', (error) => log.error({ err: error }, `a ${name} thread failed and is replaced`))
-  const loaded = new Set<unknown>()
+  const loaded = new Set<number>()
   let onLoaded = () => {}
-  pool.on('workerCreate', (thread) => {
-    loaded.add(thread)
+  const add = (id: number) => {
+    loaded.add(id)
     onLoaded()
+  }
+  // The first ones count as ready for the pool before they have loaded; what a thread says first is that it has.
+  const first = new Set(pool.threads.map(({ threadId }) => threadId))
+  for (const thread of pool.threads) thread.once('message', () => add(thread.threadId))
+  pool.on('workerCreate', ({ id }) => {
+    if (!first.has(id)) add(id)
   })
-  pool.on('workerDestroy', (thread) => loaded.delete(thread))
+  pool.on('workerDestroy', () => onLoaded())
 
   /** Node 20 aborts the whole process when a thread is ended in the midst of loading its modules. */
   const allLoaded = () =>
     new Promise<void>((resolve) => {
       onLoaded = () => {
-        if (loaded.size >= pool.threads.length) resolve()
+        if (pool.threads.every(({ threadId }) => loaded.has(threadId))) resolve()
       }
       onLoaded()
     })

@@ -14,7 +14,8 @@ test('threads are ended only after they have loaded, however early the end is as
   })
   const threads = openThreads({ name: 'crypto', min: 2, max: 2 }, silentLog)
   const pool = on.mock.contexts[0] as Piscina
-  pool.on('workerCreate', () => loaded++)
+  // What a thread says first is that it has loaded.
+  for (const thread of pool.threads) thread.once('message', () => loaded++)
   await threads.close()
   expect(seen).toEqual([{ loaded: 2, threads: 2 }])
 })
