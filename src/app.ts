@@ -20,7 +20,6 @@ import type { LaneStats } from './lib/lane.ts'
 import { type Clock, systemClock } from './lib/time.ts'
 import { createFetcher, type Fetcher } from './net/fetch.ts'
 import { createRemoteKeys, type RemoteKeys } from './net/jwks.ts'
-import type { Claims } from './oauth/access_token.ts'
 import { type Documents, openDocuments } from './oauth/cimd.ts'
 import { type OidcProvider, openOidcProvider } from './oauth/oidc_provider.ts'
 import { openUsed, type Used } from './oauth/single_use.ts'
@@ -56,8 +55,8 @@ export interface App {
   readonly sealing: string
   /** Encrypts what the database may not hold in clear; undefined when data_encryption is off. */
   readonly atRest: AtRest | undefined
-  /** Claims of our own tokens whose signature was verified, by the digest of the token. */
-  readonly verified: LRUCache<string, Claims>
+  /** Digests of the tokens that this thread signed or verified lately: their signature need not be verified again. */
+  readonly authentic: LRUCache<string, true>
   /** The way out to wherever callers point. */
   readonly fetcher: Fetcher
   /** Keys of identity providers; fetched apart, so that slow strangers cannot hold them up. */
@@ -92,7 +91,8 @@ export interface App {
 
 /** Seconds between two fetches of one key set that tokens with unknown keys may cause. */
 const UNKNOWN_KEY_COOLDOWN = 30
-const MAX_VERIFIED = 20_000
+/** Tokens, some 200 bytes each. */
+const MAX_AUTHENTIC = 20_000
 
 export interface AppOptions {
   clock?: Clock
@@ -209,7 +209,7 @@ export function assemble(
     registrations: rate_limit.enabled
       ? new CommonBuckets('register', dcr.rate_limit, dcr.rate_limit_burst, store)
       : undefined,
-    verified: new LRUCache({ max: MAX_VERIFIED }),
+    authentic: new LRUCache({ max: MAX_AUTHENTIC }),
     series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),
     headroom: new Headroom({ metrics, clock, knees: knownKnees(config) }),
     flights: new Map(),

@@ -80,15 +80,18 @@ export async function decodeAccessToken(app: App, token: string): Promise<Candid
 /** The claims of a token whose signature fits, whatever they say; else undefined. */
 export async function signedClaims(app: App, { token, jws, key }: Candidate): Promise<Claims | undefined> {
   const id = digest(token)
-  // Resource servers ask for the same token again and again.
-  const known = app.verified.get(id)
-  if (known) return known
-  const { alg, jwk, thumbprint } = key
-  const { input, signature } = jws
-  if (!(await app.crypto.verify({ alg, jwk, thumbprint, input, signature }))) return undefined
-  const claims = jws.payload as unknown as Claims
-  app.verified.set(id, claims)
-  return claims
+  if (!app.authentic.get(id)) {
+    const { alg, jwk, thumbprint } = key
+    const { input, signature } = jws
+    if (!(await app.crypto.verify({ alg, jwk, thumbprint, input, signature }))) return undefined
+    app.authentic.set(id, true)
+  }
+  return jws.payload as unknown as Claims
+}
+
+/** Remembers a token that was just signed: it is exchanged or asked about soon, then again and again. */
+export function noteSigned(app: App, token: string): void {
+  app.authentic.set(digest(token), true)
 }
 
 /** The claims of an unexpired token that this service signed, else undefined. Says nothing about revocation. */

@@ -326,6 +326,26 @@ describe('introspection', () => {
     expect(await introspect(service, stranger, access_token)).toEqual({ active: false })
   })
 
+  test('verifies the signature of what it did not sign itself, once', async () => {
+    const client = await addClient(service)
+    const token = String((await machineToken(service, client)).body['access_token'])
+    const { jobs } = service.app.crypto.stats.crypto
+    const verifications = () => service.app.crypto.stats.crypto.jobs - jobs
+    expect((await introspect(service, client, token))['active']).toBe(true)
+    expect(verifications()).toBe(0)
+    const [head, body, signature = ''] = token.split('.')
+    const forged = `${head}.${body}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`
+    expect(await introspect(service, client, forged)).toEqual({ active: false })
+    expect(verifications()).toBe(1)
+    // As another thread or instance sees it.
+    service.app.authentic.clear()
+    for (let asked = 0; asked < 2; asked++)
+      expect((await introspect(service, client, token))['active']).toBe(true)
+    expect(verifications()).toBe(2)
+    expect(await introspect(service, client, forged)).toEqual({ active: false })
+    expect(verifications()).toBe(3)
+  })
+
   test('refuses public clients and missing tokens', async () => {
     const open = await addClient(service, { token_endpoint_auth_method: 'none' })
     const answer = await post(`${service.issuer}/oauth/introspect`, { client_id: open.client_id }, { token: 'x' })
