@@ -16,8 +16,10 @@ import { askToken, beginTraffic } from './traffic.ts'
 /** Connections of the ceiling, and of a crowd ten times as large: all of them ask again as soon as they are answered. */
 const [FEW, MANY] = [64, 640]
 /** What is watched meanwhile: a few that ask at a steady rate. */
-const RATE = 50
+const RATE = 100
 const AFTER_MS = 2000
+/** A burst is taken whole: until it is known for a crowd, all are admitted. */
+const ONSET_MS = 1000
 
 /** Measures it with either signature. Returns the table. */
 export async function measureOverload(seconds: number, env: Env, say: (text: string) => void): Promise<string> {
@@ -41,6 +43,7 @@ const HEAD = [
   'served/s',
   'served p50 ms',
   'p99 ms',
+  'p99 ms of the first second',
   'documents p99 ms',
   'refused documents',
   'MiB before',
@@ -51,11 +54,15 @@ const HEAD = [
 
 async function crowd(target: Target, seconds: number): Promise<string[]> {
   const before = await load(target, FEW, seconds)
+  const crowded = load(target, MANY, ONSET_MS / 1000 + seconds)
+  const onset = beginTraffic(target, RATE, askToken(target))
+  await sleep(ONSET_MS)
+  const first = await onset()
   const tokens = beginTraffic(target, RATE, askToken(target))
   const documents = beginTraffic(target, RATE, (connection, count) =>
     connection.get(count % 2 ? (target.paths.metadata ?? '/') : '/health'),
   )
-  const during = await load(target, MANY, seconds)
+  const during = await crowded
   const [served, found] = [await tokens(), await documents()]
   const end = beginTraffic(target, RATE, askToken(target))
   await sleep(AFTER_MS)
@@ -67,6 +74,7 @@ async function crowd(target: Target, seconds: number): Promise<string[]> {
     whole(during.per_s),
     served.latency.percentiles().p50.toFixed(1),
     p99(served),
+    p99(first),
     p99(found),
     String(found.errors),
     whole(before.memory_mib.now),

@@ -1,7 +1,7 @@
 // The two crypto lanes: signatures, and passwords in threads of their own so that logins never delay a token.
 import type { KeyObject } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { unavailable } from '../lib/error.ts'
+import { type OAuthError, unavailable } from '../lib/error.ts'
 import { type BatchListener, Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
 import { openThreads, type Threads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -60,8 +60,10 @@ export interface CryptoLanes {
   hashPassword(password: string): Promise<string>
   /** Whether a password fits a PHC string; `rehashed` when the parameters rose. Without a hash it is wrong, after the same time. */
   verifyPassword(password: string, hash: string | undefined): Promise<{ right: boolean; rehashed?: string }>
-  /** Throws 503 when the next signature or verification would be refused: nothing need be begun then. */
-  checkRoom(): void
+  /** Why the next signature or verification would be refused, 503: nothing need be begun then. */
+  refusal(): OAuthError | undefined
+  /** How long the threads that sign have worked, in milliseconds of one of them. */
+  busyMs(): number
   readonly stats: Record<'crypto' | 'password', LaneStats>
   close(): Promise<void>
 }
@@ -72,8 +74,8 @@ export const MAX_PASSWORD_BYTES = 1024
 const DECOY = '$argon2id$v=19$m=19456,t=2,p=1$NgLa0kj3cFL7InzivTeI4A$X4p+vk4ySTGFn76n0+YMtbENbg1QBtG48cxnsBb5TB4'
 const SIGN_BATCH = 256
 const QUEUE = { crypto: 4096, password: 64 }
-/** Of those that are admitted while more come than can be signed: with what the front thread does they are answered soon. */
-const STANDING = { ms: 35, least: 128, most: 512 }
+/** Slow signatures (RS256) travel in small batches, and the first ones are made while others still arrive. */
+const [BATCH_MS, EAGER_MS] = [10, 1]
 
 export interface CryptoOptions {
   /** 0 means one less than the machine has cores. */
@@ -101,7 +103,8 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
     ahead: true,
     maxBatch: SIGN_BATCH,
     maxQueue: QUEUE.crypto,
-    standing: STANDING,
+    batchMs: BATCH_MS,
+    eagerMs: EAGER_MS,
     async run(jobs, worked) {
       const batch: CryptoBatch = { keys: keysFor(jobs), jobs: JSON.stringify(jobs) }
       const { results, ms } = (await runOn(crypto, batch)) as CryptoBatchResult
@@ -134,7 +137,8 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
     hashPassword: (text) => passwordLane.push({ password: normal(text) }) as Promise<string>,
     verifyPassword: (text, hash = DECOY) =>
       passwordLane.push({ password: normal(text), hash }) as Promise<{ right: boolean; rehashed?: string }>,
-    checkRoom: () => cryptoLane.checkRoom(),
+    refusal: () => cryptoLane.refusal(),
+    busyMs: () => cryptoLane.stats.busy_ms / workers,
     stats: { crypto: cryptoLane.stats, password: passwordLane.stats },
     async close() {
       await Promise.all([cryptoLane.drained(), passwordLane.drained()])

@@ -1,5 +1,6 @@
 // THE table of the public listener.
 import type { App } from '../app.ts'
+import { Admission, loopBusyMs } from '../http/admission.ts'
 import type { Reply, Request } from '../http/message.ts'
 import type { Route } from '../http/router.ts'
 import { PATHS } from '../oauth/metadata.ts'
@@ -27,6 +28,9 @@ export function publicRoutes(app: App): Route[] {
   const on = (handle: (app: App, request: Request) => Reply | Promise<Reply>) => (request: Request) =>
     handle(forRequest(app, request), request)
   const renderError = renderAuthorizeError
+  // All that signs or verifies, whoever asks for it.
+  const admission = new Admission(loopBusyMs, app.crypto.busyMs)
+  const signs = { body: FORM, cors: true, admission, full: () => app.crypto.refusal() } as const
   return [
     ...metadataPaths(app).map(
       (path): Route => ({
@@ -52,9 +56,9 @@ export function publicRoutes(app: App): Route[] {
       : []),
 
     { method: 'GET', path: PATHS.authorize, step: 'authorize', handle: on(authorize), renderError },
-    { method: 'POST', path: PATHS.token, body: FORM, cors: true, step: 'token', handle: on(token) },
-    { method: 'POST', path: PATHS.introspect, body: FORM, cors: true, step: 'introspect', handle: on(introspect) },
-    { method: 'POST', path: PATHS.revoke, body: FORM, cors: true, step: 'revoke', handle: on(revoke) },
+    { method: 'POST', path: PATHS.token, ...signs, step: 'token', handle: on(token) },
+    { method: 'POST', path: PATHS.introspect, ...signs, step: 'introspect', handle: on(introspect) },
+    { method: 'POST', path: PATHS.revoke, ...signs, step: 'revoke', handle: on(revoke) },
 
     { method: 'POST', path: PATHS.register, body: JSON_BODY, cors: true, step: 'register', handle: on(register) },
 

@@ -13,13 +13,8 @@ import { inSpan } from '../telemetry/within.ts'
 
 const BY_TYPE = new Map(grants.map((grant) => [grant.type, grant]))
 
-/** Answers a token request (RFC 6749 §3.2). Throws 503 at once, before anything is done for it, when it could not be signed soon. */
-export function token(app: App, request: Request): Promise<Reply> {
-  app.crypto.checkRoom()
-  return respond(app, request)
-}
-
-async function respond(app: App, request: Request): Promise<Reply> {
+/** Answers a token request (RFC 6749 §3.2). */
+export async function token(app: App, request: Request): Promise<Reply> {
   const form = parseForm(request)
   const grant = grantFor(app, form.grant_type)
   const denied = grant.counters?.denied

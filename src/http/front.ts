@@ -13,8 +13,8 @@ export interface Accepted {
   /** Answers the request; never rejects. */
   answer(body: Buffer): Reply | Promise<Reply>
 }
-/** Decides on a request by its head alone: an answer at once (the body is never read), or how much body it may send. */
-export type Accept = (head: Head) => Reply | Accepted
+/** Decides on a request by its head alone: an answer (the body is never read, but skipped), or how much body it may send. */
+export type Accept = (head: Head) => Reply | Promise<Reply> | Accepted
 
 export interface FrontOptions {
   /** `host:port` or `:port`. */

@@ -112,6 +112,7 @@ export async function openNode(options: FrontOptions): Promise<HttpFront> {
     if (ended.has(req.socket)) return
     const head = copyHead(req)
     const accepted = options.accept(head)
+    if (accepted instanceof Promise) return send(req, res, await accepted)
     if ('status' in accepted) return send(req, res, accepted)
     const body = hasBody(head) ? await readBody(req, accepted.limit, room) : Buffer.alloc(0)
     if (typeof body === 'string') return send(req, res, accepted[body]())

@@ -35,10 +35,12 @@ export function problem(error: OAuthError, head: Head | undefined, requestId?: s
 
 /** Only %x20-21 / %x23-5B / %x5D-7E may appear in error_description (RFC 6749 §5.2). */
 const describe = (text: string): string =>
-  text
-    .replaceAll('"', "'")
-    .replaceAll('\\', '/')
-    .replace(/[^\x20-\x7e]/gu, '?')
+  /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(text)
+    ? text
+    : text
+        .replaceAll('"', "'")
+        .replaceAll('\\', '/')
+        .replace(/[^\x20-\x7e]/gu, '?')
 
 /** OAuth libraries that ask for application/json alone do not look into other types. */
 function contentType(head: Head | undefined): string {

@@ -5,6 +5,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { parseTraceparent, type Trace, type Tracer } from '../telemetry/trace.ts'
 import type { Step } from '../telemetry/trails.ts'
+import type { Admission } from './admission.ts'
 import { framingFault, METHODS } from './framing.ts'
 import type { Accept } from './front.ts'
 import { empty, type Head, type Reply, type Request } from './message.ts'
@@ -23,6 +24,10 @@ export interface Route {
   body?: { type: 'form' | 'json' | 'any'; limit: number }
   /** Browsers of allowed origins may call it. */
   cors?: boolean
+  /** Bounds how many are worked on at once. */
+  admission?: Admission
+  /** Why there is no room for one more, whatever it asks for: known before its body is read. */
+  full?(): OAuthError | undefined
   /** Not counted by the limiter: probes. */
   unlimited?: boolean
   /** Refuses a request by its head (throws OAuthError), before its method is checked and its body is read. */
@@ -88,6 +93,13 @@ export function createRouter(options: RouterOptions): Accept {
     const limit = route.body?.limit ?? 0
     const refuseLarge = () => refuse(tooLarge(limit), route.path, true, route.cors)
     if (Number(head.headers['content-length'] ?? 0) > limit) return refuseLarge()
+    const full = route.admission?.refusal() ?? route.full?.()
+    if (full) {
+      // Its body is of a known length, and no client that waits for a sign to send it: it can be skipped.
+      const close = head.headers['content-length'] === undefined || head.headers.expect !== undefined
+      const refused = () => refuse(full, route.path, close, route.cors)
+      return (close ? undefined : route.admission?.hold()?.then(refused)) ?? refused()
+    }
 
     return {
       limit,
@@ -126,6 +138,7 @@ export function createRouter(options: RouterOptions): Accept {
 
   // A handler that answers at once is answered at once: pipelined requests must not wait for a promise.
   function answer(route: Route, request: Request): Reply | Promise<Reply> {
+    route.admission?.begin()
     const context = {
       head: request,
       id: request.id,
@@ -139,11 +152,13 @@ export function createRouter(options: RouterOptions): Accept {
       if (route.step) options.onStep?.(route.step, request, reply, error)
     }
     const done = (reply: Reply) => {
+      route.admission?.end()
       step(reply)
       const { refusal } = request.notes
       return finish(reply, refusal ? { ...context, error: refusal } : context)
     }
     const failed = (thrown: unknown) => {
+      route.admission?.end()
       const error = asOAuthError(thrown)
       const reply = route.renderError?.(error, request) ?? problem(error, request, request.id)
       step(reply, error)

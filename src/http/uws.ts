@@ -219,6 +219,7 @@ export async function openUws(options: FrontOptions): Promise<HttpFront> {
     try {
       const head = copyHead(res, req)
       const accepted = options.accept(head)
+      if (accepted instanceof Promise) return void accepted.then((reply) => exchange.send(reply)).catch(broken)
       if ('status' in accepted) return exchange.send(accepted)
       const answer = (body: Buffer) => {
         exchange.phase = 'write'

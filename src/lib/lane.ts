@@ -1,5 +1,5 @@
 // The one concurrency primitive: a bounded queue that turns whatever waits into one batch for a worker.
-import { overloaded } from './error.ts'
+import { type OAuthError, overloaded } from './error.ts'
 
 /** What became of one job of a batch. */
 export type Outcome<R> = { value: R } | { error: unknown }
@@ -12,14 +12,12 @@ export interface LaneOptions<J, R> {
   ahead?: boolean
   /** Most jobs in one batch. */
   maxBatch: number
+  /** What a batch may take at most, in milliseconds, so that the jobs behind it are not late; not bounded when missing. */
+  batchMs?: number
+  /** What an idle worker is given before the turn of the event loop ends, in milliseconds of work; nothing when missing: where a batch costs what it costs, however small it is. */
+  eagerMs?: number
   /** Most jobs waiting; the next one is refused at once. */
   maxQueue: number
-  /**
-   * A burst may fill the whole queue. When there is no pause any more, only so many jobs are taken as are done in `ms`
-   * milliseconds: all that are admitted would be late. `least` are always taken, as on a machine that is busy with something
-   * else everything takes long, and never more than `most`. Not bounded when missing.
-   */
-  standing?: { ms: number; least: number; most: number }
   /**
    * Runs a batch; the outcomes are in the order of the jobs. A rejection fails every job of the batch. `worked` is told what
    * the batch took where it was worked on, which is less than until it is heard of.
@@ -50,12 +48,8 @@ interface Waiting<J, R> {
 /** Told how many jobs travel together, when they leave the queue. */
 export type BatchListener = (size: number) => void
 
-/** A lane that has had no pause for this long does not take a burst, it stands. */
-const STANDING_MS = 1000
 /** How much the last batch says of what a job takes. */
 const WEIGHT = 0.1
-/** Of the time for a job, what the batch in front of it may take. */
-const BATCH_SHARE = 1 / 3
 
 /** Jobs pushed in one turn of the event loop travel together; an idle lane adds no delay, a busy one gets batches. */
 export class Lane<J, R> {
@@ -64,54 +58,51 @@ export class Lane<J, R> {
   private queue: Waiting<J, R>[] = []
   private scheduled = false
   private idle: (() => void)[] = []
-  /** Since when there has been something to do without a break. */
-  private busyMs = 0
-  /** What a job takes, all workers together. */
+  /** What a job takes. */
   private jobMs = 0
-  /** Jobs of the batches that run. */
-  private underWay = 0
 
   /** Made once: under overload it is most of what is done. */
-  private readonly full
+  private readonly full: OAuthError
 
   constructor(options: LaneOptions<J, R>) {
     this.options = options
     this.full = overloaded(`${options.name}_lane`)
   }
 
-  /** Whether the next job would be refused. */
-  get isFull(): boolean {
-    const { workers, maxQueue, standing } = this.options
-    const waiting = this.queue.length
-    if (!standing || waiting < workers * this.batchSize) return waiting >= maxQueue
-    if (performance.now() - this.busyMs <= STANDING_MS) return waiting >= maxQueue
-    const { ms, least, most } = standing
-    return waiting + this.underWay >= Math.max(least, Math.min(most, ms / this.jobMs))
-  }
-
   /** Most jobs of the next batch. */
   private get batchSize(): number {
-    const { workers, maxBatch, standing } = this.options
-    if (!standing) return maxBatch
-    return Math.max(1, Math.min(maxBatch, Math.floor((standing.ms * BATCH_SHARE) / (this.jobMs * workers))))
+    const { maxBatch, batchMs } = this.options
+    return batchMs ? Math.max(1, Math.min(maxBatch, Math.floor(this.jobsIn(batchMs)))) : maxBatch
   }
 
-  /** Throws the refusal of the next job, 503, when the lane is full; counts it. */
-  checkRoom(): void {
-    if (!this.isFull) return
+  /** Jobs that leave before the end of the turn: a full batch, or what is worth one for an idle worker. */
+  private get worth(): number {
+    const { workers, eagerMs } = this.options
+    const { batchSize } = this
+    return eagerMs && this.stats.running < workers ? Math.min(batchSize, this.jobsIn(eagerMs)) : batchSize
+  }
+
+  /** Jobs that one worker does in a time, by what the last ones took; any number while nothing is known. */
+  private jobsIn(ms: number): number {
+    return ms / this.jobMs
+  }
+
+  /** The refusal of the next job, 503, when the queue is full; counts it. */
+  refusal(): OAuthError | undefined {
+    if (this.queue.length < this.options.maxQueue) return undefined
     this.stats.refused++
-    throw this.full
+    return this.full
   }
 
   /** Queues a job. Rejects with 503 when the lane is full. */
   push(job: J, onBatch?: BatchListener): Promise<R> {
     return new Promise((resolve, reject) => {
-      this.checkRoom()
-      if (this.queue.length + this.underWay === 0) this.busyMs = performance.now()
+      const refusal = this.refusal()
+      if (refusal) return reject(refusal)
       this.queue.push({ job, resolve, reject, onBatch })
       this.stats.waiting = this.queue.length
-      // Under a crowd a turn takes long, a second at worst: a full batch does not wait for its end.
-      if (this.queue.length >= this.batchSize && this.hasRoom) void this.dispatch(this.take(this.batchSize))
+      // Under a crowd a turn takes long, a second at worst: neither a full batch nor an idle worker waits for its end.
+      if (this.queue.length >= this.worth && this.hasRoom) void this.dispatch(this.take(this.batchSize))
       else if (!this.scheduled && this.stats.running < this.options.workers) {
         this.scheduled = true
         setImmediate(this.flush)
@@ -155,7 +146,6 @@ export class Lane<J, R> {
     this.stats.running++
     this.stats.batches++
     this.stats.jobs += batch.length
-    this.underWay += batch.length
     let workedMs: number | undefined
     const startedMs = performance.now()
     for (const { onBatch } of batch) onBatch?.(batch.length)
@@ -176,10 +166,9 @@ export class Lane<J, R> {
     } finally {
       const tookMs = workedMs ?? performance.now() - startedMs
       this.stats.busy_ms += tookMs
-      const jobMs = tookMs / batch.length / this.options.workers
+      const jobMs = tookMs / batch.length
       this.jobMs += (this.jobMs === 0 ? 1 : WEIGHT) * (jobMs - this.jobMs)
       this.stats.running--
-      this.underWay -= batch.length
       this.flush()
     }
   }

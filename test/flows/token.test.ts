@@ -339,8 +339,7 @@ describe('introspection', () => {
     expect(verifications()).toBe(1)
     // As another thread or instance sees it.
     service.app.authentic.clear()
-    for (let asked = 0; asked < 2; asked++)
-      expect((await introspect(service, client, token))['active']).toBe(true)
+    for (let asked = 0; asked < 2; asked++) expect((await introspect(service, client, token))['active']).toBe(true)
     expect(verifications()).toBe(2)
     expect(await introspect(service, client, forged)).toEqual({ active: false })
     expect(verifications()).toBe(3)

@@ -45,6 +45,25 @@ export function engineLife(open: OpenEngine): void {
     })
   })
 
+  test('an answer that waits although the body is not read goes out, and the connection goes on', async () => {
+    const held = { status: 503, headers: { 'retry-after': '1' }, body: 'held' }
+    await during(
+      async (bench) => {
+        const wire = (await bench.wire()).send(postText('/x', 'body'))
+        expect(await wire.answer()).toMatchObject({ status: 503, body: 'held' })
+        wire.send(post('/x', 'content-length: 4\r\n'))
+        await pause(10)
+        expect(await wire.send('body').answer()).toMatchObject({ status: 503, body: 'held' })
+        const gone = (await bench.wire()).send(postText('/x', 'body'))
+        await pause(5)
+        gone.reset()
+        expect(await wire.send(postText('/x', '')).answer()).toMatchObject({ status: 503 })
+        wire.leave()
+      },
+      { accept: () => pause(40).then(() => ({ ...held, headers: { ...held.headers } })) },
+    )
+  })
+
   describe('listening', () => {
     test('an address that is taken is an error that names it', async () => {
       await during(async (bench) => {

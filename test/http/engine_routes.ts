@@ -2,6 +2,7 @@
 import type { Accept, FrontOptions, HttpFront } from '../../src/http/front.ts'
 import { empty, html, json } from '../../src/http/message.ts'
 import { createRouter, type Route } from '../../src/http/router.ts'
+import { overloaded } from '../../src/lib/error.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { recordingLog } from '../support/log.ts'
 import { freePort, pause, Wire } from '../support/wire.ts'
@@ -61,6 +62,7 @@ export async function openBench(open: OpenEngine, more: Partial<FrontOptions> = 
         throw new Error('broken')
       }),
       route('GET', '/reject', () => Promise.reject(new Error('broken'))),
+      { ...route('POST', '/full', () => empty(200)), full: () => overloaded('test') },
       route('POST', '/echo', (request) => ({ status: 200, headers: {}, body: request.body })),
     ],
     headers: {},

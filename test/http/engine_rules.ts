@@ -89,6 +89,36 @@ export function engineRules(open: OpenEngine): void {
     })
   })
 
+  describe('a refusal that does not wait for the body', () => {
+    const early = async (wire: Wire) => {
+      const answer = await wire.answer()
+      expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': ['1'] } })
+      expect(answer.headers.connection?.[0]).not.toBe('close')
+      expect((await wire.send(postText('/echo', 'served')).answer()).body).toBe('served')
+      expect(bench.handled).toEqual(['POST /echo'])
+      wire.leave()
+    }
+
+    test('skips a body that comes with the head', async () => {
+      await early((await bench.wire()).send(postText('/full', get('/hello'))))
+    })
+
+    test('skips a body that comes later, in pieces', async () => {
+      const text = get('/hello')
+      const wire = (await bench.wire()).send(post('/full', `content-length: ${text.length * 2}\r\n`))
+      await pause(20)
+      wire.send(text)
+      await pause(20)
+      await early(wire.send(text))
+    })
+
+    test('ends the connection where nobody knows how much would have to be skipped', async () => {
+      const wire = (await bench.wire()).send(post('/full', 'transfer-encoding: chunked\r\n', `3\r\nabc\r\n`))
+      expect(await wire.answer()).toMatchObject({ status: 503, headers: { connection: ['close'] } })
+      await wire.closed()
+    })
+  })
+
   describe('answers', () => {
     test('a HEAD has the length of the GET and no body', async () => {
       const wire = await bench.wire()

@@ -1,5 +1,6 @@
 // Route tables: what is found, what is refused before a handler runs, and what every answer gets.
-import { assert, describe, expect, test } from 'vitest'
+import { assert, describe, expect, test, vi } from 'vitest'
+import { Admission } from '../../src/http/admission.ts'
 import { type Head, json, type Reply } from '../../src/http/message.ts'
 import { TokenBucket } from '../../src/http/rate_limit.ts'
 import type { Route } from '../../src/http/router.ts'
@@ -246,7 +247,9 @@ describe('every answer', () => {
 
   test('is logged by its route and never with its query or headers', async () => {
     const { accept, lines } = router()
-    const accepted = accept(head({ path: '/things/7', query: 'code=secret', headers: { authorization: 'secret' } }))
+    const accepted = await accept(
+      head({ path: '/things/7', query: 'code=secret', headers: { authorization: 'secret' } }),
+    )
     if (!('status' in accepted)) await accepted.answer(Buffer.alloc(0))
     expect(lines[0]).toMatchObject({ method: 'GET', path: '/things/{id}', status: 200, remote: '192.0.2.1' })
     expect(isId(lines[0]?.request_id as string)).toBe(true)
@@ -264,6 +267,57 @@ describe('every answer', () => {
 
   test('that is an error of a page is rendered by the page', async () => {
     expect(await send('GET', '/page')).toMatchObject({ status: 400, body: '<p>no</p>' })
+  })
+})
+
+describe('a route that has no room', () => {
+  const metrics = () => full.metrics.render().then(({ text }) => text)
+  let read = 0
+  const handle = () => json(200, ++read)
+  const body = { type: 'any', limit: 10 } as const
+  const full = router({
+    routes: [{ method: 'POST', path: '/full', body, handle, full: () => overloaded('test') }],
+  })
+
+  test('refuses by the head, counted by its reason, and a body of a known length is skipped', async () => {
+    const reply = await full.accept(head({ method: 'POST', path: '/full', headers: { 'content-length': '5' } }))
+    expect(reply).toMatchObject({ status: 503, headers: { 'retry-after': '1' }, close: false })
+    expect(read).toBe(0)
+    expect(await metrics()).toContain('reason="test_full"} 1')
+    expect(await metrics()).toContain('core_http_requests_total{method="POST",path="/full",status="503"} 1')
+  })
+
+  test.each([
+    ['a body whose length nobody knows', { 'transfer-encoding': 'chunked' }],
+    ['a body that waits for a sign to come', { 'content-length': '5', expect: '100-continue' }],
+  ])('closes the connection before %s', async (_what, headers) => {
+    const reply = await full.accept(head({ method: 'POST', path: '/full', headers }))
+    expect(reply).toMatchObject({ status: 503, close: true })
+  })
+
+  test('says first that a body is too large: coming again would not help', async () => {
+    expect((await full.send('POST', '/full', 'x'.repeat(11))).status).toBe(413)
+  })
+
+  test('a request is under way until it is answered, however that ends', async () => {
+    const admission = new Admission()
+    const [begin, end] = [vi.spyOn(admission, 'begin'), vi.spyOn(admission, 'end')]
+    const fail = () => {
+      throw new Error('broken')
+    }
+    const handles: [string, Route['handle']][] = [
+      ['/well', handle],
+      ['/later', async () => handle()],
+      ['/thrown', fail],
+      ['/rejected', async () => fail()],
+    ]
+    const { send } = router({
+      routes: handles.map(([path, handle]) => ({ method: 'POST', path, body, handle, admission })),
+    })
+    const statuses: number[] = []
+    for (const [path] of handles) statuses.push((await send('POST', path, 'x')).status)
+    expect(statuses).toEqual([200, 200, 500, 500])
+    expect([begin.mock.calls.length, end.mock.calls.length]).toEqual([4, 4])
   })
 })
 

@@ -41,7 +41,7 @@ export function router(more: Partial<RouterOptions> = {}) {
   const send = async (method: string, path: string, text?: string, headers: Head['headers'] = {}): Promise<Reply> => {
     const body = Buffer.from(text ?? '')
     const length = text === undefined ? {} : { 'content-length': String(body.length) }
-    const accepted = accept(head({ method, path, headers: { ...length, ...headers } }))
+    const accepted = await accept(head({ method, path, headers: { ...length, ...headers } }))
     return 'status' in accepted ? accepted : accepted.answer(body)
   }
   return { accept, send, metrics, lines }

@@ -1,5 +1,5 @@
 // The lane: batches, bounds and what a failure reaches.
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { Lane, type LaneOptions, type Outcome } from '../../src/lib/lane.ts'
 import { refusalOf } from '../support/thrown.ts'
 
@@ -23,6 +23,21 @@ function heldLane(options: Partial<LaneOptions<string, string>> = {}) {
     ...options,
   })
   return { lane, batches, release: (outcomes?: Outcome<string>[]) => held.shift()?.(outcomes) }
+}
+
+/** A lane whose first batch is done at once, and says that each of its jobs took so long; the others stay. */
+function timedLane(jobMs: number, options: Partial<LaneOptions<string, string>>) {
+  const lengths: number[] = []
+  const { lane } = heldLane({
+    run: async (jobs, worked) => {
+      lengths.push(jobs.length)
+      if (lengths.length > 1) return new Promise(() => {})
+      worked(jobMs * jobs.length)
+      return jobs.map((value) => ({ value }))
+    },
+    ...options,
+  })
+  return { lane, lengths }
 }
 
 describe('batches', () => {
@@ -119,6 +134,25 @@ describe('batches', () => {
     expect(batches).toEqual([['a'], ['b']])
     expect(lane.stats.running).toBe(2)
   })
+
+  test('a batch takes no longer than it may, by what the jobs before took', async () => {
+    const { lane, lengths } = timedLane(10, { batchMs: 30 })
+    await lane.push('first')
+    for (let i = 0; i < 10; i++) void lane.push(String(i))
+    await turn()
+    expect(lengths).toEqual([1, 3])
+  })
+
+  test('an idle worker does not wait for the end of the turn when there is a millisecond of work', async () => {
+    const { lane, lengths } = timedLane(0.1, { eagerMs: 1 })
+    await lane.push('first')
+    for (let i = 0; i < 9; i++) void lane.push(String(i))
+    expect(lengths).toEqual([1])
+    for (let i = 0; i < 9; i++) void lane.push(String(i))
+    expect(lengths).toEqual([1, 10])
+    await turn()
+    expect(lengths).toEqual([1, 10])
+  })
 })
 
 describe('bounds', () => {
@@ -137,119 +171,6 @@ describe('bounds', () => {
     await turn()
     release()
     expect(await late).toBe('D')
-  })
-
-  describe('of a lane that should answer within a time', () => {
-    const later = (ms: number) => vi.setSystemTime(Date.now() + ms) && vi.advanceTimersByTime(ms)
-    beforeEach(() => {
-      vi.useFakeTimers({ toFake: ['performance', 'Date'] })
-    })
-    afterEach(() => {
-      vi.useRealTimers()
-    })
-
-    /** A lane of two jobs at a time, ten milliseconds each, that is asked for many at once. */
-    async function burst() {
-      const held = heldLane({ maxBatch: 2, maxQueue: 100, standing: { ms: 100, least: 0, most: 1000 } })
-      const answers = Array.from({ length: 102 }, (_, i) => held.lane.push(String(i)))
-      /** Serves so many batches. */
-      const serve = async (batches: number) => {
-        for (let i = 0; i < batches; i++) {
-          await turn()
-          later(20)
-          held.release()
-          await turn()
-        }
-      }
-      return { ...held, answers, serve }
-    }
-
-    test('a burst may fill the queue, as long as there is a pause again', async () => {
-      const { lane, answers, serve } = await burst()
-      expect(lane.isFull).toBe(true)
-      await serve(10)
-      expect(lane.isFull).toBe(false)
-      await serve(50)
-      await Promise.all(answers)
-      for (let i = 0; i < 101; i++) void lane.push('again')
-      expect(lane.isFull).toBe(false)
-    })
-
-    test('a burst may fill the queue also after a long time without any job', async () => {
-      const held = heldLane({ maxBatch: 2, maxQueue: 100, standing: { ms: 10, least: 0, most: 1000 } })
-      const first = held.lane.push('first')
-      await turn()
-      later(20)
-      held.release()
-      await first
-      later(600_000)
-      for (let i = 0; i < 100; i++) void held.lane.push(String(i))
-      expect(held.lane.isFull).toBe(false)
-      void held.lane.push('last')
-      expect(held.lane.isFull).toBe(true)
-    })
-
-    test('without a pause it takes no more jobs than it may, however fast they are', async () => {
-      const held = heldLane({ maxBatch: 2, standing: { ms: 1e9, least: 0, most: 5 } })
-      for (let i = 0; i < 20; i++) void held.lane.push(String(i))
-      expect(held.lane.isFull).toBe(false)
-      later(1001)
-      expect(held.lane.isFull).toBe(true)
-      for (let i = 0; i < 7; i++) {
-        await turn()
-        held.release()
-        await turn()
-      }
-      // Four wait and two are under way: one too many. Then two and two.
-      expect([held.lane.stats.waiting, held.lane.isFull]).toEqual([4, true])
-      held.release()
-      await turn()
-      expect([held.lane.stats.waiting, held.lane.isFull]).toEqual([2, false])
-    })
-
-    test('without a pause it takes what it always takes, however slow they are', async () => {
-      const held = heldLane({ maxBatch: 2, standing: { ms: 1, least: 5, most: 1000 } })
-      const first = held.lane.push('first')
-      await turn()
-      later(2000)
-      held.release()
-      await first
-      for (let i = 0; i < 4; i++) void held.lane.push(String(i))
-      later(1001)
-      expect(held.lane.isFull).toBe(false)
-      void held.lane.push('the fifth')
-      expect(held.lane.isFull).toBe(true)
-    })
-
-    test('a batch takes a third of that time at most, so that the job behind it is not late', async () => {
-      const held = heldLane({ maxBatch: 64, standing: { ms: 90, least: 0, most: 1000 } })
-      void held.lane.push('first')
-      await turn()
-      later(10)
-      held.release()
-      await turn()
-      for (let i = 0; i < 10; i++) void held.lane.push(String(i))
-      await turn()
-      expect(held.batches.map(({ length }) => length)).toEqual([1, 3])
-    })
-
-    test('without a pause it takes what is served in that time', async () => {
-      const { lane, answers, serve } = await burst()
-      const kept: Promise<string>[] = []
-      // As many come as are served: the queue stands.
-      for (let i = 0; i < 60; i++) {
-        await serve(1)
-        if (!lane.isFull) kept.push(lane.push('one'), lane.push('more'))
-      }
-      expect(lane.isFull).toBe(true)
-      expect((await refusalOf(() => lane.push('late'))).status).toBe(503)
-      while (lane.isFull) await serve(1)
-      // In a hundred milliseconds ten jobs of ten are done: eight that wait or run leave room for two.
-      expect(lane.stats.waiting).toBe(6)
-      await serve(60)
-      await Promise.all([...answers, ...kept])
-      expect(lane.isFull).toBe(false)
-    })
   })
 })
 

@@ -1,0 +1,153 @@
+// Who is let in: everybody while there is rest, and of a crowd as many as are answered soon.
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Admission } from '../../src/http/admission.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+const WINDOW = 250
+
+/** An admission on threads whose load is set, and what asks there. */
+function crowded(parts = 1) {
+  const busyMs = new Array<number>(parts).fill(0)
+  const admission = new Admission(...busyMs.map((_, part) => () => busyMs[part] as number))
+  let underWay = 0
+  /** Lets in as many as are let in of so many; says how many. */
+  const ask = (many: number) => {
+    let admitted = 0
+    for (let i = 0; i < many; i++)
+      if (!admission.refusal()) {
+        admission.begin()
+        admitted++
+      }
+    underWay += admitted
+    return admitted
+  }
+  const answer = (many: number) => {
+    for (let i = 0; i < many; i++) admission.end()
+    underWay -= many
+  }
+  /** A window in which so many are answered, with a part that is busy for so much of it; the next request begins the next one. */
+  const pass = (done: number, load: number, part = 0) => {
+    answer(done)
+    vi.advanceTimersByTime(WINDOW)
+    busyMs[part] = (busyMs[part] as number) + load * WINDOW
+    if (ask(1)) answer(1)
+  }
+  return { admission, ask, answer, pass, underWay: () => underWay }
+}
+const EVERYBODY = 4096
+
+describe('admission', () => {
+  test('lets in everybody while there is rest, up to what may wait at all, and says 503 to the next', () => {
+    const { admission, ask, pass } = crowded()
+    expect(ask(EVERYBODY + 10)).toBe(EVERYBODY)
+    pass(0, 0.7)
+    expect(admission.refusal()).toMatchObject({ status: 503, reason: 'front_full' })
+  })
+
+  test('takes a burst whole', () => {
+    const { ask } = crowded()
+    expect(ask(1000)).toBe(1000)
+    vi.advanceTimersByTime(WINDOW - 1)
+    expect(ask(1000)).toBe(1000)
+  })
+
+  test('of a crowd it lets in what is done in fifteen milliseconds', () => {
+    const { ask, answer, pass, underWay } = crowded()
+    ask(3000)
+    pass(2000, 1)
+    expect(ask(100)).toBe(0)
+    // Eight a millisecond.
+    answer(underWay() - 100)
+    expect(ask(100)).toBe(20)
+  })
+
+  test('a thread without rest that is soon done with everybody has no crowd', () => {
+    const { ask, pass } = crowded()
+    ask(2200)
+    pass(2000, 1)
+    expect(ask(1000)).toBe(1000)
+  })
+
+  test('whatever part has no rest bounds them', () => {
+    const { ask, pass } = crowded(2)
+    ask(3000)
+    pass(2000, 0.5, 0)
+    expect(ask(10)).toBe(10)
+    pass(0, 1, 1)
+    expect(ask(10)).toBe(0)
+  })
+
+  test('96 are no crowd, and of a crowd 48 are let in, however slow the machine is', () => {
+    const { ask, answer, pass, underWay } = crowded()
+    ask(96)
+    pass(0, 1)
+    expect(ask(1)).toBe(1)
+    pass(0, 1)
+    expect(ask(1)).toBe(0)
+    answer(underWay())
+    expect(ask(100)).toBe(48)
+  })
+
+  test('the room grows while there is rest, until everybody is let in again', () => {
+    const { ask, answer, pass, underWay } = crowded()
+    ask(1000)
+    pass(0, 1)
+    const room = () => {
+      answer(underWay())
+      return ask(2 * EVERYBODY)
+    }
+    const rooms = Array.from({ length: 50 }, () => {
+      const found = room()
+      pass(underWay(), 0.5)
+      return found
+    })
+    expect(rooms.slice(0, 3)).toEqual([48, 53, 59])
+    expect(rooms.at(-1)).toBe(EVERYBODY)
+  })
+
+  test('a crowd that is gone is forgotten', () => {
+    const { ask, answer, pass, underWay } = crowded()
+    ask(1000)
+    pass(0, 1)
+    answer(underWay())
+    ask(40)
+    // Somebody was refused in this window, nobody in the next one.
+    pass(20, 1)
+    pass(20, 1)
+    expect(ask(1000)).toBe(1000)
+  })
+})
+
+describe('a refusal', () => {
+  const isHeld = (admission: Admission) => admission.hold() !== undefined
+  const held = (admission: Admission, many: number) =>
+    Array.from({ length: many }, () => isHeld(admission)).filter(Boolean).length
+
+  test('leaves at once while there are few', () => {
+    const { admission } = crowded()
+    expect(held(admission, 50)).toBe(0)
+    vi.advanceTimersByTime(100)
+    expect(held(admission, 50)).toBe(0)
+  })
+
+  test('waits for about a tenth of a second where there are many, not all for as long', async () => {
+    const { admission } = crowded()
+    held(admission, 50)
+    const leftMs: number[] = []
+    const begunMs = performance.now()
+    const waits = Array.from({ length: 200 }, () =>
+      admission.hold()?.then(() => leftMs.push(performance.now() - begunMs)),
+    )
+    await vi.advanceTimersByTimeAsync(49)
+    expect(leftMs).toEqual([])
+    await vi.advanceTimersByTimeAsync(101)
+    await Promise.all(waits)
+    expect(leftMs).toHaveLength(200)
+    expect(new Set(leftMs).size).toBeGreaterThan(20)
+  })
+})
