@@ -11,6 +11,7 @@ import { type CryptoLanes, openCrypto } from './crypto/pool.ts'
 import { createSealer, type Sealer } from './crypto/seal.ts'
 import { keySource, type SourceParts } from './crypto/sources.ts'
 import { transitParts } from './crypto/transit_client.ts'
+import { Admission, loopBusyMs } from './http/admission.ts'
 import { CommonBuckets } from './http/common_buckets.ts'
 import { type Attempting, Lockout } from './http/rate_limit.ts'
 import type { Fronts } from './hub.ts'
@@ -57,6 +58,8 @@ export interface App {
   readonly atRest: AtRest | undefined
   /** Digests of the tokens that this thread signed or verified lately: their signature need not be verified again. */
   readonly authentic: LRUCache<string, true>
+  /** Who is let in to have something signed or verified. */
+  readonly admission: Admission
   /** The way out to wherever callers point. */
   readonly fetcher: Fetcher
   /** Keys of identity providers; fetched apart, so that slow strangers cannot hold them up. */
@@ -210,6 +213,7 @@ export function assemble(
       ? new CommonBuckets('register', dcr.rate_limit, dcr.rate_limit_burst, store)
       : undefined,
     authentic: new LRUCache({ max: MAX_AUTHENTIC }),
+    admission: new Admission(loopBusyMs, crypto.busyMs),
     series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),
     headroom: new Headroom({ metrics, clock, knees: knownKnees(config) }),
     flights: new Map(),

@@ -1,6 +1,5 @@
 // THE table of the public listener.
 import type { App } from '../app.ts'
-import { Admission, loopBusyMs } from '../http/admission.ts'
 import type { Reply, Request } from '../http/message.ts'
 import type { Route } from '../http/router.ts'
 import { PATHS } from '../oauth/metadata.ts'
@@ -28,8 +27,7 @@ export function publicRoutes(app: App): Route[] {
   const on = (handle: (app: App, request: Request) => Reply | Promise<Reply>) => (request: Request) =>
     handle(forRequest(app, request), request)
   const renderError = renderAuthorizeError
-  // All that signs or verifies, whoever asks for it.
-  const admission = new Admission(loopBusyMs, app.crypto.busyMs)
+  const { admission } = app
   const signs = { body: FORM, cors: true, admission, full: () => app.crypto.refusal() } as const
   return [
     ...metadataPaths(app).map(
