@@ -5,7 +5,7 @@ import { type OAuthError, overloaded } from '../lib/error.ts'
 /** Those who ask are a crowd when there are more than are done in so many milliseconds, and more than these: a machine that is busy with something else does everything slowly. */
 const CROWD = { ms: 35, least: 96 }
 /** Of a crowd, so many are let in as are done in so many milliseconds, and never fewer than these. */
-const ROOM = { ms: 15, least: 48 }
+const ROOM = { ms: 13, least: 32 }
 /** More wait in no queue. */
 const MOST = 4096
 /** A burst that is over sooner is no crowd. */

@@ -88,17 +88,18 @@ export function createRouter(options: RouterOptions): Accept {
     if (!match) return refuse(wrongMethod(methods), known.path, unread, known.cors)
 
     const { route, params } = match
-    const wait = route.unlimited ? 0 : (options.limiter?.take() ?? 0)
-    if (wait > 0) return refuse(tooMany(wait), route.path, unread, route.cors)
     const limit = route.body?.limit ?? 0
+    const { 'content-length': size, expect } = head.headers
+    // Of a known length, and not of a client that waits for a sign to send it.
+    const canSkip = !unread || (size !== undefined && Number(size) <= limit && expect === undefined)
+    const wait = route.unlimited ? 0 : (options.limiter?.take() ?? 0)
+    if (wait > 0) return refuse(tooMany(wait), route.path, !canSkip, route.cors)
     const refuseLarge = () => refuse(tooLarge(limit), route.path, true, route.cors)
-    if (Number(head.headers['content-length'] ?? 0) > limit) return refuseLarge()
+    if (Number(size ?? 0) > limit) return refuseLarge()
     const full = route.admission?.refusal() ?? route.full?.()
     if (full) {
-      // Its body is of a known length, and no client that waits for a sign to send it: it can be skipped.
-      const close = head.headers['content-length'] === undefined || head.headers.expect !== undefined
-      const refused = () => refuse(full, route.path, close, route.cors)
-      return (close ? undefined : route.admission?.hold()?.then(refused)) ?? refused()
+      const refused = () => refuse(full, route.path, !canSkip, route.cors)
+      return (canSkip ? route.admission?.hold()?.then(refused) : undefined) ?? refused()
     }
 
     return {

@@ -137,6 +137,20 @@ describe('the limiter', () => {
     expect((await limited.send('GET', '/probe')).status).toBe(200)
   })
 
+  test.each([
+    ['keeps', 'of a length that can be skipped', { 'content-length': '5' }, false],
+    ['closes', 'that is too large', { 'content-length': '11' }, true],
+    ['closes', 'of unknown length', { 'transfer-encoding': 'chunked' }, true],
+    ['closes', 'that waits for a sign to come', { 'content-length': '5', expect: '100-continue' }, true],
+  ])('%s the connection of a body %s', async (_does, _what, headers, close) => {
+    const body = { type: 'any', limit: 10 } as const
+    const { accept } = router({
+      routes: [{ method: 'POST', path: '/in', body, handle: () => json(200, 'in') }],
+      limiter: { take: () => 1 },
+    })
+    expect(await accept(head({ method: 'POST', path: '/in', headers }))).toMatchObject({ status: 429, close })
+  })
+
   test('does not count what has no route', async () => {
     const limited = router({ limiter: new TokenBucket(0.1, 1) })
     for (let i = 0; i < 5; i++) await limited.send('GET', '/nothing')
