@@ -94,7 +94,6 @@ export interface App {
 
 /** Seconds between two fetches of one key set that tokens with unknown keys may cause. */
 const UNKNOWN_KEY_COOLDOWN = 30
-/** Tokens, some 200 bytes each. */
 const MAX_AUTHENTIC = 20_000
 
 export interface AppOptions {
@@ -213,7 +212,7 @@ export function assemble(
       ? new CommonBuckets('register', dcr.rate_limit, dcr.rate_limit_burst, store)
       : undefined,
     authentic: new LRUCache({ max: MAX_AUTHENTIC }),
-    admission: new Admission(loopBusyMs, crypto.busyMs),
+    admission: new Admission(crypto.refusal, loopBusyMs, crypto.busyMs),
     series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),
     headroom: new Headroom({ metrics, clock, knees: knownKnees(config) }),
     flights: new Map(),

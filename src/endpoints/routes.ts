@@ -27,8 +27,7 @@ export function publicRoutes(app: App): Route[] {
   const on = (handle: (app: App, request: Request) => Reply | Promise<Reply>) => (request: Request) =>
     handle(forRequest(app, request), request)
   const renderError = renderAuthorizeError
-  const { admission } = app
-  const signs = { body: FORM, cors: true, admission, full: () => app.crypto.refusal() } as const
+  const signs = { body: FORM, cors: true, admission: app.admission } as const
   return [
     ...metadataPaths(app).map(
       (path): Route => ({

@@ -25,13 +25,16 @@ export const loopBusyMs: BusyMs = () => performance.eventLoopUtilization().activ
 /** Bounds the requests that one thread works on at once by what it gets done (Little's law). */
 export class Admission {
   private readonly full = overloaded('front')
+  private readonly next: () => OAuthError | undefined
   private readonly limits: readonly BusyMs[]
   private room = MOST
   private underWay = 0
   private window: { startMs: number; busyMs: number[]; done: number; refused: number }
   private beat = { startMs: Number.NEGATIVE_INFINITY, refusals: 0 }
 
-  constructor(...limits: readonly BusyMs[]) {
+  /** `next` says why what a request needs next has no room for it. */
+  constructor(next: () => OAuthError | undefined, ...limits: readonly BusyMs[]) {
+    this.next = next
     this.limits = limits
     this.window = this.newWindow()
   }
@@ -39,7 +42,7 @@ export class Admission {
   /** Why the next request is not let in, 503; undefined when it is. */
   refusal(): OAuthError | undefined {
     if (performance.now() - this.window.startMs >= WINDOW_MS) this.adapt()
-    if (this.underWay < this.room) return undefined
+    if (this.underWay < this.room) return this.next()
     this.window.refused++
     return this.full
   }
@@ -59,9 +62,9 @@ export class Admission {
   hold(): Promise<void> | undefined {
     const nowMs = performance.now()
     if (nowMs - this.beat.startMs >= BEAT.ms) this.beat = { startMs: nowMs, refusals: 0 }
+    if (this.beat.refusals++ < BEAT.refusals) return undefined
     // They come back as they are sent away: not all in the same moment.
-    const waitMs = Math.round(BEAT.ms * (0.5 + Math.random()))
-    return this.beat.refusals++ < BEAT.refusals ? undefined : new Promise((resolve) => setTimeout(resolve, waitMs))
+    return new Promise((resolve) => setTimeout(resolve, Math.round(BEAT.ms * (0.5 + Math.random()))))
   }
 
   private adapt(): void {

@@ -24,10 +24,8 @@ export interface Route {
   body?: { type: 'form' | 'json' | 'any'; limit: number }
   /** Browsers of allowed origins may call it. */
   cors?: boolean
-  /** Bounds how many are worked on at once. */
+  /** Bounds how many are worked on at once; who is refused is so before the body is read. */
   admission?: Admission
-  /** Why there is no room for one more, whatever it asks for: known before its body is read. */
-  full?(): OAuthError | undefined
   /** Not counted by the limiter: probes. */
   unlimited?: boolean
   /** Refuses a request by its head (throws OAuthError), before its method is checked and its body is read. */
@@ -96,7 +94,7 @@ export function createRouter(options: RouterOptions): Accept {
     if (wait > 0) return refuse(tooMany(wait), route.path, !canSkip, route.cors)
     const refuseLarge = () => refuse(tooLarge(limit), route.path, true, route.cors)
     if (Number(size ?? 0) > limit) return refuseLarge()
-    const full = route.admission?.refusal() ?? route.full?.()
+    const full = route.admission?.refusal()
     if (full) {
       const refused = () => refuse(full, route.path, !canSkip, route.cors)
       return (canSkip ? route.admission?.hold()?.then(refused) : undefined) ?? refused()
@@ -165,13 +163,14 @@ export function createRouter(options: RouterOptions): Accept {
       step(reply, error)
       return finish(reply, { ...context, error })
     }
+    let reply: Reply | Promise<Reply>
     try {
       if (route.body) checkType(route.body.type, request)
-      const reply = route.handle(request)
-      return reply instanceof Promise ? reply.then(done, failed) : done(reply)
+      reply = route.handle(request)
     } catch (thrown) {
       return failed(thrown)
     }
+    return reply instanceof Promise ? reply.then(done, failed) : done(reply)
   }
 
   function preflight(

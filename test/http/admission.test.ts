@@ -1,6 +1,7 @@
 // Who is let in: everybody while there is rest, and of a crowd as many as are answered soon.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Admission } from '../../src/http/admission.ts'
+import { overloaded } from '../../src/lib/error.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -13,7 +14,7 @@ const WINDOW = 250
 /** An admission on threads whose load is set, and what asks there. */
 function crowded(parts = 1) {
   const busyMs = new Array<number>(parts).fill(0)
-  const admission = new Admission(...busyMs.map((_, part) => () => busyMs[part] as number))
+  const admission = new Admission(() => undefined, ...busyMs.map((_, part) => () => busyMs[part] as number))
   let underWay = 0
   /** Lets in as many as are let in of so many; says how many. */
   const ask = (many: number) => {
@@ -47,6 +48,11 @@ describe('admission', () => {
     expect(ask(EVERYBODY + 10)).toBe(EVERYBODY)
     pass(0, 0.7)
     expect(admission.refusal()).toMatchObject({ status: 503, reason: 'front_full' })
+  })
+
+  test('refuses what has no room further on, for the reason from there', () => {
+    const lane = overloaded('crypto_lane')
+    expect(new Admission(() => lane).refusal()).toBe(lane)
   })
 
   test('takes a burst whole', () => {

@@ -1,4 +1,5 @@
 // A listener with routes that show what an engine does with a request.
+import { Admission } from '../../src/http/admission.ts'
 import type { Accept, FrontOptions, HttpFront } from '../../src/http/front.ts'
 import { empty, html, json } from '../../src/http/message.ts'
 import { createRouter, type Route } from '../../src/http/router.ts'
@@ -62,7 +63,7 @@ export async function openBench(open: OpenEngine, more: Partial<FrontOptions> = 
         throw new Error('broken')
       }),
       route('GET', '/reject', () => Promise.reject(new Error('broken'))),
-      { ...route('POST', '/full', () => empty(200)), full: () => overloaded('test') },
+      { ...route('POST', '/full', () => empty(200)), admission: new Admission(() => overloaded('test')) },
       route('POST', '/echo', (request) => ({ status: 200, headers: {}, body: request.body })),
     ],
     headers: {},

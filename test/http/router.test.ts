@@ -290,7 +290,7 @@ describe('a route that has no room', () => {
   const handle = () => json(200, ++read)
   const body = { type: 'any', limit: 10 } as const
   const full = router({
-    routes: [{ method: 'POST', path: '/full', body, handle, full: () => overloaded('test') }],
+    routes: [{ method: 'POST', path: '/full', body, handle, admission: new Admission(() => overloaded('test')) }],
   })
 
   test('refuses by the head, counted by its reason, and a body of a known length is skipped', async () => {
@@ -314,7 +314,7 @@ describe('a route that has no room', () => {
   })
 
   test('a request is under way until it is answered, however that ends', async () => {
-    const admission = new Admission()
+    const admission = new Admission(() => undefined)
     const [begin, end] = [vi.spyOn(admission, 'begin'), vi.spyOn(admission, 'end')]
     const fail = () => {
       throw new Error('broken')
