@@ -15,7 +15,7 @@ const NO_REST = 0.75
 /** The room grows by so much in a window with rest. */
 const GROWTH = 1.1
 /** So many refusals of a beat leave at once, any more after as long as a beat. */
-const BEAT = { ms: 100, refusals: 50 }
+const BEAT = { ms: 200, refusals: 100 }
 
 /** Something that may be what limits the rate: how many milliseconds it has been busy since it began. */
 export type BusyMs = () => number
@@ -29,7 +29,8 @@ export class Admission {
   private readonly limits: readonly BusyMs[]
   private room = MOST
   private underWay = 0
-  private window: { startMs: number; busyMs: number[]; done: number; refused: number }
+  private held = 0
+  private window: { startMs: number; busyMs: number[]; most: number; done: number; refused: number }
   private beat = { startMs: Number.NEGATIVE_INFINITY, refusals: 0 }
 
   /** `next` says why what a request needs next has no room for it. */
@@ -50,6 +51,7 @@ export class Admission {
   /** A request is let in. */
   begin(): void {
     this.underWay++
+    this.count()
   }
 
   /** It is answered. */
@@ -63,22 +65,36 @@ export class Admission {
     const nowMs = performance.now()
     if (nowMs - this.beat.startMs >= BEAT.ms) this.beat = { startMs: nowMs, refusals: 0 }
     if (this.beat.refusals++ < BEAT.refusals) return undefined
-    // They come back as they are sent away: not all in the same moment.
-    return new Promise((resolve) => setTimeout(resolve, Math.round(BEAT.ms * (0.5 + Math.random()))))
+    this.held++
+    this.count()
+    return new Promise((resolve) => {
+      const leave = () => {
+        this.held--
+        resolve()
+      }
+      // They come back as they are sent away: not all in the same moment.
+      setTimeout(leave, Math.round(BEAT.ms * (0.5 + Math.random())))
+    })
+  }
+
+  // The most of a window, not those of its end: answers leave in bunches, and between two of them hardly anybody is here.
+  private count(): void {
+    this.window.most = Math.max(this.window.most, this.underWay + this.held)
   }
 
   private adapt(): void {
-    const { startMs, busyMs, done, refused } = this.window
+    const { startMs, busyMs, most, done, refused } = this.window
     this.window = this.newWindow()
     const lastedMs = this.window.startMs - startMs
     const hasRest = this.window.busyMs.every((ms, i) => ms - (busyMs[i] as number) < NO_REST * lastedMs)
     const doneIn = ({ ms, least }: typeof ROOM) => Math.max(least, (done / lastedMs) * ms)
     if (hasRest) this.room = Math.min(MOST, this.room * GROWTH)
-    else if (refused > 0 || this.underWay > doneIn(CROWD)) this.room = doneIn(ROOM)
-    else this.room = MOST
+    else if (most > doneIn(CROWD)) this.room = doneIn(ROOM)
+    else this.room = refused > 0 ? doneIn(CROWD) : MOST
   }
 
   private newWindow() {
-    return { startMs: performance.now(), busyMs: this.limits.map((limit) => limit()), done: 0, refused: 0 }
+    const busyMs = this.limits.map((limit) => limit())
+    return { startMs: performance.now(), busyMs, most: this.underWay + this.held, done: 0, refused: 0 }
   }
 }
