@@ -8,6 +8,9 @@ import type { CountedTokens } from '../store/system.ts'
 /** Small enough that nobody waits behind it. */
 const COUNTED_ROWS = 2000
 
+/** Seconds after which no request of an hour is still under way. */
+const SETTLED_AFTER = 60
+
 /** How many tokens of an hour were revoked, by its beginning: of hours that are over and have no live token left. */
 const settled = new WeakMap<Store, Map<number, number>>()
 
@@ -25,7 +28,7 @@ export async function statsOf({ store, clock }: App) {
     const counted = revoked === undefined ? await count(store, from, until, now) : { live: 0, revoked }
     total.live += counted.live
     total.revoked += counted.revoked
-    if (counted.live === 0 && until <= now && from % HOUR === 0) known.set(from, counted.revoked)
+    if (counted.live === 0 && until + SETTLED_AFTER <= now && from % HOUR === 0) known.set(from, counted.revoked)
   }
   return { ...(await store.countAccounts()), active_tokens_24h: total.live, revoked_tokens: total.revoked }
 }
