@@ -27,6 +27,15 @@ export class Histogram {
     if (ms > this.max) this.max = ms
   }
 
+  /** Takes what another one counted. */
+  add(other: Histogram): void {
+    other.counts.forEach((times, index) => {
+      this.counts[index] = (this.counts[index] ?? 0) + times
+    })
+    this.count += other.count
+    this.max = Math.max(this.max, other.max)
+  }
+
   /** The value that a share `q` does not exceed, in milliseconds, at most 1.1 % too high; NaN without any. */
   percentile(q: number): number {
     const rank = Math.max(1, Math.ceil(q * this.count))

@@ -18,7 +18,7 @@ const [FEW, MANY] = [64, 640]
 /** What is watched meanwhile: a few that ask at a steady rate. */
 const RATE = 100
 const AFTER_MS = 2000
-/** A burst is taken whole: until it is known for a crowd, all are admitted. */
+/** A burst is let in further than a crowd: what that does is seen apart, too. */
 const ONSET_MS = 1000
 
 /** Measures it with either signature. Returns the table. */
@@ -56,15 +56,17 @@ const HEAD = [
 async function crowd(target: Target, seconds: number): Promise<string[]> {
   const before = await load(target, FEW, seconds)
   const crowded = load(target, MANY, ONSET_MS / 1000 + seconds)
+  const documents = beginTraffic(target, RATE, (connection, count) =>
+    connection.get(count % 2 ? (target.paths.metadata ?? '/') : '/health'),
+  )
   const onset = beginTraffic(target, RATE, askToken(target))
   await sleep(ONSET_MS)
   const first = await onset()
   const tokens = beginTraffic(target, RATE, askToken(target))
-  const documents = beginTraffic(target, RATE, (connection, count) =>
-    connection.get(count % 2 ? (target.paths.metadata ?? '/') : '/health'),
-  )
   const during = await crowded
   const [served, found] = [await tokens(), await documents()]
+  served.latency.add(first.latency)
+  served.lateness.add(first.lateness)
   const end = beginTraffic(target, RATE, askToken(target))
   await sleep(AFTER_MS)
   const after = await end()

@@ -62,7 +62,7 @@ export interface CryptoLanes {
   verifyPassword(password: string, hash: string | undefined): Promise<{ right: boolean; rehashed?: string }>
   /** Why the next signature or verification would be refused, 503: nothing need be begun then. */
   refusal(): OAuthError | undefined
-  /** How long the threads that sign have worked, in milliseconds of one of them. */
+  /** How long the threads that sign have worked up to now, in milliseconds of one of them. */
   busyMs(): number
   readonly stats: Record<'crypto' | 'password', LaneStats>
   close(): Promise<void>
@@ -75,7 +75,7 @@ const DECOY = '$argon2id$v=19$m=19456,t=2,p=1$NgLa0kj3cFL7InzivTeI4A$X4p+vk4ySTG
 const SIGN_BATCH = 256
 const QUEUE = { crypto: 4096, password: 64 }
 /** Slow signatures (RS256) travel in small batches, and the first ones are made while others still arrive. */
-const [BATCH_MS, EAGER_MS] = [10, 1]
+const [BATCH_MS, EAGER_MS] = [5, 1]
 
 export interface CryptoOptions {
   /** 0 means one less than the machine has cores. */
@@ -138,7 +138,7 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
     verifyPassword: (text, hash = DECOY) =>
       passwordLane.push({ password: normal(text), hash }) as Promise<{ right: boolean; rehashed?: string }>,
     refusal: () => cryptoLane.refusal(),
-    busyMs: () => cryptoLane.stats.busy_ms / workers,
+    busyMs: () => cryptoLane.busyMs(),
     stats: { crypto: cryptoLane.stats, password: passwordLane.stats },
     async close() {
       await Promise.all([cryptoLane.drained(), passwordLane.drained()])

@@ -4,15 +4,21 @@ import { type OAuthError, overloaded } from '../lib/error.ts'
 
 /** Those who ask are a crowd when there are more than are done in so many milliseconds, and more than these: a machine that is busy with something else does everything slowly. */
 const CROWD = { ms: 35, least: 96 }
+/** So many more are let in of a burst, after a window with rest. */
+const BURST = { ms: 30, least: 128 }
 /** Of a crowd, so many are let in as are done in so many milliseconds, and never fewer than these. */
-const ROOM = { ms: 13, least: 32 }
+const ROOM = { ms: 13, least: 24 }
 /** More wait in no queue. */
 const MOST = 4096
-/** A burst that is over sooner is no crowd. */
+/** How long it is looked at what is done, before it is decided anew. */
 const WINDOW_MS = 250
 /** Of a window, the part that a thread is busy which has no rest. */
 const NO_REST = 0.75
-/** The room grows by so much in a window with rest. */
+/** A window that lasts so long ended without anybody who asked: a crowd is gone. */
+const QUIET_MS = 1000
+/** Of the best rate of a window so much counts in the next one. */
+const FADE = 0.95
+/** The room grows by so much in a window with rest in which somebody was refused. */
 const GROWTH = 1.1
 /** So many refusals of a beat leave at once, any more after as long as a beat. */
 const BEAT = { ms: 200, refusals: 100 }
@@ -22,15 +28,26 @@ export type BusyMs = () => number
 /** This thread. */
 export const loopBusyMs: BusyMs = () => performance.eventLoopUtilization().active
 
+/** What the threads had done when it began. */
+interface Span {
+  startMs: number
+  busyMs: readonly number[]
+}
+
 /** Bounds the requests that one thread works on at once by what it gets done (Little's law). */
 export class Admission {
   private readonly full = overloaded('front')
   private readonly next: () => OAuthError | undefined
   private readonly limits: readonly BusyMs[]
+  /** Requests that a millisecond without rest does, by the best of the last windows; unknown before there was one. */
+  private rate: number | undefined
   private room = MOST
+  /** How many more may come, once. */
+  private spare = 0
+  private burst: Span | undefined
   private underWay = 0
   private held = 0
-  private window: { startMs: number; busyMs: number[]; most: number; done: number; refused: number }
+  private window: Span & { most: number; done: number; refused: number }
   private beat = { startMs: Number.NEGATIVE_INFINITY, refusals: 0 }
 
   /** `next` says why what a request needs next has no room for it. */
@@ -43,7 +60,7 @@ export class Admission {
   /** Why the next request is not let in, 503; undefined when it is. */
   refusal(): OAuthError | undefined {
     if (performance.now() - this.window.startMs >= WINDOW_MS) this.adapt()
-    if (this.underWay < this.room) return this.next()
+    if (this.underWay < this.room || this.isOfBurst()) return this.next()
     this.window.refused++
     return this.full
   }
@@ -82,19 +99,56 @@ export class Admission {
     this.window.most = Math.max(this.window.most, this.underWay + this.held)
   }
 
+  private isOfBurst(): boolean {
+    if (this.spare === 0 || this.underWay >= MOST) return false
+    this.burst ??= this.newSpan()
+    if (--this.spare > 0) return true
+    // Threads with rest wait for something else, which fewer requests would not make faster.
+    if (this.hadRest(this.burst)) this.open()
+    else this.close()
+    return true
+  }
+
   private adapt(): void {
-    const { startMs, busyMs, most, done, refused } = this.window
+    const { done, most, refused, startMs } = this.window
+    const lastedMs = performance.now() - startMs
+    const rested = this.hadRest(this.window)
+    const rate = done / lastedMs
+    // Refusals take time as well: a window with some does not say that less can be done.
+    if (!rested) this.rate = Math.max(rate, (this.rate ?? 0) * (refused > 0 ? 1 : FADE))
+    if (rested && (refused === 0 || lastedMs >= QUIET_MS)) this.open()
+    else if (rested) this.room = Math.min(this.doneIn(CROWD), this.room * GROWTH)
+    else if (most > this.doneIn(CROWD)) this.close(rate)
+    else this.room = this.doneIn(CROWD)
+    this.spare = Math.min(this.spare, this.doneIn(BURST))
     this.window = this.newWindow()
-    const lastedMs = this.window.startMs - startMs
-    const hasRest = this.window.busyMs.every((ms, i) => ms - (busyMs[i] as number) < NO_REST * lastedMs)
-    const doneIn = ({ ms, least }: typeof ROOM) => Math.max(least, (done / lastedMs) * ms)
-    if (hasRest) this.room = Math.min(MOST, this.room * GROWTH)
-    else if (most > doneIn(CROWD)) this.room = doneIn(ROOM)
-    else this.room = refused > 0 ? doneIn(CROWD) : MOST
+  }
+
+  private open(): void {
+    this.room = this.doneIn(CROWD)
+    this.spare = this.doneIn(BURST)
+    this.burst = undefined
+  }
+
+  private close(rate = this.rate): void {
+    this.room = this.doneIn(ROOM, rate)
+    this.spare = 0
+  }
+
+  private doneIn({ ms, least }: typeof ROOM, rate = this.rate ?? Number.POSITIVE_INFINITY): number {
+    return Math.min(MOST, Math.max(least, Math.round(rate * ms)))
+  }
+
+  private hadRest({ startMs, busyMs }: Span): boolean {
+    const lastedMs = performance.now() - startMs
+    return this.limits.every((limit, i) => limit() - (busyMs[i] as number) < NO_REST * lastedMs)
+  }
+
+  private newSpan(): Span {
+    return { startMs: performance.now(), busyMs: this.limits.map((limit) => limit()) }
   }
 
   private newWindow() {
-    const busyMs = this.limits.map((limit) => limit())
-    return { startMs: performance.now(), busyMs, most: this.underWay + this.held, done: 0, refused: 0 }
+    return { ...this.newSpan(), most: this.underWay + this.held, done: 0, refused: 0 }
   }
 }

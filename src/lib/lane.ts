@@ -60,6 +60,8 @@ export class Lane<J, R> {
   private idle: (() => void)[] = []
   /** What a job takes. */
   private jobMs = 0
+  /** When the workers began what they do now. */
+  private sinceMs = 0
 
   /** Made once: under overload it is most of what is done. */
   private readonly full: OAuthError
@@ -67,6 +69,14 @@ export class Lane<J, R> {
   constructor(options: LaneOptions<J, R>) {
     this.options = options
     this.full = overloaded(`${options.name}_lane`)
+  }
+
+  /** Milliseconds that a worker has worked, about: what it does at this moment counts too. */
+  busyMs(): number {
+    const { busy_ms, running } = this.stats
+    const { workers } = this.options
+    const unheardMs = running > 0 ? performance.now() - this.sinceMs : 0
+    return (busy_ms + Math.min(running, workers) * unheardMs) / workers
   }
 
   /** Most jobs of the next batch. */
@@ -143,11 +153,11 @@ export class Lane<J, R> {
   }
 
   private async dispatch(batch: Waiting<J, R>[]): Promise<void> {
-    this.stats.running++
+    const startedMs = performance.now()
+    if (this.stats.running++ === 0) this.sinceMs = startedMs
     this.stats.batches++
     this.stats.jobs += batch.length
     let workedMs: number | undefined
-    const startedMs = performance.now()
     for (const { onBatch } of batch) onBatch?.(batch.length)
     try {
       const outcomes = await this.options.run(
@@ -164,7 +174,8 @@ export class Lane<J, R> {
     } catch (error) {
       for (const waiting of batch) waiting.reject(error)
     } finally {
-      const tookMs = workedMs ?? performance.now() - startedMs
+      this.sinceMs = performance.now()
+      const tookMs = workedMs ?? this.sinceMs - startedMs
       this.stats.busy_ms += tookMs
       const jobMs = tookMs / batch.length
       this.jobMs += (this.jobMs === 0 ? 1 : WEIGHT) * (jobMs - this.jobMs)

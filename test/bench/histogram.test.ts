@@ -20,6 +20,16 @@ test('a percentile is right to about one percent, over six decades', () => {
   expect(wide.percentiles().max).toBe(2000)
 })
 
+test('what two counted is as if one had counted it', () => {
+  const [all, odd, even] = [new Histogram(), new Histogram(), new Histogram()]
+  for (let i = 1; i <= 1000; i++) {
+    all.record(i)
+    ;(i % 2 ? odd : even).record(i)
+  }
+  odd.add(even)
+  expect(odd).toEqual(all)
+})
+
 test('without a value there is no percentile', () => {
   expect(new Histogram().percentiles().p99).toBeNaN()
 })

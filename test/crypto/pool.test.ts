@@ -55,7 +55,7 @@ describe('signatures', () => {
     for (const [i, compact] of signed.entries())
       expect(Buffer.from((await compactVerify(compact, publicKey)).payload).toString()).toBe(`{"n":${i}}`)
     expect(lanes.stats.crypto.jobs - before.jobs).toBe(200)
-    expect(lanes.stats.crypto.batches - before.batches).toBeLessThan(20)
+    expect(lanes.stats.crypto.batches - before.batches).toBeLessThan(60)
   })
 
   test('several keys in one batch are not mixed up', async () => {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { Lane, type LaneOptions, type Outcome } from '../../src/lib/lane.ts'
 import { refusalOf } from '../support/thrown.ts'
+import { pause } from '../support/wire.ts'
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -124,6 +125,18 @@ describe('batches', () => {
     })
     await lane.push('a')
     expect(lane.stats.busy_ms).toBe(1234)
+    expect(lane.busyMs()).toBe(1234)
+  })
+
+  test('what a worker does at this moment counts as work, also before it is heard of', async () => {
+    const { lane } = heldLane({ workers: 2, maxBatch: 1 })
+    expect(lane.busyMs()).toBe(0)
+    void lane.push('a')
+    await turn()
+    await pause(30)
+    // One of two.
+    expect(lane.busyMs()).toBeGreaterThan(10)
+    expect(lane.stats.busy_ms).toBe(0)
   })
 
   test('never more batches run at once than there are workers', async () => {
