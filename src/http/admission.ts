@@ -5,7 +5,7 @@ import { type OAuthError, overloaded } from '../lib/error.ts'
 /** Those who ask are a crowd when there are more than are done in so many milliseconds, and more than these: a machine that is busy with something else does everything slowly. */
 const CROWD = { ms: 35, least: 96 }
 /** So many more are let in of a burst, after a window with rest. */
-const BURST = { ms: 30, least: 128 }
+const BURST = { ms: 30, least: 192 }
 /** Of a crowd, so many are let in as are done in so many milliseconds, and never fewer than these. */
 const ROOM = { ms: 13, least: 24 }
 /** More wait in no queue. */
@@ -16,6 +16,8 @@ const WINDOW_MS = 250
 const NO_REST = 0.75
 /** A window that lasts so long ended without anybody who asked: a crowd is gone. */
 const QUIET_MS = 1000
+/** A window in which fewer were answered says nothing of what can be done: the process may just be starting. */
+const TELLING = 24
 /** Of the best rate of a window so much counts in the next one. */
 const FADE = 0.95
 /** The room grows by so much in a window with rest in which somebody was refused. */
@@ -115,7 +117,7 @@ export class Admission {
     const rested = this.hadRest(this.window)
     const rate = done / lastedMs
     // Refusals take time as well: a window with some does not say that less can be done.
-    if (!rested) this.rate = Math.max(rate, (this.rate ?? 0) * (refused > 0 ? 1 : FADE))
+    if (!rested && done >= TELLING) this.rate = Math.max(rate, (this.rate ?? 0) * (refused > 0 ? 1 : FADE))
     if (rested && (refused === 0 || lastedMs >= QUIET_MS)) this.open()
     else if (rested) this.room = Math.min(this.doneIn(CROWD), this.room * GROWTH)
     else if (most > this.doneIn(CROWD)) this.close(rate)
