@@ -16,6 +16,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { codeOf } from '../lib/error.ts'
 import type { KeyStore, StoredKey } from './stored_keys.ts'
 
@@ -35,11 +36,26 @@ export function keyfileStore(folder: string): KeyStore {
         throw new Error(`${inFolder(INDEX)} is missing, but there are keys beside it`)
       return []
     }
-    return readIndex(inFolder(INDEX)).map((key) => ({ ...key, pem: readKey(pemFile(key.kid)) }))
+    for (let shown = readIndex(inFolder(INDEX)); ; ) {
+      try {
+        return shown.map((key) => ({ ...key, pem: readKey(pemFile(key.kid)) }))
+      } catch (error) {
+        // Another process may have removed a key after the index was read.
+        const now = readIndex(inFolder(INDEX))
+        if (codeOf(error) !== 'ENOENT' || isDeepStrictEqual(now, shown)) throw error
+        shown = now
+      }
+    }
+  }
+  const writeIndex = (keys: StoredKey[]) => {
+    const shown = keys.map(({ pem: _pem, ...rest }) => rest)
+    replaceFile(inFolder(INDEX), `${JSON.stringify({ keys: shown }, null, 2)}\n`)
   }
   const save = (keys: StoredKey[], before: StoredKey[]) => {
+    // Before the first key, so that no other process finds a key without it, nor this one after a crash.
+    if (!existsSync(inFolder(INDEX))) writeIndex([])
     for (const key of keys) if (!existsSync(pemFile(key.kid))) replaceFile(pemFile(key.kid), key.pem)
-    replaceFile(inFolder(INDEX), `${JSON.stringify({ keys: keys.map(({ pem: _pem, ...shown }) => shown) }, null, 2)}\n`)
+    writeIndex(keys)
     for (const gone of before) if (!keys.some((key) => key.kid === gone.kid)) rmSync(pemFile(gone.kid), { force: true })
   }
 

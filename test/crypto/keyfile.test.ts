@@ -139,26 +139,53 @@ describe('several processes', () => {
     expect(existsSync(lock)).toBe(false)
   })
 
-  test('two processes that rotate at the same time lose no key, and one key is current', async () => {
-    const folder = newFolder()
+  // A process that rotates ten times; its keys go `longestLife` seconds after they were replaced.
+  const rotateElsewhere = async (folder: string, longestLife: number) => {
     const built = (file: string) => JSON.stringify(path.join(packageRoot, 'dist/src', file))
     const script = `
       import { openKeyring } from ${built('crypto/keyring.js')}
       import { keyfileStore } from ${built('crypto/keyfile.js')}
       import { storedKeys } from ${built('crypto/stored_keys.js')}
       import { systemClock as clock } from ${built('lib/time.js')}
-      const ring = await openKeyring({ source: storedKeys({ store: keyfileStore(process.argv[1]), alg: 'ES256', longestLife: 3600, clock }), clock })
+      const ring = await openKeyring({ source: storedKeys({ store: keyfileStore(process.argv[1]), alg: 'ES256', longestLife: ${longestLife}, clock }), clock })
       const kids = []
       for (let i = 0; i < 10; i++) kids.push((await ring.rotate()).current_kid)
       console.log(JSON.stringify(kids))`
-    const run = promisify(execFile)
-    const runs = await Promise.all(
-      [1, 2].map(() => run(process.execPath, ['--input-type=module', '-e', script, folder])),
-    )
-    const rotated = runs.flatMap(({ stdout }) => JSON.parse(stdout) as string[])
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script, folder])
+    return JSON.parse(stdout) as string[]
+  }
+
+  test('two processes that rotate at the same time lose no key, and one key is current', async () => {
+    const folder = newFolder()
+    const rotated = (await Promise.all([1, 2].map(() => rotateElsewhere(folder, 3600)))).flat()
     const keys = await keyfileStore(folder).load()
     expect(keys.length).toBe(21)
     expect(keys.map(({ kid }) => kid)).toEqual(expect.arrayContaining(rotated))
     expect(keys.filter((each) => each.retired_at === undefined)).toEqual([keys.at(-1)])
+  })
+
+  test('who reads while others make the first keys and remove old ones finds them whole', async () => {
+    const folder = newFolder()
+    const store = keyfileStore(folder)
+    let over = false
+    // Removed as soon as they are replaced: 60 is how far clocks may be apart.
+    const rotations = Promise.all([1, 2].map(() => rotateElsewhere(folder, -60))).finally(() => {
+      over = true
+    })
+    const found = new Set<number>()
+    for (; !over; await pause(0)) found.add((await store.load()).length)
+    expect((await rotations).flat()).toHaveLength(20)
+    expect([...found].sort()).toEqual([0, 1])
+  })
+
+  test('what a process that died left of its first keys does not keep the next one from starting', async () => {
+    const folder = newFolder()
+    const store = keyfileStore(folder)
+    // The second one cannot be written.
+    await expect(store.change(() => [key('a'), key('missing/b')])).rejects.toThrow('ENOENT')
+    expect(existsSync(path.join(folder, 'a.pem'))).toBe(true)
+    expect(await store.load()).toEqual([])
+    await store.change(() => [key('c')])
+    expect((await store.load()).map(({ kid }) => kid)).toEqual(['c'])
   })
 })
