@@ -7,7 +7,7 @@ const CROWD = { ms: 35, least: 96 }
 /** So many more are let in of a burst, after a window with rest. */
 const BURST = { ms: 30, least: 192 }
 /** Of a crowd, so many are let in as are done in so many milliseconds, and never fewer than these. */
-const ROOM = { ms: 13, least: 24 }
+const ROOM = { ms: 10, least: 24 }
 /** More wait in no queue. */
 const MOST = 4096
 /** How long it is looked at what is done, before it is decided anew. */
