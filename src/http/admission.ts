@@ -62,7 +62,7 @@ export class Admission {
   /** Why the next request is not let in, 503; undefined when it is. */
   refusal(): OAuthError | undefined {
     if (performance.now() - this.window.startMs >= WINDOW_MS) this.adapt()
-    if (this.underWay < this.room || this.isOfBurst()) return this.next()
+    if (this.underWay < this.room || this.takeSpare()) return this.next()
     this.window.refused++
     return this.full
   }
@@ -101,7 +101,8 @@ export class Admission {
     this.window.most = Math.max(this.window.most, this.underWay + this.held)
   }
 
-  private isOfBurst(): boolean {
+  /** Whether it comes in as one of a burst. The last one that may tells whether it was one. */
+  private takeSpare(): boolean {
     if (this.spare === 0 || this.underWay >= MOST) return false
     this.burst ??= this.newSpan()
     if (--this.spare > 0) return true

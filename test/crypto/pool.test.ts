@@ -48,14 +48,18 @@ describe('signatures', () => {
     },
   )
 
-  test('many at once travel in batches, and each caller gets its own', async () => {
-    const { key, publicKey } = newKey('ES256', 'batch')
-    const before = { ...lanes.stats.crypto }
-    const signed = await Promise.all(Array.from({ length: 200 }, (_, i) => lanes.sign(key, `{"n":${i}}`)))
-    for (const [i, compact] of signed.entries())
-      expect(Buffer.from((await compactVerify(compact, publicKey)).payload).toString()).toBe(`{"n":${i}}`)
-    expect(lanes.stats.crypto.jobs - before.jobs).toBe(200)
-    expect(lanes.stats.crypto.batches - before.batches).toBeLessThan(60)
+  test('many at once travel together, and each caller gets its own', async () => {
+    // Of one that has not signed yet, and so does not know how many it may send at once.
+    const own = openCrypto({ threads: 1, eager: false }, silentLog)
+    try {
+      const { key, publicKey } = newKey('ES256', 'batch')
+      const signed = await Promise.all(Array.from({ length: 200 }, (_, i) => own.sign(key, `{"n":${i}}`)))
+      for (const [i, compact] of signed.entries())
+        expect(Buffer.from((await compactVerify(compact, publicKey)).payload).toString()).toBe(`{"n":${i}}`)
+      expect(own.stats.crypto).toMatchObject({ jobs: 200, batches: 1 })
+    } finally {
+      await own.close()
+    }
   })
 
   test('several keys in one batch are not mixed up', async () => {

@@ -1,8 +1,7 @@
 // The lane: batches, bounds and what a failure reaches.
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { Lane, type LaneOptions, type Outcome } from '../../src/lib/lane.ts'
 import { refusalOf } from '../support/thrown.ts'
-import { pause } from '../support/wire.ts'
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -130,13 +129,18 @@ describe('batches', () => {
 
   test('what a worker does at this moment counts as work, also before it is heard of', async () => {
     const { lane } = heldLane({ workers: 2, maxBatch: 1 })
-    expect(lane.busyMs()).toBe(0)
-    void lane.push('a')
-    await turn()
-    await pause(30)
-    // One of two.
-    expect(lane.busyMs()).toBeGreaterThan(10)
-    expect(lane.stats.busy_ms).toBe(0)
+    vi.useFakeTimers({ toFake: ['performance'] })
+    try {
+      expect(lane.busyMs()).toBe(0)
+      void lane.push('a')
+      await turn()
+      vi.advanceTimersByTime(30)
+      // One of two.
+      expect(lane.busyMs()).toBe(15)
+      expect(lane.stats.busy_ms).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   test('never more batches run at once than there are workers', async () => {
