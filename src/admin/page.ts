@@ -1,7 +1,7 @@
 // The admin page: its built files, served from memory without the key. It holds no data; what it shows it asks the admin API for.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import type { Head, Reply } from '../http/message.ts'
+import { type Head, type Reply, redirect } from '../http/message.ts'
 import type { Route } from '../http/router.ts'
 import { unavailable } from '../lib/error.ts'
 import { digest } from '../lib/id.ts'
@@ -53,7 +53,11 @@ export function pageRoutes(folder = pageFolder): Route[] {
     if (files.size === 0) throw unavailable('the admin page is not built: npm run build')
     return { status: 404, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: 'There is no such file.\n' }
   }
-  return ['/admin/ui', PLACE, `${PLACE}{rest...}`].map((place) => ({ method: 'GET', path: place, handle }))
+  const places = ['/admin/ui', PLACE, `${PLACE}{rest...}`].map(
+    (place): Route => ({ method: 'GET', path: place, handle }),
+  )
+  // Who opens the listener in a browser looks for the page.
+  return [...places, { method: 'GET', path: '/', handle: () => redirect(PLACE) }]
 }
 
 function readFiles(folder: string): Map<string, File> {

@@ -44,6 +44,11 @@ describe('the admin page', () => {
     }
   })
 
+  test('is what the root of the listener leads to', async () => {
+    const { status, headers } = await ask('/')
+    expect([status, headers['location']]).toEqual([303, '/admin/ui/'])
+  })
+
   test('lets nothing in but files of its own: no script or style in the document, no other origin, no frame', async () => {
     const { headers, body } = await ask('/admin/ui/')
     const policy = String(headers['content-security-policy'])
