@@ -1,5 +1,9 @@
 // YAML, as the configuration and the set-up documents are written in.
-import { parseDocument, stringify } from 'yaml'
+import { createRequire } from 'node:module'
+
+const require = createRequire(import.meta.url)
+/** With the first document: a service that is configured by variables alone has none. */
+const yaml = () => require('yaml') as typeof import('yaml')
 
 /** A fault of a text, with its place: `file:line:column`, or the file. */
 export interface YamlFault {
@@ -9,7 +13,7 @@ export interface YamlFault {
 
 /** Reads a text that came from `file`. Returns its value, undefined for an empty text, or everything that is wrong with it. */
 export function parseYaml(text: string, file: string): { value: unknown } | { faults: YamlFault[] } {
-  const document = parseDocument(text)
+  const document = yaml().parseDocument(text)
   if (document.errors.length > 0)
     return {
       faults: document.errors.map((error) => ({
@@ -29,4 +33,4 @@ export function parseYaml(text: string, file: string): { value: unknown } | { fa
 const firstLine = ({ message }: Error) => message.split('\n')[0] as string
 
 /** Writes a value as a document of block style. */
-export const formatYaml = (value: unknown): string => stringify(value, { lineWidth: 120 })
+export const formatYaml = (value: unknown): string => yaml().stringify(value, { lineWidth: 120 })

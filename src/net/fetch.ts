@@ -2,7 +2,6 @@
 // connection goes to a judged address. Each request has a connection of its own, so that none rides on an older judgement.
 import dns from 'node:dns'
 import type { LookupFunction } from 'node:net'
-import { Client } from 'undici'
 import { codeOf } from '../lib/error.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { isAddress, isAllowedAddress } from './address.ts'
@@ -161,6 +160,8 @@ async function exchange(
   signal: AbortSignal,
 ): Promise<FetchReply> {
   const { method = 'GET', headers, body: sent, maxBytes, timeoutMs, showRedirect } = request
+  // With the first request: it takes 100 ms and as much memory as a thread, and most services never fetch anything.
+  const { Client } = await import('undici')
   const client = new Client(url.origin, {
     // Host and TLS server name stay those of the URL. No TLS sessions: a ticket could carry one peer's bytes to another.
     connect: { lookup: pinned(addresses), timeout: timeoutMs, rejectUnauthorized: true, maxCachedSessions: 0 },
