@@ -8,7 +8,7 @@ import { stopAll } from '../src/bench/children.ts'
 import { bestGenerator, runLoad } from '../src/bench/load.ts'
 import { loadOf, works } from '../src/bench/scenarios.ts'
 import { startService } from '../src/bench/service.ts'
-import type { Target } from '../src/bench/target.ts'
+import { HOT_CLIENTS, type Target } from '../src/bench/target.ts'
 
 const CONNECTIONS = 64
 const WARMUP_SECONDS = 2
@@ -66,7 +66,9 @@ const [seconds = 10, rounds = 5] = process.argv.slice(2).map(Number)
 const collector = await startCollector()
 try {
   const start = async (settings: Record<string, string>) =>
-    (await startService({ coldClients: 0, alg: 'ES256', env: { ...process.env, ...settings } }))[0]
+    (
+      await startService({ clients: { hot: HOT_CLIENTS, cold: 0 }, alg: 'ES256', env: { ...process.env, ...settings } })
+    )[0]
   const [on, off] = [await start(onTo(collector.endpoint)), await start(OFF)]
   const rates: number[] = []
   const costs: number[] = []

@@ -12,7 +12,7 @@ import { call } from './loopback.ts'
 import { type Known, type Population, populate } from './populate.ts'
 import { startService } from './service.ts'
 import { aligned } from './table.ts'
-import type { Target } from './target.ts'
+import { HOT_CLIENTS, type Target } from './target.ts'
 import { askToken, beginTraffic } from './traffic.ts'
 
 /** What a large installation holds. */
@@ -38,7 +38,12 @@ export async function measureOperators(population: Population, env: Env, say: (t
   const known = await withStore(loadConfig(undefined, storageEnv(database)).config, (store) =>
     populate(store, population),
   )
-  const [target] = await startService({ coldClients: 0, alg: 'ES256', database, env: withoutDatabase(env) })
+  const [target] = await startService({
+    clients: { hot: HOT_CLIENTS, cold: 0 },
+    alg: 'ES256',
+    database,
+    env: withoutDatabase(env),
+  })
   try {
     say('asking for pages')
     const pages = await measurePages(target, known)

@@ -10,7 +10,7 @@ import { loadOf, works } from './scenarios.ts'
 import { startService } from './service.ts'
 import { ALGS } from './settings.ts'
 import { aligned } from './table.ts'
-import type { Target } from './target.ts'
+import { HOT_CLIENTS, type Target } from './target.ts'
 import { askToken, beginTraffic } from './traffic.ts'
 
 /** Connections of the ceiling, and of a crowd ten times as large: all of them ask again as soon as they are answered. */
@@ -27,7 +27,7 @@ export async function measureOverload(seconds: number, env: Env, say: (text: str
   for (const alg of ALGS) {
     say(`${alg}: a crowd of ${MANY} for ${seconds} s`)
     try {
-      const [target] = await startService({ coldClients: 0, alg, env: withoutDatabase(env) })
+      const [target] = await startService({ clients: { hot: HOT_CLIENTS, cold: 0 }, alg, env: withoutDatabase(env) })
       rows.push([alg, ...(await crowd(target, seconds))])
     } finally {
       await stopAll()

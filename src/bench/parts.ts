@@ -48,7 +48,7 @@ const issuance = (): Issuance => ({
   ip: '127.0.0.1',
 })
 const { id, sub, resource, scope, issued_at, expires_at } = issuance()
-const payload = JSON.stringify({
+const claims = {
   iss: 'http://localhost:9000',
   sub,
   aud: [resource],
@@ -57,7 +57,8 @@ const payload = JSON.stringify({
   jti: id,
   client_id: sub,
   scope,
-})
+}
+const payload = JSON.stringify(claims)
 
 /** Measures every part. Returns the table: microseconds for one item. */
 export async function measureParts(): Promise<string> {
@@ -95,7 +96,7 @@ function parts(lanes: ReturnType<typeof openCrypto>, store: ReturnType<typeof cr
     { name: 'SHA-256 of a secret', count: 1, run: () => digest(value) },
     { name: 'ES256 sign', count: 1, run: () => signJws('ES256', privateKey, signingKey.header, payload) },
     { name: 'ES256 verify', count: 1, run: () => verifySignature('ES256', publicKey, input, signature) },
-    ...batched('sign in a crypto thread', () => lanes.sign(signingKey, payload)),
+    ...batched('sign in a crypto thread', () => lanes.sign(signingKey, claims)),
     ...batched('verify in a crypto thread', () => lanes.verify(verification)),
     ...batched('commit of issuance rows', () => store.recordIssuance(issuance())),
   ]

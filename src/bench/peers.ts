@@ -1,12 +1,15 @@
 // What the service is measured beside: oidc-provider of the checkout, and any server that is running on loopback.
 import { randomBytes } from 'node:crypto'
+import path from 'node:path'
 import type { PeerPlan } from '../../bench/peer.ts'
-import { nextMessage, startFile, stop } from './children.ts'
+import type { YardstickPlan } from '../../bench/yardstick.ts'
+import { nextMessage, startFile, stop, tempDir } from './children.ts'
 import { loopbackUrl } from './loopback.ts'
+import { YARDSTICK } from './report.ts'
 import {
   authorizeQuery,
+  type Clients,
   freePort,
-  HOT_CLIENTS,
   hotAndCold,
   REDIRECT_URI,
   RESOURCE,
@@ -18,12 +21,12 @@ import {
 const START_SECONDS = 30
 
 /** Starts oidc-provider with clients as the service has them. */
-export async function startPeer(coldClients: number): Promise<Target> {
+export async function startPeer(clients: Clients): Promise<Target> {
   const port = await freePort()
   const plan: PeerPlan = {
     port,
     base: `http://127.0.0.1:${port}`,
-    machines: Array.from({ length: HOT_CLIENTS + coldClients }, (_, i) => ({
+    machines: Array.from({ length: clients.hot + clients.cold }, (_, i) => ({
       client_id: `machine-${i}`,
       client_secret: randomBytes(32).toString('base64url'),
     })),
@@ -40,7 +43,7 @@ export async function startPeer(coldClients: number): Promise<Target> {
   }
   let child = await run()
   return {
-    ...hotAndCold(plan.machines),
+    ...hotAndCold(plan.machines, clients),
     name: 'oidc-provider',
     base: plan.base,
     paths: { token: '/token', introspection: '/token/introspection' },
@@ -58,6 +61,32 @@ export async function startPeer(coldClients: number): Promise<Target> {
       await stop(child)
       child = await run()
     },
+    stop: () => stop(child),
+  }
+}
+
+/** Starts what shows how fast the machine is just then: HTTP, signatures and commits as the service has them, and nothing else. */
+export async function startYardstick(clients: Clients): Promise<Target> {
+  const port = await freePort()
+  const base = `http://127.0.0.1:${port}`
+  const file = path.join(tempDir(), 'yardstick.db')
+  const plan: YardstickPlan = { port, issuer: base, resource: RESOURCE, scope: SCOPE, file }
+  const child = startFile('yardstick', plan)
+  await nextMessage(child, START_SECONDS)
+  return {
+    // It knows none of them.
+    machines: Array.from({ length: clients.hot }, (_, i) => ({
+      client_id: `machine-${i}`,
+      client_secret: 'x'.repeat(43),
+    })),
+    coldMachines: [],
+    name: YARDSTICK,
+    isYardstick: true,
+    base,
+    paths: { token: '/oauth/token' },
+    scope: SCOPE,
+    resource: RESOURCE,
+    probe: () => ({ pid: child.pid }),
     stop: () => stop(child),
   }
 }

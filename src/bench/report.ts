@@ -5,13 +5,16 @@ import { z } from 'zod'
 import { packageRoot } from '../lib/paths.ts'
 import { type Sample, sampleSchema } from './sample.ts'
 
+/** What is measured beside a work to know how fast the machine is just then. */
+export const YARDSTICK = 'yardstick'
+
 export const SCHEMA_VERSION = 1
 
 const figure = z.number().nullable()
 
 const resultSchema = z.object({
   work: z.string(),
-  server: z.string().describe('service, or the name of a peer.'),
+  server: z.string().describe('service, the name of a peer, or yardstick: machine tokens beside whatever the work is.'),
   store: z.enum(['sqlite', 'postgres', 'none']).describe('none: a peer, whose store is its own business.'),
   alg: z.enum(['ES256', 'RS256']),
   fill: z.number().describe('Issuances that were in the database before.'),
@@ -48,6 +51,7 @@ export const reportSchema = z
       rounds: z.number(),
       slo_p99_ms: z.number(),
       smoke: z.boolean(),
+      clients: z.number().optional().describe('Machine clients in rotation; 100 in older reports.'),
       callers: z.array(z.string()).describe('Names of the SERVICE_ variables that the caller set.'),
       versions: z.record(z.string(), z.string()).describe('Of generators and peers.'),
     }),

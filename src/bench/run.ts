@@ -7,7 +7,7 @@ import { type GeneratorPlan, type LoopPlan, limitSeconds } from './generator_pla
 import { findKnee } from './knee.ts'
 import { runLoad } from './load.ts'
 import { readMachine, readVersion, readVersions } from './machine.ts'
-import { foreignTarget, startPeer } from './peers.ts'
+import { foreignTarget, startPeer, startYardstick } from './peers.ts'
 import { checkPlan } from './plan_check.ts'
 import type { Progress } from './progress.ts'
 import { middleRound, type Report, type Result, SCHEMA_VERSION } from './report.ts'
@@ -59,6 +59,7 @@ export async function bench(settings: Settings, progress: Progress, signal: Abor
       rounds: settings.rounds,
       slo_p99_ms: settings.sloMs,
       smoke: settings.smoke,
+      clients: settings.clients,
       callers: Object.keys(callersSettings(withoutDatabase(settings.env))),
       versions: readVersions(),
     },
@@ -85,14 +86,14 @@ const partsOf = ({ stores, algs, fills }: Settings): Part[] =>
 async function measurePart(run: Run, part: Part) {
   const { settings, progress, end, report } = run
   const chosen = chosenWorks(settings)
-  const coldClients = chosen.some((work) => work.cold) ? COLD_CLIENTS : 0
+  const clients = { hot: settings.clients, cold: chosen.some((work) => work.cold) ? COLD_CLIENTS : 0 }
   progress.say(
     `${part.store}, ${part.alg}${part.fill ? `, filled with ${part.fill} issuances` : ''}: starting, registering clients`,
   )
   const { database, remove } = await openDatabase(settings, part.store, part.fill)
   const { instances } = settings
   const targets = await startService({
-    coldClients,
+    clients,
     alg: part.alg,
     database,
     env: withoutDatabase(settings.env),
@@ -100,8 +101,9 @@ async function measurePart(run: Run, part: Part) {
   })
   // A peer has no store and no keys of ours: once is enough.
   const isFirst = report.results.length === 0
-  if (isFirst && settings.peer) targets.push(await startPeer(coldClients))
+  if (isFirst && settings.peer) targets.push(await startPeer(clients))
   if (isFirst) targets.push(...settings.peers.map(foreignTarget))
+  if (isFirst && settings.yardstick) targets.push(await startYardstick(clients))
   try {
     if (isFirst) report.calibration = calibrate(await httpFloor(targets[0] as Target, settings))
     for (const work of chosen) {

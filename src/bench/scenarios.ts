@@ -118,8 +118,10 @@ const signedIn =
   async (target) =>
     target.signedIn && feed
 
+const machineTokens: Work = { name: 'client_credentials', load: clientCredentials(({ machines }) => machines) }
+
 export const works: readonly Work[] = [
-  { name: 'client_credentials', load: clientCredentials((target) => target.machines) },
+  machineTokens,
   { name: 'client_credentials, cold', cold: true, load: clientCredentials((target) => target.coldMachines) },
   { name: 'authorization_code', load: signedIn({ kind: 'codes' }) },
   { name: 'refresh_token', load: signedIn({ kind: 'chains', bound: false }) },
@@ -182,14 +184,14 @@ export const mixOf = (mix: Mix): Work => ({
 
 /** All that the load generator needs for a work at a server, or undefined where it has no such thing. */
 export async function loadOf(work: Work, target: Target): Promise<Load | undefined> {
-  const feed = await work.load(target)
+  const feed = await (target.isYardstick ? machineTokens : work).load(target)
   if (!feed) return undefined
   const { base, paths, signedIn, resource } = target
   const { app, authorizePath = '', cookie = '', verifier } = signedIn ?? {}
   return {
     base,
     feed,
-    warmup: work.cold ? await clientCredentials(({ machines }) => machines)(target) : undefined,
+    warmup: work.cold ? await machineTokens.load(target) : undefined,
     login: {
       authorizePath,
       cookie,

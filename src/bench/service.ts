@@ -14,9 +14,9 @@ import type { AlgName } from './settings.ts'
 import { startIdp } from './signer.ts'
 import {
   authorizeQuery,
+  type Clients,
   freePort,
   GATEWAY_RESOURCE,
-  HOT_CLIENTS,
   hotAndCold,
   REDIRECT_URI,
   RESOURCE,
@@ -26,7 +26,7 @@ import {
 } from './target.ts'
 
 export interface ServiceOptions {
-  coldClients: number
+  clients: Clients
   alg: AlgName
   /** A new file in a temporary folder where there is none. */
   database?: Database
@@ -48,7 +48,7 @@ export const callersSettings = (env: Env): Record<string, string | undefined> =>
  * more instances, all of them as one more target. Rejects when it does not get ready.
  */
 export async function startService({
-  coldClients,
+  clients,
   alg,
   database,
   env,
@@ -90,7 +90,7 @@ export async function startService({
   const { machines, app, gateway, user } = await registerEverything({
     admin: `${admin.base}/admin`,
     key: admin.key,
-    machines: HOT_CLIENTS + coldClients,
+    machines: clients.hot + clients.cold,
     redirect_uri: REDIRECT_URI,
     scope: SCOPE,
     resource: RESOURCE,
@@ -102,7 +102,7 @@ export async function startService({
   // The second consent is for what the gateway exchanges the user's tokens into.
   for (const resource of [RESOURCE, GATEWAY_RESOURCE]) await signIn(base + authorizePath(resource), user, cookies)
   const one: Target = {
-    ...hotAndCold(machines),
+    ...hotAndCold(machines, clients),
     name: 'service',
     isService: true,
     base,

@@ -14,6 +14,8 @@ export interface Settings {
   /** Measured with its parts, and held against what the planner says. */
   mix?: Mix
   connections: number
+  /** Machine clients in rotation. */
+  clients: number
   /** Of each measurement. */
   seconds: number
   warmup: number
@@ -33,6 +35,8 @@ export interface Settings {
   /** Whether oidc-provider is measured beside, where it is installed. */
   peer: boolean
   peers: readonly ForeignPeer[]
+  /** Whether each work is measured in turns with the yardstick. */
+  yardstick: boolean
   /** DSN of a PostgreSQL server on loopback, in which a temporary database is made. */
   postgres?: string
   /** A file or DSN to use in place of a temporary database; it keeps what the run writes. */

@@ -1,5 +1,5 @@
 // A report as text: how it was taken, one Markdown table, and the verdict in words.
-import { keyOf, middleRound, type Report, type Result } from './report.ts'
+import { keyOf, middleRound, type Report, type Result, YARDSTICK } from './report.ts'
 import type { Sample } from './sample.ts'
 
 const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
@@ -19,7 +19,7 @@ export function median(numbers: readonly number[]): number {
 
 /** Everything a reader needs to take the figures again. */
 export function describeRun({ version, commit, machine, settings, calibration, partial, seconds }: Report): string {
-  const { connections, rounds, warmup, slo_p99_ms, callers, versions, smoke } = settings
+  const { connections, rounds, warmup, slo_p99_ms, callers, versions, smoke, clients } = settings
   const busy = machine.load_average > machine.cores / 4
   return [
     `service ${version} (${commit}); ${Object.entries(versions)
@@ -28,7 +28,7 @@ export function describeRun({ version, commit, machine, settings, calibration, p
     `machine: ${machine.cores} x ${machine.model}, ${machine.memory_gib} GiB, ${machine.os}, Node ${machine.node}, OpenSSL ${machine.openssl}; load average at the start ${machine.load_average.toFixed(2)}`,
     `calibration: ES256 ${digits(calibration.es256_sign_per_s, 0)} signatures/s and ${digits(calibration.es256_verify_per_s, 0)} verifications/s on one core, RS256 ${digits(calibration.rs256_sign_per_s, 0)}/s, ` +
       `${digits(calibration.fsync_per_s, 0)} forced writes/s, HTTP ${digits(calibration.http_per_s, 0)}/s at ${digits(calibration.http_cpu_us, 1)} us`,
-    `load: ${connections} connections on loopback from the same machine, ${rounds} x ${settings.seconds} s after ${warmup} s of warm-up, servers in turns; objective p99 <= ${slo_p99_ms} ms, no errors`,
+    `load: ${connections} connections on loopback from the same machine, ${clients === undefined ? '' : `${clients} machine clients in rotation, `}${rounds} x ${settings.seconds} s after ${warmup} s of warm-up, servers in turns; objective p99 <= ${slo_p99_ms} ms, no errors`,
     `service: rate limiting OFF, log level warn, synchronous=FULL${callers.length ? `; set by the caller: ${callers.join(', ')}` : ''}; took ${Math.round(seconds)} s`,
     ...(machine.tmpfs ? ['ON TMPFS, WHERE A COMMIT COSTS NOTHING'] : []),
     ...(busy ? ['THE MACHINE WAS BUSY AT THE START: these figures are not for publishing'] : []),
@@ -52,9 +52,10 @@ const HEADER = [
   'growth B',
   'knee/s',
   'to the peer',
+  'to the yardstick',
   'what limits it',
 ]
-const TEXT_COLUMNS = new Set([0, 1, 14])
+const TEXT_COLUMNS = new Set([0, 1, 15])
 
 /** One line for each result: the round in the middle, the errors of all. */
 export function table({ results }: Report): string {
@@ -76,7 +77,8 @@ function line(result: Result, all: readonly Result[]): string[] {
     `${errors}`,
     ...(sample ? figures.slice(4) : ['-', '-', '-', '-', '-']),
     knee ? digits(knee.offered_per_s, 0) : ladder.length > 0 ? 'none' : '-',
-    ratio(result, all),
+    ratio(result, all, (server) => server !== YARDSTICK),
+    ratio(result, all, (server) => server === YARDSTICK),
     failed ? `FAILED: ${failed.slice(0, 80)}` : (sample?.bottleneck ?? '-'),
   ]
 }
@@ -93,10 +95,13 @@ const figuresOf = ({ per_s, latency_ms, cpu_us, database_bytes }: Sample): strin
   digits(database_bytes, 0),
 ]
 
-/** The median of the rounds' ratios to the peers of the same run, and their range. */
-function ratio(result: Result, all: readonly Result[]): string {
+/** The median of the rounds' ratios to another server of the same run, and their range. */
+function ratio(result: Result, all: readonly Result[], isOther: (server: string) => boolean): string {
   if (result.store === 'none') return ''
-  const peer = all.find(({ work, store, rounds }) => work === result.work && store === 'none' && rounds.length > 0)
+  const peer = all.find(
+    ({ work, server, store, rounds }) =>
+      work === result.work && store === 'none' && isOther(server) && rounds.length > 0,
+  )
   const pairs = result.rounds.flatMap((round, i) => (peer?.rounds[i] ? round.per_s / peer.rounds[i].per_s : []))
   if (pairs.length === 0) return ''
   const text = `${digits(median(pairs), 2)}x`

@@ -30,6 +30,8 @@ export interface Target {
   readonly name: string
   /** Not a peer. */
   readonly isService?: true
+  /** Measures the machine, not itself: it is asked for machine tokens, whatever the work is. */
+  readonly isYardstick?: true
   readonly base: string
   /** Other instances of it, whose connections take turns with those of the base. */
   readonly otherBases?: readonly string[]
@@ -58,7 +60,6 @@ export interface Target {
   stop(): Promise<void>
 }
 
-export const HOT_CLIENTS = 100
 export const SCOPE = 'mcp:read mcp:write'
 export const RESOURCE = 'https://mcp.example.com/mcp'
 export const GATEWAY_RESOURCE = 'https://mcp.example.com/behind-the-gateway'
@@ -66,10 +67,19 @@ export const REDIRECT_URI = 'https://client.example.com/callback'
 export const VERIFIER = randomBytes(32).toString('base64url')
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 
+/** How many machine clients a server has. */
+export interface Clients {
+  /** In rotation. */
+  hot: number
+  /** Only for the cold run. */
+  cold: number
+}
+export const HOT_CLIENTS = 100
+
 /** Splits clients into those that are warm and those that only the cold run uses. */
-export const hotAndCold = (machines: readonly Machine[]) => ({
-  machines: machines.slice(0, HOT_CLIENTS),
-  coldMachines: machines.slice(HOT_CLIENTS),
+export const hotAndCold = (machines: readonly Machine[], { hot }: Clients) => ({
+  machines: machines.slice(0, hot),
+  coldMachines: machines.slice(hot),
 })
 
 /** The query of an authorization request of an app for a resource. */

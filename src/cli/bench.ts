@@ -17,6 +17,7 @@ import { bench } from '../bench/run.ts'
 import { parseMix, subjects, worksOf } from '../bench/scenarios.ts'
 import { ALGS, type AlgName, type Settings, SHARED, STORES, type StoreName } from '../bench/settings.ts'
 import { describeRun, table, verdict } from '../bench/table.ts'
+import { HOT_CLIENTS } from '../bench/target.ts'
 import type { Env } from '../config/rules.ts'
 import { packageRoot } from '../lib/paths.ts'
 import { millis, numberIn, reading, wordsOf } from './bench_flags.ts'
@@ -36,6 +37,7 @@ const rows = reading((text) =>
 )
 interface BenchFlags {
   connections: number
+  clients: number
   seconds?: number
   warmup?: number
   rounds?: number
@@ -50,6 +52,7 @@ interface BenchFlags {
   serviceOnly: boolean
   peer?: ReturnType<typeof parsePeer>[]
   mix?: Settings['mix']
+  yardstick: boolean
   postgres?: string
   database?: string
   maxMinutes: number
@@ -67,6 +70,7 @@ export function addBenchCommands(program: Command, env: Env, exit: (code: number
     )
     .argument('[scenarios...]', 'What to measure.')
     .option('--connections <n>', 'Connections of the load generator.', numberIn(1, 10_000), 64)
+    .option('--clients <n>', 'Machine clients in rotation.', numberIn(1, 10_000), HOT_CLIENTS)
     .option('--seconds <n>', 'How long each measurement lasts. (default: 10)', numberIn(1, 3600))
     .option('--warmup <n>', 'Seconds of load before each measurement. (default: 2)', numberIn(1, 600))
     .option('--rounds <n>', 'Measurements of the ceiling of each server, in turns. (default: 2)', numberIn(1, 100))
@@ -96,6 +100,11 @@ export function addBenchCommands(program: Command, env: Env, exit: (code: number
       `--peer <${PEER_SYNTAX}>`,
       'Another server that is running on loopback; may be repeated.',
       (text: string, before: ReturnType<typeof parsePeer>[] = []) => [...before, reading(parsePeer)(text)],
+    )
+    .option(
+      '--yardstick',
+      'Each work in turns with the least that signs, commits and answers: how fast the machine is just then. In a checkout only.',
+      false,
     )
     .option('--postgres <dsn>', 'PostgreSQL server on loopback, for a temporary database in it.')
     .option('--database <file|dsn>', 'Use this database instead of a temporary one. It keeps what the run writes.')
@@ -144,6 +153,7 @@ function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings 
   // Only our own loop leads connections to several instances.
   const generator = isShared ? 'own' : (flags.generator?.[0] ?? bestGenerator())
   if (generator === 'wrk' && !wrkVersion()) throw new UsageError('wrk is not installed')
+  if (flags.yardstick && !hasFile('yardstick')) throw new UsageError('the yardstick comes with the checkout')
   const settings: Settings = {
     ...flags,
     scenarios: known,
