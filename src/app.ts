@@ -1,6 +1,5 @@
 // Every long-lived part of the service, built once and in order. Functions everywhere take what they need from here.
 import { randomBytes } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import { kneesOf } from './bench/report.ts'
 import type { Flights } from './broker/renew.ts'
 import type { Env } from './config/rules.ts'
@@ -22,6 +21,7 @@ import { type Clock, systemClock } from './lib/time.ts'
 import { createFetcher, type Fetcher } from './net/fetch.ts'
 import { createRemoteKeys, type RemoteKeys } from './net/jwks.ts'
 import { type Documents, openDocuments } from './oauth/cimd.ts'
+import { KnownTokens } from './oauth/known_tokens.ts'
 import { type OidcProvider, openOidcProvider } from './oauth/oidc_provider.ts'
 import { openUsed, type Used } from './oauth/single_use.ts'
 import type { Store } from './store/index.ts'
@@ -56,8 +56,7 @@ export interface App {
   readonly sealing: string
   /** Encrypts what the database may not hold in clear; undefined when data_encryption is off. */
   readonly atRest: AtRest | undefined
-  /** Digests of the tokens that this thread signed or verified lately: their signature need not be verified again. */
-  readonly authentic: LRUCache<string, true>
+  readonly knownTokens: KnownTokens
   /** Who is let in to have something signed or verified. */
   readonly admission: Admission
   /** The way out to wherever callers point. */
@@ -94,7 +93,6 @@ export interface App {
 
 /** Seconds between two fetches of one key set that tokens with unknown keys may cause. */
 const UNKNOWN_KEY_COOLDOWN = 30
-const MAX_AUTHENTIC = 20_000
 
 export interface AppOptions {
   clock?: Clock
@@ -211,7 +209,7 @@ export function assemble(
     registrations: rate_limit.enabled
       ? new CommonBuckets('register', dcr.rate_limit, dcr.rate_limit_burst, store)
       : undefined,
-    authentic: new LRUCache({ max: MAX_AUTHENTIC }),
+    knownTokens: new KnownTokens(),
     admission: new Admission(crypto.refusal, loopBusyMs, crypto.busyMs),
     series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),
     headroom: new Headroom({ metrics, clock, knees: knownKnees(config) }),

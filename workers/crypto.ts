@@ -1,13 +1,20 @@
 // A crypto thread: signs and verifies a batch. Keys are prepared once and kept by kid or thumbprint.
 import type { KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import {
+  type CryptoBatch,
+  type CryptoBatchResult,
+  type CryptoJob,
+  type CryptoResult,
+  type LocalKey,
+  unpackJobs,
+} from '../src/crypto/batch.ts'
 import { importKey, type Jwk, signJws, type UpstreamAlg, verifySignature } from '../src/crypto/jws.ts'
-import type { CryptoBatch, CryptoBatchResult, CryptoJob, CryptoResult } from '../src/crypto/pool.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
 
 nameThread('crypto')
 const MAX_KEYS = 20_000
-const signing = new LRUCache<string, CryptoBatch['keys'][number]>({ max: 100 })
+const signing = new LRUCache<string, LocalKey>({ max: 100 })
 const imported = new LRUCache<string, KeyObject | 'unusable'>({ max: MAX_KEYS })
 
 function publicKey(alg: UpstreamAlg, jwk: Jwk, thumbprint: string): KeyObject | undefined {
@@ -34,9 +41,10 @@ function perform(job: CryptoJob): CryptoResult {
   }
 }
 
-export default function runBatch({ keys, jobs }: CryptoBatch): CryptoBatchResult {
+export default function runBatch(batch: CryptoBatch): CryptoBatchResult {
   const startedMs = performance.now()
-  for (const key of keys) if (!signing.has(key.kid)) signing.set(key.kid, key)
-  const results = (JSON.parse(jobs) as CryptoJob[]).map(perform)
+  for (const key of batch.keys ?? []) signing.set(key.kid, key)
+  const isReady = batch.keys !== undefined || batch.kids.every((kid) => signing.has(kid))
+  const results = isReady ? unpackJobs(batch).map(perform) : undefined
   return { results, ms: performance.now() - startedMs }
 }

@@ -41,8 +41,10 @@ function perform({ op, input }: Job): unknown {
   return step.value
 }
 
+type Outcomes = NonNullable<BatchResult['outcomes']>
+
 /** The whole batch in one transaction. Throws when any operation does. */
-function together(jobs: readonly Job[]): BatchResult['outcomes'] {
+function together(jobs: readonly Job[]): Outcomes {
   prepare(jobs.every((job) => isRead(job.op)) ? 'BEGIN' : 'BEGIN IMMEDIATE').run()
   try {
     const outcomes = jobs.map((job) => ({ value: perform(job) }))
@@ -62,7 +64,7 @@ const failed = (error: unknown) => ({
 const isLocked = (error: unknown) => /^SQLITE_(BUSY|LOCKED)/.test(failed(error).failed.code)
 
 /** Every operation in a transaction of its own, so that the one that fails takes nobody with it. */
-const apart = (jobs: readonly Job[]): BatchResult['outcomes'] =>
+const apart = (jobs: readonly Job[]): Outcomes =>
   jobs.flatMap((job) => {
     try {
       return together([job])
@@ -73,7 +75,7 @@ const apart = (jobs: readonly Job[]): BatchResult['outcomes'] =>
 
 /** Changes when another connection commits. */
 function readDataVersion(): unknown {
-  return db.pragma('data_version', { simple: true })
+  return prepare('PRAGMA data_version').pluck().get()
 }
 
 function foreignWrite(): boolean {
@@ -86,11 +88,12 @@ function foreignWrite(): boolean {
 export default function runBatch(batch: string): BatchResult {
   const startedMs = performance.now()
   const jobs = JSON.parse(batch) as Job[]
-  let outcomes: BatchResult['outcomes']
+  let outcomes: Outcomes
   try {
     outcomes = together(jobs)
   } catch (error) {
     outcomes = jobs.length === 1 || isLocked(error) ? jobs.map(() => failed(error)) : apart(jobs)
   }
-  return { outcomes, foreign: foreignWrite(), ms: performance.now() - startedMs }
+  const isSilent = outcomes.every((outcome) => 'value' in outcome && outcome.value === undefined)
+  return { outcomes: isSilent ? undefined : outcomes, foreign: foreignWrite(), ms: performance.now() - startedMs }
 }

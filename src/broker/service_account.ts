@@ -34,7 +34,7 @@ export const serviceAccount = {
     }
     const header = Buffer.from(JSON.stringify({ typ: 'JWT', alg: algorithm })).toString('base64url')
     const signing = { kid: `service account ${digest(pem)}`, alg: algorithm, key: privateKey(pem, algorithm), header }
-    const assertion = await app.crypto.sign(signing, JSON.stringify(claims))
+    const assertion = await app.crypto.sign(signing, claims)
     const question = { url: token_url, form: { grant_type: JWT_BEARER, assertion } }
     const { token } = await askForToken(app, provider, question, wanted)
     if (!wanted.every((name) => token.scope.includes(name))) return { credential }

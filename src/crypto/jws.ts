@@ -1,5 +1,6 @@
 // Compact JWS (RFC 7515), strictly: decoded, verified and signed here only, on the front thread and in the workers.
 import { constants, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { digest } from '../lib/id.ts'
 import { parseObject } from '../lib/json.ts'
 
@@ -60,15 +61,20 @@ export interface Jws {
   signature: string
 }
 
-const SEGMENT = /^[A-Za-z0-9_-]*$/
+/** Headers repeat from token to token of an issuer, from proof to proof of a key. Longer ones are not worth the room. */
+const [MAX_HEADERS, MAX_HEADER_CHARS] = [5000, 1024]
+const headers = new LRUCache<string, Jws['header']>({ max: MAX_HEADERS })
 
-/** Takes a compact JWS apart. Undefined unless it is three canonical base64url segments with JSON objects in the first two. */
+/**
+ * Takes a compact JWS apart. Undefined unless it is three canonical base64url segments with JSON objects in the first two.
+ * The same header gives the same object, as long as it is remembered.
+ */
 export function decodeJws(compact: string, maxLength: number): Jws | undefined {
   if (compact.length > maxLength) return undefined
   const segments = compact.split('.')
   if (segments.length !== 3) return undefined
   const [head, body, signature] = segments as [string, string, string]
-  const header = decodeJson(head)
+  const header = decodeHeader(head)
   const payload = decodeJson(body)
   // An unknown critical extension must not be ignored (RFC 7515 §4.1.11), and b64 or zip would change what was signed.
   if (!header || !payload || 'crit' in header || 'b64' in header || 'zip' in header || !isCanonical(signature))
@@ -76,12 +82,26 @@ export function decodeJws(compact: string, maxLength: number): Jws | undefined {
   return { header, payload, input: `${head}.${body}`, signature }
 }
 
+function decodeHeader(segment: string): Jws['header'] | undefined {
+  const known = headers.get(segment)
+  if (known) return known
+  const header = decodeJson(segment)
+  if (header && segment.length <= MAX_HEADER_CHARS) headers.set(segment, header)
+  return header
+}
+
 const decodeJson = (segment: string): Record<string, unknown> | undefined =>
   isCanonical(segment) ? parseObject(Buffer.from(segment, 'base64url')) : undefined
 
-/** Two spellings of the same bytes must not count as two tokens. */
-const isCanonical = (segment: string): boolean =>
-  SEGMENT.test(segment) && Buffer.from(segment, 'base64url').toString('base64url') === segment
+const ALPHABET = /^[A-Za-z0-9_-]*$/
+/** What may come last where the last character stands for four or two bits only: the others must be zero. */
+const LAST_OF = { 2: 'AQgw', 3: 'AEIMQUYcgkosw048' } as const
+/** Two spellings of the same bytes must not count as two tokens (RFC 4648 §3.5). */
+function isCanonical(segment: string): boolean {
+  const rest = segment.length % 4
+  if (rest === 1 || !ALPHABET.test(segment)) return false
+  return rest === 0 || LAST_OF[rest as 2 | 3].includes(segment.at(-1) as string)
+}
 
 /** A member of a key in its one spelling, short enough to be looked at: 8192 bits are the most. */
 const isBytes = (member: unknown): boolean =>

@@ -5,55 +5,26 @@ import { type OAuthError, unavailable } from '../lib/error.ts'
 import { type BatchListener, Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
 import { openThreads, type Threads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { type Alg, type Jwk, signingInput, type UpstreamAlg } from './jws.ts'
+import { type CryptoBatchResult, type CryptoJob, type LocalKey, packJobs, type Verification } from './batch.ts'
+import { signingInput } from './jws.ts'
 
 /** Signs where the private key is: in an engine that does not give it away. */
 export interface RemoteSigner {
   /** The signature (base64url; of ES256 the two numbers one after the other) over the input of a JWS. Rejects with 503 when the engine is away. */
   sign(input: string): Promise<string>
 }
-export interface SigningKey {
-  kid: string
-  alg: Alg
-  key: KeyObject | RemoteSigner
-  /** First segment of what it signs. */
-  header: string
-}
-type LocalKey = SigningKey & { key: KeyObject }
+/** A key that signs: here, or wherever its private part is. */
+export type SigningKey = Omit<LocalKey, 'key'> & { key: KeyObject | RemoteSigner }
 /** Signing can fail for reasons outside of this process: then it comes before the commit. */
 export const isRemote = (key: SigningKey): key is SigningKey & { key: RemoteSigner } => 'sign' in key.key
-
-export type CryptoJob = { kid: string; payload: string } | Verification
-export interface CryptoBatch {
-  /** The keys that the batch signs with; a thread keeps the ones it knows. */
-  keys: readonly LocalKey[]
-  /** CryptoJob[] as JSON: one text crosses to a thread several times faster than a list of objects. */
-  jobs: string
-}
-/** The compact JWS, or whether the signature is right. */
-export type CryptoResult = string | boolean | { failed: string }
-export interface CryptoBatchResult {
-  results: CryptoResult[]
-  /** Milliseconds of the thread. */
-  ms: number
-}
 
 export type PasswordJob = { password: string } | { password: string; hash: string }
 /** The PHC string of a new password; or whether it is right, with a new hash when the parameters rose since. */
 export type PasswordResult = string | { right: boolean; rehashed?: string }
 
-export interface Verification {
-  alg: UpstreamAlg
-  jwk: Jwk
-  /** RFC 7638 thumbprint of `jwk`; names the parsed key in the threads. */
-  thumbprint: string
-  input: string
-  signature: string
-}
-
 export interface CryptoLanes {
-  /** Signs a payload (JSON text). Returns the compact JWS. */
-  sign(key: SigningKey, payload: string, onBatch?: BatchListener): Promise<string>
+  /** Signs claims. Returns the compact JWS. */
+  sign(key: SigningKey, claims: object, onBatch?: BatchListener): Promise<string>
   /** Whether a signature is right. */
   verify(what: Verification, onBatch?: BatchListener): Promise<boolean>
   /** The PHC string of a password. */
@@ -106,8 +77,13 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
     batchMs: BATCH_MS,
     eagerMs: EAGER_MS,
     async run(jobs, worked) {
-      const batch: CryptoBatch = { keys: keysFor(jobs), jobs: JSON.stringify(jobs) }
-      const { results, ms } = (await runOn(crypto, batch)) as CryptoBatchResult
+      const batch = packJobs(jobs)
+      // A key is dear to hand over, and a thread needs it once.
+      let { results, ms } = (await runOn(crypto, batch)) as CryptoBatchResult
+      if (!results) {
+        const keys = batch.kids.map((kid) => known.get(kid))
+        ;({ results = [], ms } = (await runOn(crypto, { ...batch, keys })) as CryptoBatchResult)
+      }
       worked(ms)
       return results.map(
         (result): Outcome<string | boolean> =>
@@ -115,8 +91,6 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
       )
     },
   })
-  const keysFor = (jobs: readonly CryptoJob[]) =>
-    [...new Set(jobs.flatMap((job) => ('kid' in job ? job.kid : [])))].map((kid) => known.get(kid) as LocalKey)
 
   const passwordLane = new Lane<PasswordJob, PasswordResult>({
     name: 'password',
@@ -128,7 +102,8 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
   const normal = (text: string) => text.normalize('NFC')
 
   return {
-    sign(key, payload, onBatch) {
+    sign(key, claims, onBatch) {
+      const payload = JSON.stringify(claims)
       if (isRemote(key)) return signRemotely(key, payload)
       known.set(key.kid, key as LocalKey)
       return cryptoLane.push({ kid: key.kid, payload }, onBatch) as Promise<string>

@@ -1,6 +1,7 @@
 // Requests and replies as plain values; the engines copy into one and out of the other.
 import { OAuthError } from '../lib/error.ts'
 import { parseObject } from '../lib/json.ts'
+import { newNamed } from '../lib/named.ts'
 import type { Trace } from '../telemetry/trace.ts'
 
 export interface Head {
@@ -94,7 +95,7 @@ const MAX_PARAMS = 200
  * of `list`, the name of a group of checkboxes, are joined by spaces instead.
  */
 export function parseParams(text: string, list?: string): Params {
-  const params: Record<string, string | undefined> = Object.create(null)
+  const params = newNamed()
   if (text === '') return params
   const pairs = text.split('&')
   if (pairs.length > MAX_PARAMS)
@@ -139,7 +140,7 @@ export function parseJson(request: Request): Record<string, unknown> {
 
 /** The cookies of a request by name; the first of a name wins. */
 export function parseCookies(request: Head): Params {
-  const cookies: Record<string, string | undefined> = Object.create(null)
+  const cookies = newNamed()
   for (const part of (request.headers.cookie ?? '').split(/[;,]\s*/)) {
     const eq = part.indexOf('=')
     if (eq > 0) cookies[part.slice(0, eq).trim()] ??= part.slice(eq + 1).trim()

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { codeOf } from '../lib/error.ts'
+import { newNamed } from '../lib/named.ts'
 import { BodyRoom } from './body_room.ts'
 import { hasBody } from './framing.ts'
 import { type FrontOptions, type HttpFront, headerLines, peerAddress, splitAddress } from './front.ts'
@@ -14,7 +15,7 @@ const MAX_HEADER_BYTES = 16 * 1024
 const SWEEP_MS = 1000
 
 function copyHead(req: IncomingMessage): Head {
-  const headers: Record<string, string | undefined> = Object.create(null)
+  const headers = newNamed()
   const repeated: string[] = []
   for (let i = 0; i < req.rawHeaders.length; i += 2) {
     const name = (req.rawHeaders[i] as string).toLowerCase()

@@ -284,7 +284,7 @@ function checkType(type: 'form' | 'json' | 'any', request: Request): void {
   const { 'content-type': given = '', 'content-encoding': encoding = 'identity' } = request.headers
   const refuse = (description: string, code: ErrorCode = 'unsupported_media_type') => new OAuthError(code, description)
   if (encoding !== 'identity') throw refuse('the body must not be encoded')
-  if (type === 'any' || (request.body.length === 0 && type === 'json')) return
+  if (type === 'any' || given === TYPES[type] || (request.body.length === 0 && type === 'json')) return
   const [media = '', ...parameters] = given
     .toLowerCase()
     .split(';')

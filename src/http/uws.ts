@@ -1,6 +1,7 @@
 // The fast engine: uWebSockets.js. Everything a request holds is copied before the handler returns; no native object is
 // touched after an abort; see docs/decisions/0006 for what its parser gets wrong and what saves us.
 import { createRequire } from 'node:module'
+import { newNamed } from '../lib/named.ts'
 import { BodyRoom } from './body_room.ts'
 import { hasBody } from './framing.ts'
 import { type FrontOptions, type HttpFront, headerLines, peerAddress, splitAddress } from './front.ts'
@@ -146,7 +147,7 @@ class Exchange {
 }
 
 function copyHead(res: NativeResponse, req: NativeRequest): Head {
-  const headers: Record<string, string | undefined> = Object.create(null)
+  const headers = newNamed()
   const repeated: string[] = []
   req.forEach((name, value) => {
     const known = headers[name]

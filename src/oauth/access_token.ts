@@ -2,7 +2,7 @@
 import type { App } from '../app.ts'
 import { decodeJws, type Jws } from '../crypto/jws.ts'
 import { ACCESS_TOKEN_TYP, type PublishedKey } from '../crypto/keyring.ts'
-import { digest, isId } from '../lib/id.ts'
+import { isId } from '../lib/id.ts'
 import { isUserId } from './client_metadata.ts'
 import type { Actor, Issuance } from './types.ts'
 
@@ -79,19 +79,11 @@ export async function decodeAccessToken(app: App, token: string): Promise<Candid
 
 /** The claims of a token whose signature fits, whatever they say; else undefined. */
 export async function signedClaims(app: App, { token, jws, key }: Candidate): Promise<Claims | undefined> {
-  const id = digest(token)
-  if (!app.authentic.get(id)) {
-    const { alg, jwk, thumbprint } = key
-    const { input, signature } = jws
-    if (!(await app.crypto.verify({ alg, jwk, thumbprint, input, signature }))) return undefined
-    app.authentic.set(id, true)
-  }
-  return jws.payload as unknown as Claims
-}
-
-/** Remembers a token that was just signed: it is exchanged or asked about soon, then again and again. */
-export function noteSigned(app: App, token: string): void {
-  app.authentic.set(digest(token), true)
+  const { alg, jwk, thumbprint } = key
+  const { input, signature } = jws
+  const verify = () => app.crypto.verify({ alg, jwk, thumbprint, input, signature })
+  const isAuthentic = await app.knownTokens.isAuthentic(token, app.clock.now(), verify)
+  return isAuthentic ? (jws.payload as unknown as Claims) : undefined
 }
 
 /** The claims of an unexpired token that this service signed, else undefined. Says nothing about revocation. */

@@ -27,11 +27,14 @@ const MAX_JTI = 512
 const FUTURE_SKEW = 10
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
-interface Decoded {
-  jws: Jws
+/** The key of a proof. */
+interface ProofKey {
   jwk: Jwk
   alg: Alg
   jkt: string
+}
+interface Decoded extends ProofKey {
+  jws: Jws
 }
 interface Context extends Decoded {
   app: App
@@ -101,14 +104,22 @@ async function checkProof(app: App, request: Request, text: string): Promise<Pro
 function decodeProof(text: string): Decoded {
   const jws = decodeJws(text, MAX_PROOF)
   if (!jws) throw refuse('malformed', 'the proof is not one JWT')
-  const { typ, alg, jwk } = jws.header
+  const key = knownKeys.get(jws.header) ?? readKey(jws.header)
+  knownKeys.set(jws.header, key)
+  return { jws, ...key }
+}
+
+/** A client proves one key again and again: what was read of a header holds as long as that object is remembered. */
+const knownKeys = new WeakMap<Jws['header'], ProofKey>()
+
+function readKey({ typ, alg, jwk }: Jws['header']): ProofKey {
   if (typ !== 'dpop+jwt') throw refuse('typ', 'typ must be dpop+jwt')
   if (!isAlg(alg) || !DPOP_ALGS.includes(alg)) throw refuse('alg', `alg must be one of ${DPOP_ALGS.join(', ')}`)
   if (!isObject(jwk)) throw refuse('jwk', 'jwk is missing')
   if (PRIVATE_MEMBERS.some((member) => member in jwk)) throw refuse('private_jwk', 'jwk holds a private key')
   const jkt = thumbprint(jwk as Jwk)
   if (jkt === undefined) throw refuse('jwk', 'jwk is not a public key of a supported type')
-  return { jws, jwk: jwk as Jwk, alg, jkt }
+  return { jwk: jwk as Jwk, alg, jkt }
 }
 
 // A nonce is the time it was made and a MAC over it: every instance that has session.secret can check it, and none keeps a row.
@@ -117,8 +128,18 @@ const nonceAt = (app: App, seconds: number): string => {
   return `${time}.${app.sealer.mac('dpop nonce', time).slice(0, 22)}`
 }
 
+/** What every answer of one second carries. */
+const newest = new WeakMap<App['sealer'], { at: number; nonce: string }>()
+
 /** A fresh nonce for the DPoP-Nonce header. */
-export const newNonce = (app: App): string => nonceAt(app, app.clock.now())
+export function newNonce(app: App): string {
+  const at = app.clock.now()
+  const known = newest.get(app.sealer)
+  if (known?.at === at) return known.nonce
+  const nonce = nonceAt(app, at)
+  newest.set(app.sealer, { at, nonce })
+  return nonce
+}
 
 function checkNonce(app: App, nonce: unknown, now: number): void {
   const { require_nonce, nonce_ttl } = app.config.dpop

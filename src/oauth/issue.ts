@@ -4,7 +4,7 @@ import { isRemote, type SigningKey } from '../crypto/pool.ts'
 import type { Request } from '../http/message.ts'
 import { DAY } from '../lib/time.ts'
 import type { NewIssuance } from '../store/issuances.ts'
-import { claimsOf, noteSigned, tokenType } from './access_token.ts'
+import { claimsOf, tokenType } from './access_token.ts'
 import { type Proof, replayedProof } from './dpop.ts'
 import { isUsedBefore } from './single_use.ts'
 import type { Actor, Client, Issuance } from './types.ts'
@@ -68,10 +68,10 @@ export async function issue(app: App, request: Request, a: Authorization): Promi
 }
 
 async function sign(app: App, key: SigningKey, a: Authorization, issuance: NewIssuance): Promise<string> {
-  const signed = app.crypto.sign(key, JSON.stringify(claimsOf(issuance, app.config.server.issuer)))
+  const signed = app.crypto.sign(key, claimsOf(issuance, app.config.server.issuer))
   if (isRemote(key)) await signed
   const [access_token] = await Promise.all([signed, commit(app, a, issuance)])
-  noteSigned(app, access_token)
+  app.knownTokens.signed(access_token, issuance.issued_at)
   return access_token
 }
 

@@ -13,7 +13,8 @@ export interface Job {
 }
 /** What the storage thread answers: an outcome per job, and whether another process has written meanwhile. */
 export interface BatchResult {
-  outcomes: (Outcome<unknown> | { failed: Failure })[]
+  /** In the order of the jobs; missing when all were done and have nothing to say. */
+  outcomes?: (Outcome<unknown> | { failed: Failure })[]
   /** Whether another connection wrote since. */
   foreign: boolean
   /** Milliseconds of the thread, the disk included. */

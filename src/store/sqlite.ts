@@ -31,9 +31,10 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
       }
       worked(result.ms)
       // Whoever gets an answer shows that the storage is there: under overload the poll itself may find no room.
-      if (result.outcomes.some((outcome) => 'value' in outcome)) healthyMs = performance.now()
+      const { outcomes = jobs.map(() => ({ value: undefined })) } = result
+      if (outcomes.some((outcome) => 'value' in outcome)) healthyMs = performance.now()
       if (result.foreign) for (const listener of listeners) listener()
-      return result.outcomes.map((outcome) => ('failed' in outcome ? { error: failureOf(outcome.failed) } : outcome))
+      return outcomes.map((outcome) => ('failed' in outcome ? { error: failureOf(outcome.failed) } : outcome))
     },
   })
   /** With the transactions that wrote: each waits for the disk once. */

@@ -14,9 +14,9 @@ function within(app: App, trace: Trace): App {
     store: store.within(trace),
     crypto: {
       ...crypto,
-      sign: (key, payload) =>
+      sign: (key, claims) =>
         trace.span('crypto sign', { 'crypto.alg': key.alg }, (inner) =>
-          crypto.sign(key, payload, (size) => inner.set({ 'batch.size': size })),
+          crypto.sign(key, claims, (size) => inner.set({ 'batch.size': size })),
         ),
       verify: (what) =>
         trace.span('crypto verify', { 'crypto.alg': what.alg }, (inner) =>

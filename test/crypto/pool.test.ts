@@ -36,7 +36,7 @@ describe('signatures', () => {
     '%s: a signature made on a thread verifies in jose and on a thread',
     async (alg) => {
       const { key, jwk, publicKey, thumbprint } = newKey(alg, `kid ${alg}`)
-      const compact = await lanes.sign(key, '{"sub":"ä"}')
+      const compact = await lanes.sign(key, { sub: 'ä' })
       const { payload, protectedHeader } = await compactVerify(compact, publicKey)
       expect(Buffer.from(payload).toString()).toBe('{"sub":"ä"}')
       expect(protectedHeader.kid).toBe(`kid ${alg}`)
@@ -53,7 +53,7 @@ describe('signatures', () => {
     const own = openCrypto({ threads: 1, eager: false }, silentLog)
     try {
       const { key, publicKey } = newKey('ES256', 'batch')
-      const signed = await Promise.all(Array.from({ length: 200 }, (_, i) => own.sign(key, `{"n":${i}}`)))
+      const signed = await Promise.all(Array.from({ length: 200 }, (_, i) => own.sign(key, { n: i })))
       for (const [i, compact] of signed.entries())
         expect(Buffer.from((await compactVerify(compact, publicKey)).payload).toString()).toBe(`{"n":${i}}`)
       expect(own.stats.crypto).toMatchObject({ jobs: 200, batches: 1 })
@@ -64,7 +64,7 @@ describe('signatures', () => {
 
   test('several keys in one batch are not mixed up', async () => {
     const keys = [newKey('ES256', 'one'), newKey('ES256', 'two'), newKey('RS256', 'three')]
-    const signed = await Promise.all(keys.map(({ key }) => lanes.sign(key, '{}')))
+    const signed = await Promise.all(keys.map(({ key }) => lanes.sign(key, {})))
     for (const [i, compact] of signed.entries()) {
       const { key, publicKey } = keys[i] as (typeof keys)[number]
       expect((await compactVerify(compact, publicKey)).protectedHeader.kid).toBe(key.kid)
@@ -75,9 +75,9 @@ describe('signatures', () => {
     const { key } = newKey('ES256', 'good')
     const unusable = { ...newKey('ES256', 'bad').key, alg: 'RS256' as Alg, key: newKey('ES256', 'public').publicKey }
     const [good, bad, again] = await Promise.allSettled([
-      lanes.sign(key, '{}'),
-      lanes.sign(unusable, '{}'),
-      lanes.sign(key, '{}'),
+      lanes.sign(key, {}),
+      lanes.sign(unusable, {}),
+      lanes.sign(key, {}),
     ])
     expect([good.status, bad.status, again.status]).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   })
@@ -95,14 +95,14 @@ describe('signatures', () => {
 
   test('a thread that dies fails its batch with 503, and another one takes its place', async () => {
     const { key } = newKey('RS256', 'survivor')
-    const waiting = Promise.allSettled(Array.from({ length: 300 }, () => lanes.sign(key, '{}')))
+    const waiting = Promise.allSettled(Array.from({ length: 300 }, () => lanes.sign(key, {})))
     await new Promise((resolve) => setImmediate(resolve))
     for (const pool of pools) for (const thread of pool.threads) void thread.terminate()
     const refused = (await waiting).filter((each) => each.status === 'rejected')
     expect(refused.length).toBeGreaterThan(0)
     for (const { reason } of refused)
       expect(reason).toMatchObject({ code: 'temporarily_unavailable', reason: 'worker_failed' })
-    expect(await lanes.sign(key, '{}')).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/)
+    expect(await lanes.sign(key, {})).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/)
   })
 })
 
@@ -173,7 +173,7 @@ describe('passwords', () => {
 test('close() waits for what is under way', async () => {
   const own = openCrypto({ threads: 1, eager: false }, silentLog)
   const { key } = newKey('ES256', 'closing')
-  const last = own.sign(key, '{}')
+  const last = own.sign(key, {})
   await own.close()
   expect(await last).toContain('.')
 })

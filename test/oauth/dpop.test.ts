@@ -1,8 +1,8 @@
 // DPoP proofs check by check, on a clock that stands still: windows and limits to the second and the byte.
 import { describe, expect, test } from 'vitest'
 import type { App } from '../../src/app.ts'
+import type { Verification } from '../../src/crypto/batch.ts'
 import { importKey, verifySignature } from '../../src/crypto/jws.ts'
-import type { Verification } from '../../src/crypto/pool.ts'
 import { createSealer } from '../../src/crypto/seal.ts'
 import type { Request } from '../../src/http/message.ts'
 import { UsedSet } from '../../src/lib/used.ts'
