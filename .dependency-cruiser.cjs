@@ -36,6 +36,7 @@ const KNOWN_BY = {
   'better-sqlite3|pg': 'src/store/(sqlite|postgres\\w*|database|migrate)',
   piscina: '(src/lib/threads|workers/\\w+)',
   '@node-rs/argon2': 'workers/password',
+  'lru-cache': 'src/lib/lru',
   jose: 'src/(crypto|net)/\\w+',
   'openid-client': 'src/oauth/oidc_provider',
   yaml: 'src/config/yaml',
@@ -79,8 +80,8 @@ module.exports = {
   forbidden: [...onlyLeft, ...strangers, ...knownBy, ...others].map((rule) => ({ ...rule, severity: 'error' })),
   options: {
     doNotFollow: { path: 'node_modules' },
-    // The admin page: built for browsers, from a world of its own.
-    exclude: { path: '^dist/ui/' },
+    // The admin page, built for browsers from a world of its own, and the bundles of what is looked at here.
+    exclude: { path: '^dist/(ui|bin)/' },
     moduleSystems: ['es6', 'cjs'],
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default'] },
   },

@@ -22,10 +22,9 @@ COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/migrations migrations
 COPY --from=build /app/dist/build.json dist/
 COPY --from=build /app/bench/results bench/results
-COPY --from=build /app/dist/src dist/src
+COPY --from=build /app/dist/bin dist/bin
 COPY --from=build /app/dist/ui dist/ui
-COPY --from=build /app/dist/workers dist/workers
-RUN printf '#!/bin/sh\nexec node /app/dist/src/main.js "$@"\n' > /usr/local/bin/service \
+RUN printf '#!/bin/sh\nexec node /app/dist/bin/service.js "$@"\n' > /usr/local/bin/service \
   && chmod 755 /usr/local/bin/service \
   && install -d -o node -g node -m 700 /data
 USER node

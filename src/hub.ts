@@ -11,7 +11,7 @@ import { checkFree } from './http/node.ts'
 import { type LoginResult, SharedBucket } from './http/rate_limit.ts'
 import { loadNative } from './http/uws.ts'
 import { unavailable } from './lib/error.ts'
-import { workerFile } from './lib/paths.ts'
+import { programFile } from './lib/paths.ts'
 import { type Carried, carried } from './lib/secret.ts'
 import { Wire } from './lib/wire.ts'
 import { STALE_MS } from './store/cache.ts'
@@ -108,7 +108,7 @@ export async function openFronts(app: App): Promise<HttpFront> {
   if (app.store.driver.name === 'sqlite') app.store.driver.onForeignWrite(() => void toAll('forget', undefined))
 
   const start = async (thread: number): Promise<string> => {
-    const worker = new Worker(workerFile('front'), { workerData: data() })
+    const worker = new Worker(programFile('front'), { workerData: data() })
     const broken = (error: Error) => {
       wire.break(unavailable('the service is ending', { reason: 'front_thread_gone', cause: error }))
       if (!state.closing) fail(error)

@@ -10,8 +10,8 @@ const at = (/** @type {string} */ file) => path.join(root, file)
 const BUILT = ['src', 'workers', 'bench', 'tools']
 const INPUTS = [...BUILT, 'migrations', 'package.json', 'tsconfig.json', 'tsconfig.build.json']
 const STAMP = at('dist/build.json')
-/** The admin page in dist/, which tools/page.mjs empties by itself. */
-const PAGE = 'ui'
+/** What tools/page.mjs and tools/bundle.mjs make in dist/, and tidy by themselves. */
+const MADE = ['ui', 'bin']
 
 /** Installs the packages of the lockfile unless they are there, and builds unless the build is newer than its sources. */
 export function prepare() {
@@ -33,13 +33,13 @@ export function isBuildStale() {
   return Math.max(...INPUTS.map(newestMs)) > changedMs(STAMP)
 }
 
-/** Compiles to dist/ in place, so that a running service never misses a file, and writes dist/build.json. */
+/** Compiles to dist/ in place, for checks, tools and tests, bundles what ships into dist/bin, and writes dist/build.json. */
 export function build() {
   const started = new Date()
   say('building')
   run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json')])
   removeStale('')
-  run(process.execPath, [at('tools/page.mjs')])
+  for (const made of ['page', 'bundle']) run(process.execPath, [at(`tools/${made}.mjs`)])
   const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
   writeFileSync(STAMP, `${JSON.stringify({ version, commit: commit(), built_at: started.toISOString() })}\n`)
   // A source that changed while the compiler ran makes this build stale.
@@ -51,7 +51,7 @@ function removeStale(folder) {
   for (const entry of readdirSync(at(path.join('dist', folder)), { withFileTypes: true })) {
     const file = path.join(folder, entry.name)
     const source = entry.isDirectory() ? file : file.replace(/\.js(\.map)?$/, '.ts')
-    if (file === path.basename(STAMP) || file === PAGE) continue
+    if (file === path.basename(STAMP) || MADE.includes(file)) continue
     if (!existsSync(at(source))) rmSync(at(path.join('dist', file)), { recursive: true })
     else if (entry.isDirectory()) removeStale(file)
   }

@@ -1,6 +1,5 @@
 // A crypto thread: signs and verifies a batch. Keys are prepared once and kept by kid or thumbprint.
 import type { KeyObject } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import {
   type CryptoBatch,
   type CryptoBatchResult,
@@ -10,20 +9,17 @@ import {
   unpackJobs,
 } from '../src/crypto/batch.ts'
 import { importKey, type Jwk, signJws, type UpstreamAlg, verifySignature } from '../src/crypto/jws.ts'
+import { Lru } from '../src/lib/lru.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
 
 nameThread('crypto')
 const MAX_KEYS = 20_000
-const signing = new LRUCache<string, LocalKey>({ max: 100 })
-const imported = new LRUCache<string, KeyObject | 'unusable'>({ max: MAX_KEYS })
+const signing = new Lru<LocalKey>(100)
+const imported = new Lru<KeyObject | 'unusable'>(MAX_KEYS)
 
 function publicKey(alg: UpstreamAlg, jwk: Jwk, thumbprint: string): KeyObject | undefined {
-  const id = `${alg} ${thumbprint}`
-  const known = imported.get(id)
-  if (known) return known === 'unusable' ? undefined : known
-  const key = importKey(alg, jwk)
-  imported.set(id, key ?? 'unusable')
-  return key
+  const key = imported.memo(`${alg} ${thumbprint}`, () => importKey(alg, jwk) ?? 'unusable')
+  return key === 'unusable' ? undefined : key
 }
 
 function perform(job: CryptoJob): CryptoResult {
@@ -44,7 +40,7 @@ function perform(job: CryptoJob): CryptoResult {
 export default function runBatch(batch: CryptoBatch): CryptoBatchResult {
   const startedMs = performance.now()
   for (const key of batch.keys ?? []) signing.set(key.kid, key)
-  const isReady = batch.keys !== undefined || batch.kids.every((kid) => signing.has(kid))
+  const isReady = batch.keys !== undefined || batch.kids.every((kid) => signing.get(kid) !== undefined)
   const results = isReady ? unpackJobs(batch).map(perform) : undefined
   return { results, ms: performance.now() - startedMs }
 }

@@ -50,7 +50,7 @@ export const start = (program: string, args: readonly string[], options: SpawnOp
 
 /** The built file of a child: one of ours, or one of the checkout that brings a development package. */
 const fileOf = (name: string): string | undefined =>
-  ['src/bench', 'bench']
+  ['bin', 'bench']
     .map((folder) => path.join(packageRoot, 'dist', folder, `${name}.js`))
     .find((file) => existsSync(file))
 

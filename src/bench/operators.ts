@@ -4,7 +4,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { loadConfig } from '../config/load.ts'
 import type { Env } from '../config/rules.ts'
-import { packageRoot } from '../lib/paths.ts'
+import { programFile } from '../lib/paths.ts'
 import { withStore } from '../store/work.ts'
 import { start, stopAll, tempDir } from './children.ts'
 import { storageEnv, withoutDatabase } from './databases.ts'
@@ -159,7 +159,7 @@ async function underTraffic(target: Target, what: string, work: () => Promise<st
 }
 
 async function purge(file: string, env: Env): Promise<string> {
-  const args = [path.join(packageRoot, 'dist/src/main.js'), 'purge', '--only', 'sessions', '--timeout', '0', '--json']
+  const args = [programFile('service'), 'purge', '--only', 'sessions', '--timeout', '0', '--json']
   const child = start(process.execPath, args, {
     env: { PATH: env['PATH'], SERVICE_STORAGE_SQLITE_PATH: file },
     stdio: ['ignore', 'pipe', 'pipe'],

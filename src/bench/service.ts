@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../config/rules.ts'
-import { packageRoot } from '../lib/paths.ts'
+import { programFile } from '../lib/paths.ts'
 import { start, stop, tempDir } from './children.ts'
 import { storageEnv } from './databases.ts'
 import { call } from './loopback.ts'
@@ -160,7 +160,7 @@ function runner(cwd: string, base: string, env: NodeJS.ProcessEnv) {
     pid: () => child?.pid,
     stop: async () => child && stop(child),
     async start() {
-      const started = start(process.execPath, [path.join(packageRoot, 'dist/src/main.js'), 'serve'], {
+      const started = start(process.execPath, [programFile('service'), 'serve'], {
         cwd,
         env,
         stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,8 +1,8 @@
 // Compact JWS (RFC 7515), strictly: decoded, verified and signed here only, on the front thread and in the workers.
 import { constants, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import { digest } from '../lib/id.ts'
 import { parseObject } from '../lib/json.ts'
+import { Lru } from '../lib/lru.ts'
 
 export type Alg = 'ES256' | 'RS256' | 'PS256'
 /** What an upstream provider may sign with besides; nothing of ours, and nothing that is sent to us by clients. */
@@ -63,7 +63,7 @@ export interface Jws {
 
 /** Headers repeat from token to token of an issuer, from proof to proof of a key. Longer ones are not worth the room. */
 const [MAX_HEADERS, MAX_HEADER_CHARS] = [5000, 1024]
-const headers = new LRUCache<string, Jws['header']>({ max: MAX_HEADERS })
+const headers = new Lru<Jws['header']>(MAX_HEADERS)
 
 /**
  * Takes a compact JWS apart. Undefined unless it is three canonical base64url segments with JSON objects in the first two.

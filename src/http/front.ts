@@ -1,5 +1,5 @@
 // What an HTTP engine is: it copies a request into plain values, asks `accept`, reads the body if told to, and writes the reply.
-import { LRUCache } from 'lru-cache'
+import { Lru } from '../lib/lru.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Head, Reply } from './message.ts'
 
@@ -46,16 +46,12 @@ export function splitAddress(address: string): { host: string; port: number } {
 }
 
 /** Addresses by their text, as the same peers come again and again. */
-const addresses = new LRUCache<string, string>({ max: 10_000 })
+const addresses = new Lru<string>(10_000)
 
 /** The address of a peer as people write it: IPv4 where it is mapped into IPv6, else the shortest form. */
 export function peerAddress(text: string): string {
   if (!text.includes(':')) return text
-  const known = addresses.get(text)
-  if (known !== undefined) return known
-  const address = shortAddress(text.split('%')[0] as string)
-  addresses.set(text, address)
-  return address
+  return addresses.memo(text, (known) => shortAddress(known.split('%')[0] as string))
 }
 
 function shortAddress(plain: string): string {

@@ -1,5 +1,5 @@
 // Limits on how often something may happen. All of them are bounded in memory.
-import { LRUCache } from 'lru-cache'
+import { Lru } from '../lib/lru.ts'
 import { peerAddress } from './front.ts'
 
 /** A token bucket: `rate` per second, `burst` at once, or a share of it where several take part. */
@@ -98,7 +98,7 @@ const MAX_TRACKED = 100_000
 export class Buckets {
   private readonly rate: number
   private readonly burst: number
-  private readonly known = new LRUCache<string, TokenBucket>({ max: MAX_TRACKED })
+  private readonly known = new Lru<TokenBucket>(MAX_TRACKED)
 
   constructor(rate: number, burst: number) {
     this.rate = rate
@@ -167,7 +167,7 @@ export interface Attempting {
 /** Failed logins per address. An attempt is counted while it is under way, so that parallel ones cannot overtake the counter. */
 export class Lockout implements Attempting {
   private readonly options: LockoutOptions
-  private readonly known = new LRUCache<string, Attempts>({ max: MAX_TRACKED })
+  private readonly known = new Lru<Attempts>(MAX_TRACKED)
 
   constructor(options: LockoutOptions) {
     this.options = options

@@ -1,18 +1,18 @@
 // A bounded read-through cache: one load at a time per key, no stale value after drop(). Absence is remembered in a
 // smaller room of its own, so that made-up keys cannot push out real entries.
-import { LRUCache } from 'lru-cache'
+import { Lru } from './lru.ts'
 
 /** A bounded cache that remembers absent entries too and loads each key once at a time. */
 export class Cache<V extends object | string> {
-  private readonly entries: LRUCache<string, V>
-  private readonly absent: LRUCache<string, true>
+  private readonly entries: Lru<V>
+  private readonly absent: Lru<true>
   private readonly loading = new Map<string, Promise<V | undefined>>()
   hits = 0
   misses = 0
 
   constructor(max: number) {
-    this.entries = new LRUCache<string, V>({ max })
-    this.absent = new LRUCache({ max: Math.max(1, Math.floor(max / 8)) })
+    this.entries = new Lru(max)
+    this.absent = new Lru(Math.max(1, Math.floor(max / 8)))
   }
 
   /** The cached value, else the loaded one. */

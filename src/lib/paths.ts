@@ -15,8 +15,8 @@ function findRoot(): string {
 
 /** The folder of package.json. */
 export const packageRoot = findRoot()
-/** The built entry point of a worker thread. */
-export const workerFile = (name: string): string => path.join(packageRoot, 'dist/workers', `${name}.js`)
+/** A built program: `service`, or the entry point of a worker thread. */
+export const programFile = (name: string): string => path.join(packageRoot, 'dist/bin', `${name}.js`)
 export const migrationsFolder = path.join(packageRoot, 'migrations')
 /** The built admin page. */
 export const pageFolder = path.join(packageRoot, 'dist/ui')

@@ -1,7 +1,7 @@
 // Worker threads of one kind, and their orderly end.
 import { Piscina } from 'piscina'
 import type { Logger } from '../telemetry/logger.ts'
-import { workerFile } from './paths.ts'
+import { programFile } from './paths.ts'
 import { atMost } from './patience.ts'
 
 export interface ThreadsOptions {
@@ -30,7 +30,7 @@ const LOADING_MS = 10_000
 /** Starts the threads. One that fails is logged and replaced. */
 export function openThreads({ name, min, max, idleMs, ahead, workerData }: ThreadsOptions, log: Logger): Threads {
   const pool = new Piscina({
-    filename: workerFile(name),
+    filename: programFile(name),
     minThreads: min,
     maxThreads: max,
     idleTimeout: idleMs ?? Number.POSITIVE_INFINITY,

@@ -1,7 +1,7 @@
 // The public keys of others (RFC 7517), kept for a while: JWK sets of identity providers. Knows no cryptography; who verifies
 // with a key imports it and computes its thumbprint.
-import { LRUCache } from 'lru-cache'
 import type { Jwk, UpstreamAlg } from '../crypto/jws.ts'
+import { Lru } from '../lib/lru.ts'
 import type { Clock } from '../lib/time.ts'
 import { FetchError } from './error.ts'
 import type { Fetcher } from './fetch.ts'
@@ -54,7 +54,7 @@ export function createRemoteKeys({
   allowHttp,
   onLookup,
 }: RemoteKeysOptions): RemoteKeys {
-  const sets = new LRUCache<string, KeySet>({ max: MAX_SETS })
+  const sets = new Lru<KeySet>(MAX_SETS)
 
   function setOf(uri: string): KeySet {
     const set = sets.get(uri) ?? { freshUntil: 0, quietUntil: 0 }

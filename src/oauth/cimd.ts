@@ -1,12 +1,12 @@
 // Clients that are a document: a URL-shaped client_id is validated as it came, fetched, checked, and kept as its own cache
 // headers say (draft-ietf-oauth-client-id-metadata-document).
 import CachePolicy from 'http-cache-semantics'
-import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { App } from '../app.ts'
 import { type BucketStore, CommonBuckets } from '../http/common_buckets.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf } from '../lib/field.ts'
+import { Lru } from '../lib/lru.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { FetchError } from '../net/error.ts'
 import type { FetchReply } from '../net/fetch.ts'
@@ -30,14 +30,14 @@ interface Known {
   failure?: OAuthError
 }
 export interface Documents {
-  known: LRUCache<string, Known>
+  known: Lru<Known>
   loading: Map<string, Promise<Client>>
   /** How often each host is asked, whatever the port, and each client that is known. */
   hosts: CommonBuckets
 }
 /** Makes the memory of documents; how often is counted in the store. */
 export const openDocuments = (store: BucketStore): Documents => ({
-  known: new LRUCache({ max: MAX_DOCUMENTS }),
+  known: new Lru(MAX_DOCUMENTS),
   loading: new Map(),
   hosts: new CommonBuckets('document', FETCHES_PER_SECOND, FETCH_BURST, store),
 })

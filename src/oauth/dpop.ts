@@ -1,11 +1,11 @@
 // DPoP proofs (RFC 9449): the checks as a list, the nonces, and what a proof binds.
-import { LRUCache } from 'lru-cache'
 import type { App } from '../app.ts'
 import { type Alg, decodeJws, isAlg, type Jwk, type Jws, thumbprint } from '../crypto/jws.ts'
 import type { Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets } from '../lib/id.ts'
 import { isObject } from '../lib/json.ts'
+import { Lru } from '../lib/lru.ts'
 import { normalisedUrl } from '../lib/url.ts'
 import { useOnce } from './single_use.ts'
 import type { Client, SingleUse } from './types.ts'
@@ -66,7 +66,7 @@ const isBefore = (nbf: unknown, now: number) =>
   nbf === undefined || (typeof nbf === 'number' && nbf <= now + FUTURE_SKEW)
 
 /** The few URLs of our own that proofs are for, normalised. */
-const ownUrls = new LRUCache<string, string>({ max: 100, memoMethod: (url) => normalisedUrl(url) ?? '' })
+const ownUrls = new Lru<string>(100)
 
 const refuse = (reason: string, say: string) => new OAuthError('invalid_dpop_proof', say, { reason })
 
@@ -88,7 +88,8 @@ async function checkProof(app: App, request: Request, text: string): Promise<Pro
   const now = app.clock.now()
   const decoded = decodeProof(text)
   const { jws, jwk, alg, jkt } = decoded
-  const context = { ...decoded, app, request, url: ownUrls.memo(app.config.server.issuer + request.path), now }
+  const url = ownUrls.memo(app.config.server.issuer + request.path, (own) => normalisedUrl(own) ?? '')
+  const context = { ...decoded, app, request, url, now }
   for (const [reason, isBad, say] of CHECKS) if (isBad(context)) throw refuse(reason, say)
   const { input, signature } = jws
   if (!(await app.crypto.verify({ alg, jwk, thumbprint: jkt, input, signature })))

@@ -1,6 +1,6 @@
 // Tokens whose signature is known to be right: they are exchanged or asked about soon after they were signed, then again and again.
-import { LRUCache } from 'lru-cache'
 import { digest } from '../lib/id.ts'
+import { Lru } from '../lib/lru.ts'
 
 const MAX_TOKENS = 20_000
 /** Seconds without a question after which nobody asks. */
@@ -8,7 +8,7 @@ const QUIET = 60
 
 /** The digests of the tokens that this thread signed or verified lately. */
 export class KnownTokens {
-  private readonly digests = new LRUCache<string, true>({ max: MAX_TOKENS })
+  private readonly digests = new Lru<true>(MAX_TOKENS)
   private askedAt = Number.NEGATIVE_INFINITY
 
   /** Remembers a token that was just signed. Where nobody asks about tokens, as resource servers verify them by themselves, it saves the work. */

@@ -1,9 +1,9 @@
 // The log: one event a line, JSON or text, whatever the input. Secrets never get here; objects are logged by named fields only.
-import { fileURLToPath } from 'node:url'
 import pino from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { Secret } from '../lib/secret.ts'
 import { redactFields, redactText } from './redact.ts'
+import { withSourcePlaces } from './source_place.ts'
 
 /** What may be a field of a line: everything but the secrets of the configuration. */
 export type Loggable<F> = { readonly [K in keyof F]: F[K] extends Secret ? never : F[K] }
@@ -59,7 +59,7 @@ function describeError(error: unknown): unknown {
     name,
     message,
     code: (error as { code?: unknown }).code,
-    stack,
+    stack: withSourcePlaces(stack ?? ''),
     ...(cause ? { cause: describeError(cause) } : {}),
   }
 }
@@ -84,10 +84,9 @@ function asText(line: string): string {
 const quoted = (value: string) => (/^[\w.:/@-]+$/.test(value) ? value : JSON.stringify(value))
 
 function callSite(): string {
-  const frames = (new Error().stack ?? '').split('\n').slice(1)
+  const frames = withSourcePlaces(new Error().stack ?? '')
+    .split('\n')
+    .slice(1)
   const frame = frames.find((each) => !each.includes('/pino/') && !each.includes('telemetry/logger'))
-  const found = /\(?((?:file:\/\/)?\/[^)]+):(\d+):\d+\)?$/.exec(frame ?? '')
-  if (!found) return 'unknown'
-  const file = (found[1] as string).startsWith('file:') ? fileURLToPath(found[1] as string) : (found[1] as string)
-  return `${file.split('/').slice(-3).join('/')}:${found[2]}`
+  return /([^\s(]+:\d+)\)?$/.exec(frame ?? '')?.[1] ?? 'unknown'
 }

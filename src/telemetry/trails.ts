@@ -1,5 +1,5 @@
 // How clients fare on their way in: the last steps of each, with the reason of every failure. In memory, bounded, no secrets.
-import { LRUCache } from 'lru-cache'
+import { Lru } from '../lib/lru.ts'
 
 /** A step on the way of a client, in the words of the protocol. */
 export type Step =
@@ -84,7 +84,7 @@ const isSame = (a: Passage, b: Omit<Passage, 'count'>): boolean =>
 
 /** The trails of the clients and addresses that were seen last. */
 export class Trails {
-  private readonly trails = new LRUCache<string, Trail>({ max: MAX_TRAILS })
+  private readonly trails = new Lru<Trail>(MAX_TRAILS)
   private readonly moments: WeakMap<Passage, number> | undefined
 
   /** `isMarking` where marked() will be asked for. */

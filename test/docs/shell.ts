@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { packageRoot } from '../../src/lib/paths.ts'
+import { packageRoot, programFile } from '../../src/lib/paths.ts'
 import { reportWith, resultWith } from '../bench/reports.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -94,7 +94,7 @@ export async function runDoc(doc: Doc): Promise<RanDoc> {
   for (const name of readdirSync(packageRoot))
     if (!['data', '.git'].includes(name)) symlinkSync(path.join(packageRoot, name), path.join(folder, name))
   for (const name of ['backup', 'bin']) mkdirSync(path.join(folder, name))
-  const binary = `#!/bin/sh\nexec '${process.execPath}' '${path.join(packageRoot, 'dist/src/main.js')}' "$@"\n`
+  const binary = `#!/bin/sh\nexec '${process.execPath}' '${programFile('service')}' "$@"\n`
   writeFileSync(path.join(folder, 'bin/service'), binary, { mode: 0o755 })
   const [port, adminPort, examplePort] = [await freePort(), await freePort(), await freePort()]
   const issuer = `http://localhost:${port}`

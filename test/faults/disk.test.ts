@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFi
 import path from 'node:path'
 import { decodeJwt } from 'jose'
 import { afterAll, assert, expect, test } from 'vitest'
-import { packageRoot } from '../../src/lib/paths.ts'
+import { programFile } from '../../src/lib/paths.ts'
 import { Database, prepareDatabase } from '../../src/store/database.ts'
 import { openFile } from '../store/sqlite_file.ts'
 import { machineToken } from '../support/flow.ts'
@@ -99,7 +99,7 @@ test('a database that may not be written at the start ends it, by its name', asy
   chmodSync(at.env['SERVICE_STORAGE_SQLITE_PATH'] as string, 0o444)
   chmodSync(folder, 0o555)
   const asNobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
-  const ran = spawnSync(process.execPath, [path.join(packageRoot, 'dist/src/main.js'), 'serve'], {
+  const ran = spawnSync(process.execPath, [programFile('service'), 'serve'], {
     env: { PATH: process.env['PATH'], ...at.env },
     encoding: 'utf8',
     timeout: 20_000,

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { migrationsFolder, packageRoot, workerFile } from '../../src/lib/paths.ts'
+import { migrationsFolder, packageRoot, programFile } from '../../src/lib/paths.ts'
 
 test('the package root holds the package.json of the service', () => {
   expect(JSON.parse(readFileSync(path.join(packageRoot, 'package.json'), 'utf8')).name).toBe('service')
@@ -10,5 +10,5 @@ test('the package root holds the package.json of the service', () => {
 
 test('migrations and built workers are found', () => {
   expect(existsSync(path.join(migrationsFolder, '001_clients_users.sql'))).toBe(true)
-  for (const name of ['store', 'crypto', 'password']) expect(existsSync(workerFile(name)), name).toBe(true)
+  for (const name of ['store', 'crypto', 'password']) expect(existsSync(programFile(name)), name).toBe(true)
 })

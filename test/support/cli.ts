@@ -1,9 +1,8 @@
 // Runs the built binary as an operator would.
 import { spawn } from 'node:child_process'
-import path from 'node:path'
 import { assert, vi } from 'vitest'
 import { run } from '../../src/cli/commands.ts'
-import { packageRoot } from '../../src/lib/paths.ts'
+import { programFile } from '../../src/lib/paths.ts'
 import type { TestService } from './service.ts'
 
 export interface Ran {
@@ -15,7 +14,7 @@ export interface Ran {
 /** Runs a command to its end, with only these variables of the service. */
 export function runCli(args: readonly string[], env: Record<string, string> = {}, input = ''): Promise<Ran> {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SERVICE_'))
-  const child = spawn(process.execPath, [path.join(packageRoot, 'dist/src/main.js'), ...args], {
+  const child = spawn(process.execPath, [programFile('service'), ...args], {
     env: { ...Object.fromEntries(inherited), ...env },
   })
   let [stdout, stderr] = ['', '']

@@ -109,6 +109,6 @@ describe('settings', () => {
         { add_source: true },
       ),
     )
-    expect(line?.source).toBe('src/http/uws.js:1')
+    expect(line?.source).toMatch(/^src\/http\/uws\.ts:\d+$/)
   })
 })

@@ -51,7 +51,7 @@ test('it has neither sources, tests nor tools, and every package that its files 
 })
 
 test('it tells its version, serves, and issues a token', async () => {
-  const main = unpacked('dist/src/main.js')
+  const main = unpacked('dist/bin/service.js')
   const [port, adminPort] = [await freePort(), await freePort()]
   const env = {
     PATH: process.env['PATH'],
@@ -59,6 +59,7 @@ test('it tells its version, serves, and issues a token', async () => {
     SERVICE_SERVER_ISSUER: `http://localhost:${port}`,
     SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
     SERVICE_ADMIN_API_KEY: 'packed-admin-key',
+    SERVICE_LOG_ADD_SOURCE: 'true',
   }
   const version = await call(process.execPath, [main, 'version', '--json'], { cwd: folder, env })
   expect(JSON.parse(version.stdout)).toMatchObject({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/) })
@@ -71,6 +72,8 @@ test('it tells its version, serves, and issues a token', async () => {
     })
   try {
     await expect.poll(() => said, { timeout: 60_000 }).toContain('"msg":"ready"')
+    // Lines of the sources, which are not there.
+    expect(said).toMatch(/"source":"src\/serve\.ts:\d+","version":/)
     const tour = await call(process.execPath, [main, 'quickstart', '--json'], { cwd: folder, env })
     expect(JSON.parse(tour.stdout)).toMatchObject({ access_token: expect.any(String), header: { typ: 'at+jwt' } })
     expect((await fetch(`http://127.0.0.1:${adminPort}/admin/ui/`)).status).toBe(200)

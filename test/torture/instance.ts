@@ -1,8 +1,7 @@
 // A service as an operator runs it: a process of the built binary that is killed and started again on the same data.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import path from 'node:path'
-import { packageRoot } from '../../src/lib/paths.ts'
+import { programFile } from '../../src/lib/paths.ts'
 import { pause } from '../support/wire.ts'
 
 const START_MS = 30_000
@@ -21,7 +20,7 @@ export class Instance {
 
   /** Starts it. Resolves when it is ready. */
   async start(): Promise<void> {
-    const child = spawn(process.execPath, [path.join(packageRoot, 'dist/src/main.js'), 'serve'], {
+    const child = spawn(process.execPath, [programFile('service'), 'serve'], {
       env: { PATH: process.env['PATH'], ...this.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })

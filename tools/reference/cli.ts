@@ -4,7 +4,7 @@ import { commandTree } from '../../src/cli/commands.ts'
 import { EXIT, EXIT_MEANS } from '../../src/cli/output.ts'
 import { code, page, table } from './markdown.ts'
 
-const INTRO = `\`service\` is \`node dist/src/main.js\`; in the image it is the entry point. \`service COMMAND --help\` says the same as this page, \`service completion\` teaches it to a shell.
+const INTRO = `\`service\` is \`node dist/bin/service.js\`; in the image it is the entry point. \`service COMMAND --help\` says the same as this page, \`service completion\` teaches it to a shell.
 Answers go to standard output as \`key=value\` lines, with \`--json\` as JSON; faults go to standard error as \`error: \` lines. Settings come from \`--config\` and the
 environment ([configuration](configuration.md)).
 
