@@ -3,6 +3,7 @@ import { constants, createPublicKey, type KeyObject, sign, verify } from 'node:c
 import { digest } from '../lib/id.ts'
 import { parseObject } from '../lib/json.ts'
 import { Lru } from '../lib/lru.ts'
+import { derOf, rawOf } from './ecdsa.ts'
 
 export type Alg = 'ES256' | 'RS256' | 'PS256'
 /** What an upstream provider may sign with besides; nothing of ours, and nothing that is sent to us by clients. */
@@ -15,14 +16,14 @@ interface Algorithm {
   crv?: string
   /** Bytes of a signature; RSA follows the modulus. */
   signatureBytes?: number
-  options: { dsaEncoding?: 'ieee-p1363'; padding?: number; saltLength?: number }
+  /** Of RSA. */
+  options?: { padding: number; saltLength?: number }
 }
 const ec = (hash: Algorithm['hash'], crv: string, signatureBytes: number): Algorithm => ({
   kty: 'EC',
   hash,
   crv,
   signatureBytes,
-  options: { dsaEncoding: 'ieee-p1363' },
 })
 const rsa = (hash: Algorithm['hash'], saltLength?: number): Algorithm => ({
   kty: 'RSA',
@@ -140,7 +141,8 @@ export function verifySignature(alg: UpstreamAlg, key: KeyObject, input: string,
   const { hash, options, signatureBytes } = UPSTREAM[alg]
   const raw = Buffer.from(signature, 'base64url')
   if (signatureBytes !== undefined && raw.length !== signatureBytes) return false
-  return verify(hash, Buffer.from(input), { key, ...options }, raw)
+  const [what, der] = [options ? { key, ...options } : key, signatureBytes ? derOf(raw) : raw]
+  return verify(hash, Buffer.from(input), what, der)
 }
 
 /** The header segment that a key puts before every payload of a type. */
@@ -154,6 +156,7 @@ export const signingInput = (header: string, payload: string): string =>
 /** Signs a payload (JSON text) behind a prepared header segment. Returns the compact JWS. */
 export function signJws(alg: Alg, key: KeyObject, header: string, payload: string): string {
   const input = signingInput(header, payload)
-  const { hash, options } = ALGORITHMS[alg]
-  return `${input}.${sign(hash, Buffer.from(input), { key, ...options }).toString('base64url')}`
+  const { hash, options, signatureBytes } = ALGORITHMS[alg]
+  const signature = sign(hash, Buffer.from(input), options ? { key, ...options } : key)
+  return `${input}.${(signatureBytes ? rawOf(signature, signatureBytes / 2) : signature).toString('base64url')}`
 }
