@@ -18,7 +18,7 @@ import { again } from './lib/again.ts'
 import { type Build, readBuild, userAgent } from './lib/build.ts'
 import type { LaneStats } from './lib/lane.ts'
 import { type Clock, systemClock } from './lib/time.ts'
-import { createFetcher, type Fetcher } from './net/fetch.ts'
+import { createFetcher, type Fetcher, loadHttpClient } from './net/fetch.ts'
 import { createRemoteKeys, type RemoteKeys } from './net/jwks.ts'
 import { type Documents, openDocuments } from './oauth/cimd.ts'
 import { KnownTokens } from './oauth/known_tokens.ts'
@@ -128,6 +128,8 @@ export async function openApp(
   const transit = transitParts(clock, log)
   const atRest = await openAtRest(config, env, transit)
   const store = await openStore(config.storage, { log, metrics: telemetry.metrics, now: clock.now(), serves })
+  // The storage thread starts meanwhile.
+  if (serves) await loadHttpClient()
   const { used, keyring } = await begin(config, { store, atRest, transit, clock }, log)
   // Front threads sign by themselves: what is left for this one is what an operator tries.
   const isHub = config.server.front_threads > 1

@@ -57,6 +57,12 @@ export interface FetcherOptions {
 /** getaddrinfo holds one of libuv's four threads for as long as a name server is silent; the rest stay free for files. */
 const MAX_LOOKUPS = 2
 
+/**
+ * Loads what requests are made with. That holds the thread for 100 ms, once: who serves does it while it waits for other parts
+ * to start anyway, and a command with its first request.
+ */
+export const loadHttpClient = () => import('undici')
+
 /** Makes the outgoing client: follows no redirects, no proxy from the environment, no cookies, no compression asked for. */
 export function createFetcher(options: FetcherOptions): Fetcher {
   const { allowPrivate, userAgent, resolve = resolveBySystem, maxTotal = 32, maxPerHost = 8 } = options
@@ -160,8 +166,7 @@ async function exchange(
   signal: AbortSignal,
 ): Promise<FetchReply> {
   const { method = 'GET', headers, body: sent, maxBytes, timeoutMs, showRedirect } = request
-  // With the first request: it takes 100 ms and as much memory as a thread, and most services never fetch anything.
-  const { Client } = await import('undici')
+  const { Client } = await loadHttpClient()
   const client = new Client(url.origin, {
     // Host and TLS server name stay those of the URL. No TLS sessions: a ticket could carry one peer's bytes to another.
     connect: { lookup: pinned(addresses), timeout: timeoutMs, rejectUnauthorized: true, maxCachedSessions: 0 },
