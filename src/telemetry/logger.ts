@@ -88,5 +88,6 @@ function callSite(): string {
     .split('\n')
     .slice(1)
   const frame = frames.find((each) => !each.includes('/pino/') && !each.includes('telemetry/logger'))
-  return /([^\s(]+:\d+)\)?$/.exec(frame ?? '')?.[1] ?? 'unknown'
+  // Of code without a map, such as a bundle that was replaced meanwhile, nobody can say.
+  return /([^\s(]+\.ts:\d+)\)?$/.exec(frame ?? '')?.[1] ?? 'unknown'
 }

@@ -22,7 +22,7 @@ function readMap(file: string): SourceMap | undefined {
 }
 
 /** `file:line:column` of built code, the file as a path or URL. */
-const PLACE = /((?:file:\/\/)?\/[^\s():]+\.js):(\d+):(\d+)/g
+const PLACE = /((?:file:\/\/)?\/\S+?\.js):(\d+):(\d+)/g
 
 /** A text with every place in built code as a place in its source, from the root of the package: `src/oauth/issue.ts:57`. Where there is no map, the place stays. */
 export const withSourcePlaces = (text: string): string =>
