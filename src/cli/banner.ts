@@ -11,7 +11,7 @@ export function bannerOf(config: Config, version: string): string {
   const sqlite = storage.driver === 'sqlite'
   const rows = [
     ['clients', server.issuer],
-    ['operators', admin.enabled ? `${originOf(admin.address)}/admin/` : 'off (admin.enabled)'],
+    ['operators', admin.enabled ? `${originOf(admin.address)}/admin/ui/` : 'off (admin.enabled)'],
     ['data', sqlite ? path.resolve(storage.sqlite.path) : 'PostgreSQL'],
     ['keys', signing.key_store === 'keyfile' ? path.resolve(signing.key_path) : signing.key_store],
   ]

@@ -77,5 +77,7 @@ function faultsOf(error: unknown): readonly string[] {
   if (!(error instanceof Error)) return [String(error)]
   if (!(error instanceof OAuthError)) return [error.message]
   const { cause } = error.more
-  return [`${error.message}${cause instanceof Error ? `: ${cause.message}` : ''} [${error.code}]`]
+  // Some say their cause themselves.
+  const why = cause instanceof Error && !error.message.includes(cause.message) ? `: ${cause.message}` : ''
+  return [`${error.message}${why} [${error.code}]`]
 }

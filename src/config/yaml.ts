@@ -30,7 +30,8 @@ export function parseYaml(text: string, file: string): { value: unknown } | { fa
     return { faults: [{ at: file, message: firstLine(error as Error) }] }
   }
 }
-const firstLine = ({ message }: Error) => message.split('\n')[0] as string
+/** Without the place, which is said already, and the excerpt behind it. */
+const firstLine = ({ message }: Error) => (message.split('\n')[0] as string).replace(/ at line \d+, column \d+:$/, '')
 
 /** Writes a value as a document of block style. */
 export const formatYaml = (value: unknown): string => yaml().stringify(value, { lineWidth: 120 })

@@ -150,6 +150,12 @@ describe('doctor', () => {
     expect(of('database')).toMatchObject([{ result: 'warn', fix: `chmod go= ${file}` }])
   })
 
+  test('a folder where the database should be fails', async () => {
+    const { code, of } = await findings({ ...env, SERVICE_STORAGE_SQLITE_PATH: tempFolder() })
+    expect(code).toBe(1)
+    expect(of('database')).toMatchObject([{ result: 'fail', fix: expect.stringContaining('storage.sqlite.path') }])
+  })
+
   test('a resource whose metadata names this server is well, any other gets a warning', async () => {
     const server = createServer((_, response) =>
       response.end(JSON.stringify({ resource: uri, authorization_servers: [service.issuer] })),

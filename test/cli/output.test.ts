@@ -1,8 +1,9 @@
 import path from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { bannerOf } from '../../src/cli/banner.ts'
-import { asText } from '../../src/cli/output.ts'
+import { asText, printError } from '../../src/cli/output.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { unavailable } from '../../src/lib/error.ts'
 
 test('members of an object are key=value lines', () => {
   expect(asText({ id: 'a', count: 0, on: false, none: '' })).toBe('id=a\ncount=0\non=false\nnone=')
@@ -26,12 +27,23 @@ test('a blank line separates the items of a list, and an empty list is nothing',
   expect(asText([])).toBe('')
 })
 
+test('a refusal is said with its cause, once', () => {
+  const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  const cause = new Error('no route')
+  printError(unavailable('the keys are away', { cause }))
+  printError(unavailable('the keys are away: no route', { cause }))
+  const lines = written.mock.calls.map(([line]) => line)
+  written.mockRestore()
+  const line = 'error: the keys are away: no route [temporarily_unavailable]\n'
+  expect(lines).toEqual([line, line])
+})
+
 describe('the greeting of serve', () => {
   test('names both addresses, where the data is, and what is unsafe while the issuer is on localhost', () => {
     const { config } = loadConfig(undefined, {})
     const text = bannerOf(config, '1.2.3')
     expect(text).toContain('http://localhost:9000')
-    expect(text).toContain('http://127.0.0.1:9001/admin/')
+    expect(text).toContain('http://127.0.0.1:9001/admin/ui/')
     expect(text).toContain(path.resolve('data/service.db'))
     expect(text).toMatch(/Unsafe as it is: The issuer is on localhost[\s\S]*- admin.api_key is empty/)
   })

@@ -1,7 +1,9 @@
 // Defaults, file and environment, and what is said about faults in them.
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ConfigError, loadConfig, nearest, redacted } from '../../src/config/load.ts'
+import { packageRoot } from '../../src/lib/paths.ts'
 import { tempFolder } from '../support/folder.ts'
 import { load, over, PRODUCTION, problemsOf, yamlFile } from './loading.ts'
 
@@ -40,6 +42,19 @@ describe('precedence', () => {
     const env = { SERVICE_OBSERVABILITY_LOGGING_LEVEL: 'warn', SERVICE_LOG_LEVEL: 'debug' }
     expect(load(undefined, env).config.observability.logging.level).toBe('warn')
   })
+})
+
+test.each(['resources', 'broker_providers'])('the %s of config.example.yaml are some', (name) => {
+  const text = readFileSync(path.join(packageRoot, 'config.example.yaml'), 'utf8')
+  const [lines = ''] = new RegExp(`^#${name}:\\n(#.*\\n)+`, 'm').exec(text) ?? []
+  const { config } = load(lines.replace(/^#/gm, ''))
+  expect(config[name as 'resources' | 'broker_providers']).toHaveLength(1)
+})
+
+test('a fault of YAML is said with its place, once', () => {
+  expect(problemsOf('a: [\n')).toMatchObject([
+    { key: expect.stringMatching(/:2:1$/), message: expect.stringMatching(/\]$/) },
+  ])
 })
 
 describe('values', () => {

@@ -24,7 +24,7 @@ const RECORDS: Readonly<Record<string, unknown>> = {
       protocol: 'oauth',
       config_data: {
         client_id: 'id-there',
-        client_secret_ref: 'NAME_OF_A_SECRET',
+        client_secret_ref: 'CONNECTOR_GITHUB_SECRET',
         authorize_url: 'https://github.com/login/oauth/authorize',
         token_url: 'https://github.com/login/oauth/access_token',
         response_format: 'standard',

@@ -43,7 +43,9 @@ function database(file: string): Finding[] {
   const free = bavail * bsize
   const space = `${Math.floor(free / 1024 ** 2)} MiB free in ${folder}`
   return [
-    secrecy('database', file),
+    existsSync(file) && !statSync(file).isFile()
+      ? fail('database', `${file} is not a file`, 'storage.sqlite.path: the path of a file')
+      : secrecy('database', file),
     free < LEAST_FREE_BYTES
       ? fail('disk', space, 'when it is full, no token is issued: make room, and see `service purge`')
       : ok('disk', space),
