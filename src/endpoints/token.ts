@@ -21,7 +21,7 @@ export async function token(app: App, request: Request): Promise<Reply> {
   const nonce = request.headers.dpop && app.config.dpop.enabled ? { 'dpop-nonce': newNonce(app) } : undefined
   try {
     const response = await run(app, request, form, grant)
-    return json(200, response, { ...NO_STORE, ...nonce })
+    return json(200, response, nonce ? { ...NO_STORE, ...nonce } : NO_STORE)
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
     if (denied) app.metrics.count(denied, { reason: error.reason })

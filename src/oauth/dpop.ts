@@ -86,10 +86,10 @@ export async function verifyProof(app: App, request: Request): Promise<Proof | u
 
 async function checkProof(app: App, request: Request, text: string): Promise<Proof> {
   const now = app.clock.now()
-  const decoded = decodeProof(text)
-  const { jws, jwk, alg, jkt } = decoded
+  const { jws, jwk, alg, jkt } = decodeProof(text)
   const url = ownUrls.memo(app.config.server.issuer + request.path, (own) => normalisedUrl(own) ?? '')
-  const context = { ...decoded, app, request, url, now }
+  // Name by name: a spread of what was spread costs as much here as all checks together.
+  const context = { jws, jwk, alg, jkt, app, request, url, now }
   for (const [reason, isBad, say] of CHECKS) if (isBad(context)) throw refuse(reason, say)
   const { input, signature } = jws
   if (!(await app.crypto.verify({ alg, jwk, thumbprint: jkt, input, signature })))
@@ -105,13 +105,18 @@ async function checkProof(app: App, request: Request, text: string): Promise<Pro
 function decodeProof(text: string): Decoded {
   const jws = decodeJws(text, MAX_PROOF)
   if (!jws) throw refuse('malformed', 'the proof is not one JWT')
-  const key = knownKeys.get(jws.header) ?? readKey(jws.header)
-  knownKeys.set(jws.header, key)
-  return { jws, ...key }
+  const { jwk, alg, jkt } = knownKeys.get(jws.header) ?? rememberKey(jws.header)
+  return { jws, jwk, alg, jkt }
 }
 
 /** A client proves one key again and again: what was read of a header holds as long as that object is remembered. */
 const knownKeys = new WeakMap<Jws['header'], ProofKey>()
+
+function rememberKey(header: Jws['header']): ProofKey {
+  const key = readKey(header)
+  knownKeys.set(header, key)
+  return key
+}
 
 function readKey({ typ, alg, jwk }: Jws['header']): ProofKey {
   if (typ !== 'dpop+jwt') throw refuse('typ', 'typ must be dpop+jwt')
