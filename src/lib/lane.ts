@@ -1,7 +1,7 @@
 // The one concurrency primitive: a bounded queue that turns whatever waits into one batch for a worker.
 import { type OAuthError, overloaded } from './error.ts'
 
-/** What became of one job of a batch. */
+/** What became of one job of a batch. The value may be a promise: of a job that the others do not wait for. */
 export type Outcome<R> = { value: R } | { error: unknown }
 
 export interface LaneOptions<J, R> {

@@ -1,20 +1,21 @@
-// The PostgreSQL driver: an operation is a transaction on a connection of the pool; rows that are only appended travel together.
+// The PostgreSQL driver: an operation is a transaction on a connection of the pool; those that tokens depend on travel together.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Config } from '../config/schema.ts'
 import { codeOf, OAuthError } from '../lib/error.ts'
-import { Lane, type LaneStats, newStats, type Outcome } from '../lib/lane.ts'
+import { type BatchListener, Lane, type LaneStats, newStats } from '../lib/lane.ts'
 import { systemClock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { type News, newsOf } from './cache.ts'
 import type { Job } from './database.ts'
-import { type Driver, isRead, MAX_QUEUE, ops } from './index.ts'
-import type { Op, Statement } from './op.ts'
+import { type Driver, isRead, MAX_QUEUE } from './index.ts'
 import { awayFor, clientSettings, command, execute, failureOf } from './postgres_client.ts'
 import { fuse } from './postgres_fused.ts'
+import { type Lend, openGroups, type Task } from './postgres_groups.ts'
 import { openListener } from './postgres_listener.ts'
 import { keepPartitions } from './postgres_partitions.ts'
 import { begin, preparePlans } from './postgres_plans.ts'
+import { settled, steps } from './postgres_together.ts'
 
 /** `storage.postgres` of the configuration; tests make their own. */
 type PostgresSettings = Omit<Config['storage']['postgres'], 'dsn'> & { dsn: string }
@@ -26,9 +27,6 @@ interface PostgresOptions {
   serves?: boolean
 }
 
-/** Most rows of one INSERT, and how many of these may be under way. */
-const MAX_ROWS = 64
-const APPENDERS = 4
 /** Serialization failures and deadlocks. */
 const COLLISION = /^40(001|P01)$/
 const COLLISION_MS = 20
@@ -62,6 +60,8 @@ export async function openPostgres(
     maxLifetimeSeconds: settings.max_conn_lifetime,
     idleTimeoutMillis: settings.max_conn_idle_time * 1000,
     allowExitOnIdle: true,
+    // A query is sent before those that were sent before it are answered.
+    pipeline: true,
   })
   // Only the message: the pool hangs the whole connection on the error.
   pool.on('error', ({ message }) => log.warn({ reason: message }, 'an idle database connection was lost'))
@@ -69,13 +69,13 @@ export async function openPostgres(
   pool.on('connect', (client) => client.on('error', () => {}))
 
   /** Lends a connection. One that is in doubt afterwards is closed, which rolls back; any other one is rolled back and kept. */
-  const connected = async <R>(work: (client: pg.PoolClient) => Promise<R>): Promise<R> => {
+  const connected: Lend = async (work, isSound = yes) => {
     const client = await pool.connect().catch((error: unknown) => {
       throw failureOf(error)
     })
     try {
       const result = await work(client)
-      client.release()
+      client.release(!isSound(result))
       return result
     } catch (error) {
       const rolledBack = !(error instanceof OAuthError) && (await command(client, 'ROLLBACK').then(yes, no))
@@ -83,7 +83,7 @@ export async function openPostgres(
       throw error
     }
   }
-  const perform = async (job: Job): Promise<unknown> => {
+  const perform = async (job: Task): Promise<unknown> => {
     // Each statement of a read sees what is committed, in a transaction or not.
     const work = isRead(job.op) ? steps : change
     for (let tries = 1; ; tries++) {
@@ -110,107 +110,57 @@ export async function openPostgres(
     await command(client, 'COMMIT')
     return value
   }
+  /** Whether the database takes several changes as one statement. */
   let canFuse = true
-  const change = async (client: pg.PoolClient, job: Job): Promise<unknown> => {
-    const fused = canFuse ? fuse(job) : undefined
-    if (!fused) return transaction(client, job)
+  const change = async (client: pg.PoolClient, job: Task): Promise<unknown> => {
+    if (!canFuse || !job.fused) return transaction(client, job)
     try {
-      return (await execute(client, fused.statement)) ? fused.value : await transaction(client, job)
+      return (await execute(client, job.fused.statement)) ? job.fused.value : await transaction(client, job)
     } catch (error) {
-      if (!UNKNOWN_SQL.test(codeOf(error) ?? '')) throw error
+      const code = codeOf(error) ?? ''
+      // Something is there already: the operation itself says what that means.
+      if (code === DUPLICATE) return transaction(client, job)
+      if (!UNKNOWN_SQL.test(code)) throw error
       canFuse = false
       log.info({ reason: (error as Error).message }, 'the database does not take several changes as one statement')
       return transaction(client, job)
     }
   }
-  const append = async (jobs: Job[]): Promise<Outcome<unknown>[]> => {
-    try {
-      const rows = jobs.map(firstStatement)
-      await connected((client) => insert(client, rows))
-      return jobs.map(() => ({ value: undefined }))
-    } catch (error) {
-      // None of them is recorded: each again by itself says which one is at fault.
-      if (error instanceof OAuthError) throw error
-      return Promise.all(jobs.map((job) => settled(perform(job))))
-    }
-  }
-  const lane = new Lane<Job, unknown>({
+
+  const lane = new Lane<Task, unknown>({
     name: 'store',
     workers: settings.max_conns,
     maxBatch: 1,
     maxQueue: MAX_QUEUE,
     run: (jobs) => Promise.all(jobs.map((job) => settled(perform(job)))),
   })
-  const appending = () =>
-    new Lane<Job, unknown>({ name: 'store', workers: APPENDERS, maxBatch: MAX_ROWS, maxQueue: MAX_QUEUE, run: append })
-  const [issuances, events] = [appending(), appending()]
-  const laneOf = ({ op, input }: Job) => {
-    if (op === 'recordAudit') return events
-    // One that uses up a proof is more than a row.
-    return op === 'recordIssuance' && !(input as { use?: unknown }).use ? issuances : lane
+  const groups = openGroups({ connected, perform, lane })
+  const call = (job: Job, onBatch?: BatchListener): Promise<unknown> => {
+    const group = groups.of(job)
+    if (group) return group.push(job, onBatch)
+    const fused = canFuse ? fuse(job) : undefined
+    return fused ? groups.changes.push({ ...job, fused }, onBatch) : lane.push(job, onBatch)
   }
-  const lanes = [lane, issuances, events]
 
   return {
     name: 'postgres',
     get stats() {
-      return sum(lanes.map(({ stats }) => stats))
+      return sum([lane, ...groups.all].map(({ stats }) => stats))
     },
     connections: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     isHealthy: listener.isHealthy,
     instances: listener.instances,
-    call: (op, input, onBatch) => laneOf({ op, input }).push({ op, input }, onBatch),
+    call: (op, input, onBatch) => call({ op, input }, onBatch),
     onForeignWrite: (each) => listeners.push(each),
     async close() {
-      await Promise.all(lanes.map((each) => each.drained()))
+      await Promise.all(groups.all.map((each) => each.drained()))
+      // What could not travel is here.
+      await lane.drained()
       await Promise.all([listener.close(), partitions?.close(), pool.end()])
     },
   }
 }
 
-const start = ({ op, input }: Job) => (ops[op] as (input: unknown) => Op<unknown>)(input)
-
-async function steps(client: pg.PoolClient, job: Job): Promise<unknown> {
-  const operation = start(job)
-  let step = operation.next()
-  while (!step.done) step = operation.next(await execute(client, step.value))
-  return step.value
-}
-
-/** The one statement of an operation that only appends. */
-function firstStatement(job: Job): Statement {
-  const { value } = start(job).next()
-  return value as Statement
-}
-
-/** Inserts rows of one table, all or none. Powers of two, so that few statements have to be prepared. */
-async function insert(client: pg.PoolClient, rows: readonly Statement[]): Promise<void> {
-  const parts: Statement[] = []
-  for (let rest = rows; rest.length > 0; ) {
-    const size = 2 ** Math.floor(Math.log2(rest.length))
-    parts.push(together(rest.slice(0, size)))
-    rest = rest.slice(size)
-  }
-  if (parts.length > 1) await command(client, 'BEGIN')
-  for (const part of parts) await execute(client, part)
-  if (parts.length > 1) await command(client, 'COMMIT')
-}
-
-/** One INSERT that does what several of the same SQL do. */
-function together(rows: readonly Statement[]): Statement {
-  const [{ sql } = { sql: '' }] = rows
-  return {
-    sql: sql.replace(/VALUES (\([^)]*\))$/, (_, row: string) => `VALUES ${rows.map(() => row).join(', ')}`),
-    params: rows.flatMap(({ params }) => params),
-    want: 'run',
-  }
-}
-
-const settled = (result: Promise<unknown>): Promise<Outcome<unknown>> =>
-  result.then(
-    (value) => ({ value }),
-    (error: unknown) => ({ error }),
-  )
 const yes = () => true
 const no = () => false
 

@@ -22,8 +22,8 @@ export interface Fused {
 }
 
 /**
- * The one statement of an operation; undefined for one that has none: because of what it is, or because two of its changes may
- * touch nothing, so that the first would stand without the second.
+ * The one statement of an operation; undefined for one that has none: because of what it is, or because a later change may touch
+ * nothing without failing, so that the ones before would stand without it.
  */
 export function fuse({ op, input }: Job): Fused | undefined {
   const expected = FUSED.get(op)
@@ -33,7 +33,7 @@ export function fuse({ op, input }: Job): Fused | undefined {
   let step = operation.next()
   for (; !step.done; step = operation.next(step.value.want === 'run' ? 1 : expected)) statements.push(step.value)
   const [, ...rest] = statements.filter(({ hold }) => !hold)
-  if (!rest.every(({ sql }) => PLAIN_INSERT.test(sql))) return undefined
+  if (!rest.every(({ sql }) => ADDING.test(sql))) return undefined
   return {
     statement: {
       sql: chained(statements, expected),
@@ -44,8 +44,9 @@ export function fuse({ op, input }: Job): Fused | undefined {
   }
 }
 
-/** It adds its row, or fails. */
-const PLAIN_INSERT = /^INSERT (?!.*ON CONFLICT)/s
+/** It adds its row, or fails when what makes it do nothing instead is left out. */
+const ADDING = /^INSERT (?!.*DO UPDATE)/s
+const OR_NOTHING = / ON CONFLICT DO NOTHING$/
 
 const known = new Map<string, string>()
 
@@ -55,12 +56,15 @@ function chained(statements: readonly Statement[], expected: Row): string {
   const made = known.get(key)
   if (made) return made
   const links = statements.map(
-    (statement, i) => `s${i} AS (${link(statement, expected, i > 0 ? `EXISTS (SELECT 1 FROM s${i - 1})` : 'true')})`,
+    (statement, i) =>
+      `s${i} AS (${i > 0 ? link(failing(statement), expected, `EXISTS (SELECT 1 FROM s${i - 1})`) : link(statement, expected, 'true')})`,
   )
   const sql = `WITH ${links.join(', ')} SELECT 1 AS done FROM s${statements.length - 1}`
   known.set(key, sql)
   return sql
 }
+
+const failing = (statement: Statement): Statement => ({ ...statement, sql: statement.sql.replace(OR_NOTHING, '') })
 
 function link({ sql, hold }: Statement, expected: Row, condition: string): string {
   if (hold) {

@@ -36,10 +36,10 @@ describe('one statement', () => {
     }
   })
 
-  test('is not made where a later change may touch nothing: the first would stand without it', () => {
-    expect(
-      fuse({ op: 'rotateRefreshToken', input: { ...rotation, issuance: { ...rotation.issuance, use } } }),
-    ).toBeUndefined()
+  test('fails where a later change would touch nothing: the first ones must not stand without it', () => {
+    const proven = { ...rotation, issuance: { ...rotation.issuance, use } }
+    expect(fuse({ op: 'rotateRefreshToken', input: proven })?.statement.sql).not.toContain('ON CONFLICT')
+    expect(fuse({ op: 'recordIssuance', input: proven.issuance })?.statement.sql).toContain('ON CONFLICT DO NOTHING')
   })
 
   test('is not made of operations that depend on what they find', () => {
@@ -64,6 +64,14 @@ test('PostgreSQL takes it: nothing falls back to several statements', async () =
   const rotate = { used: refresh.id, next: aRefreshToken(family), issuance: issuanceOf(family), now: NOW }
   expect(await store.rotateRefreshToken(rotate)).toBe('rotated')
   await store.recordIssuance({ ...issuanceOf(family), use })
+  expect(fellBack()).toBe(0)
+  // A proof that was used: nothing of the rotation stands.
+  const again = { ...rotate, used: rotate.next.id, next: aRefreshToken(family), issuance: issuanceOf(family) }
+  const other = { ...use, id: newId() }
+  const replayed = store.rotateRefreshToken({ ...again, issuance: { ...again.issuance, use: other } })
+  await expect(replayed).rejects.toMatchObject({ code: 'USED_BEFORE' })
+  const fresh = { ...other, hash: newId() }
+  expect(await store.rotateRefreshToken({ ...again, issuance: { ...again.issuance, use: fresh } })).toBe('rotated')
   expect(fellBack()).toBe(0)
 })
 
