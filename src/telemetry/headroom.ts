@@ -2,13 +2,14 @@
 // the rates that a benchmark found on this machine, use is told against those.
 import { type Clock, DAY } from '../lib/time.ts'
 import type { Metrics } from './metrics.ts'
-import { CORES, machineMicros, threadMicros } from './proc.ts'
+import { CORES, machineMicros, processMicros, threadMicros } from './proc.ts'
 
 /** Busy microseconds since the start, and how many workers share them. */
 export interface Load {
   us: number
   of: number
 }
+/** Parts of the service by their names; `process` is all of it, and `machine` whatever runs there. */
 export type Loads = Readonly<Record<string, Load>>
 
 export interface HeadroomShown {
@@ -43,6 +44,8 @@ const LOOK_MS = 5000
 const FULL = 0.9
 /** Below this use the cost of a request is mostly that of being there: it says nothing about a ceiling. */
 const LEAST_USE = 0.05
+/** Whatever else runs on the machine, the scheduler leaves the service about so much of it. */
+const LEAST_ROOM = 0.5
 /** The weight of the newest look. */
 const WEIGHT = 0.3
 
@@ -71,7 +74,8 @@ function ownLoads(): Loads {
     loads[name] = { us: load.us + us, of: load.of + 1 }
   }
   const machine = machineMicros()
-  return Number.isNaN(machine) ? loads : { ...loads, machine: { us: machine, of: CORES } }
+  if (Number.isNaN(machine)) return loads
+  return { ...loads, process: { us: processMicros(process.pid), of: CORES }, machine: { us: machine, of: CORES } }
 }
 
 interface Look {
@@ -88,7 +92,8 @@ export class Headroom {
   private rate = 0
   private workRates: Record<string, number> = {}
   private busy: Record<string, number> = {}
-  private learned?: { ceiling: number; use: number; at: number }
+  /** What a request takes of each part, in seconds of all of it, when the busiest one was so busy. */
+  private learned?: { costs: Record<string, number>; use: number; at: number }
   private timer?: NodeJS.Timeout
 
   constructor(parts: HeadroomParts) {
@@ -125,15 +130,27 @@ export class Headroom {
         smooth(this.workRates[work] ?? 0, (count - (last.works[work] ?? 0)) / seconds),
       ]),
     )
-    this.learn(rate, Math.max(0, ...shares.map(([, share]) => share)))
+    this.learn(
+      rate,
+      shares.filter(([name]) => name !== 'machine'),
+    )
   }
 
-  /** The busiest look of a day says most about the ceiling: the busier, the more requests share a commit. */
-  private learn(rate: number, use: number): void {
+  /** The busiest look of a day says most about the ceiling: the busier, the more requests share a commit. What others do says nothing. */
+  private learn(rate: number, shares: readonly (readonly [string, number])[]): void {
     const at = this.parts.clock.now()
     const stale = this.learned === undefined || at - this.learned.at > DAY
+    const use = Math.max(0, ...shares.map(([, share]) => share))
     if (rate > 0 && use >= LEAST_USE && (stale || use >= (this.learned?.use ?? 0)))
-      this.learned = { ceiling: (rate * FULL) / use, use, at }
+      this.learned = { costs: Object.fromEntries(shares.map(([name, share]) => [name, share / rate])), use, at }
+  }
+
+  /** The rate at which the first part would be full, with what others leave of the machine now; no less than what is borne. */
+  private ceilingOf(costs: Readonly<Record<string, number>>): number {
+    const { machine = 0, process = 0 } = this.busy
+    const left = Math.max(LEAST_ROOM, 1 - Math.max(0, machine - process))
+    const rates = Object.entries(costs).map(([name, cost]) => (FULL * (name === 'process' ? left : 1)) / cost)
+    return Math.max(this.rate, Math.min(...rates))
   }
 
   show(): HeadroomShown {
@@ -151,11 +168,13 @@ export class Headroom {
       // Each kind of request takes its share: at half the knee of one kind, half of the machine is left for the others.
       const use = known.reduce((sum, [work, rate]) => sum + rate / (knees[work] ?? 1), 0)
       const rate = known.reduce((sum, [, each]) => sum + each, 0)
-      const ceiling = use > 0 ? rate / use : Math.max(...Object.values(knees))
-      return { ...shown, ceiling_per_s: round(ceiling), use: round(use, 3), source: 'report' }
+      // Which of them is the ceiling depends on what is asked.
+      const ceiling = use > 0 ? { ceiling_per_s: round(rate / use) } : {}
+      return { ...shown, ...ceiling, use: round(use, 3), source: 'report' }
     }
     if (!this.learned) return { ...shown, source: 'none' }
-    const { ceiling, use, at } = this.learned
+    const { costs, use, at } = this.learned
+    const ceiling = this.ceilingOf(costs)
     return {
       ...shown,
       ceiling_per_s: round(ceiling),

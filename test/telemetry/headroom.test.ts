@@ -9,7 +9,12 @@ const GRANT_LABELS = COUNTERS.core_tokens_issued_total.zero
 function world(knees: Record<string, number> = {}) {
   let [ms, seconds] = [0, 1_000_000]
   const counted = new Map<string, { labels: Record<string, string>; held: { value: number } }>()
-  const loads: Record<string, { us: number; of: number }> = { front: { us: 0, of: 1 }, crypto: { us: 0, of: 2 } }
+  const loads: Record<string, { us: number; of: number }> = {
+    front: { us: 0, of: 1 },
+    crypto: { us: 0, of: 2 },
+    process: { us: 0, of: 4 },
+    machine: { us: 0, of: 4 },
+  }
   const headroom = new Headroom({
     knees,
     clock: { now: () => seconds },
@@ -25,8 +30,17 @@ function world(knees: Record<string, number> = {}) {
   }
   return {
     headroom,
-    /** Five seconds in which so many tokens were issued, with so many seconds of CPU. */
-    pass({ tokens = 0, grant = 'client_credentials', admin = 0, forms = 0, logins = 0, front = 0, crypto = 0 }) {
+    /** Five seconds in which so many tokens were issued, with so many seconds of CPU, and others used some. */
+    pass({
+      tokens = 0,
+      grant = 'client_credentials',
+      admin = 0,
+      forms = 0,
+      logins = 0,
+      front = 0,
+      crypto = 0,
+      others = 0,
+    }) {
       ms += 5000
       seconds += 5
       count('core_tokens_issued_total', { grant_type: grant }, tokens)
@@ -34,7 +48,8 @@ function world(knees: Record<string, number> = {}) {
       count('core_http_requests_total', { method: 'GET', path: '/admin/stats', status: '200' }, admin)
       count('core_http_requests_total', { method: 'GET', path: '/login', status: '200' }, forms)
       count('core_http_requests_total', { method: 'POST', path: '/login', status: '303' }, logins)
-      for (const [name, used] of Object.entries({ front, crypto })) (loads[name] as { us: number }).us += used * 1e6
+      const used = { front, crypto, process: front + crypto, machine: front + crypto + others }
+      for (const [name, each] of Object.entries(used)) (loads[name] as { us: number }).us += each * 1e6
       headroom.look()
     },
     wait(more: number) {
@@ -74,6 +89,36 @@ test('the busiest time is believed until a day has passed; a quiet one says noth
   expect(headroom.show().ceiling_per_s).toBe(900)
 })
 
+test('what others do on the machine is not taken for work of the service', () => {
+  const { headroom, pass } = world()
+  pass({ tokens: 5, front: 0.01, others: 20 })
+  expect(headroom.show()).toMatchObject({ source: 'none' })
+  for (let i = 0; i < 30; i++) pass({ tokens: 5000, front: 2.5 })
+  expect(headroom.show()).toMatchObject({ source: 'traffic', ceiling_per_s: 1800 })
+})
+
+test('what others use of the machine is not there for the service, for as long as they use it, and half of it always is', () => {
+  const { headroom, pass } = world()
+  const lasting = (others: number) => {
+    for (let i = 0; i < 40; i++) pass({ tokens: 5000, front: 2.5, crypto: 5, others })
+    return headroom.show().ceiling_per_s
+  }
+  // 1,000 a second take half of the front thread, half of the two that sign, 1.5 of 4 processors.
+  expect(lasting(0)).toBe(1800)
+  expect(lasting(5)).toBe(1800)
+  expect(lasting(7.5)).toBe(1500)
+  expect(lasting(12.5)).toBe(1200)
+  expect(lasting(0)).toBe(1800)
+})
+
+test('the ceiling is no lower than what is borne', () => {
+  const { headroom, pass } = world()
+  for (let i = 0; i < 40; i++) pass({ tokens: 5000, front: 4.9 })
+  const { ceiling_per_s, requests_per_s, use } = headroom.show()
+  expect(ceiling_per_s).toBe(requests_per_s)
+  expect(use).toBe(1)
+})
+
 test('what administrators ask for is not counted as traffic', () => {
   const { headroom, pass } = world()
   pass({ admin: 5000, front: 2.5 })
@@ -86,6 +131,13 @@ test('with a report, use is told against the rates it found', () => {
   const { use, source, ceiling_per_s } = headroom.show()
   expect([source, ceiling_per_s]).toEqual(['report', 4000])
   expect(use).toBeCloseTo(0.25, 2)
+})
+
+test('before anything is asked a report has no ceiling: it depends on what is', () => {
+  const { headroom, pass } = world({ client_credentials: 4000, metadata: 20_000 })
+  pass({})
+  expect(headroom.show()).toMatchObject({ source: 'report', use: 0 })
+  expect(headroom.show().ceiling_per_s).toBeUndefined()
 })
 
 test('tokens of every grant are told against the rate that the report has of it', () => {
