@@ -31,14 +31,13 @@ export async function checkPlan(
     })
   let rate: number
   try {
-    const { measured_knee_per_s, capacity_per_s } = planFor(1)
-    // The measured machine has the load generator on it: its own knee is what it can do.
-    rate = (1 - HEADROOM) * Math.min(measured_knee_per_s, capacity_per_s)
+    // What service plan prints of an instance and sizes by, on the machine that it was measured on.
+    rate = (1 - HEADROOM) * planFor(1).capacity_per_s
   } catch {
     return undefined
   }
   const sample = await run(rate)
-  const { costs, measured_knee_per_s } = planFor(rate)
+  const { costs, capacity_per_s } = planFor(rate)
   return {
     mix: result.work,
     rate_per_s: rate,
@@ -46,7 +45,7 @@ export async function checkPlan(
     p99_ms: sample.latency_ms.p99,
     predicted_cpu_us: costs.total_us,
     measured_cpu_us: sample.cpu_us.total,
-    predicted_knee_per_s: measured_knee_per_s,
+    predicted_knee_per_s: capacity_per_s,
     measured_knee_per_s: result.knee?.per_s ?? null,
   }
 }

@@ -1,5 +1,9 @@
 // What a request costs: the busier a server is, the more requests share a batch, a wake-up and a commit, so the less each of
 // them costs. Between the rates that were measured, costs are on a straight line.
+import type { Role } from '../telemetry/proc.ts'
+import { keeps } from './knee.ts'
+import type { PlanInput } from './plan.ts'
+import type { Report } from './report.ts'
 import type { Sample } from './sample.ts'
 
 /** What one request costs, microseconds of CPU and bytes. */
@@ -18,6 +22,26 @@ export interface Part {
   share: number
   samples: readonly Sample[]
 }
+
+/** What was measured of a work at the rates that keep the objective, the knee last. Throws where there is nothing. */
+export function keptOf(
+  report: Report,
+  work: string,
+  { store, alg, sloMs }: Pick<PlanInput, 'store' | 'alg' | 'sloMs'>,
+): Part['samples'] {
+  const result = report.results.find(
+    (each) =>
+      each.server === 'service' && each.work === work && each.store === store && each.alg === alg && !each.failed,
+  )
+  if (!result) throw new Error(`the report has no ${work} with ${store} and ${alg}: take one with service bench`)
+  const kept = result.ladder.filter((sample) => keeps(sample, sloMs))
+  if (kept.length === 0) throw new Error(`no rate of ${work} in the report kept p99 within ${sloMs} ms`)
+  return kept
+}
+
+/** How busy each thread of a role was: 1 is all the time. From what its requests cost, so that a rate at that cost is that rate. */
+export const partShare = ({ cpu_us, per_s, threads }: Sample, role: Role): number =>
+  ((cpu_us[role] ?? 0) * per_s) / 1e6 / Math.max(1, threads[role] ?? 1)
 
 const costsOf = ({ cpu_us, database_bytes, log_bytes, written_bytes, fsyncs }: Sample): Costs => ({
   front_us: cpu_us.front ?? 0,

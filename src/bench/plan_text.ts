@@ -50,7 +50,8 @@ export function renderPlan(plan: Plan, input: PlanInput, { machine, created_at, 
     `One instance does ${whole.format(plan.capacity_per_s)}/s before its p99 leaves the objective. What gives way first: ${first?.what ?? 'nothing'}` +
       (second ? `; next, at ${whole.format(second.per_s)}/s: ${second.what}.` : '.'),
     ...limits.map(({ what, per_s, formula }) => row(`  ${what}`, `${whole.format(per_s)}/s`, formula)),
-    `${use.toFixed(2)} is how busy the busiest part was at the knee. The measured machine, load generator on it, reached ${whole.format(plan.measured_knee_per_s)}/s: 1 / sum(share / knee).`,
+    `${use.toFixed(2)} is how busy the busiest part of the service was, the least of the knees: ${plan.use_of.part} at that of ${plan.use_of.work}. What the load generator and other programs used is not in it: nobody saw the service have it.`,
+    `The knees of the report, load generator beside it, make ${whole.format(plan.measured_knee_per_s)}/s: 1 / sum(share / knee).`,
     ...plan.warnings.map((text) => `note: ${text}`),
   ].join('\n')
 }

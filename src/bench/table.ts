@@ -1,4 +1,5 @@
 // A report as text: how it was taken, one Markdown table, and the verdict in words.
+import { planVerdict } from './plan_verdict.ts'
 import { keyOf, middleRound, type Report, type Result, YARDSTICK } from './report.ts'
 import type { Sample } from './sample.ts'
 
@@ -132,17 +133,6 @@ export function verdict({ results, settings, plan_check, machine }: Report): str
 }
 /** Share of the machine that others may use before it is said. */
 const FOREIGN = 0.1
-
-const planVerdict = (check: NonNullable<Report['plan_check']>) => {
-  const { mix, rate_per_s, kept, p99_ms, predicted_cpu_us, measured_cpu_us } = check
-  const { predicted_knee_per_s, measured_knee_per_s } = check
-  const off = (predicted: number, measured: number | null) =>
-    measured ? `off by ${digits(100 * Math.abs(predicted / measured - 1), 0)} %` : 'not found'
-  return (
-    `Planned from its parts, ${mix} at ${digits(rate_per_s, 0)}/s costs ${digits(predicted_cpu_us, 0)} us; run at that rate it cost ${digits(measured_cpu_us, 0)} us (${off(predicted_cpu_us, measured_cpu_us)}), ` +
-    `p99 ${digits(p99_ms, 1)} ms, ${kept ? 'within' : 'outside'} the objective. Its knee was planned at ${digits(predicted_knee_per_s, 0)}/s and measured at ${digits(measured_knee_per_s, 0)}/s: ${off(predicted_knee_per_s, measured_knee_per_s)}.`
-  )
-}
 
 /** A Markdown table that reads well as text too. Figures are right-aligned. */
 export function aligned([header = [], ...lines]: readonly string[][], text: ReadonlySet<number>): string {

@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { type PlanInput, plan } from '../../src/bench/plan.ts'
 import { checkPlan } from '../../src/bench/plan_check.ts'
 import { renderPlan } from '../../src/bench/plan_text.ts'
+import { planVerdict } from '../../src/bench/plan_verdict.ts'
+import type { Report } from '../../src/bench/report.ts'
 import { mixOf, parseMix } from '../../src/bench/scenarios.ts'
 import { reportWith, resultWith, sampleWith } from './reports.ts'
 
@@ -18,7 +20,7 @@ const input: PlanInput = {
   headroom: 0.3,
   retentionDays: 10,
 }
-// The machine is busy for 0.8 of its two processors at the first knee, for 0.7 at the second.
+// The service is busy for 0.6 of its two processors and of its front thread at the first knee, for 0.55 of the processors at the second.
 const machineTokens = resultWith(
   'client_credentials',
   [{ per_s: 12_000 }],
@@ -42,9 +44,10 @@ test('a mix costs what its parts cost, by their shares', () => {
 })
 
 test('the part that gives way first is the one with the least room, at the use that the knees were found at', () => {
-  const { use, limits, capacity_per_s } = plan(report, input)
-  // 0.6 of the front thread, and 0.7 of the machine with its load generator.
-  expect(use).toBeCloseTo(0.7, 2)
+  const { use, use_of, limits, capacity_per_s } = plan(report, input)
+  // Of the two processors; the 0.3 of the load generator are not the service's.
+  expect(use).toBeCloseTo(0.55, 6)
+  expect(use_of).toEqual({ part: 'the processors', work: 'refresh_token' })
   expect(limits.map(({ what }) => what)).toEqual([
     'the 2 processors',
     'the front thread',
@@ -53,6 +56,65 @@ test('the part that gives way first is the one with the least room, at the use t
     'the disk',
   ])
   expect(capacity_per_s).toBeCloseTo((use * 2 * 1e6) / 145, 1)
+})
+
+describe('what others used is no room for the service', () => {
+  const single = parseMix('client_credentials=1')
+  const taken = (foreign: number) =>
+    reportWith([
+      resultWith(
+        'client_credentials',
+        [{ per_s: 2000 }],
+        [{ per_s: 1400, front: 240, crypto: 140, store: 90, foreign }],
+      ),
+    ])
+
+  test('a work by itself is planned for its own knee, however busy the machine was', () => {
+    for (const foreign of [0, 1.1])
+      expect(plan(taken(foreign), { ...input, mix: single }).capacity_per_s).toBeCloseTo(1400, 6)
+  })
+
+  test('and is said, with its figure, at the knee', () => {
+    const notes = (foreign: number) => plan(taken(foreign), { ...input, mix: single }).warnings.join('\n')
+    expect(notes(1.1)).toContain(
+      'other programs used 1.10 of the 2 processors at the knee of client_credentials (1,400/s)',
+    )
+    expect(notes(0.1)).not.toContain('other programs')
+  })
+})
+
+describe('no instance is planned for more than was measured, unless it is said', () => {
+  // One keeps the front thread busy, the other the storage thread: together they could do more than each alone.
+  const different = reportWith([
+    resultWith('client_credentials', [{ per_s: 9000 }], [{ per_s: 8000, front: 100, crypto: 10, store: 10 }]),
+    resultWith('refresh_token', [{ per_s: 9000 }], [{ per_s: 8000, front: 10, crypto: 10, store: 100 }]),
+  ])
+  const half = { ...input, mix: parseMix('client_credentials=50,refresh=50') }
+
+  test('on the measured machine the knees hold', () => {
+    const { capacity_per_s, limits } = plan(different, half)
+    expect(capacity_per_s).toBeCloseTo(8000, 6)
+    expect(limits[0]).toMatchObject({ what: 'the measured knees', formula: expect.stringContaining('1 / sum') })
+    expect(limits[1]?.per_s).toBeGreaterThan(9000)
+  })
+
+  test('on a larger one it is said that more is computed', () => {
+    const { capacity_per_s, warnings } = plan(different, { ...half, cores: 8 })
+    expect(capacity_per_s).toBeGreaterThan(9000)
+    expect(warnings.join()).toContain('is more than the 8,000/s that the knees of the report show: computed')
+  })
+
+  test('a mix that the report has itself, and that did less than its parts promise, is said with the headroom for it', () => {
+    const name = mixOf(half.mix).name
+    const withMix = reportWith([...different.results, resultWith(name, [{ per_s: 6500 }], [{ per_s: 6000 }])])
+    const said = plan(withMix, { ...half, mix: parseMix('refresh=5,client_credentials=5') }).warnings.join()
+    expect(said).toContain('kept the objective up to 6,000/s, and the 8,000/s planned from its parts are 33 % more')
+    expect(said).toContain('beyond the 15 %')
+    expect(said).toContain('--headroom 0.47')
+    expect(plan(withMix, { ...half, mix: parseMix('refresh=6,client_credentials=4') }).warnings.join()).not.toContain(
+      'very mix',
+    )
+  })
 })
 
 test('instances leave the headroom free; the rate of the measured machine is what its knees say', () => {
@@ -83,8 +145,9 @@ test('the text shows every formula with its figures', () => {
   for (const part of [
     '5,000/s x 145.0 us',
     '1,000/s x 86,400 s x 250 bytes',
-    'What gives way first: the 2 processors; next, at 10,000/s: the front thread',
-    '0.70 x 1 / 70.0 us',
+    'What gives way first: the 2 processors; next, at 7,857/s: the front thread',
+    '0.55 x 1 / 70.0 us',
+    'the processors at that of refresh_token',
   ])
     expect(text).toContain(part)
 })
@@ -127,15 +190,40 @@ describe('a plan that is run', () => {
   const measured = resultWith(name, [{ per_s: 9000 }], [{ per_s: 7000, front: 70, crypto: 45, store: 30 }])
   const held = reportWith([machineTokens, refreshes, measured])
 
-  test('is run at seven tenths of what the machine can do, and its cost is held against what it was to cost', async () => {
+  test('is run at seven tenths of what service plan says of an instance, and its cost is held against what it was to cost', async () => {
     const rates: number[] = []
     const check = await checkPlan(held, mix, measured, async (rate) => {
       rates.push(rate)
       return sampleWith({ per_s: rate, offered: rate, front: 60, crypto: 45, store: 30 })
     })
-    expect(rates).toEqual([expect.closeTo(0.7 * 8000, 0)])
+    // The number that instances are bought by: 0.55 x 2 / 145 us.
+    const { capacity_per_s } = plan(held, { ...input, rate: 1 })
+    expect(capacity_per_s).toBeCloseTo(1.1e6 / 145, 1)
+    expect(rates).toEqual([expect.closeTo(0.7 * capacity_per_s, 3)])
     expect(check).toMatchObject({ kept: true, predicted_cpu_us: 145, measured_cpu_us: 135, measured_knee_per_s: 7000 })
-    expect(check?.predicted_knee_per_s).toBeCloseTo(8000, 0)
+    expect(check?.predicted_knee_per_s).toBe(capacity_per_s)
+  })
+
+  test('that is off by more than a plan may be is said to be, and which way', () => {
+    const say = (more: Partial<NonNullable<Report['plan_check']>>) =>
+      planVerdict({
+        ...{ mix: name, rate_per_s: 5310, kept: true, p99_ms: 20, predicted_cpu_us: 145, measured_cpu_us: 150 },
+        ...{ predicted_knee_per_s: 7586, measured_knee_per_s: 7000, ...more },
+      })
+    expect(say({})).toContain(
+      'An instance was planned for 7,586/s and the mix kept the objective up to 7,000/s (8 % too high)',
+    )
+    expect(say({})).toContain('Both are within the 15 % that a plan may be off.')
+    expect(say({ measured_knee_per_s: 6000 })).toMatch(
+      /26 % too high.*The rate is beyond the 15 % that a plan may be off/,
+    )
+    expect(say({ measured_cpu_us: 200 })).toMatch(/28 % too low.*The cost is beyond the 15 % that a plan may be off/)
+    expect(say({ measured_cpu_us: 200, measured_knee_per_s: 9999 })).toContain(
+      'The cost and the rate are beyond the 15 %',
+    )
+    expect(say({ measured_knee_per_s: null })).toContain(
+      'no rate of the mix kept the objective: the plan does not hold',
+    )
   })
 
   test('that does not keep the objective is said not to', async () => {

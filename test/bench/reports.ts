@@ -12,6 +12,8 @@ export interface Figures {
   crypto?: number
   store?: number
   bytes?: number
+  /** Processors that other programs used. */
+  foreign?: number
 }
 
 /** A measurement on two processors. CPU is microseconds of an answer. */
@@ -24,6 +26,7 @@ export function sampleWith({
   crypto = 30,
   store = 10,
   bytes = 250,
+  foreign = 0,
 }: Figures): Sample {
   const cores = (us: number) => (per_s * us) / 1e6
   return {
@@ -44,8 +47,8 @@ export function sampleWith({
       other: 0,
       database: 0,
       generator: 0.3,
-      machine: cores(front + crypto + store) + 0.3,
-      foreign: 0,
+      machine: cores(front + crypto + store) + 0.3 + foreign,
+      foreign,
     },
     threads: { front: 1, crypto: 1, store: 1, password: 0, other: 6 },
     lanes: { store: { batch: 20, busy: 0.9 } },
