@@ -1,6 +1,6 @@
 // The planner: from what each kind of request was measured to cost, what a load of many kinds needs, and what gives way first.
 import { DAY } from '../lib/time.ts'
-import { type Costs, costsAtKnee, costsAtRate, keptOf } from './plan_costs.ts'
+import { type Costs, costsAtKnees, costsAtRate, keptOf, together } from './plan_costs.ts'
 import { heldToKnees, type Limit, limitsOf, measuredRate, type Use, useAtKnees } from './plan_limits.ts'
 import { notesOf } from './plan_notes.ts'
 import type { Report } from './report.ts'
@@ -24,10 +24,26 @@ export interface PlanInput {
   /** Share of the capacity that stays free: 0.3. */
   headroom: number
   retentionDays: number
+  /** The machine that the plan is made on: where the report is of another one, that is said. */
+  here?: Pick<Report['machine'], 'model' | 'cores'>
+}
+
+/** A kind of request in a plan: the sum of share x cost over all of them is what a request of the mix costs. */
+export interface PlannedPart {
+  work: string
+  /** All together 1. */
+  share: number
+  knee_per_s: number
+  costs_at_knee: Costs
+  /** At the rate of each instance. */
+  costs: Costs
 }
 
 export interface Plan {
-  /** At the rate of the plan. */
+  parts: readonly PlannedPart[]
+  /** At the knees: what an instance can do is worked out from these. */
+  costs_at_knee: Costs
+  /** At the rate of each instance: what is used is worked out from these. */
   costs: Costs
   /** How busy the busiest part of the service may be before latencies leave the objective, as measured, and where. */
   use: number
@@ -62,14 +78,22 @@ export function plan(report: Report, input: PlanInput): Plan {
   const knees = parts.map(({ samples, ...each }) => ({ ...each, sample: samples.at(-1) as Sample }))
   const { share: use, ...useOf } = useAtKnees(knees, machine.cores)
   const isLarger = input.cores > machine.cores || input.frontThreads > 1
-  const computed = limitsOf(costsAtKnee(parts), input, { use, fsyncs: calibration.fsync_per_s ?? 0 })
+  const atKnees = costsAtKnees(parts)
+  const costsAtKnee = together(atKnees)
+  const computed = limitsOf(costsAtKnee, input, { use, fsyncs: calibration.fsync_per_s ?? 0 })
   const limits = heldToKnees(computed, knees, isLarger)
   const capacity = limits[0]?.per_s ?? 0
   const instances = Math.ceil(rate / (capacity * (1 - headroom)))
-  const costs = costsAtRate(parts, rate / instances)
+  const atRate = costsAtRate(parts, rate / instances)
+  const costs = together(atRate)
   const stored = (input.average * DAY * costs.database_bytes) / 1e9
   const measured = { measured_knee_per_s: measuredRate(knees), capacity_per_s: capacity, instances }
   return {
+    parts: atRate.map(({ work, share, samples, costs }, i) => ({
+      ...{ work, share, knee_per_s: samples.at(-1)?.per_s ?? 0 },
+      ...{ costs_at_knee: atKnees[i]?.costs ?? costs, costs },
+    })),
+    costs_at_knee: costsAtKnee,
     costs,
     use,
     use_of: useOf,

@@ -29,11 +29,19 @@ export function keptOf(
   work: string,
   { store, alg, sloMs }: Pick<PlanInput, 'store' | 'alg' | 'sloMs'>,
 ): Part['samples'] {
-  const result = report.results.find(
-    (each) =>
-      each.server === 'service' && each.work === work && each.store === store && each.alg === alg && !each.failed,
+  const found = report.results.filter(
+    (each) => each.server === 'service' && each.work === work && each.store === store && each.alg === alg,
   )
-  if (!result) throw new Error(`the report has no ${work} with ${store} and ${alg}: take one with service bench`)
+  const result = found.find(({ failed }) => !failed)
+  if (!result) {
+    const failed = found[0]?.failed
+    const why = failed ? ` (it could not be measured: ${failed})` : report.partial ? ' (its run was interrupted)' : ''
+    throw new Error(`the report has no ${work} with ${store} and ${alg}${why}: take one with service bench`)
+  }
+  if (result.ladder.length === 0) {
+    const why = report.partial ? 'its run was interrupted before' : 'it was taken with --no-open: take one without'
+    throw new Error(`the report tried no rate of ${work}, only its ceiling, so it has no knee; ${why}`)
+  }
   const kept = result.ladder.filter((sample) => keeps(sample, sloMs))
   if (kept.length === 0) throw new Error(`no rate of ${work} in the report kept p99 within ${sloMs} ms`)
   return kept
@@ -54,19 +62,20 @@ const costsOf = ({ cpu_us, database_bytes, log_bytes, written_bytes, fsyncs }: S
   fsyncs: fsyncs ?? 0,
 })
 
-const combine = (parts: readonly { share: number; costs: Costs }[]): Costs => {
+/** Costs by shares: the sum of share x cost. */
+export const together = (parts: readonly { share: number; costs: Costs }[]): Costs => {
   const names = Object.keys(parts[0]?.costs ?? {}) as (keyof Costs)[]
   const sum = (name: keyof Costs) => parts.reduce((total, { share, costs }) => total + share * costs[name], 0)
   return Object.fromEntries(names.map((name) => [name, sum(name)])) as unknown as Costs
 }
 
-/** What a request of a mix costs at the knees of its parts. */
-export const costsAtKnee = (parts: readonly Part[]): Costs =>
-  combine(parts.map(({ share, samples }) => ({ share, costs: costsOf(samples.at(-1) as Sample) })))
+/** What a request of each part costs at its knee. */
+export const costsAtKnees = <P extends Part>(parts: readonly P[]): (P & { costs: Costs })[] =>
+  parts.map((part) => ({ ...part, costs: costsOf(part.samples.at(-1) as Sample) }))
 
 /** What it costs when the front thread is busy for a share of the time. */
-const costsAtUse = (parts: readonly Part[], use: number): Costs =>
-  combine(parts.map(({ share, samples }) => ({ share, costs: between(samples, use) })))
+const costsAtUse = <P extends Part>(parts: readonly P[], use: number): (P & { costs: Costs })[] =>
+  parts.map((part) => ({ ...part, costs: between(part.samples, use) }))
 
 function between(samples: readonly Sample[], use: number): Costs {
   const useOf = ({ busy }: Sample) => busy.front ?? 0
@@ -74,7 +83,7 @@ function between(samples: readonly Sample[], use: number): Costs {
   const [low, high] = [samples[above - 1], samples.at(above)] as [Sample | undefined, Sample]
   if (!low) return costsOf(above < 0 ? (samples.at(-1) as Sample) : high)
   const share = (use - useOf(low)) / (useOf(high) - useOf(low))
-  return combine([
+  return together([
     { share: 1 - share, costs: costsOf(low) },
     { share, costs: costsOf(high) },
   ])
@@ -82,14 +91,14 @@ function between(samples: readonly Sample[], use: number): Costs {
 
 const STEPS = 30
 /**
- * What a request of a mix costs at a rate (a second): the front thread is as busy as the rate makes it at the costs that it has
- * when it is so busy.
+ * What a request of each part costs when the mix comes at a rate (a second): the front thread is as busy as the rate makes it at
+ * the costs that it has when it is so busy.
  */
-export function costsAtRate(parts: readonly Part[], rate: number): Costs {
+export function costsAtRate<P extends Part>(parts: readonly P[], rate: number): (P & { costs: Costs })[] {
   let [low, high] = [0, 1]
   for (let step = 0; step < STEPS; step++) {
     const use = (low + high) / 2
-    if ((rate * costsAtUse(parts, use).front_us) / 1e6 > use) low = use
+    if ((rate * together(costsAtUse(parts, use)).front_us) / 1e6 > use) low = use
     else high = use
   }
   return costsAtUse(parts, (low + high) / 2)

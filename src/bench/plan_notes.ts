@@ -22,6 +22,8 @@ export function notesOf(report: Report, input: PlanInput, knees: readonly Knee[]
   const notes: Note[] = [
     ...knees.map((knee) => aboutOthers(knee, machine.cores)),
     ...aboutMeasuredMix(report, input, planned),
+    aboutShares(input.mix),
+    aboutMachine(machine, input.here),
     [
       store === 'sqlite' && planned.instances > 1,
       'SQLite is for one instance: plan with --store postgres, or a larger machine',
@@ -39,6 +41,24 @@ export function notesOf(report: Report, input: PlanInput, knees: readonly Knee[]
   ]
   return notes.filter(([applies]) => applies).map(([, say]) => say)
 }
+
+const sumOf = (mix: Mix): number => mix.reduce((sum, { share }) => sum + share, 0)
+
+function aboutShares(mix: Mix): Note {
+  const sum = sumOf(mix)
+  const parts = mix.map(({ work, share }) => `${work.name} ${((100 * share) / sum).toFixed(1)} %`).join(', ')
+  return [
+    Math.abs(sum - 100) > SHARES,
+    `the shares of the mix add up to ${Number(sum.toFixed(3))}, not 100: taken as ${parts}`,
+  ]
+}
+/** Rounding of shares such as 33.33. */
+const SHARES = 0.05
+
+const aboutMachine = (machine: Report['machine'], here: PlanInput['here']): Note => [
+  here !== undefined && (here.model !== machine.model || here.cores !== machine.cores),
+  `the report is of another machine, ${machine.cores} x ${machine.model}; this one is ${here?.cores} x ${here?.model}`,
+]
 
 /** What others took at a knee was not the service's to have, and shared caches and clocks with it. */
 const aboutOthers = ({ work, sample: { busy, per_s } }: Knee, cores: number): Note => [
@@ -72,7 +92,8 @@ function aboutMeasuredMix(report: Report, input: PlanInput, { capacity_per_s }: 
   } catch (error) {
     return [[true, `the report measured this very mix, but gives no knee of it: ${(error as Error).message}`]]
   }
-  const headroom = 1 - ((1 - input.headroom) * measured) / capacity_per_s
+  // Rounded up: the other way it would buy too little.
+  const headroom = Math.ceil(100 * (1 - ((1 - input.headroom) * measured) / capacity_per_s)) / 100
   const over = capacity_per_s / measured - 1
   return [
     [
@@ -95,7 +116,7 @@ function isSameMix(work: string, mix: Mix): boolean {
 
 /** Shares as text that is the same for the same mix, however it is written. */
 function sharesOf(mix: Mix): string {
-  const total = mix.reduce((sum, { share }) => sum + share, 0)
+  const total = sumOf(mix)
   return mix
     .map(({ work, share }) => `${work.name} ${(share / total).toFixed(6)}`)
     .sort()

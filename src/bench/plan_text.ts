@@ -1,19 +1,26 @@
 // A plan as text, with the formula behind every figure.
 import type { Plan, PlanInput } from './plan.ts'
+import type { Costs } from './plan_costs.ts'
 import type { Report } from './report.ts'
+import { aligned } from './table.ts'
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 const short = (value: number) => (value >= 100 ? whole.format(value) : value.toFixed(value >= 10 ? 1 : 2))
 
-/** Renders a plan for a person. */
-export function renderPlan(plan: Plan, input: PlanInput, { machine, created_at, version }: Report): string {
+/** Renders a plan for a person. `file` is the report's. */
+export function renderPlan(
+  plan: Plan,
+  input: PlanInput,
+  { machine, created_at, version }: Report,
+  file: string,
+): string {
   const { costs, limits, use } = plan
   const { rate, average, headroom, retentionDays, cores, frontThreads, store, alg, mix, sloMs } = input
   const [first, second] = limits
   const row = (what: string, value: string, formula: string) => `${what.padEnd(22)} ${value.padStart(14)}   ${formula}`
   return [
     `${whole.format(rate)} requests/s (${mix.map(({ work, share }) => `${work.name} ${share}`).join(', ')}), p99 within ${sloMs} ms, ${store}, ${alg}`,
-    `from a run of ${version} on ${created_at.slice(0, 10)}: ${machine.cores} x ${machine.model}`,
+    `from ${file}, a run of ${version} on ${created_at.slice(0, 10)}: ${machine.cores} x ${machine.model}`,
     '',
     row(
       'instances',
@@ -52,6 +59,36 @@ export function renderPlan(plan: Plan, input: PlanInput, { machine, created_at, 
     ...limits.map(({ what, per_s, formula }) => row(`  ${what}`, `${whole.format(per_s)}/s`, formula)),
     `${use.toFixed(2)} is how busy the busiest part of the service was, the least of the knees: ${plan.use_of.part} at that of ${plan.use_of.work}. What the load generator and other programs used is not in it: nobody saw the service have it.`,
     `The knees of the report, load generator beside it, make ${whole.format(plan.measured_knee_per_s)}/s: 1 / sum(share / knee).`,
+    '',
+    'What a request costs at the knees, from which an instance is worked out:',
+    costsTable(plan, 'costs_at_knee'),
+    '',
+    `What it costs at the ${whole.format(rate / plan.instances)}/s of each instance, from which the rest is worked out:`,
+    costsTable(plan, 'costs'),
+    '',
     ...plan.warnings.map((text) => `note: ${text}`),
   ].join('\n')
+}
+
+const COLUMNS: readonly (readonly [title: string, name: keyof Costs, digits: number])[] = [
+  ['front us', 'front_us', 1],
+  ['crypto us', 'crypto_us', 1],
+  ['storage us', 'store_us', 1],
+  ['all us', 'total_us', 1],
+  ['database us', 'database_us', 1],
+  ['growth B', 'database_bytes', 0],
+  ['written B', 'written_bytes', 0],
+  ['forced writes', 'fsyncs', 3],
+]
+
+/** The sum behind every cost: a line for each kind of request, and share x cost added up. */
+function costsTable(plan: Plan, which: 'costs' | 'costs_at_knee'): string {
+  const figures = (costs: Costs) => COLUMNS.map(([, name, digits]) => costs[name].toFixed(digits))
+  const lines = plan.parts.map((part) => [
+    ...[part.work, part.share.toFixed(4), whole.format(part.knee_per_s)],
+    ...figures(part[which]),
+  ])
+  const header = ['work', 'share', 'knee/s', ...COLUMNS.map(([title]) => title)]
+  const sum = ['sum of share x cost', '1', whole.format(plan.measured_knee_per_s), ...figures(plan[which])]
+  return aligned([header, ...lines, sum], new Set([0]))
 }

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import type { Command } from 'commander'
+import { readMachine } from '../bench/machine.ts'
 import { plan } from '../bench/plan.ts'
 import { renderPlan } from '../bench/plan_text.ts'
 import { type Report, readReport, resultsFolder } from '../bench/report.ts'
@@ -37,7 +38,7 @@ export function addPlanCommand(program: Command): void {
     .requiredOption(
       '--mix <work=share,...>',
       'What they are: client_credentials=80,refresh_token=15,exchange=5.',
-      reading(parseMix),
+      reading(parsePlannedMix),
     )
     .option('--slo-p99 <duration>', 'The objective.', millis, 25)
     .option('--average <n>', 'Requests a second on average, for what is stored. (default: the rate)', numberIn(0, 1e9))
@@ -49,36 +50,55 @@ export function addPlanCommand(program: Command): void {
     .option('--retention-days <n>', 'How long rows are kept before they are purged.', numberIn(1, 36_500), 30)
     .option('--from <file>', 'Report. (default: the newest of bench/results that has the mix)')
     .action((flags: PlanFlags) => {
+      const { rate, average = rate } = flags
+      if (average > rate)
+        throw new UsageError(`--average (${average}) is above --rate (${rate}): the rate is that of the peak`)
+      const here = readMachine()
       const inputOf = (report: Report) => ({
         ...flags,
-        average: flags.average ?? flags.rate,
+        average,
+        here,
         sloMs: flags.sloP99,
         store: flags.store[0] ?? 'sqlite',
         alg: flags.alg[0] ?? 'ES256',
         cores: flags.cores ?? report.machine.cores,
       })
-      const report = flags.from ? readReport(flags.from) : newestReport((each) => plan(each, inputOf(each)))
+      const { file, report } = flags.from
+        ? { file: flags.from, report: readReport(flags.from) }
+        : newestReport((each) => plan(each, inputOf(each)))
       const input = inputOf(report)
       const planned = plan(report, input)
-      if (options().json) print(planned, true)
-      else process.stdout.write(`${renderPlan(planned, input, report)}\n`)
+      const { created_at, version, commit, machine } = report
+      if (options().json) print({ report: { file, created_at, version, commit, machine }, ...planned }, true)
+      else process.stdout.write(`${renderPlan(planned, input, report, file)}\n`)
     })
 }
 
+/** Reads a mix. Throws for a work that is there twice: which of the shares was meant nobody knows. */
+function parsePlannedMix(text: string): NonNullable<Settings['mix']> {
+  const mix = parseMix(text)
+  const names = mix.map(({ work }) => work.name)
+  const twice = names.find((name, i) => names.indexOf(name) !== i)
+  if (twice) throw new Error(`${twice} is in the mix more than once: ${text}`)
+  return mix
+}
+
 /** The newest report of the history that can be planned from. */
-function newestReport(tryOut: (report: Report) => unknown): Report {
+function newestReport(tryOut: (report: Report) => unknown): { file: string; report: Report } {
   const files = existsSync(resultsFolder) ? readdirSync(resultsFolder).filter((name) => name.endsWith('.json')) : []
-  let reason = 'there is none'
+  let reason: string | undefined
   for (const name of files.sort().reverse()) {
     try {
-      const report = readReport(path.join(resultsFolder, name))
+      const file = path.join(resultsFolder, name)
+      const report = readReport(file)
       tryOut(report)
-      return report
+      return { file: path.relative(process.cwd(), file), report }
     } catch (error) {
-      reason = (error as Error).message
+      // Of the newest: that is the one that its owner thinks of.
+      reason ??= `${name}: ${(error as Error).message}`
     }
   }
   throw new UsageError(
-    `no report in ${resultsFolder} will do (${reason}): name one with --from, or take one with service bench`,
+    `no report in ${resultsFolder} will do (${reason ?? 'there is none'}): name one with --from, or take one with service bench`,
   )
 }

@@ -110,7 +110,7 @@ describe('no instance is planned for more than was measured, unless it is said',
     const said = plan(withMix, { ...half, mix: parseMix('refresh=5,client_credentials=5') }).warnings.join()
     expect(said).toContain('kept the objective up to 6,000/s, and the 8,000/s planned from its parts are 33 % more')
     expect(said).toContain('beyond the 15 %')
-    expect(said).toContain('--headroom 0.47')
+    expect(said).toContain('--headroom 0.48')
     expect(plan(withMix, { ...half, mix: parseMix('refresh=6,client_credentials=4') }).warnings.join()).not.toContain(
       'very mix',
     )
@@ -141,7 +141,7 @@ test('what was not measured is not planned', () => {
 })
 
 test('the text shows every formula with its figures', () => {
-  const text = renderPlan(plan(report, input), input, report)
+  const text = renderPlan(plan(report, input), input, report, 'capacity.json')
   for (const part of [
     '5,000/s x 145.0 us',
     '1,000/s x 86,400 s x 250 bytes',
@@ -150,6 +150,46 @@ test('the text shows every formula with its figures', () => {
     'the processors at that of refresh_token',
   ])
     expect(text).toContain(part)
+})
+
+test('every cost is a sum that can be done by hand, in the text and in the figures', () => {
+  const planned = plan(report, input)
+  expect(planned.parts.map(({ work, share, knee_per_s }) => [work, share, knee_per_s])).toEqual([
+    ['client_credentials', 0.75, 10_000],
+    ['refresh_token', 0.25, 5000],
+  ])
+  for (const which of ['costs', 'costs_at_knee'] as const)
+    for (const name of ['total_us', 'front_us', 'database_bytes', 'fsyncs'] as const)
+      expect(planned.parts.reduce((sum, part) => sum + part.share * part[which][name], 0)).toBeCloseTo(
+        planned[which][name],
+        9,
+      )
+  const text = renderPlan(planned, input, report, 'capacity.json')
+  expect(text).toContain('from capacity.json, a run of')
+  expect(text).toMatch(/\| refresh_token +\| 0\.2500 \| +5,000 \| +100\.0 \| +60\.0 \| +60\.0 \| +220\.0 \|/)
+  expect(text).toMatch(/\| sum of share x cost \| +1 \| +8,000 \| +70\.0 \| +45\.0 \| +30\.0 \| +145\.0 \|/)
+})
+
+test('what is taken for granted is said: shares that are not of 100, another machine', () => {
+  const notes = (more: Partial<PlanInput>) => plan(report, { ...input, ...more }).warnings.join()
+  const twice = parseMix('client_credentials=150,refresh=50')
+  expect(notes({ mix: twice })).toContain(
+    'add up to 200, not 100: taken as client_credentials 75.0 %, refresh_token 25.0 %',
+  )
+  expect(notes({})).not.toContain('add up')
+  expect(notes({ here: { model: 'Test', cores: 2 } })).not.toContain('another machine')
+  expect(notes({ here: { model: 'Test', cores: 8 } })).toContain('of another machine, 2 x Test; this one is 8 x Test')
+  expect(notes({ here: { model: 'Other', cores: 2 } })).toContain('this one is 2 x Other')
+})
+
+test('a report that tried no rates says so, and why', () => {
+  const ceilings = [resultWith('client_credentials', [{ per_s: 12_000 }]), refreshes]
+  expect(() => plan(reportWith(ceilings), input)).toThrow('tried no rate of client_credentials, only its ceiling')
+  expect(() => plan(reportWith(ceilings), input)).toThrow('taken with --no-open')
+  expect(() => plan(reportWith(ceilings, { partial: true }), input)).toThrow('interrupted before')
+  const failed = resultWith('client_credentials', [], [], { failed: 'it burnt' })
+  expect(() => plan(reportWith([failed, refreshes]), input)).toThrow('could not be measured: it burnt')
+  expect(() => plan(reportWith([], { partial: true }), input)).toThrow('(its run was interrupted)')
 })
 
 test('several front threads are full later, and that is computed', () => {

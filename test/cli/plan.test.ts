@@ -1,0 +1,49 @@
+import { writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { reportWith, resultWith } from '../bench/reports.ts'
+import { runHere } from '../support/cli.ts'
+import { tempFolder } from '../support/folder.ts'
+
+const results = ['client_credentials', 'refresh_token'].map((work) =>
+  resultWith(work, [{ per_s: 9000 }], [{ per_s: 8000 }]),
+)
+const fileOf = (report: unknown) => {
+  const file = path.join(tempFolder(), 'capacity.json')
+  writeFileSync(file, JSON.stringify(report))
+  return file
+}
+const okHere = async (args: readonly string[]) => {
+  const { code, stdout, stderr } = await runHere(args)
+  expect([code, stderr]).toEqual([0, ''])
+  return stdout
+}
+const args = ['plan', '--rate', '5000', '--mix', 'client_credentials=80,refresh=20']
+
+test('a plan names its report and shows the cost of each work, also as JSON', async () => {
+  const from = fileOf(reportWith(results))
+  const text = await okHere([...args, '--from', from])
+  expect(text).toContain(`from ${from}, a run of`)
+  expect(text).toContain('sum of share x cost')
+  expect(text).toContain('of another machine, 2 x Test; this one is')
+  const { report, parts, costs } = JSON.parse(await okHere([...args, '--from', from, '--json']))
+  expect(report).toMatchObject({ file: from, machine: { model: 'Test', cores: 2 } })
+  expect(parts[0]).toMatchObject({ work: 'client_credentials', share: 0.8, costs: { total_us: 80 } })
+  expect(costs.total_us).toBeCloseTo(80, 9)
+})
+
+test('a report of this machine is not called one of another', async () => {
+  const plain = reportWith(results)
+  const machine = { ...plain.machine, cores: cpus().length, model: cpus()[0]?.model.trim() ?? 'unknown' }
+  expect(await okHere([...args, '--from', fileOf({ ...plain, machine })])).not.toContain('another machine')
+})
+
+test.each([
+  [['--average', '5001'], '--average (5001) is above --rate (5000)'],
+  [['--mix', 'refresh=5,client_credentials=90,refresh_token=5'], 'refresh_token is in the mix more than once'],
+])('%j is a wrong option', async (more, message) => {
+  const { code, stderr } = await runHere([...args, '--from', fileOf(reportWith(results)), ...more])
+  expect(code).toBe(2)
+  expect(stderr).toContain(message)
+})
