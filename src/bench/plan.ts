@@ -1,7 +1,18 @@
 // The planner: from what each kind of request was measured to cost, what a load of many kinds needs, and what gives way first.
 import { DAY } from '../lib/time.ts'
 import { type Costs, costsAtKnees, costsAtRate, keptOf, together } from './plan_costs.ts'
-import { heldToKnees, type Limit, limitsOf, measuredRate, type Use, useAtKnees } from './plan_limits.ts'
+import {
+  databaseUse,
+  diskSeen,
+  heldToKnees,
+  type Limit,
+  limitsOf,
+  measuredRate,
+  sharedLimits,
+  type Use,
+  useAtKnees,
+  weakestFirst,
+} from './plan_limits.ts'
 import { notesOf } from './plan_notes.ts'
 import type { Report } from './report.ts'
 import type { Sample } from './sample.ts'
@@ -48,7 +59,7 @@ export interface Plan {
   /** How busy the busiest part of the service may be before latencies leave the objective, as measured, and where. */
   use: number
   use_of: Omit<Use, 'share'>
-  /** The weakest first. */
+  /** The weakest first, as the load of all instances together grows. */
   limits: readonly Limit[]
   /** What the measured machine did with its load generator beside it. */
   measured_knee_per_s: number
@@ -59,6 +70,7 @@ export interface Plan {
   memory_mib: number
   database_cores: number
   fsyncs_per_s: number
+  written_mb_per_s: number
   gb_per_day: number
   retained_gb: number
   warnings: readonly string[]
@@ -81,13 +93,24 @@ export function plan(report: Report, input: PlanInput): Plan {
   const atKnees = costsAtKnees(parts)
   const costsAtKnee = together(atKnees)
   const computed = limitsOf(costsAtKnee, input, { use, fsyncs: calibration.fsync_per_s ?? 0 })
-  const limits = heldToKnees(computed, knees, isLarger)
-  const capacity = limits[0]?.per_s ?? 0
+  const own = heldToKnees(computed, knees, isLarger)
+  const capacity = own[0]?.per_s ?? 0
   const instances = Math.ceil(rate / (capacity * (1 - headroom)))
   const atRate = costsAtRate(parts, rate / instances)
   const costs = together(atRate)
+  const seen = { ...diskSeen(knees, calibration.fsync_per_s), cores: machine.cores }
+  const shared =
+    input.store === 'postgres' ? sharedLimits(costs, { ...seen, use: databaseUse(knees, machine.cores, use) }) : []
   const stored = (input.average * DAY * costs.database_bytes) / 1e9
-  const measured = { measured_knee_per_s: measuredRate(knees), capacity_per_s: capacity, instances }
+  const planned = {
+    limits: weakestFirst([...own, ...shared], instances),
+    measured_knee_per_s: measuredRate(knees),
+    capacity_per_s: capacity,
+    instances,
+    database_cores: (rate * costs.database_us) / MEGA,
+    fsyncs_per_s: rate * costs.fsyncs,
+    written_mb_per_s: (rate * costs.written_bytes) / MEGA,
+  }
   return {
     parts: atRate.map(({ work, share, samples, costs }, i) => ({
       ...{ work, share, knee_per_s: samples.at(-1)?.per_s ?? 0 },
@@ -97,14 +120,11 @@ export function plan(report: Report, input: PlanInput): Plan {
     costs,
     use,
     use_of: useOf,
-    limits,
-    ...measured,
+    ...planned,
     cores: (rate * costs.total_us) / MEGA,
     memory_mib: instances * Math.max(...knees.map(({ sample }) => sample.memory_mib.peak ?? 0)),
-    database_cores: (rate * costs.database_us) / MEGA,
-    fsyncs_per_s: rate * costs.fsyncs,
     gb_per_day: stored,
     retained_gb: stored * input.retentionDays,
-    warnings: notesOf(report, input, knees, measured),
+    warnings: notesOf(report, input, knees, planned),
   }
 }

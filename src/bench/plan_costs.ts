@@ -51,15 +51,18 @@ export function keptOf(
 export const partShare = ({ cpu_us, per_s, threads }: Sample, role: Role): number =>
   ((cpu_us[role] ?? 0) * per_s) / 1e6 / Math.max(1, threads[role] ?? 1)
 
-const costsOf = ({ cpu_us, database_bytes, log_bytes, written_bytes, fsyncs }: Sample): Costs => ({
-  front_us: cpu_us.front ?? 0,
-  crypto_us: cpu_us.crypto ?? 0,
-  store_us: cpu_us.store ?? 0,
-  total_us: cpu_us.total ?? 0,
-  database_us: cpu_us.database ?? 0,
-  database_bytes: database_bytes ?? 0,
-  written_bytes: log_bytes ?? written_bytes ?? 0,
-  fsyncs: fsyncs ?? 0,
+/** Bytes written to storage for a request: to the log of PostgreSQL, or by the service. */
+export const writtenBytes = ({ log_bytes, written_bytes }: Sample): number => log_bytes ?? written_bytes ?? 0
+
+const costsOf = (sample: Sample): Costs => ({
+  front_us: sample.cpu_us.front ?? 0,
+  crypto_us: sample.cpu_us.crypto ?? 0,
+  store_us: sample.cpu_us.store ?? 0,
+  total_us: sample.cpu_us.total ?? 0,
+  database_us: sample.cpu_us.database ?? 0,
+  database_bytes: sample.database_bytes ?? 0,
+  written_bytes: writtenBytes(sample),
+  fsyncs: sample.fsyncs ?? 0,
 })
 
 /** Costs by shares: the sum of share x cost. */

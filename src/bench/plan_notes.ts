@@ -6,7 +6,16 @@ import type { Report } from './report.ts'
 import { type Mix, parseMix } from './scenarios.ts'
 
 type Note = readonly [applies: boolean, say: string]
-type Planned = Pick<Plan, 'capacity_per_s' | 'instances' | 'measured_knee_per_s'>
+type Planned = Pick<
+  Plan,
+  | 'capacity_per_s'
+  | 'instances'
+  | 'measured_knee_per_s'
+  | 'limits'
+  | 'database_cores'
+  | 'fsyncs_per_s'
+  | 'written_mb_per_s'
+>
 
 /** Share of the machine that others may use at a knee before it is said. */
 const FOREIGN = 0.1
@@ -22,6 +31,7 @@ export function notesOf(report: Report, input: PlanInput, knees: readonly Knee[]
   const notes: Note[] = [
     ...knees.map((knee) => aboutOthers(knee, machine.cores)),
     ...aboutMeasuredMix(report, input, planned),
+    ...aboutDatabase(input, planned, machine.cores),
     aboutShares(input.mix),
     aboutMachine(machine, input.here),
     [
@@ -40,6 +50,27 @@ export function notesOf(report: Report, input: PlanInput, knees: readonly Knee[]
     ],
   ]
   return notes.filter(([applies]) => applies).map(([, say]) => say)
+}
+
+/** One database serves all instances: more of them do not help where it is used up. */
+function aboutDatabase(
+  { store, rate }: PlanInput,
+  { limits, database_cores, fsyncs_per_s, written_mb_per_s }: Planned,
+  cores: number,
+): Note[] {
+  const used = limits.filter(({ shared, per_s }) => shared && per_s < rate)
+  const what = used.map(({ what, per_s }) => `${what} at ${whole.format(per_s)}/s`).join(', ')
+  const needs = `${database_cores.toFixed(1)} processors, ${whole.format(fsyncs_per_s)} forced writes/s and ${written_mb_per_s.toFixed(1)} MB/s`
+  return [
+    [
+      used.length > 0,
+      `all instances share one database, and the plan needs ${needs} of it: a machine like that of the report, with ${cores} processors, is used up before (${what}); a larger one was not measured, and commits share more of the forced writes the more there are`,
+    ],
+    [
+      store === 'postgres' && database_cores === 0,
+      'the report does not show what the database used: its processors are not in this plan',
+    ],
+  ]
 }
 
 const sumOf = (mix: Mix): number => mix.reduce((sum, { share }) => sum + share, 0)

@@ -1,6 +1,7 @@
 // A plan as text, with the formula behind every figure.
 import type { Plan, PlanInput } from './plan.ts'
 import type { Costs } from './plan_costs.ts'
+import type { Limit } from './plan_limits.ts'
 import type { Report } from './report.ts'
 import { aligned } from './table.ts'
 
@@ -17,7 +18,7 @@ export function renderPlan(
   const { costs, limits, use } = plan
   const { rate, average, headroom, retentionDays, cores, frontThreads, store, alg, mix, sloMs } = input
   const [first, second] = limits
-  const row = (what: string, value: string, formula: string) => `${what.padEnd(22)} ${value.padStart(14)}   ${formula}`
+  const row = (what: string, value: string, formula: string) => `${what.padEnd(30)} ${value.padStart(14)}   ${formula}`
   return [
     `${whole.format(rate)} requests/s (${mix.map(({ work, share }) => `${work.name} ${share}`).join(', ')}), p99 within ${sloMs} ms, ${store}, ${alg}`,
     `from ${file}, a run of ${version} on ${created_at.slice(0, 10)}: ${machine.cores} x ${machine.model}`,
@@ -44,6 +45,11 @@ export function renderPlan(
       `${whole.format(rate)}/s x ${costs.fsyncs.toFixed(3)}; fewer a request the higher the rate, because commits are shared`,
     ),
     row(
+      'written to disk',
+      `${short(plan.written_mb_per_s)} MB/s`,
+      `${whole.format(rate)}/s x ${whole.format(costs.written_bytes)} bytes${store === 'postgres' ? ' of the log of the database; its tables follow at checkpoints' : ''}`,
+    ),
+    row(
       'growth',
       `${short(plan.gb_per_day)} GB/day`,
       `${whole.format(average)}/s x 86,400 s x ${whole.format(costs.database_bytes)} bytes`,
@@ -54,9 +60,9 @@ export function renderPlan(
       `${retentionDays} days of it, until service purge deletes what has expired`,
     ),
     '',
-    `One instance does ${whole.format(plan.capacity_per_s)}/s before its p99 leaves the objective. What gives way first: ${first?.what ?? 'nothing'}` +
-      (second ? `; next, at ${whole.format(second.per_s)}/s: ${second.what}.` : '.'),
-    ...limits.map(({ what, per_s, formula }) => row(`  ${what}`, `${whole.format(per_s)}/s`, formula)),
+    `One instance does ${whole.format(plan.capacity_per_s)}/s before its p99 leaves the objective. What gives way first${first?.shared ? `, at ${atRate(first)}` : ''}: ${first?.what ?? 'nothing'}` +
+      (second ? `; next, at ${atRate(second)}: ${second.what}.` : '.'),
+    ...limits.map((limit) => row(`  ${limit.what}`, atRate(limit), limit.formula)),
     `${use.toFixed(2)} is how busy the busiest part of the service was, the least of the knees: ${plan.use_of.part} at that of ${plan.use_of.work}. What the load generator and other programs used is not in it: nobody saw the service have it.`,
     `The knees of the report, load generator beside it, make ${whole.format(plan.measured_knee_per_s)}/s: 1 / sum(share / knee).`,
     '',
@@ -69,6 +75,10 @@ export function renderPlan(
     ...plan.warnings.map((text) => `note: ${text}`),
   ].join('\n')
 }
+
+/** Where a part is used up: of one instance, or of all that share it. */
+const atRate = ({ per_s, shared }: Limit) =>
+  Number.isFinite(per_s) ? `${whole.format(per_s)}/s${shared ? ' in all' : ''}` : 'no limit seen'
 
 const COLUMNS: readonly (readonly [title: string, name: keyof Costs, digits: number])[] = [
   ['front us', 'front_us', 1],

@@ -152,6 +152,75 @@ test('the text shows every formula with its figures', () => {
     expect(text).toContain(part)
 })
 
+describe('the one database that all instances share', () => {
+  // At its knee an instance uses 0.5 of the two processors; the database 0.4 of them, for 0.5 forced writes and 600 bytes each.
+  const onPostgres = (database: number) => {
+    const result = resultWith(
+      'client_credentials',
+      [{ per_s: 3000 }],
+      [{ per_s: 2000, front: 250, crypto: 250, store: 0 }],
+      { store: 'postgres' },
+    )
+    const ladder = result.ladder.map((sample) => ({
+      ...sample,
+      ...{ cpu_us: { ...sample.cpu_us, database }, log_bytes: 600, fsyncs: 0.2 },
+    }))
+    return reportWith([{ ...result, ladder }])
+  }
+  const shared: PlanInput = { ...input, store: 'postgres', mix: parseMix('client_credentials=100') }
+  const mostOf = (rate: number, database = 400) => plan(onPostgres(database), { ...shared, rate })
+
+  test('is among what gives way, at the rate of all of them', () => {
+    const { limits, use } = mostOf(1000)
+    expect(use).toBeCloseTo(0.5, 6)
+    expect(limits.filter((limit) => limit.shared)).toEqual([
+      {
+        what: "the database's 2 processors",
+        per_s: expect.closeTo(2500, 6),
+        shared: true,
+        formula: '0.50 x 2 / 400.0 us',
+      },
+      expect.objectContaining({ what: "the database's disk", per_s: expect.closeTo((0.5 * 1000) / 0.2, 6) }),
+      expect.objectContaining({ what: "the database's disk, bytes", per_s: Number.POSITIVE_INFINITY }),
+    ])
+  })
+
+  test('gives way first where many instances ask it, and last where there is one', () => {
+    expect(mostOf(1000).limits[0]?.what).not.toContain('database')
+    const { limits, instances, capacity_per_s } = mostOf(20_000)
+    expect(instances).toBeGreaterThan(10)
+    expect(limits.slice(0, 2).map(({ what }) => what)).toEqual(["the database's 2 processors", "the database's disk"])
+    // What an instance does is its own: the database may be larger than the measured one.
+    expect(capacity_per_s).toBeCloseTo(2000, 6)
+  })
+
+  test('is said to be too small where the plan needs more of it than a machine of the report is good for', () => {
+    expect(mostOf(1000).warnings.join()).not.toContain('share one database')
+    expect(mostOf(20_000).warnings.join()).toContain(
+      'the plan needs 8.0 processors, 4,000 forced writes/s and 12.0 MB/s of it: a machine like that of the report, with 2 processors, is used up before',
+    )
+    expect(mostOf(1000, 0).warnings.join()).toContain('does not show what the database used')
+  })
+
+  test('may be as busy as it was seen to be, and its disk as fast', () => {
+    const busy = mostOf(1000, 800).limits.find(({ what }) => what.includes('processors') && what.includes('database'))
+    expect(busy?.formula).toBe('0.80 x 2 / 800.0 us')
+    const report = onPostgres(400)
+    const slow = plan({ ...report, calibration: { ...report.calibration, fsync_per_s: 10 } }, shared)
+    expect(slow.limits.find(({ what }) => what === "the database's disk")?.formula).toContain(
+      '0.50 x 400 forced writes/s',
+    )
+  })
+
+  test('has its lines in the text, with the bytes it writes', () => {
+    const at = { ...shared, rate: 20_000 }
+    const text = renderPlan(plan(onPostgres(400), at), at, onPostgres(400), 'capacity.json')
+    expect(text).toContain("What gives way first, at 2,500/s in all: the database's 2 processors")
+    expect(text).toMatch(/written to disk +12\.0 MB\/s +20,000\/s x 600 bytes of the log/)
+    expect(text).toMatch(/the database's disk, bytes +no limit seen +600 bytes a request; 1\.20 MB\/s were seen/)
+  })
+})
+
 test('every cost is a sum that can be done by hand, in the text and in the figures', () => {
   const planned = plan(report, input)
   expect(planned.parts.map(({ work, share, knee_per_s }) => [work, share, knee_per_s])).toEqual([
