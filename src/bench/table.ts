@@ -96,6 +96,13 @@ const figuresOf = ({ per_s, latency_ms, cpu_us, database_bytes }: Sample): strin
   digits(database_bytes, 0),
 ]
 
+/** What a figure was of that of another server, round for round. */
+export const pairsOf = (result: Result, other: Result, of: (sample: Sample) => number | null): number[] =>
+  result.rounds.flatMap((round, i) => {
+    const [mine, its] = [of(round), other.rounds[i] ? of(other.rounds[i]) : null]
+    return mine !== null && its ? mine / its : []
+  })
+
 /** The median of the rounds' ratios to another server of the same run, and their range. */
 function ratio(result: Result, all: readonly Result[], isOther: (server: string) => boolean): string {
   if (result.store === 'none') return ''
@@ -103,7 +110,7 @@ function ratio(result: Result, all: readonly Result[], isOther: (server: string)
     ({ work, server, store, rounds }) =>
       work === result.work && store === 'none' && isOther(server) && rounds.length > 0,
   )
-  const pairs = result.rounds.flatMap((round, i) => (peer?.rounds[i] ? round.per_s / peer.rounds[i].per_s : []))
+  const pairs = peer ? pairsOf(result, peer, ({ per_s }) => per_s) : []
   if (pairs.length === 0) return ''
   const text = `${digits(median(pairs), 2)}x`
   return pairs.length > 1 ? `${text} (${digits(Math.min(...pairs), 2)} to ${digits(Math.max(...pairs), 2)})` : text
