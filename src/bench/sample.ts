@@ -6,6 +6,8 @@ import type { Usage } from './probe.ts'
 
 /** A figure that may not be had on this machine, or of this server. */
 const figure = z.number().nullable()
+/** As a sample holds it: no figure is null in memory as in JSON, so that `??` finds it. */
+const known = (value: number | null): number | null => (Number.isFinite(value) ? value : null)
 const byRole = z.object({ front: figure, crypto: figure, store: figure, password: figure, other: figure })
 
 export const sampleSchema = z.object({
@@ -67,8 +69,9 @@ export const counted = (
 /** Puts what was counted and what it cost together. */
 export function sampleOf(count: Counted, usage: Usage): Sample {
   const { seconds, answers } = count
-  const each = (total: number) => total / answers
-  const cores = (us: number) => us / 1e6 / usage.seconds
+  const { p50, p95, p99, p999, max } = count.latency_ms
+  const each = (total: number) => known(total / answers)
+  const cores = (us: number) => known(us / 1e6 / usage.seconds)
   const roles = <R>(of: (role: Role) => R) =>
     Object.fromEntries(ROLES.map((role) => [role, of(role)])) as Record<Role, R>
   const total = ROLES.reduce((sum, role) => sum + usage.cpu_us[role], 0)
@@ -82,13 +85,14 @@ export function sampleOf(count: Counted, usage: Usage): Sample {
   const lanes = Object.fromEntries(
     Object.entries(usage.lanes).map(([name, { jobs, batches, busy_ms }]) => [
       name,
-      { batch: batches > 0 ? jobs / batches : Number.NaN, busy: busy_ms / 1000 / usage.seconds },
+      { batch: known(jobs / batches), busy: known(busy_ms / 1000 / usage.seconds) },
     ]),
   )
   return {
     ...count,
+    latency_ms: { p50: known(p50), p95: known(p95), p99: known(p99), p999: known(p999), max: known(max) },
     offered_per_s: count.offered_per_s ?? null,
-    late_ms: count.late_ms ?? null,
+    late_ms: known(count.late_ms ?? null),
     per_s: answers / seconds,
     cpu_us: { ...roles((role) => each(usage.cpu_us[role])), total: each(total), database: each(usage.database_us) },
     busy,
@@ -98,8 +102,8 @@ export function sampleOf(count: Counted, usage: Usage): Sample {
     database_bytes: each(usage.database_bytes),
     log_bytes: each(usage.log_bytes),
     fsyncs: each(usage.fsyncs),
-    gc: { share: usage.gc.seconds / usage.seconds, pause_ms: (usage.gc.seconds * 1000) / usage.gc.count },
-    memory_mib: usage.memory,
+    gc: { share: known(usage.gc.seconds / usage.seconds), pause_ms: known((usage.gc.seconds * 1000) / usage.gc.count) },
+    memory_mib: { now: known(usage.memory.now), peak: known(usage.memory.peak) },
     bottleneck: bottleneckOf({ busy, threads: usage.threads, lanes }),
   }
 }
@@ -119,7 +123,7 @@ export function bottleneckOf(
   const share = (role: Role) => (busy[role] ?? 0) / Math.max(1, threads[role] ?? 1)
   const { batch = 0, busy: storing = 0 } = lanes['store'] ?? {}
   const foreign = busy.foreign ?? 0
-  if (!Number.isFinite(busy.front)) return 'not to be seen from outside'
+  if (busy.front === null) return 'not to be seen from outside'
   const parts: [string, number][] = [
     ['the front thread', share('front')],
     [`the crypto thread${(threads.crypto ?? 0) > 1 ? 's' : ''}`, share('crypto')],

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { bottleneckOf } from '../../src/bench/sample.ts'
+import type { Usage } from '../../src/bench/probe.ts'
+import { bottleneckOf, sampleOf, sampleSchema } from '../../src/bench/sample.ts'
 
 type Busy = Parameters<typeof bottleneckOf>[0]['busy']
 const idle: Busy = {
@@ -41,4 +42,48 @@ test('a full machine is said to be full, and who fills it', () => {
 
 test('what others use is not taken for a limit of the service', () => {
   expect(limitOf({ front: 0.97, machine: 8, foreign: 4 })).toContain('others on this machine')
+})
+
+const none = Number.NaN
+const roles = (us: number) => ({ front: us, crypto: 0, store: 0, password: 0, other: 0 })
+/** Ten seconds of a service with SQLite: 8 s of the front thread, 2 s of the generator. */
+const usage: Usage = {
+  seconds: 10,
+  cpu_us: roles(8e6),
+  threads: roles(1),
+  database_us: 0,
+  generator_us: 2e6,
+  machine_us: 12e6,
+  written_bytes: 6_205_000,
+  database_bytes: 300_000,
+  log_bytes: none,
+  fsyncs: 10,
+  lanes: { store: { jobs: 0, batches: 0, busy_ms: 0, commits: 0 } },
+  gc: { count: 0, seconds: 0 },
+  memory: { now: 100, peak: 120 },
+}
+const count = {
+  loop: 'closed' as const,
+  seconds: 10,
+  answers: 1000,
+  errors: 0,
+  latency_ms: { p50: 1, p95: 2, p99: 3, p999: 4, max: 5 },
+}
+
+test('what there is no figure for is null in memory as in JSON, so that the next best is taken', () => {
+  const sample = sampleOf(count, usage)
+  expect(sample).toEqual(sampleSchema.parse(JSON.parse(JSON.stringify(sample))))
+  expect(sample.log_bytes ?? sample.written_bytes).toBe(6205)
+  // Of a peer that somebody else started, and without a single answer, nearly nothing is known.
+  const empty = { ...count, answers: 0, latency_ms: { p50: none, p95: none, p99: none, p999: none, max: none } }
+  const unseen = {
+    ...usage,
+    cpu_us: roles(none),
+    gc: { count: none, seconds: none },
+    memory: { now: none, peak: none },
+  }
+  const unknown = sampleOf(empty, unseen)
+  expect(unknown).toEqual(sampleSchema.parse(JSON.parse(JSON.stringify(unknown))))
+  expect(unknown.gc.share).toBeNull()
+  expect(unknown.bottleneck).toBe('not to be seen from outside')
 })
