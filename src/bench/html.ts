@@ -27,6 +27,7 @@ polyline.p50{stroke:var(--front)}circle.p50{fill:var(--front)}polyline.p99{strok
 i{display:inline-block;width:.8rem;height:.8rem;border-radius:3px;vertical-align:-1px;margin:0 .3rem 0 .9rem}i.p50{background:var(--front)}i.p99{background:var(--crypto)}i.p999{background:var(--password)}
 table{border-collapse:collapse;font-size:.85rem;width:100%}th,td{padding:.35rem .6rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}th:first-child,td:first-child,td:last-child,th:last-child{text-align:left}td:last-child{min-width:14rem;white-space:normal}
 .soft{color:var(--soft);font-size:.9rem;margin:.25rem 0 0}
+.scale{border-top:2px dashed var(--soft);margin:.5rem 0;padding-top:.5rem;max-width:60rem}
 `
 
 /** Renders a report as one HTML document. */
@@ -50,21 +51,7 @@ ${
 <div class="plots">${climbed.map((result) => html`<div><h3>${nameOf(result)}</h3>${latencyPlot(result, report.settings.slo_p99_ms)}</div>`)}</div></section>`
 }
 <section><h2>Processor time of one answer, by thread</h2><p class="soft">${[...ROLES, 'database'].map((role) => html`<i class="${role}"></i>${role}`)}</p>
-${[isLight, isHeavy].map((fits) =>
-  barPlot(
-    measured
-      .filter(({ sample }) => fits(sample))
-      .map(({ sample, name }) => ({
-        name,
-        parts: [...ROLES, 'database' as const].map((role) => ({
-          look: role,
-          name: role,
-          value: sample.cpu_us[role] ?? 0,
-        })),
-      })),
-    'us',
-  ),
-)}</section>
+${costPlots(measured)}</section>
 <section><h2>Growth of the database for one answer</h2>
 ${barPlot(
   measured.map(({ sample, name }) => ({
@@ -82,8 +69,37 @@ ${rates(report.results)}
 
 /** A password costs a hundred times as much as a token: on one scale nobody would see the tokens. */
 const HEAVY_US = 3000
-const isHeavy = ({ cpu_us }: Sample) => (cpu_us.total ?? 0) >= HEAVY_US
-const isLight = (sample: Sample) => !isHeavy(sample)
+
+interface Named {
+  name: string
+  sample: Sample
+}
+
+/** Processor time by thread. What is heavy has a scale of its own, and a word that says so. */
+function costPlots(measured: readonly Named[]): Markup {
+  const cost = ({ sample }: Named) => sample.cpu_us.total ?? 0
+  const most = (all: readonly Named[]) =>
+    digits(Math.max(...all.map((each) => cost(each) + (each.sample.cpu_us.database ?? 0))), 0)
+  const light = measured.filter((each) => cost(each) < HEAVY_US)
+  const heavy = measured.filter((each) => cost(each) >= HEAVY_US)
+  const plotOf = (all: readonly Named[]) =>
+    barPlot(
+      all.map(({ name, sample }) => ({
+        name,
+        parts: [...ROLES, 'database' as const].map((role) => ({
+          look: role,
+          name: role,
+          value: sample.cpu_us[role] ?? 0,
+        })),
+      })),
+      'us',
+    )
+  return html`${plotOf(light)}${
+    light.length > 0 &&
+    heavy.length > 0 &&
+    html`<p class="soft scale">ANOTHER SCALE from here on: the longest bar above is ${most(light)} us, the longest one below ${most(heavy)} us.</p>`
+  }${plotOf(heavy)}`
+}
 
 const nameOf = (result: Result): string => keyOf({ ...result, server: '' })
 
@@ -127,7 +143,7 @@ const COLUMNS: readonly [string, (sample: Sample) => string][] = [
   ['fsyncs', ({ fsyncs }) => digits(fsyncs, 3)],
   ['sign batch', ({ lanes }) => digits(lanes['crypto']?.batch, 1)],
   ['store batch', ({ lanes }) => digits(lanes['store']?.batch, 1)],
-  ['GC', ({ gc }) => (gc.share === null ? '-' : `${(100 * gc.share).toFixed(1)} %`)],
+  ['GC %', ({ gc }) => digits(gc.share === null ? null : 100 * gc.share, 1)],
   ['GC pause ms', ({ gc }) => digits(gc.pause_ms, 1)],
   ['MiB', ({ memory_mib }) => digits(memory_mib.peak, 0)],
 ]

@@ -38,3 +38,11 @@ test('the text names what limits the rate, the knee, and the ratio to the peer',
   expect(verdict(report)).toEqual([expect.stringContaining('up to 700/s')])
   expect(describeRun({ ...report, partial: true })).toContain('INTERRUPTED')
 })
+
+test('a bar on another scale is said to be on one', () => {
+  const login = resultWith('login', [{ per_s: 60, front: 15_000 }])
+  const both = renderHtml({ ...report, results: [...report.results, login] })
+  expect(both).toMatch(/ANOTHER SCALE[^<]* above is 80 us, the longest one below 15,040 us/)
+  for (const results of [[login], report.results])
+    expect(renderHtml({ ...report, results })).not.toContain('ANOTHER SCALE')
+})
