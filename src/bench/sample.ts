@@ -23,7 +23,9 @@ export const sampleSchema = z.object({
   cpu_us: byRole.extend({ total: figure, database: figure }).describe('CPU of the server for one answer, by thread.'),
   busy: byRole
     .extend({ database: figure, generator: figure, machine: figure, foreign: figure })
-    .describe('Processors in use; foreign: by what has nothing to do with the measurement.'),
+    .describe(
+      'Processors in use. machine: time in which processors did not rest, of other virtual machines too where they kept them; where clocks disagree, at least the sum of the parts. foreign: what is in machine and in no part, so what has nothing to do with the measurement, and work of the kernel that no thread is charged with; 0 where it is less than the clocks disagree by.',
+    ),
   threads: byRole.describe('Threads of the server.'),
   lanes: z
     .record(z.string(), z.object({ batch: figure, busy: figure }))
@@ -75,12 +77,15 @@ export function sampleOf(count: Counted, usage: Usage): Sample {
   const roles = <R>(of: (role: Role) => R) =>
     Object.fromEntries(ROLES.map((role) => [role, of(role)])) as Record<Role, R>
   const total = ROLES.reduce((sum, role) => sum + usage.cpu_us[role], 0)
+  const parts = total + usage.generator_us + (usage.database_us || 0)
+  // The clocks of threads and of the machine are not the same: what its parts used, the machine did. Unknown parts prove nothing.
+  const machine = Math.max(usage.machine_us, Number.isNaN(parts) ? 0 : parts)
   const busy = {
     ...roles((role) => cores(usage.cpu_us[role])),
     database: cores(usage.database_us),
     generator: cores(usage.generator_us),
-    machine: cores(usage.machine_us),
-    foreign: cores(Math.max(0, usage.machine_us - total - usage.generator_us - (usage.database_us || 0))),
+    machine: cores(machine),
+    foreign: cores(machine - parts),
   }
   const lanes = Object.fromEntries(
     Object.entries(usage.lanes).map(([name, { jobs, batches, busy_ms }]) => [

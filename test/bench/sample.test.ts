@@ -87,3 +87,12 @@ test('what there is no figure for is null in memory as in JSON, so that the next
   expect(unknown.gc.share).toBeNull()
   expect(unknown.bottleneck).toBe('not to be seen from outside')
 })
+
+test('a machine used at least what its parts did; what is left was used by others', () => {
+  expect(sampleOf(count, usage).busy).toMatchObject({ front: 0.8, generator: 0.2, machine: 1.2, foreign: 0.2 })
+  expect(sampleOf(count, { ...usage, machine_us: 9e6 }).busy).toMatchObject({ machine: 1, foreign: 0 })
+  expect(sampleOf(count, { ...usage, machine_us: 9e6, database_us: 1e6 }).busy).toMatchObject({ machine: 1.1 })
+  // Of a server that cannot be seen it is not known what others used.
+  const unseen = { ...usage, cpu_us: roles(none) }
+  expect(sampleOf(count, unseen).busy).toMatchObject({ front: null, machine: 1.2, foreign: null })
+})
