@@ -2,7 +2,7 @@
 // the rounds cannot say what noise is, or the runs are not alike, nothing is called better or worse.
 import { compareRuns, type Machines, type Runs, renderRuns } from './compare_runs.ts'
 import { keyOf, middleRound, type Report, type Result } from './report.ts'
-import type { Sample } from './sample.ts'
+import { FOREIGN, type Sample } from './sample.ts'
 import { aligned, digits, median, pairsOf } from './table.ts'
 
 interface Measure {
@@ -54,7 +54,9 @@ export function compareReports(before: Report, after: Report): Comparison {
   const runs = compareRuns(before, after)
   const both = [...now].flatMap(([work, later]) => {
     const earlier = old.get(work)
-    return earlier ? [{ work, earlier, later, runs, others: othersOf(work, old, now) }] : []
+    if (!earlier) return []
+    const disturbed = isDisturbed(earlier, before.machine.cores) || isDisturbed(later, after.machine.cores)
+    return [{ work, earlier, later, runs, disturbed, others: othersOf(work, old, now) }]
   })
   return {
     ...runs,
@@ -68,9 +70,14 @@ interface Pair {
   earlier: Result
   later: Result
   runs: Runs
+  /** Whether somebody else used the machine meanwhile. */
+  disturbed: boolean
   /** The other servers of both runs that did the same work. */
   others: [Result, Result][]
 }
+
+const isDisturbed = ({ rounds, knee }: Result, cores: number): boolean =>
+  [...rounds, ...(knee ? [knee] : [])].some(({ busy }) => (busy.foreign ?? 0) > FOREIGN * cores)
 
 function othersOf(key: string, old: Map<string, Result>, now: Map<string, Result>): [Result, Result][] {
   const mine = now.get(key)
@@ -128,11 +135,12 @@ function judge(
 const ONE_ROUND = 'one round says nothing about noise: take three or more (--rounds)'
 
 /** Why nothing can be said of a measure; undefined: something can. */
-function doubtOf({ earlier, later, runs }: Pair): string | undefined {
+function doubtOf({ earlier, later, runs, disturbed }: Pair): string | undefined {
   if (runs.doubt) return runs.doubt
   if (earlier.generator !== later.generator) return 'the load generators differ'
   if ([earlier, later].some(({ rounds }) => rounds.some(({ errors }) => errors > 0))) return 'there were errors'
   if (Math.min(earlier.rounds.length, later.rounds.length) < 2) return ONE_ROUND
+  if (disturbed) return 'others used the machine meanwhile: take it again when it is quiet'
   if (later.store === 'none') return 'it is what the service is held against'
   return undefined
 }

@@ -116,7 +116,8 @@ export function sampleOf(count: Counted, usage: Usage): Sample {
 /** Above this share of its time a part is what limits the rate. */
 const SATURATED = 0.85
 const MACHINE_FULL = 0.93
-const FOREIGN = 0.25
+/** Share of the machine above which it is others that limit the rate. */
+export const FOREIGN = 0.25
 /** Rows that the storage thread commits together at most; at half of it the disk cannot be hidden any more. */
 export const MOST_ROWS = 256
 

@@ -99,6 +99,14 @@ test('errors in a round show nothing', () => {
   expect(verdictsOf(reportWith([resultWith('xaa', rounds(OLD))]), after)['requests/s']).toBe('not shown')
 })
 
+test('where others used the machine meanwhile, nothing is shown', () => {
+  const [before, after] = [OLD, NEW].map((rates) => reportWith([resultWith('xaa', rounds(rates))])) as [Report, Report]
+  for (const sample of after.results[0]?.rounds.slice(0, 1) ?? []) sample.busy.foreign = 0.4
+  expect(verdictsOf(before, after)['requests/s']).toBe('worse')
+  for (const sample of after.results[0]?.rounds.slice(0, 1) ?? []) sample.busy.foreign = 0.8
+  expect(verdictsOf(before, after)['requests/s']).toBe('not shown')
+})
+
 test('a slower machine is no regression: rates and CPU are scaled by the calibration', () => {
   const slower = resultWith(
     'xaa',
