@@ -1,8 +1,15 @@
 // Looks at a server from outside, before and after a piece of work: what did it cost, and where?
-import { readFileSync } from 'node:fs'
 import { databaseBytes } from '../store/database.ts'
 import { readUsage } from '../store/postgres_usage.ts'
-import { type ByRole, CORES, memoryMiB, processMicros, ROLES, threadMicros, writtenBytes } from '../telemetry/proc.ts'
+import {
+  type ByRole,
+  machineMicros,
+  memoryMiB,
+  processMicros,
+  ROLES,
+  threadMicros,
+  writtenBytes,
+} from '../telemetry/proc.ts'
 import { call } from './loopback.ts'
 
 /** The database of a measured service. */
@@ -82,30 +89,8 @@ const readCpu = (plan: ProbePlan, generator?: () => number) => ({
   written_bytes: total(instancesOf(plan), ({ pid }) => (pid ? writtenBytes(pid) : Number.NaN)),
   generator_us: generator ? generator() : processMicros(process.pid),
   seconds: performance.now() / 1000,
-  machine_us: awakeMicros(),
+  machine_us: machineMicros(),
 })
-
-const MICROS_PER_TICK = 10_000
-const [IDLE, IO_WAIT] = [3, 4]
-/** Microseconds that the processors rested since the machine was started, from the text of /proc/stat. NaN without it. */
-export function restMicros(stat: string): number {
-  const ticks = /^cpu +(.*)$/m.exec(stat)?.[1]?.split(' ').map(Number) ?? []
-  return ((ticks[IDLE] ?? Number.NaN) + (ticks[IO_WAIT] ?? Number.NaN)) * MICROS_PER_TICK
-}
-
-/**
- * Microseconds that the processors did not rest, from any point in time. The kernel clocks rest to the nanosecond, but looks only
- * at each tick (10 ms) who is at work: bursts between two ticks, as servers have, are missing in what /proc/stat calls busy.
- */
-function awakeMicros(): number {
-  let stat = ''
-  try {
-    stat = readFileSync('/proc/stat', 'utf8')
-  } catch {
-    // Not Linux.
-  }
-  return performance.now() * 1000 * CORES - restMicros(stat)
-}
 
 async function ask(plan: ProbePlan) {
   const instances = instancesOf(plan)

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { beginUsage, restMicros } from '../../src/bench/probe.ts'
+import { beginUsage } from '../../src/bench/probe.ts'
+import { restMicros } from '../../src/telemetry/proc.ts'
 
 test('rest is idle time, also that spent waiting for a disk', () => {
   expect(restMicros('cpu  1154270 58630 253927 1938439 27683 0 31203 4758 0 0\ncpu0 1 1 1 1 1 1 1')).toBe(
