@@ -1,30 +1,25 @@
 // `service bench`: what this machine does.
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
 import type { Command } from 'commander'
 import { hasFile } from '../bench/children.ts'
 import { compareReports, renderComparison } from '../bench/compare.ts'
 import { hasPostgres } from '../bench/databases.ts'
-import { renderHtml } from '../bench/html.ts'
 import { bestGenerator, GENERATORS, wrkVersion } from '../bench/load.ts'
 import { LARGE, measureOperators, SMALL } from '../bench/operators.ts'
 import { measureOverload } from '../bench/overload.ts'
 import { measureParts } from '../bench/parts.ts'
 import { PEER_SYNTAX, parsePeer } from '../bench/peers.ts'
 import { openProgress } from '../bench/progress.ts'
-import { type Report, readReport, resultsFolder } from '../bench/report.ts'
+import { readReport } from '../bench/report.ts'
 import { bench } from '../bench/run.ts'
 import { parseMix, subjects, worksOf } from '../bench/scenarios.ts'
 import { ALGS, type AlgName, type Settings, SHARED, STORES, type StoreName } from '../bench/settings.ts'
-import { describeRun, table, verdict } from '../bench/table.ts'
 import { HOT_CLIENTS } from '../bench/target.ts'
 import type { Env } from '../config/rules.ts'
-import { packageRoot } from '../lib/paths.ts'
 import { millis, numberIn, reading, wordsOf } from './bench_flags.ts'
-import { EXIT, print, UsageError } from './output.ts'
+import { finish, reportFiles } from './bench_report.ts'
+import { print, UsageError } from './output.ts'
 import type { GlobalOptions } from './tree.ts'
 
-const INTERRUPTED = 130
 const write = (text: string) => process.stdout.write(`${text}\n`)
 
 const SCALE: Readonly<Record<string, number>> = { k: 1e3, M: 1e6 }
@@ -176,6 +171,7 @@ function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings 
 }
 
 async function measure(settings: Settings, { out }: BenchFlags, { json }: GlobalOptions): Promise<number> {
+  const files = reportFiles(out, settings.smoke)
   const interrupted = new AbortController()
   const progress = openProgress((line) => process.stderr.write(line))
   // The first signal ends the run with what it has; the second one ends the process.
@@ -187,28 +183,8 @@ async function measure(settings: Settings, { out }: BenchFlags, { json }: Global
   for (const signal of signals) process.once(signal, onSignal)
   try {
     const report = await bench(settings, progress, interrupted.signal)
-    const file = save(report, out)
-    if (json) print(report, true)
-    else
-      write(`${describeRun(report)}\n\n${table(report)}\n\n${verdict(report).join('\n')}\n\nreport: ${file} and .html`)
-    if (report.partial) return INTERRUPTED
-    return report.results.some(({ failed, rounds }) => failed || rounds.some(({ errors }) => errors > 0))
-      ? EXIT.failed
-      : EXIT.ok
+    return finish(report, files, json)
   } finally {
     for (const signal of signals) process.off(signal, onSignal)
   }
-}
-
-/** Writes a report as JSON and HTML. Returns the name of the first. */
-function save(report: Report, out: string | undefined): string {
-  const name = `${report.created_at.slice(0, 19).replace(/[-:]/g, '')}-${report.commit.split(' ')[0]}.json`
-  // Smoke runs are no history, and an installation keeps none.
-  const isCheckout = existsSync(path.join(packageRoot, '.git'))
-  const folder = isCheckout && !report.settings.smoke ? resultsFolder : process.cwd()
-  const file = path.resolve(out ?? path.join(folder, `service-bench-${name}`))
-  mkdirSync(path.dirname(file), { recursive: true })
-  writeFileSync(file, `${JSON.stringify(report, null, 1)}\n`)
-  writeFileSync(file.replace(/(\.json)?$/, '.html'), renderHtml(report))
-  return path.relative(process.cwd(), file)
 }
