@@ -20,9 +20,17 @@ export interface PrivatePostgres {
 
 const START_MS = 20_000
 
-/** Makes and starts a server on loopback; without `fsync` a commit costs nothing, which is for tests only. Rejects when none can be had. */
-export async function startPrivatePostgres({ fsync }: { fsync: boolean }): Promise<PrivatePostgres> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'service-postgres-'))
+/**
+ * Makes and starts a server on loopback, in an empty folder. Without `fsync` a commit costs nothing, which is for tests only.
+ * Rejects when none can be had.
+ */
+export async function startPrivatePostgres({
+  fsync,
+  folder = mkdtempSync(path.join(tmpdir(), 'service-postgres-')),
+}: {
+  fsync: boolean
+  folder?: string
+}): Promise<PrivatePostgres> {
   const data = path.join(folder, 'data')
   const { bin, env } = binaries(folder)
   const options = { ...unprivileged(folder), cwd: folder, env }

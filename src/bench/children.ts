@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { packageRoot } from '../lib/paths.ts'
 
 const running = new Set<ChildProcess>()
+const ending = new WeakMap<ChildProcess, Promise<void>>()
 const folders = new Set<string>()
 const GRACE_MS = 5000
 let guarded = false
@@ -16,17 +17,36 @@ let guarded = false
 function guard(): void {
   if (guarded) return
   guarded = true
-  process.once('exit', () => {
-    for (const child of running) child.kill('SIGKILL')
-    for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-  })
+  process.once('exit', killAll)
+}
+
+/** Ends every child by force, and removes the folders, at once: for when this process is about to go. */
+export function killAll(): void {
+  // Our own files see this process go, and clear up themselves: what they still write to is theirs to remove.
+  for (const child of running) if (!child.connected) kill(child)
+  try {
+    removeFolders()
+  } catch {}
+}
+
+function removeFolders(): void {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  folders.clear()
+}
+
+/** By force, with what it started: every child leads a group. */
+function kill(child: ChildProcess): void {
+  try {
+    process.kill(-(child.pid as number), 'SIGKILL')
+  } catch {
+    child.kill('SIGKILL')
+  }
 }
 
 /** Ends every child, politely and by force after five seconds, and removes the folders. */
 export async function stopAll(): Promise<void> {
   await Promise.all([...running].map((child) => stop(child)))
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-  folders.clear()
+  removeFolders()
 }
 
 /** A folder that is removed with this process. */
@@ -69,12 +89,18 @@ export function startFile(name: string, plan: object): ChildProcess {
   return child
 }
 
-/** Ends a child and waits until it is gone. */
+/** Ends a child and waits until it is gone. It is asked once, however often it is to end. */
 export async function stop(child: ChildProcess): Promise<void> {
   if (!running.has(child)) return
-  const gone = new Promise((resolve) => child.once('exit', resolve))
+  const end = ending.get(child) ?? terminate(child)
+  ending.set(child, end)
+  await end
+}
+
+async function terminate(child: ChildProcess): Promise<void> {
+  const gone = once(child, 'exit')
   child.kill('SIGTERM')
-  const late = setTimeout(() => child.kill('SIGKILL'), GRACE_MS)
+  const late = setTimeout(() => kill(child), GRACE_MS)
   await gone
   clearTimeout(late)
 }

@@ -1,5 +1,6 @@
 // The database under a measurement: made for it and removed after it, unless the caller names one.
 import path from 'node:path'
+import type { PostgresPlan } from '../../bench/postgres.ts'
 import type { Env } from '../config/rules.ts'
 import { temporaryDatabase } from '../store/postgres_usage.ts'
 import { hasFile, inChild, nextMessage, startFile, stop, tempDir } from './children.ts'
@@ -27,8 +28,13 @@ export const hasPostgres = ({ postgres, env }: Settings): boolean =>
 /** Opens the database for a part of a run, filled with so many issuances. Rejects when none can be had. */
 export async function openDatabase(settings: Settings, store: StoreName, fill: number): Promise<OpenDatabase> {
   const opened = await emptyDatabase(settings, store)
-  if (fill > 0) await inChild('fill', { database: opened.database, rows: fill }, FILL_SECONDS)
-  return opened
+  try {
+    if (fill > 0) await inChild('fill', { database: opened.database, rows: fill }, FILL_SECONDS)
+    return opened
+  } catch (error) {
+    await opened.remove()
+    throw error
+  }
 }
 
 async function emptyDatabase({ database, postgres, env }: Settings, store: StoreName): Promise<OpenDatabase> {
@@ -47,7 +53,8 @@ async function emptyDatabase({ database, postgres, env }: Settings, store: Store
     const { dsn, drop } = await temporaryDatabase(onLoopback(named))
     return { database: { driver: 'postgres', dsn }, remove: drop }
   }
-  const server = startFile('postgres', {})
+  const plan: PostgresPlan = { folder: tempDir() }
+  const server = startFile('postgres', plan)
   const { dsn } = (await nextMessage(server, START_SECONDS)) as { dsn: string }
   return { database: { driver: 'postgres', dsn }, remove: () => stop(server) }
 }

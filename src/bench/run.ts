@@ -91,27 +91,25 @@ async function measurePart(run: Run, part: Part) {
     `${part.store}, ${part.alg}${part.fill ? `, filled with ${part.fill} issuances` : ''}: starting, registering clients`,
   )
   const { database, remove } = await openDatabase(settings, part.store, part.fill)
-  const { instances } = settings
-  const targets = await startService({
-    clients,
-    alg: part.alg,
-    database,
-    env: withoutDatabase(settings.env),
-    instances,
-  })
+  const targets: Target[] = []
   // A peer has no store and no keys of ours: once is enough.
   const isFirst = report.results.length === 0
-  if (isFirst && settings.peer) targets.push(await startPeer(clients))
-  if (isFirst) targets.push(...settings.peers.map(foreignTarget))
-  if (isFirst && settings.yardstick) targets.push(await startYardstick(clients))
   try {
-    if (isFirst) report.calibration = calibrate(await httpFloor(targets[0] as Target, settings))
+    const { instances, env } = settings
+    const [service, ...more] = await startService({
+      ...{ clients, alg: part.alg, database, instances },
+      env: withoutDatabase(env),
+    })
+    targets.push(service, ...more)
+    if (isFirst && settings.peer) targets.push(await startPeer(clients))
+    if (isFirst) targets.push(...settings.peers.map(foreignTarget))
+    if (isFirst && settings.yardstick) targets.push(await startYardstick(clients))
+    if (isFirst) report.calibration = calibrate(await httpFloor(service, settings))
     for (const work of chosen) {
       if (end.aborted) return
       report.results.push(...(await measureWork(run, work, targets, part)))
     }
-    if (isFirst && settings.mix && !end.aborted)
-      report.plan_check = await runPlanned(run, settings.mix, targets[0] as Target)
+    if (isFirst && settings.mix && !end.aborted) report.plan_check = await runPlanned(run, settings.mix, service)
   } finally {
     await Promise.all(targets.map((target) => target.stop()))
     await remove()

@@ -1,6 +1,6 @@
 // `service bench`: what this machine does.
 import type { Command } from 'commander'
-import { hasFile } from '../bench/children.ts'
+import { hasFile, killAll } from '../bench/children.ts'
 import { compareReports, renderComparison } from '../bench/compare.ts'
 import { hasPostgres } from '../bench/databases.ts'
 import { bestGenerator, GENERATORS, wrkVersion } from '../bench/load.ts'
@@ -20,6 +20,7 @@ import { finish, reportFiles } from './bench_report.ts'
 import { print, UsageError } from './output.ts'
 import type { GlobalOptions } from './tree.ts'
 
+const ECHO_MS = 1000
 const write = (text: string) => process.stdout.write(`${text}\n`)
 
 const SCALE: Readonly<Record<string, number>> = { k: 1e3, M: 1e6 }
@@ -174,13 +175,23 @@ async function measure(settings: Settings, { out }: BenchFlags, { json }: Global
   const files = reportFiles(out, settings.smoke)
   const interrupted = new AbortController()
   const progress = openProgress((line) => process.stderr.write(line))
-  // The first signal ends the run with what it has; the second one ends the process.
+  // The first signal ends the run with what it has; the second one ends the process, and what it started with it.
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-  const onSignal = () => {
-    progress.say('ending: the report says what was measured so far')
-    interrupted.abort()
+  let firstMs: number | undefined
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (firstMs === undefined) {
+      firstMs = performance.now()
+      progress.say('ending: the report says what was measured so far')
+      interrupted.abort()
+      return
+    }
+    // npm passes on what the terminal has sent already.
+    if (performance.now() - firstMs < ECHO_MS) return
+    killAll()
+    process.off(signal, onSignal)
+    process.kill(process.pid, signal)
   }
-  for (const signal of signals) process.once(signal, onSignal)
+  for (const signal of signals) process.on(signal, onSignal)
   try {
     const report = await bench(settings, progress, interrupted.signal)
     return finish(report, files, json)

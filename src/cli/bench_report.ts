@@ -13,7 +13,7 @@ export interface ReportFiles {
   html: string
 }
 /** What a run ends with that a signal ended. */
-export const INTERRUPTED = 130
+const INTERRUPTED = 130
 
 /** Names the two files of a report, after either of them. Throws a usage error unless both can be written. */
 export function reportFiles(out: string | undefined, smoke: boolean): ReportFiles {

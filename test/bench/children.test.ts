@@ -1,0 +1,78 @@
+// What a run started ends with it, and leaves nothing: looked for in a temporary folder of the test's own.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, readdirSync } from 'node:fs'
+import { afterEach, expect, test, vi } from 'vitest'
+import { killAll, start, startFile, stopAll, tempDir } from '../../src/bench/children.ts'
+import { programFile } from '../../src/lib/paths.ts'
+import { tempFolder } from '../support/folder.ts'
+
+afterEach(async () => {
+  await stopAll()
+  vi.unstubAllEnvs()
+})
+
+/** PostgreSQL runs as somebody else where the tests run as root. */
+function temporary(): string {
+  const folder = tempFolder()
+  chmodSync(folder, 0o711)
+  return folder
+}
+
+test('a private PostgreSQL that is told to end again and again, at its start too, removes its data', async () => {
+  const folder = temporary()
+  vi.stubEnv('TMPDIR', folder)
+  const started = startFile('postgres', { folder: tempDir() })
+  startFile('postgres', { folder: tempDir() })
+  await once(started, 'message')
+  await Promise.all([stopAll(), stopAll()])
+  expect(started.exitCode).toBe(0)
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test('what is killed goes with what it started', async () => {
+  const folder = temporary()
+  vi.stubEnv('TMPDIR', folder)
+  tempDir()
+  // The child that it starts holds its output open.
+  const endless = 'setInterval(() => {}, 1000)'
+  const spawning = `require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(endless)}], { stdio: 'inherit' }); ${endless}`
+  const child = start(process.execPath, ['-e', `${spawning}; console.log('started')`], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(child.stdout as NodeJS.EventEmitter, 'data')
+  killAll()
+  await once(child, 'close')
+  expect([child.signalCode, readdirSync(folder)]).toEqual(['SIGKILL', []])
+})
+
+test.each([
+  ['SIGINT', 'its group', 'ceiling', (pid: number) => -pid],
+  ['SIGTERM', 'it', 'ceiling', (pid: number) => pid],
+  ['SIGTERM', 'it', 'starting', (pid: number) => pid],
+] as const)(
+  '%s to %s ends a run on a private PostgreSQL and all it started (at: %s)',
+  async (signal, _to, line, to) => {
+    const folder = temporary()
+    const args = ['bench', 'metadata', '--smoke', '--store', 'postgres', '--service-only', '--rounds', '9']
+    const child = spawn(process.execPath, [programFile('service'), ...args, '--out', `${folder}/report.json`], {
+      env: { PATH: process.env['PATH'], TMPDIR: folder },
+      detached: true,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    const pid = child.pid as number
+    let said = ''
+    let signalled = false
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+      if (signalled || !said.includes(line)) return
+      signalled = true
+      process.kill(to(pid), signal)
+      // As npm passes on what the group has got already.
+      process.kill(pid, signal)
+    })
+    const [code] = await once(child, 'close')
+    expect(code, said).toBe(130)
+    expect(readdirSync(folder).toSorted()).toEqual(['report.html', 'report.json'])
+  },
+)
