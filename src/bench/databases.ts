@@ -15,15 +15,54 @@ export interface OpenDatabase {
 const FILL_SECONDS = 3600
 const START_SECONDS = 60
 
+const TEST_DSN = 'SERVICE_TEST_POSTGRES_DSN'
 const isDsn = (text: string) => /^postgres(ql)?:\/\//.test(text)
-const onLoopback = (dsn: string) => {
-  loopbackUrl(dsn)
+
+/** The DSN again. Throws, without what is in it, unless it is one of a server on this machine. */
+function onLoopback(dsn: string): string {
+  if (!isDsn(dsn) || !URL.canParse(dsn)) throw new Error('it is no DSN such as postgres://user@127.0.0.1:5432/postgres')
+  const url = loopbackUrl(dsn)
+  // For PostgreSQL a host in the query wins; one that is a path is a socket of this machine.
+  for (const host of url.searchParams.getAll('host')) if (!host.startsWith('/')) loopbackUrl(`http://${host}`)
   return dsn
 }
 
-/** Where the server of PostgreSQL comes from: the caller's, that of the tests, or the private one of the checkout. */
-export const hasPostgres = ({ postgres, env }: Settings): boolean =>
-  Boolean(postgres ?? env['SERVICE_TEST_POSTGRES_DSN']) || hasFile('postgres')
+/**
+ * What speaks against the databases that a run is told to use, a sentence for each fault. None is used that was not asked
+ * for, and none that was asked for is passed over.
+ */
+export function databaseFaults({ database, postgres, stores, env }: Settings): string[] {
+  const faults: string[] = []
+  const check = (isRight: boolean, fault: string) => void (isRight || faults.push(fault))
+  const checkDsn = (name: string, dsn: string) => {
+    try {
+      onLoopback(dsn)
+    } catch (error) {
+      faults.push(`${name}: ${(error as Error).message}`)
+    }
+  }
+  const onServer = stores.includes('postgres')
+  const named = database === undefined ? undefined : /^\w+:\/\//.test(database) ? 'server' : 'file'
+  if (named === 'server') {
+    checkDsn('--database', database as string)
+    check(onServer, '--database names a server of PostgreSQL: that goes with --store postgres')
+  }
+  check(database !== '', '--database names nothing')
+  if (named === 'file')
+    check(stores.includes('sqlite'), '--database names a file: that goes with --store sqlite, PostgreSQL wants a DSN')
+  if (postgres !== undefined) {
+    checkDsn('--postgres', postgres)
+    check(onServer, '--postgres names a server of PostgreSQL: that goes with --store postgres')
+    check(
+      named !== 'server',
+      '--postgres is for a temporary database, --database names the one to use: only one of them',
+    )
+  } else if (onServer && named !== 'server') {
+    if (env[TEST_DSN]) checkDsn(TEST_DSN, env[TEST_DSN])
+    else check(hasFile('postgres'), '--store postgres needs --postgres with the DSN of a server on loopback')
+  }
+  return faults
+}
 
 /** Opens the database for a part of a run, filled with so many issuances. Rejects when none can be had. */
 export async function openDatabase(settings: Settings, store: StoreName, fill: number): Promise<OpenDatabase> {
@@ -48,7 +87,7 @@ async function emptyDatabase({ database, postgres, env }: Settings, store: Store
     }
   if (store === 'sqlite')
     return { database: { driver: 'sqlite', file: path.join(tempDir(), 'service.db') }, remove: keep }
-  const named = postgres ?? env['SERVICE_TEST_POSTGRES_DSN']
+  const named = postgres ?? env[TEST_DSN]
   if (named) {
     const { dsn, drop } = await temporaryDatabase(onLoopback(named))
     return { database: { driver: 'postgres', dsn }, remove: drop }

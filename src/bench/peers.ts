@@ -19,6 +19,7 @@ import {
 } from './target.ts'
 
 const START_SECONDS = 30
+const OIDC_PROVIDER = 'oidc-provider'
 
 /** Starts oidc-provider with clients as the service has them. */
 export async function startPeer(clients: Clients): Promise<Target> {
@@ -44,7 +45,7 @@ export async function startPeer(clients: Clients): Promise<Target> {
   let child = await run()
   return {
     ...hotAndCold(plan.machines, clients),
-    name: 'oidc-provider',
+    name: OIDC_PROVIDER,
     base: plan.base,
     paths: { token: '/token', introspection: '/token/introspection' },
     scope: SCOPE,
@@ -108,6 +109,13 @@ export function parsePeer(text: string): ForeignPeer {
   const [, name, url, tokenPath, client_id, client_secret, scope] = PEER.exec(text) ?? []
   if (!name || !url || !tokenPath || !client_id || !client_secret) throw new Error(`--peer is written ${PEER_SYNTAX}`)
   return { name, base: loopbackUrl(url).origin, tokenPath, client: { client_id, client_secret }, scope }
+}
+
+/** What speaks against the peers of a run, a sentence for each fault: in the report they are told apart by their names. */
+export function peerFaults(peers: readonly ForeignPeer[]): string[] {
+  const names = ['service', YARDSTICK, OIDC_PROVIDER, ...peers.map(({ name }) => name)]
+  const twice = new Set(names.filter((name, i) => names.indexOf(name) !== i))
+  return [...twice].map((name) => `--peer ${name}: two servers of a run have that name`)
 }
 
 /** The target for it: what can be asked with one machine client. */

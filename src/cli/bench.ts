@@ -2,12 +2,12 @@
 import type { Command } from 'commander'
 import { hasFile, killAll } from '../bench/children.ts'
 import { compareReports, renderComparison } from '../bench/compare.ts'
-import { hasPostgres } from '../bench/databases.ts'
+import { databaseFaults } from '../bench/databases.ts'
 import { bestGenerator, GENERATORS, wrkVersion } from '../bench/load.ts'
 import { LARGE, measureOperators, SMALL } from '../bench/operators.ts'
 import { measureOverload } from '../bench/overload.ts'
 import { measureParts } from '../bench/parts.ts'
-import { PEER_SYNTAX, parsePeer } from '../bench/peers.ts'
+import { type ForeignPeer, PEER_SYNTAX, parsePeer, peerFaults } from '../bench/peers.ts'
 import { openProgress } from '../bench/progress.ts'
 import { readReport } from '../bench/report.ts'
 import { bench } from '../bench/run.ts'
@@ -46,7 +46,7 @@ interface BenchFlags {
   open: boolean
   oidcProvider: boolean
   serviceOnly: boolean
-  peer?: ReturnType<typeof parsePeer>[]
+  peer?: string[]
   mix?: Settings['mix']
   yardstick: boolean
   postgres?: string
@@ -95,7 +95,7 @@ export function addBenchCommands(program: Command, env: Env, exit: (code: number
     .option(
       `--peer <${PEER_SYNTAX}>`,
       'Another server that is running on loopback; may be repeated.',
-      (text: string, before: ReturnType<typeof parsePeer>[] = []) => [...before, reading(parsePeer)(text)],
+      (text: string, before: string[] = []) => [...before, text],
     )
     .option(
       '--yardstick',
@@ -163,12 +163,21 @@ function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings 
     fills: flags.fill,
     sloMs: flags.sloP99,
     peer: !serviceOnly && hasFile('peer'),
-    peers: flags.peer ?? [],
+    peers: (flags.peer ?? []).map(peerOf),
     env,
   }
-  if (settings.stores.includes('postgres') && !hasPostgres(settings))
-    throw new UsageError('--store postgres needs --postgres with the DSN of a server on loopback')
+  const faults = [...databaseFaults(settings), ...peerFaults(settings.peers)]
+  if (faults.length > 0) throw new UsageError(...faults)
   return settings
+}
+
+/** Not read as it is parsed: commander would print it, with its secret. */
+function peerOf(text: string): ForeignPeer {
+  try {
+    return parsePeer(text)
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
 }
 
 async function measure(settings: Settings, { out }: BenchFlags, { json }: GlobalOptions): Promise<number> {
