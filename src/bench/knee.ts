@@ -16,30 +16,35 @@ export function keeps({ errors, latency_ms, answers, seconds, offered_per_s }: S
   return errors === 0 && (latency_ms.p99 ?? Number.POSITIVE_INFINITY) <= sloMs && isDone
 }
 
-/** Climbs from a part of the ceiling (requests a second) with `measure`. Returns all that was measured by rate, and the knee. */
+/** What was measured on the way, in the order of the rates, and the knee so far. */
+export interface Climb {
+  ladder: Sample[]
+  knee: Sample | null
+}
+
+/** Climbs from a part of the ceiling (requests a second) with `measure`. What it finds is in `climb` at once: it may be cut short. */
 export async function findKnee(
   ceiling: number,
   sloMs: number,
   measure: (rate: number) => Promise<Sample>,
-): Promise<{ ladder: Sample[]; knee: Sample | null }> {
-  const ladder: Sample[] = []
-  let knee: Sample | null = null
+  climb: Climb,
+): Promise<void> {
   let good = 0
   let bad: number | undefined
   const tryOut = async (share: number) => {
     const sample = await measure(ceiling * share)
-    ladder.push(sample)
+    climb.ladder.push(sample)
+    climb.ladder.sort((a, b) => (a.offered_per_s ?? 0) - (b.offered_per_s ?? 0))
     if (!keeps(sample, sloMs)) {
       bad = share
       return false
     }
     good = share
-    knee = sample
+    climb.knee = sample
     return true
   }
   for (const share of LADDER) if (!(await tryOut(share))) break
-  if (!knee) for (const share of BELOW) if (await tryOut(share)) break
+  if (!climb.knee) for (const share of BELOW) if (await tryOut(share)) break
   // One bad moment of a shared machine must not decide: what is between is looked at more closely.
   for (let i = 0; i < HALVINGS && bad !== undefined && good > 0; i++) await tryOut((good + bad) / 2)
-  return { ladder: ladder.toSorted((a, b) => (a.offered_per_s ?? 0) - (b.offered_per_s ?? 0)), knee }
 }

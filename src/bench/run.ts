@@ -179,12 +179,12 @@ async function climb({ settings, progress }: Run, { target, load, result }: Meas
   const seconds = ladderSeconds(settings)
   await withGenerator(load, target, settings.connections, async (measure) => {
     await measure({ seconds: settings.warmup })
-    const found = await findKnee(ceiling, settings.sloMs, async (rate) => {
+    const tryOut = async (rate: number) => {
       const sample = await measure({ seconds, rate })
       progress.measured(`${result.work}, at ${Math.round(rate)}/s`, sample)
       return sample
-    })
-    Object.assign(result, found)
+    }
+    await findKnee(ceiling, settings.sloMs, tryOut, result)
   })
 }
 
