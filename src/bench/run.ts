@@ -135,18 +135,19 @@ interface Measured {
 
 /** All rounds of a work. Who begins changes from round to round, so that drift of the machine meets all of them. */
 async function measureWork(run: Run, work: Work, all: readonly Target[], part: Part): Promise<Result[]> {
-  const { settings, progress, end } = run
+  const { settings, progress } = run
+  const results: Result[] = []
   const measured: Measured[] = []
   for (const target of all) {
     const result = emptyResult(work, target, part, settings)
-    try {
+    // What fails on one server is noted there: the others are measured all the same.
+    await attempt(run, result, async () => {
       const load = await loadOf(work, target)
-      if (load) measured.push({ target, load, result: { ...result, generator: generatorOf(load, settings) } })
-    } catch (error) {
-      if (end.aborted) return []
-      progress.say(`${work.name}, ${target.name}: ${(error as Error).message}`)
-      return [{ ...result, failed: (error as Error).message }]
-    }
+      if (!load) return
+      result.generator = generatorOf(load, settings)
+      measured.push({ target, load, result })
+    })
+    if (result.failed || measured.at(-1)?.result === result) results.push(result)
   }
   for (let round = 0; round < settings.rounds; round++)
     for (const { target, load, result } of round % 2 ? measured.toReversed() : measured)
@@ -155,12 +156,12 @@ async function measureWork(run: Run, work: Work, all: readonly Target[], part: P
         result.rounds.push(sample)
         progress.measured(`${result.work}, ${result.server}, ceiling`, sample)
       })
-  const [first] = measured
+  const first = measured.find(({ target }) => target === all[0])
   const ceiling = first && middleRound(first.result)?.per_s
   // 20,000 clients are new to the server for a second or two only: no time to climb.
   if (first && ceiling && settings.open && !work.cold)
     await attempt(run, first.result, () => climb(run, first, ceiling))
-  return measured.map(({ result }) => result)
+  return results
 }
 
 /** Does a part of the work; one that fails is noted and the run goes on. */
