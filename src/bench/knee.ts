@@ -1,4 +1,5 @@
 // The knee: the highest rate that keeps the objective. Up a ladder of rates until one fails, then halving what is between.
+import { CORES } from '../telemetry/proc.ts'
 import type { Sample } from './sample.ts'
 
 /** Shares of the ceiling. The closed loop's ceiling is no promise: an open loop at it has an endless queue. */
@@ -16,35 +17,77 @@ export function keeps({ errors, latency_ms, answers, seconds, offered_per_s }: S
   return errors === 0 && (latency_ms.p99 ?? Number.POSITIVE_INFINITY) <= sloMs && isDone
 }
 
+/** Share of the machine that others may use before it is said. */
+export const FOREIGN = 0.1
+/** Lateness of the load generator that is in the way: this much of the objective, and of the p99 that was seen. */
+const LATE = { ofObjective: 0.5, ofLatency: 0.1 }
+/** A step that was disturbed is tried so often again, and all steps of a climb together. */
+const AGAIN = { step: 2, climb: 6 }
+
+/**
+ * What may have made a rate fail in place of the server: others who used the machine, or a load generator that came late
+ * itself, as far as that is no trifle beside what was measured. Undefined where it did not fail, or by itself.
+ */
+function disturbance(sample: Sample, sloMs: number): string | undefined {
+  if (keeps(sample, sloMs)) return undefined
+  const { late_ms, latency_ms, busy } = sample
+  const material = Math.max(LATE.ofObjective * sloMs, LATE.ofLatency * (latency_ms.p99 ?? Number.POSITIVE_INFINITY))
+  if ((late_ms ?? 0) > material) return 'the load generator itself was late'
+  return (busy.foreign ?? 0) > FOREIGN * CORES ? 'others used the machine' : undefined
+}
+
 /** What was measured on the way, in the order of the rates, and the knee so far. */
 export interface Climb {
   ladder: Sample[]
   knee: Sample | null
+  /** Why the server may keep more than the knee; undefined where the next rate failed by itself. */
+  knee_at_least?: string
+  /** Steps that were disturbed and taken again. */
+  void_steps?: Sample[]
 }
 
-/** Climbs from a part of the ceiling (requests a second) with `measure`. What it finds is in `climb` at once: it may be cut short. */
+/**
+ * Climbs from a part of the ceiling (requests a second) with `measure`, which is told why it measures a rate again. What it
+ * finds is in `climb` at once: it may be cut short.
+ */
 export async function findKnee(
   ceiling: number,
   sloMs: number,
-  measure: (rate: number) => Promise<Sample>,
+  measure: (rate: number, again?: string) => Promise<Sample>,
   climb: Climb,
 ): Promise<void> {
   let good = 0
-  let bad: number | undefined
+  let left = AGAIN.climb
+  /** Shares that failed, with what may have made them fail. */
+  const failed = new Map<number, string | undefined>()
+  const nextFailed = () => Math.min(...[...failed.keys()].filter((share) => share > good))
   const tryOut = async (share: number) => {
-    const sample = await measure(ceiling * share)
+    let sample = await measure(ceiling * share)
+    let why = disturbance(sample, sloMs)
+    for (let i = 0; why && i < AGAIN.step && left > 0; i++, left--) {
+      climb.void_steps = [...(climb.void_steps ?? []), sample]
+      sample = await measure(ceiling * share, why)
+      why = disturbance(sample, sloMs)
+    }
     climb.ladder.push(sample)
     climb.ladder.sort((a, b) => (a.offered_per_s ?? 0) - (b.offered_per_s ?? 0))
-    if (!keeps(sample, sloMs)) {
-      bad = share
-      return false
+    const kept = keeps(sample, sloMs)
+    if (!kept) failed.set(share, why)
+    else if (share > good) {
+      good = share
+      climb.knee = sample
     }
-    good = share
-    climb.knee = sample
-    return true
+    const next = nextFailed()
+    climb.knee_at_least = Number.isFinite(next) ? failed.get(next) : 'no rate was tried'
+    return { kept, why }
   }
-  for (const share of LADDER) if (!(await tryOut(share))) break
-  if (!climb.knee) for (const share of BELOW) if (await tryOut(share)) break
-  // One bad moment of a shared machine must not decide: what is between is looked at more closely.
-  for (let i = 0; i < HALVINGS && bad !== undefined && good > 0; i++) await tryOut((good + bad) / 2)
+  // One bad moment of a shared machine must not decide: only what the server itself did not keep is the end of the way up.
+  for (const share of LADDER) {
+    const { kept, why } = await tryOut(share)
+    if (!kept && !why) break
+  }
+  if (!climb.knee) for (const share of BELOW) if ((await tryOut(share)).kept) break
+  // What is between is looked at more closely.
+  for (let i = 0; i < HALVINGS && good > 0 && Number.isFinite(nextFailed()); i++)
+    await tryOut((good + nextFailed()) / 2)
 }

@@ -22,6 +22,18 @@ const resultSchema = z.object({
   rounds: z.array(sampleSchema).describe('Closed loop: the ceiling, once a round.'),
   ladder: z.array(sampleSchema).describe('Open loop: rising rates.'),
   knee: sampleSchema.nullable().describe('The highest rate that kept the objective.'),
+  knee_at_least: z
+    .string()
+    .optional()
+    .describe(
+      'What was with the next higher rate, where it was not the server that failed: the knee is a lower bound.',
+    ),
+  void_steps: z
+    .array(sampleSchema)
+    .optional()
+    .describe(
+      'Open loop: steps that others on the machine or a late load generator spoilt, and that were taken again.',
+    ),
   failed: z.string().optional().describe('Why it could not be measured.'),
 })
 export type Result = z.output<typeof resultSchema>

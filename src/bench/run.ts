@@ -180,9 +180,9 @@ async function climb({ settings, progress }: Run, { target, load, result }: Meas
   const seconds = ladderSeconds(settings)
   await withGenerator(load, target, settings.connections, async (measure) => {
     await measure({ seconds: settings.warmup })
-    const tryOut = async (rate: number) => {
+    const tryOut = async (rate: number, again?: string) => {
       const sample = await measure({ seconds, rate })
-      progress.measured(`${result.work}, at ${Math.round(rate)}/s`, sample)
+      progress.measured(`${result.work}, at ${Math.round(rate)}/s${again ? ` again, as ${again}` : ''}`, sample)
       return sample
     }
     await findKnee(ceiling, settings.sloMs, tryOut, result)

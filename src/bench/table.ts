@@ -1,4 +1,5 @@
 // A report as text: how it was taken, one Markdown table, and the verdict in words.
+import { FOREIGN } from './knee.ts'
 import { planVerdict } from './plan_verdict.ts'
 import { keyOf, middleRound, type Report, type Result, YARDSTICK } from './report.ts'
 import type { Sample } from './sample.ts'
@@ -65,7 +66,7 @@ export function table({ results }: Report): string {
 
 function line(result: Result, all: readonly Result[]): string[] {
   const sample = middleRound(result)
-  const { work, server, store, alg, fill, rounds, ladder, knee, failed } = result
+  const { work, server, store, alg, fill, rounds, ladder, knee, knee_at_least, failed } = result
   const errors = [...rounds].reduce((sum, each) => sum + each.errors, 0)
   const setting = [store === 'none' ? '' : store, alg === 'ES256' ? '' : alg, fill ? `${fill} rows` : ''].filter(
     Boolean,
@@ -77,7 +78,7 @@ function line(result: Result, all: readonly Result[]): string[] {
     ...(sample ? figures.slice(0, 4) : ['-', '-', '-', '-']),
     `${errors}`,
     ...(sample ? figures.slice(4) : ['-', '-', '-', '-', '-']),
-    knee ? digits(knee.offered_per_s, 0) : ladder.length > 0 ? 'none' : '-',
+    knee ? `${knee_at_least ? '>= ' : ''}${digits(knee.offered_per_s, 0)}` : ladder.length > 0 ? 'none' : '-',
     ratio(result, all, (server) => server !== YARDSTICK),
     ratio(result, all, (server) => server === YARDSTICK),
     failed ? `FAILED: ${failed.slice(0, 80)}` : (sample?.bottleneck ?? '-'),
@@ -121,14 +122,15 @@ export function verdict({ results, settings, plan_check, machine }: Report): str
   const sentences = results
     .filter(({ store }) => store !== 'none')
     .map((result) => {
-      const { knee, failed, ladder } = result
+      const { knee, knee_at_least, failed, ladder } = result
       const sample = middleRound(result)
       const name = keyOf(result)
       if (failed || !sample) return `${name} could not be measured: ${failed ?? 'the run ended before'}.`
+      const rate = digits(knee?.offered_per_s, 0)
       const kept = knee
-        ? ` It keeps p99 within ${settings.slo_p99_ms} ms up to ${digits(knee.offered_per_s, 0)}/s, and no more.`
+        ? ` It keeps p99 within ${settings.slo_p99_ms} ms up to ${knee_at_least ? `at least ${rate}/s: above it ${knee_at_least}` : `${rate}/s, and no more`}.`
         : ladder.length > 0
-          ? ` No rate that was tried keeps p99 within ${settings.slo_p99_ms} ms.`
+          ? ` No rate that was tried keeps p99 within ${settings.slo_p99_ms} ms${knee_at_least ? `, but ${knee_at_least}` : ''}.`
           : ''
       const foreign =
         (sample.busy.foreign ?? 0) > FOREIGN * machine.cores
@@ -138,8 +140,6 @@ export function verdict({ results, settings, plan_check, machine }: Report): str
     })
   return plan_check ? [...sentences, planVerdict(plan_check)] : sentences
 }
-/** Share of the machine that others may use before it is said. */
-const FOREIGN = 0.1
 
 /** A Markdown table that reads well as text too. Figures are right-aligned. */
 export function aligned([header = [], ...lines]: readonly string[][], text: ReadonlySet<number>): string {

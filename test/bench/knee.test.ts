@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest'
 import { type Climb, findKnee } from '../../src/bench/knee.ts'
-import type { Sample } from '../../src/bench/sample.ts'
+import { newTally, openLoop, type Pace } from '../../src/bench/loops.ts'
+import { counted, type Sample } from '../../src/bench/sample.ts'
+import { CORES } from '../../src/telemetry/proc.ts'
 import { sampleWith } from './reports.ts'
+import { sender, server, VirtualTime } from './virtual_time.ts'
 
 /** Climbs to a ceiling of 10,000 requests a second with an objective of 25 ms. */
-async function climbTo(measure: (rate: number) => Promise<Sample>): Promise<Climb> {
+async function climbTo(measure: (rate: number, again?: string) => Promise<Sample>): Promise<Climb> {
   const climb: Climb = { ladder: [], knee: null }
   await findKnee(10_000, 25, measure, climb)
   return climb
@@ -23,8 +26,9 @@ test.each([7000, 4200, 2600, 900])(
   },
 )
 
-test('a server that keeps its objective at every rate has its knee at the ceiling', async () => {
-  const { knee, ladder } = await climbTo(serverWith(1e9))
+test('a server that keeps its objective at every rate has its knee at the ceiling, or above it', async () => {
+  const { knee, ladder, knee_at_least } = await climbTo(serverWith(1e9))
+  expect(knee_at_least).toBe('no rate was tried')
   expect(knee?.offered_per_s).toBe(10_000)
   expect(ladder.map(({ offered_per_s }) => offered_per_s)).toEqual([2500, 5000, 6500, 8000, 9000, 10_000])
 })
@@ -54,4 +58,70 @@ test('a climb that is cut short leaves the steps that were done and the knee so 
   await expect(findKnee(10_000, 25, cut, climb)).rejects.toThrow('cut')
   expect(climb.ladder.map(({ offered_per_s }) => offered_per_s)).toEqual([2500, 5000, 6500])
   expect(climb.knee?.offered_per_s).toBe(5000)
+})
+
+/** The open loop on a server that keeps 200/s, with a load generator that stops for a while on its way as `stallMs` says. */
+const generatorWith = (stallMs: (rate: number, again?: string) => number) => async (rate: number, again?: string) => {
+  const [time, tally] = [new VirtualTime(), newTally()]
+  let leftMs = stallMs(rate, again)
+  const pace: Pace = {
+    now: time.now,
+    sleep(ms) {
+      const more = leftMs
+      leftMs = 0
+      return time.sleep(ms + more)
+    },
+  }
+  await time.run(openLoop(sender(64, server(time, 5)), { rate, seconds: 4 }, pace, tally))
+  const count = counted(tally, rate)
+  const { answers, seconds, late_ms = null } = count
+  return { ...sampleWith({ per_s: answers / seconds }), ...count, offered_per_s: rate, late_ms }
+}
+const climbOn = async (measure: (rate: number, again?: string) => Promise<Sample>) => {
+  const climb: Climb = { ladder: [], knee: null }
+  await findKnee(250, 25, measure, climb)
+  return climb
+}
+
+test('one bad moment of the load generator does not move the knee: the step is taken again', async () => {
+  const quiet = await climbOn(generatorWith(() => 0))
+  expect([quiet.void_steps, quiet.knee_at_least]).toEqual([undefined, undefined])
+  expect(quiet.knee?.offered_per_s).toBeGreaterThanOrEqual(200)
+  for (const disturbed of [62.5, 125, 200]) {
+    const climb = await climbOn(generatorWith((rate, again) => (rate === disturbed && !again ? 400 : 0)))
+    expect(climb.void_steps?.map(({ offered_per_s }) => offered_per_s)).toEqual([disturbed])
+    expect({ ...climb, void_steps: undefined }).toEqual(quiet)
+  }
+})
+
+test('a rate at which the load generator stays late does not end the climb, and above it there is more', async () => {
+  const { knee, ladder, void_steps } = await climbOn(generatorWith((rate) => (rate === 125 ? 400 : 0)))
+  expect(knee?.offered_per_s).toBeGreaterThanOrEqual(200)
+  expect(void_steps).toHaveLength(2)
+  expect(ladder.filter(({ offered_per_s }) => offered_per_s === 125)).toHaveLength(1)
+})
+
+test('a load generator that is late at every higher rate makes the knee a lower bound, after a few more steps only', async () => {
+  const climb = await climbOn(generatorWith((rate) => (rate > 130 ? 400 : 0)))
+  expect(climb.knee?.offered_per_s).toBe(125)
+  expect(climb.knee_at_least).toBe('the load generator itself was late')
+  expect(climb.void_steps).toHaveLength(6)
+})
+
+test('others on the machine void what fails beside them, and nothing that is kept', async () => {
+  const beside = (limit: number, from: number) => async (rate: number) => {
+    const sample = await serverWith(limit)(rate)
+    return rate < from ? sample : { ...sample, busy: { ...sample.busy, foreign: CORES / 2 } }
+  }
+  const failing = await climbTo(beside(6000, 6000))
+  expect(failing.knee_at_least).toBe('others used the machine')
+  const kept = await climbTo(beside(1e9, 0))
+  expect([kept.knee?.offered_per_s, kept.void_steps]).toEqual([10_000, undefined])
+  const none = await climbTo(beside(0, 0))
+  expect([none.knee, none.knee_at_least]).toEqual([null, 'others used the machine'])
+})
+
+test('lateness that is a trifle beside the latencies is no excuse for a server', async () => {
+  const climb = await climbTo(async (rate) => ({ ...(await serverWith(6000)(rate)), late_ms: 100 }))
+  expect([climb.void_steps, climb.knee_at_least]).toEqual([undefined, undefined])
 })

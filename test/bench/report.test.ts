@@ -46,3 +46,16 @@ test('a bar on another scale is said to be on one', () => {
   for (const results of [[login], report.results])
     expect(renderHtml({ ...report, results })).not.toContain('ANOTHER SCALE')
 })
+
+test('a knee that is a lower bound is called so, with the reason', () => {
+  const said = (knees: { per_s: number; p99?: number }[], why?: string) => {
+    const bounded = reportWith([resultWith('xaa', [{ per_s: 1000 }], knees, { knee_at_least: why })])
+    return { sentence: verdict(bounded)[0], table: table(bounded) }
+  }
+  expect(said([{ per_s: 700 }]).sentence).toContain('up to 700/s, and no more.')
+  const late = said([{ per_s: 700 }], 'the load generator itself was late')
+  expect(late.sentence).toContain('up to at least 700/s: above it the load generator itself was late.')
+  expect(late.table).toContain('>= 700')
+  const none = said([{ per_s: 700, p99: 90 }], 'others used the machine')
+  expect(none.sentence).toContain('No rate that was tried keeps p99 within 25 ms, but others used the machine.')
+})
