@@ -1,4 +1,5 @@
 // What a plan says beside its figures: where they are not to be relied on, and why.
+import { FOREIGN } from './knee.ts'
 import type { Plan, PlanInput } from './plan.ts'
 import { keptOf } from './plan_costs.ts'
 import type { Knee } from './plan_limits.ts'
@@ -17,8 +18,6 @@ type Planned = Pick<
   | 'written_mb_per_s'
 >
 
-/** Share of the machine that others may use at a knee before it is said. */
-const FOREIGN = 0.1
 /** How far a plan may be off: beyond it the machine was not quiet, or the mix does something that its parts do not. */
 export const MOST_OFF = 0.15
 
