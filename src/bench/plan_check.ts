@@ -10,7 +10,7 @@ const HEADROOM = 0.3
 
 /**
  * Plans the rate of one instance from what the report has of the parts, and has `run` do it (requests a second). `result` is
- * that of the mix itself. Undefined when it or one of the parts was not measured to the end.
+ * that of the mix itself, whose ladder gets this step. Undefined when it or one of the parts was not measured to the end.
  */
 export async function checkPlan(
   report: Report,
@@ -37,11 +37,15 @@ export async function checkPlan(
     return undefined
   }
   const sample = await run(rate)
+  const kept = keeps(sample, sloMs)
+  // It is one more step of the ladder: a knee that one bad second found is not below what was kept after it.
+  result.ladder.push(sample)
+  if (kept && (sample.per_s ?? 0) > (result.knee?.per_s ?? 0)) result.knee = sample
   const { costs, capacity_per_s } = planFor(rate)
   return {
     mix: result.work,
     rate_per_s: rate,
-    kept: keeps(sample, sloMs),
+    kept,
     p99_ms: sample.latency_ms.p99,
     predicted_cpu_us: costs.total_us,
     measured_cpu_us: sample.cpu_us.total,

@@ -335,6 +335,18 @@ describe('a plan that is run', () => {
     )
   })
 
+  test('is a step of the ladder: what it kept above the knee is the knee, what it did not keep is not', async () => {
+    for (const [p99, knee] of [
+      [9, 5310],
+      [40, 3000],
+    ] as const) {
+      const low = resultWith(name, [{ per_s: 9000 }], [{ per_s: 3000 }])
+      const run = async () => sampleWith({ per_s: 5310, offered: 5310, p99 })
+      const check = await checkPlan(reportWith([machineTokens, refreshes, low]), mix, low, run)
+      expect([check?.measured_knee_per_s, low.knee?.per_s, low.ladder.at(-1)?.per_s]).toEqual([knee, knee, 5310])
+    }
+  })
+
   test('that does not keep the objective is said not to', async () => {
     const late = async (rate: number) => sampleWith({ per_s: rate, offered: rate, p99: 40 })
     expect((await checkPlan(held, mix, measured, late))?.kept).toBe(false)
