@@ -1,9 +1,10 @@
 // What changed between two reports. A change smaller than what the rounds of either differ by is noise, and called so; where
 // the rounds cannot say what noise is, or the runs are not alike, nothing is called better or worse.
 import { compareRuns, type Machines, type Runs, renderRuns } from './compare_runs.ts'
+import { digits, median } from './figures.ts'
 import { keyOf, middleRound, type Report, type Result } from './report.ts'
 import { FOREIGN, type Sample } from './sample.ts'
-import { aligned, digits, median, pairsOf } from './table.ts'
+import { aligned, pairsOf } from './table.ts'
 
 interface Measure {
   name: string
@@ -77,7 +78,7 @@ interface Pair {
 }
 
 const isDisturbed = ({ rounds, knee }: Result, cores: number): boolean =>
-  [...rounds, ...(knee ? [knee] : [])].some(({ busy }) => (busy.foreign ?? 0) > FOREIGN * cores)
+  [...rounds, ...(knee ? [knee] : [])].some(({ busy }) => (busy.foreign ?? 0) > FOREIGN.decides * cores)
 
 function othersOf(key: string, old: Map<string, Result>, now: Map<string, Result>): [Result, Result][] {
   const mine = now.get(key)
@@ -121,14 +122,14 @@ function judge(
   work: string,
   measure: string,
   better: Measure['better'],
-  { before, after, band, doubt }: Values,
+  { before, after, band, doubt: why }: Values,
 ): Change {
   const change = before > 0 ? after / before - 1 : null
   const difference = change ?? after
   const isNoise = Math.abs(difference) <= band
-  const isSingle = Number.isNaN(band)
+  const doubt = why ?? (Number.isNaN(band) ? ONE_ROUND : undefined)
   const verdict = doubt ? 'not shown' : isNoise ? 'noise' : difference > 0 === (better === 'more') ? 'better' : 'worse'
-  const values = { work, measure, before, after, change, band: isSingle ? null : band, verdict } as const
+  const values = { work, measure, before, after, change, band: Number.isNaN(band) ? null : band, verdict } as const
   return doubt ? { ...values, why: doubt } : values
 }
 
@@ -139,7 +140,6 @@ function doubtOf({ earlier, later, runs, disturbed }: Pair): string | undefined 
   if (runs.doubt) return runs.doubt
   if (earlier.generator !== later.generator) return 'the load generators differ'
   if ([earlier, later].some(({ rounds }) => rounds.some(({ errors }) => errors > 0))) return 'there were errors'
-  if (Math.min(earlier.rounds.length, later.rounds.length) < 2) return ONE_ROUND
   if (disturbed) return 'others used the machine meanwhile: take it again when it is quiet'
   if (later.store === 'none') return 'it is what the service is held against'
   return undefined
@@ -203,14 +203,13 @@ function kneeOf(pair: Pair): Change[] {
 function ratioOf(pair: Pair, { name, of, better, noise }: Measure, [earlier, later]: [Result, Result]): Change[] {
   const [before, after] = [pairsOf(pair.earlier, earlier, of), pairsOf(pair.later, later, of)]
   if (before.length === 0 || after.length === 0) return []
-  const isSingle = Math.min(before.length, after.length) < 2
   const others = doubtOf({ ...pair, earlier: { ...earlier, store: 'sqlite' }, later: { ...later, store: 'sqlite' } })
   return [
     judge(pair.work, `${name} to ${later.server}`, better, {
       before: median(before),
       after: median(after),
       band: noise + spread(before) + spread(after),
-      doubt: doubtOf(pair) ?? others ?? (isSingle ? ONE_ROUND : undefined),
+      doubt: doubtOf(pair) ?? others,
     }),
   ]
 }

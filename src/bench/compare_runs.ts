@@ -1,6 +1,7 @@
 // How two runs differ before anything that they measured: machine, settings, calibration; and what of it forbids a verdict.
+
+import { digits, median } from './figures.ts'
 import { keyOf, middleRound, type Report } from './report.ts'
-import { digits, median } from './table.ts'
 
 export interface Machines {
   /** How often it signs now for each time that it signed before. */

@@ -1,10 +1,11 @@
 // A report for a browser: one file, with its plots, that needs nothing else.
 import { html, Markup } from '../endpoints/pages.ts'
 import { ROLES } from '../telemetry/proc.ts'
+import { digits } from './figures.ts'
 import { barPlot, linePlot } from './plots.ts'
 import { keyOf, middleRound, type Report, type Result } from './report.ts'
 import type { Sample } from './sample.ts'
-import { describeRun, digits, verdict } from './table.ts'
+import { describeRun, verdict } from './table.ts'
 
 const STYLE = `
 :root{color-scheme:light dark;--ink:#171a21;--soft:#565d6b;--line:#e1e4ea;--page:#f3f5f8;--card:#fff;--front:#2456d3;--crypto:#d3622b;--store:#1c8a5a;--password:#8a4fc2;--other:#98a0ad;--database:#b8930e;--bad:#b3232a}

@@ -1,6 +1,6 @@
 // The knee: the highest rate that keeps the objective. Up a ladder of rates until one fails, then halving what is between.
 import { CORES } from '../telemetry/proc.ts'
-import type { Sample } from './sample.ts'
+import { FOREIGN, type Sample } from './sample.ts'
 
 /** Shares of the ceiling. The closed loop's ceiling is no promise: an open loop at it has an endless queue. */
 const LADDER = [0.25, 0.5, 0.65, 0.8, 0.9, 1]
@@ -17,8 +17,6 @@ export function keeps({ errors, latency_ms, answers, seconds, offered_per_s }: S
   return errors === 0 && (latency_ms.p99 ?? Number.POSITIVE_INFINITY) <= sloMs && isDone
 }
 
-/** Share of the machine that others may use before it is said. */
-export const FOREIGN = 0.1
 /** Lateness of the load generator that is in the way: this much of the objective, and of the p99 that was seen. */
 const LATE = { ofObjective: 0.5, ofLatency: 0.1 }
 /** A step that was disturbed is tried so often again, and all steps of a climb together. */
@@ -33,7 +31,7 @@ function disturbance(sample: Sample, sloMs: number): string | undefined {
   const { late_ms, latency_ms, busy } = sample
   const material = Math.max(LATE.ofObjective * sloMs, LATE.ofLatency * (latency_ms.p99 ?? Number.POSITIVE_INFINITY))
   if ((late_ms ?? 0) > material) return 'the load generator itself was late'
-  return (busy.foreign ?? 0) > FOREIGN * CORES ? 'others used the machine' : undefined
+  return (busy.foreign ?? 0) > FOREIGN.said * CORES ? 'others used the machine' : undefined
 }
 
 /** What was measured on the way, in the order of the rates, and the knee so far. */
@@ -46,6 +44,21 @@ export interface Climb {
   void_steps?: Sample[]
 }
 
+const rateOf = (sample: Sample | null): number => sample?.offered_per_s ?? 0
+
+/** Adds a step: the knee is the highest rate that was kept, whenever it was tried. */
+export function addStep(climb: Climb, sample: Sample, sloMs: number): void {
+  climb.ladder.push(sample)
+  climb.ladder.sort((a, b) => rateOf(a) - rateOf(b))
+  if (keeps(sample, sloMs) && rateOf(sample) > rateOf(climb.knee)) climb.knee = sample
+  const next = nextFailed(climb, sloMs)
+  climb.knee_at_least = next ? disturbance(next, sloMs) : 'no rate was tried'
+}
+
+/** The lowest rate above the knee, which was not kept. */
+const nextFailed = ({ ladder, knee }: Climb, sloMs: number): Sample | undefined =>
+  ladder.find((sample) => rateOf(sample) > rateOf(knee) && !keeps(sample, sloMs))
+
 /**
  * Climbs from a part of the ceiling (requests a second) with `measure`, which is told why it measures a rate again. What it
  * finds is in `climb` at once: it may be cut short.
@@ -56,38 +69,28 @@ export async function findKnee(
   measure: (rate: number, again?: string) => Promise<Sample>,
   climb: Climb,
 ): Promise<void> {
-  let good = 0
   let left = AGAIN.climb
-  /** Shares that failed, with what may have made them fail. */
-  const failed = new Map<number, string | undefined>()
-  const nextFailed = () => Math.min(...[...failed.keys()].filter((share) => share > good))
-  const tryOut = async (share: number) => {
-    let sample = await measure(ceiling * share)
+  const tryOut = async (rate: number) => {
+    let sample = await measure(rate)
     let why = disturbance(sample, sloMs)
     for (let i = 0; why && i < AGAIN.step && left > 0; i++, left--) {
       climb.void_steps = [...(climb.void_steps ?? []), sample]
-      sample = await measure(ceiling * share, why)
+      sample = await measure(rate, why)
       why = disturbance(sample, sloMs)
     }
-    climb.ladder.push(sample)
-    climb.ladder.sort((a, b) => (a.offered_per_s ?? 0) - (b.offered_per_s ?? 0))
-    const kept = keeps(sample, sloMs)
-    if (!kept) failed.set(share, why)
-    else if (share > good) {
-      good = share
-      climb.knee = sample
-    }
-    const next = nextFailed()
-    climb.knee_at_least = Number.isFinite(next) ? failed.get(next) : 'no rate was tried'
-    return { kept, why }
+    addStep(climb, sample, sloMs)
+    return { kept: keeps(sample, sloMs), why }
   }
   // One bad moment of a shared machine must not decide: only what the server itself did not keep is the end of the way up.
   for (const share of LADDER) {
-    const { kept, why } = await tryOut(share)
+    const { kept, why } = await tryOut(ceiling * share)
     if (!kept && !why) break
   }
-  if (!climb.knee) for (const share of BELOW) if ((await tryOut(share)).kept) break
+  if (!climb.knee) for (const share of BELOW) if ((await tryOut(ceiling * share)).kept) break
   // What is between is looked at more closely.
-  for (let i = 0; i < HALVINGS && good > 0 && Number.isFinite(nextFailed()); i++)
-    await tryOut((good + nextFailed()) / 2)
+  for (let i = 0; i < HALVINGS && climb.knee; i++) {
+    const next = nextFailed(climb, sloMs)
+    if (!next) break
+    await tryOut((rateOf(climb.knee) + rateOf(next)) / 2)
+  }
 }

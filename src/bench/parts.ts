@@ -11,8 +11,9 @@ import { openSqlite } from '../store/sqlite.ts'
 import { openLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { tempDir } from './children.ts'
+import { median } from './figures.ts'
 import { newKeyPair } from './signer.ts'
-import { aligned, median } from './table.ts'
+import { aligned } from './table.ts'
 
 /** Each part is measured this often, for about this long each time. */
 const RUNS = 15

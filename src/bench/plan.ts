@@ -16,7 +16,7 @@ import {
 import { notesOf } from './plan_notes.ts'
 import type { Report } from './report.ts'
 import type { Sample } from './sample.ts'
-import type { Mix } from './scenarios.ts'
+import { type Mix, sumOf } from './scenarios.ts'
 import type { AlgName, StoreName } from './settings.ts'
 
 export interface PlanInput {
@@ -82,7 +82,7 @@ const MEGA = 1e6
 export function plan(report: Report, input: PlanInput): Plan {
   const { rate, mix, headroom } = input
   const { machine, calibration } = report
-  const shares = mix.reduce((sum, { share }) => sum + share, 0)
+  const shares = sumOf(mix)
   const parts = mix.map(({ work, share }) => ({
     ...{ work: work.name, share: share / shares },
     samples: keptOf(report, work.name, input),

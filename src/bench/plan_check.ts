@@ -1,5 +1,5 @@
 // Holds the planner against reality: plans a mix from its parts, runs it at the rate of the plan, and says how far off it was.
-import { keeps } from './knee.ts'
+import { addStep, keeps } from './knee.ts'
 import { plan } from './plan.ts'
 import type { Report, Result } from './report.ts'
 import type { Sample } from './sample.ts'
@@ -37,15 +37,13 @@ export async function checkPlan(
     return undefined
   }
   const sample = await run(rate)
-  const kept = keeps(sample, sloMs)
-  // It is one more step of the ladder: a knee that one bad second found is not below what was kept after it.
-  result.ladder.push(sample)
-  if (kept && (sample.per_s ?? 0) > (result.knee?.per_s ?? 0)) result.knee = sample
+  // A knee that one bad second found is not below what was kept after it.
+  addStep(result, sample, sloMs)
   const { costs, capacity_per_s } = planFor(rate)
   return {
     mix: result.work,
     rate_per_s: rate,
-    kept,
+    kept: keeps(sample, sloMs),
     p99_ms: sample.latency_ms.p99,
     predicted_cpu_us: costs.total_us,
     measured_cpu_us: sample.cpu_us.total,

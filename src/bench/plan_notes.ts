@@ -1,10 +1,11 @@
 // What a plan says beside its figures: where they are not to be relied on, and why.
-import { FOREIGN } from './knee.ts'
+import { whole } from './figures.ts'
 import type { Plan, PlanInput } from './plan.ts'
 import { keptOf } from './plan_costs.ts'
 import type { Knee } from './plan_limits.ts'
 import type { Report } from './report.ts'
-import { type Mix, parseMix } from './scenarios.ts'
+import { FOREIGN } from './sample.ts'
+import { type Mix, parseMix, sumOf } from './scenarios.ts'
 
 type Note = readonly [applies: boolean, say: string]
 type Planned = Pick<
@@ -20,8 +21,6 @@ type Planned = Pick<
 
 /** How far a plan may be off: beyond it the machine was not quiet, or the mix does something that its parts do not. */
 export const MOST_OFF = 0.15
-
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 
 /** The notes of a plan. */
 export function notesOf(report: Report, input: PlanInput, knees: readonly Knee[], planned: Planned): string[] {
@@ -58,8 +57,8 @@ function aboutDatabase(
   cores: number,
 ): Note[] {
   const used = limits.filter(({ shared, per_s }) => shared && per_s < rate)
-  const what = used.map(({ what, per_s }) => `${what} at ${whole.format(per_s)}/s`).join(', ')
-  const needs = `${database_cores.toFixed(1)} processors, ${whole.format(fsyncs_per_s)} forced writes/s and ${written_mb_per_s.toFixed(1)} MB/s`
+  const what = used.map(({ what, per_s }) => `${what} at ${whole(per_s)}/s`).join(', ')
+  const needs = `${database_cores.toFixed(1)} processors, ${whole(fsyncs_per_s)} forced writes/s and ${written_mb_per_s.toFixed(1)} MB/s`
   return [
     [
       used.length > 0,
@@ -71,8 +70,6 @@ function aboutDatabase(
     ],
   ]
 }
-
-const sumOf = (mix: Mix): number => mix.reduce((sum, { share }) => sum + share, 0)
 
 function aboutShares(mix: Mix): Note {
   const sum = sumOf(mix)
@@ -92,8 +89,8 @@ const aboutMachine = (machine: Report['machine'], here: PlanInput['here']): Note
 
 /** What others took at a knee was not the service's to have, and shared caches and clocks with it. */
 const aboutOthers = ({ work, sample: { busy, per_s } }: Knee, cores: number): Note => [
-  (busy.foreign ?? 0) > FOREIGN * cores,
-  `other programs used ${(busy.foreign ?? 0).toFixed(2)} of the ${cores} processors at the knee of ${work} (${whole.format(per_s)}/s): the knee and the costs are those of a busy machine; measure again on a quiet one`,
+  (busy.foreign ?? 0) > FOREIGN.said * cores,
+  `other programs used ${(busy.foreign ?? 0).toFixed(2)} of the ${cores} processors at the knee of ${work} (${whole(per_s)}/s): the knee and the costs are those of a busy machine; measure again on a quiet one`,
 ]
 
 function aboutShape(
@@ -106,7 +103,7 @@ function aboutShape(
     [cores !== measured, `measured with ${measured} processors: what ${cores} do is computed, not measured`],
     [
       capacity_per_s > measured_knee_per_s * ROUNDING,
-      `${whole.format(capacity_per_s)}/s an instance is more than the ${whole.format(measured_knee_per_s)}/s that the knees of the report show: computed, not measured`,
+      `${whole(capacity_per_s)}/s an instance is more than the ${whole(measured_knee_per_s)}/s that the knees of the report show: computed, not measured`,
     ],
   ]
 }
@@ -128,7 +125,7 @@ function aboutMeasuredMix(report: Report, input: PlanInput, { capacity_per_s }: 
   return [
     [
       over > 0.005,
-      `the report measured this very mix: it kept the objective up to ${whole.format(measured)}/s, and the ${whole.format(capacity_per_s)}/s planned from its parts are ${(100 * over).toFixed(0)} % more${over > MOST_OFF ? `, beyond the ${100 * MOST_OFF} % that a plan may be off` : ''}; --headroom ${headroom.toFixed(2)} plans for what was measured`,
+      `the report measured this very mix: it kept the objective up to ${whole(measured)}/s, and the ${whole(capacity_per_s)}/s planned from its parts are ${(100 * over).toFixed(0)} % more${over > MOST_OFF ? `, beyond the ${100 * MOST_OFF} % that a plan may be off` : ''}; --headroom ${headroom.toFixed(2)} plans for what was measured`,
     ],
   ]
 }

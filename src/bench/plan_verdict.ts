@@ -1,8 +1,8 @@
 // What a run of a planned mix says about the planner, in words.
+import { digits, whole } from './figures.ts'
 import { MOST_OFF } from './plan_notes.ts'
 import type { Report } from './report.ts'
 
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 const percent = (share: number) => `${(100 * share).toFixed(0)} %`
 const offBy = (predicted: number, measured: number) => predicted / measured - 1
 const say = (off: number) => `${percent(Math.abs(off))} too ${off < 0 ? 'low' : 'high'}`
@@ -16,10 +16,10 @@ export function planVerdict(check: NonNullable<Report['plan_check']>): string {
   const beyond = Object.entries({ cost, rate }).filter(([, off]) => Math.abs(off ?? 0) > MOST_OFF)
   const names = beyond.map(([name]) => name).join(' and the ')
   return [
-    `Planned from its parts, a request of ${mix} at ${whole.format(rate_per_s)}/s costs ${whole.format(predicted_cpu_us)} us; run at that rate it cost ${measured_cpu_us ? whole.format(measured_cpu_us) : '-'} us${cost === undefined ? '' : ` (${say(cost)})`}, p99 ${p99_ms?.toFixed(1) ?? '-'} ms, ${kept ? 'within' : 'OUTSIDE'} the objective.`,
+    `Planned from its parts, a request of ${mix} at ${whole(rate_per_s)}/s costs ${whole(predicted_cpu_us)} us; run at that rate it cost ${whole(measured_cpu_us)} us${cost === undefined ? '' : ` (${say(cost)})`}, p99 ${digits(p99_ms, 1)} ms, ${kept ? 'within' : 'OUTSIDE'} the objective.`,
     measured_knee_per_s
-      ? `An instance was planned for ${whole.format(predicted_knee_per_s)}/s and the mix kept the objective up to ${whole.format(measured_knee_per_s)}/s (${say(rate ?? 0)}).`
-      : `An instance was planned for ${whole.format(predicted_knee_per_s)}/s, and no rate of the mix kept the objective: the plan does not hold.`,
+      ? `An instance was planned for ${whole(predicted_knee_per_s)}/s and the mix kept the objective up to ${whole(measured_knee_per_s)}/s (${say(rate ?? 0)}).`
+      : `An instance was planned for ${whole(predicted_knee_per_s)}/s, and no rate of the mix kept the objective: the plan does not hold.`,
     beyond.length > 0
       ? `The ${names} ${beyond.length > 1 ? 'are' : 'is'} beyond the ${percent(MOST_OFF)} that a plan may be off: do not plan from this report; measure again on a quiet machine.`
       : cost !== undefined && rate !== undefined

@@ -1,6 +1,7 @@
 // What a run says on the terminal while it goes on: one line for each thing that happened, with the time since the start.
+
+import { digits } from './figures.ts'
 import type { Sample } from './sample.ts'
-import { digits } from './table.ts'
 
 export interface Progress {
   say(text: string): void

@@ -116,8 +116,8 @@ export function sampleOf(count: Counted, usage: Usage): Sample {
 /** Above this share of its time a part is what limits the rate. */
 const SATURATED = 0.85
 const MACHINE_FULL = 0.93
-/** Share of the machine above which it is others that limit the rate. */
-export const FOREIGN = 0.25
+/** Share of the machine that others may use before it is said, and above which it is they that limit the rate. */
+export const FOREIGN = { said: 0.1, decides: 0.25 } as const
 /** Rows that the storage thread commits together at most; at half of it the disk cannot be hidden any more. */
 export const MOST_ROWS = 256
 
@@ -141,7 +141,7 @@ export function bottleneckOf(
     ['the load generator', busy.generator ?? 0],
   ]
   const [name, most] = parts.reduce((a, b) => (b[1] > a[1] ? b : a))
-  if (foreign > FOREIGN * cores)
+  if (foreign > FOREIGN.decides * cores)
     return `others on this machine, who used ${foreign.toFixed(1)} of its ${cores} processors`
   if ((busy.machine ?? 0) >= MACHINE_FULL * cores) return `all ${cores} processors are busy, most of all ${name}`
   return most >= SATURATED ? name : 'nothing is saturated: it waits for round trips'

@@ -172,6 +172,9 @@ const SHORT: Readonly<Record<string, string>> = {
   token_exchange: 'exchange',
 }
 
+/** What the shares of a mix add up to. */
+export const sumOf = (mix: Mix): number => mix.reduce((sum, { share }) => sum + share, 0)
+
 /** A work that does several, each with its share of the requests. */
 export const mixOf = (mix: Mix): Work => ({
   name: `mix ${mix.map(({ work, share }) => `${subject(work)}=${share}`).join(',')}`,

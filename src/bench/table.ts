@@ -1,23 +1,8 @@
 // A report as text: how it was taken, one Markdown table, and the verdict in words.
-import { FOREIGN } from './knee.ts'
+import { digits, median } from './figures.ts'
 import { planVerdict } from './plan_verdict.ts'
 import { keyOf, middleRound, type Report, type Result, YARDSTICK } from './report.ts'
-import type { Sample } from './sample.ts'
-
-const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
-export const digits = (value: number | null | undefined, count: number): string =>
-  value === null || value === undefined || !Number.isFinite(value)
-    ? '-'
-    : count === 0
-      ? grouped.format(value)
-      : value.toFixed(count)
-
-/** The middle of some numbers; of an even count the mean of the two in the middle. */
-export function median(numbers: readonly number[]): number {
-  const sorted = [...numbers].sort((a, b) => a - b)
-  const middle = sorted.length / 2
-  return ((sorted[Math.ceil(middle) - 1] as number) + (sorted[Math.floor(middle)] as number)) / 2
-}
+import { FOREIGN, type Sample } from './sample.ts'
 
 /** Everything a reader needs to take the figures again. */
 export function describeRun({ version, commit, machine, settings, calibration, partial, seconds }: Report): string {
@@ -133,7 +118,7 @@ export function verdict({ results, settings, plan_check, machine }: Report): str
           ? ` No rate that was tried keeps p99 within ${settings.slo_p99_ms} ms${knee_at_least ? `, but ${knee_at_least}` : ''}.`
           : ''
       const foreign =
-        (sample.busy.foreign ?? 0) > FOREIGN * machine.cores
+        (sample.busy.foreign ?? 0) > FOREIGN.said * machine.cores
           ? ` Others used ${digits(sample.busy.foreign, 1)} processors meanwhile.`
           : ''
       return `${name}: ${digits(sample.per_s, 0)}/s at ${digits(sample.cpu_us.total, 0)} us; limit: ${sample.bottleneck}.${kept}${foreign}`

@@ -10,7 +10,7 @@ import { type News, newsOf } from './cache.ts'
 import type { Job } from './database.ts'
 import { type Driver, isRead, MAX_QUEUE } from './index.ts'
 import { awayFor, clientSettings, command, execute, failureOf } from './postgres_client.ts'
-import { fuse } from './postgres_fused.ts'
+import { type Fused, fuse } from './postgres_fused.ts'
 import { type Lend, openGroups, type Task } from './postgres_groups.ts'
 import { openListener } from './postgres_listener.ts'
 import { keepPartitions } from './postgres_partitions.ts'
@@ -112,20 +112,23 @@ export async function openPostgres(
   }
   /** Whether the database takes several changes as one statement. */
   let canFuse = true
-  const change = async (client: pg.PoolClient, job: Task): Promise<unknown> => {
-    if (!canFuse || !job.fused) return transaction(client, job)
+  /** Whether the one statement of an operation made it; if not, the operation itself says why. */
+  const isMadeAtOnce = async (client: pg.PoolClient, { statement }: Fused): Promise<boolean> => {
+    if (!canFuse) return false
     try {
-      return (await execute(client, job.fused.statement)) ? job.fused.value : await transaction(client, job)
+      return (await execute(client, statement)) !== undefined
     } catch (error) {
       const code = codeOf(error) ?? ''
-      // Something is there already: the operation itself says what that means.
-      if (code === DUPLICATE) return transaction(client, job)
+      // Something is there already.
+      if (code === DUPLICATE) return false
       if (!UNKNOWN_SQL.test(code)) throw error
       canFuse = false
       log.info({ reason: (error as Error).message }, 'the database does not take several changes as one statement')
-      return transaction(client, job)
+      return false
     }
   }
+  const change = async (client: pg.PoolClient, job: Task): Promise<unknown> =>
+    job.fused && (await isMadeAtOnce(client, job.fused)) ? job.fused.value : transaction(client, job)
 
   const lane = new Lane<Task, unknown>({
     name: 'store',

@@ -2,7 +2,7 @@
 // the rates that a benchmark found on this machine, use is told against those.
 import { type Clock, DAY } from '../lib/time.ts'
 import type { Metrics } from './metrics.ts'
-import { CORES, machineMicros, processMicros, threadMicros } from './proc.ts'
+import { CORES, machineMicros, threadMicros } from './proc.ts'
 
 /** Busy microseconds since the start, and how many workers share them. */
 export interface Load {
@@ -67,7 +67,9 @@ const ADMIN = /^\/(admin|metrics)/
 /** Threads of this process by their names, and the machine they share. Empty where the system does not tell. */
 function ownLoads(): Loads {
   const loads: Record<string, Load> = {}
+  let own = 0
   for (const [tid, { role, us }] of threadMicros(process.pid)) {
+    own += us
     if (role === 'other' && tid !== process.pid) continue
     const name = role === 'other' ? 'hub' : role
     const load = loads[name] ?? { us: 0, of: 0 }
@@ -75,7 +77,7 @@ function ownLoads(): Loads {
   }
   const machine = machineMicros()
   if (Number.isNaN(machine)) return loads
-  return { ...loads, process: { us: processMicros(process.pid), of: CORES }, machine: { us: machine, of: CORES } }
+  return { ...loads, process: { us: own, of: CORES }, machine: { us: machine, of: CORES } }
 }
 
 interface Look {

@@ -61,6 +61,26 @@ test('what only one report has is named, and the machines are held against each 
   expect(renderComparison(comparison)).toContain('nothing was measured in both')
 })
 
+test('of a figure that only one of the rounds has, nobody can say what is noise', () => {
+  const one = (growth: number) => {
+    const result = resultWith('xaa', rounds([1000, 1010]))
+    result.rounds.forEach((round, i) => {
+      round.database_bytes = i === 0 ? growth : null
+    })
+    return reportWith([result])
+  }
+  for (const [before, after] of [
+    [300, 600],
+    [600, 300],
+  ] as const) {
+    const { changes } = compareReports(one(before), one(after))
+    expect(changes.find(({ measure }) => measure === 'growth bytes')).toMatchObject({
+      verdict: 'not shown',
+      band: null,
+    })
+  }
+})
+
 test('one round says nothing of noise: whatever changed is not shown, and more rounds are asked for', () => {
   expect(verdicts([1000], [600])).toMatchObject({ verdict: 'not shown', band: null })
   expect(verdicts(OLD, [600])).toMatchObject({ verdict: 'not shown', band: null })

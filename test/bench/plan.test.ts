@@ -347,6 +347,13 @@ describe('a plan that is run', () => {
     }
   })
 
+  test('is in its place of the ladder, by its rate: the knee is the last one that was kept', async () => {
+    const high = resultWith(name, [{ per_s: 9000 }], [{ per_s: 7000 }])
+    const run = async () => sampleWith({ per_s: 5310, offered: 5310 })
+    const check = await checkPlan(reportWith([machineTokens, refreshes, high]), mix, high, run)
+    expect([check?.measured_knee_per_s, high.ladder.map(({ per_s }) => per_s)]).toEqual([7000, [5310, 7000]])
+  })
+
   test('that does not keep the objective is said not to', async () => {
     const late = async (rate: number) => sampleWith({ per_s: rate, offered: rate, p99: 40 })
     expect((await checkPlan(held, mix, measured, late))?.kept).toBe(false)
