@@ -1,13 +1,29 @@
-// How `npm test` runs. Processes, not threads: a thread that ends while a native HTTP engine is open would abort everything.
+// The lanes of the tests. `npm test` runs the fast one, which every change must pass; `npm run test:slow` runs what takes long or
+// needs other tool chains. `npx vitest run PATH` finds a file in either lane.
 import { defineConfig } from 'vitest/config'
+
+/** Everything that is not named here is in the fast lane. */
+const SLOW = [
+  'test/bench/**/*.test.ts',
+  'test/docs/commands.test.ts',
+  'test/faults/failover/**/*.test.ts',
+  'test/fuzz/**/*.test.ts',
+  'test/soak/**/*.test.ts',
+  'test/tools/package.test.ts',
+  'test/torture/**/*.test.ts',
+]
 
 export default defineConfig({
   test: {
     setupFiles: ['test/support/key_export.ts'],
-    include: ['test/**/*.test.ts'],
+    // Processes, not threads: a thread that ends while a native HTTP engine is open would abort everything.
     pool: 'forks',
     testTimeout: 30_000,
     hookTimeout: 60_000,
     reporters: ['default', './test/support/reporter.ts'],
+    projects: [
+      { extends: true, test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: SLOW } },
+      { extends: true, test: { name: 'slow', include: SLOW } },
+    ],
   },
 })
