@@ -38,7 +38,12 @@ export const authorizationCode = {
     checkCovered(form.resource, request.resource)
     if (found.user_status !== 'active') throw refuse('user_inactive')
     if (found.consent_revoked) throw refuse('consent_revoked')
-    const scope = await remainingScope(app, scopeNames(request.scope), request.resource, client)
+    const { resource } = request
+    const scope = await remainingScope(app, scopeNames(request.scope), {
+      client,
+      resource,
+      consented: found.consent_scope,
+    })
     return { ...authorizationOf(app, input, request), scope }
   },
 } satisfies Grant

@@ -42,7 +42,11 @@ export const refreshToken = {
     checkBound(family.jkt, input.proof)
     checkCovered(form.resource, family.resource)
     const wanted = form.scope === undefined ? scopeNames(family.scope) : narrowed(form.scope, family.scope)
-    const scope = await remainingScope(app, wanted, family.resource, client)
+    const scope = await remainingScope(app, wanted, {
+      client,
+      resource: family.resource,
+      consented: found.consent_scope,
+    })
     return { ...rotation(app, input, token, family), scope }
   },
 } satisfies Grant

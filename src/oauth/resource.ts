@@ -81,21 +81,29 @@ export function atLeastOne(names: readonly string[]): readonly string[] {
   throw new OAuthError('invalid_scope', 'nothing is left of the scope', { reason: 'default_scope_empty' })
 }
 
+/** What a granted scope rests on. */
+interface Basis {
+  client: Client
+  resource?: string
+  /** The scope of the user's consent as it is now; undefined where no consent was stored. */
+  consented?: string
+}
 /**
- * What is left of a granted scope today: what the resource still declares and the client is still registered for.
- * Throws invalid_target when the resource is gone, invalid_scope when nothing is left.
+ * What is left of a granted scope today: what the resource still declares, the client is still registered for and the user
+ * still consents to. Throws invalid_target when the resource is gone, invalid_scope when nothing is left.
  */
 export async function remainingScope(
   app: App,
   names: readonly string[],
-  uri: string | undefined,
-  client: Client,
+  { client, resource, consented }: Basis,
 ): Promise<string> {
-  const catalog = uri === undefined ? undefined : catalogOf(await resolveMint(app, uri))
+  const catalog = resource === undefined ? undefined : catalogOf(await resolveMint(app, resource))
   const registered = scopeNames(client.scope)
+  const allowed = consented === undefined ? undefined : scopeNames(consented)
   const left = names
     .filter((name) => catalog === undefined || catalog.includes(name))
     .filter((name) => registered.length === 0 || registered.includes(name))
+    .filter((name) => allowed === undefined || allowed.includes(name))
   if (left.length === 0 && names.length > 0)
     throw new OAuthError('invalid_scope', 'nothing is left of the scope that was granted', { reason: 'scope_is_gone' })
   return left.join(' ')

@@ -148,10 +148,13 @@ function* saveConsent(c: NewConsent, now: number): Op<Buffer> {
 interface Standing {
   user_status?: string
   consent_revoked: boolean
+  /** What the consent covers now; undefined where there is no consent to rest on. */
+  consent_scope?: string
 }
 const readStanding = (row: Row): Standing => ({
   user_status: maybeStr(row.user_status),
   consent_revoked: row.consent_revoked_at !== null,
+  consent_scope: maybeStr(row.consent_scope),
 })
 
 export interface FoundCode extends Standing {
@@ -160,7 +163,7 @@ export interface FoundCode extends Standing {
 /** A code in any state, with what its redemption depends on. */
 export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
   const row = yield* one(
-    `SELECT a.*, u.status AS user_status, c.revoked_at AS consent_revoked_at FROM authorization_requests a
+    `SELECT a.*, u.status AS user_status, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope FROM authorization_requests a
      LEFT JOIN users u ON u.id = a.user_id LEFT JOIN consent_grants c ON c.id = a.consent_id WHERE a.id = ? AND a.code_hash IS NOT NULL`,
     bytes(id),
   )
@@ -223,7 +226,7 @@ export interface FoundRefreshToken extends Standing {
 /** A refresh token in any state, with its family and what its use depends on. */
 export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken | undefined> {
   const row = yield* one(
-    `SELECT r.id AS token_id, r.hash, r.expires_at, r.consumed_at, f.*, u.status AS user_status, c.revoked_at AS consent_revoked_at
+    `SELECT r.id AS token_id, r.hash, r.expires_at, r.consumed_at, f.*, u.status AS user_status, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope
      FROM refresh_tokens r JOIN token_families f ON f.id = r.family_id LEFT JOIN users u ON u.id = f.user_id LEFT JOIN consent_grants c ON c.id = f.consent_id
      WHERE r.id = ?`,
     bytes(id),

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventsOf, metricOf, okAdmin } from '../support/admin.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
-import { type Answer, authorize, isActive, redeem, refresh } from '../support/flow.ts'
+import { type Answer, authorize, authorizeUrl, claimsOf, decide, isActive, redeem, refresh } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -20,6 +20,7 @@ const withTokens = async (fields: Record<string, string> = {}) => {
     client,
     user,
     resource,
+    browser: authorized.browser,
     access_token: String(body['access_token']),
     refresh_token: String(body['refresh_token']),
   }
@@ -157,4 +158,46 @@ test('D12 a token that is cut, longer, or has blanks around is invalid_grant, an
   ])
     expect(outcome(await refresh(service, client, token)), JSON.stringify(token)).toBe('400 invalid_grant')
   expect(outcome(await refresh(service, client, refresh_token))).toBe('200')
+})
+
+/** The same user is asked for both scopes again, and leaves only `kept` checked. */
+const takeBack = async (
+  { client, resource, browser }: Pick<Awaited<ReturnType<typeof withTokens>>, 'client' | 'resource' | 'browser'>,
+  kept: string[],
+) => {
+  const fields = { client_id: client.client_id, resource: resource.uri, scope: BOTH, prompt: 'consent' }
+  const page = await browser.follow(authorizeUrl(service, fields))
+  expect((await decide(service, browser, page, 'allow', kept)).location).toContain('code=')
+}
+const BOTH = 'mcp:read mcp:write'
+
+test('D15 a scope that the user takes back is gone from every earlier refresh token, and comes back with a new consent only', async () => {
+  const parts = await withTokens({ scope: BOTH })
+  const { client } = parts
+  await takeBack(parts, ['mcp:read'])
+  const second = await refresh(service, client, parts.refresh_token)
+  expect([outcome(second), second.body['scope']]).toEqual(['200', 'mcp:read'])
+  expect(claimsOf<{ scope: string }>(second).scope).toBe('mcp:read')
+  const asked = await refresh(service, client, second.body['refresh_token'], { scope: 'mcp:write' })
+  expect(outcome(asked)).toBe('400 invalid_scope')
+  const third = await refresh(service, client, second.body['refresh_token'], { scope: BOTH })
+  expect([outcome(third), third.body['scope']]).toEqual(['200', 'mcp:read'])
+  await takeBack(parts, ['mcp:write'])
+  expect((await refresh(service, client, third.body['refresh_token'])).body['scope']).toBe('mcp:write')
+})
+
+test('D15 a refresh token of which every scope was taken back is invalid_scope, and is not used up', async () => {
+  const parts = await withTokens({ scope: 'mcp:write' })
+  await takeBack(parts, ['mcp:read'])
+  expect(outcome(await refresh(service, parts.client, parts.refresh_token))).toBe('400 invalid_scope')
+  await takeBack(parts, ['mcp:read', 'mcp:write'])
+  expect((await refresh(service, parts.client, parts.refresh_token)).body['scope']).toBe('mcp:write')
+})
+
+test('D15 a scope that is taken back before the code is redeemed is not in its tokens', async () => {
+  const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
+  const authorized = await authorize(service, client, user, { resource: resource.uri, scope: BOTH })
+  await takeBack({ client, resource, browser: authorized.browser }, ['mcp:read'])
+  const { body } = await redeem(service, client, authorized)
+  expect(body['scope']).toBe('mcp:read')
 })

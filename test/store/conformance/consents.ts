@@ -59,6 +59,14 @@ export function consentRules(bench: Bench): void {
     expect(code?.request.consent_id).toBe(scene.consent.id)
   })
 
+  test('a code and a refresh token are found with what their consent covers now', async () => {
+    const scene = await signedIn(bench.store)
+    await approveAgain(scene, 'files:write')
+    const code = await bench.store.findCode({ id: scene.request.id })
+    const refresh = await bench.store.findRefreshToken({ id: scene.refresh.id })
+    expect([code?.consent_scope, refresh?.consent_scope]).toEqual(['files:write', 'files:write'])
+  })
+
   test('an approval that comes too late changes no consent', async () => {
     const scene = await approved(bench.store)
     const { done } = await approveAgain(scene, 'everything', { expires_at: NOW })

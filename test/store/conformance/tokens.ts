@@ -94,6 +94,7 @@ export function tokenRules(bench: Bench): void {
         family,
         user_status: 'active',
         consent_revoked: false,
+        consent_scope: scene.consent.scope,
       })
       expect(await bench.store.findIssuance({ id: issuance.id })).toEqual(issuance)
     })
