@@ -1,10 +1,30 @@
 #!/usr/bin/env node
 // The binary: arguments in, exit code out.
+import { fstatSync } from 'node:fs'
 import { run } from './cli/commands.ts'
+import { writeAll } from './lib/durable.ts'
 
-// A reader that has seen enough, such as head, is no fault.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
+const { stdout, stderr } = process
+
+// Node ignores that a full disk takes only a part of what is written to a file.
+if (fstatSync(stdout.fd).isFile())
+  stdout._write = (chunk: Buffer, _encoding, done) => {
+    try {
+      writeAll(stdout.fd, chunk)
+      done()
+    } catch (error) {
+      done(error as Error)
+    }
+  }
+
+let lost: Error | undefined
+stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // A reader that has seen enough, such as head, is no fault.
+  if (error.code !== 'EPIPE') lost ??= error
 })
 
-process.exitCode = await run(process.argv, process.env)
+const code = await run(process.argv, process.env)
+// The error of the last write comes after it.
+await new Promise(setImmediate)
+if (lost) stderr.write(`error: the output is not complete: ${(lost as Error).message}\n`)
+process.exitCode = code || (lost ? 1 : 0)

@@ -1,8 +1,9 @@
 // What this machine does by itself, measured in the same run: with it, results of different machines and days become ratios.
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
+import { closeSync, fdatasyncSync, openSync } from 'node:fs'
 import path from 'node:path'
 import { type Alg, headerSegment, signJws, verifySignature } from '../crypto/jws.ts'
+import { writeAll } from '../lib/durable.ts'
 import { tempDir } from './children.ts'
 import type { Report } from './report.ts'
 import type { Sample } from './sample.ts'
@@ -42,7 +43,7 @@ function fsyncRate(): number {
   const file = openSync(path.join(tempDir(), 'fsync'), 'w')
   try {
     return ratePerSecond(() => {
-      writeSync(file, PAGE)
+      writeAll(file, PAGE)
       fdatasyncSync(file)
     })
   } finally {

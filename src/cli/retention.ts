@@ -1,8 +1,10 @@
 // `service purge --only audit-events|issuances --older-than … --export FILE`: the record, which nothing else ever deletes.
-import { closeSync, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, realpathSync } from 'node:fs'
+import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eventJson } from '../admin/audit.ts'
 import { issuanceJson } from '../admin/issuances.ts'
+import { syncFolder, writeAll } from '../lib/durable.ts'
 import { idFloor } from '../lib/id.ts'
 import type { AuditEvent, Issuance } from '../oauth/types.ts'
 import type { InputOf, Store } from '../store/index.ts'
@@ -41,7 +43,7 @@ type RecordName = keyof typeof RECORDS
  * the rest page by page. Yields how many went, also none after each page of a partition.
  */
 export async function* retire(store: Store, name: RecordName, options: Retention): AsyncGenerator<number> {
-  const fd = openSync(options.file, 'a', 0o600)
+  const fd = openExport(options.file)
   const before = idFloor(options.now - options.olderThan)
   const job: Job = { store, name, before, now: options.now, fd }
   try {
@@ -123,11 +125,45 @@ async function dropSoon(store: Store, partition: InputOf<'dropPartition'>): Prom
     }
 }
 
+/** Opens the export at its end. The file and its name survive a power cut from here on; a line that a crash cut short is ended. */
+function openExport(file: string): number {
+  const fd = openSync(file, 'a', 0o600)
+  // A pipe or /dev/null has nothing to keep.
+  if (!fstatSync(fd).isFile()) return fd
+  try {
+    syncFolder(path.dirname(realpathSync(file)))
+    if (!endsWithNewline(file)) writeAll(fd, '\n')
+    return fd
+  } catch (error) {
+    closeSync(fd)
+    throw error
+  }
+}
+
+function endsWithNewline(file: string): boolean {
+  const fd = openSync(file, 'r')
+  try {
+    const { size } = fstatSync(fd)
+    const last = Buffer.alloc(1)
+    return size === 0 || (readSync(fd, last, 0, 1, size - 1) === 1 && last.toString() === '\n')
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Returns when every row is on the disk. Throws, and leaves the file as it was, when one is not. */
 function append(fd: number, name: RecordName, rows: Rows): void {
   const { shown } = RECORDS[name]
-  writeSync(fd, rows.map((row) => `${JSON.stringify(shown(row as never))}\n`).join(''))
-  // A pipe or /dev/null has nothing to keep.
-  if (fstatSync(fd).isFile()) fsyncSync(fd)
+  const before = fstatSync(fd)
+  const done = { bytes: 0 }
+  try {
+    writeAll(fd, rows.map((row) => `${JSON.stringify(shown(row as never))}\n`).join(''), done)
+    if (before.isFile()) fsyncSync(fd)
+  } catch (error) {
+    // Nothing is taken away that another process has appended meanwhile.
+    if (before.isFile() && fstatSync(fd).size === before.size + done.bytes) ftruncateSync(fd, before.size)
+    throw error
+  }
 }
 
 /** Whether an id comes behind another one; every id comes behind none. */

@@ -1,22 +1,19 @@
 // The keyfile store: one PEM file per kid and an index that is replaced as a whole. Only the owner may read the folder.
-import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
   closeSync,
   existsSync,
-  fsyncSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
-  writeSync,
 } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
+import { replaceFile } from '../lib/durable.ts'
 import { codeOf } from '../lib/error.ts'
 import type { KeyStore, StoredKey } from './stored_keys.ts'
 
@@ -90,22 +87,6 @@ function readIndex(file: string): Omit<StoredKey, 'pem'>[] {
 function readKey(file: string): string {
   if (statSync(file).mode & 0o077) chmodSync(file, 0o600)
   return readFileSync(file, 'utf8')
-}
-
-/** Writes a file that is there whole or not at all, also after a power cut. */
-function replaceFile(file: string, text: string): void {
-  const temporary = `${file}.${randomUUID()}.tmp`
-  const handle = openSync(temporary, 'wx', 0o600)
-  try {
-    writeSync(handle, text)
-    fsyncSync(handle)
-  } finally {
-    closeSync(handle)
-  }
-  renameSync(temporary, file)
-  const folder = openSync(path.dirname(file), 'r')
-  fsyncSync(folder)
-  closeSync(folder)
 }
 
 /** Keeps other processes out; a lock left by one that died is taken over. */

@@ -26,9 +26,16 @@ export interface LogEvent {
   fields: Record<string, unknown>
 }
 
+/** How much is kept for later when standard output cannot be written to. Lines beyond it are lost. */
+const UNWRITTEN_CHARACTERS = 1024 * 1024
+
 /** Opens the log as configured. Lines are written synchronously, so that none is lost when the process ends. */
 export function openLogger(config: Config['observability']['logging'], send?: (event: LogEvent) => void): Logger {
-  const stdout = config.outputs.stdout ? pino.destination({ dest: 1, sync: true }) : undefined
+  const stdout = config.outputs.stdout
+    ? pino.destination({ dest: 1, sync: true, maxLength: UNWRITTEN_CHARACTERS })
+    : undefined
+  // A full disk under the log does not end the service: the lines are written when there is room again.
+  stdout?.on('error', () => {})
   const format = config.format === 'text' ? asText : (line: string) => line
   const destination = {
     write(written: string) {

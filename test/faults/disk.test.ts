@@ -1,13 +1,14 @@
 // Disks that are full, closed or grow. What operators read about it: docs/operate/failure-modes.md.
 
-import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { decodeJwt } from 'jose'
-import { afterAll, assert, expect, test } from 'vitest'
+import { assert, expect, test } from 'vitest'
 import { programFile } from '../../src/lib/paths.ts'
 import { Database, prepareDatabase } from '../../src/store/database.ts'
 import { openFile } from '../store/sqlite_file.ts'
+import { diskNote, fill, smallDisk } from '../support/disk.ts'
 import { machineToken } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
 import { placed } from '../support/instances.ts'
@@ -16,27 +17,12 @@ import { ADMIN_KEY } from '../support/service.ts'
 import { refusalOf } from '../support/thrown.ts'
 import { newMachine } from '../torture/scene.ts'
 
-/** A disk of 48 MB, where this process may mount one. */
-const small = tempFolder()
-const isMounted =
-  process.platform === 'linux' && spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=48m', 'tmpfs', small]).status === 0
-afterAll(() => {
-  if (isMounted) execFileSync('umount', ['-l', small])
-})
+const small = smallDisk(48)
 
-/** Takes all that is left of the disk. */
-function fill(file: string): void {
-  const chunk = Buffer.alloc(64 * 1024)
-  try {
-    for (;;) writeFileSync(file, chunk, { flag: 'a' })
-  } catch (error) {
-    assert((error as NodeJS.ErrnoException).code === 'ENOSPC')
-  }
-}
-
-test.skipIf(!isMounted)(
-  `P03 a full disk is 503 with Retry-After; reading goes on, and with room again everything does (${isMounted ? 'on a tmpfs' : 'not tested: mounting a tmpfs needs root on Linux'})`,
+test.skipIf(!small)(
+  `P03 a full disk is 503 with Retry-After; reading goes on, and with room again everything does (${diskNote(small)})`,
   async () => {
+    assert(small)
     const at = await placed(small)
     await at.instance.start()
     const client = await newMachine(at.admin, ['client_credentials'])

@@ -17,8 +17,8 @@ export interface Placed {
   admin: string
 }
 
-/** An instance whose database and keys are in `folder`; not started yet. */
-export async function placed(folder: string, more: Record<string, string> = {}): Promise<Placed> {
+/** An instance whose database and keys are in `folder`; not started yet. `log` is the file that it writes its log to, if one. */
+export async function placed(folder: string, more: Record<string, string> = {}, log?: number): Promise<Placed> {
   const [port, adminPort] = [await freePort(), await freePort()]
   const issuer = `http://localhost:${port}`
   const env = {
@@ -31,7 +31,7 @@ export async function placed(folder: string, more: Record<string, string> = {}):
     SERVICE_RATE_LIMIT_ENABLED: 'false',
     ...more,
   }
-  const instance = new Instance(env)
+  const instance = new Instance(env, log)
   made.push(instance)
   return { instance, env, port, issuer, adminPort, admin: `http://127.0.0.1:${adminPort}` }
 }

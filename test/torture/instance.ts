@@ -9,12 +9,14 @@ const START_MS = 30_000
 export class Instance {
   readonly base: string
   private readonly env: Record<string, string>
+  private readonly log: number | undefined
   private child?: ChildProcess
   private output = ''
 
-  /** `env` has the SERVICE_ variables; its server.address says where it listens. */
-  constructor(env: Record<string, string>) {
+  /** `env` has the SERVICE_ variables; its server.address says where it listens. Its log goes to the file `log`, where there is one. */
+  constructor(env: Record<string, string>, log?: number) {
     this.env = env
+    this.log = log
     this.base = `http://127.0.0.1:${env['SERVICE_SERVER_ADDRESS']?.split(':').at(-1)}`
   }
 
@@ -22,11 +24,11 @@ export class Instance {
   async start(): Promise<void> {
     const child = spawn(process.execPath, [programFile('service'), 'serve'], {
       env: { PATH: process.env['PATH'], ...this.env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', this.log ?? 'pipe', 'pipe'],
     })
     this.child = child
     for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => {
+      stream?.on('data', (chunk: Buffer) => {
         this.output = (this.output + chunk).slice(-20_000)
       })
     for (const end = performance.now() + START_MS; performance.now() < end; await pause(20)) {
