@@ -60,7 +60,10 @@ export const oauthKeys = {
     }),
   },
   session: {
-    cookie_name: textKey({ default: 'service_session', doc: 'Name of the session cookie.' }),
+    cookie_name: textKey({
+      default: 'service_session',
+      doc: 'Name of the session cookie. With session.secure the prefix __Host- is put before it.',
+    }),
     max_age: durationKey({ default: '24h', doc: 'How long a sign-in lasts.' }),
     secure: boolKey({
       default: false,

@@ -1,6 +1,6 @@
 // A sign-in at the upstream provider that a browser is away for: sealed in a cookie, so that only that browser can end it.
 import type { App } from '../app.ts'
-import { type Head, parseCookies } from '../http/message.ts'
+import { cookieOf, type Head, parseCookies } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, newSecret } from '../lib/id.ts'
 import type { Login } from '../oauth/oidc_provider.ts'
@@ -34,7 +34,7 @@ export async function beginLogin(
     throw new OAuthError('invalid_request', 'this request is too long to come back to', { reason: 'oidc_long_target' })
   const login = { state: newSecret(), nonce: newSecret(), verifier: newSecret(), target }
   const sealed = await app.sealer.seal({ ...login, until: app.clock.now() + LIFETIME_SECONDS })
-  const others = Object.keys(parseCookies(request)).filter((name) => name.startsWith(prefix(app)))
+  const others = parseCookies(request).flatMap(([name]) => (name.startsWith(prefix(app)) ? [name] : []))
   const forgotten = others.slice(0, Math.max(0, others.length + 1 - MAX_PENDING))
   return {
     login,
@@ -47,7 +47,7 @@ export async function beginLogin(
 
 /** The sign-in of this browser that a state belongs to, while its time is not over. */
 export async function findLogin(app: App, request: Head, state: string | undefined): Promise<PendingLogin | undefined> {
-  const sealed = state && parseCookies(request)[nameOf(app, state)]
+  const sealed = state && cookieOf(request, nameOf(app, state))
   const opened = (sealed && (await app.sealer.open(sealed))) || {}
   const { until, ...login } = opened as unknown as PendingLogin & { until?: number }
   const isOurs = state !== undefined && until !== undefined && equalSecrets(login.state, state)

@@ -5,7 +5,7 @@ import type { Route } from '../http/router.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { forRequest } from '../telemetry/within.ts'
 import { authorize, renderAuthorizeError } from './authorize.ts'
-import { connectCallback, startConnect, storeKey } from './connect.ts'
+import { connectCallback, startConnect, submitConnect } from './connect.ts'
 import { deleteConnection, disconnectByForm, showConnections } from './connections.ts'
 import { decideConsent, showConsent } from './consent.ts'
 import { agentsDocument, jwks, resourceDocument, serverDocument } from './discovery.ts'
@@ -69,7 +69,7 @@ export function publicRoutes(app: App): Route[] {
     { method: 'POST', path: '/consent', body: FORM, step: 'consent', handle: on(decideConsent), renderError },
 
     { method: 'GET', path: `${PATHS.connect}/{provider}`, handle: on(startConnect), renderError },
-    { method: 'POST', path: `${PATHS.connect}/{provider}`, body: FORM, handle: on(storeKey), renderError },
+    { method: 'POST', path: `${PATHS.connect}/{provider}`, body: FORM, handle: on(submitConnect), renderError },
     { method: 'GET', path: `${PATHS.connect}/{provider}/callback`, handle: on(connectCallback), renderError },
     { method: 'GET', path: PATHS.connections, handle: on(showConnections), renderError },
     { method: 'POST', path: PATHS.connections, body: FORM, handle: on(disconnectByForm), renderError },

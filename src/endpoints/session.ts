@@ -1,6 +1,6 @@
 // The sign-in of a browser: a sealed cookie that names a row of the store, so that a row that is gone ends the session.
 import type { App } from '../app.ts'
-import { type Head, parseCookies } from '../http/message.ts'
+import { cookieOf, type Head } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, isId, newId, newSecret } from '../lib/id.ts'
 import type { ResultOf } from '../store/index.ts'
@@ -10,7 +10,7 @@ export type SignedIn = NonNullable<ResultOf<'findSession'>>
 
 /** Who is signed in at the browser that sent a request. */
 export async function findSignedIn(app: App, request: Head): Promise<SignedIn | undefined> {
-  const cookie = parseCookies(request)[app.config.session.cookie_name]
+  const cookie = cookieOf(request, sessionName(app))
   const { sid } = (cookie && (await app.sealer.open(cookie))) || {}
   if (typeof sid !== 'string' || !isId(sid)) return undefined
   return app.store.findSession({ id: sid, now: app.clock.now() })
@@ -18,19 +18,19 @@ export async function findSignedIn(app: App, request: Head): Promise<SignedIn | 
 
 /** Begins a session in place of the one that the browser had. Returns the Set-Cookie header. */
 export async function startSession(app: App, request: Head, user_id: string): Promise<string> {
-  const { cookie_name, max_age } = app.config.session
+  const { max_age } = app.config.session
   const now = app.clock.now()
   const session = { id: newId(), user_id, created_at: now, expires_at: now + Math.floor(max_age) }
   const before = await findSignedIn(app, request)
   await app.store.createSession(session)
   if (before) await app.store.deleteSession({ id: before.session.id })
-  return setCookie(app, cookie_name, await app.sealer.seal({ sid: session.id }), max_age)
+  return setCookie(app, sessionName(app), await app.sealer.seal({ sid: session.id }), max_age)
 }
 
 /** Ends the session of a browser. Returns the Set-Cookie headers that clear its cookies. */
 export async function endSession(app: App, signedIn: SignedIn | undefined): Promise<string[]> {
   if (signedIn) await app.store.deleteSession({ id: signedIn.session.id })
-  return [app.config.session.cookie_name, nonceName(app)].map((name) => setCookie(app, name, '', 0))
+  return [sessionName(app), nonceName(app)].map((name) => setCookie(app, name, '', 0))
 }
 
 /** A token that only pages of this session hold, for one purpose. */
@@ -38,14 +38,15 @@ export const sessionToken = (app: App, { session }: SignedIn, purpose: string): 
   app.sealer.mac('session form', `${session.id} ${purpose}`)
 
 const NONCE_AGE_SECONDS = 12 * 3600
-/** The name of a cookie that only we can have set: the prefix keeps sibling domains from planting it (RFC 6265bis §4.1.3). */
+/** The name of a cookie that only we can have set: the prefix keeps sibling domains from setting it (RFC 6265bis §4.1.3). */
 export const ownName = (app: App, name: string): string => `${app.config.session.secure ? '__Host-' : ''}${name}`
+const sessionName = (app: App) => ownName(app, app.config.session.cookie_name)
 const nonceName = (app: App) => ownName(app, 'service_login_nonce')
 const NONCE = /^[A-Za-z0-9_-]{43}$/
 
 /** The form token of a browser that is not signed in yet, with the cookie it belongs to. Several tabs share one. */
 export function loginToken(app: App, request: Head): { token: string; cookie: string } {
-  const known = parseCookies(request)[nonceName(app)]
+  const known = cookieOf(request, nonceName(app))
   const nonce = known && NONCE.test(known) ? known : newSecret()
   return {
     token: app.sealer.mac('login form', nonce),
@@ -55,13 +56,16 @@ export function loginToken(app: App, request: Head): { token: string; cookie: st
 
 /** Whether a posted form came from a page that this browser was given. */
 export function isLoginToken(app: App, request: Head, token: string | undefined): boolean {
-  const nonce = parseCookies(request)[nonceName(app)]
+  const nonce = cookieOf(request, nonceName(app))
   return nonce !== undefined && token !== undefined && equalSecrets(app.sealer.mac('login form', nonce), token)
 }
 
 /** Browsers say where a request comes from; one from another site is never a form of ours. */
 export const isCrossSite = (request: Head): boolean =>
   ['cross-site', 'same-site'].includes(request.headers['sec-fetch-site'] ?? '')
+
+/** Whether a request is of a browser: browsers say what each is for, in a header that no page can set or leave out (Fetch Metadata §2.1). */
+export const isOfBrowser = (request: Head): boolean => request.headers['sec-fetch-dest'] !== undefined
 
 /** Refuses a form that no page of this session holds. Throws access_denied. */
 export function checkForm(app: App, request: Head, signedIn: SignedIn, purpose: string, token = ''): void {

@@ -138,14 +138,22 @@ export function parseJson(request: Request): Record<string, unknown> {
   return value
 }
 
-/** The cookies of a request by name; the first of a name wins. */
-export function parseCookies(request: Head): Params {
-  const cookies = newNamed()
-  for (const part of (request.headers.cookie ?? '').split(/[;,]\s*/)) {
+/** The names and values of the cookies of a request, in its order. */
+export const parseCookies = (request: Head): [name: string, value: string][] =>
+  (request.headers.cookie ?? '').split(/[;,]\s*/).flatMap((part): [string, string][] => {
     const eq = part.indexOf('=')
-    if (eq > 0) cookies[part.slice(0, eq).trim()] ??= part.slice(eq + 1).trim()
-  }
-  return cookies
+    return eq > 0 ? [[part.slice(0, eq).trim(), part.slice(eq + 1).trim()]] : []
+  })
+
+/** The value of a cookie. Throws invalid_request for two of the name: a sibling domain may have set one of them, and nothing says which. */
+export function cookieOf(request: Head, name: string): string | undefined {
+  const [cookie, ...more] = parseCookies(request).filter((each) => each[0] === name)
+  if (more.length === 0) return cookie?.[1]
+  throw new OAuthError(
+    'invalid_request',
+    `this browser sent two cookies named ${name}: delete the cookies of this site and of its parent domain`,
+    { reason: 'repeated_cookie' },
+  )
 }
 
 /** True when the caller would rather see a page than a problem document. */

@@ -226,7 +226,8 @@ test('L17 the cookies are HttpOnly, SameSite, for every path and no other domain
       const answer = await signIn(where, browser, page, user.email)
       expect(answer.status).toBe(303)
       const lines = [...page.headers.getSetCookie(), ...answer.headers.getSetCookie()]
-      expect(lines.map((line) => line.split('=')[0])).toEqual([`${secure ? '__Host-' : ''}service_login_nonce`, COOKIE])
+      const prefix = secure ? '__Host-' : ''
+      expect(lines.map((line) => line.split('=')[0])).toEqual([`${prefix}service_login_nonce`, `${prefix}${COOKIE}`])
       for (const line of lines) {
         const attributes = line.split('; ').slice(1)
         expect(attributes).toEqual(expect.arrayContaining(['HttpOnly', 'SameSite=Lax', 'Path=/']))
@@ -254,4 +255,45 @@ test('L21 pages with a form, and redirects with a code, are not stored', async (
   const login = await browser.open(`${service.issuer}/login`)
   for (const each of [page, login, await decide(service, browser, page, 'allow')])
     expect(each.headers.get('cache-control')).toBe('no-store')
+})
+
+/** What a sibling domain can plant: it cannot set a cookie whose name begins with __Host-, nor take ours away (RFC 6265bis §4.1.3). */
+test('L22 with session.secure a session cookie without the prefix, which a sibling domain can plant, signs nobody in', async () => {
+  const secure = await startService({ SERVICE_SESSION_SECURE: 'true', SERVICE_SESSION_COOKIE_NAME: 'sid' })
+  try {
+    const attacker = await signedIn(secure, await addUser(secure))
+    const value = attacker.cookies.get('__Host-sid') ?? attacker.cookies.get('sid') ?? ''
+    expect((await attacker.open(`${secure.issuer}/`)).status).toBe(200)
+    const victim = new Browser()
+    victim.cookies.set('sid', value)
+    expect((await victim.open(`${secure.issuer}/`)).location).toContain('/login')
+  } finally {
+    await secure.close()
+  }
+})
+
+test('L22 two cookies of one name are refused wherever a session counts, and say so: nobody can tell which one was planted', async () => {
+  const [mine, theirs] = [
+    await signedIn(service, await addUser(service)),
+    await signedIn(service, await addUser(service)),
+  ]
+  const session = (browser: Browser) => `${COOKIE}=${browser.cookies.get(COOKIE)}`
+  const open = (path: string, cookie: string) =>
+    new Browser().open(service.issuer + path, { headers: { cookie, accept: 'text/html' } })
+  const { client_id } = await addClient(service, PUBLIC)
+  const authorize = authorizeUrl(service, { client_id }).slice(service.issuer.length)
+  for (const [first, second] of [
+    [mine, theirs],
+    [theirs, mine],
+  ] as const) {
+    const cookie = `a=1; ${session(first)}; ${session(second)}`
+    for (const path of ['/', authorize, '/consent?session_id=x', '/connections']) {
+      const page = await open(path, cookie)
+      expect([page.status, page.location], path).toEqual([400, undefined])
+      expect(page.text, path).toContain(COOKIE)
+    }
+  }
+  const nonce = (await new Browser().open(`${service.issuer}/login`)).headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  expect((await open('/login', `${nonce}; ${nonce}`)).status).toBe(400)
+  expect((await open('/', `a=1; ${session(mine)}; a=2`)).status).toBe(200)
 })

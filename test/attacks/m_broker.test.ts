@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openCredential } from '../../src/broker/credential.ts'
 import { okAdmin } from '../support/admin.ts'
 import { aMember, BROKER, brokerScene, RETURN, startBroker, vended } from '../support/broker.ts'
-import { Browser } from '../support/browser.ts'
+import { Browser, fieldsOf } from '../support/browser.ts'
 import { expectRefused, introspect } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
 import { watchLog } from '../support/log.ts'
@@ -245,4 +245,23 @@ test('G06 a token of a provider is a bearer token, is in no record, and is nothi
   expect(JSON.stringify([records, await okAdmin(service, 'GET', '/admin/audit?limit=1000')])).not.toContain(token)
   expectRefused(await vend({ subject_token: token }), 'invalid_grant')
   expect(await introspect(service, gateway, token)).toEqual({ active: false })
+})
+
+const NAVIGATION = { headers: { 'sec-fetch-dest': 'document', 'sec-fetch-site': 'cross-site' } }
+test('M12 a browser shows the account that is connected before it leaves for the provider, and goes on by a form of that session only', async () => {
+  const { member, provider, resource, upstream } = await scene()
+  const url = member.startUrl(provider.slug, { resource: resource.slug })
+  const page = await member.browser.open(url, NAVIGATION)
+  expect([page.status, page.location]).toEqual([200, undefined])
+  for (const dest of ['iframe', 'empty'])
+    expect((await member.browser.open(url, { headers: { 'sec-fetch-dest': dest } })).status, dest).toBe(200)
+  expect(page.text).toContain(`Signed in as <bdi>${member.user.email}</bdi>`)
+  const action = `${service.issuer}/connect/${provider.slug}`
+  const fields = fieldsOf(page)
+  const foreign = fields.map(([name, value]): [string, string] => [name, name === 'csrf_token' ? 'x' : value])
+  expect((await member.browser.post(action, foreign)).status).toBe(403)
+  expect((await member.browser.post(action, fields, { 'sec-fetch-site': 'same-site' })).status).toBe(403)
+  const sent = await member.browser.post(action, fields, { 'sec-fetch-site': 'same-origin' })
+  expect([sent.status, sent.location]).toEqual([303, expect.stringContaining(`${upstream.url}/authorize?`)])
+  expect((await member.browser.open(upstream.approve(sent.location ?? ''))).location).toBe(RETURN)
 })

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  cookieOf,
   empty,
   html,
   json,
@@ -114,19 +115,28 @@ describe('JSON bodies', () => {
 })
 
 describe('cookies', () => {
-  const cookies = (cookie?: string) => ({ ...parseCookies(head({ headers: { cookie } })) })
+  const cookies = (cookie?: string) => parseCookies(head({ headers: { cookie } }))
+  const one = (cookie: string, name = 'a') => cookieOf(head({ headers: { cookie } }), name)
 
   test('cookies are read by name, also from headers that were joined', () => {
-    expect(cookies('a=1; b=2;c=x=y')).toEqual({ a: '1', b: '2', c: 'x=y' })
-    expect(cookies('a=1, b=2')).toEqual({ a: '1', b: '2' })
+    expect(cookies('a=1; b=2;c=x=y')).toEqual([
+      ['a', '1'],
+      ['b', '2'],
+      ['c', 'x=y'],
+    ])
+    expect([one('a=1, b=2', 'b'), one('a=1', 'b')]).toEqual(['2', undefined])
   })
 
-  test('the first cookie of a name wins: the one with the longest path (RFC 6265 §5.4)', () => {
-    expect(cookies('a=1; a=2')).toEqual({ a: '1' })
-  })
+  test.each(['a=1; a=2', 'a=1; b=2; a=1', 'a=1, a=2'])(
+    'two cookies of one name are refused (%j), which does not concern others',
+    async (text) => {
+      expect(await refusalOf(() => one(text))).toMatchObject({ code: 'invalid_request', reason: 'repeated_cookie' })
+      expect(one(`${text}; c=3`, 'c')).toBe('3')
+    },
+  )
 
   test.each([undefined, '', ';', '=x', 'novalue', ' ; =; '])('nothing is read from %j', (cookie) => {
-    expect(cookies(cookie)).toEqual({})
+    expect(cookies(cookie)).toEqual([])
   })
 })
 

@@ -178,29 +178,33 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
 
   'GET /connect/{provider}': {
-    doc: 'Sends the user who is signed in to a provider, or asks for a key of it ([broker](../guides/broker.md)).',
+    doc: 'Sends the user who is signed in to a provider ([broker](../guides/broker.md)). A browser (`Sec-Fetch-Dest`) first shows a page that names the account and, where the provider has keys, asks for one.',
     takes: {
       ...PROVIDER,
       resource: 'Slug or URI of the broker resource that it is for; may be left out where there is one only.',
       return_url: 'Where to go afterwards; must be on the list. Required.',
     },
     answers: {
-      200: 'The page that asks for a key.',
+      200: 'The page that names the account.',
       303: 'To the provider, or to the login page.',
       400: '`invalid_request` or `invalid_target`.',
       503: '`temporarily_unavailable`: `data_encryption.driver` or `connect.state_secret` is not set.',
     },
   },
   'POST /connect/{provider}': {
-    doc: 'Takes the key that a user typed in.',
+    doc: 'Goes on from that page: to the provider, or with the key that the user typed in.',
     takes: {
       ...PROVIDER,
       resource: 'As above.',
       return_url: 'As above.',
-      api_key: 'The key.',
+      api_key: 'The key, where the provider has keys.',
       ...FORM,
     },
-    answers: { 303: 'Connected: to `return_url`.', 403: NOT_ITS_FORM, 422: 'This is no key.' },
+    answers: {
+      303: 'To the provider; with a key, connected: to `return_url`.',
+      403: NOT_ITS_FORM,
+      422: 'This is no key.',
+    },
   },
   'GET /connect/{provider}/callback': {
     doc: 'Where a provider sends a user back.',
