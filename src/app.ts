@@ -259,7 +259,7 @@ function followKeys({ keyring, store, log, lifecycle }: App): void {
     onError: (error) =>
       log.error({ err: error }, 'the signing keys could not be reloaded; the ones before stay in use'),
   })
-  store.driver.onForeignWrite((about) => about !== 'records' && reload())
+  store.driver.onForeignWrite((about) => (about === undefined || about === 'keys') && reload())
 }
 
 /** Ends the threads after what they still do. What a provider is answering just now is kept first: it may answer only once. */

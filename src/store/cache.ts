@@ -91,13 +91,23 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
  */
 export const STALE_MS = 2000
 
-/** What other processes hear of: records that they may have in a cache, and signing keys. */
-export type News = 'records' | 'keys'
+/** An entry of the cache of a read, or with `null` the whole cache. */
+export type Drop = readonly [read: string, key: string | null]
+/** What other processes must read again: the signing keys, all records, or the entries that one write has changed. */
+export type News = 'keys' | 'records' | readonly Drop[]
 
-/** What others must hear of after a write. That a client was used is no news: each of them finds out by itself. */
-export function newsOf(op: OpName): News | undefined {
+/** What other processes must read again after a write. The time a client was last used is not worth telling them. */
+export function newsOf(op: OpName, input: unknown): News | undefined {
   if (op === 'saveSigningKeys' || op === 'announceKeys') return 'keys'
-  return op !== 'touchClient' && Object.values(CACHED).some((rule) => op in rule.dropBy) ? 'records' : undefined
+  const drops = op === 'touchClient' ? [] : dropsOf(op, input)
+  return drops.length > 0 ? drops : undefined
+}
+
+function dropsOf(op: OpName, input: unknown): Drop[] {
+  return Object.entries(CACHED).flatMap(([read, { dropBy }]) => {
+    const keyOf = dropBy[op]
+    return keyOf ? [[read, keyOf(input as never)]] : []
+  })
 }
 
 type Call = (op: OpName, input: unknown, trace?: Trace) => Promise<unknown>
@@ -114,6 +124,8 @@ interface Cached {
   dropCaches(): void
   /** Forgets what a write changes that was made elsewhere. */
   forget(op: OpName, input: unknown): void
+  /** Forgets what another process has changed. */
+  take(news: News | undefined): void
 }
 export type CacheStats = Readonly<Record<string, { readonly hits: number; readonly misses: number }>>
 
@@ -123,17 +135,17 @@ export type Wrote = (op: OpName, input: unknown) => Promise<unknown> | undefined
 /** Wraps every operation: cached reads look here first, writes drop what they change, before and after they commit. */
 export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () => undefined): Cached {
   const caches = new Map<OpName, Cache<object | string>>()
-  const droppers = new Map<OpName, ((input: never) => void)[]>()
-  for (const [name, rule] of Object.entries(CACHED) as [OpName, CachedRead][]) {
-    const cache = new Cache<object | string>(rule.max)
-    caches.set(name, cache)
-    for (const [write, keyOf] of Object.entries(rule.dropBy) as [OpName, (input: never) => string | null][]) {
-      const drop = (input: never) => {
-        const key = keyOf(input)
-        if (key === null) cache.clear()
-        else cache.drop(key)
-      }
-      droppers.set(write, [...(droppers.get(write) ?? []), drop])
+  for (const [name, { max }] of Object.entries(CACHED) as [OpName, CachedRead][]) caches.set(name, new Cache(max))
+  const dropCaches = () => {
+    for (const cache of caches.values()) cache.clear()
+  }
+  const drop = (drops: readonly Drop[]) => {
+    for (const [read, key] of drops) {
+      const cache = caches.get(read as OpName)
+      // A newer version may cache what this one does not.
+      if (!cache) dropCaches()
+      else if (key === null) cache.clear()
+      else cache.drop(key)
     }
   }
 
@@ -143,15 +155,16 @@ export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () =
     if (cache && rule)
       return async (input: never, trace?: Trace) =>
         cache.get(rule.key(input), () => call(name, input, trace) as Promise<object | string | undefined>)
-    const drops = droppers.get(name)
-    if (!drops) return (input: unknown, trace?: Trace) => call(name, input, trace)
+    if (!Object.values(CACHED).some(({ dropBy }) => name in dropBy))
+      return (input: unknown, trace?: Trace) => call(name, input, trace)
     return async (input: never, trace?: Trace) => {
-      for (const drop of drops) drop(input)
+      const drops = dropsOf(name, input)
+      drop(drops)
       try {
         return await call(name, input, trace)
       } finally {
-        for (const drop of drops) drop(input)
-        if (newsOf(name)) await wrote(name, input)
+        drop(drops)
+        if (newsOf(name, input)) await wrote(name, input)
       }
     }
   }
@@ -163,11 +176,11 @@ export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () =
     operations: Object.fromEntries(operations) as Operations,
     traceable,
     caches: Object.fromEntries(caches),
-    dropCaches: () => {
-      for (const cache of caches.values()) cache.clear()
-    },
-    forget: (op, input) => {
-      for (const drop of droppers.get(op) ?? []) drop(input as never)
+    dropCaches,
+    forget: (op, input) => drop(dropsOf(op, input)),
+    take(news) {
+      if (news === undefined || news === 'records') dropCaches()
+      else if (news !== 'keys') drop(news)
     },
   }
 }

@@ -118,8 +118,10 @@ export function createStore(driver: Driver, metrics: Metrics): Store {
   }
   let wrote: Wrote = () => undefined
   const names = Object.keys(ops) as OpName[]
-  const { operations, traceable, caches, dropCaches, forget } = cached(names, call, (op, input) => wrote(op, input))
-  driver.onForeignWrite((about) => about !== 'keys' && dropCaches())
+  const { operations, traceable, caches, dropCaches, forget, take } = cached(names, call, (op, input) =>
+    wrote(op, input),
+  )
+  driver.onForeignWrite(take)
   const store: Store = {
     ...operations,
     driver,

@@ -105,7 +105,7 @@ export async function openPostgres(
   const transaction = async (client: pg.PoolClient, job: Job): Promise<unknown> => {
     await begin(client, job.op)
     const value = await steps(client, job)
-    const news = newsOf(job.op)
+    const news = newsOf(job.op, job.input)
     if (news) await execute(client, listener.announcement(news))
     await command(client, 'COMMIT')
     return value

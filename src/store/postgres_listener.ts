@@ -1,22 +1,27 @@
 // Hears what other instances write: one connection that listens, and that asks each second for the versions that every
 // such write counts up. So a notification that is lost, or a server without them, costs a second or two and nothing else. With the
 // same question an instance makes itself known.
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { newId } from '../lib/id.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { type News, STALE_MS } from './cache.ts'
+import { type Drop, type News, STALE_MS } from './cache.ts'
 import { UNHEALTHY_MS } from './index.ts'
 import type { Statement } from './op.ts'
 import { openPresence } from './postgres_instances.ts'
 
 const CHANNEL = 'service_store'
 const POLL_MS = 1000
-/** Rows of store_versions for each kind of news. */
-const ROWS: Readonly<Record<News, number>> = { keys: 1, records: 8 }
+/** Rows of store_versions for each kind of change. */
+const ROWS = { keys: 1, records: 8 } as const
+/** A notification holds less than 8000 bytes; a change that does not fit is announced without saying what it is. */
+const MAX_DETAIL = 6000
+/** The notifications of what an answer shows come right behind it. */
+const NOTIFIED_MS = 20
 
 const COUNT = 'UPDATE store_versions SET version = version + 1 WHERE name = ?'
 const TELL = `WITH counted AS (${COUNT} RETURNING name, version)
-  SELECT pg_notify('${CHANNEL}', ? || ' ' || name || ' ' || version) FROM counted`
+  SELECT pg_notify('${CHANNEL}', ? || ' ' || name || ' ' || version || ' ' || ?) FROM counted`
 /** Servers that speak the protocol but have no LISTEN: feature not supported, syntax error. */
 const CANNOT_LISTEN = ['0A000', '42601']
 
@@ -52,17 +57,28 @@ export async function openListener({ settings, serves, onNews, log }: ListenerOp
   let closed = false
   let canListen = true
 
-  /** What others wrote is passed on. What this instance wrote itself is only noted, if nobody else wrote in between. */
-  const hear = (name: string, version: number, ours: boolean): void => {
-    const before = heard.get(name) ?? 0
-    if (version <= before) return
-    const isOnlyOurs = ours && version === before + 1
-    if (ours && !isOnlyOurs) return
+  /**
+   * Compares a version with the last one. Any difference is passed on: versions are lower after the database went back in time,
+   * by a restored backup or a failover that lost commits, and nothing that was read from it before holds then.
+   */
+  const hear = (name: string, version: number, told?: { ours: boolean; detail: string }): void => {
+    const before = heard.get(name)
+    if (version === before) return
     heard.set(name, version)
-    if (!isOnlyOurs) onNews(name.split('-')[0] as News)
+    const kind = name.startsWith('keys') ? 'keys' : 'records'
+    if (before === undefined || version < before) onNews()
+    else if (!told || version !== before + 1) onNews(kind)
+    else if (!told.ours) onNews(kind === 'keys' ? kind : dropsIn(told.detail))
   }
   const readVersions = async (from: pg.Client): Promise<void> => {
-    for (const { name, version } of await presence.ask(from)) hear(name, version, false)
+    const rows = await presence.ask(from)
+    const different = rows
+      .map(({ name, version }) => ({ name, version, before: heard.get(name) }))
+      .filter(({ version, before }) => version !== before)
+    if (different.length === 0) return
+    // A notification says what has changed, the version only that something has.
+    if (canListen) await sleep(NOTIFIED_MS)
+    for (const { name, version, before } of different) if (heard.get(name) === before) hear(name, version)
   }
   const listen = async (on: pg.Client): Promise<void> => {
     try {
@@ -78,14 +94,16 @@ export async function openListener({ settings, serves, onNews, log }: ListenerOp
     fresh.on('error', (error) => lost(fresh, error))
     fresh.on('end', () => lost(fresh, new Error('the connection ended')))
     fresh.on('notification', ({ payload = '' }) => {
-      const [speaker, name = '', version] = payload.split(' ')
-      hear(name, Number(version), speaker === self)
+      const [speaker, name = '', version, ...detail] = payload.split(' ')
+      hear(name, Number(version), { ours: speaker === self, detail: detail.join(' ') })
     })
     try {
       await fresh.connect()
       await listen(fresh)
       await presence.enter(fresh)
-      await readVersions(fresh)
+      // It may be another server, or another state of this one.
+      heard.clear()
+      for (const { name, version } of await presence.ask(fresh)) heard.set(name, version)
     } catch (error) {
       void fresh.end().catch(() => {})
       throw error
@@ -130,8 +148,12 @@ export async function openListener({ settings, serves, onNews, log }: ListenerOp
     isHealthy: () => performance.now() - provenMs < UNHEALTHY_MS,
     instances: presence.count,
     announcement(about) {
-      const name = `${about}-${Math.floor(Math.random() * ROWS[about])}`
-      return canListen ? { sql: TELL, params: [name, self], want: 'run' } : { sql: COUNT, params: [name], want: 'run' }
+      const kind = typeof about === 'string' ? about : 'records'
+      const name = `${kind}-${Math.floor(Math.random() * ROWS[kind])}`
+      if (!canListen) return { sql: COUNT, params: [name], want: 'run' }
+      const detail = JSON.stringify(about)
+      const fits = Buffer.byteLength(detail) <= MAX_DETAIL
+      return { sql: TELL, params: [name, self, fits ? detail : ''], want: 'run' }
     },
     async close() {
       closed = true
@@ -139,5 +161,15 @@ export async function openListener({ settings, serves, onNews, log }: ListenerOp
       if (client) await presence.leave(client)
       await client?.end()
     },
+  }
+}
+
+/** What a notification says was changed; everything when it does not say it. */
+function dropsIn(detail: string): readonly Drop[] | 'records' {
+  try {
+    const drops: unknown = JSON.parse(detail)
+    return Array.isArray(drops) ? drops : 'records'
+  } catch {
+    return 'records'
   }
 }
