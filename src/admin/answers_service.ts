@@ -22,6 +22,7 @@ export const rotated = z.strictObject({
   current_kid: z.string(),
   previous_kid: z.string().optional(),
   rotated_at: at,
+  warning: z.string().optional(),
 })
 export const revokedKey = z.strictObject({
   dry_run: z.boolean(),

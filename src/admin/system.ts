@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { App } from '../app.ts'
 import { redacted } from '../config/load.ts'
 import { DCR_MODES } from '../config/oauth_keys.ts'
+import { JWKS_MAX_AGE_SECONDS } from '../crypto/keyring.ts'
 import { grants } from '../grants/index.ts'
 import { time, word } from '../lib/field.ts'
 import { formatDuration, rfc3339 } from '../lib/time.ts'
@@ -24,7 +25,7 @@ export const keys: AdminResource = {
     list: action({
       method: 'GET',
       path: '/admin/keys',
-      doc: 'Lists the published keys: the current one, the ones before it while their tokens may live, and the next one where several instances share the keys.',
+      doc: 'Lists the published keys: the current one, the ones before it while their tokens may live, and the next one, which the next rotation makes current.',
       answer: answers.keys,
       cli: { rows: 'keys' },
       async run({ keyring }) {
@@ -44,14 +45,19 @@ export const keys: AdminResource = {
     rotate: action({
       method: 'POST',
       path: '/admin/keys/rotate',
-      doc: 'Makes a new key current; the previous one stays published until its tokens have expired.',
+      doc: 'Makes the next key current and publishes another next one; the previous key stays published until its tokens have expired.',
       answer: answers.rotated,
       audit: 'key_rotated',
       count: ['core_key_rotation_total'],
       async run({ keyring }) {
         const { current_kid, previous_kid, rotated_at } = await keyring.rotate()
+        const age = rotated_at - (keyring.find(current_kid)?.created_at ?? rotated_at)
+        const warning =
+          age < JWKS_MAX_AGE_SECONDS
+            ? `this key was published only ${age} seconds ago; resource servers keep the JWKS for up to ${JWKS_MAX_AGE_SECONDS} seconds, and one that does not fetch it again at once refuses new tokens until then`
+            : undefined
         return {
-          shown: { current_kid, previous_kid, rotated_at: rfc3339(rotated_at) },
+          shown: { current_kid, previous_kid, rotated_at: rfc3339(rotated_at), ...(warning ? { warning } : {}) },
           changed: { detail: { current_kid, previous_kid } },
         }
       },
@@ -59,7 +65,7 @@ export const keys: AdminResource = {
     revoke: action({
       method: 'POST',
       path: '/admin/keys/{kid}/revoke',
-      doc: 'Takes a compromised key out of the JWKS at once, makes a new one current where it was, and revokes what it signed. Resource servers may remember the JWKS for some minutes.',
+      doc: 'Takes a compromised key out of the JWKS at once, makes the next one current where it was, and revokes what it signed. Resource servers may remember the JWKS for some minutes.',
       answer: answers.revokedKey,
       body: z.strictObject({ dry_run: dryRun }),
       audit: 'key_revoked',

@@ -47,6 +47,9 @@ interface Loaded {
 
 export const ACCESS_TOKEN_TYP = 'at+jwt'
 
+/** How long verifiers may keep the JWKS: a key that was published for less may be unknown to some of them. */
+export const JWKS_MAX_AGE_SECONDS = 300
+
 /** Anybody may name keys that do not exist: reading costs little so seldom. */
 const SEEK_MS = 5000
 

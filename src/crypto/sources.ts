@@ -9,7 +9,7 @@ import type { KeySource } from './key_source.ts'
 import { keyfileStore } from './keyfile.ts'
 import { type KeyStore, storedKeys } from './stored_keys.ts'
 import type { TransitParts } from './transit_client.ts'
-import { transitKeys } from './transit_keys.ts'
+import { type AheadMark, transitKeys } from './transit_keys.ts'
 
 export interface SourceParts {
   store: Store
@@ -23,13 +23,21 @@ export function keySource(config: Config, parts: SourceParts): KeySource {
   const { signing, storage } = config
   const wanted = { alg: signing.algorithm, longestLife: longestLife(config) }
   if (signing.key_store !== 'secretstore_transit')
-    return storedKeys({ ...wanted, store: keyStore(config, parts), clock: parts.clock })
+    return storedKeys({ ...wanted, store: keyStore(config, parts), clock: parts.clock, log: parts.transit.log })
   const { address, timeout, mount, key_name: name, token, approle } = signing.secretstore_transit
   const credentials = token ? { token } : approle
   const access = { setting: 'signing.secretstore_transit', address, timeout, credentials }
   const announce = storage.driver === 'postgres' ? () => parts.store.announceKeys() : undefined
-  return transitKeys({ ...wanted, access, mount, name, announce }, parts.transit)
+  const ahead = aheadMark(parts, `${mount}/${name}`)
+  return transitKeys({ ...wanted, access, mount, name, announce, ahead }, parts.transit)
 }
+
+/** Kept in the database, by the key that it is about. */
+const aheadMark = ({ store, clock }: SourceParts, key: string): AheadMark => ({
+  isSet: async () => (await store.findSetting({ name: AHEAD_SETTING })) === key,
+  set: () => store.saveSetting({ name: AHEAD_SETTING, value: key, now: clock.now() }),
+})
+const AHEAD_SETTING = 'transit_key_with_next'
 
 function keyStore({ signing }: Config, { store, atRest }: SourceParts): KeyStore {
   if (signing.key_store === 'keyfile') return keyfileStore(signing.key_path)

@@ -3,6 +3,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:cry
 import { OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import type { Clock } from '../lib/time.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import type { Alg, Jwk } from './jws.ts'
 import { currentOf, type KeySource, type KeyTimes, type SourceKey } from './key_source.ts'
 
@@ -13,10 +14,7 @@ export interface StoredKey extends KeyTimes {
 /** Where private keys are kept. */
 export interface KeyStore {
   readonly name: string
-  /**
-   * Set where several processes share the keys: after this time each of them has seen what was written. A key is then
-   * kept ready, so that the next rotation need not wait for it to be seen.
-   */
+  /** Set where several processes share the keys: after this time each of them has seen what was written. */
   readonly seenAfterMs?: number
   load(): Promise<StoredKey[]>
   /** Reads, changes and writes the keys while no other process does. `decide` returns what it was given when nothing is to be written. Returns what is there now. */
@@ -30,15 +28,18 @@ export interface StoredKeysOptions {
   /** Seconds that a token may live at most. */
   longestLife: number
   clock: Clock
+  log: Pick<Logger, 'warn'>
 }
 
 /** Seconds that clocks may be apart: a key stays published that much longer than its last token lives. */
 export const SKEW_SECONDS = 60
 
-/** Keys of a store. */
-export function storedKeys({ store, alg, longestLife, clock }: StoredKeysOptions): KeySource {
-  const { name, seenAfterMs } = store
-  const isShared = seenAfterMs !== undefined
+/**
+ * Keys of a store. Beside the current key there is always a next one, published before it signs: verifiers that keep the
+ * JWKS know it when a rotation promotes it.
+ */
+export function storedKeys({ store, alg, longestLife, clock, log }: StoredKeysOptions): KeySource {
+  const { name, seenAfterMs = 0 } = store
   /** When this process first saw each key. */
   const seenMs = new Map<string, number>()
   const seen = (keys: StoredKey[]): StoredKey[] => {
@@ -47,7 +48,7 @@ export function storedKeys({ store, alg, longestLife, clock }: StoredKeysOptions
   }
   const change: KeyStore['change'] = async (decide) => seen(await store.change(decide))
   const make = () => generateKey(alg, clock.now())
-  const withNext = (keys: StoredKey[]): StoredKey[] => (isShared ? [...keys, { ...make(), next: true }] : keys)
+  const withNext = (keys: StoredKey[]): StoredKey[] => [...keys, { ...make(), next: true }]
 
   /** The key that was kept ready, once every process has seen it. */
   const awaitNext = async (): Promise<string> => {
@@ -55,7 +56,7 @@ export function storedKeys({ store, alg, longestLife, clock }: StoredKeysOptions
       found.some((key) => key.next && key.alg === alg) ? found : withNext(found.filter((key) => !key.next)),
     )
     const { kid } = keys.at(-1) as StoredKey
-    const leftMs = (seenAfterMs ?? 0) - (performance.now() - (seenMs.get(kid) as number))
+    const leftMs = seenAfterMs - (performance.now() - (seenMs.get(kid) as number))
     if (leftMs > 0) await new Promise((resolve) => setTimeout(resolve, leftMs))
     return kid
   }
@@ -73,15 +74,20 @@ export function storedKeys({ store, alg, longestLife, clock }: StoredKeysOptions
     name,
     async load() {
       const found = seen(await store.load())
-      if (found.length > 0 && (!isShared || found.some((key) => key.next))) return found.map(opened)
-      const made = await change((there) => {
+      if (found.some((key) => key.next)) return found.map(opened)
+      const making = change((there) => {
         const keys = there.length > 0 ? there : [make()]
         return keys.some((key) => key.next) ? keys : withNext(keys)
+      })
+      if (found.length === 0) return (await making).map(opened)
+      // Keys that may be read but not written (a read-only mount, a full disk) are good enough to sign with.
+      const made = await making.catch((error: unknown) => {
+        log.warn({ err: error }, 'no next signing key could be made: a rotation would use a key that nobody knows yet')
+        return found
       })
       return made.map(opened)
     },
     async rotate() {
-      if (!isShared) return (await change((found) => [...retired(found), make()])).map(opened)
       const kid = await awaitNext()
       const keys = await change((found) => {
         // Somebody else has rotated meanwhile: to the same key.
@@ -91,7 +97,7 @@ export function storedKeys({ store, alg, longestLife, clock }: StoredKeysOptions
       return keys.map(opened)
     },
     async revoke(kid) {
-      if (isShared && currentOf(await store.load()).kid === kid) await awaitNext()
+      if (seenAfterMs > 0 && currentOf(await store.load()).kid === kid) await awaitNext()
       let known = false
       const keys = await change((found) => {
         known = found.some((key) => key.kid === kid)

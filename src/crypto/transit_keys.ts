@@ -1,12 +1,12 @@
 // Signing keys in the transit engine of Vault or OpenBao: the versions of one key. Its state is there alone, so that every
-// instance reads the same. With several instances the newest version is the next key: it is known to all before it signs.
+// instance reads the same. The newest version is the next key: instances and verifiers know it before it signs.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Alg, importKey, type Jwk, verifySignature } from './jws.ts'
 import { currentOf, type KeySource, type SourceKey } from './key_source.ts'
 import type { RemoteSigner } from './pool.ts'
 import { SKEW_SECONDS } from './stored_keys.ts'
 import { createTransitClient, type TransitAccess, type TransitParts } from './transit_client.ts'
-import { away, bootError } from './transit_error.ts'
+import { away, bootError, TransitRefusal } from './transit_error.ts'
 import { ensureKey, keyType, readKey, type TransitKey, versionsOf } from './transit_key.ts'
 import { pathOf } from './transit_lease.ts'
 import { createTransitSigner } from './transit_signer.ts'
@@ -20,6 +20,13 @@ export interface TransitKeyOptions {
   longestLife: number
   /** Tells other instances, which sign with the same key, that it changed. Undefined where there are none. */
   announce?: (() => Promise<void>) | undefined
+  /** Whether the newest version was made ahead, and does not sign yet. */
+  ahead: AheadMark
+}
+/** Remembers that a key has a version made ahead: the engine has no place for it, and without one its newest version signs. */
+export interface AheadMark {
+  isSet(): Promise<boolean>
+  set(): Promise<void>
 }
 
 /** Seconds between two looks at the key, and so until a change by hand or by another instance is known here. */
@@ -29,7 +36,7 @@ const SEEN_SECONDS = LOOK_SECONDS + 5
 
 /** The versions of a key, which is made where there is none. The first load signs once, and rejects with words for the operator. */
 export function transitKeys(options: TransitKeyOptions, parts: TransitParts): KeySource {
-  const { access, mount, name, alg, longestLife, announce } = options
+  const { access, mount, name, alg, longestLife, announce, ahead } = options
   const { clock, log } = parts
   const shared = announce !== undefined
   const client = createTransitClient(access, parts)
@@ -38,6 +45,8 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
     for (const listener of listeners) listener()
   })
   let checked = false
+  /** Always where instances share the key. */
+  let isAhead = shared
 
   const call = async (action: string, body: object): Promise<void> =>
     void (await client.call('POST', pathOf(mount, 'keys', name, action), body))
@@ -50,9 +59,9 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
   /** Each version, and when which one signed: with a next one kept ready, a version makes the one before it current. */
   function keysOf(key: TransitKey): SourceKey[] {
     const versions = versionsOf(name, key, alg)
-    const hasNext = shared && versions.length > 1
+    const hasNext = isAhead && versions.length > 1
     const keys = versions.map(({ version, created_at, jwk }, i): SourceKey => {
-      const successor = versions[i + (shared ? 2 : 1)]
+      const successor = versions[i + (isAhead ? 2 : 1)]
       const signs: RemoteSigner = { sign: (input) => signer.sign(version, input) }
       const times = successor && {
         retired_at: successor.created_at,
@@ -65,15 +74,28 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
   }
 
   async function first(): Promise<SourceKey[]> {
-    let key = await ensureKey(client, mount, name, keyType(alg))
-    if (shared && versionsOf(name, key, alg).length < 2) {
-      await call('rotate', {})
-      key = await read()
-    }
-    const keys = keysOf(key)
+    const key = await ensureKey(client, mount, name, keyType(alg))
+    isAhead ||= await ahead.isSet()
+    if (!isAhead || versionsOf(name, key, alg).length < 2) await makeAhead()
+    const keys = keysOf(await read())
     await trySignature(currentOf(keys), alg)
     checked = true
     return keys
+  }
+  /** Adds the next version. Where only an operator may do that, the newest version goes on signing. */
+  async function makeAhead(): Promise<void> {
+    try {
+      await call('rotate', {})
+    } catch (error) {
+      if (shared || !(error instanceof TransitRefusal)) throw error
+      log.warn(
+        { err: error },
+        'no next version of the signing key could be made: a rotation would use one that nobody knows yet',
+      )
+      return
+    }
+    if (!shared) await ahead.set()
+    isAhead = true
   }
   /** Where another instance may not have seen the next version yet, it waits. */
   async function awaitSeen(): Promise<void> {
@@ -125,7 +147,7 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
         if (revoked === undefined) return undefined
         const least = revoked + 1
         const left = versions.filter((version) => version >= least).length
-        for (let missing = (shared ? 2 : 1) - left; missing > 0; missing--) await call('rotate', {})
+        for (let missing = (isAhead ? 2 : 1) - left; missing > 0; missing--) await call('rotate', {})
         // What is below the minimum is in the archive: it neither signs nor is it shown. The other bound may not be below it; 0 is none.
         const bound = key.min_encryption_version
         await call('config', {

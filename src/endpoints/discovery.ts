@@ -1,5 +1,6 @@
 // The well-known documents: server metadata, signing keys, protected resources.
 import type { App } from '../app.ts'
+import { JWKS_MAX_AGE_SECONDS } from '../crypto/keyring.ts'
 import { offeredGrantTypes } from '../grants/index.ts'
 import { empty, json, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
@@ -7,8 +8,7 @@ import { findDescribed, PATHS, resourceMetadata, serverMetadata } from '../oauth
 import { listAllResources } from '../oauth/resource.ts'
 
 const HOUR = { 'cache-control': 'public, max-age=3600' }
-/** Short, so that verifiers see a rotation soon. */
-const JWKS_CACHE = 'public, max-age=300'
+const JWKS_CACHE = `public, max-age=${JWKS_MAX_AGE_SECONDS}`
 
 /** Authorization server metadata (RFC 8414), also under the OpenID path. */
 export async function serverDocument(app: App): Promise<Reply> {

@@ -20,18 +20,24 @@ interface Keys {
 }
 const keys = () => okAdmin<Keys>(service, 'GET', '/admin/keys')
 const rotate = () =>
-  okAdmin<{ current_kid: string; previous_kid: string; rotated_at: string }>(service, 'POST', '/admin/keys/rotate')
+  okAdmin<{ current_kid: string; previous_kid: string; rotated_at: string; warning?: string }>(
+    service,
+    'POST',
+    '/admin/keys/rotate',
+  )
 
-test('a rotation makes a new key current for the next token, and keeps the previous one published', async () => {
+test('a rotation makes the next key current for the next token, and keeps the previous one published', async () => {
   const before = await keys()
+  expect(before.keys.map(({ status }) => status)).toEqual(['current', 'next'])
   expect(before.previous_kid).toBeUndefined()
   const rotated = await rotate()
   expect(rotated.previous_kid).toBe(before.current_kid)
+  expect(rotated.current_kid).toBe(before.keys[1]?.kid)
   expect(rotated.rotated_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
   const after = await keys()
   expect([after.current_kid, after.previous_kid]).toEqual([rotated.current_kid, rotated.previous_kid])
-  expect(after.keys.map(({ status }) => status)).toEqual(['current', 'previous'])
-  expect(after.keys.map(({ remove_at }) => remove_at !== undefined)).toEqual([false, true])
+  expect(after.keys.map(({ status }) => status)).toEqual(['current', 'previous', 'next'])
+  expect(after.keys.map(({ remove_at }) => remove_at !== undefined)).toEqual([false, true, false])
   const answer = await post(`${service.issuer}/oauth/token`, await addClient(service), {
     grant_type: 'client_credentials',
   })
@@ -175,4 +181,11 @@ test('the statistics count an hour that is over, and whose tokens are dead or ex
   await store.revokeIssuance({ id: live.id, now: clock.now() })
   expect((await stats()).revoked_tokens).toBe(before + 1)
   counted.mockRestore()
+})
+
+test('a rotation to a key that verifiers may not have seen yet says so', async () => {
+  await rotate()
+  expect((await rotate()).warning).toMatch(/published only \d+ seconds ago; resource servers keep the JWKS/)
+  service.advance(300)
+  expect((await rotate()).warning).toBeUndefined()
 })

@@ -147,7 +147,7 @@ describe('several processes', () => {
       import { keyfileStore } from ${built('crypto/keyfile.js')}
       import { storedKeys } from ${built('crypto/stored_keys.js')}
       import { systemClock as clock } from ${built('lib/time.js')}
-      const ring = await openKeyring({ source: storedKeys({ store: keyfileStore(process.argv[1]), alg: 'ES256', longestLife: ${longestLife}, clock }), clock })
+      const ring = await openKeyring({ source: storedKeys({ store: keyfileStore(process.argv[1]), alg: 'ES256', longestLife: ${longestLife}, clock, log: console }), clock })
       const kids = []
       for (let i = 0; i < 10; i++) kids.push((await ring.rotate()).current_kid)
       console.log(JSON.stringify(kids))`
@@ -159,9 +159,10 @@ describe('several processes', () => {
     const folder = newFolder()
     const rotated = (await Promise.all([1, 2].map(() => rotateElsewhere(folder, 3600)))).flat()
     const keys = await keyfileStore(folder).load()
-    expect(keys.length).toBe(21)
+    // Rotations at the same moment are one.
+    expect(keys.length).toBe(1 + new Set(rotated).size + 1)
     expect(keys.map(({ kid }) => kid)).toEqual(expect.arrayContaining(rotated))
-    expect(keys.filter((each) => each.retired_at === undefined)).toEqual([keys.at(-1)])
+    expect(keys.filter((each) => each.retired_at === undefined).map(({ next }) => next)).toEqual([undefined, true])
   })
 
   test('who reads while others make the first keys and remove old ones finds them whole', async () => {
@@ -175,7 +176,7 @@ describe('several processes', () => {
     const found = new Set<number>()
     for (; !over; await pause(0)) found.add((await store.load()).length)
     expect((await rotations).flat()).toHaveLength(20)
-    expect([...found].sort()).toEqual([0, 1])
+    expect([...found].sort()).toEqual([0, 2])
   })
 
   test('what a process that died left of its first keys does not keep the next one from starting', async () => {

@@ -7,6 +7,7 @@ import { ACCESS_TOKEN_TYP, type Keyring, openKeyring } from '../../src/crypto/ke
 import { type KeyStore, type StoredKey, storedKeys } from '../../src/crypto/stored_keys.ts'
 import { isId } from '../../src/lib/id.ts'
 import { type TestClock, testClock } from '../support/clock.ts'
+import { recordingLog, silentLog } from '../support/log.ts'
 
 const LIFE = 3600
 const SKEW = 60
@@ -30,10 +31,16 @@ async function ring({ store = memoryStore(), clock = testClock(), alg = 'ES256' 
   return {
     store,
     clock,
-    ring: await openKeyring({ source: storedKeys({ store, alg, longestLife: LIFE, clock }), clock }),
+    ring: await openKeyring({ source: storedKeys({ store, alg, longestLife: LIFE, clock, log: silentLog }), clock }),
   }
 }
-const kids = (keys: Keyring) => (JSON.parse(keys.jwks().body).keys as { kid: string }[]).map(({ kid }) => kid)
+const published = (keys: Keyring) => (JSON.parse(keys.jwks().body).keys as { kid: string }[]).map(({ kid }) => kid)
+/** What is in the JWKS beside the next key, which is always there, last. */
+const kids = (keys: Keyring) => {
+  const all = published(keys)
+  expect(all.pop()).toBe(keys.published().find(({ next }) => next)?.kid)
+  return all
+}
 const tokenOf = (keys: Keyring, clock: TestClock) => {
   const { alg, key, header } = keys.current()
   return signJws(alg, key as KeyObject, header, JSON.stringify({ sub: 'x', exp: clock.now() + LIFE }))
@@ -49,6 +56,7 @@ describe('a key that is not known', () => {
       loads++
       return load()
     }
+    await other.rotate()
     const { current_kid } = await other.rotate()
     expect(mine.find(current_kid)).toBeUndefined()
     const found = await Promise.all([mine.seek(current_kid), mine.seek(current_kid), mine.seek('nobody')])
@@ -78,7 +86,11 @@ describe('the first key', () => {
     expect(isId(first.current().kid)).toBe(true)
     const { ring: second } = await ring({ store, alg })
     expect(second.current().kid).toBe(first.current().kid)
-    expect(store.keys.length).toBe(1)
+    expect(published(second)).toEqual(published(first))
+    expect(store.keys.map(({ kid, next }) => [kid, next])).toEqual([
+      [first.current().kid, undefined],
+      [published(first)[1], true],
+    ])
   })
 
   test('of two processes that start together is one', async () => {
@@ -138,7 +150,6 @@ describe('rotation', () => {
     clock.advance(1)
     expect(kids(keys)).toEqual([keys.current().kid])
     expect(keys.find(previous_kid)).toBeUndefined()
-    expect(keys.published().length).toBe(1)
   })
 
   test('the next rotation removes what is no longer published from the store', async () => {
@@ -147,7 +158,7 @@ describe('rotation', () => {
     clock.advance(LIFE + SKEW)
     await keys.rotate()
     expect(store.keys.map(({ kid }) => kid)).not.toContain(previous_kid)
-    expect(store.keys.length).toBe(2)
+    expect(store.keys.length).toBe(3)
   })
 
   test('several in a row keep every key as long as it is needed, newest first', async () => {
@@ -167,7 +178,7 @@ describe('rotation', () => {
     const { ring: keys } = await ring({ store, alg: 'ES256' })
     expect(keys.current().alg).toBe('RS256')
     await keys.rotate()
-    expect(keys.published().map(({ alg }) => alg)).toEqual(['ES256', 'RS256'])
+    expect(keys.published().map(({ alg }) => alg)).toEqual(['ES256', 'RS256', 'ES256'])
   })
 })
 
@@ -175,6 +186,7 @@ describe('reloading', () => {
   test('takes over what another process rotated', async () => {
     const { ring: mine, store } = await ring()
     const { ring: theirs } = await ring({ store })
+    await theirs.rotate()
     const { current_kid } = await theirs.rotate()
     expect(mine.find(current_kid)).toBeUndefined()
     await mine.reload()
@@ -205,6 +217,43 @@ describe('reloading', () => {
   })
 })
 
+describe('a store from before there was a next key', () => {
+  const withoutNext = async () => {
+    const { store, ring: keys } = await ring()
+    await keys.rotate()
+    store.keys = store.keys.filter(({ next }) => !next)
+    return { store, before: structuredClone(store.keys) }
+  }
+
+  test('gets one with its first load; what signs stays', async () => {
+    const { store, before } = await withoutNext()
+    const { ring: keys } = await ring({ store })
+    expect(store.keys.slice(0, 2)).toEqual(before)
+    expect(keys.current().kid).toBe(before[1]?.kid)
+    const next = published(keys).at(-1)
+    expect(store.keys.map((key) => key.kid)).toEqual([...before.map(({ kid }) => kid), next])
+    expect((await keys.rotate()).current_kid).toBe(next)
+  })
+
+  test('that cannot be written is used as it is, with a warning; a rotation makes its key when it can', async () => {
+    const { store, before } = await withoutNext()
+    const { change } = store
+    store.change = () => Promise.reject(new Error('EROFS: read-only file system'))
+    const { log, lines } = recordingLog()
+    const clock = testClock()
+    const keys = await openKeyring({
+      source: storedKeys({ store, alg: 'ES256', longestLife: LIFE, clock, log }),
+      clock,
+    })
+    expect(published(keys)).toEqual(before.map(({ kid }) => kid).reverse())
+    expect(lines).toEqual([expect.objectContaining({ msg: expect.stringContaining('no next signing key') })])
+    await expect(keys.rotate()).rejects.toThrow('EROFS')
+    store.change = change
+    expect((await keys.rotate()).previous_kid).toBe(before[1]?.kid)
+    expect(kids(keys)).toHaveLength(3)
+  })
+})
+
 test('a key that was made elsewhere is used as it is', async () => {
   const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
     type: 'pkcs8',
@@ -218,11 +267,11 @@ test('a key that was made elsewhere is used as it is', async () => {
 describe('revoking', () => {
   test('the current key is replaced at once, and gone', async () => {
     const { store, ring: keys } = await ring()
-    const { kid } = keys.current()
+    const [kid, next] = published(keys) as [string, string]
     const { current_kid = '' } = (await keys.revoke(kid)) ?? {}
-    expect(current_kid).not.toBe(kid)
+    expect(current_kid).toBe(next)
     expect([kids(keys), keys.current().kid, keys.find(kid)]).toEqual([[current_kid], current_kid, undefined])
-    expect(store.keys.map((key) => key.kid)).toEqual([current_kid])
+    expect(store.keys.map((key) => key.kid)).toEqual(published(keys))
   })
 
   test('a previous key goes, and the current one stays', async () => {

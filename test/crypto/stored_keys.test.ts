@@ -8,6 +8,7 @@ import { type KeyStore, type StoredKey, storedKeys } from '../../src/crypto/stor
 import type { Store } from '../../src/store/index.ts'
 import type { SealedKey } from '../../src/store/signing_keys.ts'
 import { testClock } from '../support/clock.ts'
+import { silentLog } from '../support/log.ts'
 
 const SEEN_AFTER_MS = 2000
 
@@ -28,7 +29,7 @@ function sharedStore(): KeyStore & { keys: StoredKey[] } {
 }
 const clock = testClock()
 const ring = (store: KeyStore, alg: Alg = 'ES256') =>
-  openKeyring({ source: storedKeys({ store, alg, longestLife: 3600, clock }), clock })
+  openKeyring({ source: storedKeys({ store, alg, longestLife: 3600, clock, log: silentLog }), clock })
 const kids = (keys: Keyring) => (JSON.parse(keys.jwks().body).keys as { kid: string }[]).map(({ kid }) => kid)
 const nextOf = (keys: Keyring) => keys.published().find((key) => key.next)?.kid as string
 
@@ -183,6 +184,7 @@ describe('in the database', () => {
       alg: 'ES256',
       longestLife: 3600,
       clock,
+      log: silentLog,
     })
     await expect(timed(keys.load())).rejects.toThrow('being changed by somebody else')
     expect(tries).toBe(4)

@@ -30,9 +30,17 @@ async function setUp(key: Partial<TransitKeyOptions> = {}, prepare: (store: Tran
   prepare(store)
   const { log, lines } = recordingLog()
   const fetcher = createFetcher({ allowPrivate: true, userAgent: 'service-test' })
+  let isAhead = false
+  const ahead = {
+    isSet: async () => isAhead,
+    set: async () => {
+      isAhead = true
+    },
+  }
   const ring = async (access: Partial<TransitAccess> = {}, more: Partial<TransitKeyOptions> = {}) => {
     const source = transitKeys(
       {
+        ahead,
         ...{ ...KEY, ...key, ...more },
         access: {
           setting: 'signing.secretstore_transit',
@@ -67,6 +75,7 @@ describe('the first start', () => {
     expect(store.engine.keys.get('service-signing')?.type).toBe(type)
     expect(JSON.parse(keys.jwks().body).keys).toEqual([
       expect.objectContaining({ ...shape, alg, use: 'sig', kid: 'service-signing-v1' }),
+      expect.objectContaining({ ...shape, alg, use: 'sig', kid: 'service-signing-v2' }),
     ])
     const { protectedHeader, payload } = await verified(keys, await token(keys, { sub: 'x' }))
     expect(protectedHeader).toEqual({ typ: 'at+jwt', alg, kid: 'service-signing-v1' })
@@ -173,7 +182,7 @@ describe('a start refuses', () => {
 })
 
 describe('rotation', () => {
-  test('makes a new version current at once, and publishes the one before until its tokens have expired', async () => {
+  test('makes the version current that was published before, at once, and publishes the one before it until its tokens have expired', async () => {
     const { clock, ring } = await setUp()
     const keys = await ring()
     const old = await token(keys)
@@ -189,7 +198,7 @@ describe('rotation', () => {
     clock.advance(LIFE + SKEW - 1)
     expect(kids(keys)).toContain('service-signing-v1')
     clock.advance(1)
-    expect(kids(keys)).toEqual(['service-signing-v2'])
+    expect(kids(keys)).toEqual(['service-signing-v2', 'service-signing-v3'])
     expect(keys.find('service-signing-v1')).toBeUndefined()
   })
 
@@ -199,6 +208,34 @@ describe('rotation', () => {
     store.engine.handle('POST', 'keys/service-signing/rotate', {})
     await keys.reload()
     expect(keys.current().kid).toBe('service-signing-v2')
+  })
+
+  test('of a key whose newest version signed until now gets a version ahead with the first start, once', async () => {
+    const { store, ring } = await setUp()
+    const engine = (action: string, body: object = {}) =>
+      store.engine.handle('POST', `keys/service-signing${action}`, body as Record<string, unknown>)
+    engine('', { type: 'ecdsa-p256' })
+    engine('/rotate')
+    for (const start of ['first', 'second']) {
+      const keys = await ring()
+      expect([keys.current().kid, kids(keys)], start).toEqual([
+        'service-signing-v2',
+        ['service-signing-v2', 'service-signing-v1', 'service-signing-v3'],
+      ])
+    }
+  })
+
+  test('that only an operator may make: the newest version signs, and a warning says so', async () => {
+    const { store, lines, ring } = await setUp({}, (s) => {
+      s.allowed = [/^transit\/keys\/service-signing$/, /^transit\/sign/]
+    })
+    const credentials = { role_id: 'role-1', secret_id: 'secret-of-role-1', mount: 'approle' }
+    const keys = await ring({ credentials })
+    expect(kids(keys)).toEqual(['service-signing-v1'])
+    expect(lines).toContainEqual(expect.objectContaining({ msg: expect.stringContaining('no next version') }))
+    store.engine.handle('POST', 'keys/service-signing/rotate', {})
+    await keys.reload()
+    expect(kids(keys)).toEqual(['service-signing-v2', 'service-signing-v1'])
   })
 
   test('where instances share the key makes current what was published before', async () => {
@@ -253,7 +290,7 @@ describe('revocation', () => {
     const { store, ring } = await setUp()
     const [keys, other] = [await ring(), await ring()]
     expect(await keys.revoke('service-signing-v1')).toEqual({ current_kid: 'service-signing-v2' })
-    expect(kids(keys)).toEqual(['service-signing-v2'])
+    expect(kids(keys)).toEqual(['service-signing-v2', 'service-signing-v3'])
     expect(store.engine.keys.get('service-signing')?.min_decryption_version).toBe(2)
     // Another instance does not know yet: it is refused, and learns from that.
     const error = (await failureOf(token(other))) as OAuthError
@@ -268,7 +305,7 @@ describe('revocation', () => {
     await keys.rotate()
     await keys.rotate()
     expect(await keys.revoke('service-signing-v2')).toEqual({ current_kid: 'service-signing-v3' })
-    expect(kids(keys)).toEqual(['service-signing-v3'])
+    expect(kids(keys)).toEqual(['service-signing-v3', 'service-signing-v4'])
   })
 
   test('raises min_encryption_version where it would be in the way', async () => {

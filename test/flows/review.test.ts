@@ -9,6 +9,7 @@ import { systemClock } from '../../src/lib/time.ts'
 import { Browser } from '../support/browser.ts'
 import { authorize, authorizeUrl, redeem, refresh, signIn } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
+import { silentLog } from '../support/log.ts'
 import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -118,7 +119,13 @@ test('the database belongs to its owner alone', () => {
 describe('the key folder', () => {
   const open = (folder: string) =>
     openKeyring({
-      source: storedKeys({ store: keyfileStore(folder), alg: 'ES256', longestLife: 3600, clock: systemClock }),
+      source: storedKeys({
+        store: keyfileStore(folder),
+        alg: 'ES256',
+        longestLife: 3600,
+        clock: systemClock,
+        log: silentLog,
+      }),
       clock: systemClock,
     })
 

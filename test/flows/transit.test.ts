@@ -64,7 +64,7 @@ describe('a service with its key in a transit engine', () => {
       current_kid: 'service-signing-v2',
       previous_kid: 'service-signing-v1',
     })
-    expect(store.engine.keys.get('service-signing')?.latest).toBe(2)
+    expect(store.engine.keys.get('service-signing')?.latest).toBe(3)
     const after = (await machineToken(service, client)).body['access_token']
     expect((await verify(service, after)).protectedHeader.kid).toBe('service-signing-v2')
     await verify(service, before)
@@ -72,6 +72,7 @@ describe('a service with its key in a transit engine', () => {
       keys: [
         { kid: 'service-signing-v2', status: 'current' },
         { kid: 'service-signing-v1', status: 'previous' },
+        { kid: 'service-signing-v3', status: 'next' },
       ],
     })
     expect((await eventsOf(service, 'key_rotated')).length).toBe(1)
