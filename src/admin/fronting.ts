@@ -1,6 +1,7 @@
 // Admin operations on fronting links: what a resource in front of another one, a gateway, may obtain there.
 import { z } from 'zod'
 import type { App } from '../app.ts'
+import { quoteNames } from '../lib/bounded.ts'
 import { bool, distinct, int, scopeName, slug } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { catalogOf } from '../oauth/resource.ts'
@@ -69,7 +70,7 @@ async function checkedEnds(app: App, { source, target }: Ends, map: FrontingLink
   const check = (end: string, names: readonly string[], resource: Resource) => {
     const unknown = names.filter((name) => !catalogOf(resource).includes(name))
     if (unknown.length > 0)
-      throw invalid(`scope_map names scopes that the ${end} does not declare: ${unknown.join(' ')}`, 'fronting_scope')
+      throw invalid(`scope_map names scopes that the ${end} does not declare: ${quoteNames(unknown)}`, 'fronting_scope')
   }
   check('source', Object.keys(map), front)
   check('target', Object.values(map).flat(), behind)

@@ -1,6 +1,7 @@
 // What admin writes have in common: refusals, and trying again when another writer was first.
 import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
+import { listProblems } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf } from '../lib/field.ts'
 
@@ -16,7 +17,7 @@ export const invalid = (description: string, reason: string): OAuthError =>
   new OAuthError('invalid_request', description, { reason })
 
 /** Input that is not what it must be: invalid_request that names every problem. */
-export const badInput = (problems: readonly string[]): OAuthError => invalid(problems.join('; '), 'bad_input')
+export const badInput = (problems: readonly string[]): OAuthError => invalid(listProblems(problems), 'bad_input')
 
 /** A value as a schema reads it. Throws invalid_request that names every problem. */
 export function parsed<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {

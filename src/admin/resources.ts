@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { App } from '../app.ts'
 import { type ResourceRecord, resourceFields, resourceRecord } from '../config/records.ts'
+import { quoteNames } from '../lib/bounded.ts'
 import { bool, int, name, slug, text, word } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { audit } from '../oauth/audit.ts'
@@ -65,7 +66,7 @@ async function checkClients({ store }: App, policy: Policy, before?: Policy): Pr
   const added = idsOf(policy).filter((id) => !old.includes(id))
   const known = added.length > 0 ? await store.listKnownClients({ client_ids: added }) : []
   const unknown = added.filter((id) => !known.includes(id))
-  if (unknown.length > 0) throw invalid(`policy names unknown clients: ${unknown.join(', ')}`, 'unknown_client')
+  if (unknown.length > 0) throw invalid(`policy names unknown clients: ${quoteNames(unknown, ', ')}`, 'unknown_client')
 }
 
 /** A written resource with its provider by slug, however it was named. Throws not_found, or invalid_request for two different ones. */
@@ -91,7 +92,7 @@ async function checkLinks({ store }: App, stored: Resource, next: Pick<Resource,
     source_slug === stored.slug ? Object.keys(scope_map) : Object.values(scope_map).flat(),
   )
   const gone = [...new Set(used)].filter((name) => !next.scopes.some((scope) => scope.name === name))
-  if (gone.length > 0) throw refuse(`scopes that would go (${gone.join(' ')})`)
+  if (gone.length > 0) throw refuse(`scopes that would go (${quoteNames(gone)})`)
 }
 
 /** `name|upstream|description`; what is missing from the right is empty. */

@@ -85,16 +85,20 @@ export async function askForToken(
   const access_token = credentialIn(answer?.['access_token'])
   if (!answer || !access_token) throw new UpstreamRefusal(provider, 'other', 'no access token in the answer')
   const saysScope = typeof answer['scope'] === 'string'
-  const scope = saysScope
-    ? String(answer['scope'])
-        .split(/[\s,]+/)
-        .filter(Boolean)
-    : [...asked]
+  const scope = saysScope ? namesIn(String(answer['scope'])) : [...asked]
   return {
     token: { access_token, scope, ...lifeOf(answer['expires_in'], app.clock.now()) },
     refresh_token: credentialIn(answer['refresh_token']),
   }
 }
+
+const [MAX_SCOPES, MAX_SCOPE_NAME] = [500, 255]
+/** The names in a scope; what no honest provider would say is left out. */
+const namesIn = (scope: string): string[] =>
+  scope
+    .split(/[\s,]+/)
+    .filter((name) => name !== '' && name.length <= MAX_SCOPE_NAME)
+    .slice(0, MAX_SCOPES)
 
 const MAX_CREDENTIAL = 16_384
 /** What tokens are made of (RFC 6749 §A.12): clients put them into headers. */

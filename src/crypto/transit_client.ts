@@ -1,4 +1,5 @@
 // Calls of the HTTP API of Vault and OpenBao, as far as the transit engine needs it: one deadline, one breaker, one token.
+import { clip } from '../lib/bounded.ts'
 import { userAgent } from '../lib/build.ts'
 import { isObject } from '../lib/json.ts'
 import type { Clock } from '../lib/time.ts'
@@ -116,7 +117,7 @@ function answerOf(reply: FetchReply, path: string): Answer {
     status: reply.status,
     data: objectOf(data),
     auth: objectOf(auth),
-    errors: said.trim().slice(0, MAX_ERROR_LENGTH),
+    errors: clip(said.trim(), MAX_ERROR_LENGTH),
   }
   if (reply.status < 500 && reply.status !== 429) return answer
   throw away(new TransitRefusal(reply.status, path, answer.errors))

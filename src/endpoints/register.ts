@@ -2,6 +2,7 @@
 import type { App } from '../app.ts'
 import { json, NO_STORE, parseJson, type Reply, type Request } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
+import { quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { newClient, parseClientMetadata, shownClient } from '../oauth/client_metadata.ts'
@@ -59,7 +60,7 @@ function checkApproved({ config }: App, uris: readonly string[]): void {
   const approved = (uri: string) => config.dcr.approved_redirects.some((pattern) => matchesPattern(pattern, uri))
   const strangers = uris.filter((uri) => !approved(uri))
   if (strangers.length > 0)
-    throw new OAuthError('invalid_redirect_uri', `not approved: ${strangers.join(' ')}`, {
+    throw new OAuthError('invalid_redirect_uri', `not approved: ${quoteNames(strangers)}`, {
       reason: 'redirect_not_approved',
     })
 }

@@ -1,4 +1,5 @@
 // The one error type. Thrown anywhere, rendered in http/problem.ts only (or as a redirect by oauth/authorization.ts).
+import { clip } from './bounded.ts'
 
 interface Code {
   status: number
@@ -43,6 +44,9 @@ export const CODES = {
 
 export type ErrorCode = keyof typeof CODES
 
+/** The longest description: whoever writes one may have been sent a megabyte. */
+const MAX_DESCRIPTION = 2048
+
 interface More {
   /** Another status than the table's. */
   status?: number
@@ -63,7 +67,7 @@ export class OAuthError extends Error {
     // Refusals are traffic, not accidents: no stack trace but of a fault. What made a part unavailable is in the cause.
     const limit = Error.stackTraceLimit
     if (code !== 'server_error' || (more.status ?? 500) < 500) Error.stackTraceLimit = 0
-    super(description, more.cause === undefined ? undefined : { cause: more.cause })
+    super(clip(description, MAX_DESCRIPTION), more.cause === undefined ? undefined : { cause: more.cause })
     Error.stackTraceLimit = limit
     this.code = code
     this.more = more

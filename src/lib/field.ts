@@ -1,5 +1,6 @@
 // The vocabulary of everything that comes from outside: configuration, admin input, client registration.
 import { z } from 'zod'
+import { quoteNames } from './bounded.ts'
 import { DAY, formatDuration, parseDuration, parseTime } from './time.ts'
 import { isHttpUrl, parseHttpUrl } from './url.ts'
 
@@ -10,7 +11,7 @@ const CONTROL = /[\u0000-\u001f\u007f]/
 export const text = (max = 255) =>
   z
     .string()
-    .max(max)
+    .max(max, { abort: true })
     .refine((value) => !CONTROL.test(value) && value.isWellFormed(), 'must be one line of plain text')
 
 /** What leaves nothing to see: white space, the default-ignorable characters of Unicode, and the empty Braille pattern. */
@@ -76,12 +77,28 @@ export const commaParts = (value: string): string[] =>
     .map((part) => part.trim())
     .filter(Boolean)
 
+interface ListRule {
+  max: number
+  /** At least one. */
+  filled?: boolean
+}
+/** A list of at most `max` items. A longer one is refused before any of its items is looked at. */
+export const listOf = <T extends z.ZodType>(item: T, { max, filled = false }: ListRule) => {
+  const most = `must have at most ${max} entries`
+  const items = z.array(item, 'must be a list').max(max, most)
+  return z.preprocess(
+    (value, context) => {
+      if (Array.isArray(value) && value.length > max) context.addIssue(most)
+      return value
+    },
+    filled ? items.min(1, 'must not be empty') : items,
+  )
+}
+
+const MAX_TEXTS = 1000
 /** A list of texts; one text is split on commas, as in environment variables. */
 export const list = (item: z.ZodType<string> = text(2048)) =>
-  z.preprocess(
-    (value) => (typeof value === 'string' ? commaParts(value) : value),
-    z.array(item, 'must be a list').max(1000),
-  )
+  z.preprocess((value) => (typeof value === 'string' ? commaParts(value) : value), listOf(item, { max: MAX_TEXTS }))
 
 /** A list in which each text counts once. */
 export const distinct = (item?: z.ZodType<string>) => list(item).transform((items) => [...new Set(items as string[])])
@@ -131,7 +148,7 @@ const pathOf = (path: PropertyKey[]): string =>
   )
 
 function messageOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'unrecognized_keys') return `has unknown members: ${issue.keys.join(', ')}`
+  if (issue.code === 'unrecognized_keys') return `has unknown members: ${quoteNames(issue.keys, ', ')}`
   if (issue.message.endsWith('received undefined')) return 'is required'
   return issue.message.replace(/^Invalid input: /, '')
 }

@@ -1,5 +1,6 @@
 // The bounded cache of everything that is remembered: what was not used for longest makes room.
 import { LRUCache } from 'lru-cache'
+import { ownCopy } from './bounded.ts'
 
 /** At most `max` values by name. lru-cache takes the memory of all of them, 28 bytes each, when it is made; this does with the first value. */
 export class Lru<V extends NonNullable<unknown>> {
@@ -26,7 +27,8 @@ export class Lru<V extends NonNullable<unknown>> {
 
   set(key: string, value: V): void {
     this.entries ??= new LRUCache({ max: this.max })
-    this.entries.set(key, value)
+    // A new key is copied: what it was cut from must not stay in memory with it.
+    this.entries.set(this.entries.has(key) ? key : ownCopy(key), value)
   }
 
   delete(key: string): void {

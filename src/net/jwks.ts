@@ -141,6 +141,10 @@ async function fetchKeys(fetcher: Fetcher, uri: string, allowHttp: boolean): Pro
 }
 
 const PUBLIC_MEMBERS: Record<string, readonly string[]> = { EC: ['crv', 'x', 'y'], RSA: ['n', 'e'] }
+/** Longer than any member of a key that can be used, and than any honest name of one. */
+const MAX_MEMBER = 1366
+const isShort = (value: unknown) => typeof value === 'string' && value.length <= MAX_MEMBER
+
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth']
 
 /** The members that matter of a key that may verify signatures; others are no fault of the set (RFC 7517 §5). */
@@ -149,12 +153,12 @@ function publicSigningKey(value: unknown): Jwk[] {
   const jwk = value as Record<string, unknown>
   const { kty, kid, use, key_ops, alg } = jwk
   const members = typeof kty === 'string' && Object.hasOwn(PUBLIC_MEMBERS, kty) ? PUBLIC_MEMBERS[kty] : undefined
-  if (typeof kty !== 'string' || !members?.every((name) => typeof jwk[name] === 'string')) return []
+  if (typeof kty !== 'string' || !members?.every((name) => isShort(jwk[name]))) return []
   // A private key that was published is everybody's.
   if (PRIVATE_MEMBERS.some((name) => name in jwk)) return []
   if (use !== undefined && use !== 'sig') return []
   if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes('verify'))) return []
-  if (![kid, alg].every((each) => each === undefined || typeof each === 'string')) return []
+  if (![kid, alg].every((each) => each === undefined || isShort(each))) return []
   return [{ ...Object.fromEntries(members.map((name) => [name, jwk[name]])), kty, kid, alg }]
 }
 

@@ -4,8 +4,9 @@ import CachePolicy from 'http-cache-semantics'
 import { z } from 'zod'
 import type { App } from '../app.ts'
 import { type BucketStore, CommonBuckets } from '../http/common_buckets.ts'
+import { listProblems } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
-import { issuesOf } from '../lib/field.ts'
+import { issuesOf, listOf, text } from '../lib/field.ts'
 import { Lru } from '../lib/lru.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { FetchError } from '../net/error.ts'
@@ -166,10 +167,10 @@ async function fetchDocument(app: App, client_id: string): Promise<FetchReply> {
 const document = z.object({
   client_id: z.string(),
   client_name: clientFields.client_name,
-  redirect_uris: clientFields.redirect_uris.min(1, 'must not be empty'),
+  redirect_uris: clientFields.redirect_uris.refine((uris) => uris.length > 0, 'must not be empty'),
   grant_types: clientFields.grant_types.default(['authorization_code', 'refresh_token']),
-  response_types: z.array(z.string()).default(['code']),
-  token_endpoint_auth_method: z.string().default('none'),
+  response_types: listOf(text(255), { max: 20 }).default(['code']),
+  token_endpoint_auth_method: text(255).default('none'),
   application_type: clientFields.application_type.default('web'),
   scope: clientFields.scope.default(''),
   client_secret: z.undefined('must not be in a public document').optional(),
@@ -186,7 +187,7 @@ function readDocument(app: App, client_id: string, reply: FetchReply, mode: stri
   const parsed = document.safeParse(jsonObjectOf(reply))
   if (!parsed.success) {
     const problems = issuesOf(parsed.error).map(({ path, message }) => `${path || 'it'} ${message}`)
-    throw refuse(`the client document is not valid: ${problems.join('; ')}`, 'document')
+    throw refuse(`the client document is not valid: ${listProblems(problems)}`, 'document')
   }
   const { grant_types, response_types, token_endpoint_auth_method, ...fields } = parsed.data
   if (fields.client_id !== client_id) throw refuse('the client document has another client_id', 'client_id')

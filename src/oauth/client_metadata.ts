@@ -1,7 +1,8 @@
 // The fields of a client as they are written (RFC 7591 §2), declared once for registration, documents and the admin API.
 import { z } from 'zod'
+import { listProblems, quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
-import { bool, issuesOf, name, scope, text, word } from '../lib/field.ts'
+import { bool, issuesOf, listOf, name, scope, text, word } from '../lib/field.ts'
 import { digest, newId, newSecret } from '../lib/id.ts'
 import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
 import type { Client } from './types.ts'
@@ -28,22 +29,19 @@ const redirectUri = text(2048).refine(
   isRedirectUri,
   'must be an https URL (or http on localhost, 127.0.0.1, [::1]) without fragment, user, or a parameter of the response',
 )
-const grantTypes = z.array(text(255), 'must be a list').min(1, 'must not be empty').max(20)
+const MAX_TYPES = 20
+const grantTypes = listOf(text(255), { max: MAX_TYPES, filled: true })
 
 /** The fields that any writer of a client may set. */
 export const clientFields = {
   client_name: name(255).describe('What users see.'),
-  redirect_uris: z
-    .array(redirectUri, 'must be a list')
-    .max(MAX_REDIRECT_URIS, `must have at most ${MAX_REDIRECT_URIS} entries`)
-    .describe('Where users are sent back to; matched exactly.'),
+  redirect_uris: listOf(redirectUri, { max: MAX_REDIRECT_URIS }).describe(
+    'Where users are sent back to; matched exactly.',
+  ),
   grant_types: grantTypes
     .transform((types) => [...new Set(types)])
     .describe('What it may ask the token endpoint for; authorization_code by default.'),
-  response_types: z
-    .array(word(['code']), 'must be a list')
-    .max(1)
-    .describe('Only code exists.'),
+  response_types: listOf(word(['code']), { max: 1 }).describe('Only code exists.'),
   token_endpoint_auth_method: word(AUTH_METHODS).describe('How it authenticates; a public client does not.'),
   application_type: word(['web', 'native']).describe('A native client runs on the machine of its user.'),
   scope: scope().describe('Names of the scopes it may ask for, separated by spaces.'),
@@ -56,9 +54,9 @@ export const clientFields = {
 export const clientRecord = z
   .object({
     ...clientFields,
-    redirect_uris: clientFields.redirect_uris.default([]),
+    redirect_uris: clientFields.redirect_uris.prefault([]),
     grant_types: clientFields.grant_types.default(['authorization_code']),
-    response_types: clientFields.response_types.default(['code']),
+    response_types: clientFields.response_types.prefault(['code']),
     token_endpoint_auth_method: clientFields.token_endpoint_auth_method.default('none'),
     application_type: clientFields.application_type.default('web'),
     scope: clientFields.scope.default(''),
@@ -83,7 +81,7 @@ type Shape = Pick<Client, 'grant_types' | 'redirect_uris' | 'token_endpoint_auth
 export function checkClient(client: Shape, offered: readonly string[]): void {
   const unknown = client.grant_types.filter((type) => !offered.includes(type))
   if (unknown.length > 0)
-    throw refuse([{ path: 'grant_types', message: `are not offered by this server: ${unknown.join(', ')}` }])
+    throw refuse([{ path: 'grant_types', message: `are not offered by this server: ${quoteNames(unknown, ', ')}` }])
   const needsRedirect = client.grant_types.includes('authorization_code')
   if (needsRedirect && client.redirect_uris.length === 0)
     throw refuse([{ path: 'redirect_uris', message: 'is required for authorization_code' }])
@@ -97,7 +95,7 @@ function refuse(problems: { path: string; message: string }[]): OAuthError {
   const code = problems.every(({ path }) => path.startsWith('redirect_uris['))
     ? 'invalid_redirect_uri'
     : 'invalid_client_metadata'
-  return new OAuthError(code, problems.map(({ path, message }) => `${path} ${message}`).join('; '))
+  return new OAuthError(code, listProblems(problems.map(({ path, message }) => `${path} ${message}`)))
 }
 
 export interface NewClient {

@@ -1,5 +1,6 @@
 // Resource indicators (RFC 8707) and scopes (RFC 6749 §3.3): what a request asks for and what it may have.
 import type { App } from '../app.ts'
+import { quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { normalisedUrl, parseHttpUrl } from '../lib/url.ts'
 import type { Client, Resource } from './types.ts'
@@ -64,7 +65,7 @@ export function checkDeclared(names: readonly string[], resource: Resource): voi
   const declared = catalogOf(resource)
   const unknown = names.filter((name) => !declared.includes(name))
   if (unknown.length > 0)
-    throw new OAuthError('invalid_scope', `the resource does not declare: ${unknown.join(' ')}`, {
+    throw new OAuthError('invalid_scope', `the resource does not declare: ${quoteNames(unknown)}`, {
       reason: 'scope_not_in_catalog',
     })
 }
@@ -72,7 +73,7 @@ export function checkDeclared(names: readonly string[], resource: Resource): voi
 /** Refuses scopes beyond what is allowed; never narrows silently. Throws invalid_scope. */
 export function checkWithin(names: readonly string[], allowed: readonly string[], reason: string): void {
   const beyond = names.filter((name) => !allowed.includes(name))
-  if (beyond.length > 0) throw new OAuthError('invalid_scope', `not allowed: ${beyond.join(' ')}`, { reason })
+  if (beyond.length > 0) throw new OAuthError('invalid_scope', `not allowed: ${quoteNames(beyond)}`, { reason })
 }
 
 /** The names themselves. Throws invalid_scope for none: a token without a scope is of no use, and must never be taken for one with every scope. */

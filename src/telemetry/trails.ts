@@ -1,4 +1,5 @@
 // How clients fare on their way in: the last steps of each, with the reason of every failure. In memory, bounded, no secrets.
+import { clip, ownCopy } from '../lib/bounded.ts'
 import { Lru } from '../lib/lru.ts'
 
 /** A step on the way of a client, in the words of the protocol. */
@@ -20,7 +21,7 @@ export interface Passage {
   status: number
   /** Error code, for failures. */
   error?: string
-  /** What was wrong, in the words that the client was told. */
+  /** What was wrong, in the words that the client was told; the beginning of a long text. */
   detail?: string
   /** What exactly was refused, in the words of the log. */
   reason?: string
@@ -39,6 +40,7 @@ export interface Trail {
 const MAX_TRAILS = 2000
 const MAX_PASSAGES = 30
 const MAX_CLIENT_ID = 256
+const MAX_DETAIL = 200
 
 /** A trail of one of several threads, with the moment (milliseconds) of each of its passages: their seconds do not tell which was first. */
 export interface MarkedTrail {
@@ -94,7 +96,8 @@ export class Trails {
 
   /** Adds a step; the same outcome again only counts. */
   record(client_id: string, address: string, passage: Omit<Passage, 'count'>): void {
-    const id = client_id.slice(0, MAX_CLIENT_ID)
+    // Copies: what came with a request must not stay in memory with a part of it.
+    const id = ownCopy(client_id.slice(0, MAX_CLIENT_ID))
     const key = `${address} ${id}`
     let trail = this.trails.get(key)
     if (!trail) {
@@ -109,7 +112,8 @@ export class Trails {
       this.moments?.set(last, performance.timeOrigin + performance.now())
       return
     }
-    const first = { ...passage, count: 1 }
+    const { detail } = passage
+    const first = { ...passage, ...(detail === undefined ? {} : { detail: clip(detail, MAX_DETAIL) }), count: 1 }
     trail.passages.push(first)
     this.moments?.set(first, performance.timeOrigin + performance.now())
     if (trail.passages.length > MAX_PASSAGES) trail.passages.shift()

@@ -15,3 +15,12 @@ test.each([
 ])('%s is no object', (_, bytes) => {
   expect(parseObject(bytes)).toBeUndefined()
 })
+
+test('what is nested more than 64 levels deep is no object, and brackets inside a text are no levels', () => {
+  const nested = (depth: number) => Buffer.from(`{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`)
+  expect(parseObject(nested(63))).toBeDefined()
+  expect(parseObject(nested(64))).toBeUndefined()
+  expect(parseObject(nested(500_000))).toBeUndefined()
+  const brackets = `"\\${'[{'.repeat(100)}\\\\`
+  expect(parseObject(Buffer.from(JSON.stringify({ brackets, after: [[1]] })))).toEqual({ brackets, after: [[1]] })
+})

@@ -1,5 +1,10 @@
+import v8 from 'node:v8'
+import vm from 'node:vm'
 import { expect, test } from 'vitest'
 import { Lru } from '../../src/lib/lru.ts'
+
+v8.setFlagsFromString('--expose-gc')
+const collect = vm.runInNewContext('gc') as () => void
 
 test('what was not used for longest makes room', () => {
   const lru = new Lru<string>(2)
@@ -31,4 +36,16 @@ test('memory for many is taken with the first one', () => {
   const many = Array.from({ length: 20 }, () => new Lru<string>(1_000_000))
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(1_000_000)
   expect(many.length).toBe(20)
+})
+
+test('a key does not keep the text in memory that it was cut from', () => {
+  const lru = new Lru<true>(1000)
+  const [MB, COUNT] = [1_000_000, 100]
+  const keyOf = (i: number) => Buffer.alloc(MB, `key number ${i};`).toString('latin1').slice(100, 130)
+  collect()
+  const before = process.memoryUsage().heapUsed
+  for (let i = 0; i < COUNT; i++) lru.set(keyOf(i), true)
+  collect()
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan((COUNT * MB) / 10)
+  expect(lru.get(keyOf(COUNT - 1))).toBe(true)
 })

@@ -250,3 +250,18 @@ test('no more than 200 sets are kept', async () => {
   await find(0)
   expect(fetches()).toBe(202)
 })
+
+test('keys with members that no key has are left out, so that a set is small in memory however large it came', async () => {
+  const huge = 'A'.repeat(4000)
+  const keys = [
+    rsa('n', { n: huge }),
+    rsa('e', { e: huge }),
+    ec('x', { x: huge }),
+    ec('alg', { alg: huge }),
+    ec(huge),
+    ec('fine', { x5c: [huge], more: huge }),
+  ]
+  const { find } = await identityProvider({ keys })
+  expect(await find()).toEqual([{ kty: 'EC', crv: 'P-256', x: 'x-fine', y: 'y', kid: 'fine' }])
+  expect(await find(undefined, 'RS256')).toEqual([])
+})

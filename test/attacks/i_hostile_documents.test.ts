@@ -1,0 +1,161 @@
+// Section I of the attack list: documents and bodies that are made to cost memory, or to be answered at length.
+import v8 from 'node:v8'
+import vm from 'node:vm'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openDocuments } from '../../src/oauth/cimd.ts'
+import { callAdmin } from '../support/admin.ts'
+import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
+import { authorizeUrl, post, register } from '../support/flow.ts'
+import { REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+
+const MAX_ANSWER = 8 * 1024
+const MAX_GROWTH = 60 * 1024 * 1024
+
+let service: TestService
+let documents: DocumentServer
+beforeAll(async () => {
+  documents = await DocumentServer.start()
+  service = await startService(LOCAL_DOCUMENTS)
+})
+afterAll(async () => {
+  documents.close()
+  await service.close()
+})
+
+v8.setFlagsFromString('--expose-gc')
+const collect = vm.runInNewContext('gc') as () => void
+function heapInUse(): number {
+  collect()
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
+
+/** Members as JSON text that fill a body of `size` bytes, each in a way of its own. They come last, so that they win. */
+function hostileMembers(size: number): [name: string, members: string][] {
+  const many = (item: string) => `[${Array(Math.floor(size / (item.length + 1))).fill(item)}]`
+  const long = JSON.stringify('x'.repeat(size))
+  const deep = '['.repeat(size / 2) + ']'.repeat(size / 2)
+  const each = (length: number, member: (i: number) => string) => String(Array.from({ length }, (_, i) => member(i)))
+  const lists = ['response_types', 'grant_types', 'redirect_uris'].flatMap((name): [string, string][] => [
+    [`${name} of numbers`, `"${name}":${many('0')}`],
+    [`${name} of long texts`, `"${name}":${many(`"${'y'.repeat(3000)}"`)}`],
+    [`${name} of short texts`, `"${name}":${many('"<&>"')}`],
+    [`${name} of objects`, `"${name}":${many('{"a":[{"b":null}]}')}`],
+    [`${name}, nested deeply`, `"${name}":${deep}`],
+    [`${name}, one long text`, `"${name}":[${long}]`],
+  ])
+  const texts = ['client_id', 'client_name', 'scope', 'token_endpoint_auth_method', 'application_type', 'client_secret']
+  return [
+    ...lists,
+    ...texts.map((name): [string, string] => [`a long ${name}`, `"${name}":${long}`]),
+    ['a name of signs', `"client_name":"${'&<>'.repeat(size / 3)}"`],
+    ['a name that is nested deeply', `"client_name":${deep}`],
+    ['redirect URIs that are fine', `"redirect_uris":${many(`"${REDIRECT_URI}"`)}`],
+    [
+      'redirect URIs that differ',
+      `"redirect_uris":[${each(size / 40, (i) => `"http://evil.example/${'z'.repeat(9)}/${i}"`)}]`,
+    ],
+    ['unknown members', each(size / 12, (i) => `"m${i}":${i}`)],
+    ['an unknown member, nested deeply', `"x":${deep}`],
+    ['members of every object', `"__proto__":${many('0')},"constructor":${long},"toString":1`],
+  ]
+}
+
+describe('I22 hostile documents', () => {
+  test('200 of them, asked for without a session: less than 60 MB are kept, and no answer is above 8 KB', async () => {
+    const shapes = hostileMembers(60_000)
+    const paths = Array.from({ length: 200 }, (_, i) => {
+      const [name, members] = shapes[i % shapes.length] as [string, string]
+      const client_id = `${documents.origin}/hostile/${i}`
+      const body = `{"client_id":"${client_id}","client_name":"Desk","redirect_uris":["${REDIRECT_URI}"],${members}}`
+      return { name, client_id: documents.publish(`/hostile/${i}`, {}, { body }) }
+    })
+    const ask = (client_id: string, accept: string) =>
+      fetch(authorizeUrl(service, { client_id }), { redirect: 'manual', headers: { accept } })
+    await (await ask(`${documents.origin}/none`, 'text/html')).text()
+    const before = heapInUse()
+    for (const [i, { name, client_id }] of paths.entries()) {
+      // As if each host had its own name: how often one host is asked is I16.
+      if (i % 40 === 0) Object.assign(service.app.documents, { hosts: openDocuments(service.app.store).hosts })
+      if (i % 40 === 0) await service.app.store.sweepBuckets({ now: Number.MAX_SAFE_INTEGER })
+      for (const accept of ['application/json', 'text/html']) {
+        const answer = await ask(client_id, accept)
+        const text = await answer.text()
+        expect([400, 303], `${name}: ${text.slice(0, 300)}`).toContain(answer.status)
+        expect(Buffer.byteLength(text), name).toBeLessThanOrEqual(MAX_ANSWER)
+      }
+    }
+    expect(heapInUse() - before).toBeLessThan(MAX_GROWTH)
+    const trails = await callAdmin(service, 'GET', '/admin/connections?limit=2000')
+    expect(Buffer.byteLength(JSON.stringify(trails.body))).toBeLessThan(200 * 1024)
+  })
+
+  test('a document with many faults is told ten of them', async () => {
+    const members = Object.fromEntries(
+      ['client_name', 'scope', 'application_type', 'token_endpoint_auth_method'].map((name) => [name, 1]),
+    )
+    const client_id = documents.publish('/faults', { ...members, redirect_uris: Array(10).fill('no') })
+    const answer = await fetch(authorizeUrl(service, { client_id }), { headers: { accept: 'application/json' } })
+    const { error_description } = (await answer.json()) as { error_description: string }
+    expect(error_description.split('; ')).toHaveLength(11)
+    expect(error_description).toMatch(/; and 4 more problems$/)
+  })
+})
+
+test('I23 hostile registrations and admin bodies are refused in less than 8 KB', async () => {
+  for (const [name, members] of hostileMembers(200_000)) {
+    const body = `{"client_name":"Desk","redirect_uris":["${REDIRECT_URI}"],${members}}`
+    const registered = await register(service, body)
+    const text = await registered.text()
+    expect(registered.status, `${name}: ${text.slice(0, 300)}`).toBeLessThan(500)
+    expect(text.length, name).toBeLessThanOrEqual(MAX_ANSWER)
+    for (const [method, path] of [
+      ['POST', '/admin/clients'],
+      ['PATCH', '/admin/clients/none'],
+      ['POST', '/admin/resources'],
+      ['POST', '/admin/providers'],
+      ['POST', '/admin/users'],
+    ] as const) {
+      const answer = await callAdmin(service, method, path, body)
+      expect(answer.status, `${method} ${path} ${name}`).toBeLessThan(500)
+      expect(JSON.stringify(answer.body).length, `${method} ${path} ${name}`).toBeLessThanOrEqual(MAX_ANSWER)
+    }
+  }
+})
+
+test('I24 client ids that nobody knows, each in a form of 64 KB, leave less than 60 MB behind', async () => {
+  const ask = async (i: number) => {
+    const body = `grant_type=client_credentials&client_id=nobody-knows-this-${i}&client_secret=x&pad=${'p'.repeat(63_000)}`
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const answer = await fetch(`${service.issuer}/oauth/token`, { method: 'POST', headers, body })
+    expect(answer.status).toBe(401)
+    await answer.arrayBuffer()
+  }
+  await ask(-1)
+  const before = heapInUse()
+  for (let i = 0; i < 900; i += 10) await Promise.all(Array.from({ length: 10 }, (_, n) => ask(i + n)))
+  expect(heapInUse() - before).toBeLessThan(MAX_GROWTH)
+})
+
+test('I25 assertions, tokens and proofs with hostile members are refused in a few words', async () => {
+  const segment = (text: string) => Buffer.from(text).toString('base64url')
+  for (const [name, members] of hostileMembers(4000)) {
+    for (const typ of ['oauth-id-jag+jwt', 'at+jwt', 'dpop+jwt']) {
+      const jwt = [`{"alg":"ES256","typ":"${typ}",${members}}`, `{"iss":"x",${members}}`, 'x'].map(segment).join('.')
+      const fields = {
+        client_id: 'nobody',
+        assertion: jwt,
+        subject_token: jwt,
+        token: jwt,
+        grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+      }
+      for (const path of ['token', 'introspect', 'revoke']) {
+        const { status, body } = await post(`${service.issuer}/oauth/${path}`, undefined, fields, {
+          dpop: jwt.slice(0, 8000),
+        })
+        expect(status, `${path} ${name}`).toBeLessThan(500)
+        expect(JSON.stringify(body).length, `${path} ${name}`).toBeLessThan(1000)
+      }
+    }
+  }
+})
