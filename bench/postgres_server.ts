@@ -50,7 +50,7 @@ export async function startPrivatePostgres({
     })
     for (const deadline = performance.now() + START_MS; ; await sleep(50))
       try {
-        return void (await connectedTo(dsn, (query) => query('SELECT 1')))
+        return void (await connectedTo({ dsn }, (query) => query('SELECT 1')))
       } catch (error) {
         if (started.exitCode !== null || performance.now() > deadline)
           throw new Error(`PostgreSQL does not start: ${output}`, { cause: error })

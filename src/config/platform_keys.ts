@@ -69,7 +69,12 @@ export const platformKeys = {
       wal: boolKey({ default: true, doc: 'Write-ahead log: readers do not wait for writers.' }),
     },
     postgres: {
-      dsn: secretKey({ doc: 'Connection URL: postgres://user:password@host:5432/database?sslmode=verify-full.' }),
+      dsn: secretKey({
+        doc: 'Connection string as libpq has it: postgres://user:password@host:5432/database?sslmode=verify-full, with one or several hosts, or keyword=value text.',
+      }),
+      password_file: textKey({
+        doc: 'File with the password, read at each connection. It takes the place of a password in the connection string.',
+      }),
       max_conns: intKey({ default: 25, min: 1, max: 1000, doc: 'Most connections of one instance.' }),
       min_conns: intKey({ default: 5, min: 0, max: 1000, doc: 'Connections that are kept open.' }),
       max_conn_lifetime: durationKey({ default: '1h', doc: 'A connection is replaced after this time.' }),

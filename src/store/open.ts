@@ -14,7 +14,7 @@ export async function migrate({ driver, sqlite, postgres }: Storage, now: number
   if (driver === 'sqlite') return prepareDatabase(sqlite.path, sqlite.wal, now)
   // Only who uses it loads it.
   const { preparePostgres } = await import('./postgres_client.ts')
-  return preparePostgres(postgres.dsn, now)
+  return preparePostgres(postgres, now)
 }
 
 export interface StoreParts {

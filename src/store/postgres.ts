@@ -10,6 +10,7 @@ import { type News, newsOf } from './cache.ts'
 import type { Job } from './database.ts'
 import { type Driver, isRead, MAX_QUEUE } from './index.ts'
 import { awayFor, clientSettings, command, execute, failureOf } from './postgres_client.ts'
+import { connectMs, PostgresConnection, type PostgresPlace } from './postgres_connection.ts'
 import { type Fused, fuse } from './postgres_fused.ts'
 import { type Lend, openGroups, type Task } from './postgres_groups.ts'
 import { openListener } from './postgres_listener.ts'
@@ -18,7 +19,7 @@ import { begin, preparePlans } from './postgres_plans.ts'
 import { settled, steps } from './postgres_together.ts'
 
 /** `storage.postgres` of the configuration; tests make their own. */
-type PostgresSettings = Omit<Config['storage']['postgres'], 'dsn'> & { dsn: string }
+type PostgresSettings = Omit<Config['storage']['postgres'], 'dsn' | 'password_file'> & PostgresPlace
 
 interface PostgresOptions {
   /** Whether the partitions of the record are made from here: once in a process. */
@@ -43,7 +44,7 @@ export async function openPostgres(
   { makesPartitions = true, serves = false }: PostgresOptions = {},
 ): Promise<Driver> {
   const listeners: ((about?: News) => void)[] = []
-  const client = clientSettings(settings.dsn)
+  const client = clientSettings(settings)
   const listener = await openListener({
     settings: client,
     serves,
@@ -52,21 +53,24 @@ export async function openPostgres(
     },
     log,
   })
-  const partitions = makesPartitions ? await keepPartitions(settings.dsn, systemClock, log) : undefined
+  const partitions = makesPartitions ? await keepPartitions(settings, systemClock, log) : undefined
   const pool = new pg.Pool({
-    ...client,
+    Client: class extends PostgresConnection {
+      constructor() {
+        // A query is sent before those that were sent before it are answered.
+        super({ ...client, pipeline: true })
+      }
+    },
+    // Longer than a connection may take to be opened, which ends by itself.
+    connectionTimeoutMillis: connectMs(settings) + 1000,
     max: settings.max_conns,
     min: settings.min_conns,
     maxLifetimeSeconds: settings.max_conn_lifetime,
     idleTimeoutMillis: settings.max_conn_idle_time * 1000,
     allowExitOnIdle: true,
-    // A query is sent before those that were sent before it are answered.
-    pipeline: true,
   })
   // Only the message: the pool hangs the whole connection on the error.
   pool.on('error', ({ message }) => log.warn({ reason: message }, 'an idle database connection was lost'))
-  // One that is lost while it is lent fails what runs on it; without a listener it would end the process too.
-  pool.on('connect', (client) => client.on('error', () => {}))
 
   /** Lends a connection. One that is in doubt afterwards is closed, which rolls back; any other one is rolled back and kept. */
   const connected: Lend = async (work, isSound = yes) => {

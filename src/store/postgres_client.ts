@@ -4,20 +4,18 @@ import pg from 'pg'
 import { type OAuthError, unavailable } from '../lib/error.ts'
 import { migration, type Step } from './migrate.ts'
 import type { Statement } from './op.ts'
+import { type ConnectionSettings, PostgresConnection, type PostgresPlace } from './postgres_connection.ts'
 
-const CONNECT_MS = 5000
 /** The server gives up on a statement; a little later we give up on the server. */
 const STATEMENT_MS = 10_000
 const ANSWER_MS = STATEMENT_MS + 2000
 const BIGINT = 20
 
-/** How every connection is opened. TLS is as the DSN says. */
-export const clientSettings = (dsn: string): pg.ClientConfig => ({
-  connectionString: dsn,
+/** How every connection is opened. What the connection string says comes first. */
+export const clientSettings = (place: PostgresPlace): ConnectionSettings => ({
+  place,
   application_name: 'service',
-  connectionTimeoutMillis: CONNECT_MS,
-  statement_timeout: STATEMENT_MS,
-  idle_in_transaction_session_timeout: STATEMENT_MS,
+  sessionMs: STATEMENT_MS,
   query_timeout: ANSWER_MS,
   keepAlive: true,
   // Counters and epoch seconds fit into a number; pg would give text.
@@ -25,18 +23,17 @@ export const clientSettings = (dsn: string): pg.ClientConfig => ({
 })
 
 /** For what takes its time, or waits for another process that does. */
-export const PATIENT = { statement_timeout: 0, query_timeout: 0, idle_in_transaction_session_timeout: 0 }
+export const PATIENT = { sessionMs: 0, query_timeout: 0 }
 
 /** Runs SQL without parameters. Resolves to its rows. */
 export type Query = (text: string) => Promise<Record<string, unknown>[]>
 /** Runs some SQL on a connection of its own, for what is not an operation of the store. */
 export async function connectedTo<R>(
-  dsn: string,
+  place: PostgresPlace,
   work: (query: Query) => Promise<R>,
-  more: pg.ClientConfig = {},
+  more: Partial<ConnectionSettings> = {},
 ): Promise<R> {
-  const client = new pg.Client({ ...clientSettings(dsn), ...more })
-  client.on('error', () => {})
+  const client = new PostgresConnection({ ...clientSettings(place), ...more })
   try {
     await client.connect()
     return await work(async (text) => (await query(client, { text }, undefined)).rows)
@@ -100,9 +97,8 @@ export const awayFor = (cause: unknown): OAuthError =>
   unavailable('the storage is not available', { reason: 'storage_unavailable', cause })
 
 /** Creates or updates the tables. Returns the names of the migrations it applied. */
-export async function preparePostgres(dsn: string, now: number): Promise<string[]> {
-  const client = new pg.Client({ ...clientSettings(dsn), ...PATIENT, application_name: 'service migrate' })
-  client.on('error', () => {})
+export async function preparePostgres(place: PostgresPlace, now: number): Promise<string[]> {
+  const client = new PostgresConnection({ ...clientSettings(place), ...PATIENT, application_name: 'service migrate' })
   const run = (step: Step) => (typeof step === 'string' ? client.query(step) : execute(client, step))
   try {
     await client.connect()

@@ -2,12 +2,13 @@
 // such write counts up. So a notification that is lost, or a server without them, costs a second or two and nothing else. With the
 // same question an instance makes itself known.
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { newId } from '../lib/id.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { type Drop, type News, STALE_MS } from './cache.ts'
 import { UNHEALTHY_MS } from './index.ts'
 import type { Statement } from './op.ts'
+import { type ConnectionSettings, PostgresConnection } from './postgres_connection.ts'
 import { openPresence } from './postgres_instances.ts'
 
 const CHANNEL = 'service_store'
@@ -36,7 +37,7 @@ export interface Listener {
 }
 
 export interface ListenerOptions {
-  settings: pg.ClientConfig
+  settings: ConnectionSettings
   /** Whether this process is one of the instances: it serves. */
   serves: boolean
   /** Called when another instance has written, and, without a word of what, whenever it may have: at most STALE_MS after the last proof that none has. */
@@ -90,7 +91,7 @@ export async function openListener({ settings, serves, onNews, log }: ListenerOp
     }
   }
   const connect = async (): Promise<pg.Client> => {
-    const fresh = new pg.Client({ ...settings, query_timeout: UNHEALTHY_MS })
+    const fresh = new PostgresConnection({ ...settings, query_timeout: UNHEALTHY_MS })
     fresh.on('error', (error) => lost(fresh, error))
     fresh.on('end', () => lost(fresh, new Error('the connection ended')))
     fresh.on('notification', ({ payload = '' }) => {

@@ -4,6 +4,7 @@ import type { Clock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { PARTITIONS, type Partition, RECORDS, type RecordTable, readPartition } from './partitions.ts'
 import { connectedTo, PATIENT, type Query } from './postgres_client.ts'
+import type { PostgresPlace } from './postgres_connection.ts'
 
 /** This month and the next ones: instances may be stopped for so long, or their clocks be wrong. */
 const MONTHS = 3
@@ -57,10 +58,14 @@ function monthsWithout(partitions: readonly Partition[], now: number): { from: D
 const bound = (at: Date): string => `'\\x${at.getTime().toString(16).padStart(12, '0')}'`
 
 /** Makes partitions now and every hour, until it is closed. Trouble is logged: the default partition takes what comes meanwhile. */
-export async function keepPartitions(dsn: string, clock: Clock, log: Logger): Promise<{ close(): Promise<void> }> {
+export async function keepPartitions(
+  place: PostgresPlace,
+  clock: Clock,
+  log: Logger,
+): Promise<{ close(): Promise<void> }> {
   const make = async () => {
     try {
-      const made = await connectedTo(dsn, (query) => makePartitions(query, clock.now()), PATIENT)
+      const made = await connectedTo(place, (query) => makePartitions(query, clock.now()), PATIENT)
       if (made.length > 0) log.info({ partitions: made }, 'partitions made')
     } catch (error) {
       log.warn({ err: error }, 'partitions could not be made; tried again in an hour')

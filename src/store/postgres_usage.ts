@@ -17,12 +17,13 @@ export interface DatabaseUsage {
 /** Creates an empty database on the server of a DSN. Resolves to the DSN of the new one, and to what removes it. */
 export async function temporaryDatabase(dsn: string): Promise<{ dsn: string; drop(): Promise<void> }> {
   const name = `service_bench_${Buffer.from(newId(), 'base64url').toString('hex')}`
-  await connectedTo(dsn, (query) => query(`CREATE DATABASE ${name}`))
+  await connectedTo({ dsn }, (query) => query(`CREATE DATABASE ${name}`))
   const url = new URL(dsn)
   url.pathname = `/${name}`
   return {
     dsn: url.href,
-    drop: () => connectedTo(dsn, async (query) => void (await query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))),
+    drop: () =>
+      connectedTo({ dsn }, async (query) => void (await query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))),
   }
 }
 
@@ -34,7 +35,7 @@ const FSYNCS = [
 
 /** Reads what the database of a DSN has used so far. */
 export const readUsage = (dsn: string): Promise<DatabaseUsage> =>
-  connectedTo(dsn, async (query) => {
+  connectedTo({ dsn }, async (query) => {
     const [sizes] = await query(
       "SELECT pg_database_size(current_database())::float8 AS bytes, (pg_current_wal_lsn() - '0/0'::pg_lsn)::float8 AS log",
     )

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 beforeEach(async () => {
   dsn = await server.database()
-  await preparePostgres(dsn, NOW)
+  await preparePostgres({ dsn }, NOW)
   opened = await openDsn(dsn)
 })
 afterEach(() => opened.close())
@@ -108,7 +108,7 @@ describe('a server that is away', () => {
 
   test('one that does not let us in fails the start, by the name of the key and without the password', async () => {
     const wrong = `postgres://postgres:S3cret-word@127.0.0.1:${await freePort()}/x`
-    for (const open of [() => preparePostgres(wrong, NOW), () => openPostgres(settingsOf(wrong), silentLog)]) {
+    for (const open of [() => preparePostgres({ dsn: wrong }, NOW), () => openPostgres(settingsOf(wrong), silentLog)]) {
       const { message } = await open().then(
         () => new Error('opened'),
         (error: Error) => error,
@@ -116,7 +116,7 @@ describe('a server that is away', () => {
       expect(message).toContain('ECONNREFUSED')
       expect(message).not.toContain('S3cret')
     }
-    await expect(preparePostgres(wrong, NOW)).rejects.toThrow('storage.postgres.dsn')
+    await expect(preparePostgres({ dsn: wrong }, NOW)).rejects.toThrow('storage.postgres.dsn')
   })
 })
 

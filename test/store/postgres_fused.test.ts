@@ -51,7 +51,7 @@ describe('one statement', () => {
 /** A store on a new database, and what it says. */
 async function opened() {
   const dsn = await server.database()
-  await preparePostgres(dsn, NOW)
+  await preparePostgres({ dsn }, NOW)
   const { log, lines } = recordingLog()
   const store = createStore(await openPostgres(settingsOf(dsn), log), new Metrics())
   onTestFinished(() => store.driver.close())

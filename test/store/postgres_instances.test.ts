@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 beforeEach(async () => {
   dsn = await server.database()
-  await preparePostgres(dsn, NOW)
+  await preparePostgres({ dsn }, NOW)
 })
 afterEach(() => Promise.all(opened.splice(0).map((driver) => driver.close())))
 

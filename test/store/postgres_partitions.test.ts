@@ -9,6 +9,7 @@ import { type InputOf, type OpName, ops } from '../../src/store/index.ts'
 import { migration, readMigrations } from '../../src/store/migrate.ts'
 import { bytes, type Op, type Statement } from '../../src/store/op.ts'
 import { clientSettings, execute, preparePostgres } from '../../src/store/postgres_client.ts'
+import { PostgresConnection } from '../../src/store/postgres_connection.ts'
 import { makePartitions } from '../../src/store/postgres_partitions.ts'
 import { begin, preparePlans } from '../../src/store/postgres_plans.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -41,7 +42,7 @@ const make = (now: number) => makePartitions(sqlOn, now)
 const sqlOn = (text: string) => connection.query(text).then(({ rows }) => rows as Record<string, unknown>[])
 let connection: pg.Client
 beforeEach(async () => {
-  connection = new pg.Client(clientSettings(dsn))
+  connection = new PostgresConnection(clientSettings({ dsn }))
   await connection.connect()
 })
 afterEach(() => connection.end())
@@ -104,7 +105,7 @@ describe('a database that has rows already', () => {
 describe('partitions', { timeout: 90_000 }, () => {
   let opened: Opened
   beforeEach(async () => {
-    await preparePostgres(dsn, NOW)
+    await preparePostgres({ dsn }, NOW)
     opened = await openDsn(dsn)
   })
   afterEach(() => opened.close())

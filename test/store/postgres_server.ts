@@ -25,6 +25,6 @@ export async function openDsn(dsn: string): Promise<Opened> {
 /** A store on a new, migrated database. */
 export async function openPostgresStore(server: PostgresServer): Promise<Opened> {
   const dsn = await server.database()
-  await preparePostgres(dsn, NOW)
+  await preparePostgres({ dsn }, NOW)
   return openDsn(dsn)
 }

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 beforeEach(async () => {
   dsn = await server.database()
-  await preparePostgres(dsn, NOW)
+  await preparePostgres({ dsn }, NOW)
   const driver = await openPostgres(settingsOf(dsn), silentLog)
   store = createStore(driver, new Metrics())
   return () => driver.close()

@@ -1,0 +1,193 @@
+// A connection to PostgreSQL. Each one reads the connection string, the password and the certificates anew, and tries the
+// hosts in their order until one is as target_session_attrs wants it.
+import { EventEmitter } from 'node:events'
+import { readFile, stat } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import path from 'node:path'
+import pg from 'pg'
+import { type Dsn, type DsnHost, passwordIn, readDsn, type SessionAttrs, type Tls, tlsWays } from './postgres_dsn.ts'
+
+/** Where the database is, and the file with its password. */
+export interface PostgresPlace {
+  dsn: string
+  password_file?: string
+}
+
+/** How a connection is opened. */
+export interface ConnectionSettings extends pg.ClientConfig {
+  place: PostgresPlace
+  /** How long a statement may take, and a transaction do nothing; 0 is for ever. */
+  sessionMs: number
+}
+
+/** For one host; with several, the next one must have its turn soon. */
+const [CONNECT_MS, HOST_MS] = [5000, 2000]
+/** The server is starting up, shutting down or recovering: another host may do. */
+const CANNOT_CONNECT_NOW = '57P03'
+const NOT_REACHED = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOENT|timeout expired/
+
+/** What is wanted of a session, in passes over all hosts. */
+const WANTED: Readonly<Record<SessionAttrs, readonly ((session: SessionRow) => boolean)[]>> = {
+  any: [() => true],
+  'read-write': [({ standby, read_only }) => !standby && !read_only],
+  'read-only': [({ standby, read_only }) => standby || read_only],
+  primary: [({ standby }) => !standby],
+  standby: [({ standby }) => standby],
+  'prefer-standby': [({ standby }) => standby, () => true],
+}
+interface SessionRow {
+  standby: boolean
+  read_only: boolean
+}
+const SESSION = `SELECT pg_is_in_recovery() AS standby, current_setting('default_transaction_read_only') = 'on' AS read_only`
+
+/** Most milliseconds that an attempt to connect takes, over all hosts. */
+export function connectMs({ dsn }: PostgresPlace): number {
+  const read = readDsn(dsn)
+  return read.hosts.length * WANTED[read.sessionAttrs].length * hostMs(read)
+}
+
+const hostMs = ({ hosts, connectSeconds }: Dsn): number =>
+  connectSeconds ? connectSeconds * 1000 : hosts.length > 1 ? HOST_MS : CONNECT_MS
+
+/** A connection that finds its server among the hosts of a connection string. A lost one needs no listener for its error. */
+export class PostgresConnection extends pg.Client {
+  readonly #settings: ConnectionSettings
+
+  constructor(settings: ConnectionSettings) {
+    super({})
+    this.#settings = settings
+    this.on('error', () => {})
+  }
+
+  override connect(): Promise<this>
+  override connect(callback: (error: Error | undefined) => void): void
+  override connect(callback?: (error: Error | undefined) => void): Promise<this> | undefined {
+    const connected = this.#findServer()
+    if (!callback) return connected
+    connected.then(
+      () => process.nextTick(callback),
+      (error) => process.nextTick(callback, error),
+    )
+    return undefined
+  }
+
+  async #findServer(): Promise<this> {
+    const dsn = readDsn(this.#settings.place.dsn)
+    const faults: Error[] = []
+    for (const wanted of WANTED[dsn.sessionAttrs])
+      for (const at of dsn.hosts)
+        try {
+          await this.#enter(dsn, at)
+          if (await this.#isWanted(dsn, wanted)) return this
+          this.#detached().end()
+          faults.push(new Error(`the server is not ${dsn.sessionAttrs}`))
+        } catch (error) {
+          faults.push(error as Error)
+          if (error instanceof pg.DatabaseError && error.code !== CANNOT_CONNECT_NOW) throw error
+        }
+    const [only] = faults
+    if (only && faults.length === 1) throw only
+    const said = dsn.hosts.map(
+      ({ host, port }, i) => `${host ?? ''}:${port ?? ''} ${sayOf(faults.at(i - dsn.hosts.length))}`,
+    )
+    throw new Error(`no server of the connection string can be used: ${said.join('; ')}`, { cause: faults })
+  }
+
+  /** Connects to one host, in the ways that sslmode leaves open. */
+  async #enter(dsn: Dsn, at: DsnHost): Promise<void> {
+    const ways = tlsWays(dsn, at.host)
+    for (const [i, tls] of ways.entries())
+      try {
+        return await this.#open(dsn, at, tls)
+      } catch (error) {
+        // The next way is for a server that answers, but not in this one.
+        if (i === ways.length - 1 || NOT_REACHED.test(sayOf(error as Error))) throw error
+      }
+  }
+
+  async #open(dsn: Dsn, at: DsnHost, tls: Tls): Promise<void> {
+    this.#renew({ ...this.#settings, ...driverSettings(dsn, at, this.#settings.place), ssl: tls })
+    try {
+      await super.connect()
+      // Poolers refuse these as parameters of the start.
+      const { sessionMs } = this.#settings
+      await this.query({
+        text: `SET statement_timeout = ${sessionMs}; SET idle_in_transaction_session_timeout = ${sessionMs}`,
+        ...timed(hostMs(dsn)),
+      })
+    } catch (error) {
+      this.#detached().stream.destroy()
+      throw error
+    }
+  }
+
+  /** The connection to a host that is given up; what still happens to it says nothing of the next one. */
+  #detached(): pg.Connection {
+    const { connection } = this
+    connection.removeAllListeners()
+    connection.on('error', () => {})
+    return connection
+  }
+
+  async #isWanted(dsn: Dsn, wanted: (session: SessionRow) => boolean): Promise<boolean> {
+    if (dsn.sessionAttrs === 'any') return true
+    const { rows } = await this.query<SessionRow>({ text: SESSION, ...timed(hostMs(dsn)) })
+    return rows.some(wanted)
+  }
+
+  /** Takes on the state of a client that was never connected: the driver connects each one once only. */
+  #renew(config: pg.ClientConfig): void {
+    const fresh = new pg.Client(config)
+    for (const name of Object.getOwnPropertyNames(fresh))
+      if (!EMITTER.has(name)) Reflect.set(this, name, Reflect.get(fresh, name))
+  }
+}
+
+const EMITTER = new Set(Object.getOwnPropertyNames(new EventEmitter()))
+/** The driver takes a limit for one query, of which its types do not know. */
+const timed = (ms: number): object => ({ query_timeout: ms })
+
+/** What the driver is told of one host. */
+function driverSettings(dsn: Dsn, { host, port }: DsnHost, place: PostgresPlace): pg.ClientConfig {
+  const { user, dbname, options, application_name, client_encoding, channel_binding, sslnegotiation } = dsn.keywords
+  const given = { host, port, user, database: dbname, options, application_name, client_encoding, sslnegotiation }
+  const password = passwordOf(dsn, place)
+  return {
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    ...(password === undefined ? {} : { password }),
+    enableChannelBinding: channel_binding === 'prefer' || channel_binding === 'require',
+    connectionTimeoutMillis: hostMs(dsn),
+  }
+}
+
+/** A password of a file is read when the server asks for it. Undefined leaves it to PGPASSWORD. */
+function passwordOf({ keywords }: Dsn, { password_file }: PostgresPlace): pg.ClientConfig['password'] {
+  const { password, passfile } = keywords
+  if (password_file) return async () => (await readFile(password_file, 'utf8')).replace(/\r?\n$/, '')
+  if (password !== undefined || process.env['PGPASSWORD']) return password
+  // The driver says which server asks; its types do not.
+  const find = (asking: Asking) => fromPassfile(passfile ?? process.env['PGPASSFILE'], asking)
+  return find as unknown as () => Promise<string>
+}
+interface Asking {
+  host: string
+  port: number
+  database: string
+  user: string
+}
+
+async function fromPassfile(
+  named: string | undefined,
+  { host, port, database, user }: Asking,
+): Promise<string | undefined> {
+  const file = named ?? path.join(homedir(), '.pgpass')
+  const found = await stat(file).catch(() => undefined)
+  if (!found) return undefined
+  if (found.mode & 0o077) throw new Error(`the password file ${file} can be read by others; its mode must be 0600`)
+  const server = host.startsWith('/') ? 'localhost' : host
+  return passwordIn(await readFile(file, 'utf8'), [server, port, database, user])
+}
+
+const sayOf = (error: Error | undefined): string =>
+  error?.message || (error as NodeJS.ErrnoException | undefined)?.code || 'failed'
