@@ -1,5 +1,4 @@
 // Every long-lived part of the service, built once and in order. Functions everywhere take what they need from here.
-import { randomBytes } from 'node:crypto'
 import { kneesOf } from './bench/report.ts'
 import type { Flights } from './broker/renew.ts'
 import type { Env } from './config/rules.ts'
@@ -16,6 +15,7 @@ import { type Attempting, Lockout } from './http/rate_limit.ts'
 import type { Fronts } from './hub.ts'
 import { again } from './lib/again.ts'
 import { type Build, readBuild, userAgent } from './lib/build.ts'
+import { newSecret } from './lib/id.ts'
 import type { LaneStats } from './lib/lane.ts'
 import { type Clock, systemClock } from './lib/time.ts'
 import { createFetcher, type Fetcher, loadHttpClient } from './net/fetch.ts'
@@ -54,6 +54,10 @@ export interface App {
   readonly sealer: Sealer
   /** What the sealer works with: front threads need the same. */
   readonly sealing: string
+  /** Derives the text of a refresh token from that of the token that it replaces (`oauth.refresh_grace`): the same at every instance, after every restart. */
+  readonly successors: Pick<Sealer, 'mac'>
+  /** The secret of `successors`. */
+  readonly refreshSecret: string
   /** Encrypts what the database may not hold in clear; undefined when data_encryption is off. */
   readonly atRest: AtRest | undefined
   readonly knownTokens: KnownTokens
@@ -112,6 +116,7 @@ export interface Parts {
   lanes: App['lanes']
   atRest: AtRest | undefined
   sealing: string
+  refreshSecret: string
   used: Used
   lockout: Attempting
   trails: Trails
@@ -150,7 +155,8 @@ export async function openApp(
         store: store.driver.stats,
       },
       atRest,
-      sealing: config.session.secret || randomBytes(32).toString('base64url'),
+      sealing: config.session.secret || newSecret(),
+      refreshSecret: await refreshSecretOf(config, store, clock),
       used,
       lockout: new Lockout({
         max: rate_limit.auth_fail_max,
@@ -190,6 +196,7 @@ export function assemble(
     startedAt: clock.now(),
     env,
     sealer: createSealer(parts.sealing),
+    successors: createSealer(parts.refreshSecret),
     fetcher: openFetcher(),
     remoteKeys: createRemoteKeys({
       fetcher: openFetcher(),
@@ -227,6 +234,13 @@ export function assemble(
   }
   return app
 }
+
+/** session.secret; without one (local use) a secret that the database keeps, because a retry must be answered after a restart too. */
+const refreshSecretOf = async ({ session, oauth }: Config, store: Store, clock: Clock): Promise<string> =>
+  session.secret ||
+  (oauth.refresh_grace > 0
+    ? store.keepSetting({ name: 'refresh_secret', value: newSecret(), now: clock.now() })
+    : newSecret())
 
 const knownKnees = ({ observability, storage, signing }: Config) =>
   observability.capacity_report ? kneesOf(observability.capacity_report, storage.driver, signing.algorithm) : {}

@@ -69,6 +69,7 @@ export async function runFront(port: MessagePort, data: FrontData): Promise<void
       lanes: { crypto: signing.stats.crypto, ...(store.driver.name === 'sqlite' ? {} : { store: store.driver.stats }) },
       atRest: await openAtRest(config, data.env, transitParts(clock, log)),
       sealing: data.sealing,
+      refreshSecret: data.refreshSecret,
       used: { add: (value, expires_at, now) => hub.ask('use', { value, expires_at, now }) },
       lockout: {
         begin: (address) => hub.ask('beginLogin', address),

@@ -25,6 +25,7 @@ export interface FrontData {
   config: Carried
   env: Env
   sealing: string
+  refreshSecret: string
   /** Of the limit on requests. */
   bucket: SharedArrayBuffer | undefined
   keyStore: string
@@ -80,6 +81,7 @@ export async function openFronts(app: App): Promise<HttpFront> {
     config: carried(app.config),
     env: app.env,
     sealing: app.sealing,
+    refreshSecret: app.refreshSecret,
     bucket: limit?.memory,
     keyStore: app.keyring.store,
     keys: sharedKeys(app.keyring.keys()),

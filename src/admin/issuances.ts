@@ -35,6 +35,7 @@ export const issuanceJson = (issuance: Issuance) => ({
   ...(issuance.revoked_at === undefined ? {} : { revoked_at: rfc3339(issuance.revoked_at) }),
   ...(issuance.jkt === undefined ? {} : { jkt: issuance.jkt }),
   ...(issuance.parent_id === undefined ? {} : { parent_jti: issuance.parent_id }),
+  ...(issuance.retry ? { retry: true } : {}),
   kid: issuance.kid,
   ip: issuance.ip,
 })

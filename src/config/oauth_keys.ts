@@ -106,6 +106,12 @@ export const oauthKeys = {
       default: true,
       doc: 'Leave out scopes of other resources from an authorize request that names a resource, as long as one remains.',
     }),
+    refresh_grace: durationKey({
+      default: '0s',
+      min: 0,
+      max: 3600,
+      doc: 'How long a refresh token that was used is answered again with the newest refresh token of its family; 0s ends the family at the second use. 30s suits command line clients.',
+    }),
   },
   client_credentials: {
     enabled: boolKey({ default: true, doc: 'Offer the client_credentials grant.' }),

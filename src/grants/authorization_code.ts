@@ -102,6 +102,7 @@ function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequ
     async commit(issuance: NewIssuance) {
       const outcome = await app.store.redeemCode({ family, refresh: refresh?.stored, issuance, now })
       if (outcome === 'used') throw await reused(app, input, request)
+      return undefined
     },
   }
 }

@@ -1,7 +1,8 @@
-// The refresh token grant (RFC 6749 §6) with rotation: every use replaces the token, a second use ends the family.
+// The refresh token grant (RFC 6749 §6) with rotation: every use replaces the token. A second use ends the family, but within
+// oauth.refresh_grace it is a retry, which is answered with the newest refresh token.
 import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
-import { equalSecrets, newBearer, parseBearer } from '../lib/id.ts'
+import { type Bearer, bearerOf, equalSecrets, newBearer, newId, parseBearer } from '../lib/id.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { checkCovered, checkWithin, parseScope, remainingScope, scopeNames } from '../oauth/resource.ts'
@@ -30,13 +31,14 @@ export const refreshToken = {
     if (!found || !equalSecrets(bearer.hash, found.token.hash)) throw refuse('unknown_refresh_token')
     const { token, family } = found
     if (client.client_id !== family.client_id) throw refuse('refresh_token_of_another_client')
-    if (token.consumed_at !== undefined) {
+    const isRetry = isWithinGrace(app, token)
+    if (token.consumed_at !== undefined && !isRetry) {
       const ended = await app.store.revokeFamily({ id: family.id, reason: 'refresh_reuse', now: app.clock.now() })
       if (ended > 0) await noteReuse(app, input, family)
       throw refuse('refresh_token_reused')
     }
     if (family.revoked_at !== undefined) throw refuse('family_revoked')
-    if (token.expires_at <= app.clock.now()) throw refuse('refresh_token_expired')
+    if (!isRetry && token.expires_at <= app.clock.now()) throw refuse('refresh_token_expired')
     if (found.user_status !== 'active') throw refuse('user_inactive')
     if (found.consent_revoked) throw refuse('consent_revoked')
     checkBound(family.jkt, input.proof)
@@ -47,7 +49,7 @@ export const refreshToken = {
       resource: family.resource,
       consented: found.consent_scope,
     })
-    return { ...rotation(app, input, token, family), scope }
+    return { ...rotation(app, input, bearer, family), scope }
   },
 } satisfies Grant
 
@@ -57,15 +59,28 @@ function narrowed(requested: string, granted: string): string[] {
   return names
 }
 
-/** A refresh token of a family: what the client holds, and what is stored of it. */
-export function newRefreshToken(app: App, family_id: string, now: number): { value: string; stored: RefreshToken } {
-  const { value, id, hash } = newBearer(REFRESH_TOKEN_PREFIX)
-  return { value, stored: { id, family_id, hash, expires_at: now + app.config.dcr.default_refresh_expiry } }
+/** The moment after which a token was consumed that may still be retried; undefined where no retry is answered. */
+const retriedSince = ({ config, clock }: App): number | undefined =>
+  config.oauth.refresh_grace > 0 ? clock.now() - config.oauth.refresh_grace : undefined
+
+const isWithinGrace = (app: App, { consumed_at, next_id }: RefreshToken): boolean =>
+  consumed_at !== undefined && next_id !== undefined && consumed_at > (retriedSince(app) ?? consumed_at)
+
+/** A new refresh token of a family: what the client holds, and what is stored of it. With `replaced` it can be derived from that token. */
+export function newRefreshToken(app: App, family_id: string, now: number, replaced?: Bearer) {
+  const { value, id, hash } = replaced ? successor(app, replaced, newId()) : newBearer(REFRESH_TOKEN_PREFIX)
+  const stored: RefreshToken = { id, family_id, hash, expires_at: now + app.config.dcr.default_refresh_expiry }
+  return { value, stored }
 }
 
-function rotation(app: App, input: GrantInput, token: RefreshToken, family: Family) {
+/** The refresh token that replaced another one: neither the database nor the earlier token gives it away without the secret. */
+const successor = ({ successors }: App, { value }: Bearer, id: string): Bearer =>
+  bearerOf(REFRESH_TOKEN_PREFIX, id, successors.mac('refresh token', `${value} ${id}`))
+
+function rotation(app: App, input: GrantInput, used: Bearer, family: Family) {
   const now = app.clock.now()
-  const { value, stored } = newRefreshToken(app, family.id, now)
+  const retried_since = retriedSince(app)
+  const { value, stored } = newRefreshToken(app, family.id, now, retried_since === undefined ? undefined : used)
   return {
     grant_type: 'refresh_token',
     client: input.client,
@@ -78,12 +93,28 @@ function rotation(app: App, input: GrantInput, token: RefreshToken, family: Fami
     jkt: input.proof?.jkt,
     proof: input.proof,
     async commit(issuance: NewIssuance) {
-      const outcome = await app.store.rotateRefreshToken({ used: token.id, next: stored, issuance, now })
-      if (outcome === 'rotated') return
+      const outcome = await app.store.rotateRefreshToken({ used: used.id, next: stored, retried_since, issuance, now })
+      if (outcome === 'rotated') return undefined
+      if (outcome === 'retried') return answerRetry(app, used, issuance, family)
       if (outcome === 'reused') await noteReuse(app, input, family)
       throw refuse(outcome === 'reused' ? 'refresh_token_reused' : 'family_revoked')
     },
   }
+}
+
+/** Records the token of a retry. Returns the newest refresh token of the family, derived from the one that was sent. */
+async function answerRetry(app: App, used: Bearer, issuance: NewIssuance, family: Family): Promise<string> {
+  let newest = used
+  for (const { id, hash, expires_at } of await app.store.findSuccessors({ id: used.id })) {
+    newest = successor(app, newest, id)
+    // Made with another session.secret. Nobody's fault, so nothing ends; the client signs in again.
+    if (!equalSecrets(newest.hash, hash)) throw refuse('refresh_retry_not_derivable')
+    if (expires_at <= app.clock.now()) throw refuse('refresh_token_expired')
+  }
+  const outcome = await app.store.recordRetry({ family_id: family.id, issuance: { ...issuance, retry: true } })
+  if (outcome === 'revoked') throw refuse('family_revoked')
+  app.metrics.count('ext_refresh_retries_total')
+  return newest.value
 }
 
 /** Thief or owner, nobody can tell: the family has ended (RFC 9700 §4.14.2), which is counted and recorded once. */

@@ -72,6 +72,7 @@ export const tokenExchange = {
       async commit(next: NewIssuance) {
         const outcome = await app.store.recordExchange({ ...next, link })
         if (outcome !== 'recorded') throw refuse('the subject token is not valid', outcome)
+        return undefined
       },
     }
   },

@@ -85,6 +85,12 @@ export function newBearer(prefix: string, id?: string): Bearer {
   return { value, id: scratch.toString('base64url', 0, ID_BYTES), hash: digest(value) }
 }
 
+/** A bearer value for a row id with a given secret of 32 bytes (base64url), so that whoever knows both makes the same text again. */
+export function bearerOf(prefix: string, id: string, secret: string): Bearer {
+  const value = `${prefix}_${Buffer.concat([Buffer.from(id, 'base64url'), Buffer.from(secret, 'base64url')]).toString('base64url')}`
+  return { value, id, hash: digest(value) }
+}
+
 const BEARER = /^[A-Za-z0-9_-]{64}$/
 /** Takes a bearer value apart. Undefined when it cannot be one of ours. */
 export function parseBearer(prefix: string, value: string): Bearer | undefined {

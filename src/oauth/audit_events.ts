@@ -47,6 +47,7 @@ export const DETAIL = {
   requests: 'How many codes and waiting requests were cancelled',
   resource: 'URI of the resource',
   resource_id: 'Id of the resource',
+  retry: 'True where a retried refresh request was answered (`oauth.refresh_grace`)',
   role: 'Of the user',
   scope: 'Scope names, separated by spaces',
   scope_map: 'Which scopes in front give which ones behind',
@@ -156,7 +157,7 @@ export const AUDIT_EVENTS = {
   },
   token_exchange_denied: { doc: 'A client that proved who it is was refused an exchange.', detail: ['reason'] },
   token_issue_denied: { doc: 'A client that proved who it is was refused a token for a code.', detail: ['reason'] },
-  token_issued: { doc: 'A token was issued.', detail: issued },
+  token_issued: { doc: 'A token was issued.', detail: [...issued, 'retry'] },
   token_refresh_denied: { doc: 'A client that proved who it is was refused a refresh.', detail: ['reason'] },
   token_revoked: { doc: 'A client revoked a token.', detail: ['token_type', 'jti', 'family'] },
   token_tried: {

@@ -36,8 +36,11 @@ export interface Authorization {
   labels?: Record<string, string>
   /** Further members of the answer. */
   extra?: Record<string, string>
-  /** What must be committed with the token; without it only the issuance is recorded. Throws when another request was first. */
-  commit?(issuance: NewIssuance): Promise<void>
+  /**
+   * Commits what belongs to the token; without it only the issuance is recorded. Returns the refresh token to answer with where it
+   * is another one than was decided. Throws when another request was first.
+   */
+  commit?(issuance: NewIssuance): Promise<string | undefined>
 }
 
 /** A token response (RFC 6749 §5.1). */
@@ -54,31 +57,33 @@ export async function issue(app: App, request: Request, a: Authorization): Promi
   const now = app.clock.now()
   const key = a.vended ? undefined : app.keyring.current()
   const issuance = recordOf(request, a, now, key)
-  const access_token = await (key ? sign(app, key, a, issuance) : handOut(app, a, issuance))
+  const { access_token, refresh_token } = await (key ? sign(app, key, a, issuance) : handOut(app, a, issuance))
   metricsOf(app, request, issuance)
   noteUse(app, a.client, now)
   return {
     access_token,
     token_type: tokenType(issuance),
     expires_in: issuance.expires_at - now,
-    ...(a.refresh_token ? { refresh_token: a.refresh_token } : {}),
+    ...(refresh_token ? { refresh_token } : {}),
     ...(a.scope ? { scope: a.scope } : {}),
     ...a.extra,
   }
 }
 
-async function sign(app: App, key: SigningKey, a: Authorization, issuance: NewIssuance): Promise<string> {
+type Tokens = Pick<TokenResponse, 'access_token' | 'refresh_token'>
+
+async function sign(app: App, key: SigningKey, a: Authorization, issuance: NewIssuance): Promise<Tokens> {
   const signed = app.crypto.sign(key, claimsOf(issuance, app.config.server.issuer))
   if (isRemote(key)) await signed
-  const [access_token] = await Promise.all([signed, commit(app, a, issuance)])
+  const [access_token, refresh_token = a.refresh_token] = await Promise.all([signed, commit(app, a, issuance)])
   app.knownTokens.signed(access_token, issuance.issued_at)
-  return access_token
+  return { access_token, refresh_token }
 }
 
 /** What a provider gave is recorded as what we issue is: who has it, for whom, for what. The token itself is not. */
-async function handOut(app: App, a: Authorization, issuance: NewIssuance): Promise<string> {
-  await commit(app, a, issuance)
-  return a.vended?.access_token as string
+async function handOut(app: App, a: Authorization, issuance: NewIssuance): Promise<Tokens> {
+  const refresh_token = await commit(app, a, issuance)
+  return { access_token: a.vended?.access_token as string, refresh_token }
 }
 
 // One literal, so that all records have one shape: this is made for every token.
@@ -113,9 +118,11 @@ function noteUse(app: App, { client_id, registration_source, last_used_at = 0 }:
   })
 }
 
-async function commit(app: App, a: Authorization, issuance: NewIssuance): Promise<void> {
+async function commit(app: App, a: Authorization, issuance: NewIssuance): Promise<string | undefined> {
   try {
-    await (a.commit ? a.commit(issuance) : app.store.recordIssuance(issuance))
+    if (a.commit) return await a.commit(issuance)
+    await app.store.recordIssuance(issuance)
+    return undefined
   } catch (error) {
     throw isUsedBefore(error) ? replayedProof() : error
   }

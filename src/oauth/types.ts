@@ -141,6 +141,8 @@ export interface RefreshToken {
   hash: string
   expires_at: number
   consumed_at?: number
+  /** The token that replaced it, where the text of that one can be derived from this one (`oauth.refresh_grace`). */
+  next_id?: string
 }
 
 /** The `act` claim (RFC 8693 §4.1): the current actor, with the ones before it inside. */
@@ -171,6 +173,8 @@ export interface Issuance {
   /** The provider whose token was vended; none for a token of ours. */
   broker_provider?: string
   ip: string
+  /** The token answers the retry of a refresh request (`oauth.refresh_grace`). */
+  retry?: boolean
   revoked_at?: number
 }
 

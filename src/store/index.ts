@@ -14,6 +14,7 @@ import type { Op } from './op.ts'
 import { dropPartition, listExported, listPartitions, saveExported } from './partitions.ts'
 import * as providers from './providers.ts'
 import * as rateBuckets from './rate_buckets.ts'
+import { findSuccessors, recordRetry } from './refresh_retries.ts'
 import * as resources from './resources.ts'
 import * as retention from './retention.ts'
 import * as revocations from './revocations.ts'
@@ -42,6 +43,8 @@ export const ops = {
   ...singleUses,
   ...system,
   ...tokens,
+  findSuccessors,
+  recordRetry,
   ...users,
   ...xaa,
   dropPartition,

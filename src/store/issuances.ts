@@ -28,8 +28,8 @@ export type NewIssuance = Issuance & { use?: SingleUse }
 export function* recordIssuance(i: NewIssuance): Op<void> {
   if (i.use) yield* recordUse(i.use)
   yield* run(
-    `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     bytes(i.id),
     i.grant_type,
     i.client_id,
@@ -47,6 +47,7 @@ export function* recordIssuance(i: NewIssuance): Op<void> {
     maybeBytes(i.parent_id),
     orNull(i.broker_provider),
     i.ip,
+    i.retry ? 1 : null,
   )
 }
 
@@ -244,6 +245,7 @@ const issuanceEvent = (i: Issuance): AuditEvent => ({
     ...(i.broker_provider ? { provider: i.broker_provider } : {}),
     ...(i.family_id ? { family: i.family_id } : {}),
     ...(i.parent_id ? { parent: i.parent_id } : {}),
+    ...(i.retry ? { retry: true } : {}),
   },
   created_at: i.issued_at,
 })

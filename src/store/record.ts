@@ -3,7 +3,7 @@ import type { AuditEvent, Issuance } from '../oauth/types.ts'
 import { decoded, flag, idText, maybeIdText, maybeNum, maybeStr, num, type Row, str } from './op.ts'
 
 export const ISSUANCE_COLUMNS =
-  'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, revoked_at'
+  'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, revoked_at'
 
 /** What ends an issued token (`i`) besides itself: its family and its consent. */
 export const ENDED_BY =
@@ -30,6 +30,7 @@ export const readIssuance = (row: Row): Issuance => ({
   parent_id: maybeIdText(row.parent_id),
   broker_provider: maybeStr(row.broker_provider),
   ip: str(row.ip),
+  retry: row.retry === 1 ? true : undefined,
   revoked_at: maybeNum(row.revoked_at),
 })
 

@@ -18,6 +18,17 @@ export function* saveSetting({ name, value, now }: { name: string; value: string
   )
 }
 
+/** Sets it unless it is set. Returns what holds: the first of several instances decides. */
+export function* keepSetting({ name, value, now }: { name: string; value: string; now: number }): Op<string> {
+  yield* run(
+    'INSERT INTO runtime_settings (name, value, updated_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+    name,
+    value,
+    now,
+  )
+  return str((yield* one('SELECT value FROM runtime_settings WHERE name = ?', name))?.value)
+}
+
 /** Remembers from when on an issuer is in force, if it is another one than before. */
 export function* saveIssuer({ issuer, now }: { issuer: string; now: number }): Op<void> {
   const last = yield* one('SELECT issuer FROM issuers ORDER BY since DESC LIMIT 1')

@@ -19,6 +19,7 @@ import {
   run,
   str,
 } from './op.ts'
+import { isRetried } from './refresh_retries.ts'
 
 const readRequest = (row: Row): AuthorizationRequest => ({
   id: idText(row.id),
@@ -226,7 +227,7 @@ export interface FoundRefreshToken extends Standing {
 /** A refresh token in any state, with its family and what its use depends on. */
 export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken | undefined> {
   const row = yield* one(
-    `SELECT r.id AS token_id, r.hash, r.expires_at, r.consumed_at, f.*, u.status AS user_status, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope
+    `SELECT r.id AS token_id, r.hash, r.expires_at, r.consumed_at, r.next_id, f.*, u.status AS user_status, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope
      FROM refresh_tokens r JOIN token_families f ON f.id = r.family_id LEFT JOIN users u ON u.id = f.user_id LEFT JOIN consent_grants c ON c.id = f.consent_id
      WHERE r.id = ?`,
     bytes(id),
@@ -239,25 +240,33 @@ export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken 
     hash: idText(row.hash),
     expires_at: num(row.expires_at),
     consumed_at: maybeNum(row.consumed_at),
+    next_id: maybeIdText(row.next_id),
   }
   return { token, family, ...readStanding(row) }
 }
 
-/** Replaces a refresh token by the next one of its family; `reused` when it was consumed already, which ends the family. */
+/**
+ * Replaces a refresh token by the next one of its family. `reused`: it was consumed already, which ends the family. `retried`: it was
+ * consumed after `retried_since` and its successor can be derived; nothing is changed.
+ */
 export function* rotateRefreshToken(r: {
   used: string
   next: RefreshToken
+  /** Where retries are answered (`oauth.refresh_grace`): the moment (epoch seconds) after which a token was consumed that may be retried. */
+  retried_since?: number
   issuance: NewIssuance
   now: number
-}): Op<'rotated' | 'reused' | 'revoked'> {
+}): Op<'rotated' | 'retried' | 'reused' | 'revoked'> {
   const family = yield* held('SELECT revoked_at FROM token_families WHERE id = ?', bytes(r.next.family_id))
   if (!family || family.revoked_at !== null) return 'revoked'
   const taken = yield* run(
-    'UPDATE refresh_tokens SET consumed_at = ? WHERE id = ? AND consumed_at IS NULL',
+    'UPDATE refresh_tokens SET consumed_at = ?, next_id = ? WHERE id = ? AND consumed_at IS NULL',
     r.now,
+    r.retried_since === undefined ? null : bytes(r.next.id),
     bytes(r.used),
   )
   if (taken === 0) {
+    if (r.retried_since !== undefined && (yield* isRetried(r.used, r.retried_since))) return 'retried'
     yield* revokeFamily({ id: r.next.family_id, reason: 'refresh_reuse', now: r.now })
     return 'reused'
   }

@@ -28,6 +28,7 @@ export const COUNTERS = {
     zero: ['success', 'failure', 'locked_out', 'invalid'],
   },
   core_refresh_token_reuse_total: { help: 'Detected reuse of a refresh token', labels: [] },
+  ext_refresh_retries_total: { help: 'Refresh requests answered as retries (oauth.refresh_grace)', labels: [] },
   core_introspection_total: { help: 'Calls of /oauth/introspect', labels: ['result'], zero: ['active', 'inactive'] },
   core_oidc_jwks_cache_hits_total: { help: 'Hits of the upstream JWKS cache', labels: [] },
   core_oidc_jwks_cache_misses_total: { help: 'Misses of the upstream JWKS cache', labels: [] },

@@ -160,6 +160,40 @@ export function tokenRules(bench: Bench): void {
       expect(await bench.store.findIssuance({ id: third.issuance.id })).toBeUndefined()
     })
 
+    test('within the grace the second use is a retry: nothing ends, and the chain leads to the newest one', async () => {
+      const { family, refresh } = await signedIn(bench.store)
+      const [first, second, other] = [next(family), next(family), next(family)]
+      const within = (used: string, to: ReturnType<typeof next>, now: number) =>
+        bench.store.rotateRefreshToken({ used, ...to, retried_since: now - 30, now })
+      expect(await within(refresh.id, first, NOW)).toBe('rotated')
+      expect(await within(first.next.id, second, NOW + 5)).toBe('rotated')
+      expect(await within(refresh.id, other, NOW + 29)).toBe('retried')
+      expect((await bench.store.findRefreshToken({ id: refresh.id }))?.token.next_id).toBe(first.next.id)
+      const chain = [first, second].map(({ next: { id, hash, expires_at } }) => ({ id, hash, expires_at }))
+      expect(await bench.store.findSuccessors({ id: refresh.id })).toEqual(chain)
+      expect(await bench.store.findSuccessors({ id: second.next.id })).toEqual([])
+      for (const { issuance } of [first, second]) expect(await isLive(issuance.id)).toBe(true)
+      expect(await bench.store.findIssuance({ id: other.issuance.id })).toBeUndefined()
+
+      const retry = { ...other.issuance, retry: true }
+      expect(await bench.store.recordRetry({ family_id: family.id, issuance: retry })).toBe('recorded')
+      expect(await bench.store.findIssuance({ id: retry.id })).toMatchObject({ retry: true, family_id: family.id })
+      // The grace of a token begins when it is used, not with a retry.
+      expect(await within(refresh.id, next(family), NOW + 30)).toBe('reused')
+      const late = { ...issuanceOf(family), retry: true }
+      expect(await bench.store.recordRetry({ family_id: family.id, issuance: late })).toBe('revoked')
+      expect(await bench.store.findIssuance({ id: late.id })).toBeUndefined()
+    })
+
+    test('of rotations at the same time within the grace exactly one wins, and the others are retries', async () => {
+      const { family, refresh } = await signedIn(bench.store)
+      const all = Array.from({ length: 8 }, () => next(family))
+      const outcomes = await Promise.all(
+        all.map((to) => bench.store.rotateRefreshToken({ used: refresh.id, ...to, retried_since: NOW - 30, now: NOW })),
+      )
+      expect(outcomes.sort()).toEqual([...Array.from({ length: 7 }, () => 'retried'), 'rotated'])
+    })
+
     test('of rotations at the same time exactly one wins, and the family ends', async () => {
       const { family, refresh } = await signedIn(bench.store)
       const all = Array.from({ length: 8 }, () => next(family))
