@@ -15,14 +15,19 @@ const SLOW = [
 
 export default defineConfig({
   test: {
-    setupFiles: ['test/support/key_export.ts'],
+    setupFiles: ['test/support/setup.ts'],
+    globalSetup: ['test/support/shared_servers.ts'],
     // Processes, not threads: a thread that ends while a native HTTP engine is open would abort everything.
     pool: 'forks',
     testTimeout: 30_000,
     hookTimeout: 60_000,
     reporters: ['default', './test/support/reporter.ts'],
     projects: [
-      { extends: true, test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: SLOW } },
+      {
+        extends: true,
+        // Two processes for all files, because loading the modules anew for each file took most of the time.
+        test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: SLOW, isolate: false, maxWorkers: 2 },
+      },
       { extends: true, test: { name: 'slow', include: SLOW } },
     ],
   },

@@ -8,7 +8,7 @@ export default defineConfig({
     // In one process for each file, because the watch is for one file.
     projects: undefined,
     include: ['test/{attacks,flows}/**/*.test.ts'],
-    setupFiles: ['test/support/key_export.ts', 'test/support/leaks_setup.ts'],
+    setupFiles: ['test/support/setup.ts', 'test/support/leaks_setup.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },

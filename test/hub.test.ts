@@ -6,9 +6,10 @@ import { loadConfig } from '../src/config/load.ts'
 import { openFronts } from '../src/hub.ts'
 import { type LogEvent, openLogger } from '../src/telemetry/logger.ts'
 import { tempFolder } from './support/folder.ts'
+import { freePort } from './support/free_port.ts'
 import { basic, fresh, spread, tally } from './support/fronts.ts'
 import { addClient } from './support/service.ts'
-import { freePort, Wire } from './support/wire.ts'
+import { Wire } from './support/wire.ts'
 
 const opened: App[] = []
 afterEach(async () => {

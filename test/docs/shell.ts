@@ -7,8 +7,8 @@ import { packageRoot, programFile } from '../../src/lib/paths.ts'
 import { reportWith, resultWith } from '../bench/reports.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { tempFolder } from '../support/folder.ts'
+import { freePort } from '../support/free_port.ts'
 import { startTransit } from '../support/transit_server.ts'
-import { freePort } from '../support/wire.ts'
 import { type Block, type Doc, type Hidden, isBlock } from './markdown.ts'
 
 /** Who signs in wherever a command of the documentation opens a browser. */

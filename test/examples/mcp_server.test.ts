@@ -8,9 +8,9 @@ import { GENERATIONS, Provider } from '../interop/mcp_client.ts'
 import { Browser } from '../support/browser.ts'
 import { proofKey } from '../support/dpop.ts'
 import { decide, signIn, walk } from '../support/flow.ts'
+import { freePort } from '../support/free_port.ts'
 import { signed, TestIdp } from '../support/idp.ts'
 import { addResource, addUser, startService, type TestService } from '../support/service.ts'
-import { freePort } from '../support/wire.ts'
 
 interface Example {
   uri: string

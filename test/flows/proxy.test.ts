@@ -8,8 +8,8 @@ import { eventsOf, okAdmin } from '../support/admin.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { authorize, redeem, register as send, signIn } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
+import { freePort } from '../support/free_port.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
-import { freePort } from '../support/wire.ts'
 
 /** The nginx of the system, if there is one. */
 const nginx = (() => {

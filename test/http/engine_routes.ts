@@ -5,8 +5,9 @@ import { empty, html, json } from '../../src/http/message.ts'
 import { createRouter, type Route } from '../../src/http/router.ts'
 import { overloaded } from '../../src/lib/error.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
+import { freePort } from '../support/free_port.ts'
 import { recordingLog } from '../support/log.ts'
-import { freePort, pause, Wire } from '../support/wire.ts'
+import { pause, Wire } from '../support/wire.ts'
 
 export type OpenEngine = (options: FrontOptions) => Promise<HttpFront>
 

@@ -6,11 +6,12 @@ import { connectedTo, preparePostgres } from '../../src/store/postgres_client.ts
 import type { PostgresPlace } from '../../src/store/postgres_connection.ts'
 import * as idp from '../net/certificate.ts'
 import { tempFolder } from '../support/folder.ts'
+import { freePort } from '../support/free_port.ts'
 import * as local from '../support/localhost_certificate.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { openProxy } from '../support/proxy.ts'
 import { aClient, NOW } from '../support/records.ts'
-import { eventually, freePort } from '../support/wire.ts'
+import { eventually } from '../support/wire.ts'
 import { openDsn } from './postgres_server.ts'
 
 /** A server that takes changes, and one that only reads, as a standby does. */

@@ -2,17 +2,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll } from 'vitest'
-
-const made: string[] = []
-afterAll(() => {
-  for (const folder of made.splice(0)) rmSync(folder, { recursive: true, force: true })
-})
+import { atEndOfFile } from './end_of_file.ts'
 
 /** Makes an empty folder. */
 export function tempFolder(): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'service-test-'))
-  made.push(folder)
+  atEndOfFile(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 

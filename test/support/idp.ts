@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { CompactSign } from 'jose'
-import { afterAll } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { type Changes, type ProofKey, proofKey } from './dpop.ts'
+import { atEndOfFile } from './end_of_file.ts'
 
 export interface IdpKey extends ProofKey {
   kid?: string
@@ -15,11 +15,6 @@ export interface IdpKey extends ProofKey {
 export const idpKey = async (alg = 'ES256', kid: string | undefined = newId()): Promise<IdpKey> => ({
   ...(await proofKey(alg)),
   kid,
-})
-
-const opened: TestIdp[] = []
-afterAll(() => {
-  for (const idp of opened.splice(0)) idp.close()
 })
 
 /** Signs claims (JSON text as it is) under any header. */
@@ -67,7 +62,7 @@ export class TestIdp {
   /** Starts one on a loopback port; it is closed when the test file ends. */
   static async start(alg = 'ES256'): Promise<TestIdp> {
     const idp = new TestIdp(await idpKey(alg))
-    opened.push(idp)
+    atEndOfFile(() => idp.close())
     idp.server.listen(0, '127.0.0.1')
     await once(idp.server, 'listening')
     return idp

@@ -1,12 +1,9 @@
 // One process of the built binary with files in a folder of its own.
 import path from 'node:path'
-import { afterAll } from 'vitest'
 import { Instance } from '../torture/instance.ts'
+import { atEndOfFile } from './end_of_file.ts'
+import { freePort } from './free_port.ts'
 import { ADMIN_KEY } from './service.ts'
-import { freePort } from './wire.ts'
-
-const made: Instance[] = []
-afterAll(() => Promise.all(made.map((instance) => instance.kill())))
 
 export interface Placed {
   instance: Instance
@@ -32,6 +29,6 @@ export async function placed(folder: string, more: Record<string, string> = {}, 
     ...more,
   }
   const instance = new Instance(env, log)
-  made.push(instance)
+  atEndOfFile(() => instance.kill())
   return { instance, env, port, issuer, adminPort, admin: `http://127.0.0.1:${adminPort}` }
 }

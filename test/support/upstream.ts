@@ -4,18 +4,13 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
+import { atEndOfFile } from './end_of_file.ts'
 import { oauthConfigData } from './records.ts'
 
 export const UPSTREAM_SECRET = 'upstream-client-secret-0123456789'
 /** Variables of a service that knows the secret of every provider here. */
 export const UPSTREAM_ENV = { CONNECTOR_UPSTREAM_SECRET: UPSTREAM_SECRET }
-
-const opened: Upstream[] = []
-afterAll(() => {
-  for (const upstream of opened.splice(0)) upstream.close()
-})
 
 export interface Question {
   path: string
@@ -53,7 +48,7 @@ export class Upstream {
   /** Starts one; it is closed when the test file ends. */
   static async start(): Promise<Upstream> {
     const upstream = new Upstream()
-    opened.push(upstream)
+    atEndOfFile(() => upstream.close())
     upstream.server.listen(0, '127.0.0.1')
     await once(upstream.server, 'listening')
     return upstream

@@ -1,22 +1,12 @@
 // An HTTP client that is nothing but a TCP socket: it sends what it is told, and reads answers byte by byte.
 import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 
 export interface Answer {
   status: number
   /** Lower-case names; every value that came. */
   headers: Record<string, string[]>
   body: string
-}
-
-/** A port that nobody listens on, below those that the system gives to connections: it stays free until it is used. */
-export function freePort(): Promise<number> {
-  const port = 10_000 + Math.floor(Math.random() * 22_000)
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', () => freePort().then(resolve, reject))
-    server.listen(port, () => server.close(() => resolve(port)))
-  })
 }
 
 export class Wire {

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { tempFolder } from '../support/folder.ts'
-import { freePort } from '../support/wire.ts'
+import { freePort } from '../support/free_port.ts'
 
 const call = promisify(execFile)
 let folder: string

@@ -1,0 +1,13 @@
+// What a test file opened is closed when that file ends. A support module cannot say `afterAll` for it by itself: one process runs
+// many test files and loads each module once, so the hook would belong to the first of them.
+const closings: (() => unknown)[] = []
+
+/** Runs `close` after the last test of the current test file; the last one to be named is the first to be closed. */
+export function atEndOfFile(close: () => unknown): void {
+  closings.push(close)
+}
+
+/** Closes what the current test file opened. */
+export async function endFile(): Promise<void> {
+  for (const close of closings.splice(0).reverse()) await close()
+}

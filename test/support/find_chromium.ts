@@ -1,0 +1,17 @@
+// Where a Chromium is installed.
+import { existsSync } from 'node:fs'
+import { chromium } from 'playwright-core'
+
+const PATHS = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/snap/bin/chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+]
+
+/** The path of a Chromium: the one that SERVICE_TEST_CHROMIUM names, else an installed one. Undefined when there is none. */
+export function findChromium(): string | undefined {
+  const named = process.env['SERVICE_TEST_CHROMIUM']
+  return (named !== undefined ? [named] : [...PATHS, chromium.executablePath()]).find((path) => existsSync(path))
+}
