@@ -21,7 +21,6 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/migrations migrations
 COPY --from=build /app/dist/build.json dist/
-COPY --from=build /app/bench/results bench/results
 COPY --from=build /app/dist/bin dist/bin
 COPY --from=build /app/dist/ui dist/ui
 RUN printf '#!/bin/sh\nexec node /app/dist/bin/service.js "$@"\n' > /usr/local/bin/service \

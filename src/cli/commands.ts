@@ -53,7 +53,7 @@ export async function commandTree(env: Env, exit: (code: number) => void, argv?:
   }
   if (has('bench', 'plan', 'completion', '--help', '-h') || (argv && argv.length < 3)) {
     ;(await import('./bench.ts')).addBenchCommands(program, env, exit)
-    ;(await import('./plan.ts')).addPlanCommand(program)
+    ;(await import('./plan.ts')).addPlanCommand(program, env)
   }
   return program
 }

@@ -1,13 +1,13 @@
 // `service plan`: what a load would need, from what `service bench` measured.
-import { existsSync, readdirSync } from 'node:fs'
-import path from 'node:path'
 import type { Command } from 'commander'
 import { readMachine } from '../bench/machine.ts'
 import { plan } from '../bench/plan.ts'
 import { renderPlan } from '../bench/plan_text.ts'
-import { type Report, readReport, resultsFolder } from '../bench/report.ts'
+import { readReport } from '../bench/report.ts'
 import { parseMix } from '../bench/scenarios.ts'
 import { ALGS, type AlgName, type Settings, STORES, type StoreName } from '../bench/settings.ts'
+import { loadConfig } from '../config/load.ts'
+import type { Env } from '../config/rules.ts'
 import { millis, numberIn, reading, wordsOf } from './bench_flags.ts'
 import { print, UsageError } from './output.ts'
 import type { GlobalOptions } from './tree.ts'
@@ -27,7 +27,7 @@ interface PlanFlags {
 }
 
 /** Adds `plan`. */
-export function addPlanCommand(program: Command): void {
+export function addPlanCommand(program: Command, env: Env): void {
   const options = () => program.opts<GlobalOptions>()
   program
     .command('plan')
@@ -48,25 +48,27 @@ export function addPlanCommand(program: Command): void {
     .option('--front-threads <n>', 'server.front_threads of an instance.', numberIn(1, 64), 1)
     .option('--headroom <share>', 'Share of the capacity that stays free.', numberIn(0, 0.9), 0.3)
     .option('--retention-days <n>', 'How long rows are kept before they are purged.', numberIn(1, 36_500), 30)
-    .option('--from <file>', 'Report. (default: the newest of bench/results that has the mix)')
+    .option('--from <file>', 'Report of service bench. (default: observability.capacity_report)')
     .action((flags: PlanFlags) => {
       const { rate, average = rate } = flags
       if (average > rate)
         throw new UsageError(`--average (${average}) is above --rate (${rate}): the rate is that of the peak`)
-      const here = readMachine()
-      const inputOf = (report: Report) => ({
+      const file = flags.from ?? loadConfig(options().config, env).config.observability.capacity_report
+      // Another machine has other costs, so a report is never guessed.
+      if (!file)
+        throw new UsageError(
+          'no report: name one of this machine with --from or observability.capacity_report; `service bench` makes it',
+        )
+      const report = readReport(file)
+      const input = {
         ...flags,
         average,
-        here,
+        here: readMachine(),
         sloMs: flags.sloP99,
         store: flags.store[0] ?? 'sqlite',
         alg: flags.alg[0] ?? 'ES256',
         cores: flags.cores ?? report.machine.cores,
-      })
-      const { file, report } = flags.from
-        ? { file: flags.from, report: readReport(flags.from) }
-        : newestReport((each) => plan(each, inputOf(each)))
-      const input = inputOf(report)
+      }
       const planned = plan(report, input)
       const { created_at, version, commit, machine } = report
       if (options().json) print({ report: { file, created_at, version, commit, machine }, ...planned }, true)
@@ -81,24 +83,4 @@ function parsePlannedMix(text: string): NonNullable<Settings['mix']> {
   const twice = names.find((name, i) => names.indexOf(name) !== i)
   if (twice) throw new Error(`${twice} is in the mix more than once: ${text}`)
   return mix
-}
-
-/** The newest report of the history that can be planned from. */
-function newestReport(tryOut: (report: Report) => unknown): { file: string; report: Report } {
-  const files = existsSync(resultsFolder) ? readdirSync(resultsFolder).filter((name) => name.endsWith('.json')) : []
-  let reason: string | undefined
-  for (const name of files.sort().reverse()) {
-    try {
-      const file = path.join(resultsFolder, name)
-      const report = readReport(file)
-      tryOut(report)
-      return { file: path.relative(process.cwd(), file), report }
-    } catch (error) {
-      // Of the newest: that is the one that its owner thinks of.
-      reason ??= `${name}: ${(error as Error).message}`
-    }
-  }
-  throw new UsageError(
-    `no report in ${resultsFolder} will do (${reason ?? 'there is none'}): name one with --from, or take one with service bench`,
-  )
 }

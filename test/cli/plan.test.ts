@@ -47,3 +47,13 @@ test.each([
   expect(code).toBe(2)
   expect(stderr).toContain(message)
 })
+
+test('the report is the one that is named, or that of the configuration; without one the command says what to do', async () => {
+  const file = fileOf(reportWith(results))
+  const config = path.join(tempFolder(), 'service.yaml')
+  writeFileSync(config, `observability:\n  capacity_report: ${file}\n`)
+  expect(await okHere([...args, '--config', config])).toContain(`from ${file}, a run of`)
+  const { code, stderr } = await runHere(args)
+  expect(code).toBe(2)
+  expect(stderr).toContain('no report: name one of this machine with --from or observability.capacity_report')
+})

@@ -1,5 +1,5 @@
 // Every relative link of the Markdown leads to a file of the repository, every anchor to a heading.
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { packageRoot } from '../../src/lib/paths.ts'
@@ -31,6 +31,13 @@ test('every page of docs/ is reached from README.md', () => {
   const pages = docs.map(({ file }) => file).filter((file) => file.startsWith('docs/'))
   const isListed = (file: string) => !/^docs\/(decisions|reference)\//.test(file)
   expect(pages.filter((file) => isListed(file) && !reached.has(file))).toEqual([])
+})
+
+test('bench/results holds only reports that a document cites, as JSON', () => {
+  const cited = docs.map(({ prose }) => prose).join('\n')
+  const kept = readdirSync(path.join(packageRoot, 'bench/results')).filter((name) => !/^README|\.html$/.test(name))
+  expect(kept.length).toBeGreaterThan(0)
+  expect(kept.filter((name) => !name.endsWith('.json') || !cited.includes(name))).toEqual([])
 })
 
 test('a link into nowhere, and a heading that is not there, are found', () => {
