@@ -96,8 +96,8 @@ function binaries(folder: string): { bin: string; env: NodeJS.ProcessEnv } {
   return { bin: path.join(native, 'bin'), env: { LC_ALL: 'C', TZ: 'UTC', LD_LIBRARY_PATH: libraries } }
 }
 
-/** PostgreSQL does not run as root. */
-function unprivileged(folder: string): { uid?: number; gid?: number } {
+/** Whom a server runs as: PostgreSQL does not run as root. Gives the folder to that user. */
+export function unprivileged(folder: string): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0 || !existsSync('/etc/passwd')) return {}
   const accounts = readFileSync('/etc/passwd', 'utf8')
     .split('\n')

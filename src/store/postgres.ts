@@ -16,13 +16,14 @@ import { type Lend, openGroups, type Task } from './postgres_groups.ts'
 import { openListener } from './postgres_listener.ts'
 import { keepPartitions } from './postgres_partitions.ts'
 import { begin, preparePlans } from './postgres_plans.ts'
+import { refuseTransactionPooling } from './postgres_pooler.ts'
 import { settled, steps } from './postgres_together.ts'
 
 /** `storage.postgres` of the configuration; tests make their own. */
 type PostgresSettings = Omit<Config['storage']['postgres'], 'dsn' | 'password_file'> & PostgresPlace
 
 interface PostgresOptions {
-  /** Whether the partitions of the record are made from here: once in a process. */
+  /** Whether this is the first to open it in this process: it looks at what is in between, and makes the partitions of the record. */
   makesPartitions?: boolean
   /** Whether this is an instance that serves, and is counted as such. */
   serves?: boolean
@@ -37,7 +38,7 @@ const UNKNOWN_SQL = /^42/
 /** A row that another transaction was first to insert: whoever looks again sees it. */
 const DUPLICATE = '23505'
 
-/** Opens the pool on a migrated database. Rejects when it cannot be reached. */
+/** Opens the pool on a migrated database. Rejects when it cannot be reached, or is behind a pooler that does not keep sessions. */
 export async function openPostgres(
   settings: PostgresSettings,
   log: Logger,
@@ -45,6 +46,7 @@ export async function openPostgres(
 ): Promise<Driver> {
   const listeners: ((about?: News) => void)[] = []
   const client = clientSettings(settings)
+  if (makesPartitions) await refuseTransactionPooling(client)
   const listener = await openListener({
     settings: client,
     serves,

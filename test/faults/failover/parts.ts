@@ -1,0 +1,71 @@
+// Programs of the laboratory beside PostgreSQL, each in a process that the laboratory starts and ends.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { unprivileged } from '../../../bench/postgres_server.ts'
+import { freePort } from '../../support/free_port.ts'
+import { eventually, Wire } from '../../support/wire.ts'
+
+/** Whether a program can be run from the PATH. */
+export const hasProgram = (name: string): boolean => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0
+
+export interface Part {
+  port: number
+  close(): Promise<void>
+}
+
+/** Starts a program in a folder of its own with one file of configuration, and waits until its port answers. */
+async function startPart(
+  program: string,
+  configure: (folder: string, port: number) => { content: string; args: (file: string) => string[] },
+): Promise<Part> {
+  const folder = mkdtempSync(path.join(tmpdir(), `service-${path.basename(program)}-`))
+  const port = await freePort()
+  const file = path.join(folder, 'configuration')
+  const { content, args } = configure(folder, port)
+  writeFileSync(file, content)
+  const child = spawn(program, args(file), { ...unprivileged(folder), cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (text: Buffer) => {
+      output = (output + text).slice(-3000)
+    })
+  process.once('exit', () => child.kill('SIGKILL'))
+  await eventually(() => accepts(port), 20_000).catch((error) => {
+    throw new Error(`${program} does not start: ${output}`, { cause: error })
+  })
+  return { port, close: () => ended(child) }
+}
+
+const accepts = (port: number): Promise<boolean> =>
+  Wire.open(port).then(
+    (wire) => {
+      wire.leave()
+      return true
+    },
+    () => false,
+  )
+
+/** Ends a process that was started here. */
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGKILL')
+  await gone
+}
+
+/** PgBouncer with its defaults in front of a server. */
+export const startPgBouncer = (to: number, more: string): Promise<Part> =>
+  startPart('pgbouncer', (folder, port) => ({
+    content: `[databases]
+* = host=127.0.0.1 port=${to} user=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir = ${folder}
+auth_type = any
+${more}
+`,
+    args: (file) => [file],
+  }))
