@@ -8,6 +8,7 @@ const SLOW = [
   'test/docs/commands.test.ts',
   'test/faults/failover/**/*.test.ts',
   'test/fuzz/**/*.test.ts',
+  'test/interop/pyjwt.test.ts',
   'test/soak/**/*.test.ts',
   'test/tools/package.test.ts',
   'test/torture/**/*.test.ts',

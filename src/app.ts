@@ -12,6 +12,7 @@ import { transitParts } from './crypto/transit_client.ts'
 import { Admission, loopBusyMs } from './http/admission.ts'
 import { CommonBuckets } from './http/common_buckets.ts'
 import { type Attempting, Lockout } from './http/rate_limit.ts'
+import { openRequestLog, type RequestLog } from './http/request_log.ts'
 import type { Fronts } from './hub.ts'
 import { again } from './lib/again.ts'
 import { type Build, readBuild, userAgent } from './lib/build.ts'
@@ -38,6 +39,8 @@ import { Trails } from './telemetry/trails.ts'
 export interface App {
   readonly config: Config
   readonly log: Logger
+  /** The lines about requests: the listeners of a thread share their bound. */
+  readonly requests: RequestLog
   readonly metrics: Metrics
   /** Only where requests are traced. */
   readonly tracer?: Tracer
@@ -173,6 +176,9 @@ export async function openApp(
   return app
 }
 
+/** The main thread, and the front threads where there are several. */
+const threadsOf = ({ server }: Config): number => (server.front_threads > 1 ? server.front_threads + 1 : 1)
+
 /** Puts an app together from its parts. */
 export function assemble(
   config: Config,
@@ -189,6 +195,7 @@ export function assemble(
     ...parts,
     config,
     log,
+    requests: openRequestLog(log, threadsOf(config)),
     metrics,
     tracer,
     clock,

@@ -161,14 +161,14 @@ const SECURITY_HEADERS = {
 const HSTS = { 'strict-transport-security': 'max-age=63072000; includeSubDomains' }
 
 function frontOptions(
-  { config, metrics, tracer, log }: App,
+  { config, metrics, tracer, log, requests }: App,
   address: string,
-  router: Omit<RouterOptions, 'headers' | 'metrics' | 'tracer' | 'log'>,
+  router: Omit<RouterOptions, 'headers' | 'metrics' | 'tracer' | 'requests'>,
 ): FrontOptions {
   const headers = { ...SECURITY_HEADERS, ...(config.session.secure ? HSTS : {}) }
   return {
     address,
-    accept: createRouter({ ...router, headers, metrics, tracer, log }),
+    accept: createRouter({ ...router, headers, metrics, tracer, requests }),
     readTimeoutMs: config.server.read_timeout * 1000,
     writeTimeoutMs: config.server.write_timeout * 1000,
     idleTimeoutMs: config.server.idle_timeout * 1000,

@@ -176,7 +176,7 @@ export const system: AdminResource = {
 async function statusOf(app: App) {
   const { config, clock, startedAt, build, store, keyring, engines, headroom } = app
   const uptime_secs = clock.now() - startedAt
-  const healthy = await store.readHealth().catch(() => false)
+  const healthy = store.driver.isHealthy() && (await store.readHealth().catch(() => false))
   const purges = await store.listPurgeRuns().catch(() => [])
   const encryption = config.data_encryption.driver
   return {

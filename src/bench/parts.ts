@@ -68,7 +68,7 @@ export async function measureParts(): Promise<string> {
   const file = path.join(tempDir(), 'parts.db')
   prepareDatabase(file, true, NOW)
   const lanes = openCrypto({ threads: 0, eager: true }, log)
-  const store = createStore(openSqlite(file, true, log), new Metrics())
+  const store = createStore(openSqlite(file, { wal: true, serves: false }, log), new Metrics())
   try {
     const lines: string[][] = []
     for (const part of parts(lanes, store)) {

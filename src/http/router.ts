@@ -1,16 +1,16 @@
 // Route tables. One wrapper does for every route: framing, limits, CORS, timing, metrics, log and errors.
-import { type ErrorCode, isOverloaded, OAuthError, overloaded } from '../lib/error.ts'
+import { type ErrorCode, OAuthError, overloaded } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
-import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { parseTraceparent, type Trace, type Tracer } from '../telemetry/trace.ts'
 import type { Step } from '../telemetry/trails.ts'
 import type { Admission } from './admission.ts'
 import { framingFault, METHODS } from './framing.ts'
 import type { Accept } from './front.ts'
-import { empty, type Head, type Reply, type Request } from './message.ts'
+import { empty, type Head, type Notes, type Reply, type Request } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
 import type { Limiter } from './rate_limit.ts'
+import type { RequestLog } from './request_log.ts'
 import { type Match, RouteTable } from './route_table.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -47,20 +47,17 @@ export interface RouterOptions {
   /** Told of every answer of a route that is a step. */
   onStep?(step: Step, request: Request, reply: Reply, error: OAuthError | undefined): void
   metrics: Metrics
-  log: Logger
+  requests: RequestLog
   /** Only where requests are traced. */
   tracer?: Tracer
 }
 
 const PREFLIGHT_AGE_SECONDS = 86_400
-const TELL_EVERY_MS = 10_000
 const TYPES = { form: 'application/x-www-form-urlencoded', json: 'application/json' } as const
 
 /** Builds the function that an engine asks about every request. */
 export function createRouter(options: RouterOptions): Accept {
   const table = new RouteTable(options.routes)
-  /** When each kind of overload was told. */
-  const toldMs = new Map<string, number>()
 
   return (received) => {
     const head = options.addressOf ? { ...received, remote: options.addressOf(received) } : received
@@ -146,6 +143,7 @@ export function createRouter(options: RouterOptions): Accept {
       cors: route.cors,
       trace_id: request.trace_id,
       trace: request.trace,
+      notes: request.notes,
     }
     const step = (reply: Reply, error = request.notes.refusal) => {
       if (route.step) options.onStep?.(route.step, request, reply, error)
@@ -199,6 +197,7 @@ export function createRouter(options: RouterOptions): Accept {
     error?: OAuthError
     trace_id?: string
     trace?: Trace
+    notes?: Notes
   }
 
   function finish(reply: Reply, context: Finishing): Reply {
@@ -218,21 +217,13 @@ export function createRouter(options: RouterOptions): Accept {
       })
       context.trace.end(reply.status >= 500 ? (error?.reason ?? 'server_error') : undefined)
     }
-    if (isOverloaded(error)) tellOverload(error?.reason ?? '')
-    if (isFault(reply, error) || options.log.isLevelEnabled('debug')) logRequest(reply, seconds, context)
+    if (error || options.requests.hasAll) logRequest(reply, seconds, context)
     return reply
   }
 
-  /** A line for each request would fill the log. */
-  function tellOverload(reason: string): void {
-    const nowMs = performance.now()
-    if (nowMs - (toldMs.get(reason) ?? Number.NEGATIVE_INFINITY) < TELL_EVERY_MS) return
-    toldMs.set(reason, nowMs)
-    options.log.warn({ reason }, 'more is asked for than can be answered soon: some requests are told 503')
-  }
-
-  function logRequest({ status }: Reply, seconds: number, { head, id, path, error, trace_id }: Finishing): void {
-    const fields = {
+  function logRequest({ status }: Reply, seconds: number, context: Finishing): void {
+    const { head, id, path, error, trace_id, notes } = context
+    options.requests.answered({
       request_id: id,
       trace_id,
       method: head.method,
@@ -240,11 +231,9 @@ export function createRouter(options: RouterOptions): Accept {
       status,
       ms: Math.round(seconds * 1e5) / 100,
       remote: head.remote,
-      error: error?.code,
-      reason: error?.reason,
-    }
-    if (!isFault({ status }, error)) options.log.debug(fields, 'request')
-    else options.log.error({ ...fields, err: error?.cause ?? error }, 'request failed')
+      client_id: notes?.client_id,
+      error,
+    })
   }
 
   function originOf(head: Head): string | undefined {
@@ -263,10 +252,6 @@ export function createRouter(options: RouterOptions): Accept {
     reply.headers['access-control-expose-headers'] = 'DPoP-Nonce, WWW-Authenticate, Retry-After'
   }
 }
-
-/** Something failed here; that there is no room for a request is no fault. */
-const isFault = ({ status }: Pick<Reply, 'status'>, error: OAuthError | undefined): boolean =>
-  status >= 500 && !isOverloaded(error)
 
 const anyOf = (methods: ReadonlyMap<Method, Match>): Route => (methods.values().next().value as Match).route
 

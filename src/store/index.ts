@@ -79,7 +79,7 @@ export interface Driver {
   readonly stats: LaneStats
   /** Connections by state, where there is a pool. */
   connections?(): Record<'open' | 'idle' | 'waiting', number>
-  /** Whether the database answered when it was last asked, within the last seconds. */
+  /** Whether the database answered within the last seconds, and keeps what it is given (store/health.ts). */
   isHealthy(): boolean
   /** How many instances share the database, this one included. */
   instances(): number

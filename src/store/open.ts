@@ -26,10 +26,11 @@ export interface StoreParts {
   serves?: boolean
 }
 /** Migrates the database and opens the store on it. Rejects when it cannot be had. */
-export async function openStore(storage: Storage, { log, metrics, now, serves }: StoreParts): Promise<Store> {
+export async function openStore(storage: Storage, { log, metrics, now, serves = false }: StoreParts): Promise<Store> {
   const applied = await migrate(storage, now)
   if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
-  if (storage.driver === 'sqlite') return createStore(openSqlite(storage.sqlite.path, storage.sqlite.wal, log), metrics)
+  if (storage.driver === 'sqlite')
+    return createStore(openSqlite(storage.sqlite.path, { wal: storage.sqlite.wal, serves }, log), metrics)
   const { openPostgres } = await import('./postgres.ts')
   return createStore(await openPostgres(storage.postgres, log, { serves }), metrics)
 }

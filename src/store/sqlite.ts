@@ -1,15 +1,21 @@
 // The SQLite driver: one thread owns the database; whatever arrived since its last commit is the next transaction.
-import { isOverloaded, unavailable } from '../lib/error.ts'
+import { unavailable } from '../lib/error.ts'
+import { newId } from '../lib/id.ts'
 import { Lane } from '../lib/lane.ts'
 import { openThreads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { BatchResult, Failure, Job } from './database.ts'
-import { type Driver, isRead, MAX_QUEUE, UNHEALTHY_MS } from './index.ts'
+import { watchHealth } from './health.ts'
+import { type Driver, isRead, MAX_QUEUE } from './index.ts'
 
-const POLL_MS = 1000
+interface SqliteOptions {
+  wal: boolean
+  /** Whether this process serves: then it proves that the database can be written, else only that it answers. */
+  serves: boolean
+}
 
 /** Starts the storage thread on a migrated database. */
-export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
+export function openSqlite(file: string, { wal, serves }: SqliteOptions, log: Logger): Driver {
   const thread = openThreads({ name: 'store', min: 1, max: 1, ahead: true, workerData: { file, wal } }, log)
   const listeners: (() => void)[] = []
 
@@ -32,35 +38,35 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
       worked(result.ms)
       // Whoever gets an answer shows that the storage is there: under overload the poll itself may find no room.
       const { outcomes = jobs.map(() => ({ value: undefined })) } = result
-      if (outcomes.some((outcome) => 'value' in outcome)) healthyMs = performance.now()
+      if (outcomes.some((outcome) => 'value' in outcome)) health.answered()
       if (result.foreign) for (const listener of listeners) listener()
-      return outcomes.map((outcome) => ('failed' in outcome ? { error: failureOf(outcome.failed) } : outcome))
+      return outcomes.map((outcome, i) => {
+        if (!('failed' in outcome)) return outcome
+        const error = failureOf(outcome.failed)
+        if (isAway(outcome.failed) && !isRead((jobs[i] as Job).op)) health.failed(error.cause)
+        return { error }
+      })
     },
   })
   /** With the transactions that wrote: each waits for the disk once. */
   const stats = Object.assign(lane.stats, { commits: 0 })
-  let healthyMs = performance.now()
-  const poll = setInterval(() => {
-    lane.push({ op: 'readHealth', input: undefined }).then(
-      () => {
-        healthyMs = performance.now()
-      },
-      (error: unknown) => {
-        if (!isOverloaded(error)) healthyMs = Number.NEGATIVE_INFINITY
-      },
-    )
-  }, POLL_MS)
-  poll.unref()
+  const health = watchHealth({
+    prove: (inDoubt) =>
+      lane.push(
+        serves ? { op: 'proveWrite', input: { mark: newId(), inDoubt } } : { op: 'readHealth', input: undefined },
+      ),
+    log,
+  })
 
   return {
     name: 'sqlite',
     stats,
-    isHealthy: () => performance.now() - healthyMs < UNHEALTHY_MS,
+    isHealthy: health.isHealthy,
     instances: () => 1,
     call: (op, input, onBatch) => lane.push({ op, input }, onBatch),
     onForeignWrite: (listener) => listeners.push(listener),
     async close() {
-      clearInterval(poll)
+      health.close()
       await lane.drained()
       await thread.close()
     },
@@ -68,10 +74,12 @@ export function openSqlite(file: string, wal: boolean, log: Logger): Driver {
 }
 
 const AWAY = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|IOERR|CANTOPEN|CORRUPT|NOTADB|PROTOCOL)/
+const isAway = ({ code }: Failure): boolean => AWAY.test(code)
 /** Storage that is away is 503; anything else is a fault of this program. */
-function failureOf({ code, message }: Failure): Error {
+function failureOf(failure: Failure): Error {
+  const { code, message } = failure
   const error = Object.assign(new Error(message), { code })
-  return AWAY.test(code)
+  return isAway(failure)
     ? unavailable('the storage is not available', { reason: 'storage_unavailable', cause: error })
     : error
 }

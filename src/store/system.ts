@@ -92,6 +92,14 @@ export function* readPostgresBytes(): Op<number> {
   return num((yield* one('SELECT pg_database_size(current_database()) AS n'))?.n)
 }
 
+/** In doubt, as many bytes as a batch of tokens needs. */
+const DOUBT_BYTES = 65_536
+
+/** Proves, by its commit, that the database keeps what it is given. `mark` is another one each time, or nothing would be written. */
+export function* proveWrite({ mark, inDoubt }: { mark: string; inDoubt: boolean }): Op<void> {
+  yield* saveSetting({ name: 'write_proof', value: mark.padEnd(inDoubt ? DOUBT_BYTES : 0, 'x'), now: 0 })
+}
+
 /** Proves that the database answers. */
 export function* readHealth(): Op<boolean> {
   return (yield* one('SELECT 1 AS ok'))?.ok === 1

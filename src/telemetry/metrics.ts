@@ -104,7 +104,7 @@ export const GAUGES = {
   ext_lane_waiting: 'Jobs waiting in a lane',
   ext_lane_running: 'Batches that the workers of a lane have',
   ext_db_pool_connections: 'Connections to PostgreSQL, and requests that wait for one; none on SQLite',
-  ext_storage_healthy: '1 while the database answers, else 0',
+  ext_storage_healthy: '1 while the database answers and can be written, else 0',
   ext_instances: 'Instances that share the database, this one included: each takes its share of the limit on requests',
   ext_signing_key_age_seconds: 'Age of the key that signs',
   ext_build_info: '1, with the version that runs',

@@ -59,6 +59,40 @@ test.skipIf(!small)(
   },
 )
 
+test.skipIf(!small)(
+  `a full disk is not ready within 5 s, also without a request; the log says it once, and it passes by itself (${diskNote(small)})`,
+  async () => {
+    assert(small)
+    const at = await placed(path.join(small, 'idle'))
+    await at.instance.start()
+    const client = await newMachine(at.admin, ['client_credentials'])
+    const statusOf = async (document: string) => (await fetch(at.instance.base + document)).status
+    const statuses = async () => [await statusOf('/ready'), await statusOf('/health'), await statusOf('/livez')]
+    const healthy = async () =>
+      /^ext_storage_healthy (\d)$/m.exec(await (await fetch(`${at.admin}/metrics`)).text())?.[1]
+    expect([await statuses(), await healthy()]).toEqual([[200, 200, 200], '1'])
+
+    fill(path.join(small, 'ballast'))
+    await expect.poll(statuses, { timeout: 10_000 }).toEqual([503, 503, 200])
+    expect(await healthy()).toBe('0')
+    const refused = await Promise.all(Array.from({ length: 200 }, () => machineToken(at, client)))
+    expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]))
+    expect(await statusOf('/ready')).toBe(503)
+    const loud = at.instance
+      .text()
+      .split('\n')
+      .filter((line) => /"level":"(warn|error)"/.test(line))
+    expect(loud.filter((line) => line.includes('SQLITE_FULL')).length).toBeGreaterThan(0)
+    expect(loud.filter((line) => !line.includes('dcr.mode')).length).toBeLessThanOrEqual(4)
+
+    rmSync(path.join(small, 'ballast'))
+    await expect.poll(statuses, { timeout: 10_000 }).toEqual([200, 200, 200])
+    expect((await machineToken(at, client)).status).toBe(200)
+    expect(await healthy()).toBe('1')
+    await at.instance.kill('SIGTERM')
+  },
+)
+
 test('P03 a database that may not be written any more is 503 for what writes, and works again when it may', async () => {
   const file = path.join(tempFolder(), 'service.db')
   prepareDatabase(file, false, NOW)

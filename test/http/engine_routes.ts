@@ -2,6 +2,7 @@
 import { Admission } from '../../src/http/admission.ts'
 import type { Accept, FrontOptions, HttpFront } from '../../src/http/front.ts'
 import { empty, html, json } from '../../src/http/message.ts'
+import { openRequestLog } from '../../src/http/request_log.ts'
 import { createRouter, type Route } from '../../src/http/router.ts'
 import { overloaded } from '../../src/lib/error.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
@@ -70,7 +71,7 @@ export async function openBench(open: OpenEngine, more: Partial<FrontOptions> = 
     headers: {},
     allowedOrigins: [],
     metrics: new Metrics(),
-    log,
+    requests: openRequestLog(log, 1),
   })
   const port = await freePort()
   const options: FrontOptions = {

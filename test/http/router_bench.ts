@@ -1,5 +1,6 @@
 // A router over a few routes of every kind, and a way to send it requests.
 import { type Head, html, json, type Reply, type Request } from '../../src/http/message.ts'
+import { openRequestLog } from '../../src/http/request_log.ts'
 import { createRouter, type Route, type RouterOptions } from '../../src/http/router.ts'
 import { OAuthError } from '../../src/lib/error.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
@@ -37,7 +38,14 @@ export const routes: Route[] = [
 export function router(more: Partial<RouterOptions> = {}) {
   const metrics = new Metrics()
   const { log, lines } = recordingLog()
-  const accept = createRouter({ routes, headers: {}, allowedOrigins: [], metrics, log, ...more })
+  const accept = createRouter({
+    routes,
+    headers: {},
+    allowedOrigins: [],
+    metrics,
+    requests: openRequestLog(log, 1),
+    ...more,
+  })
   const send = async (method: string, path: string, text?: string, headers: Head['headers'] = {}): Promise<Reply> => {
     const body = Buffer.from(text ?? '')
     const length = text === undefined ? {} : { 'content-length': String(body.length) }

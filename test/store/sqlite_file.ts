@@ -11,7 +11,7 @@ import type { Opened } from './conformance.ts'
 
 /** Opens the store of a database file. */
 export function openFile(file: string, wal = true): Opened {
-  const store = createStore(openSqlite(file, wal, silentLog), new Metrics())
+  const store = createStore(openSqlite(file, { wal, serves: true }, silentLog), new Metrics())
   return { store, again: async () => openFile(file, wal), close: () => store.driver.close() }
 }
 

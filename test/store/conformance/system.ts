@@ -69,4 +69,16 @@ export function systemRules(bench: Bench): void {
     expect(await bench.store.readHealth()).toBe(true)
     expect(bench.store.driver.isHealthy()).toBe(true)
   })
+
+  test.each([false, true])(
+    'a write that is kept proves that the database keeps what it is given (in doubt: %s)',
+    async (inDoubt) => {
+      for (const mark of ['one', 'two']) {
+        await bench.store.proveWrite({ mark, inDoubt })
+        const kept = await bench.store.findSetting({ name: 'write_proof' })
+        expect([kept?.slice(0, 3), kept?.length]).toEqual([mark, inDoubt ? 65_536 : 3])
+        bench.store.dropCaches()
+      }
+    },
+  )
 }

@@ -1,0 +1,139 @@
+// What a refused request leaves in the log, and how little a flood of them does.
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { type Answered, openRequestLog } from '../../src/http/request_log.ts'
+import { OAuthError, overloaded, unavailable } from '../../src/lib/error.ts'
+import { recordingLog } from '../support/log.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] }))
+afterEach(() => void vi.useRealTimers())
+
+const LEVELS: Record<number, string> = { 20: 'debug', 30: 'info', 40: 'warn', 50: 'error' }
+
+function opened(threads = 1, level = 'info') {
+  const { log, lines } = recordingLog(level)
+  const requests = openRequestLog(log, threads)
+  const answer = (error: OAuthError | undefined, more: Partial<Answered> = {}) =>
+    requests.answered({
+      request_id: 'r',
+      trace_id: undefined,
+      method: 'POST',
+      path: '/oauth/token',
+      status: error?.status ?? 200,
+      ms: 1,
+      remote: '192.0.2.1',
+      client_id: 'c',
+      error,
+      ...more,
+    })
+  const shown = () =>
+    lines
+      .splice(0)
+      .map(({ time: _t, pid: _p, hostname: _h, level, ...rest }) => ({ level: LEVELS[Number(level)], ...rest }))
+  return { answer, shown, requests }
+}
+const wrong = new OAuthError('invalid_client', 'client authentication failed', { reason: 'wrong_secret' })
+
+test('a refusal is one line at info: who asked from where, what was refused and why', () => {
+  const { answer, shown } = opened()
+  answer(wrong)
+  expect(shown()).toEqual([
+    {
+      level: 'info',
+      msg: 'request refused',
+      request_id: 'r',
+      method: 'POST',
+      path: '/oauth/token',
+      status: 401,
+      ms: 1,
+      remote: '192.0.2.1',
+      client_id: 'c',
+      error: 'invalid_client',
+      reason: 'wrong_secret',
+    },
+  ])
+})
+
+test('a request that is answered has no line, at debug one', () => {
+  const { answer, shown, requests } = opened()
+  expect(requests.hasAll).toBe(false)
+  answer(undefined)
+  expect(shown()).toEqual([])
+  const all = opened(1, 'debug')
+  expect(all.requests.hasAll).toBe(true)
+  all.answer(undefined)
+  expect(all.shown()).toMatchObject([{ level: 'debug', msg: 'request' }])
+})
+
+test('a name of a client that is long is cut', () => {
+  const { answer, shown } = opened()
+  answer(wrong, { client_id: 'x'.repeat(10_000) })
+  expect(String((shown()[0] as Record<string, unknown>)['client_id']).length).toBe(256)
+})
+
+test('past 50 a second one line a second has the number left out, and nothing is lost', () => {
+  const { answer, shown } = opened()
+  for (let i = 0; i < 120; i++) answer(wrong)
+  expect(shown()).toHaveLength(50)
+  vi.advanceTimersByTime(1000)
+  expect(shown()).toMatchObject([{ level: 'info', left_out: 70 }])
+  for (let i = 0; i < 60; i++) answer(wrong)
+  expect(shown()).toHaveLength(50)
+  vi.advanceTimersByTime(1000)
+  expect(shown()).toMatchObject([{ left_out: 10 }])
+  vi.advanceTimersByTime(10_000)
+  expect(shown()).toEqual([])
+})
+
+test('threads have the lines of a second together', () => {
+  const { answer, shown } = opened(5)
+  for (let i = 0; i < 50; i++) answer(wrong)
+  expect(shown()).toHaveLength(10)
+})
+
+test.each([
+  ['a limit', new OAuthError('slow_down', 'too many requests', { reason: 'rate_limited' }), 'info', 'rate_limited'],
+  ['no room', overloaded('front'), 'warn', 'front_full'],
+])('what meets %s is counted and told once in ten seconds', (_what, error, level, reason) => {
+  const { answer, shown } = opened()
+  for (let i = 0; i < 400; i++) answer(error)
+  expect(shown()).toMatchObject([{ level, reason, requests: 1 }])
+  vi.advanceTimersByTime(10_000)
+  expect(shown()).toMatchObject([{ level, reason, requests: 399 }])
+  answer(error)
+  expect(shown()).toEqual([])
+  vi.advanceTimersByTime(10_000)
+  expect(shown()).toMatchObject([{ requests: 1 }])
+  vi.advanceTimersByTime(10_000)
+  answer(error)
+  expect(shown()).toMatchObject([{ requests: 1 }])
+})
+
+test('a part that is away is one error in ten seconds with its cause, and a line at info for each request', () => {
+  const { answer, shown } = opened()
+  const away = unavailable('the storage is not available', {
+    reason: 'storage_unavailable',
+    cause: new Error('database or disk is full'),
+  })
+  for (let i = 0; i < 3; i++) answer(away)
+  expect(shown()).toMatchObject([
+    { level: 'error', reason: 'storage_unavailable', err: { message: 'database or disk is full' } },
+    { level: 'info', reason: 'storage_unavailable', request_id: 'r' },
+    { level: 'info' },
+  ])
+  answer(unavailable('the secret store is away', { reason: 'transit_away' }))
+  vi.advanceTimersByTime(10_000)
+  answer(away)
+  expect(shown()).toMatchObject([
+    { level: 'error', reason: 'transit_away' },
+    { level: 'error', reason: 'storage_unavailable' },
+  ])
+})
+
+test('a fault of the program is always an error', () => {
+  const { answer, shown } = opened()
+  for (let i = 0; i < 2; i++) answer(new OAuthError('server_error', 'internal error', { cause: new Error('why') }))
+  expect(shown()).toMatchObject([
+    { level: 'error', err: { message: 'why' } },
+    { level: 'error', err: { message: 'why' } },
+  ])
+})
