@@ -98,6 +98,8 @@ const brokerGrant = z.strictObject({
   broker_provider_slug: z.string(),
   scopes_granted: texts,
   version: count,
+  unsure_since: at.optional(),
+  ended_reason: z.enum(['refused_by_provider', 'answer_lost']).optional(),
   ...grantTimes,
 })
 const consent = z.strictObject({

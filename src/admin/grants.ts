@@ -32,6 +32,8 @@ const brokerGrantJson = (grant: BrokerGrant, providers: readonly BrokerProvider[
   broker_provider_slug: providers.find(({ id }) => id === grant.broker_provider_id)?.slug ?? '',
   scopes_granted: scopeNames(grant.scopes_granted),
   version: grant.version,
+  ...(grant.unsure_since === undefined ? {} : { unsure_since: rfc3339(grant.unsure_since) }),
+  ...(grant.ended_reason === undefined ? {} : { ended_reason: grant.ended_reason }),
   created_at: rfc3339(grant.created_at),
   updated_at: rfc3339(grant.updated_at),
   ...(grant.revoked_at === undefined ? {} : { revoked_at: rfc3339(grant.revoked_at) }),

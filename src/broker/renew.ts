@@ -4,15 +4,15 @@ import type { App } from '../app.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
-import type { BrokerProvider } from '../oauth/types.ts'
+import type { BrokerProvider, ConnectionEnd } from '../oauth/types.ts'
 import type { Lease } from '../store/connections.ts'
 import { type Connection, openConnection, sealCredential, type UpstreamToken } from './credential.ts'
 import type { Renewal } from './protocol.ts'
 import { protocolOf } from './protocols.ts'
-import { UPSTREAM_PATIENCE, UpstreamRefusal } from './upstream.ts'
+import { mayBeAnswered, UPSTREAM_PATIENCE, UpstreamRefusal } from './upstream.ts'
 
 /** Why there is no token that the user could help. */
-export type Lack = 'missing' | 'insufficient'
+export type Lack = 'missing' | 'insufficient' | 'lost'
 type Renewed = UpstreamToken | Lack
 
 /** Tokens that are being asked for, by connection: of this process. */
@@ -87,20 +87,22 @@ const look = async (app: App, { grant }: Connection): Promise<Connection | undef
 async function underLease(
   app: App,
   provider: BrokerProvider,
-  { grant }: Connection,
+  connection: Connection,
   lease: Lease,
   ask: () => Promise<Renewal | undefined>,
 ): Promise<Renewed | 'changed'> {
   const count = (outcome: string) =>
     app.metrics.count('ext_upstream_token_refresh_total', { provider: provider.slug, outcome })
+  const wasUnsure = isUnsure(connection, app.clock.now())
   let renewal: Renewal | undefined
   try {
     renewal = await ask()
   } catch (error) {
     const isRefused = error instanceof UpstreamRefusal
     count(isRefused ? 'refused' : 'unavailable')
-    if (isRefused && error.code === 'invalid_grant') return ended(app, provider, lease)
-    await release(app, lease)
+    if (isRefused && error.code === 'invalid_grant')
+      return ended(app, provider, lease, wasUnsure ? 'answer_lost' : 'refused_by_provider')
+    await release(app, lease, wasUnsure || (rotates(connection) && mayBeAnswered(error)))
     if (isRefused && error.code === 'invalid_scope') return 'insufficient'
     if (!isRefused) throw error
     throw new OAuthError('server_error', 'the provider refused this service', {
@@ -109,27 +111,46 @@ async function underLease(
     })
   }
   if (!renewal) {
-    await release(app, lease)
+    await release(app, lease, wasUnsure)
     return 'missing'
   }
   count(renewal.token ? 'refreshed' : 'downgraded')
   const { credential, token = 'insufficient' } = renewal
-  const saved = await keep(app, lease, () => sealCredential(app, grant, credential))
+  const saved = await keep(app, lease, () => sealCredential(app, connection.grant, credential))
   return saved ? token : 'changed'
 }
 
-/** The provider knows the credential no more: the user has to connect again, and it is not asked again before. */
-async function ended(app: App, provider: BrokerProvider, lease: Lease): Promise<Lack | 'changed'> {
-  const grant = await app.store.revokeBrokerGrant({ ...lease, now: app.clock.now() })
-  if (!grant) return 'changed'
-  const detail = { grant_id: grant.id, user_id: grant.user_id, provider: provider.slug, reason: 'refused_by_provider' }
-  await audit(app, { action: 'broker_grant_revoked', actor_id: 'system', ip: '', detail })
-  return 'missing'
+/** Whether an answer can hold a new credential in place of this one. */
+const rotates = ({ credential }: Connection): boolean => credential.refresh_token !== undefined
+
+/** Whether an answer about this credential was lost: that of a request which failed, or of a process that never gave its lease back. */
+const isUnsure = (connection: Connection, now: number): boolean => {
+  const { unsure_since, leased_until = Number.POSITIVE_INFINITY } = connection.grant
+  return rotates(connection) && (unsure_since !== undefined || leased_until <= now)
 }
 
-/** A lease that is not given back ends by itself. */
-async function release(app: App, lease: Lease): Promise<void> {
-  await app.store.releaseBrokerGrant(lease).catch((error) => {
+/** The provider does not take the credential any more: the user has to connect again, and it is not asked again before. */
+async function ended(
+  app: App,
+  provider: BrokerProvider,
+  lease: Lease,
+  reason: ConnectionEnd,
+): Promise<Lack | 'changed'> {
+  const grant = await app.store.revokeBrokerGrant({ ...lease, reason, now: app.clock.now() })
+  if (!grant) return 'changed'
+  const detail = { grant_id: grant.id, user_id: grant.user_id, provider: provider.slug, reason }
+  await audit(app, { action: 'broker_grant_revoked', actor_id: 'system', ip: '', detail })
+  return lackAfter(reason)
+}
+
+/** What a user lacks whose connection ended. */
+export const lackAfter = (reason: ConnectionEnd | undefined): Lack => (reason === 'answer_lost' ? 'lost' : 'missing')
+
+/** A lease that is not given back ends by itself; then the connection is unsure, too. */
+async function release(app: App, lease: Lease, unsure: boolean): Promise<void> {
+  const { store, clock } = app
+  const released = unsure ? store.releaseUnsure({ ...lease, now: clock.now() }) : store.releaseBrokerGrant(lease)
+  await released.catch((error) => {
     app.log.warn({ err: error, grant_id: lease.id }, 'a lease could not be given back; it ends by itself')
   })
 }

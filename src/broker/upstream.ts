@@ -1,6 +1,6 @@
 // Asking a provider: one POST to one of its endpoints, and what its answer means. Nothing that it says is passed on in its words.
 import type { App } from '../app.ts'
-import { unavailable } from '../lib/error.ts'
+import { OAuthError, unavailable } from '../lib/error.ts'
 import { DAY } from '../lib/time.ts'
 import { FetchError } from '../net/error.ts'
 import type { FetchReply } from '../net/fetch.ts'
@@ -23,6 +23,11 @@ const CODES = [
   'invalid_scope',
 ]
 
+/** Reason of a 503 after which the provider may have done what it was asked. */
+const ANSWER_LOST = 'upstream_answer_lost'
+/** Failures of a fetch before the request was sent. */
+const NOT_SENT: readonly string[] = ['bad_url', 'blocked_address', 'dns_failed', 'connect_failed', 'tls_failed']
+
 /** The provider said no. */
 export class UpstreamRefusal extends Error {
   readonly code: string
@@ -38,10 +43,16 @@ interface Question {
   headers?: Readonly<Record<string, string>>
 }
 
+/** Whether a question that failed may have been answered: then nobody knows whether the provider did what it was asked. */
+export const mayBeAnswered = (error: unknown): boolean =>
+  error instanceof UpstreamRefusal
+    ? error.code === 'other'
+    : error instanceof OAuthError && error.reason === ANSWER_LOST
+
 /** Posts a form to a provider. Throws 503 when it cannot be reached or says that it is not well. */
 export async function postUpstream(app: App, { slug }: BrokerProvider, { url, form, headers }: Question) {
-  const away = (cause: Error) =>
-    unavailable('the provider is not available at the moment', { reason: 'upstream_unavailable', cause })
+  const away = (cause: Error, reason: string) =>
+    unavailable('the provider is not available at the moment', { reason, cause })
   const given = Object.entries(form).filter((entry): entry is [string, string] => entry[1] !== undefined)
   let reply: FetchReply
   try {
@@ -55,9 +66,14 @@ export async function postUpstream(app: App, { slug }: BrokerProvider, { url, fo
       allowHttp: app.config.cimd.allow_private_addresses,
     })
   } catch (error) {
-    throw error instanceof FetchError ? away(error) : error
+    if (!(error instanceof FetchError)) throw error
+    throw away(error, NOT_SENT.includes(error.reason) ? 'upstream_unavailable' : ANSWER_LOST)
   }
-  if (reply.status >= 500 || reply.status === 429) throw away(new Error(`provider ${slug}: status ${reply.status}`))
+  const { status } = reply
+  const said = new Error(`provider ${slug}: status ${status}`)
+  if (status === 429) throw away(said, 'upstream_unavailable')
+  // Of what stands in front of the provider, maybe, while the provider did what it was asked.
+  if (status >= 500) throw away(said, ANSWER_LOST)
   return reply
 }
 

@@ -3,12 +3,12 @@ import type { App } from '../app.ts'
 import { OAuthError } from '../lib/error.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { checkDeclared, scopeNames } from '../oauth/resource.ts'
-import type { BrokerProvider, Resource } from '../oauth/types.ts'
+import type { BrokerProvider, ConnectionEnd, Resource } from '../oauth/types.ts'
 import { findConnection } from './connection.ts'
 import type { UpstreamToken } from './credential.ts'
 import { protocolOf } from './protocols.ts'
 import { providerOf, upstreamScopes } from './provider.ts'
-import { type Lack, renew } from './renew.ts'
+import { type Lack, lackAfter, renew } from './renew.ts'
 
 export interface VendRequest {
   /** Whose token. */
@@ -51,25 +51,39 @@ async function tokenFor(
   wanted: string[],
 ): Promise<UpstreamToken | Lack> {
   const connection = await findConnection(app, user_id, provider)
-  if (!connection) return 'missing'
+  if (!connection) return lackAfter(await endOf(app, provider, user_id))
   const { held, scoped } = protocolOf(provider)
   const granted = scopeNames(connection.grant.scopes_granted)
   if (scoped && !wanted.every((name) => granted.includes(name))) return 'insufficient'
   return held(connection.credential, wanted, app.clock.now()) ?? renew(app, provider, connection, wanted)
 }
 
+/** Why the last connection of a user to a provider ended. */
+async function endOf({ store }: App, { id }: BrokerProvider, user_id: string): Promise<ConnectionEnd | undefined> {
+  const grants = await store.listBrokerGrants({ user_id })
+  return grants.find(({ broker_provider_id }) => broker_provider_id === id)?.ended_reason
+}
+
 const CAUSES = {
-  missing: { cause: 'consent_missing', reason: 'upstream_connection_missing' },
-  insufficient: { cause: 'scope_insufficient', reason: 'upstream_scope_insufficient' },
+  missing: { cause: 'consent_missing', reason: 'upstream_connection_missing', why: '' },
+  lost: {
+    cause: 'consent_missing',
+    reason: 'upstream_answer_lost',
+    why: ' again: an answer of the provider was lost on its way, and the connection with it',
+  },
+  insufficient: { cause: 'scope_insufficient', reason: 'upstream_scope_insufficient', why: '' },
 } as const
 
 /** The user can help: by connecting, or by connecting again. Of an account that nobody connects, an operator can. */
 function connectionRequired(app: App, provider: BrokerProvider, { slug }: Resource, lack: Lack): OAuthError {
-  const { cause, reason } = CAUSES[lack]
+  const { cause, reason, why } = CAUSES[lack]
   if (protocolOf(provider).connects === 'operator')
     return new OAuthError('access_denied', `an operator must connect the user to ${slug}`, { reason })
   const { issuer } = app.config.server
   const query = new URLSearchParams({ resource: slug, return_url: issuer + PATHS.connections })
   const consent_url = `${issuer}${PATHS.connect}/${provider.slug}?${query}`
-  return new OAuthError('consent_required', `Authorize access to ${slug}`, { reason, body: { consent_url, cause } })
+  return new OAuthError('consent_required', `Authorize access to ${slug}${why}`, {
+    reason,
+    body: { consent_url, cause },
+  })
 }

@@ -28,15 +28,16 @@ interface Shown {
   provider: BrokerProvider
 }
 
-async function connectionsOf({ store }: App, user_id: string): Promise<Shown[]> {
+/** Everything that a user is or was connected to. */
+async function allOf({ store }: App, user_id: string): Promise<Shown[]> {
   const [grants, providers] = await Promise.all([store.listBrokerGrants({ user_id }), store.listProviders()])
-  return grants
-    .filter(({ revoked_at }) => revoked_at === undefined)
-    .flatMap((grant) => {
-      const provider = providers.find(({ id }) => id === grant.broker_provider_id)
-      return provider ? [{ grant, provider }] : []
-    })
+  return grants.flatMap((grant) => {
+    const provider = providers.find(({ id }) => id === grant.broker_provider_id)
+    return provider ? [{ grant, provider }] : []
+  })
 }
+
+const isLive = ({ grant }: Shown): boolean => grant.revoked_at === undefined
 
 const shown = ({ grant, provider }: Shown) => ({
   provider: provider.slug,
@@ -58,8 +59,8 @@ export async function showConnections(app: App, request: Request): Promise<Reply
   const isPage = prefersHtml(request)
   if (!signedIn && isPage) return toLogin(app, placeOf(request))
   if (!signedIn) throw notSignedIn()
-  const found = await connectionsOf(app, signedIn.user.id)
-  if (!isPage) return json(200, found.map(shown), NO_STORE)
+  const found = await allOf(app, signedIn.user.id)
+  if (!isPage) return json(200, found.filter(isLive).map(shown), NO_STORE)
   return connectionsPage(app, signedIn, found, parseParams(request.query).error)
 }
 
@@ -70,16 +71,21 @@ const PROBLEMS: Record<string, string> = {
 }
 
 function connectionsPage(app: App, signedIn: SignedIn, found: readonly Shown[], error: string | undefined): Reply {
-  const items = found.map((each) => item(app, signedIn, each))
+  const items = found.filter(isLive).map((each) => item(app, signedIn, each))
+  const lost = found.filter(({ grant }) => grant.ended_reason === 'answer_lost').map(lostNote)
   return page(
     'Your connections',
     html`<h1>Your connections</h1>
 <p class="soft">What applications may use in your name at other places.</p>
 ${error && html`<p class="note bad" role="alert">${PROBLEMS[error] ?? 'Nothing was connected: something failed at the other side.'}</p>`}
-${items.length > 0 ? html`<ul>${items}</ul>` : html`<p class="note">You are not connected to anything.</p>`}
+${lost}${items.length > 0 ? html`<ul>${items}</ul>` : html`<p class="note">You are not connected to anything.</p>`}
 <footer class="soft"><span>Signed in as <bdi>${signedIn.user.email ?? signedIn.user.name}</bdi></span></footer>`,
   )
 }
+
+const lostNote = ({ provider }: Shown): Markup =>
+  html`<p class="note warn">An answer of <bdi>${provider.display_name}</bdi> was lost on its way, and your connection with it. Nobody revoked it. Connect again when an application asks you to.</p>
+`
 
 function item(app: App, signedIn: SignedIn, { grant, provider }: Shown): Markup {
   const since = rfc3339(grant.updated_at).slice(0, 10)
@@ -113,7 +119,7 @@ export async function deleteConnection(app: App, request: Request): Promise<Repl
 }
 
 async function end(app: App, request: Request, signedIn: SignedIn, slug: string): Promise<boolean> {
-  const found = (await connectionsOf(app, signedIn.user.id)).find(({ provider }) => provider.slug === slug)
+  const found = (await allOf(app, signedIn.user.id)).filter(isLive).find(({ provider }) => provider.slug === slug)
   if (!found) return false
   const ended = await disconnect(app, found.grant.id)
   if (ended?.detail)

@@ -1,9 +1,9 @@
 // Operations on the connections of users to providers (broker grants) and on those that are being made.
-import type { BrokerGrant, ConnectState } from '../oauth/types.ts'
+import type { BrokerGrant, ConnectionEnd, ConnectState } from '../oauth/types.ts'
 import { all, bytes, held, idText, maybeNum, maybeStr, num, type Op, one, orNull, type Row, run, str } from './op.ts'
 
 const COLUMNS =
-  'id, user_id, broker_provider_id, credential, scopes_granted, leased_until, version, created_at, updated_at, revoked_at'
+  'id, user_id, broker_provider_id, credential, scopes_granted, leased_until, unsure_since, ended_reason, version, created_at, updated_at, revoked_at'
 
 const read = (row: Row): BrokerGrant => ({
   id: idText(row.id),
@@ -12,6 +12,8 @@ const read = (row: Row): BrokerGrant => ({
   credential: maybeStr(row.credential),
   scopes_granted: str(row.scopes_granted),
   leased_until: maybeNum(row.leased_until),
+  unsure_since: maybeNum(row.unsure_since),
+  ended_reason: maybeStr(row.ended_reason) as ConnectionEnd | undefined,
   version: num(row.version),
   created_at: num(row.created_at),
   updated_at: num(row.updated_at),
@@ -42,7 +44,7 @@ export function* connectBrokerGrant(g: BrokerGrant): Op<{ id: string; version: n
     `INSERT INTO broker_grants (id, user_id, broker_provider_id, credential, scopes_granted, version, created_at, updated_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, broker_provider_id) DO UPDATE SET
        credential = excluded.credential, scopes_granted = excluded.scopes_granted, updated_at = excluded.updated_at,
-       version = broker_grants.version + 1, revoked_at = NULL, lease_id = NULL, leased_until = NULL
+       version = broker_grants.version + 1, revoked_at = NULL, lease_id = NULL, leased_until = NULL, unsure_since = NULL, ended_reason = NULL
      RETURNING id, version`,
     bytes(g.id),
     g.user_id,
@@ -80,7 +82,7 @@ export function* leaseBrokerGrant(l: Lease & { version: number; now: number; unt
 /** Keeps what the provider answered and gives the lease back. False when the connection was changed or revoked meanwhile. */
 export function* saveCredential(l: Lease & { credential: string; now: number }): Op<boolean> {
   const saved = yield* run(
-    `UPDATE broker_grants SET credential = ?, updated_at = ?, version = version + 1, lease_id = NULL, leased_until = NULL
+    `UPDATE broker_grants SET credential = ?, updated_at = ?, version = version + 1, lease_id = NULL, leased_until = NULL, unsure_since = NULL
      WHERE id = ? AND lease_id = ? AND revoked_at IS NULL`,
     l.credential,
     l.now,
@@ -99,22 +101,36 @@ export function* releaseBrokerGrant({ id, lease_id }: Lease): Op<void> {
   )
 }
 
+/** Gives a lease back whose answer was lost. The version counts on, so that whoever read the connection before reads it again. */
+export function* releaseUnsure({ id, lease_id, now }: Lease & { now: number }): Op<void> {
+  yield* run(
+    `UPDATE broker_grants SET lease_id = NULL, leased_until = NULL, unsure_since = COALESCE(unsure_since, ?), version = version + 1
+     WHERE id = ? AND lease_id = ?`,
+    now,
+    bytes(id),
+    bytes(lease_id),
+  )
+}
+
 /** Revokes a connection and forgets its credential. Returns what it was before; with `lease_id` only while that lease is held. */
 export function* revokeBrokerGrant({
   id,
   lease_id,
+  reason,
   now,
 }: {
   id: string
   lease_id?: string
+  reason?: ConnectionEnd
   now: number
 }): Op<BrokerGrant | undefined> {
   const row = yield* held(`SELECT ${COLUMNS}, lease_id FROM broker_grants WHERE id = ?`, bytes(id))
   if (!row || (lease_id !== undefined && (row.lease_id === null || idText(row.lease_id) !== lease_id))) return undefined
   yield* run(
-    `UPDATE broker_grants SET revoked_at = ?, credential = NULL, lease_id = NULL, leased_until = NULL
+    `UPDATE broker_grants SET revoked_at = ?, ended_reason = ?, credential = NULL, lease_id = NULL, leased_until = NULL, unsure_since = NULL
      WHERE id = ? AND revoked_at IS NULL`,
     now,
+    orNull(reason),
     bytes(id),
   )
   return read(row)

@@ -254,6 +254,8 @@ export const aBrokerGrant = (provider: BrokerProvider, more: Partial<BrokerGrant
   credential: 'sealed',
   scopes_granted: 'up.read up.write',
   leased_until: undefined,
+  unsure_since: undefined,
+  ended_reason: undefined,
   version: 1,
   created_at: NOW,
   updated_at: NOW,

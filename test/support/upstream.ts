@@ -38,6 +38,10 @@ export class Upstream {
   format: 'standard' | 'form' = 'standard'
   /** What is granted instead of what was asked for; null says nothing. */
   granted?: string | null
+  /** What it answers is lost on its way, after it did what it was asked. */
+  loses?: 'cut' | '502' | 'no JSON'
+  /** Takes a refresh token that it rotated once more. */
+  forgives = false
   /** Answers instead of its token endpoint. */
   answer?: (form: Form, response: ServerResponse) => void
   /** Waited for before a token is given. */
@@ -98,6 +102,8 @@ export class Upstream {
     if (this.answer) return this.answer(form, response)
     await this.gate
     const found = this.answerTo(form)
+    if (this.loses === 'cut') return void response.destroy()
+    if (this.loses) return void response.writeHead(this.loses === '502' ? 502 : 200).end('<html>')
     const body =
       this.format === 'form' ? new URLSearchParams(found.body as Form).toString() : JSON.stringify(found.body)
     const type = this.format === 'form' ? 'application/x-www-form-urlencoded' : 'application/json'
@@ -119,7 +125,7 @@ export class Upstream {
     const token = form['refresh_token'] ?? ''
     const scope = this.live.get(token)
     if (form['grant_type'] !== 'refresh_token' || scope === undefined) return refuse('invalid_grant')
-    if (this.rotates) this.live.delete(token)
+    if (this.rotates && !this.forgives) this.live.delete(token)
     return this.give(scope, form['scope'], this.rotates)
   }
 

@@ -113,6 +113,29 @@ export function connectionRules(bench: Bench): void {
       expect((await bench.store.findBrokerGrant(grant))?.credential).toBe('newer')
     })
 
+    test('one whose answer was lost is unsure since the first time, until an answer is kept or it is connected again', async () => {
+      const grant = await connected()
+      const lose = async (version: number, now: number) => {
+        const lease = { id: grant.id, lease_id: newId() }
+        expect(await bench.store.leaseBrokerGrant({ ...lease, version, now, until: now + 30 })).toBe(true)
+        await bench.store.releaseUnsure({ ...lease, now })
+        return bench.store.findBrokerGrant(grant)
+      }
+      expect(await lose(1, NOW + 1)).toMatchObject({ unsure_since: NOW + 1, version: 2, leased_until: undefined })
+      expect(await lose(2, NOW + 2)).toMatchObject({ unsure_since: NOW + 1, version: 3 })
+      const lease = { id: grant.id, lease_id: newId() }
+      await bench.store.leaseBrokerGrant({ ...lease, version: 3, now: NOW, until: NOW + 30 })
+      await bench.store.saveCredential({ ...lease, credential: 'new', now: NOW })
+      expect((await bench.store.findBrokerGrant(grant))?.unsure_since).toBeUndefined()
+      await lose(4, NOW + 3)
+      await bench.store.revokeBrokerGrant({ id: grant.id, reason: 'answer_lost', now: NOW + 4 })
+      const [ended] = await bench.store.listBrokerGrants(grant)
+      expect(ended).toMatchObject({ ended_reason: 'answer_lost', unsure_since: undefined, revoked_at: NOW + 4 })
+      await bench.store.connectBrokerGrant({ ...grant, credential: 'newer' })
+      const again = { ended_reason: undefined, unsure_since: undefined }
+      expect(await bench.store.findBrokerGrant(grant)).toMatchObject(again)
+    })
+
     test('they end with their user', async () => {
       const user = aUser()
       await bench.store.createUser(user)
