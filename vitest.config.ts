@@ -27,7 +27,14 @@ export default defineConfig({
       {
         extends: true,
         // Two processes for all files, because loading the modules anew for each file took most of the time.
-        test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: SLOW, isolate: false, maxWorkers: 2 },
+        test: {
+          name: 'fast',
+          include: ['test/**/*.test.ts'],
+          exclude: SLOW,
+          isolate: false,
+          maxWorkers: 2,
+          globalSetup: ['test/support/temp_in_memory.ts'],
+        },
       },
       { extends: true, test: { name: 'slow', include: SLOW } },
     ],

@@ -81,13 +81,17 @@ export async function startService(env: Record<string, string> = {}, file?: stri
 
 let count = 0
 
+/** The hash of PASSWORD. It is made once in a process, because one costs as much as a test. */
+let hash: Promise<string> | undefined
+const hashOfPassword = ({ crypto }: App): Promise<string> => (hash ??= crypto.hashPassword(PASSWORD))
+
 export async function addUser({ app }: TestService, fields: Partial<User> = {}): Promise<User & { email: string }> {
   const now = app.clock.now()
   const user = {
     id: newUserId(),
     email: `user${++count}@example.com`,
     name: 'Ada Lovelace',
-    password_hash: await app.crypto.hashPassword(PASSWORD),
+    password_hash: await hashOfPassword(app),
     role: 'user' as const,
     status: 'active' as const,
     provider: 'local' as const,
