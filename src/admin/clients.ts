@@ -7,7 +7,7 @@ import { bool, int, name, text, word } from '../lib/field.ts'
 import { digest, idFloor, idTime } from '../lib/id.ts'
 import { DAY, rfc3339 } from '../lib/time.ts'
 import { isHttpUrl } from '../lib/url.ts'
-import { inspectDocument } from '../oauth/cimd.ts'
+import { inspectDocument, isUrlShaped } from '../oauth/cimd.ts'
 import {
   checkClient,
   clientFields,
@@ -224,14 +224,16 @@ export const clients: AdminResource = {
     fetchDocument: action({
       method: 'POST',
       path: '/admin/clients/{client_id}/fetch-document',
-      doc: 'Fetches the metadata document of a client now and shows it as it came, with what is wrong with it.',
+      doc: 'Fetches the metadata document of a client now and shows it as it came, with what is wrong with it. A client that is not known yet is stored when its document can be used.',
       answer: answers.fetchedDocument,
       audit: 'client_document_fetched',
       cli: { flags: { id: { field: 'client_id' } } },
-      async run(app, { params }) {
-        const { client_id, registration_source } = await getClient(app, params.client_id)
-        if (registration_source !== 'cimd') throw invalid('the client has no metadata document', 'no_document')
-        const shown = await inspectDocument(app, client_id)
+      async run(app, { params: { client_id } }, caller) {
+        const client = await app.store.findClient({ client_id })
+        if (!client && !isUrlShaped(client_id)) throw notFound('client')
+        if (client && client.registration_source !== 'cimd')
+          throw invalid('the client has no metadata document', 'no_document')
+        const shown = await inspectDocument(app, client_id, caller)
         return { shown, changed: { client_id, detail: { usable: shown.problem === undefined } } }
       },
     }),

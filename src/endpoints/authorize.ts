@@ -6,6 +6,7 @@ import { problem } from '../http/problem.ts'
 import { OAuthError } from '../lib/error.ts'
 import { newBearer, newId } from '../lib/id.ts'
 import { isLoopbackHost } from '../lib/url.ts'
+import { sentBy } from '../oauth/audit.ts'
 import {
   parseRequested,
   type Requested,
@@ -13,6 +14,7 @@ import {
   resolveReturnAddress,
   responseUri,
 } from '../oauth/authorization.ts'
+import { isUnstored, keepDocumentClient } from '../oauth/document_client.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest, Consent } from '../oauth/types.ts'
 import { errorPage } from './pages.ts'
@@ -61,7 +63,10 @@ async function proceed(
   }
   const consent = isCertain(back) ? await findCovering(app, back, requested, signedIn) : undefined
   const pending = toRequest(app, back, requested, signedIn)
-  if (consent && !prompt.includes('consent')) return redirect(await grantAtOnce(app, back, pending, consent))
+  if (consent && !prompt.includes('consent')) {
+    await keepDocumentClient(app, back.client, { actor_id: signedIn.user.id, ...sentBy(request) })
+    return redirect(await grantAtOnce(app, back, pending, consent))
+  }
   if (prompt.includes('none')) throw new OAuthError('consent_required', 'the user has not consented')
   await app.store.createAuthorizationRequest(pending)
   return redirect(`${basePath(app)}/consent?session_id=${pending.id}`)
@@ -116,6 +121,7 @@ function toRequest(
     state: back.state,
     code_challenge: requested.code_challenge,
     dpop_jkt: requested.dpop_jkt,
+    client: isUnstored(back.client) ? back.client : undefined,
     created_at: now,
     expires_at: now + REQUEST_LIFETIME,
   }
@@ -130,6 +136,7 @@ async function grantAtOnce(
   const code = newBearer(CODE_PREFIX, pending.id)
   await app.store.createAuthorizationRequest({
     ...pending,
+    client: undefined,
     consent_id: consent.id,
     code_hash: code.hash,
     code_expires_at: app.clock.now() + CODE_LIFETIME,

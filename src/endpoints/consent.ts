@@ -7,6 +7,8 @@ import { equalSecrets, isId, newBearer, newId } from '../lib/id.ts'
 import { isLoopbackHost } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { responseUri } from '../oauth/authorization.ts'
+import { checkAdmitted } from '../oauth/cimd.ts'
+import { keepDocumentClient } from '../oauth/document_client.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest, Client, Resource } from '../oauth/types.ts'
@@ -44,10 +46,13 @@ async function findPending(
   if (id === undefined || !isId(id)) return undefined
   const request = await app.store.findAuthorizationRequest({ id, now: app.clock.now() })
   if (!request || request.session_id !== session.id || request.user_id !== user.id) return undefined
-  const [client, resource] = await Promise.all([
+  const [stored, resource] = await Promise.all([
     app.store.findClient({ client_id: request.client_id }),
     request.resource === undefined ? undefined : app.store.findResource({ uri: request.resource }),
   ])
+  // A document that nobody has consented to is as it was when the request came, whatever its host says meanwhile.
+  const client = stored ?? request.client
+  if (client && !stored) await checkAdmitted(app, client)
   if (client?.status !== 'active' || (request.resource !== undefined && !resource)) return undefined
   return { request, client, resource }
 }
@@ -151,6 +156,7 @@ async function allow(app: App, http: Request, pending: Pending, approved: string
     now,
   })
   if (!taken) return refuse(http, 400, EXPIRED)
+  await keepDocumentClient(app, pending.client, { actor_id: user_id, ...sentBy(http) })
   await note(app, http, pending, 'consent_granted', scope)
   app.metrics.count('core_consent_decisions_total', { decision: 'approved' })
   app.metrics.observe('core_auth_flow_duration_seconds', now - request.created_at)

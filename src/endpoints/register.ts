@@ -6,6 +6,7 @@ import { quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { newClient, parseClientMetadata, shownClient } from '../oauth/client_metadata.ts'
+import { auditedFields } from '../oauth/document_client.ts'
 import { matchesPattern } from '../oauth/redirect_pattern.ts'
 import { effectiveDcrMode } from '../oauth/registration_mode.ts'
 
@@ -38,7 +39,7 @@ export async function register(app: App, request: Request): Promise<Reply> {
     actor_id: '',
     client_id: client.client_id,
     ...sentBy(request),
-    detail: { client_name: client.client_name, redirect_uris: client.redirect_uris },
+    detail: auditedFields(client),
   })
   const { client_id, issued_at, is_agent, agent_description, scope } = client
   return json(

@@ -109,9 +109,16 @@ export const AUDIT_EVENTS = {
     detail: ['reason'],
   },
   client_deleted: { doc: 'A client was deleted.', detail: ['force'] },
+  client_document_changed: {
+    doc: 'The metadata document of a stored client says something else than before.',
+    detail: ['fields', 'client_name', 'redirect_uris'],
+  },
   client_document_fetched: { doc: 'An operator had a client metadata document fetched anew.', detail: ['usable'] },
   client_reactivated: { doc: 'A suspended client is active again.', detail: [] },
-  client_registered: { doc: 'A client registered itself.', detail: ['client_name', 'redirect_uris'] },
+  client_registered: {
+    doc: 'A client registered itself, or a user was the first to consent to a client metadata document.',
+    detail: ['client_name', 'redirect_uris'],
+  },
   client_secret_rotated: { doc: 'A client has a new secret.', detail: [] },
   client_suspended: { doc: 'A client gets no new tokens.', detail: [] },
   client_updated: { doc: 'A client was changed.', detail: ['fields'] },

@@ -1,5 +1,5 @@
 // Clients that are a document: a URL-shaped client_id is validated as it came, fetched, checked, and kept as its own cache
-// headers say (draft-ietf-oauth-client-id-metadata-document).
+// headers say (draft-ietf-oauth-client-id-metadata-document). What becomes of the client is in document_client.ts.
 import CachePolicy from 'http-cache-semantics'
 import { z } from 'zod'
 import type { App } from '../app.ts'
@@ -7,12 +7,20 @@ import { type BucketStore, CommonBuckets } from '../http/common_buckets.ts'
 import { listProblems } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf, listOf, text } from '../lib/field.ts'
+import { digest } from '../lib/id.ts'
 import { Lru } from '../lib/lru.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { FetchError } from '../net/error.ts'
 import type { FetchReply } from '../net/fetch.ts'
 import { jsonObjectOf } from '../net/json.ts'
-import { clientFields, clientRecord, newClient } from './client_metadata.ts'
+import { clientFields } from './client_metadata.ts'
+import {
+  type DocumentFields,
+  describedClient,
+  followDocument,
+  keepDocumentClient,
+  openDocumentChanges,
+} from './document_client.ts'
 import { matchesPattern } from './redirect_pattern.ts'
 import { effectiveDcrMode } from './registration_mode.ts'
 import type { Client } from './types.ts'
@@ -21,13 +29,15 @@ const MAX_BYTES = 64 * 1024
 const MAX_URL = 2048
 const FLOOR_SECONDS = 60
 const FAILURE_SECONDS = 30
-const MAX_DOCUMENTS = 5000
+/** A document is 50 KB in memory at most. */
+const MAX_DOCUMENTS = 1000
 const FETCHES_PER_SECOND = 10
 const FETCH_BURST = 50
 
-/** What is known of a document: that it is fresh, or why it is not usable; until when. */
+/** What is known of a document: the client that it describes, or why it is not usable; until when. */
 interface Known {
   until: number
+  client?: Client
   failure?: OAuthError
 }
 export interface Documents {
@@ -35,12 +45,15 @@ export interface Documents {
   loading: Map<string, Promise<Client>>
   /** How often each host is asked, whatever the port, and each client that is known. */
   hosts: CommonBuckets
+  /** How often the document of a client that is stored changes. */
+  changes: CommonBuckets
 }
 /** Makes the memory of documents; how often is counted in the store. */
 export const openDocuments = (store: BucketStore): Documents => ({
   known: new Lru(MAX_DOCUMENTS),
   loading: new Map(),
   hosts: new CommonBuckets('document', FETCHES_PER_SECOND, FETCH_BURST, store),
+  changes: openDocumentChanges(store),
 })
 
 const refuse = (description: string, reason: string) =>
@@ -51,7 +64,10 @@ const NOT_APPROVED = 'cimd_redirect_not_approved'
 /** True for client ids that name a document. */
 export const isUrlShaped = (client_id: string): boolean => /^https?:/i.test(client_id)
 
-/** The client that a document describes, fetched when nothing fresh is known. Throws invalid_client that says what is wrong. */
+/**
+ * The client that a document describes, fetched when nothing fresh is known; it is not stored before somebody consents to it.
+ * Throws invalid_client that says what is wrong.
+ */
 export async function resolveDocumentClient(app: App, client_id: string): Promise<Client> {
   const stored = await app.store.findClient({ client_id })
   // What was suspended is not asked about again.
@@ -61,11 +77,19 @@ export async function resolveDocumentClient(app: App, client_id: string): Promis
   const last = known.get(client_id)
   if (last && last.until > app.clock.now()) {
     if (last.failure) throw last.failure
-    if (stored) return stored
+    if (last.client) return settle(app, last.client, stored)
   }
-  const load = loading.get(client_id) ?? fetchInTurn(app, client_id, stored).finally(() => loading.delete(client_id))
+  const isKnown = stored !== undefined || last?.client !== undefined
+  const load = loading.get(client_id) ?? fetchInTurn(app, client_id, isKnown).finally(() => loading.delete(client_id))
   loading.set(client_id, load)
   return load
+}
+
+/** What a described client counts for: the stored one follows it, unless it was changed since, here or by another instance. */
+async function settle(app: App, described: Client, stored: Client | undefined): Promise<Client> {
+  if (stored) return stored.updated_at > described.updated_at ? stored : followDocument(app, stored, described)
+  await checkAdmitted(app, described)
+  return described
 }
 
 /** The rules for the URL itself, before any look-up: one spelling only, with a real path. */
@@ -87,8 +111,8 @@ function checkUrl(app: App, client_id: string): void {
  * One host is asked for new documents only so often: somebody else's server must not be flooded through this one. A client
  * that is known has its own turn, so that strangers who make up paths on its host do not keep its users out.
  */
-async function fetchInTurn(app: App, client_id: string, stored?: Client): Promise<Client> {
-  await takeTurn(app, stored ? client_id : new URL(client_id).hostname)
+async function fetchInTurn(app: App, client_id: string, isKnown: boolean): Promise<Client> {
+  await takeTurn(app, isKnown ? digest(client_id) : new URL(client_id).hostname)
   return fetchClient(app, client_id)
 }
 
@@ -101,16 +125,16 @@ async function takeTurn({ documents }: App, of: string): Promise<void> {
     })
 }
 
-/** Takes a document over: one that was fetched already, else it is fetched. */
+/** Takes a document over: one that was fetched already, else it is fetched. What an operator had fetched may be new in every mode. */
 async function fetchClient(app: App, client_id: string, fetched?: FetchReply): Promise<Client> {
-  const mode = await effectiveDcrMode(app)
   const stored = await app.store.findClient({ client_id })
-  if (mode === 'admin_only' && !stored) throw refuse('clients must be registered by an administrator', 'admin_only')
+  if (!stored && !fetched) await checkMode(app)
   try {
     const reply = fetched ?? (await fetchDocument(app, client_id))
-    const fields = readDocument(app, client_id, reply, mode)
-    app.documents.known.set(client_id, { until: app.clock.now() + lifetime(app, client_id, reply) })
-    return await saveClient(app, client_id, stored, fields)
+    const client = describedClient(client_id, readDocument(client_id, reply), app.clock.now())
+    await checkRedirects(app, client)
+    app.documents.known.set(client_id, { until: app.clock.now() + lifetime(app, client_id, reply), client })
+    return stored ? await followDocument(app, stored, client) : client
   } catch (error) {
     // What the mode refuses is not remembered: a mode that operators set is in force at once.
     if (error instanceof OAuthError && error.status < 500 && error.reason !== NOT_APPROVED)
@@ -119,16 +143,41 @@ async function fetchClient(app: App, client_id: string, fetched?: FetchReply): P
   }
 }
 
-/** Fetches a document now, whatever is remembered of it, takes it over, and shows it as it came with what is wrong with it. */
-export async function inspectDocument(app: App, client_id: string): Promise<{ document?: object; problem?: string }> {
+/** Whether the mode of registration in force lets a client in that is not stored. Throws invalid_client. */
+export async function checkAdmitted(app: App, client: Client): Promise<void> {
+  await checkMode(app)
+  await checkRedirects(app, client)
+}
+
+async function checkMode(app: App): Promise<void> {
+  if ((await effectiveDcrMode(app)) === 'admin_only')
+    throw refuse('clients must be registered by an administrator', 'admin_only')
+}
+
+async function checkRedirects(app: App, { redirect_uris }: Client): Promise<void> {
+  const { approved_redirects } = app.config.dcr
+  const isApproved = (uri: string) => approved_redirects.some((pattern) => matchesPattern(pattern, uri))
+  if ((await effectiveDcrMode(app)) === 'approved_redirects' && !redirect_uris.every(isApproved))
+    throw refuse('a redirect_uri of the client document is not approved', 'redirect_not_approved')
+}
+
+/**
+ * Fetches a document now, whatever is remembered of it, for an operator: the client is stored when it can be used, and the document is
+ * shown as it came with what is wrong with it.
+ */
+export async function inspectDocument(
+  app: App,
+  client_id: string,
+  by: Parameters<typeof keepDocumentClient>[2],
+): Promise<{ document?: object; problem?: string }> {
   checkUrl(app, client_id)
-  await takeTurn(app, client_id)
+  await takeTurn(app, digest(client_id))
   try {
     const reply = await fetchDocument(app, client_id)
     const document = jsonObjectOf(reply)
     app.documents.known.delete(client_id)
     try {
-      await fetchClient(app, client_id, reply)
+      await keepDocumentClient(app, await fetchClient(app, client_id, reply), by)
       return { document }
     } catch (error) {
       if (!(error instanceof OAuthError) || error.status >= 500) throw error
@@ -175,12 +224,11 @@ const document = z.object({
   scope: clientFields.scope.default(''),
   client_secret: z.undefined('must not be in a public document').optional(),
 })
-type Fields = Pick<Client, 'client_name' | 'redirect_uris' | 'grant_types' | 'application_type' | 'scope'>
 
 /** What documents may be used for here: a person is always there. */
 const GRANTS = ['authorization_code', 'refresh_token']
 
-function readDocument(app: App, client_id: string, reply: FetchReply, mode: string): Fields {
+function readDocument(client_id: string, reply: FetchReply): DocumentFields {
   const type = reply.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json' && type !== 'application/client-id+json')
     throw refuse('the client document must be application/json', 'content_type')
@@ -197,10 +245,6 @@ function readDocument(app: App, client_id: string, reply: FetchReply, mode: stri
   const usable = grant_types.filter((type) => GRANTS.includes(type))
   if (!usable.includes('authorization_code') || !response_types.includes('code'))
     throw refuse('the client document does not ask for authorization_code', 'grant_types')
-  const { approved_redirects } = app.config.dcr
-  const isApproved = (uri: string) => approved_redirects.some((pattern) => matchesPattern(pattern, uri))
-  if (mode === 'approved_redirects' && !fields.redirect_uris.every(isApproved))
-    throw refuse('a redirect_uri of the client document is not approved', 'redirect_not_approved')
   const { client_name, redirect_uris, application_type, scope } = fields
   return { client_name, redirect_uris, application_type, scope, grant_types: usable }
 }
@@ -220,22 +264,4 @@ function lifetime(app: App, url: string, { status, headers }: FetchReply): numbe
   // Not timeToLive(), which counts the time that a stale copy may be used: here none may.
   const seconds = policy.maxAge() - policy.age()
   return seconds <= 0 ? 0 : Math.min(Math.max(seconds, FLOOR_SECONDS), ceiling)
-}
-
-/** Keeps what the document says; everything else of a client that is known, its status above all, stays. */
-async function saveClient(app: App, client_id: string, stored: Client | undefined, fields: Fields): Promise<Client> {
-  const now = app.clock.now()
-  if (!stored) {
-    const { client } = newClient(clientRecord.parse(fields), 'cimd', now, client_id)
-    await app.store.createClient(client)
-    app.metrics.count('core_clients_registered_total', { source: 'cimd' })
-    return client
-  }
-  const isSame = Object.entries(fields).every(
-    ([name, value]) => JSON.stringify(stored[name as keyof Client]) === JSON.stringify(value),
-  )
-  if (isSame) return stored
-  const changed = { ...stored, ...fields, updated_at: now }
-  if ((await app.store.updateClient(changed)) === 'updated') return { ...changed, version: stored.version + 1 }
-  return (await app.store.findClient({ client_id })) ?? changed
 }

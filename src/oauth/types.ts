@@ -19,6 +19,7 @@ export interface Client {
   is_agent: boolean
   agent_description: string
   dpop_bound_access_tokens: boolean
+  /** Counts the writes; 0 for the client of a document that is not stored yet. */
   version: number
   issued_at: number
   updated_at: number
@@ -113,6 +114,8 @@ export interface AuthorizationRequest {
   state?: string
   code_challenge: string
   dpop_jkt?: string
+  /** The client as it was shown to the user, while it is not stored. */
+  client?: Client
   consent_id?: string
   code_hash?: string
   code_expires_at?: number

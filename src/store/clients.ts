@@ -181,11 +181,14 @@ export function* deleteClient({
   return 'deleted'
 }
 
-/** Deletes clients that registered themselves before `before` and were never given a token. Returns how many, at most `limit`. */
+/**
+ * Deletes clients that registered themselves before `before` and were never given a token; a suspended document stays, or it would
+ * come back. Returns how many, at most `limit`.
+ */
 export function* reapClients({ before, limit }: { before: number; limit: number }): Op<number> {
   return yield* run(
     `DELETE FROM clients WHERE client_id IN (SELECT client_id FROM clients
-       WHERE issued_at <= ? AND registration_source = 'dcr' AND last_used_at IS NULL ORDER BY issued_at, client_id LIMIT ?)`,
+       WHERE issued_at <= ? AND registration_source IN ('dcr', 'cimd') AND (registration_source = 'dcr' OR status = 'active') AND last_used_at IS NULL ORDER BY issued_at, client_id LIMIT ?)`,
     before,
     limit,
   )

@@ -1,9 +1,10 @@
 // Operations on authorization requests, codes, families and refresh tokens. Every consumption is one compare-and-set.
-import type { AuthorizationRequest, Consent, Family, RefreshToken } from '../oauth/types.ts'
+import type { AuthorizationRequest, Client, Consent, Family, RefreshToken } from '../oauth/types.ts'
 import { type EndReason, endFamilies } from './families.ts'
 import { type NewIssuance, recordIssuance } from './issuances.ts'
 import {
   bytes,
+  decoded,
   flag,
   held,
   idText,
@@ -33,6 +34,7 @@ const readRequest = (row: Row): AuthorizationRequest => ({
   state: maybeStr(row.state),
   code_challenge: str(row.code_challenge),
   dpop_jkt: maybeStr(row.dpop_jkt),
+  client: row.client ? decoded<Client>(row.client) : undefined,
   consent_id: maybeIdText(row.consent_id),
   code_hash: maybeIdText(row.code_hash),
   code_expires_at: maybeNum(row.code_expires_at),
@@ -57,8 +59,8 @@ const readFamily = (row: Row, id: unknown): Family => ({
 /** Records a request that waits for the decision of its user, or that needs none and is a code at once. */
 export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
   yield* run(
-    `INSERT INTO authorization_requests (id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, resource, state, code_challenge, dpop_jkt, consent_id,
-       code_hash, code_expires_at, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO authorization_requests (id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, resource, state, code_challenge, dpop_jkt, client, consent_id,
+       code_hash, code_expires_at, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     bytes(r.id),
     r.client_id,
     r.user_id,
@@ -70,6 +72,7 @@ export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
     orNull(r.state),
     r.code_challenge,
     orNull(r.dpop_jkt),
+    r.client ? JSON.stringify(r.client) : null,
     maybeBytes(r.consent_id),
     maybeBytes(r.code_hash),
     orNull(r.code_expires_at),
@@ -111,7 +114,7 @@ export interface Approval {
 /** Records the user's consent and turns the request into a code, together. False when it was decided already. */
 export function* approveAuthorizationRequest(a: Approval): Op<boolean> {
   const taken = yield* run(
-    'UPDATE authorization_requests SET scope = ?, code_hash = ?, code_expires_at = ? WHERE id = ? AND code_hash IS NULL AND expires_at > ?',
+    'UPDATE authorization_requests SET client = NULL, scope = ?, code_hash = ?, code_expires_at = ? WHERE id = ? AND code_hash IS NULL AND expires_at > ?',
     a.scope,
     bytes(a.code_hash),
     a.code_expires_at,

@@ -85,19 +85,22 @@ test('deletes uses that no longer count and keeps those that do', async () => {
 
 test('reaps registrations that were never used in thirty days, only when asked', async () => {
   const old = { registration_source: 'dcr', issued_at: service.app.clock.now() - 31 * 86_400 } as const
-  const [unused, used, young, byAdmin] = [
+  const [unused, used, young, byAdmin, document, suspended] = [
     await addClient(service, {}, old),
     await addClient(service, {}, { ...old }),
     await addClient(service, {}, { ...old, issued_at: service.app.clock.now() }),
     await addClient(service, {}, { ...old, registration_source: 'admin' }),
+    await addClient(service, {}, { ...old, registration_source: 'cimd' }),
+    await addClient(service, {}, { ...old, registration_source: 'cimd', status: 'suspended' }),
   ]
   await service.app.store.touchClient({ client_id: used.client_id, now: service.app.clock.now() })
   await purged()
   expect(await service.app.store.findClient({ client_id: unused.client_id })).toBeDefined()
-  expect(await purged('--only', 'unused-clients')).toEqual({ 'unused-clients': 1 })
+  expect(await purged('--only', 'unused-clients')).toEqual({ 'unused-clients': 2 })
   service.app.store.dropCaches()
-  const left = [unused, used, young, byAdmin].map(({ client_id }) => service.app.store.findClient({ client_id }))
-  expect((await Promise.all(left)).map((client) => client !== undefined)).toEqual([false, true, true, true])
+  const all = [unused, used, young, byAdmin, document, suspended]
+  const left = await Promise.all(all.map(({ client_id }) => service.app.store.findClient({ client_id })))
+  expect(left.map((client) => client !== undefined)).toEqual([false, true, true, true, false, true])
 })
 
 test.each([

@@ -32,6 +32,8 @@ const outcome = async (client_id: string, fields: Record<string, string> = {}) =
   const page = await ask(service, browser, { client_id, resource, ...fields })
   return page.location?.includes('/consent?') ? 'consent' : refusalIn(page)
 }
+/** Has the user consent to a client, which stores it. */
+const consent = (client_id: string) => authorize(service, { client_id }, user, { resource }, browser)
 const setMode = (mode: string, where = service) => okAdmin(where, 'PATCH', '/admin/settings/dcr', { mode })
 
 describe('documents of real clients', () => {
@@ -188,11 +190,11 @@ describe('how long a document is good for', () => {
   test('a document that changed its redirect_uris is followed when its time is over, not before', async () => {
     const second = 'https://client.example.com/second'
     const client_id = documents.publish('/moved')
-    expect(await outcome(client_id)).toBe('consent')
+    await consent(client_id)
     documents.publish('/moved', { redirect_uris: [second], client_name: 'Desk 2' })
     expect(await outcome(client_id, { redirect_uri: second })).toMatch('not registered')
     service.advance(3601)
-    expect(await outcome(client_id, { redirect_uri: second })).toBe('consent')
+    expect(await outcome(client_id, { redirect_uri: second, prompt: 'consent' })).toBe('consent')
     expect(await outcome(client_id)).toMatch('the redirect_uri is not registered')
     const stored = await service.app.store.findClient({ client_id })
     expect(stored).toMatchObject({ client_name: 'Desk 2', redirect_uris: [second], version: 2 })
@@ -258,7 +260,7 @@ describe('documents that cannot be had', () => {
 describe('operators decide', () => {
   test('a suspended document client stays suspended, and its document is not asked for', async () => {
     const client_id = documents.publish('/suspended', {}, { headers: { 'cache-control': 'no-store' } })
-    expect(await outcome(client_id)).toBe('consent')
+    await consent(client_id)
     await okAdmin(service, 'PATCH', `/admin/clients/${encodeURIComponent(client_id)}/suspend`)
     const count = documents.count('/suspended')
     for (const seconds of [0, 4000]) {
@@ -267,18 +269,24 @@ describe('operators decide', () => {
     }
     expect(documents.count('/suspended')).toBe(count)
     await okAdmin(service, 'PATCH', `/admin/clients/${encodeURIComponent(client_id)}/reactivate`)
-    expect(await outcome(client_id)).toBe('consent')
+    expect(await outcome(client_id, { prompt: 'consent' })).toBe('consent')
   })
 
   test('a mode that is set at run time is in force at once: admin_only stops new document clients, not known ones', async () => {
     const known = documents.publish('/known', {}, { headers: { 'cache-control': 'no-store' } })
     const stranger = documents.publish('/stranger')
-    expect(await outcome(known)).toBe('consent')
+    const seen = documents.publish('/seen')
+    await consent(known)
+    const waiting = (await ask(service, browser, { client_id: seen, resource })).location ?? ''
     await setMode('admin_only')
     try {
-      expect(await outcome(stranger)).toBe('400 invalid_client: clients must be registered by an administrator')
+      const refused = '400 invalid_client: clients must be registered by an administrator'
+      expect(await outcome(stranger)).toBe(refused)
       expect(documents.count('/stranger')).toBe(0)
-      expect(await outcome(known)).toBe('consent')
+      // Of these the document is known, but nobody has consented to it.
+      expect(await outcome(seen)).toBe(refused)
+      expect((await browser.open(waiting)).text).toMatch('registered by an administrator')
+      expect(await outcome(known, { prompt: 'consent' })).toBe('consent')
     } finally {
       await setMode('open')
     }
@@ -316,7 +324,7 @@ describe('a document that an operator has fetched', () => {
 
   test('is asked for once, shown as it came, and taken over at once', async () => {
     const client_id = documents.publish('/inspected')
-    expect(await outcome(client_id)).toBe('consent')
+    await consent(client_id)
     documents.publish('/inspected', { client_name: 'Another name', extra: 1 })
     const before = documents.count('/inspected')
     expect(await inspect(client_id)).toEqual({
@@ -328,7 +336,7 @@ describe('a document that an operator has fetched', () => {
 
   test('is shown with what is wrong with it, and the client stays what it was', async () => {
     const client_id = documents.publish('/spoiled')
-    expect(await outcome(client_id)).toBe('consent')
+    await consent(client_id)
     const stored = await service.app.store.findClient({ client_id })
     documents.publish('/spoiled', { redirect_uris: [] })
     expect(await inspect(client_id)).toMatchObject({

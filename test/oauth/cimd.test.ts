@@ -4,6 +4,7 @@ import type { App } from '../../src/app.ts'
 import { FetchError } from '../../src/net/error.ts'
 import type { FetchReply } from '../../src/net/fetch.ts'
 import { isUrlShaped, openDocuments, resolveDocumentClient } from '../../src/oauth/cimd.ts'
+import { keepDocumentClient } from '../../src/oauth/document_client.ts'
 import type { Client } from '../../src/oauth/types.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { aloneWithBuckets } from '../support/buckets.ts'
@@ -27,12 +28,16 @@ function setUp({ cimd = {}, mode = 'open' } = {}) {
   const answers = new Map<string, Answer>()
   const store = {
     findClient: async ({ client_id }: { client_id: string }) => stored.get(client_id),
-    createClient: async (client: Client) => void stored.set(client.client_id, client),
+    createClient: async (client: Client) => {
+      stored.set(client.client_id, client)
+      return 'created'
+    },
     updateClient: async (client: Client) => {
       stored.set(client.client_id, { ...client, version: client.version + 1 })
       return 'updated'
     },
     findSetting: async () => undefined,
+    recordAudit: async () => {},
     ...aloneWithBuckets,
   }
   const config = {
@@ -179,7 +184,7 @@ describe('documents', () => {
     [
       'nobody suspends or dates itself',
       { status: 'suspended', version: 9, issued_at: 1 },
-      { status: 'active', version: 1 },
+      { status: 'active', version: 0 },
     ],
     [
       'several redirect URIs',
@@ -273,8 +278,8 @@ describe('documents', () => {
   })
 
   test('the status, the version and the dates of a client that is known are not those of its document', async () => {
-    const { resolve, answers, stored, clock } = setUp()
-    await resolve(URL_OF)
+    const { app, resolve, answers, stored, clock } = setUp()
+    await keepDocumentClient(app, await resolve(URL_OF), { actor_id: 'u_1', ip: '' })
     const before = stored.get(URL_OF) as Client
     clock.advance(3601)
     answers.set(URL_OF, documentOf({ client_name: 'New name', status: 'suspended' }))
@@ -342,11 +347,32 @@ describe('how often anybody is asked', () => {
     expect(fetch).toHaveBeenCalledTimes(1)
   })
 
-  test('a client that was deleted comes back by its document only', async () => {
-    const { resolve, fetch, stored } = setUp()
-    await resolve(URL_OF)
+  test('nothing is stored of a document before somebody consents to its client, and nothing anew after it was deleted', async () => {
+    const { app, resolve, stored } = setUp()
+    const client = await resolve(URL_OF)
+    expect([client.version, stored.size]).toEqual([0, 0])
+    await keepDocumentClient(app, client, { actor_id: 'u_1', ip: '' })
+    expect(await resolve(URL_OF)).toMatchObject({ client_id: URL_OF, version: 1 })
     stored.delete(URL_OF)
-    expect((await resolve(URL_OF)).client_id).toBe(URL_OF)
-    expect(fetch).toHaveBeenCalledTimes(2)
+    expect(await resolve(URL_OF)).toMatchObject({ client_id: URL_OF, version: 0 })
+    expect(stored.size).toBe(0)
+  })
+
+  test('a stored document may change ten times at once, then once a minute, and what it may not is not remembered as good', async () => {
+    const { app, resolve, answers, stored, clock } = setUp()
+    await keepDocumentClient(app, await resolve(URL_OF), { actor_id: 'u_1', ip: '' })
+    const change = async (i: number) => {
+      clock.advance(3601)
+      answers.set(URL_OF, documentOf({ client_name: `Name ${i}` }))
+      return resolve(URL_OF).then(
+        ({ client_name }) => client_name,
+        ({ reason, status }) => `${status} ${reason}`,
+      )
+    }
+    for (let i = 0; i < 10; i++) expect(await change(i)).toBe(`Name ${i}`)
+    expect(await change(10)).toBe('429 cimd_changes')
+    expect(stored.get(URL_OF)?.client_name).toBe('Name 9')
+    vi.advanceTimersByTime(60_000)
+    expect(await change(11)).toBe('Name 11')
   })
 })

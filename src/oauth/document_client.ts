@@ -1,0 +1,82 @@
+// The client that a metadata document describes. It is kept in memory until a user consents; from then on it is a row that
+// follows the document.
+import type { App } from '../app.ts'
+import { type BucketStore, CommonBuckets } from '../http/common_buckets.ts'
+import { clip } from '../lib/bounded.ts'
+import { OAuthError } from '../lib/error.ts'
+import { digest } from '../lib/id.ts'
+import { type AuditEntry, audit } from './audit.ts'
+import { clientRecord, newClient } from './client_metadata.ts'
+import type { Client } from './types.ts'
+
+/** What a document says about its client. */
+export const DOCUMENT_FIELDS = ['client_name', 'redirect_uris', 'grant_types', 'application_type', 'scope'] as const
+export type DocumentFields = Pick<Client, (typeof DOCUMENT_FIELDS)[number]>
+
+/** Version of a client that is not stored. */
+const UNSTORED = 0
+/** True for a client that exists as a document only: no user has consented yet. */
+export const isUnstored = ({ version }: Client): boolean => version === UNSTORED
+
+/** The client that a document describes. `now` is when it was fetched. */
+export const describedClient = (client_id: string, fields: DocumentFields, now: number): Client => ({
+  ...newClient(clientRecord.parse(fields), 'cimd', now, client_id).client,
+  version: UNSTORED,
+})
+
+const CHANGES_PER_SECOND = 1 / 60
+const CHANGE_BURST = 10
+/** How often the document of one client may change: each change is a write and an audit event that anybody's request causes. */
+export const openDocumentChanges = (store: BucketStore): CommonBuckets =>
+  new CommonBuckets('document change', CHANGES_PER_SECOND, CHANGE_BURST, store)
+
+/**
+ * The stored client as its document describes it now; its status and whatever else is not in a document stay. Throws slow_down
+ * when the document changes all the time.
+ */
+export async function followDocument(app: App, stored: Client, described: Client): Promise<Client> {
+  const fields = DOCUMENT_FIELDS.filter((name) => JSON.stringify(stored[name]) !== JSON.stringify(described[name]))
+  if (fields.length === 0) return stored
+  const { client_id } = stored
+  const wait = await app.documents.changes.take(digest(client_id))
+  if (wait > 0)
+    throw new OAuthError('slow_down', 'the client document changes too often', {
+      reason: 'cimd_changes',
+      headers: { 'retry-after': String(wait) },
+    })
+  const changed = { ...stored, ...fieldsOf(described), updated_at: app.clock.now() }
+  if ((await app.store.updateClient(changed)) === 'stale') return (await app.store.findClient({ client_id })) ?? changed
+  await audit(app, {
+    action: 'client_document_changed',
+    actor_id: client_id,
+    client_id,
+    ip: '',
+    detail: { fields, ...auditedFields(changed) },
+  })
+  return { ...changed, version: stored.version + 1 }
+}
+
+const fieldsOf = (client: Client): DocumentFields => {
+  const { client_name, redirect_uris, grant_types, application_type, scope } = client
+  return { client_name, redirect_uris, grant_types, application_type, scope }
+}
+
+/** Who caused a change, as in the audit trail. */
+type By = Pick<AuditEntry<'client_registered'>, 'actor_id' | 'ip' | 'request_id'>
+
+/** Stores a client that was only a document until now, because somebody wants it: a user who consents, or an operator. */
+export async function keepDocumentClient(app: App, client: Client, by: By): Promise<void> {
+  if (!isUnstored(client)) return
+  const { client_id } = client
+  const kept = { ...client, version: UNSTORED + 1, issued_at: app.clock.now() }
+  if ((await app.store.createClient(kept)) === 'exists') return
+  app.metrics.count('core_clients_registered_total', { source: 'cimd' })
+  await audit(app, { action: 'client_registered', ...by, client_id, detail: auditedFields(client) })
+}
+
+const MAX_AUDITED_URI = 256
+/** What the audit trail says about a client that registered itself. */
+export const auditedFields = ({ client_name, redirect_uris }: Client) => ({
+  client_name,
+  redirect_uris: redirect_uris.map((uri) => clip(uri, MAX_AUDITED_URI)),
+})

@@ -1,0 +1,135 @@
+// Section I of the attack list: what a client that is a document leaves behind, and who decides about it.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { callAdmin, eventsOf, metricOf, okAdmin } from '../support/admin.ts'
+import { Browser } from '../support/browser.ts'
+import { ask, DocumentServer, forgetDocuments, LOCAL_DOCUMENTS, signedIn } from '../support/documents.ts'
+import { authorize, authorizeUrl, decide, redeem } from '../support/flow.ts'
+import { addResource, addUser, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+let documents: DocumentServer
+let user: Awaited<ReturnType<typeof addUser>>
+let resource: string
+let browser: Browser
+beforeAll(async () => {
+  documents = await DocumentServer.start()
+  service = await startService(LOCAL_DOCUMENTS)
+  user = await addUser(service)
+  resource = (await addResource(service)).uri
+  browser = await signedIn(service, user)
+})
+afterAll(async () => {
+  documents.close()
+  await service.close()
+})
+beforeEach(() => forgetDocuments(service))
+
+const find = (client_id: string) => service.app.store.findClient({ client_id })
+const pathOf = (client_id: string) => `/admin/clients/${encodeURIComponent(client_id)}`
+const NO_STORE = { headers: { 'cache-control': 'no-store' } }
+const consentPage = async (client_id: string) => {
+  const page = await browser.follow(authorizeUrl(service, { client_id, resource }))
+  expect(page.text).toContain('value="allow"')
+  return page
+}
+const rows = async () => (await okAdmin<object[]>(service, 'GET', '/admin/clients?source=cimd&limit=1000')).length
+
+describe('I26 a document is stored when a user consents to its client', () => {
+  test('requests without a session, and consents that were denied or left, store nothing', async () => {
+    for (let i = 0; i < 40; i++) {
+      const url = authorizeUrl(service, { client_id: documents.publish(`/anonymous/${i}`), resource })
+      expect((await new Browser().follow(url)).text).toContain('type="password"')
+    }
+    await consentPage(documents.publish('/left'))
+    const denied = await decide(service, browser, await consentPage(documents.publish('/denied')), 'deny')
+    expect(denied.location).toContain('error=access_denied')
+    expect([await rows(), await metricOf(service, 'core_clients_registered_total{source="cimd"}')]).toEqual([0, 0])
+  })
+
+  test('what was shown is stored, at whatever instance the user decides, and it is in the audit trail', async () => {
+    const client_id = documents.publish('/decided', { client_name: 'As shown' })
+    const page = await consentPage(client_id)
+    expect(await find(client_id)).toBeUndefined()
+    // Another instance has fetched nothing, and cannot.
+    await forgetDocuments(service)
+    documents.publish('/decided', { client_name: 'Another name' }, { status: 500 })
+    const count = documents.count('/decided')
+    const again = await browser.open(
+      `${service.issuer}/consent?session_id=${/name="session_id" value="(.*?)"/.exec(page.text)?.[1]}`,
+    )
+    expect(again.text).toContain('As shown')
+    expect((await decide(service, browser, page, 'allow')).location).toContain('code=')
+    expect(documents.count('/decided')).toBe(count)
+    expect(await find(client_id)).toMatchObject({ client_name: 'As shown', version: 1, registration_source: 'cimd' })
+    const event = (await eventsOf(service, 'client_registered')).find((each) => each.client_id === client_id)
+    expect(event).toMatchObject({ actor_id: user.id, detail: { client_name: 'As shown' } })
+    expect(await metricOf(service, 'core_clients_registered_total{source="cimd"}')).toBe(1)
+  })
+
+  test('a consent that outlived the row stores the client again', async () => {
+    const client_id = documents.publish('/again')
+    await authorize(service, { client_id }, user, { resource }, browser)
+    // Thirty days later: the consent stays.
+    expect(await service.app.store.reapClients({ before: service.app.clock.now(), limit: 1000 })).toBeGreaterThan(0)
+    expect(await find(client_id)).toBeUndefined()
+    const authorized = await authorize(service, { client_id }, user, { resource }, browser)
+    expect((await redeem(service, { client_id }, authorized, { resource })).status).toBe(200)
+  })
+
+  test('purge --only unused-clients takes documents that were never used, and leaves those that are used or suspended', async () => {
+    const [unused, used, suspended] = ['/unused', '/used', '/shut-out'].map((path) => documents.publish(path)) as [
+      string,
+      string,
+      string,
+    ]
+    for (const client_id of [unused, used, suspended]) {
+      const authorized = await authorize(service, { client_id }, user, { resource }, browser)
+      if (client_id === used) expect((await redeem(service, { client_id }, authorized, { resource })).status).toBe(200)
+    }
+    await okAdmin(service, 'PATCH', `${pathOf(suspended)}/suspend`)
+    const before = service.app.clock.now()
+    await service.app.store.reapClients({ before, limit: 1000 })
+    expect([await find(unused), (await find(used))?.client_id, (await find(suspended))?.status]).toEqual([
+      undefined,
+      used,
+      'suspended',
+    ])
+  })
+
+  test('an operator may have a document fetched before anybody consents, which stores it, in every mode', async () => {
+    const client_id = documents.publish('/by-operator')
+    await okAdmin(service, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
+    try {
+      expect(await okAdmin(service, 'POST', `${pathOf(client_id)}/fetch-document`)).toMatchObject({
+        document: { client_id },
+      })
+      expect((await ask(service, browser, { client_id, resource })).location).toContain('/consent?')
+    } finally {
+      await okAdmin(service, 'PATCH', '/admin/settings/dcr', { mode: 'open' })
+    }
+    expect((await eventsOf(service, 'client_registered'))[0]).toMatchObject({ client_id, actor_id: 'admin' })
+    const broken = documents.publish('/by-operator-broken', { redirect_uris: [] })
+    expect(await okAdmin(service, 'POST', `${pathOf(broken)}/fetch-document`)).toHaveProperty('problem')
+    expect(await find(broken)).toBeUndefined()
+    expect((await callAdmin(service, 'POST', '/admin/clients/c_none/fetch-document')).status).toBe(404)
+  })
+})
+
+test('I27 a document that changes is followed and audited, and cannot fill the trail', async () => {
+  const client_id = documents.publish('/restless', {}, NO_STORE)
+  await authorize(service, { client_id }, user, { resource }, browser)
+  let refused = 0
+  for (let i = 0; i < 30; i++) {
+    documents.publish('/restless', { client_name: `Name ${i}` }, NO_STORE)
+    const { status } = await new Browser().open(authorizeUrl(service, { client_id, resource }))
+    if (status === 429) refused++
+  }
+  const changes = (await eventsOf(service, 'client_document_changed')).filter((each) => each.client_id === client_id)
+  expect(changes.at(-1)).toMatchObject({
+    actor_id: client_id,
+    detail: { fields: ['client_name'], client_name: 'Name 0' },
+  })
+  expect(changes.length).toBeGreaterThanOrEqual(10)
+  expect(changes.length).toBeLessThanOrEqual(11)
+  expect(refused).toBeGreaterThanOrEqual(19)
+})
