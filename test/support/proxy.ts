@@ -5,6 +5,8 @@ import { freePort } from './free_port.ts'
 export interface TcpProxy {
   /** The way to the database through it. */
   readonly dsn: string
+  /** The port of the server behind it. */
+  readonly to: number
   /** Passes nothing on; connections stay open. */
   stall(): void
   /** Ends every connection. */
@@ -43,6 +45,7 @@ export async function openProxy(dsn: string, rewrite?: (sent: Buffer) => Buffer)
   }
   return {
     dsn: url.href,
+    to,
     stall() {
       stalled = true
       for (const each of sockets) each.unpipe().pause()

@@ -55,11 +55,11 @@ async function ended(child: ChildProcess): Promise<void> {
   await gone
 }
 
-/** PgBouncer with its defaults in front of a server. */
-export const startPgBouncer = (to: number, more: string): Promise<Part> =>
+/** PgBouncer in front of a server, with its defaults and `more`; every client works as `user`. */
+export const startPgBouncer = (to: number, more: string, user = 'postgres'): Promise<Part> =>
   startPart('pgbouncer', (folder, port) => ({
     content: `[databases]
-* = host=127.0.0.1 port=${to} user=postgres
+* = host=127.0.0.1 port=${to} user=${user}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${port}
@@ -68,4 +68,22 @@ auth_type = any
 ${more}
 `,
     args: (file) => [file],
+  }))
+
+/** HAProxy in front of two servers, of which the second one is for when the first is away. */
+export const startHaproxy = ([first, second]: readonly [number, number]): Promise<Part> =>
+  startPart('haproxy', (_folder, port) => ({
+    content: `defaults
+  mode tcp
+  timeout connect 1s
+  timeout client 1h
+  timeout server 1h
+listen postgres
+  bind 127.0.0.1:${port}
+  option pgsql-check user service
+  default-server inter 500ms fall 2 rise 1 on-marked-down shutdown-sessions
+  server first 127.0.0.1:${first} check
+  server second 127.0.0.1:${second} check backup
+`,
+    args: (file) => ['-db', '-f', file],
   }))
