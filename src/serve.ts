@@ -130,6 +130,7 @@ function leaveTrail({ trails, clock }: App, step: Step, request: Request, reply:
     at: clock.now(),
     status: error?.status ?? reply.status,
     ...(error ? { error: error.code, detail: error.message, reason: error.reason } : {}),
+    ...(request.notes.inactive ? { reason: request.notes.inactive } : {}),
     request_id: request.id,
   })
 }

@@ -3,6 +3,7 @@
 import { createHmac } from 'node:crypto'
 import type { App } from '../app.ts'
 import type { Params } from '../http/message.ts'
+import { asOAuthError } from '../http/problem.ts'
 import { OAuthError } from '../lib/error.ts'
 import { SLUG } from '../lib/field.ts'
 import { digest, equalSecrets, isId, newId } from '../lib/id.ts'
@@ -11,11 +12,13 @@ import { PATHS } from '../oauth/metadata.ts'
 import { matchesReturnUrl } from '../oauth/redirect_pattern.ts'
 import { catalogOf, scopeNames } from '../oauth/resource.ts'
 import type { BrokerProvider, ConnectState, Resource } from '../oauth/types.ts'
+import { upstreamReason } from '../oauth/upstream_errors.ts'
 import { connect, type NewConnection } from './connection.ts'
 import { sealing } from './credential.ts'
 import { authorizeUrl, redeemUpstreamCode } from './oauth.ts'
 import { protocolOf } from './protocols.ts'
 import { upstreamScopes } from './provider.ts'
+import { UpstreamRefusal } from './upstream.ts'
 
 /** Seconds that a user may take at the provider. */
 const STATE_LIFETIME = 600
@@ -157,7 +160,15 @@ export async function finishConnect(app: App, { slug, params }: Callback, doer: 
   if (state.user_id !== doer.actor_id)
     throw new OAuthError('access_denied', 'somebody else began this', { reason: 'state_of_another_user' })
   if (!(await app.store.takeConnectState({ id: state.id }))) throw badState('state_used')
-  if (code === undefined) return withError(state, params.error === 'access_denied' ? 'access_denied' : 'server_error')
+  const failed = async (reason: string, error?: unknown): Promise<void> => {
+    const detail = { provider: slug, user_id: doer.actor_id, reason }
+    app.log.warn({ ...detail, request_id: doer.request_id, err: error }, 'a user could not be connected')
+    await audit(app, { action: 'broker_connect_failed', detail, ...doer })
+  }
+  if (code === undefined) {
+    await failed(upstreamReason(params.error))
+    return withError(state, params.error === 'access_denied' ? 'access_denied' : 'server_error')
+  }
   try {
     const { credential, granted } = await redeemUpstreamCode(app, provider, {
       code,
@@ -168,7 +179,7 @@ export async function finishConnect(app: App, { slug, params }: Callback, doer: 
     await connectAs(app, doer, provider, { credential, granted })
     return state.return_url
   } catch (error) {
-    app.log.warn({ err: error, provider: slug, request_id: doer.request_id }, 'a user could not be connected')
+    await failed(error instanceof UpstreamRefusal ? `upstream_${error.code}` : asOAuthError(error).reason, error)
     const isAway = error instanceof OAuthError && error.code === 'temporarily_unavailable'
     return withError(state, isAway ? 'temporarily_unavailable' : 'server_error')
   }

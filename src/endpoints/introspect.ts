@@ -2,7 +2,7 @@
 import type { App } from '../app.ts'
 import { json, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { type Claims, findLiveToken, tokenType } from '../oauth/access_token.ts'
+import { type Claims, judgeToken, tokenType } from '../oauth/access_token.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
 import type { Client } from '../oauth/types.ts'
 
@@ -11,8 +11,11 @@ export async function introspect(app: App, request: Request): Promise<Reply> {
   const form = parseForm(request)
   const caller = await authenticateClient(app, request, form, 'confidential')
   if (form.token === undefined) throw new OAuthError('invalid_request', 'token is missing', { reason: 'missing_token' })
-  const live = await findLiveToken(app, form.token)
-  const claims = live && (await maySee(app, live.claims, caller)) ? live.claims : undefined
+  const judged = await judgeToken(app, form.token)
+  const dead =
+    typeof judged === 'string' ? judged : (await maySee(app, judged.claims, caller)) ? undefined : 'not_on_runtime_list'
+  const claims = typeof judged === 'string' || dead ? undefined : judged.claims
+  request.notes.inactive = dead
   app.metrics.count('core_introspection_total', { result: claims ? 'active' : 'inactive' })
   app.metrics.observe('core_introspection_duration_seconds', (performance.now() - request.startedMs) / 1000)
   return json(200, claims ? shown(claims) : { active: false }, NO_STORE)

@@ -3,8 +3,10 @@ import type { App } from '../app.ts'
 import { parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
+import type { AuditAction, DetailOf } from '../oauth/audit_events.ts'
 import { resolveFederatedUser } from '../oauth/federated_user.ts'
 import type { OidcProvider } from '../oauth/oidc_provider.ts'
+import { upstreamReason } from '../oauth/upstream_errors.ts'
 import { html, page } from './pages.ts'
 import { beginLogin, findLogin, forgetLogin, type PendingLogin } from './pending_login.ts'
 import { startSession } from './session.ts'
@@ -35,10 +37,18 @@ export async function finishOidc(app: App, request: Request): Promise<Reply> {
     return await signIn(app, request, provider, login)
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    await note(app, request, 'user_oidc_login_failed', '', { reason: error.reason })
+    const detail = { provider: PROVIDER, reason: error.reason, ...error.more.about }
+    app.log.warn(
+      { ...detail, request_id: request.id, remote: request.remote },
+      'a sign-in at the identity provider failed',
+    )
+    await note(app, request, 'user_oidc_login_failed', '', detail)
     throw error.withHeaders({ 'set-cookie': forgetLogin(app, login) })
   }
 }
+
+/** The slug of the provider of `oidc` in the configuration. */
+const PROVIDER = 'default'
 
 function providerOf({ oidc }: App): OidcProvider {
   if (!oidc) throw new OAuthError('not_found', 'there is no such page')
@@ -61,29 +71,10 @@ const ownStep = (target: string, cookies: string[]): Reply =>
     headers: { refresh: `0;url=${target}`, 'set-cookie': cookies },
   })
 
-/** Why providers send people back without a code (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6); other words are not repeated. */
-const UPSTREAM_ERRORS = [
-  'access_denied',
-  'account_selection_required',
-  'consent_required',
-  'interaction_required',
-  'invalid_request',
-  'invalid_scope',
-  'login_required',
-  'server_error',
-  'temporarily_unavailable',
-  'unauthorized_client',
-  'unsupported_response_type',
-]
 const upstreamRefusal = (error: string): OAuthError =>
   new OAuthError('invalid_request', 'the identity provider did not sign you in', {
-    reason: `oidc_upstream_${UPSTREAM_ERRORS.includes(error) ? error : 'other'}`,
+    reason: `oidc_${upstreamReason(error)}`,
   })
 
-const note = (
-  app: App,
-  request: Request,
-  action: 'user_oidc_login' | 'user_oidc_login_failed',
-  actor_id: string,
-  detail: { created?: boolean; reason?: string },
-) => audit(app, { action, actor_id, ...sentBy(request), detail })
+const note = <A extends AuditAction>(app: App, request: Request, action: A, actor_id: string, detail: DetailOf<A>) =>
+  audit(app, { action, actor_id, ...sentBy(request), detail })

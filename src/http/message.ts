@@ -37,6 +37,8 @@ export interface Request extends Head {
 export interface Notes {
   /** The client that asks, as far as it says so. */
   client_id?: string
+  /** Why the token that was asked about is not active: for operators, the caller is not told. */
+  inactive?: string | undefined
   /** A refusal that was answered by other means than an error: a redirect. */
   refusal?: OAuthError
 }

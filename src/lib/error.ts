@@ -55,6 +55,8 @@ interface More {
   body?: Record<string, unknown>
   /** What exactly was refused: for logs, metric labels and tests, never sent. */
   reason?: string
+  /** Whom and what it is about, as far as known: for the log and the audit trail, never sent. */
+  about?: Readonly<Record<string, string>>
   cause?: unknown
 }
 

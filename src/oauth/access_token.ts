@@ -89,8 +89,10 @@ export async function signedClaims(app: App, { token, jws, key }: Candidate): Pr
 /** The claims of an unexpired token that this service signed, else undefined. Says nothing about revocation. */
 export async function verifyAccessToken(app: App, candidate: Candidate): Promise<Claims | undefined> {
   const claims = await signedClaims(app, candidate)
-  return claims && claims.iss === app.config.server.issuer && claims.exp > app.clock.now() ? claims : undefined
+  return claims && isOurs(app, claims) && isUnexpired(app, claims) ? claims : undefined
 }
+const isOurs = ({ config }: App, { iss }: Claims): boolean => iss === config.server.issuer
+const isUnexpired = ({ clock }: App, { exp }: Claims): boolean => exp > clock.now()
 
 /** A verified token that may still be used, with its record. */
 export interface LiveToken {
@@ -100,17 +102,28 @@ export interface LiveToken {
   exchanges: number
 }
 
-/** A token of this service that is unexpired, not revoked in any way, and whose client and user may still act; else undefined. */
-export async function findLiveToken(app: App, token: string): Promise<LiveToken | undefined> {
+/** Why a token may not be used: for operators; whoever asks about it hears only that it is not active. */
+export type DeadReason = 'token_unknown' | 'token_expired' | 'token_revoked' | 'client_not_active' | 'user_not_active'
+
+/** A token of this service that is unexpired, not revoked in any way, and whose client and user may still act; else why not. */
+export async function judgeToken(app: App, token: string): Promise<LiveToken | DeadReason> {
   const candidate = await decodeAccessToken(app, token)
-  if (!candidate) return undefined
+  if (!candidate) return 'token_unknown'
   const [claims, state] = await Promise.all([
-    verifyAccessToken(app, candidate),
+    signedClaims(app, candidate),
     app.store.findTokenState({ id: candidate.jti }),
   ])
-  if (!claims || !state?.live) return undefined
+  if (!claims || !isOurs(app, claims) || !state) return 'token_unknown'
+  if (!isUnexpired(app, claims)) return 'token_expired'
+  if (!state.live) return 'token_revoked'
   const issuedTo = await app.store.findClient({ client_id: claims.client_id })
-  if (issuedTo?.status !== 'active') return undefined
-  if (isUserId(claims.sub) && state.user_status !== 'active') return undefined
+  if (issuedTo?.status !== 'active') return 'client_not_active'
+  if (isUserId(claims.sub) && state.user_status !== 'active') return 'user_not_active'
   return { claims, issuance: state.issuance, exchanges: state.exchanges }
+}
+
+/** The token, where it may still be used. */
+export async function findLiveToken(app: App, token: string): Promise<LiveToken | undefined> {
+  const judged = await judgeToken(app, token)
+  return typeof judged === 'string' ? undefined : judged
 }

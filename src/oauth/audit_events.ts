@@ -16,6 +16,7 @@ export const DETAIL = {
   created: 'Whether the account was made by this sign-in',
   current_kid: 'The key that signs from then on',
   family: 'The sign-in that the token came of',
+  email: 'The email that the identity provider names',
   families: 'How many sign-ins ended',
   federated_subject: 'The subject at the identity provider',
   fields: 'The names of the members that changed; a password without its value',
@@ -92,6 +93,10 @@ export const AUDIT_EVENTS = {
     detail: [],
   },
   auth_locked_out: { doc: 'Too many failed logins from this address.', detail: [] },
+  broker_connect_failed: {
+    doc: 'A user came back from a provider and was not connected: it refused, or its answer could not be used.',
+    detail: ['provider', 'user_id', 'reason'],
+  },
   broker_grant_created: {
     doc: 'A user was connected to a provider.',
     detail: [...connection, 'scopes', 'version', 'impersonate_sub'],
@@ -184,7 +189,10 @@ export const AUDIT_EVENTS = {
   user_login_failed: { doc: 'A sign-in with a password failed; nobody is named.', detail: [] },
   user_logout: { doc: 'A user signed out.', detail: [] },
   user_oidc_login: { doc: 'A user signed in at the upstream provider.', detail: ['created'] },
-  user_oidc_login_failed: { doc: 'A sign-in at the upstream provider failed.', detail: ['reason'] },
+  user_oidc_login_failed: {
+    doc: 'A sign-in at the upstream provider failed, after it was begun in that browser.',
+    detail: ['provider', 'reason', 'federated_subject', 'email', 'user_id'],
+  },
   user_signed_out: {
     doc: 'An operator ended the sessions and refresh tokens of a user.',
     detail: ['user_id', 'tokens_revoked'],

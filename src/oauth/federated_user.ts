@@ -12,10 +12,11 @@ const MAX_NAME = 255
 /** The account, made at the first sign-in. Throws 401 when it is disabled, 409 when its email belongs to another account. */
 export async function resolveFederatedUser(app: App, identity: Identity): Promise<{ user: User; created: boolean }> {
   const now = app.clock.now()
+  const email = emailOf(identity.claims)
   const found = await app.store.saveFederatedUser({
     user: {
       id: newUserId(),
-      email: emailOf(identity.claims),
+      email,
       name: nameOf(identity.claims),
       role: 'user',
       status: 'active',
@@ -30,9 +31,16 @@ export async function resolveFederatedUser(app: App, identity: Identity): Promis
   if (found === 'email_taken')
     throw new OAuthError('conflict', 'another account here has your email; ask an administrator', {
       reason: 'oidc_email_taken',
+      about: aboutOf(identity, email && (await app.store.findUserByEmail({ email }))?.id),
     })
-  if (found.user.status !== 'active') throw refused('user_disabled')
+  if (found.user.status !== 'active') throw refused('user_disabled', aboutOf(identity, found.user.id))
   return found
+}
+
+/** Who it was at the provider, and whose account is concerned. */
+function aboutOf({ sub, claims }: Identity, user_id: string | undefined): Record<string, string> {
+  const email = textOf(claims['email'], MAX_EMAIL)
+  return { federated_subject: sub, ...(email ? { email } : {}), ...(user_id ? { user_id } : {}) }
 }
 
 const textOf = (value: unknown, max: number): string | undefined =>

@@ -34,8 +34,8 @@ export interface Expected {
 }
 
 /** A sign-in that the upstream does not vouch for: 401, with a reason for the log. */
-export const refused = (reason: string): OAuthError =>
-  new OAuthError('access_denied', 'the sign-in could not be verified', { status: 401, reason: `oidc_${reason}` })
+export const refused = (reason: string, about: Record<string, string> = {}): OAuthError =>
+  new OAuthError('access_denied', 'the sign-in could not be verified', { status: 401, reason: `oidc_${reason}`, about })
 
 /** The claims of an ID token. Throws 401; rejects with a FetchError when the keys cannot be had. */
 export async function verifyIdToken(

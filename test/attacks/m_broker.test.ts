@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openCredential } from '../../src/broker/credential.ts'
-import { okAdmin } from '../support/admin.ts'
+import { eventsOf, okAdmin } from '../support/admin.ts'
 import { aMember, BROKER, brokerScene, RETURN, startBroker, vended } from '../support/broker.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { expectRefused, introspect } from '../support/flow.ts'
@@ -190,7 +190,7 @@ test('M10 the database holds neither tokens nor secrets in clear, and a credenti
 test('M11 what a provider says is not repeated: not to the browser, the client, the log or the audit trail', async () => {
   const logged = watchLog(service.app.log)
   const HUSH = 'hush-access-token-in-an-error'
-  const { callback, connect, upstream, member, vend } = await brokerScene(service)
+  const { callback, connect, upstream, provider, member, vend } = await brokerScene(service)
   const back = changed(await callback(), (query) => {
     query.delete('code')
     query.set('error', HUSH)
@@ -211,6 +211,11 @@ test('M11 what a provider says is not repeated: not to the browser, the client, 
   vi.restoreAllMocks()
   expect([page.location, failed.location]).toEqual([`${RETURN}?error=server_error`, `${RETURN}?error=server_error`])
   expect([outage.status, nonsense.status]).toEqual([503, 500])
+  const events = (await eventsOf(service, 'broker_connect_failed')).map(({ detail }) => detail)
+  expect(events).toEqual([
+    { provider: provider.slug, user_id: member.user.id, reason: expect.stringMatching(/^upstream_/) },
+    { provider: provider.slug, user_id: member.user.id, reason: 'upstream_other' },
+  ])
   const trail = await okAdmin(service, 'GET', '/admin/audit?limit=1000')
   const said = JSON.stringify([page.text, failed.text, outage.body, nonsense.body, trail])
   const written = logged.map((line) =>

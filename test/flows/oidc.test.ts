@@ -1,5 +1,5 @@
 // Signing in at an upstream OpenID provider, with oidc-provider as the provider.
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { eventsOf, metricOf, okAdmin } from '../support/admin.ts'
 import { Browser, type Page } from '../support/browser.ts'
 import { authorizeUrl, decide, redeem } from '../support/flow.ts'
@@ -184,11 +184,37 @@ describe('accounts', () => {
     const local = await addUser(service)
     op.person = newPerson({ email: local.email.toUpperCase() })
     const person = new Person()
+    const warned = vi.spyOn(service.app.log, 'warn')
     const page = await signIn(person)
     expect(page.status).toBe(409)
     expect(await isSignedIn(service, person)).toBe(false)
     expect(await userOf(local.email)).toMatchObject({ id: local.id, provider: 'local' })
-    expect((await eventsOf(service, 'user_oidc_login_failed'))[0]?.detail).toEqual({ reason: 'oidc_email_taken' })
+    const found = {
+      provider: 'default',
+      reason: 'oidc_email_taken',
+      federated_subject: op.person.sub,
+      email: local.email.toUpperCase(),
+      user_id: local.id,
+    }
+    const [event] = await eventsOf(service, 'user_oidc_login_failed')
+    expect(event?.detail).toEqual(found)
+    expect(warned.mock.calls).toEqual([[expect.objectContaining(found), 'a sign-in at the identity provider failed']])
+    warned.mockRestore()
+  })
+
+  test('a disabled account is refused with 401, and the trail says whose it is', async () => {
+    op.person = newPerson()
+    await signIn()
+    const { id = '' } = (await userOf(String(op.person['email']))) ?? {}
+    await okAdmin(service, 'PATCH', `/admin/users/${id}/disable`)
+    expect((await signIn()).status).toBe(401)
+    expect((await eventsOf(service, 'user_oidc_login_failed'))[0]?.detail).toEqual({
+      provider: 'default',
+      reason: 'oidc_user_disabled',
+      federated_subject: op.person.sub,
+      email: op.person['email'],
+      user_id: id,
+    })
   })
 
   test('people without an email are accounts too', async () => {
