@@ -16,38 +16,47 @@ const keys = [...keysOf(schema)]
 export const settings = new Set(keys.flatMap(({ path: at }) => at.map((_, i) => at.slice(0, i + 1).join('.'))))
 export const sections = new Set(keys.map(({ path: at }) => at[0] as string))
 
-/** Words of every file under these folders. */
+/** The comments of a file: what only a comment names does not exist. */
+const COMMENTS: Record<string, RegExp> = {
+  ts: /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm,
+  sql: /--.*$/gm,
+  yaml: /(?<=^|\s)#.*$/gm,
+}
+const commentsOf = (name: string) => COMMENTS[(/\.(sql|yaml)$/.exec(name)?.[1] ?? 'ts') as string] as RegExp
+
+/** Words of every file under these folders, without those of comments. */
 function wordsUnder(folders: readonly string[], pattern: RegExp): Set<string> {
   const words = new Set<string>()
   for (const folder of folders)
-    for (const name of readdirSync(path.join(packageRoot, folder), { recursive: true, encoding: 'utf8' }))
-      if (/\.(ts|tsx|mjs|sql|json|ya?ml)$/.test(name) && !name.startsWith('docs/'))
-        for (const [word] of readFileSync(path.join(packageRoot, folder, name), 'utf8').matchAll(pattern))
-          words.add(word)
+    for (const name of readdirSync(path.join(packageRoot, folder), { recursive: true, encoding: 'utf8' })) {
+      if (!/\.(tsx?|mjs|sql|json|yaml)$/.test(name)) continue
+      const text = readFileSync(path.join(packageRoot, folder, name), 'utf8').replace(commentsOf(name), '')
+      for (const [word] of text.matchAll(pattern)) words.add(word)
+    }
   return words
 }
 
-/** Of the programs around the service, and of versions before. */
+/** Of the programs around the service, of standards that are not followed here, and of versions before. */
 const OF_OTHERS = [
-  'issuances_2026_12',
-  'may_act',
-  'oidc_www_authenticate_challenge',
-  'max_prepared_statements',
-  'token_max_ttl',
-  'auto_rotate_period',
+  ...['issuances_2026_12', 'issuances_default', 'issuances_first', 'default_pool_size', 'max_prepared_statements'],
+  ...['client_uri', 'is_admin', 'may_act', 'private_key_jwt', 'software_id', 'software_version'],
+  ...['oidc_jwt_claim_comparison_failed', 'oidc_jwt_timestamp_check_failed', 'oidc_www_authenticate_challenge'],
+  ...['token_max_ttl', 'auto_rotate_period'],
 ]
-/** Every snake_case word of the sources: fields, reasons, codes, actions, tables. Tests spell out what is put together. */
-const words = new Set([
-  ...wordsUnder(['src', 'workers', 'migrations', 'bench', 'deploy', 'test'], /[a-z0-9]+(?:_[a-z0-9]+)+/g),
-  ...OF_OTHERS,
-])
+const SHIPPED = ['src', 'workers', 'migrations', 'bench', 'deploy', 'examples']
+/** Every snake_case word of the sources: fields, reasons, codes, actions, tables. */
+const words = new Set([...wordsUnder(SHIPPED, /[a-z0-9]+(?:_[a-z0-9]+)+/g), ...OF_OTHERS])
 
 /** What stands in quotes: what a reason is put together from. */
-const parts = wordsUnder(['src', 'test'], /'[a-z0-9_]+'/g)
-const COMPOSED = /^(?:oidc_upstream|oidc|cimd|jwks|missing|login)_(.+)$/
+const parts = wordsUnder(['src'], /'[a-z0-9_]+'/g)
+const COMPOSED = /^(?:(?:oidc_upstream|oidc|cimd|jwks|missing|login)_(.+)|(.+?)(?:_lane)?_full)$/
+const isComposed = (word: string): boolean => {
+  const [, ending, lane] = COMPOSED.exec(word) ?? []
+  return parts.has(`'${ending ?? lane}'`)
+}
 /** Whether the sources have a snake_case word: a field, a code, a reason, an action, a metric or a setting. */
 export const isWord = (word: string): boolean =>
-  words.has(word) || words.has(word.replace(/_(bucket|sum|count)$/, '')) || parts.has(`'${COMPOSED.exec(word)?.[1]}'`)
+  words.has(word) || words.has(word.replace(/_(bucket|sum|count)$/, '')) || isComposed(word)
 
 /** Of the configuration, and of the tests and tools. */
 export const variables = new Set([

@@ -15,6 +15,9 @@ const MINUTES = Number(process.env['SERVICE_SOAK_MINUTES'] ?? 0.1)
 const PERIODS = Math.max(4, Math.round(MINUTES))
 const PERIOD_MS = (MINUTES * 60_000) / PERIODS
 const MB = 1024 * 1024
+/** Before this the process still warms up, and no bound could tell that from memory that stays. */
+const MEMORY_MINUTES = 5
+const MEMORY_MB = 150
 /** What clients remember of the past is bounded, or the soak would measure itself. */
 const REMEMBERED = 2000
 
@@ -64,7 +67,8 @@ async function period(at: Placed, torture: Torture, minute: number): Promise<Fig
   }
 }
 
-test(`${MINUTES} minutes of mixed load: no fault, and memory that stays where it was after the first quarter`, {
+const MEMORY = MINUTES < MEMORY_MINUTES ? '' : ', and memory that stays where it was after the first quarter'
+test(`${MINUTES} minutes of mixed load: no fault${MEMORY}`, {
   timeout: MINUTES * 60_000 + 60_000,
 }, async () => {
   const at = await placed(tempFolder(), {
@@ -83,7 +87,9 @@ test(`${MINUTES} minutes of mixed load: no fault, and memory that stays where it
   expect(torture.history.faults).toEqual([])
   expect(at.instance.errors()).toEqual([])
   expect(figures.every((each) => each['tokens/s'] > 0)).toBe(true)
-  const memory = figures.map((each) => each['memory MB'])
-  expect((memory.at(-1) ?? 0) - (memory[Math.floor(PERIODS / 4)] ?? 0)).toBeLessThan(150)
+  if (MEMORY) {
+    const memory = figures.map((each) => each['memory MB'])
+    expect((memory.at(-1) ?? 0) - (memory[Math.floor(PERIODS / 4)] ?? 0)).toBeLessThan(MEMORY_MB)
+  }
   expect((await fetch(`${at.instance.base}/health`)).status).toBe(200)
 })
