@@ -1,14 +1,15 @@
 // GET /oidc/start and /oidc/callback: out to the upstream OpenID provider, and back in as a user of ours.
 import type { App } from '../app.ts'
 import { parseParams, type Reply, type Request, redirect } from '../http/message.ts'
+import { subscriber } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import type { AuditAction, DetailOf } from '../oauth/audit_events.ts'
 import { resolveFederatedUser } from '../oauth/federated_user.ts'
-import type { OidcProvider } from '../oauth/oidc_provider.ts'
+import type { Identity, OidcProvider } from '../oauth/oidc_provider.ts'
 import { upstreamReason } from '../oauth/upstream_errors.ts'
 import { html, page } from './pages.ts'
-import { beginLogin, findLogin, forgetLogin, type PendingLogin } from './pending_login.ts'
+import { beginLogin, findLogin, forgetLogin, type PendingLogin, useLogin } from './pending_login.ts'
 import { startSession } from './session.ts'
 import { safeRedirect } from './urls.ts'
 
@@ -26,23 +27,22 @@ export async function finishOidc(app: App, request: Request): Promise<Reply> {
   const provider = providerOf(app)
   const params = parseParams(request.query)
   const login = await findLogin(app, request, params.state)
-  if (!login)
-    throw new OAuthError('invalid_request', 'this sign-in has expired, or was begun in another browser', {
-      reason: 'oidc_state',
-    })
+  if (!login) throw badState('oidc_state')
+  const address = subscriber(request.remote)
+  const wait = provider.failures.wait(address)
+  if (wait > 0) throw tooMany(wait)
+  if (!(await useLogin(app, login))) throw badState('oidc_state_used')
+  let identity: Identity | undefined
   try {
     if (params.error !== undefined) throw upstreamRefusal(params.error)
     if (params.code === undefined)
       throw new OAuthError('invalid_request', 'the identity provider sent no code', { reason: 'oidc_no_code' })
-    return await signIn(app, request, provider, login)
+    identity = await provider.redeem(request.query, login)
+    return await signIn(app, request, identity, login)
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    const detail = { provider: PROVIDER, reason: error.reason, ...error.more.about }
-    app.log.warn(
-      { ...detail, request_id: request.id, remote: request.remote },
-      'a sign-in at the identity provider failed',
-    )
-    await note(app, request, 'user_oidc_login_failed', '', detail)
+    // What strangers make fail, where nobody is named, must not fill the trail.
+    if (identity || provider.failures.take(address) === 0) await noteFailure(app, request, error)
     throw error.withHeaders({ 'set-cookie': forgetLogin(app, login) })
   }
 }
@@ -50,13 +50,31 @@ export async function finishOidc(app: App, request: Request): Promise<Reply> {
 /** The slug of the provider of `oidc` in the configuration. */
 const PROVIDER = 'default'
 
+async function noteFailure(app: App, request: Request, error: OAuthError): Promise<void> {
+  const detail = { provider: PROVIDER, reason: error.reason, ...error.more.about }
+  app.log.warn(
+    { ...detail, request_id: request.id, remote: request.remote },
+    'a sign-in at the identity provider failed',
+  )
+  await note(app, request, 'user_oidc_login_failed', '', detail)
+}
+
+const badState = (reason: string): OAuthError =>
+  new OAuthError('invalid_request', 'this sign-in has expired, was used already, or was begun in another browser', {
+    reason,
+  })
+const tooMany = (wait: number): OAuthError =>
+  new OAuthError('slow_down', 'too many sign-ins failed here; please wait before you try again', {
+    reason: 'oidc_too_many_failures',
+    headers: { 'retry-after': String(wait) },
+  })
+
 function providerOf({ oidc }: App): OidcProvider {
   if (!oidc) throw new OAuthError('not_found', 'there is no such page')
   return oidc
 }
 
-async function signIn(app: App, request: Request, provider: OidcProvider, login: PendingLogin): Promise<Reply> {
-  const identity = await provider.redeem(request.query, login)
+async function signIn(app: App, request: Request, identity: Identity, login: PendingLogin): Promise<Reply> {
   const { user, created } = await resolveFederatedUser(app, identity)
   const cookies = [await startSession(app, request, user.id), forgetLogin(app, login)]
   await note(app, request, 'user_oidc_login', user.id, { created })

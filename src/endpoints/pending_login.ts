@@ -4,11 +4,14 @@ import { cookieOf, type Head, parseCookies } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, newSecret } from '../lib/id.ts'
 import type { Login } from '../oauth/oidc_provider.ts'
+import { useUp } from '../oauth/single_use.ts'
 import { ownName, setCookie } from './session.ts'
 
 export interface PendingLogin extends Login {
   /** The place of ours to go to afterwards. */
   target: string
+  /** When it is too late to come back. */
+  until: number
 }
 
 const LIFETIME_SECONDS = 600
@@ -32,8 +35,9 @@ export async function beginLogin(
 ): Promise<{ login: PendingLogin; cookies: string[] }> {
   if (target.length > MAX_TARGET)
     throw new OAuthError('invalid_request', 'this request is too long to come back to', { reason: 'oidc_long_target' })
-  const login = { state: newSecret(), nonce: newSecret(), verifier: newSecret(), target }
-  const sealed = await app.sealer.seal({ ...login, until: app.clock.now() + LIFETIME_SECONDS })
+  const secrets = { state: newSecret(), nonce: newSecret(), verifier: newSecret() }
+  const login = { ...secrets, target, until: app.clock.now() + LIFETIME_SECONDS }
+  const sealed = await app.sealer.seal(login)
   const others = parseCookies(request).flatMap(([name]) => (name.startsWith(prefix(app)) ? [name] : []))
   const forgotten = others.slice(0, Math.max(0, others.length + 1 - MAX_PENDING))
   return {
@@ -49,10 +53,14 @@ export async function beginLogin(
 export async function findLogin(app: App, request: Head, state: string | undefined): Promise<PendingLogin | undefined> {
   const sealed = state && cookieOf(request, nameOf(app, state))
   const opened = (sealed && (await app.sealer.open(sealed))) || {}
-  const { until, ...login } = opened as unknown as PendingLogin & { until?: number }
-  const isOurs = state !== undefined && until !== undefined && equalSecrets(login.state, state)
-  return isOurs && until > app.clock.now() ? login : undefined
+  const login = opened as Partial<PendingLogin>
+  const isOurs = state !== undefined && login.until !== undefined && equalSecrets(login.state ?? '', state)
+  return isOurs && (login.until ?? 0) > app.clock.now() ? (login as PendingLogin) : undefined
 }
+
+/** Uses a sign-in up. False when that was done before: a browser can keep its cookie, and send it again. */
+export const useLogin = (app: App, { state, until }: PendingLogin): Promise<boolean> =>
+  useUp(app, 'oidc_state', app.config.oidc.issuer, state, until)
 
 /** The Set-Cookie header that ends a sign-in. */
 export const forgetLogin = (app: App, { state }: PendingLogin): string => write(app, nameOf(app, state), '', 0)

@@ -5,7 +5,7 @@ import { isSignedByOneOf } from '../crypto/signers.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
 import { DAY } from '../lib/time.ts'
 import { FetchError } from '../net/error.ts'
-import { isUsedBefore, useOnce } from './single_use.ts'
+import { useUp } from './single_use.ts'
 import type { Client, Idp } from './types.ts'
 
 export const ID_JAG_PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
@@ -112,11 +112,5 @@ function confirmedKey(cnf: unknown): string | undefined {
 
 /** Uses up an assertion. Throws invalid_grant when it was used before, here or in another process. */
 export async function consumeAssertion(app: App, { idp, jti, good_until }: Assertion): Promise<void> {
-  const use = await useOnce(app, 'assertion', idp.issuer, jti, Math.ceil(good_until) + 1)
-  if (!use) throw refuse('replay')
-  try {
-    await app.store.recordUse(use)
-  } catch (error) {
-    throw isUsedBefore(error) ? refuse('replay') : error
-  }
+  if (!(await useUp(app, 'assertion', idp.issuer, jti, Math.ceil(good_until) + 1))) throw refuse('replay')
 }

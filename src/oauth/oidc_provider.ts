@@ -15,6 +15,7 @@ import {
 import type { Config } from '../config/schema.ts'
 import { UPSTREAM_ALGS } from '../crypto/jws.ts'
 import type { CryptoLanes } from '../crypto/pool.ts'
+import { Buckets } from '../http/rate_limit.ts'
 import { codeOf, OAuthError } from '../lib/error.ts'
 import { digest } from '../lib/id.ts'
 import type { Clock } from '../lib/time.ts'
@@ -42,7 +43,12 @@ export interface Identity {
   claims: Claims
 }
 
+/** Sign-ins of an address that may fail at once without the provider naming anybody, and how many more a second. */
+const [FAILURES, FAILURES_PER_SECOND] = [60, 0.1]
+
 export interface OidcProvider {
+  /** Sign-ins that failed, by address. While an address has none left, nothing is asked for it and nothing recorded. */
+  readonly failures: Buckets
   /** Looks the provider up, so that the first person need not wait. Rejects as the others do. */
   find(): Promise<void>
   /** Where to send a browser; `again` when the person must sign in there even if they did before. */
@@ -140,6 +146,7 @@ export function openOidcProvider({ config, fetcher, crypto, clock, metrics }: Pa
   }
 
   return {
+    failures: new Buckets(FAILURES_PER_SECOND, FAILURES),
     find: () => judged(async () => void (await current())),
     authorizationUrl: ({ state, nonce, verifier }, again) =>
       judged(async () => {

@@ -47,6 +47,25 @@ export async function useOnce(
   return (await app.used.add(keyOf(use), use.expires_at, app.clock.now())) ? use : undefined
 }
 
+/** Uses `value` at once, with nothing that is to be committed with it. False when it was used before, here or in another process. */
+export async function useUp(
+  app: App,
+  kind: SingleUse['kind'],
+  owner: string,
+  value: string,
+  expires_at: number,
+): Promise<boolean> {
+  const use = await useOnce(app, kind, owner, value, expires_at)
+  if (!use) return false
+  try {
+    await app.store.recordUse(use)
+    return true
+  } catch (error) {
+    if (isUsedBefore(error)) return false
+    throw error
+  }
+}
+
 /** Another process was first to use a proof or assertion: what the store throws. */
 export const isUsedBefore = (error: unknown): boolean => codeOf(error) === 'USED_BEFORE'
 

@@ -1,5 +1,6 @@
 // Rows L01 and L08 of the attack list for the login at an upstream OpenID provider: whose browser, and where it is led.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eventsOf } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { type FakeProvider, isSignedIn, leave, openFederation, signInAt } from '../support/openid_fake.ts'
 import type { TestService } from '../support/service.ts'
@@ -10,6 +11,48 @@ beforeAll(async () => {
   ;({ service, fake } = await openFederation())
 })
 afterAll(() => service.close())
+
+describe('M13 a pending sign-in is used once', () => {
+  const rows = async () => (await eventsOf(service, 'user_oidc_login_failed')).length
+
+  test.each([
+    ['a code that the provider does not take', { code: 'unknown' }],
+    ['an error', { error: 'access_denied' }],
+    ['neither', {}],
+  ])('by %s: sent again with its cookie kept it asks nobody and writes nothing', async (_what, params) => {
+    const browser = new Browser()
+    const callback = await leave(service, fake, browser)
+    const cookies = [...browser.cookies]
+    callback.searchParams.delete('code')
+    for (const [name, value] of Object.entries(params)) callback.searchParams.set(name, value)
+    fake.tokenAnswer = { status: 400, body: { error: 'invalid_grant' } }
+    const send = () => {
+      for (const [name, value] of cookies) browser.cookies.set(name, value)
+      return browser.open(callback.href)
+    }
+    const before = await rows()
+    try {
+      expect((await send()).status).toBeGreaterThanOrEqual(400)
+      const asked = fake.asked.length
+      const answers = await Promise.all(Array.from({ length: 5 }, send))
+      expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400, 400])
+      expect([fake.asked.length, await rows()]).toEqual([asked, before + 1])
+    } finally {
+      fake.tokenAnswer = undefined
+    }
+  })
+
+  test('by a success: sent again with its cookie kept it signs nobody in', async () => {
+    const browser = new Browser()
+    const callback = await leave(service, fake, browser)
+    const again = new Browser()
+    for (const [name, value] of browser.cookies) again.cookies.set(name, value)
+    expect((await browser.open(callback.href)).status).toBe(303)
+    const asked = fake.asked.length
+    expect((await again.open(callback.href)).status).toBe(400)
+    expect([fake.asked.length, await isSignedIn(service, again)]).toEqual([asked, false])
+  })
+})
 
 describe('L08 a callback that was begun elsewhere', () => {
   const refusedWith = async (browser: Browser, url: string, status = 400) => {
@@ -98,4 +141,29 @@ describe('L08 a callback that was begun elsewhere', () => {
     service.advance(601)
     await refusedWith(browser, callback.href)
   })
+})
+
+test('M13 failures of one address that nobody answers for are bounded: the provider is spared, the trail does not grow, others sign in', async () => {
+  const { service, fake } = await openFederation({ SERVICE_SERVER_TRUSTED_PROXIES: '127.0.0.1' })
+  try {
+    const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+    const fail = async () => {
+      const browser = new Browser()
+      const callback = await leave(service, fake, browser)
+      return (await browser.open(callback.href, from('198.51.100.1'))).status
+    }
+    fake.tokenAnswer = { status: 400, body: { error: 'invalid_grant' } }
+    const statuses: number[] = []
+    for (let i = 0; i < 70; i++) statuses.push(await fail())
+    const refused = statuses.filter((status) => status === 401).length
+    expect(new Set(statuses)).toEqual(new Set([401, 429]))
+    expect(statuses.at(-1)).toBe(429)
+    expect([fake.asked.length, (await eventsOf(service, 'user_oidc_login_failed')).length]).toEqual([refused, refused])
+    fake.tokenAnswer = undefined
+    const other = new Browser()
+    const callback = await leave(service, fake, other)
+    expect((await other.open(callback.href, from('198.51.100.2'))).status).toBe(303)
+  } finally {
+    await service.close()
+  }
 })
