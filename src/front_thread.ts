@@ -70,7 +70,10 @@ export async function runFront(port: MessagePort, data: FrontData): Promise<void
       atRest: await openAtRest(config, data.env, transitParts(clock, log)),
       sealing: data.sealing,
       refreshSecret: data.refreshSecret,
-      used: { add: (value, expires_at, now) => hub.ask('use', { value, expires_at, now }) },
+      used: {
+        add: (value, expires_at, now) => hub.ask('use', { value, expires_at, now }),
+        remove: (value) => hub.ask('giveBack', value),
+      },
       lockout: {
         begin: (address) => hub.ask('beginLogin', address),
         end: (address, result) => hub.ask('endLogin', { address, result }),

@@ -211,6 +211,7 @@ function hubAnswers(app: App, { opened, failed, wrote }: Heard) {
     call: ({ op, input }: { op: OpName; input: unknown }): unknown => store.driver.call(op, input),
     use: ({ value, expires_at, now }: { value: string; expires_at: number; now: number }) =>
       used.add(value, expires_at, now),
+    giveBack: (value: string) => used.remove(value),
     hashPassword: (password: string) => crypto.hashPassword(password),
     verifyPassword: ({ password, hash }: { password: string; hash?: string }) => crypto.verifyPassword(password, hash),
     /** Whether a key is there; every thread has it then. */

@@ -6,8 +6,9 @@ import { OAuthError } from '../lib/error.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { refuseDetails } from '../oauth/authorization.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
-import { checkBinding, newNonce, verifyProof } from '../oauth/dpop.ts'
+import { checkBinding, newNonce, type Proof, verifyProof } from '../oauth/dpop.ts'
 import { issue, type TokenResponse } from '../oauth/issue.ts'
+import { giveBack } from '../oauth/single_use.ts'
 import type { Client } from '../oauth/types.ts'
 import { inSpan } from '../telemetry/within.ts'
 
@@ -31,10 +32,11 @@ export async function token(app: App, request: Request): Promise<Reply> {
 
 async function run(app: App, request: Request, form: Params, grant: Grant): Promise<TokenResponse> {
   const client = await authenticateClient(app, request, form, grant.clients)
+  let proof: Proof | undefined
   try {
     refuseDetails(form)
     checkRegistered(client, grant)
-    const proof = await verifyProof(app, request)
+    proof = await verifyProof(app, request)
     checkBinding(client, proof)
     const authorization = await inSpan(app, request, `grant ${grant.name}`, (app) =>
       grant.run(app, { request, form, client, proof }),
@@ -43,6 +45,7 @@ async function run(app: App, request: Request, form: Params, grant: Grant): Prom
     if (grant.counters?.issued) app.metrics.count(grant.counters.issued, authorization.labels)
     return response
   } catch (error) {
+    await giveBack(app, proof?.use, error)
     recordDenial(app, request, grant, client, error)
     throw error
   }

@@ -10,3 +10,15 @@ export async function atMost(ms: number, work: Promise<unknown>): Promise<void> 
     over.abort()
   }
 }
+
+const REMINDER_MS = 5000
+
+/** Waits for the work, and says every five seconds that it does. Resolves and rejects as the work does. */
+export async function reminding<R>(work: Promise<R>, remind: () => void): Promise<R> {
+  const timer = setInterval(remind, REMINDER_MS)
+  try {
+    return await work
+  } finally {
+    clearInterval(timer)
+  }
+}

@@ -30,6 +30,11 @@ export class UsedSet {
     return true
   }
 
+  /** Forgets a value that was not used after all. */
+  remove(value: string): void {
+    this.values.delete(value)
+  }
+
   /** Once a second, over as many entries as there are different seconds. */
   private sweep(now: number): void {
     this.sweptAt = now

@@ -1,7 +1,7 @@
 // Using something once: exactly, within this process by a set in memory, across restarts and processes by the store.
 import { hash } from 'node:crypto'
 import type { App } from '../app.ts'
-import { codeOf } from '../lib/error.ts'
+import { codeOf, OAuthError } from '../lib/error.ts'
 import { idFloor, newId } from '../lib/id.ts'
 import { type Clock, DAY } from '../lib/time.ts'
 import { UsedSet } from '../lib/used.ts'
@@ -18,6 +18,8 @@ const LONGEST = DAY
 export interface Used {
   /** Adds a value until `expires_at`; false when it was there. Throws 503 when the set is full. */
   add(value: string, expires_at: number, now: number): boolean | Promise<boolean>
+  /** Forgets a value that was not used after all. */
+  remove(value: string): unknown
 }
 
 /** Fills the set with what was used before this process began. */
@@ -62,8 +64,14 @@ export async function useUp(
     return true
   } catch (error) {
     if (isUsedBefore(error)) return false
+    await giveBack(app, use, error)
     throw error
   }
+}
+
+/** Lets a proof or assertion be sent again after a request that failed because the storage was not available: nothing of it is stored, or it is taken back. */
+export async function giveBack(app: App, use: SingleUse | undefined, error: unknown): Promise<void> {
+  if (use && error instanceof OAuthError && error.reason === 'storage_unavailable') await app.used.remove(keyOf(use))
 }
 
 /** Another process was first to use a proof or assertion: what the store throws. */

@@ -23,6 +23,7 @@ import * as signingKeys from './signing_keys.ts'
 import * as singleUses from './single_uses.ts'
 import * as system from './system.ts'
 import * as tokens from './tokens.ts'
+import * as undo from './undo.ts'
 import * as users from './users.ts'
 import * as xaa from './xaa.ts'
 
@@ -45,6 +46,7 @@ export const ops = {
   ...tokens,
   findSuccessors,
   recordRetry,
+  ...undo,
   ...users,
   ...xaa,
   dropPartition,

@@ -1,5 +1,6 @@
 // Which database keeps the state: chosen here, and nowhere else.
 import type { Config } from '../config/schema.ts'
+import { reminding } from '../lib/patience.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { prepareDatabase } from './database.ts'
@@ -27,7 +28,9 @@ export interface StoreParts {
 }
 /** Migrates the database and opens the store on it. Rejects when it cannot be had. */
 export async function openStore(storage: Storage, { log, metrics, now, serves = false }: StoreParts): Promise<Store> {
-  const applied = await migrate(storage, now)
+  const applied = await reminding(migrate(storage, now), () =>
+    log.warn('the start waits for the tables: another process changes them, or the database cannot commit'),
+  )
   if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
   if (storage.driver === 'sqlite')
     return createStore(openSqlite(storage.sqlite.path, { wal: storage.sqlite.wal, serves }, log), metrics)

@@ -1,23 +1,29 @@
 // The PostgreSQL driver: an operation is a transaction on a connection of the pool; those that tokens depend on travel together.
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import type { Config } from '../config/schema.ts'
-import { codeOf, OAuthError } from '../lib/error.ts'
+import { again } from '../lib/again.ts'
+import { codeOf, isOverloaded, OAuthError } from '../lib/error.ts'
 import { type BatchListener, Lane, type LaneStats, newStats } from '../lib/lane.ts'
+import { reminding } from '../lib/patience.ts'
 import { systemClock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { type News, newsOf } from './cache.ts'
 import type { Job } from './database.ts'
 import { type Driver, isRead, MAX_QUEUE } from './index.ts'
-import { awayFor, clientSettings, command, execute, failureOf } from './postgres_client.ts'
+import { Backends } from './postgres_backends.ts'
+import { awayFor, clientSettings, command, execute } from './postgres_client.ts'
 import { connectMs, PostgresConnection, type PostgresPlace } from './postgres_connection.ts'
+import { SILENT_MS, watchDurability } from './postgres_durable.ts'
 import { type Fused, fuse } from './postgres_fused.ts'
-import { type Lend, openGroups, type Task } from './postgres_groups.ts'
+import { openGroups, type Task } from './postgres_groups.ts'
 import { openListener } from './postgres_listener.ts'
 import { keepPartitions } from './postgres_partitions.ts'
 import { begin, preparePlans } from './postgres_plans.ts'
+import { isUnsent, openPool, refusedFor, type Use } from './postgres_pool.ts'
 import { refuseTransactionPooling } from './postgres_pooler.ts'
-import { settled, steps } from './postgres_together.ts'
+import { isCollision, settled, steps } from './postgres_together.ts'
+import { Unsettled } from './postgres_unsettled.ts'
 
 /** `storage.postgres` of the configuration; tests make their own. */
 type PostgresSettings = Omit<Config['storage']['postgres'], 'dsn' | 'password_file'> & PostgresPlace
@@ -29,14 +35,16 @@ interface PostgresOptions {
   serves?: boolean
 }
 
-/** Serialization failures and deadlocks. */
-const COLLISION = /^40(001|P01)$/
 const COLLISION_MS = 20
 const TRIES = 4
 /** What other servers that speak the protocol of PostgreSQL say to SQL that they do not know. */
 const UNKNOWN_SQL = /^42/
 /** A row that another transaction was first to insert: whoever looks again sees it. */
 const DUPLICATE = '23505'
+/** Milliseconds to the next try to find out what became of connections and operations without an answer. */
+const MEND_MS = 100
+/** How often the server is asked whether connections of before are gone, until it is used although they are not. */
+const GONE_TRIES = 20
 
 /** Opens the pool on a migrated database. Rejects when it cannot be reached, or is behind a pooler that does not keep sessions. */
 export async function openPostgres(
@@ -47,60 +55,85 @@ export async function openPostgres(
   const listeners: ((about?: News) => void)[] = []
   const client = clientSettings(settings)
   if (makesPartitions) await refuseTransactionPooling(client)
+  const backends = new Backends()
+  let closed = false
   const listener = await openListener({
     settings: client,
     serves,
     onNews: (about) => {
       for (const each of listeners) each(about)
     },
+    onLost: () => pool.discard(),
+    onFound: (on) => waitFor(() => backends.terminate(on)),
     log,
   })
-  const partitions = makesPartitions ? await keepPartitions(settings, systemClock, log) : undefined
-  const pool = new pg.Pool({
-    Client: class extends PostgresConnection {
-      constructor() {
-        // A query is sent before those that were sent before it are answered.
-        super({ ...client, pipeline: true })
-      }
-    },
-    // Longer than a connection may take to be opened, which ends by itself.
-    connectionTimeoutMillis: connectMs(settings) + 1000,
-    max: settings.max_conns,
-    min: settings.min_conns,
-    maxLifetimeSeconds: settings.max_conn_lifetime,
-    idleTimeoutMillis: settings.max_conn_idle_time * 1000,
-    allowExitOnIdle: true,
-  })
-  // Only the message: the pool hangs the whole connection on the error.
-  pool.on('error', ({ message }) => log.warn({ reason: message }, 'an idle database connection was lost'))
-
-  /** Lends a connection. One that is in doubt afterwards is closed, which rolls back; any other one is rolled back and kept. */
-  const connected: Lend = async (work, isSound = yes) => {
-    const client = await pool.connect().catch((error: unknown) => {
-      throw failureOf(error)
-    })
-    try {
-      const result = await work(client)
-      client.release(!isSound(result))
-      return result
-    } catch (error) {
-      const rolledBack = !(error instanceof OAuthError) && (await command(client, 'ROLLBACK').then(yes, no))
-      client.release(!rolledBack)
-      throw error
-    }
+  const refusal = (use: Use) => {
+    if (!listener.connection()) return refusedFor('the database is away')
+    return use === 'writing' && !durability.works() ? refusedFor('the database takes no writes') : undefined
   }
+  const pool = openPool({
+    config: {
+      Client: class extends PostgresConnection {
+        constructor() {
+          // A query is sent before those that were sent before it are answered.
+          super({ ...client, pipeline: true })
+        }
+      },
+      // Longer than a connection may take to be opened, which ends by itself.
+      connectionTimeoutMillis: connectMs(settings) + 500,
+      max: settings.max_conns,
+      min: settings.min_conns,
+      maxLifetimeSeconds: settings.max_conn_lifetime,
+      idleTimeoutMillis: settings.max_conn_idle_time * 1000,
+      allowExitOnIdle: true,
+    },
+    backends,
+    log,
+    refusal,
+    onLeft: () => mend(),
+  })
+  const durability = watchDurability({
+    write: () => pool.lend(listener.prove, { use: 'mending' }),
+    isReachable: () => listener.connection() !== undefined,
+    onSilent: () => pool.giveUp('writing', SILENT_MS),
+    onBack: () => mend(),
+    log,
+  })
+  /** Ends what was left without an answer, and takes back what may have come of it: in this order, so that it is decided. */
+  const mend = again(
+    async () => {
+      if (closed) return
+      const refused = refusal('reading')
+      if (refused) throw refused
+      if (!(await backends.terminate(listener.connection() as pg.Client)))
+        throw new Error('connections that were given up are still there')
+      const unwritable = refusal('writing')
+      if (unwritable) throw unwritable
+      await unsettled.settle()
+    },
+    { retryMs: MEND_MS, onError: () => {} },
+  )
+  if (serves)
+    await reminding(durability.first, () =>
+      log.warn('the start waits for the database to commit: is its disk full, or a synchronous standby away?'),
+    )
+  const partitions = makesPartitions ? await keepPartitions(settings, systemClock, log) : undefined
+
   const perform = async (job: Task): Promise<unknown> => {
     // Each statement of a read sees what is committed, in a transaction or not.
     const work = isRead(job.op) ? steps : change
     for (let tries = 1; ; tries++) {
       try {
-        return await connected(async (client) => {
-          await preparePlans(client, job.op)
-          return work(client, job)
-        })
+        return await pool.lend(
+          async (client) => {
+            await preparePlans(client, job.op)
+            return work(client, job)
+          },
+          { use: work === change ? 'writing' : 'reading' },
+        )
       } catch (error) {
         const code = codeOf(error) ?? ''
-        const collided = COLLISION.test(code)
+        const collided = isCollision(error)
         if (!collided && (code !== DUPLICATE || tries > 1)) throw error
         if (tries === TRIES) throw awayFor(error)
         // Whoever collided with it goes first.
@@ -143,12 +176,26 @@ export async function openPostgres(
     maxQueue: MAX_QUEUE,
     run: (jobs) => Promise.all(jobs.map((job) => settled(perform(job)))),
   })
-  const groups = openGroups({ connected, perform, lane })
-  const call = (job: Job, onBatch?: BatchListener): Promise<unknown> => {
+  const groups = openGroups({ lend: pool.lend, perform, lane })
+  const unsettled = new Unsettled({ perform, refusal: () => refusal('writing'), onNoted: () => mend() })
+  const route = (job: Job, onBatch?: BatchListener): Promise<unknown> => {
     const group = groups.of(job)
     if (group) return group.push(job, onBatch)
     const fused = canFuse ? fuse(job) : undefined
     return fused ? groups.changes.push({ ...job, fused }, onBatch) : lane.push(job, onBatch)
+  }
+  const call = async (job: Job, onBatch?: BatchListener): Promise<unknown> => {
+    const refused = refusal(isRead(job.op) ? 'reading' : 'writing')
+    if (refused) throw refused
+    if (unsettled.concerns(job.op)) await unsettled.wait(job.op)
+    try {
+      const value = await route(job, onBatch)
+      if (!isRead(job.op)) durability.proven()
+      return value
+    } catch (error) {
+      if (isUnknown(error)) unsettled.note(job)
+      throw error
+    }
   }
 
   return {
@@ -156,8 +203,8 @@ export async function openPostgres(
     get stats() {
       return sum([lane, ...groups.all].map(({ stats }) => stats))
     },
-    connections: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
-    isHealthy: listener.isHealthy,
+    connections: pool.counts,
+    isHealthy: () => listener.isHealthy() && durability.works(),
     instances: listener.instances,
     call: (op, input, onBatch) => call({ op, input }, onBatch),
     onForeignWrite: (each) => listeners.push(each),
@@ -165,13 +212,22 @@ export async function openPostgres(
       await Promise.all(groups.all.map((each) => each.drained()))
       // What could not travel is here.
       await lane.drained()
-      await Promise.all([listener.close(), partitions?.close(), pool.end()])
+      closed = true
+      durability.close()
+      pool.giveUp('mending', 0)
+      backends.close()
+      await Promise.all([listener.close(), partitions?.close(), pool.close()])
     },
   }
 }
 
-const yes = () => true
-const no = () => false
+/** Resolves when something is so, or after a while. */
+async function waitFor(check: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < GONE_TRIES && !(await check()); tries++) await sleep(MEND_MS)
+}
+
+/** Whether an operation that failed so may have been committed. */
+const isUnknown = (error: unknown): boolean => error instanceof OAuthError && !isOverloaded(error) && !isUnsent(error)
 
 function sum(all: readonly LaneStats[]): LaneStats {
   const total = newStats()

@@ -6,9 +6,9 @@ import { migration, type Step } from './migrate.ts'
 import type { Statement } from './op.ts'
 import { type ConnectionSettings, PostgresConnection, type PostgresPlace } from './postgres_connection.ts'
 
-/** The server gives up on a statement; a little later we give up on the server. */
-const STATEMENT_MS = 10_000
-const ANSWER_MS = STATEMENT_MS + 2000
+/** The server gives up on a statement; a little later we give up on the server, and have answered within ten seconds. */
+const STATEMENT_MS = 8000
+const ANSWER_MS = STATEMENT_MS + 1000
 const BIGINT = 20
 
 /** How every connection is opened. What the connection string says comes first. */

@@ -21,7 +21,7 @@ export interface ConnectionSettings extends pg.ClientConfig {
 }
 
 /** For one host; with several, the next one must have its turn soon. */
-const [CONNECT_MS, HOST_MS] = [5000, 2000]
+const [CONNECT_MS, HOST_MS] = [3000, 2000]
 /** The server is starting up, shutting down or recovering: another host may do. */
 const CANNOT_CONNECT_NOW = '57P03'
 const NOT_REACHED = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOENT|timeout expired/

@@ -6,10 +6,12 @@ import { atMost } from '../lib/patience.ts'
 import type { Job } from './database.ts'
 import { MAX_QUEUE } from './index.ts'
 import type { Fused } from './postgres_fused.ts'
+import type { Lend } from './postgres_pool.ts'
 import {
   appendTogether,
   changeTogether,
   isApart,
+  isCollision,
   LOCK_MS,
   readTogether,
   recordTogether,
@@ -21,11 +23,8 @@ export type Task = Job & { fused?: Fused }
 type Change = Task & { fused: Fused }
 type Outcomes = Outcome<unknown>[]
 
-/** Lends a connection for some work; one of which the result is not sound is not used again. */
-export type Lend = <R>(work: (client: pg.PoolClient) => Promise<R>, isSound?: (result: R) => boolean) => Promise<R>
-
 interface GroupsOptions {
-  connected: Lend
+  lend: Lend
   /** Does one operation by itself. */
   perform(task: Task): Promise<unknown>
   /** Where each waits that is done by itself. */
@@ -42,24 +41,24 @@ export interface Groups {
 const [GROUP, GROUPS] = [64, 4]
 
 /** Opens the lanes of operations that travel together. */
-export function openGroups({ connected, perform, lane }: GroupsOptions): Groups {
+export function openGroups({ lend, perform, lane }: GroupsOptions): Groups {
   /** Done by itself, and answered then: those that it was to travel with do not wait for it. */
   const apart = (task: Task): Outcome<unknown> => ({ value: lane.push(task) })
 
   const read = async (jobs: Job[]): Promise<Outcomes> => {
     const isLost = (outcome: Outcome<unknown>) => 'error' in outcome && outcome.error instanceof OAuthError
-    const outcomes = await connected(
-      (client) => readTogether(client, jobs),
-      (found) => !found.some(isLost),
-    )
+    const outcomes = await lend((client) => readTogether(client, jobs), {
+      use: 'reading',
+      isSound: (found) => !found.some(isLost),
+    })
     return outcomes.map((outcome, i) =>
-      'error' in outcome && isApart(outcome.error) ? apart(jobs[i] as Job) : outcome,
+      'error' in outcome && (isApart(outcome.error) || isCollision(outcome.error)) ? apart(jobs[i] as Job) : outcome,
     )
   }
   /** Work that is done for all or for none, and for each by itself where it fails for what one of them is. */
   const forAll = async (jobs: Task[], work: (client: pg.PoolClient) => Promise<Outcomes>): Promise<Outcomes> => {
     try {
-      return await connected(work)
+      return await lend(work, { use: 'writing' })
     } catch (error) {
       if (error instanceof OAuthError && !isApart(error)) throw error
       return jobs.map(apart)

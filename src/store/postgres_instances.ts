@@ -14,8 +14,10 @@ const RENEW = `WITH here AS (
   SELECT name, version, (SELECT count(*) FROM instances WHERE id <> $1 AND seen_at > ${NOW} - ${SILENT_MS}) AS others
   FROM store_versions, set_config('synchronous_commit', 'off', true)`
 /** What was never taken away goes with the next one that comes. */
-const SWEEP = `DELETE FROM instances WHERE seen_at < ${NOW} - ${KEPT_MS}`
+const SWEEP = `DELETE FROM instances WHERE id IN (SELECT id FROM instances WHERE seen_at < ${NOW} - ${KEPT_MS} FOR UPDATE SKIP LOCKED)`
 const LEAVE = 'DELETE FROM instances WHERE id = $1'
+/** A row that is nobody's presence: a write that waits holds its lock, and the presence must not wait with it. */
+const PROVE = 'INSERT INTO instances (id, seen_at) VALUES ($1, 0) ON CONFLICT (id) DO UPDATE SET seen_at = 0'
 const READ_ONLY = '25006'
 
 interface VersionRow {
@@ -32,6 +34,8 @@ export interface Presence {
   enter(on: pg.Client): Promise<void>
   /** Renews the row, counts, and reads the versions. */
   ask(from: pg.Client): Promise<VersionRow[]>
+  /** Writes on a connection whose commits wait for the disk and for the standby. */
+  prove(on: pg.ClientBase): Promise<void>
   /** Is not counted from now on. */
   leave(on: pg.Client): Promise<void>
 }
@@ -51,9 +55,12 @@ export function openPresence(id: string, serves: boolean): Presence {
       if (renewed) [before, last] = [last, 1 + (rows[0]?.others ?? 0)]
       return rows
     },
+    async prove(on) {
+      await on.query(PROVE, [`${id}-write`])
+    },
     async leave(on) {
       // A row that stays is silent soon.
-      if (serves) await on.query(LEAVE, [id]).catch(() => {})
+      for (const row of [id, `${id}-write`]) await on.query(LEAVE, [row]).catch(() => {})
     },
   }
 }

@@ -4,6 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { newId } from '../lib/id.ts'
+import { atMost } from '../lib/patience.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { type Drop, type News, STALE_MS } from './cache.ts'
 import { UNHEALTHY_MS } from './index.ts'
@@ -12,7 +13,8 @@ import { type ConnectionSettings, PostgresConnection } from './postgres_connecti
 import { openPresence } from './postgres_instances.ts'
 
 const CHANNEL = 'service_store'
-const POLL_MS = 1000
+/** Milliseconds between two questions, to the next attempt to connect, and until a question or an attempt counts as lost. */
+const [POLL_MS, RETRY_MS, LOST_MS] = [1000, 200, 2000]
 /** Rows of store_versions for each kind of change. */
 const ROWS = { keys: 1, records: 8 } as const
 /** A notification holds less than 8000 bytes; a change that does not fit is announced without saying what it is. */
@@ -23,6 +25,11 @@ const NOTIFIED_MS = 20
 const COUNT = 'UPDATE store_versions SET version = version + 1 WHERE name = ?'
 const TELL = `WITH counted AS (${COUNT} RETURNING name, version)
   SELECT pg_notify('${CHANNEL}', ? || ' ' || name || ' ' || version || ' ' || ?) FROM counted`
+/**
+ * Nothing that this connection writes is worth waiting for a disk or a standby: it must hear of others also when no commit is
+ * possible. Its questions see what was committed before them.
+ */
+const SESSION = "SET synchronous_commit = off; SET default_transaction_isolation = 'read committed'"
 /** Servers that speak the protocol but have no LISTEN: feature not supported, syntax error. */
 const CANNOT_LISTEN = ['0A000', '42601']
 
@@ -31,6 +38,10 @@ export interface Listener {
   isHealthy(): boolean
   /** How many instances share the database, this one included. */
   instances(): number
+  /** The connection; undefined while the server is away. */
+  connection(): pg.Client | undefined
+  /** Writes the way every operation does, on a connection with the settings of the pool. */
+  prove(on: pg.ClientBase): Promise<void>
   /** What a transaction does last, so that the other instances hear of it with its commit. */
   announcement(about: News): Statement
   close(): Promise<void>
@@ -42,11 +53,22 @@ export interface ListenerOptions {
   serves: boolean
   /** Called when another instance has written, and, without a word of what, whenever it may have: at most STALE_MS after the last proof that none has. */
   onNews(about?: News): void
+  /** Called when the connection is lost, or has had no answer: whatever else was connected to the server is lost as well. */
+  onLost(): void
+  /** Called with a new connection before it counts. */
+  onFound(on: pg.Client): Promise<void>
   log: Logger
 }
 
 /** Starts to listen. Rejects when the database cannot be reached; once it could, a lost connection is made anew. */
-export async function openListener({ settings, serves, onNews, log }: ListenerOptions): Promise<Listener> {
+export async function openListener({
+  settings,
+  serves,
+  onNews,
+  onLost,
+  onFound,
+  log,
+}: ListenerOptions): Promise<Listener> {
   const self = newId()
   const presence = openPresence(self, serves)
   /** The versions that were heard of. */
@@ -56,6 +78,7 @@ export async function openListener({ settings, serves, onNews, log }: ListenerOp
   let provenMs = performance.now()
   let asking = false
   let closed = false
+  let isFirst = true
   let canListen = true
 
   /**
@@ -90,8 +113,17 @@ export async function openListener({ settings, serves, onNews, log }: ListenerOp
       log.warn('the database has no LISTEN: what other instances change is asked for every second')
     }
   }
+  const enter = async (fresh: pg.Client): Promise<void> => {
+    // A server that does not know these settings does as it likes.
+    await fresh.query(SESSION).catch(() => {})
+    await listen(fresh)
+    await presence.enter(fresh)
+    // It may be another server, or another state of this one.
+    heard.clear()
+    for (const { name, version } of await presence.ask(fresh)) heard.set(name, version)
+  }
   const connect = async (): Promise<pg.Client> => {
-    const fresh = new PostgresConnection({ ...settings, query_timeout: UNHEALTHY_MS })
+    const fresh = new PostgresConnection(settings)
     fresh.on('error', (error) => lost(fresh, error))
     fresh.on('end', () => lost(fresh, new Error('the connection ended')))
     fresh.on('notification', ({ payload = '' }) => {
@@ -100,24 +132,24 @@ export async function openListener({ settings, serves, onNews, log }: ListenerOp
     })
     try {
       await fresh.connect()
-      await listen(fresh)
-      await presence.enter(fresh)
-      // It may be another server, or another state of this one.
-      heard.clear()
-      for (const { name, version } of await presence.ask(fresh)) heard.set(name, version)
+      await (isFirst ? enter(fresh) : answered(enter(fresh)))
+      await onFound(fresh)
+      return fresh
     } catch (error) {
-      void fresh.end().catch(() => {})
+      end(fresh)
       throw error
     }
-    return fresh
   }
   const lost = (which: pg.Client, error: unknown): void => {
     if (which !== client) return
     client = undefined
     provenMs = Number.NEGATIVE_INFINITY
     onNews()
-    void which.end().catch(() => {})
-    if (!closed) log.error({ err: error }, 'the database is away')
+    end(which)
+    if (closed) return
+    log.error({ err: error }, 'the database is away')
+    onLost()
+    void ask()
   }
   const ask = async (): Promise<void> => {
     // Also a process that was stopped for a while finds here, before anything else, that it may have missed something.
@@ -125,29 +157,37 @@ export async function openListener({ settings, serves, onNews, log }: ListenerOp
     if (asking) return
     asking = true
     const askedMs = performance.now()
+    let failed: unknown
     try {
-      if (client) await readVersions(client)
+      if (client) await answered(readVersions(client))
       else {
         const fresh = await connect()
-        if (closed) return await fresh.end()
+        if (closed) return end(fresh)
         client = fresh
         onNews()
         log.info('the database is back')
       }
       provenMs = askedMs
     } catch (error) {
-      if (client) lost(client, error)
-    } finally {
-      asking = false
+      failed = error
     }
+    asking = false
+    if (failed && client) lost(client, failed)
   }
 
   client = await connect()
+  isFirst = false
   const poll = setInterval(() => void ask(), POLL_MS)
   poll.unref()
+  const retry = setInterval(() => {
+    if (!client) void ask()
+  }, RETRY_MS)
+  retry.unref()
   return {
     isHealthy: () => performance.now() - provenMs < UNHEALTHY_MS,
     instances: presence.count,
+    connection: () => client,
+    prove: presence.prove,
     announcement(about) {
       const kind = typeof about === 'string' ? about : 'records'
       const name = `${kind}-${Math.floor(Math.random() * ROWS[kind])}`
@@ -159,10 +199,31 @@ export async function openListener({ settings, serves, onNews, log }: ListenerOp
     async close() {
       closed = true
       clearInterval(poll)
-      if (client) await presence.leave(client)
-      await client?.end()
+      clearInterval(retry)
+      if (!client) return
+      await atMost(LOST_MS, presence.leave(client))
+      end(client)
     },
   }
+}
+
+/**
+ * Rejects when there is no answer in time. Two timers, one after the other: a process that was stopped for a while finds the answer
+ * that has come meanwhile before the second one is over.
+ */
+async function answered(work: Promise<unknown>): Promise<void> {
+  let isAnswered = false
+  const answer = work.then(() => {
+    isAnswered = true
+  })
+  for (let half = 0; half < 2; half++) await atMost(LOST_MS / 2, answer)
+  if (!isAnswered) throw new Error('the database does not answer')
+}
+
+/** Ends a connection, however it is. */
+function end(client: pg.Client): void {
+  client.end().catch(() => {})
+  setTimeout(() => client.connection.stream.destroy(), LOST_MS).unref()
 }
 
 /** What a notification says was changed; everything when it does not say it. */

@@ -41,6 +41,10 @@ export const LOCK_MS = 100
 const APART = /^(55P03|0A000)$/
 export const isApart = (error: unknown): boolean => error instanceof OAuthError && APART.test(codeOf(error.cause) ?? '')
 
+/** Serialization failures and deadlocks: to be done again. */
+const COLLISION = /^40(001|P01)$/
+export const isCollision = (error: unknown): boolean => COLLISION.test(codeOf(error) ?? '')
+
 /** Begins the transaction of several operations. Awaited: what is sent behind a BEGIN that fails would be done all the same. */
 const begin = (client: pg.ClientBase) => command(client, `BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}`)
 

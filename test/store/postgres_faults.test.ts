@@ -100,11 +100,16 @@ describe('a server that is away', () => {
   test('one that only reads is a 503 for what writes', async () => {
     await server.sql(dsn, `ALTER DATABASE ${name()} SET default_transaction_read_only = on`)
     await terminate()
-    await eventually(() => opened.store.driver.isHealthy())
     const error = await refusalOf(async () => {
       for (;;) await opened.store.createClient(aClient())
     })
     expect(error.status).toBe(503)
+    // It is not ready for requests, and answers what only reads.
+    const isRead = () => opened.store.countAccounts().then(Boolean, () => false)
+    await eventually(async () => (await isRead()) && !opened.store.driver.isHealthy())
+    await pause(1500)
+    expect(await isRead()).toBe(true)
+    expect(opened.store.driver.isHealthy()).toBe(false)
   })
 
   test('one that does not let us in fails the start, by the name of the key and without the password', async () => {

@@ -9,6 +9,8 @@ export interface TcpProxy {
   readonly to: number
   /** Passes nothing on; connections stay open. */
   stall(): void
+  /** Passes nothing on for the connections there are, which stay open; new ones work. */
+  strand(): void
   /** Ends every connection. */
   cut(): void
   /** New connections work again. */
@@ -16,8 +18,11 @@ export interface TcpProxy {
   close(): void
 }
 
-/** Opens one to the server of a DSN; `rewrite` may change what clients send, but not its length. */
-export async function openProxy(dsn: string, rewrite?: (sent: Buffer) => Buffer): Promise<TcpProxy> {
+/**
+ * Opens one to the server of a DSN; `rewrite` may change what clients send, but not its length. What it returns undefined for is
+ * passed on, and the connection ends when the server has answered it, without the answer.
+ */
+export async function openProxy(dsn: string, rewrite?: (sent: Buffer) => Buffer | undefined): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   const to = Number(new URL(dsn).port)
   let stalled = false
@@ -32,7 +37,16 @@ export async function openProxy(dsn: string, rewrite?: (sent: Buffer) => Buffer)
       })
     }
     if (stalled) return
-    if (rewrite) socket.on('data', (sent) => upstream.write(rewrite(sent)))
+    if (rewrite)
+      socket.on('data', (sent) => {
+        const passed = rewrite(sent)
+        if (!passed)
+          upstream
+            .unpipe()
+            .on('data', () => socket.destroy())
+            .resume()
+        upstream.write(passed ?? sent)
+      })
     else socket.pipe(upstream)
     upstream.pipe(socket)
   })
@@ -48,6 +62,9 @@ export async function openProxy(dsn: string, rewrite?: (sent: Buffer) => Buffer)
     to,
     stall() {
       stalled = true
+      for (const each of sockets) each.unpipe().pause()
+    },
+    strand() {
       for (const each of sockets) each.unpipe().pause()
     },
     cut,

@@ -1,0 +1,132 @@
+// The pool of connections to PostgreSQL. A connection without an answer is given up, but keeps its place in the pool until its server
+// process is gone: so there are never more processes than connections are allowed.
+import pg from 'pg'
+import { OAuthError } from '../lib/error.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Backends } from './postgres_backends.ts'
+import { awayFor, command, failureOf } from './postgres_client.ts'
+
+/** What a connection is used for; `mending` is what the driver does on its own behalf to become available again. */
+export type Use = 'reading' | 'writing' | 'mending'
+
+export interface LendOptions<R> {
+  use: Use
+  /** Whether a result leaves the connection usable. */
+  isSound?(result: R): boolean
+}
+/** Lends a connection for some work. */
+export type Lend = <R>(work: (client: pg.PoolClient) => Promise<R>, options: LendOptions<R>) => Promise<R>
+
+interface PoolOptions {
+  config: pg.PoolConfig
+  backends: Backends
+  log: Logger
+  /** Why connections cannot be used for something now, if so. */
+  refusal(use: Use): OAuthError | undefined
+  /** Called when a connection was given up whose process must be terminated. */
+  onLeft(): void
+}
+
+export interface ConnectionPool {
+  lend: Lend
+  /** Gives up every connection: the server that they were opened to is gone. */
+  discard(): void
+  /** Gives up connections that were lent for a use, and have had no answer for some milliseconds. */
+  giveUp(use: Use, silentMs: number): void
+  counts(): Record<'open' | 'idle' | 'waiting', number>
+  close(): Promise<void>
+}
+
+interface Loan {
+  use: Use
+  sinceMs: number
+}
+
+/** Opens the pool; connections are opened when they are needed. */
+export function openPool({ config, backends, log, refusal, onLeft }: PoolOptions): ConnectionPool {
+  const pool = new pg.Pool({ ...config, onConnect: (client) => backends.identify(client) })
+  const clients = new Set<pg.PoolClient>()
+  const loans = new Map<pg.PoolClient, Loan>()
+  let discarding = false
+  // Only the message: the pool hangs the whole connection on the error.
+  pool.on('error', ({ message }) => {
+    if (!discarding) log.warn({ reason: message }, 'an idle database connection was lost')
+  })
+  pool.on('connect', (client) => clients.add(client))
+  pool.on('remove', (client) => clients.delete(client))
+
+  const destroy = (client: pg.PoolClient) => client.connection.stream.destroy(new Error('the connection was given up'))
+  const leave = async (client: pg.PoolClient): Promise<void> => {
+    destroy(client)
+    const gone = backends.gone(client)
+    onLeft()
+    await gone
+  }
+  const check = (use: Use) => {
+    const refused = refusal(use)
+    if (refused) throw refused
+  }
+  const connect = async (): Promise<pg.PoolClient> => {
+    try {
+      return await pool.connect()
+    } catch (error) {
+      throw unsent(failureOf(error))
+    }
+  }
+
+  return {
+    async lend(work, { use, isSound = () => true }) {
+      check(use)
+      const client = await connect()
+      loans.set(client, { use, sinceMs: performance.now() })
+      let isUsable = true
+      try {
+        // It may have changed while this waited for a connection.
+        check(use)
+        const result = await work(client)
+        isUsable = isSound(result)
+        return result
+      } catch (error) {
+        isUsable = error instanceof OAuthError ? isUnsent(error) : await isRolledBack(client)
+        throw error
+      } finally {
+        loans.delete(client)
+        if (isUsable) client.release()
+        else void leave(client).then(() => client.release(true))
+      }
+    },
+    discard() {
+      discarding = true
+      for (const client of [...clients]) {
+        // A lent one is left by whoever has it.
+        if (loans.has(client)) destroy(client)
+        else void leave(client)
+      }
+      discarding = false
+    },
+    giveUp(use, silentMs) {
+      for (const [client, loan] of loans)
+        if (loan.use === use && performance.now() - loan.sinceMs >= silentMs) destroy(client)
+    },
+    counts: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    close: () => pool.end(),
+  }
+}
+
+const isRolledBack = (client: pg.PoolClient): Promise<boolean> =>
+  command(client, 'ROLLBACK').then(
+    () => true,
+    () => false,
+  )
+
+/** Refusals of what was never sent to the database. */
+const unsentRefusals = new WeakSet<Error>()
+const unsent = <E extends Error>(error: E): E => {
+  unsentRefusals.add(error)
+  return error
+}
+/** Whether a failure says for certain that nothing of the operation was sent. */
+export const isUnsent = (error: Error): boolean => unsentRefusals.has(error)
+
+/** The 503 of an operation that is refused before anything of it is sent. */
+export const refusedFor = (reason: string): OAuthError => unsent(awayFor(new Error(reason)))
