@@ -22,7 +22,14 @@ export interface LabOptions {
   through?(ports: readonly [number, number]): Promise<string>
 }
 
-export class Lab {
+/** Instances of the built service on one database, and what clients need there. */
+export interface Instances {
+  instances: Instance[]
+  admins: string[]
+  scene: Scene
+}
+
+export class Lab implements Instances {
   primary!: Server
   standby!: Server
   /** The ways to the server that was made first (one for each instance), and to the one that was made second. */
@@ -51,7 +58,7 @@ export class Lab {
     const to = (port: number) =>
       through?.([port, other]) ??
       `postgres://service@127.0.0.1:${port},127.0.0.1:${other}/service?target_session_attrs=read-write&sslmode=disable`
-    await this.serve([await to(first), await to(own)], max_conns)
+    Object.assign(this, await openInstances([await to(first), await to(own)], max_conns))
     return this
   }
 
@@ -75,6 +82,11 @@ export class Lab {
     for (const line of this.lines) line.resume()
   }
 
+  /** The servers that may have connections. */
+  servers(): Server[] {
+    return [this.primary, this.standby].filter(Boolean)
+  }
+
   /** The ways to a server. */
   linesTo({ port }: Server): TcpProxy[] {
     return this.lines.filter(({ to }) => to === port)
@@ -82,41 +94,43 @@ export class Lab {
 
   async close(): Promise<void> {
     await Promise.all(this.instances.map((instance) => instance.kill()))
-    await Promise.all([this.primary, this.standby].map((server) => server?.remove()))
+    await Promise.all(this.servers().map((server) => server.remove()))
     for (const line of this.lines ?? []) line.close()
   }
+}
 
-  private async serve(dsns: readonly string[], max_conns: number): Promise<void> {
-    const ports = [await freePort(), await freePort(), await freePort(), await freePort()]
-    const issuer = `http://localhost:${ports[0]}`
-    const shared = {
-      SERVICE_SERVER_ISSUER: issuer,
-      SERVICE_SESSION_SECRET: newSecret(),
-      SERVICE_ADMIN_API_KEY: ADMIN_KEY,
-      SERVICE_RATE_LIMIT_ENABLED: 'false',
-      SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true',
-      SERVICE_LOG_LEVEL: 'warn',
-      SERVICE_DPOP_PROOF_LIFETIME: '300s',
-      SERVICE_STORAGE_DRIVER: 'postgres',
-      SERVICE_STORAGE_POSTGRES_MAX_CONNS: `${max_conns}`,
-      SERVICE_STORAGE_POSTGRES_MIN_CONNS: `${Math.min(5, max_conns)}`,
-      SERVICE_SIGNING_KEY_STORE: 'postgres_key',
-      SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
-      SERVICE_DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
-      SERVICE_SIGNING_KEY_PATH: path.join(tempFolder(), 'keys'),
-    }
-    for (const [i, dsn] of dsns.entries()) {
-      const instance = new Instance({
-        ...shared,
-        SERVICE_SERVER_ADDRESS: `127.0.0.1:${ports[2 * i]}`,
-        SERVICE_ADMIN_ADDRESS: `127.0.0.1:${ports[2 * i + 1]}`,
-        // How its connections are told from those of the other one.
-        SERVICE_STORAGE_POSTGRES_DSN: `${dsn}&application_name=instance-${i}`,
-      })
-      await instance.start()
-      this.instances.push(instance)
-      this.admins.push(`http://127.0.0.1:${ports[2 * i + 1]}`)
-    }
-    this.scene = await openScene(issuer, this.admins[0] as string)
+/** Starts an instance for each connection string. */
+export async function openInstances(dsns: readonly string[], max_conns: number): Promise<Instances> {
+  const [instances, admins]: [Instance[], string[]] = [[], []]
+  const ports = await Promise.all(dsns.flatMap(() => [freePort(), freePort()]))
+  const issuer = `http://localhost:${ports[0]}`
+  const shared = {
+    SERVICE_SERVER_ISSUER: issuer,
+    SERVICE_SESSION_SECRET: newSecret(),
+    SERVICE_ADMIN_API_KEY: ADMIN_KEY,
+    SERVICE_RATE_LIMIT_ENABLED: 'false',
+    SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true',
+    SERVICE_LOG_LEVEL: 'warn',
+    SERVICE_DPOP_PROOF_LIFETIME: '300s',
+    SERVICE_STORAGE_DRIVER: 'postgres',
+    SERVICE_STORAGE_POSTGRES_MAX_CONNS: `${max_conns}`,
+    SERVICE_STORAGE_POSTGRES_MIN_CONNS: `${Math.min(5, max_conns)}`,
+    SERVICE_SIGNING_KEY_STORE: 'postgres_key',
+    SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
+    SERVICE_DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
+    SERVICE_SIGNING_KEY_PATH: path.join(tempFolder(), 'keys'),
   }
+  for (const [i, dsn] of dsns.entries()) {
+    const instance = new Instance({
+      ...shared,
+      SERVICE_SERVER_ADDRESS: `127.0.0.1:${ports[2 * i]}`,
+      SERVICE_ADMIN_ADDRESS: `127.0.0.1:${ports[2 * i + 1]}`,
+      // How its connections are told from those of the other one.
+      SERVICE_STORAGE_POSTGRES_DSN: `${dsn}&application_name=instance-${i}`,
+    })
+    await instance.start()
+    instances.push(instance)
+    admins.push(`http://127.0.0.1:${ports[2 * i + 1]}`)
+  }
+  return { instances, admins, scene: await openScene(issuer, admins[0] as string) }
 }

@@ -7,7 +7,7 @@ import { load, type Torture } from '../../torture/clients.ts'
 import type { Machine } from '../../torture/history.ts'
 import { History } from '../../torture/history.ts'
 import type { Instance } from '../../torture/instance.ts'
-import type { Lab } from './lab.ts'
+import type { Instances } from './lab.ts'
 
 /** A row of the table in docs/operate/postgres.md; times in milliseconds. */
 export interface Row {
@@ -82,8 +82,17 @@ class Probe {
   }
 }
 
+export interface Measured extends Instances {
+  /** Where connections are counted. */
+  servers(): readonly { sql(text: string): Promise<Record<string, unknown>[]> }[]
+}
+
 /** Puts both instances under load, lets the fault happen, and goes on until both issue tokens again. `fault` resolves when a server works. */
-export async function measure(lab: Lab, name: string, fault: (lab: Lab) => Promise<void>): Promise<Row> {
+export async function measure<L extends Measured>(
+  lab: L,
+  name: string,
+  fault: (lab: L) => Promise<void>,
+): Promise<Row> {
   const history = new History()
   const { instances, scene } = lab
   const base = () => (instances[Math.floor(Math.random() * instances.length)] as Instance).base
@@ -122,14 +131,14 @@ const later = (a: number | undefined, b: number | undefined) =>
   a === undefined || b === undefined ? undefined : Math.max(a, b)
 
 /** Counts the connections of each instance at every server that answers. */
-function watchBackends(lab: Lab): { end(): Promise<number> } {
+function watchBackends(lab: Measured): { end(): Promise<number> } {
   let most = 0
   let running = true
   const count = async () => {
     for (; running; await pause(BACKENDS_MS))
-      for (const server of [lab.primary, lab.standby]) {
+      for (const server of lab.servers()) {
         const rows = await server
-          ?.sql(
+          .sql(
             "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name LIKE 'instance-%' GROUP BY application_name",
           )
           .catch(() => [])

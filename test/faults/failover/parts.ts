@@ -16,7 +16,7 @@ export interface Part {
 }
 
 /** Starts a program in a folder of its own with one file of configuration, and waits until its port answers. */
-async function startPart(
+export async function startPart(
   program: string,
   configure: (folder: string, port: number) => { content: string; args: (file: string) => string[] },
 ): Promise<Part> {
@@ -31,6 +31,9 @@ async function startPart(
     stream?.on('data', (text: Buffer) => {
       output = (output + text).slice(-3000)
     })
+  child.once('error', (error) => {
+    output += error.message
+  })
   process.once('exit', () => child.kill('SIGKILL'))
   await eventually(() => accepts(port), 20_000).catch((error) => {
     throw new Error(`${program} does not start: ${output}`, { cause: error })
@@ -48,7 +51,7 @@ const accepts = (port: number): Promise<boolean> =>
   )
 
 /** Ends a process that was started here. */
-async function ended(child: ChildProcess): Promise<void> {
+export async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const gone = new Promise((resolve) => child.once('exit', resolve))
   child.kill('SIGKILL')
