@@ -1,7 +1,10 @@
 // `service purge`: deletes what has expired, beside a running server or without one.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { longestLife } from '../config/lifetimes.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Env } from '../config/rules.ts'
+import { SKEW_SECONDS } from '../crypto/stored_keys.ts'
+import { idFloor } from '../lib/id.ts'
 import { DAY, parseDuration, systemClock } from '../lib/time.ts'
 import { PURGE_TARGETS } from '../store/expiry.ts'
 import type { ResultOf, Store } from '../store/index.ts'
@@ -15,6 +18,9 @@ const ROWS = 250
 const PAUSE = { share: 2, leastMs: 10, mostMs: 250 }
 /** Only when it is named: registrations that were never used in thirty days. */
 const UNUSED_CLIENTS = 'unused-clients'
+const FAMILIES = 'token-families'
+/** Looked at together: each look goes through the refresh tokens and the live access tokens once. */
+const FAMILY_ROWS = 10_000
 const UNUSED_SECONDS = 30 * DAY
 
 /** Everything that --only may name. */
@@ -52,7 +58,7 @@ export async function purge(
     for (const target of targets) {
       const run = { target, started_at: systemClock.now(), deleted: 0, ok: true }
       try {
-        await drain(windows(store, target, retention), run, deadlineMs)
+        await drain(windows(store, target, { retention, life: longestLife(config) }), run, deadlineMs)
         purged.push({ table: target, deleted: run.deleted })
       } catch (error) {
         run.ok = false
@@ -109,8 +115,14 @@ function readRetention(targets: readonly string[], { olderThan, export: file }: 
   return { olderThan: seconds, file, now: systemClock.now() }
 }
 
+interface Bounds {
+  retention: Retention | undefined
+  /** Seconds that an access token lives at most. */
+  life: number
+}
+
 /** Deletes window by window, so that the traffic of a running server goes on in between. Yields how many rows went. */
-async function* windows(store: Store, target: string, retention: Retention | undefined): AsyncGenerator<number> {
+async function* windows(store: Store, target: string, { retention, life }: Bounds): AsyncGenerator<number> {
   const now = systemClock.now()
   if (retention && isRecord(target)) return yield* retire(store, target, retention)
   if (target === UNUSED_CLIENTS) {
@@ -118,12 +130,30 @@ async function* windows(store: Store, target: string, retention: Retention | und
       rows = await store.reapClients({ before: now - UNUSED_SECONDS, limit: ROWS })
     return
   }
+  if (target === FAMILIES) return yield* endedFamilies(store, now, life)
   for (const table of PURGE_TARGETS[target]?.keys() ?? []) {
     for (let after: string | undefined = ''; after !== undefined; ) {
       const window: WindowResult = await store.purgeWindow({ target, table, after, rows: ROWS, now })
       yield window.deleted
       after = window.next
     }
+  }
+}
+
+/** Deletes the families that nothing can come of any more, a few at a time. */
+async function* endedFamilies(store: Store, now: number, life: number): AsyncGenerator<number> {
+  const liveFrom = idFloor(now - life - SKEW_SECONDS)
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const found: ResultOf<'listEndedFamilies'> = await store.listEndedFamilies({
+      after,
+      rows: FAMILY_ROWS,
+      liveFrom,
+      now,
+    })
+    yield 0
+    for (let from = 0; from < found.ids.length; from += ROWS)
+      yield await store.deleteFamilies({ ids: found.ids.slice(from, from + ROWS) })
+    after = found.next
   }
 }
 

@@ -14,13 +14,14 @@ import {
 } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { rfc3339 } from '../lib/time.ts'
+import { isCrossSite } from '../lib/url.ts'
 import { audit } from '../oauth/audit.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { BrokerGrant, BrokerProvider } from '../oauth/types.ts'
 import { doerOf } from './connect.ts'
 import { html, type Markup, page } from './pages.ts'
-import { checkForm, findSignedIn, isCrossSite, type SignedIn, sessionToken } from './session.ts'
+import { checkForm, findSignedIn, type SignedIn, sessionToken } from './session.ts'
 import { basePath, placeOf, toLogin } from './urls.ts'
 
 interface Shown {

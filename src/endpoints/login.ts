@@ -4,11 +4,12 @@ import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import type { LoginResult } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
+import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import type { User } from '../oauth/types.ts'
 import { beginLogin, endLogin } from './login_limit.ts'
 import { errorPage, html, type Markup, page } from './pages.ts'
-import { endSession, findSignedIn, isCrossSite, isLoginToken, loginToken, startSession } from './session.ts'
+import { endSession, findSignedIn, isLoginToken, loginToken, startSession } from './session.ts'
 import { basePath, safeRedirect } from './urls.ts'
 
 const MAX_EMAIL = 320

@@ -3,6 +3,7 @@ import type { App } from '../app.ts'
 import { cookieOf, type Head } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, isId, newId, newSecret } from '../lib/id.ts'
+import { isCrossSite } from '../lib/url.ts'
 import type { ResultOf } from '../store/index.ts'
 
 /** A live session with its active user. */
@@ -59,10 +60,6 @@ export function isLoginToken(app: App, request: Head, token: string | undefined)
   const nonce = cookieOf(request, nonceName(app))
   return nonce !== undefined && token !== undefined && equalSecrets(app.sealer.mac('login form', nonce), token)
 }
-
-/** Browsers say where a request comes from; one from another site is never a form of ours. */
-export const isCrossSite = (request: Head): boolean =>
-  ['cross-site', 'same-site'].includes(request.headers['sec-fetch-site'] ?? '')
 
 /** Whether a request is of a browser: browsers say what each is for, in a header that no page can set or leave out (Fetch Metadata §2.1). */
 export const isOfBrowser = (request: Head): boolean => request.headers['sec-fetch-dest'] !== undefined

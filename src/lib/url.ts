@@ -34,3 +34,7 @@ export function normalisedUrl(text: string): string | undefined {
   })
   return url.origin + path
 }
+
+/** Whether a browser says that another site makes this request (Fetch Metadata §2.3): it is never a form or page of ours. */
+export const isCrossSite = ({ headers }: { headers: Readonly<Record<string, string | undefined>> }): boolean =>
+  ['cross-site', 'same-site'].includes(headers['sec-fetch-site'] ?? '')

@@ -18,6 +18,8 @@ export const PURGE_TARGETS: Readonly<Record<string, readonly Table[]>> = {
   jti: [{ name: 'single_uses', expired: "kind = 'dpop' AND expires_at <= ?" }],
   'machine-tokens': [],
   'refresh-tokens': [{ name: 'refresh_tokens', expired: 'expires_at <= ?' }],
+  // Not by the time of the row alone: listEndedFamilies finds them.
+  'token-families': [],
   sessions: [
     { name: 'sessions', expired: 'expires_at <= ?' },
     // A used code is remembered for a day, so that its replay still ends what it gave out.

@@ -1,6 +1,6 @@
 // Operations of `service purge`: what operators let go by age after it was exported, and when each target last ran.
 import type { AuditEvent, Issuance } from '../oauth/types.ts'
-import { all, bytes, flag, num, type Op, run, str } from './op.ts'
+import { all, bytes, flag, idText, num, type Op, one, run, str, where, windowEnd } from './op.ts'
 import type { RecordTable } from './partitions.ts'
 import { readEvent, readIssuance } from './record.ts'
 
@@ -39,6 +39,44 @@ export function* listOldIssuances({ after, before, limit, now }: OldRows & { now
 export function* deleteOldRows({ table, ids }: { table: RecordTable; ids: readonly string[] }): Op<number> {
   let deleted = 0
   for (const id of ids) deleted += yield* run(`DELETE FROM ${table} WHERE id = ?`, bytes(id))
+  return deleted
+}
+
+export interface FamilyWindow {
+  /** The id to go on behind; empty at the beginning. */
+  after: string
+  /** Rows looked at. */
+  rows: number
+  /** The first id that an access token can have that is live. */
+  liveFrom: string
+  now: number
+}
+
+/**
+ * Families that nothing can come of any more: they have no refresh token, and no access token that is live. One that was revoked
+ * is kept as long as an issuance on record may have ended by it. Returns them, and where to go on; no `next` at the end.
+ */
+export function* listEndedFamilies(w: FamilyWindow): Op<{ ids: string[]; next?: string }> {
+  const after = bytes(w.after)
+  const end = yield* windowEnd('token_families', after, w.rows)
+  const between = (column: string) => [[`${column} > ?`, after] as const, end && ([`${column} <= ?`, end] as const)]
+  const oldest = yield* one('SELECT issued_at FROM issuances ORDER BY id LIMIT 1')
+  const ended = where(...between('id'), ['(revoked_at IS NULL OR revoked_at < ?)', num(oldest?.issued_at ?? w.now)])
+  const refreshed = where(...between('family_id'))
+  const live = where(['id >= ?', bytes(w.liveFrom)], ['expires_at > ?', w.now], ...between('family_id'))
+  const rows = yield* all(
+    `SELECT id FROM token_families ${ended.sql} EXCEPT SELECT family_id FROM refresh_tokens ${refreshed.sql} EXCEPT SELECT family_id FROM issuances ${live.sql}`,
+    ...ended.params,
+    ...refreshed.params,
+    ...live.params,
+  )
+  return { ids: rows.map(({ id }) => idText(id)), ...(end ? { next: idText(end) } : {}) }
+}
+
+/** Deletes families by their ids. Returns how many there were. */
+export function* deleteFamilies({ ids }: { ids: readonly string[] }): Op<number> {
+  let deleted = 0
+  for (const id of ids) deleted += yield* run('DELETE FROM token_families WHERE id = ?', bytes(id))
   return deleted
 }
 

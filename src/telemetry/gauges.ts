@@ -16,11 +16,28 @@ const LANE_COUNTERS: readonly (readonly [ReadingName, keyof LaneStats, scale?: n
   ['ext_lane_busy_seconds_total', 'busy_ms', 0.001],
 ]
 
+/** What counts a table is asked for at most so often, however many scrapes there are. */
+const COUNT_EVERY_MS = 15_000
+
+function seldom(count: () => Promise<number>): () => Promise<number> {
+  let last: { ms: number; counting: Promise<number> } | undefined
+  return () => {
+    if (!last || performance.now() - last.ms >= COUNT_EVERY_MS) last = { ms: performance.now(), counting: count() }
+    return last.counting
+  }
+}
+
 /** Registers the gauges of an app. */
 export function addGauges(app: App): void {
   const { metrics, store, keyring, clock, build, headroom } = app
-  metrics.gauge('core_active_clients', () => store.countActiveClients())
-  metrics.gauge('core_active_token_families', () => store.countActiveFamilies())
+  metrics.gauge(
+    'core_active_clients',
+    seldom(() => store.countActiveClients()),
+  )
+  metrics.gauge(
+    'core_active_token_families',
+    seldom(() => store.countActiveFamilies()),
+  )
   metrics.gauge('ext_storage_healthy', () => Number(store.driver.isHealthy()))
   metrics.gauge('ext_instances', () => store.driver.instances())
   metrics.gauge('ext_db_pool_connections', () => store.driver.connections?.() ?? {}, 'state')

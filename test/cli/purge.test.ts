@@ -2,6 +2,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { idFloor, newId } from '../../src/lib/id.ts'
+import { Database } from '../../src/store/database.ts'
 import { okAdmin } from '../support/admin.ts'
 import { envOf, runCli } from '../support/cli.ts'
 import { authorize, introspect, machineToken, post, redeem, refresh } from '../support/flow.ts'
@@ -49,6 +50,7 @@ test('deletes what has expired in windows, beside a running server, and finds no
     'jti',
     'machine-tokens',
     'refresh-tokens',
+    'token-families',
     'sessions',
   ])
   expect(first['sessions']).toBe(2500)
@@ -63,6 +65,26 @@ test('keeps live and used refresh tokens, so that a reuse is still recognised', 
   await purged()
   expect((await refresh(service, client, first.body['refresh_token'])).body['error']).toBe('invalid_grant')
   expect((await refresh(service, client, second.body['refresh_token'])).body['error']).toBe('invalid_grant')
+})
+
+test('deletes sign-ins that nothing can come of any more, and keeps the others', async () => {
+  const [client, user] = [await addClient(service), await addUser(service)]
+  const kept = await redeem(service, client, await authorize(service, client, user))
+  const once = await addClient(service, { grant_types: ['authorization_code'] })
+  await redeem(service, once, await authorize(service, once, user))
+  const families = () => service.app.store.countActiveFamilies()
+  const before = await families()
+  expect((await purged())['token-families']).toBe(0)
+  // Its access token has expired; it never had a refresh token.
+  const [issuance] = await service.app.store.listIssuances({ client_id: once.client_id, since: '', limit: 1 })
+  const database = new Database(service.app.config.storage.sqlite.path)
+  database
+    .prepare('UPDATE issuances SET expires_at = 1 WHERE id = ?')
+    .run(Buffer.from(String(issuance?.id), 'base64url'))
+  database.close()
+  expect((await purged())['token-families']).toBe(1)
+  expect(await families()).toBe(before - 1)
+  expect((await refresh(service, client, kept.body['refresh_token'])).status).toBe(200)
 })
 
 test('keeps issuances and revocations', async () => {

@@ -38,6 +38,28 @@ describe('the scrape', () => {
   })
 })
 
+test('other sites cannot have a browser scrape; who types the address, and Prometheus, can', async () => {
+  const at = await start()
+  const as = async (headers: Record<string, string>) => (await fetch(`${at.admin}/metrics`, { headers })).status
+  const site = (value: string) => as({ 'sec-fetch-site': value })
+  expect([await site('cross-site'), await site('same-site')]).toEqual([403, 403])
+  expect([await site('none'), await site('same-origin'), await as({})]).toEqual([200, 200, 200])
+})
+
+test('tables are counted once in fifteen seconds, however many scrapes there are', async () => {
+  const at = await start()
+  const counted = vi.spyOn(at.app.store, 'countActiveClients')
+  const scrapes = () => Promise.all(Array.from({ length: 5 }, async () => (await fetch(`${at.admin}/metrics`)).text()))
+  const active = (text: string | undefined) => /^core_active_clients (\d+)$/m.exec(text ?? '')?.[1]
+  expect((await scrapes()).map(active)).toEqual(['0', '0', '0', '0', '0'])
+  await scrapes()
+  expect(counted).toHaveBeenCalledTimes(1)
+  const nowMs = performance.now()
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs + 16_000)
+  await scrapes()
+  expect(counted).toHaveBeenCalledTimes(2)
+})
+
 test('queues, caches, health and the age of the key are told', async () => {
   const at = await start()
   await callAdmin(at, 'GET', '/admin/resources')

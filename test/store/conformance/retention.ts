@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { idFloor, newId } from '../../../src/lib/id.ts'
 import { anEvent, anIssuance, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
+import { approved, redemption } from './scenes.ts'
 
 export function retentionRules(bench: Bench): void {
   const idAt = (time: number) => idFloor(time).slice(0, 8) + newId().slice(8)
@@ -32,6 +33,53 @@ export function retentionRules(bench: Bench): void {
     expect(await bench.store.deleteOldRows({ table: 'issuances', ids: [mine.id] })).toBe(0)
     expect(await bench.store.findIssuance(mine)).toBeUndefined()
     expect(await bench.store.findIssuance(other)).toEqual(other)
+  })
+
+  test('a family goes when it has no refresh token and no live access token, a revoked one with the record of its tokens', async () => {
+    const { store, close } = await bench.open()
+    const later = NOW + 30 * 86_400
+    const family = async (refresh_expires: number | undefined, access_expires: number) => {
+      const made = redemption(await approved(store))
+      await store.redeemCode({
+        family: made.family,
+        issuance: { ...made.issuance, expires_at: access_expires },
+        ...(refresh_expires === undefined ? {} : { refresh: { ...made.refresh, expires_at: refresh_expires } }),
+        now: NOW,
+      })
+      return made
+    }
+    const refreshable = await family(later + 60, NOW + 900)
+    const live = await family(undefined, later + 60)
+    const ended = [await family(undefined, NOW + 900), await family(NOW + 60, NOW + 900)]
+    const revoked = await family(undefined, NOW + 900)
+    await store.revokeFamily({ id: revoked.family.id, reason: 'client_request', now: NOW + 1 })
+    const found = async (rows = 2) => {
+      const ids: string[] = []
+      for (let after: string | undefined = ''; after !== undefined; ) {
+        const page: { ids: string[]; next?: string } = await store.listEndedFamilies({
+          after,
+          rows,
+          liveFrom: idFloor(0),
+          now: later,
+        })
+        ids.push(...page.ids)
+        after = page.next
+      }
+      return ids.sort()
+    }
+    const idsOf = (...all: { family: { id: string } }[]) => all.map((each) => each.family.id).sort()
+    // A refresh token that has expired is purged first.
+    expect(await found()).toEqual(idsOf(ended[0] as typeof live))
+    await store.purgeWindow({ target: 'refresh-tokens', table: 0, after: '', rows: 100, now: later })
+    expect(await found()).toEqual(idsOf(...ended))
+    expect(await found(100)).toEqual(idsOf(...ended))
+    const all = [refreshable, live, revoked, ...ended]
+    await store.deleteOldRows({ table: 'issuances', ids: all.map(({ issuance }) => issuance.id) })
+    expect(await found()).toEqual(idsOf(live, revoked, ...ended))
+    expect(await store.deleteFamilies({ ids: idsOf(revoked, ...ended) })).toBe(3)
+    expect(await found()).toEqual(idsOf(live))
+    expect((await store.findRefreshToken({ id: refreshable.refresh.id }))?.family.id).toBe(refreshable.family.id)
+    await close()
   })
 
   test('of every target the last run is remembered', async () => {
