@@ -19,8 +19,9 @@ import { type Build, readBuild, userAgent } from './lib/build.ts'
 import { newSecret } from './lib/id.ts'
 import type { LaneStats } from './lib/lane.ts'
 import { type Clock, systemClock } from './lib/time.ts'
-import { createFetcher, type Fetcher, loadHttpClient } from './net/fetch.ts'
+import { createFetcher, type Fetcher, type FetcherOptions, loadHttpClient } from './net/fetch.ts'
 import { createRemoteKeys, type RemoteKeys } from './net/jwks.ts'
+import { createPublicNames } from './net/public_names.ts'
 import { type Documents, openDocuments } from './oauth/cimd.ts'
 import { KnownTokens } from './oauth/known_tokens.ts'
 import { type OidcProvider, openOidcProvider } from './oauth/oidc_provider.ts'
@@ -66,8 +67,10 @@ export interface App {
   readonly knownTokens: KnownTokens
   /** Who is let in to have something signed or verified. */
   readonly admission: Admission
-  /** The way out to wherever callers point. */
+  /** The way out to hosts that callers name. */
   readonly fetcher: Fetcher
+  /** The way out to broker providers. */
+  readonly brokerFetcher: Fetcher
   /** Keys of identity providers; fetched apart, so that slow strangers cannot hold them up. */
   readonly remoteKeys: RemoteKeys
   /** Proofs and assertions that were used and would still be accepted. */
@@ -189,8 +192,9 @@ export function assemble(
   const { metrics, tracer } = telemetry
   const { crypto, store } = parts
   const { rate_limit, dcr } = config
-  const openFetcher = (allowPrivate = config.cimd.allow_private_addresses) =>
-    createFetcher({ allowPrivate, userAgent: userAgent() })
+  const allowPrivate = config.cimd.allow_private_addresses
+  const openFetcher = (more: Partial<FetcherOptions> = {}) =>
+    createFetcher({ allowPrivate, userAgent: userAgent(), ...more })
   const app: App = {
     ...parts,
     config,
@@ -204,7 +208,8 @@ export function assemble(
     env,
     sealer: createSealer(parts.sealing),
     successors: createSealer(parts.refreshSecret),
-    fetcher: openFetcher(),
+    fetcher: openFetcher({ resolve: createPublicNames({ readsHosts: allowPrivate }) }),
+    brokerFetcher: openFetcher(),
     remoteKeys: createRemoteKeys({
       fetcher: openFetcher(),
       clock,
@@ -215,7 +220,7 @@ export function assemble(
     oidc: config.oidc.enabled
       ? openOidcProvider({
           config,
-          fetcher: openFetcher(config.oidc.allow_private_addresses || config.cimd.allow_private_addresses),
+          fetcher: openFetcher({ allowPrivate: config.oidc.allow_private_addresses || allowPrivate }),
           crypto,
           clock,
           metrics,

@@ -12,6 +12,7 @@ import { SharedBucket } from './http/rate_limit.ts'
 import type { FrontData, HubAnswers } from './hub.ts'
 import { readBuild } from './lib/build.ts'
 import { openCarried } from './lib/secret.ts'
+import { lookUpNamesBy } from './lib/system_names.ts'
 import { systemClock } from './lib/time.ts'
 import { Wire } from './lib/wire.ts'
 import { openFront } from './serve.ts'
@@ -105,6 +106,8 @@ export async function runFront(port: MessagePort, data: FrontData): Promise<void
       },
     }),
   )
+  // From here on: before, the answers of the hub are not heard yet.
+  lookUpNamesBy((hostname) => hub.ask('lookUpName', hostname))
   hub.tell('opened', front.engine)
 }
 

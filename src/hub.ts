@@ -13,6 +13,7 @@ import { loadNative } from './http/uws.ts'
 import { unavailable } from './lib/error.ts'
 import { programFile } from './lib/paths.ts'
 import { type Carried, carried } from './lib/secret.ts'
+import { lookUpName } from './lib/system_names.ts'
 import { Wire } from './lib/wire.ts'
 import { STALE_MS } from './store/cache.ts'
 import type { OpName } from './store/index.ts'
@@ -224,6 +225,7 @@ function hubAnswers(app: App, { opened, failed, wrote }: Heard) {
     beginLogin: (address: string) => lockout.begin(address),
     endLogin: ({ address, result }: { address: string; result: LoginResult }) => lockout.end(address, result),
     scrape: (_: undefined) => app.scrape(),
+    lookUpName,
     log({ level, msg, fields }: LogEvent): void {
       const { err, ...rest } = fields
       log[level as 'info']({ ...rest, ...(err ? { err: described(err) } : {}) }, msg)

@@ -30,7 +30,7 @@ const FORBIDDEN: readonly { what: string; pattern: RegExp; within: RegExp; excep
   },
   {
     what: 'an outgoing request',
-    pattern: /(?<!\bfetcher\.)\bfetch\(/,
+    pattern: /(?<!\b(f|brokerF)etcher\.)\bfetch\(/,
     within: /^(src|workers)\//,
     except: /^src\/((net|cli|admin\/ui)\/|bench\/loopback)/,
   },

@@ -56,7 +56,7 @@ export async function postUpstream(app: App, { slug }: BrokerProvider, { url, fo
   const given = Object.entries(form).filter((entry): entry is [string, string] => entry[1] !== undefined)
   let reply: FetchReply
   try {
-    reply = await app.fetcher.fetch(url, {
+    reply = await app.brokerFetcher.fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
       body: new URLSearchParams(given).toString(),

@@ -1,8 +1,7 @@
 // Outgoing HTTP, the one way this service fetches anything. A name is resolved once, every address of it is judged, and the
 // connection goes to a judged address. Each request has a connection of its own, so that none rides on an older judgement.
-import dns from 'node:dns'
-import type { LookupFunction } from 'node:net'
-import { codeOf } from '../lib/error.ts'
+import { codeOf, OAuthError } from '../lib/error.ts'
+import { type LookUp, lookUpName, socketLookup } from '../lib/system_names.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { isAddress, isAllowedAddress } from './address.ts'
 import { decompressed, readAll } from './body.ts'
@@ -47,15 +46,12 @@ export interface FetcherOptions {
   /** Loopback and private addresses as well: cimd.allow_private_addresses. */
   allowPrivate: boolean
   userAgent: string
-  /** Addresses of a host name; the resolver of the system unless told. */
-  resolve?: (hostname: string) => Promise<string[]>
+  /** Looks up host names: createPublicNames() where strangers choose them, else the resolver of the system. */
+  resolve?: LookUp
   /** Fetches at once. */
   maxTotal?: number
   maxPerHost?: number
 }
-
-/** getaddrinfo holds one of libuv's four threads for as long as a name server is silent; the rest stay free for files. */
-const MAX_LOOKUPS = 2
 
 /**
  * Loads what requests are made with. That holds the thread for 100 ms, once: who serves does it while it waits for other parts
@@ -65,39 +61,38 @@ export const loadHttpClient = () => import('undici')
 
 /** Makes the outgoing client: follows no redirects, no proxy from the environment, no cookies, no compression asked for. */
 export function createFetcher(options: FetcherOptions): Fetcher {
-  const { allowPrivate, userAgent, resolve = resolveBySystem, maxTotal = 32, maxPerHost = 8 } = options
+  const { allowPrivate, userAgent, resolve = lookUpName, maxTotal = 32, maxPerHost = 8 } = options
   const total = new Gate(maxTotal)
-  const lookups = new Gate(MAX_LOOKUPS)
   const hosts = new Map<string, Gate>()
   const flights = new Map<string, Promise<FetchReply>>()
 
-  async function inTurn(hostname: string, work: () => Promise<FetchReply>): Promise<FetchReply> {
-    const gate = hosts.get(hostname) ?? new Gate(maxPerHost)
-    hosts.set(hostname, gate)
-    try {
-      // The host's own gate first: those who wait for a slow host must not keep others from being served.
-      return await gate.run(() => total.run(work))
-    } finally {
-      if (gate.isIdle) hosts.delete(hostname)
-    }
-  }
-
   async function addressesOf({ hostname, host }: URL): Promise<string[]> {
     const literal = hostname.replace(/^\[|\]$/g, '')
-    const addresses = isAddress(literal) ? [literal] : await lookups.run(() => resolveOrFail(resolve, hostname, host))
+    const addresses = isAddress(literal) ? [literal] : await resolveOrFail(resolve, hostname, host)
     if (!addresses.every((each) => isAllowedAddress(each, allowPrivate))) throw new FetchError('blocked_address', host)
     return addresses
   }
 
-  const perform = (url: URL, request: FetchRequest): Promise<FetchReply> =>
-    withDeadline(request.timeoutMs, url.host, (signal) =>
-      inTurn(url.hostname, async () => {
+  /** The host's own gate comes first, and the common one after the look-up: a slow host or name must not keep others waiting. */
+  async function inTurn(url: URL, request: FetchRequest, signal: AbortSignal): Promise<FetchReply> {
+    const gate = hosts.get(url.hostname) ?? new Gate(maxPerHost)
+    hosts.set(url.hostname, gate)
+    try {
+      return await gate.run(async () => {
         signal.throwIfAborted()
         const addresses = await addressesOf(url)
-        signal.throwIfAborted()
-        return exchange(url, { ...request, headers: headersOf(request, userAgent) }, addresses, signal)
-      }),
-    )
+        return total.run(async () => {
+          signal.throwIfAborted()
+          return exchange(url, { ...request, headers: headersOf(request, userAgent) }, addresses, signal)
+        })
+      })
+    } finally {
+      if (gate.isIdle) hosts.delete(url.hostname)
+    }
+  }
+
+  const perform = (url: URL, request: FetchRequest): Promise<FetchReply> =>
+    withDeadline(request.timeoutMs, url.host, (signal) => inTurn(url, request, signal))
 
   return {
     async fetch(text, request) {
@@ -144,16 +139,9 @@ function withDeadline<T>(timeoutMs: number, host: string, work: (signal: AbortSi
   })
 }
 
-const resolveBySystem = (hostname: string): Promise<string[]> =>
-  new Promise((resolve, reject) => {
-    dns.lookup(hostname, { all: true, order: 'verbatim' }, (error, found) =>
-      error ? reject(error) : resolve(found.map(({ address }) => address)),
-    )
-  })
-
-async function resolveOrFail(resolve: (hostname: string) => Promise<string[]>, hostname: string, host: string) {
+async function resolveOrFail(resolve: LookUp, hostname: string, host: string) {
   const addresses = await resolve(hostname).catch((error: unknown) => {
-    throw new FetchError('dns_failed', host, codeOf(error))
+    throw error instanceof OAuthError ? error : new FetchError('dns_failed', host, codeOf(error))
   })
   if (addresses.length === 0) throw new FetchError('dns_failed', host)
   return addresses
@@ -169,7 +157,12 @@ async function exchange(
   const { Client } = await loadHttpClient()
   const client = new Client(url.origin, {
     // Host and TLS server name stay those of the URL. No TLS sessions: a ticket could carry one peer's bytes to another.
-    connect: { lookup: pinned(addresses), timeout: timeoutMs, rejectUnauthorized: true, maxCachedSessions: 0 },
+    connect: {
+      lookup: socketLookup(async () => addresses),
+      timeout: timeoutMs,
+      rejectUnauthorized: true,
+      maxCachedSessions: 0,
+    },
   })
   try {
     const path = url.pathname + url.search
@@ -187,12 +180,3 @@ async function exchange(
     client.destroy().catch(() => {})
   }
 }
-
-/** A name resolution that knows one answer: the judged addresses. */
-const pinned =
-  (addresses: string[]): LookupFunction =>
-  (_hostname, { all }, done) => {
-    const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
-    if (all) done(null, found)
-    else done(null, found[0]?.address ?? '', found[0]?.family)
-  }

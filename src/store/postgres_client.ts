@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import pg from 'pg'
 import { type OAuthError, unavailable } from '../lib/error.ts'
+import { NamedSocket } from '../lib/system_names.ts'
 import { migration, type Step } from './migrate.ts'
 import type { Statement } from './op.ts'
 import { type ConnectionSettings, PostgresConnection, type PostgresPlace } from './postgres_connection.ts'
@@ -14,6 +15,7 @@ const BIGINT = 20
 /** How every connection is opened. What the connection string says comes first. */
 export const clientSettings = (place: PostgresPlace): ConnectionSettings => ({
   place,
+  stream: () => new NamedSocket(),
   application_name: 'service',
   sessionMs: STATEMENT_MS,
   query_timeout: ANSWER_MS,

@@ -5,6 +5,7 @@ import { hostname } from 'node:os'
 import { core, resources, type tracing } from '@opentelemetry/sdk-node'
 import type { Build } from '../lib/build.ts'
 import { atMost } from '../lib/patience.ts'
+import { useSystemNames } from './grpc_names.ts'
 import type { LogEvent } from './logger.ts'
 import type { Metrics } from './metrics.ts'
 import { metricsOf } from './otlp_metrics.ts'
@@ -48,6 +49,7 @@ interface Exporter<T> {
 
 /** Connects to the collectors of these settings; they need not be there. */
 export async function openExports(settings: ExportSettings, metrics: Metrics, build: Build): Promise<Exports> {
+  useSystemNames()
   const resource = resourceOf(build)
   const scope = { name: 'service', version: build.version }
   const ends: (() => Promise<unknown>)[] = []

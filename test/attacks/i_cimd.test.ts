@@ -1,14 +1,14 @@
 // Section I of the attack list: client documents as a way to make this service ask others. One test per row, named by its id.
-import dns from 'node:dns'
 import { createServer } from 'node:https'
 import { gzipSync } from 'node:zlib'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { ConfigError, loadConfig } from '../../src/config/load.ts'
 import { cert, key } from '../net/certificate.ts'
 import { servePeer, serveRaw } from '../net/peers.ts'
 import type { Browser } from '../support/browser.ts'
 import { ask, DocumentServer, forgetDocuments, LOCAL_DOCUMENTS, refusalIn, signedIn } from '../support/documents.ts'
 import { authorize, redeem } from '../support/flow.ts'
+import { askOnly, NameServer } from '../support/name_server.ts'
 import { addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 
 /** One service as it comes, one that may fetch from this machine. */
@@ -47,25 +47,19 @@ const isFine = async (client_id: string) => {
   const page = await ask(local, browser, { client_id })
   return page.location?.includes('/consent?') ?? false
 }
-/** Has a name resolve to these IPv4 addresses. */
-function answerFor(name: string, addresses: string[]): void {
-  type Lookup = (host: string, options: object, done: (...args: unknown[]) => void) => unknown
-  const bySystem = dns.lookup as unknown as Lookup
-  const lookup: Lookup = (host, options, done) =>
-    host === name
-      ? done(
-          null,
-          addresses.map((address) => ({ address, family: 4 })),
-        )
-      : bySystem(host, options, done)
-  vi.spyOn(dns, 'lookup').mockImplementation(lookup as unknown as typeof dns.lookup)
+/** Has a name resolve to these addresses. */
+async function answerFor(name: string, addresses: string[]): Promise<void> {
+  const names = await NameServer.start()
+  onTestFinished(() => names.close())
+  names.names.set(name, addresses)
+  askOnly(names)
 }
 const BLOCKED = '400 invalid_client, cimd_blocked_address'
 
 test('I01 metadata services of clouds are not asked', async () => {
   for (const host of ['169.254.169.254', '[fd00:ec2::254]', '168.63.129.16'])
     expect(await refused(guarded, `https://${host}/latest/meta-data`)).toBe(BLOCKED)
-  answerFor('metadata.google.internal', ['169.254.169.254'])
+  await answerFor('metadata.google.internal', ['169.254.169.254'])
   expect(await refused(guarded, 'https://metadata.google.internal/x')).toBe(BLOCKED)
 })
 
@@ -121,7 +115,7 @@ test('I04 private, shared, reserved and multicast addresses are blocked', async 
 })
 
 test('I05 a name with one private address among its answers is blocked', async () => {
-  answerFor('evil.test', ['93.184.215.14', '127.0.0.1'])
+  await answerFor('evil.test', ['93.184.215.14', '127.0.0.1'])
   expect(await refused(guarded, `https://evil.test:${documents.port}/x`)).toBe(BLOCKED)
 })
 

@@ -131,7 +131,7 @@ describe.skipIf(!disk)(`on a full disk (${diskNote(disk)})`, () => {
 
   test('a server whose log is a file there serves on, and the log is whole when there is room again', async () => {
     const log = path.join(disk as string, 'log')
-    const at = await placed(tempFolder(), { SERVICE_LOG_LEVEL: 'debug' }, openSync(log, 'w'))
+    const at = await placed(tempFolder(), { SERVICE_LOG_LEVEL: 'debug' }, { log: openSync(log, 'w') })
     await at.instance.start()
     fill(ballast)
     const asked: string[] = []

@@ -1,6 +1,6 @@
 // One process of the built binary with files in a folder of its own.
 import path from 'node:path'
-import { Instance } from '../torture/instance.ts'
+import { type How, Instance } from '../torture/instance.ts'
 import { atEndOfFile } from './end_of_file.ts'
 import { freePort } from './free_port.ts'
 import { ADMIN_KEY } from './service.ts'
@@ -14,8 +14,8 @@ export interface Placed {
   admin: string
 }
 
-/** An instance whose database and keys are in `folder`; not started yet. `log` is the file that it writes its log to, if one. */
-export async function placed(folder: string, more: Record<string, string> = {}, log?: number): Promise<Placed> {
+/** An instance whose database and keys are in `folder`; not started yet. */
+export async function placed(folder: string, more: Record<string, string> = {}, how: How = {}): Promise<Placed> {
   const [port, adminPort] = [await freePort(), await freePort()]
   const issuer = `http://localhost:${port}`
   const env = {
@@ -28,7 +28,7 @@ export async function placed(folder: string, more: Record<string, string> = {}, 
     SERVICE_RATE_LIMIT_ENABLED: 'false',
     ...more,
   }
-  const instance = new Instance(env, log)
+  const instance = new Instance(env, how)
   atEndOfFile(() => instance.kill())
   return { instance, env, port, issuer, adminPort, admin: `http://127.0.0.1:${adminPort}` }
 }

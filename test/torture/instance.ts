@@ -6,25 +6,35 @@ import { pause } from '../support/wire.ts'
 
 const START_MS = 30_000
 
+/** How the process is started. */
+export interface How {
+  /** File that its log goes to. */
+  log?: number
+  /** A command that executes the rest of its arguments. */
+  prefix?: readonly string[]
+}
+
 export class Instance {
   readonly base: string
   private readonly env: Record<string, string>
-  private readonly log: number | undefined
+  private readonly how: How
   private child?: ChildProcess
   private output = ''
 
-  /** `env` has the SERVICE_ variables; its server.address says where it listens. Its log goes to the file `log`, where there is one. */
-  constructor(env: Record<string, string>, log?: number) {
+  /** `env` has the SERVICE_ variables; its server.address says where it listens. */
+  constructor(env: Record<string, string>, how: How = {}) {
     this.env = env
-    this.log = log
+    this.how = how
     this.base = `http://127.0.0.1:${env['SERVICE_SERVER_ADDRESS']?.split(':').at(-1)}`
   }
 
   /** Starts it. Resolves when it is ready. */
   async start(): Promise<void> {
-    const child = spawn(process.execPath, [programFile('service'), 'serve'], {
+    const { log, prefix = [] } = this.how
+    const [program = '', ...args] = [...prefix, process.execPath, programFile('service'), 'serve']
+    const child = spawn(program, args, {
       env: { PATH: process.env['PATH'], ...this.env },
-      stdio: ['ignore', this.log ?? 'pipe', 'pipe'],
+      stdio: ['ignore', log ?? 'pipe', 'pipe'],
     })
     this.child = child
     for (const stream of [child.stdout, child.stderr])

@@ -1,0 +1,59 @@
+// Host names that strangers choose, such as those of client documents. They are asked of the name servers by c-ares, which holds no
+// thread and can be cancelled; the system's resolver is left to the names that operators configure (lib/system_names.ts). Search
+// domains are not applied, so that a stranger cannot name a host of ours by half of its name.
+import dns from 'node:dns'
+import { readFile } from 'node:fs/promises'
+import type { LookUp } from '../lib/system_names.ts'
+import { Gate } from './gate.ts'
+
+const MAX_LOOKUPS = 64
+/** c-ares doubles the first time in each further round. */
+const TRY_MS = 1000
+const TRIES = 3
+const DEADLINE_MS = 5000
+
+/** Returned as RFC 6761 §6.3 says, without asking anybody. Whether they may be connected to is judged as for any address. */
+const LOOPBACK = ['127.0.0.1', '::1']
+const LOCALHOST = /(^|\.)localhost\.?$/
+
+/** Makes a look-up of names that strangers choose. With `readsHosts` the names in /etc/hosts are known too. */
+export function createPublicNames({ readsHosts }: { readsHosts: boolean }): LookUp {
+  const gate = new Gate(MAX_LOOKUPS)
+  const running = new Map<string, Promise<string[]>>()
+
+  async function find(hostname: string): Promise<string[]> {
+    const known = readsHosts ? addressesIn(await readFile('/etc/hosts', 'utf8').catch(() => ''), hostname) : []
+    return known.length > 0 ? known : gate.run(() => query(hostname))
+  }
+
+  return (hostname) => {
+    if (LOCALHOST.test(hostname)) return Promise.resolve(LOOPBACK)
+    const lookUp = running.get(hostname) ?? find(hostname).finally(() => running.delete(hostname))
+    running.set(hostname, lookUp)
+    return lookUp
+  }
+}
+
+/** Asks for both kinds of addresses. One kind is enough when the other one fails or is not answered in time. */
+async function query(hostname: string): Promise<string[]> {
+  // A resolver of its own can be cancelled alone, and reads /etc/resolv.conf as it is now.
+  const resolver = new dns.promises.Resolver({ timeout: TRY_MS, tries: TRIES })
+  const timer = setTimeout(() => resolver.cancel(), DEADLINE_MS)
+  try {
+    const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
+    const addresses = [v4, v6].flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+    if (addresses.length === 0 && v4.status === 'rejected') throw v4.reason
+    return addresses
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The addresses of a name in the text of a hosts file. */
+function addressesIn(hosts: string, hostname: string): string[] {
+  const wanted = hostname.replace(/\.$/, '')
+  return hosts.split('\n').flatMap((line) => {
+    const [address, ...names] = line.replace(/#.*/, '').trim().split(/\s+/)
+    return address && names.some((name) => name.toLowerCase() === wanted) ? [address] : []
+  })
+}

@@ -1,0 +1,89 @@
+// Names that strangers choose, asked of a real name server by the real c-ares.
+import dns from 'node:dns'
+import { readFileSync } from 'node:fs'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import { codeOf } from '../../src/lib/error.ts'
+import { createPublicNames } from '../../src/net/public_names.ts'
+import { askOnly, NameServer } from '../support/name_server.ts'
+import { refusalOf } from '../support/thrown.ts'
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+/** The only name server of this test. */
+async function startNames(): Promise<NameServer> {
+  const server = await NameServer.start()
+  onTestFinished(() => server.close())
+  askOnly(server)
+  return server
+}
+
+const lookUp = createPublicNames({ readsHosts: false })
+const codeFor = (name: string) =>
+  lookUp(name).then(
+    () => 'found',
+    (error: unknown) => codeOf(error),
+  )
+/** A name of this machine that only /etc/hosts has. */
+const [address = '', ownName = ''] =
+  readFileSync('/etc/hosts', 'utf8')
+    .split('\n')
+    .map((line) => line.split('#')[0]?.trim().split(/\s+/) ?? [])
+    .find(([, name]) => name !== undefined && !/localhost|^ip6-/.test(name)) ?? []
+
+test('both kinds of addresses are found, and the system is not asked', async () => {
+  const server = await startNames()
+  const bySystem = vi.spyOn(dns, 'lookup')
+  server.names.set('app.test', ['192.0.2.1', '2001:db8::1', '192.0.2.2'])
+  expect(await lookUp('app.test')).toEqual(['192.0.2.1', '192.0.2.2', '2001:db8::1'])
+  server.names.set('four.test', ['192.0.2.1'])
+  expect(await lookUp('four.test')).toEqual(['192.0.2.1'])
+  expect(await codeFor('none.test')).toBe('ENOTFOUND')
+  expect(bySystem).not.toHaveBeenCalled()
+})
+
+test('a name has one look-up at a time, and the next one asks again', async () => {
+  const server = await startNames()
+  server.names.set('app.test', ['192.0.2.1'])
+  await Promise.all([lookUp('app.test'), lookUp('app.test'), lookUp('app.test')])
+  expect(server.asked).toEqual(['app.test', 'app.test'])
+  await lookUp('app.test')
+  expect(server.asked.length).toBe(4)
+})
+
+test('localhost is loopback without asking anybody, in every spelling', async () => {
+  const server = await startNames()
+  for (const name of ['localhost', 'localhost.', 'app.localhost'])
+    expect(await lookUp(name)).toEqual(['127.0.0.1', '::1'])
+  expect(server.asked).toEqual([])
+})
+
+test.runIf(ownName)('a name in /etc/hosts is known only where private addresses are allowed', async () => {
+  await startNames()
+  expect(await codeFor(ownName)).toBe('ENOTFOUND')
+  expect(await createPublicNames({ readsHosts: true })(ownName)).toContain(address)
+})
+
+test('64 names may hang at a time; what waits for longer than two seconds is refused, and names are given up after five', async () => {
+  const server = await startNames()
+  const fresh = createPublicNames({ readsHosts: false })
+  const hung = Array.from({ length: 64 }, (_, i) =>
+    fresh(`hang${i}.test`).then(
+      () => 'found',
+      (error: unknown) => codeOf(error),
+    ),
+  )
+  expect((await refusalOf(() => fresh('late.test'))).reason).toBe('outbound_full')
+  expect(server.asked).not.toContain('late.test')
+  expect(new Set(await Promise.all(hung))).toEqual(new Set(['ECANCELLED']))
+  server.names.set('late.test', ['192.0.2.1'])
+  expect(await fresh('late.test')).toEqual(['192.0.2.1'])
+})
+
+test('a name server that leaves one kind of question unanswered costs that kind only', async () => {
+  const server = await startNames()
+  server.names.set('app.test', ['192.0.2.1'])
+  server.unanswered = 'AAAA'
+  expect(await lookUp('app.test')).toEqual(['192.0.2.1'])
+})
