@@ -1,6 +1,7 @@
 // The parts of the service as a traced request uses them: the same ones, with a span around each call. Others use them bare.
 import type { App } from '../app.ts'
 import type { Request } from '../http/message.ts'
+import type { Fetcher, FetchRequest } from '../net/fetch.ts'
 import type { Trace } from './trace.ts'
 
 /** By a traced app the one it was made of, so that spans are never put around spans. */
@@ -8,7 +9,7 @@ const bare = new WeakMap<App, App>()
 
 /** The app on behalf of a span. */
 function within(app: App, trace: Trace): App {
-  const { store, crypto, fetcher, ...rest } = bare.get(app) ?? app
+  const { store, crypto, fetcher, brokerFetcher, ...rest } = bare.get(app) ?? app
   const traced: App = {
     ...rest,
     store: store.within(trace),
@@ -26,22 +27,31 @@ function within(app: App, trace: Trace): App {
       verifyPassword: (password, hash) =>
         trace.span('password verify', {}, () => crypto.verifyPassword(password, hash)),
     },
-    fetcher: {
-      fetch: (url, request) =>
-        trace.span(
-          'fetch',
-          { 'server.address': hostOf(url), 'http.request.method': request.method ?? 'GET' },
-          async (inner) => {
-            const reply = await fetcher.fetch(url, { ...request, traceparent: inner.traceparent })
-            inner.set({ 'http.response.status_code': reply.status })
-            return reply
-          },
-        ),
-    },
+    // A stranger must not learn the ids of our traces, nor those that a caller handed on.
+    fetcher: withSpans(fetcher, trace, () => ({})),
+    brokerFetcher: withSpans(brokerFetcher, trace, ({ traceparent }) => ({ traceparent })),
   }
   bare.set(traced, bare.get(app) ?? app)
   return traced
 }
+
+/** A fetcher with a span around each fetch; `passOn` says what the peer learns of it. */
+const withSpans = (
+  fetcher: Fetcher,
+  trace: Trace,
+  passOn: (inner: Trace) => Pick<FetchRequest, 'traceparent'>,
+): Fetcher => ({
+  fetch: (url, request) =>
+    trace.span(
+      'fetch',
+      { 'server.address': hostOf(url), 'http.request.method': request.method ?? 'GET' },
+      async (inner) => {
+        const reply = await fetcher.fetch(url, { ...request, ...passOn(inner) })
+        inner.set({ 'http.response.status_code': reply.status })
+        return reply
+      },
+    ),
+})
 
 /** Paths and queries may hold what is nobody's business. */
 const hostOf = (url: string) => (URL.canParse(url) ? new URL(url).host : 'invalid')

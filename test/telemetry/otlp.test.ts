@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { status } from '@grpc/grpc-js'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { brokerScene, startBroker, vended } from '../support/broker.ts'
 import { Collector } from '../support/collector.ts'
 import { ask, DocumentServer, LOCAL_DOCUMENTS, signedIn } from '../support/documents.ts'
 import { post } from '../support/flow.ts'
@@ -135,15 +136,15 @@ describe('traces', () => {
     expect(named('POST /oauth/token')[0]?.trace_id).not.toBe(TRACE)
   })
 
-  test('an outgoing request carries the trace on, and its span tells the host but not the path', async () => {
+  test('a client document is fetched without a traceparent, and the span tells the host but not the path', async () => {
     const documents = await DocumentServer.start()
-    let sent: string | undefined
+    const sent: unknown[] = []
     const client_id = documents.publish(
       '/private/client.json',
       {},
       {
         answer(request, response) {
-          sent = request.headers['traceparent'] as string
+          sent.push(request.headers['traceparent'])
           const redirect_uris = ['https://client.example.com/callback']
           response
             .writeHead(200, { 'content-type': 'application/json' })
@@ -160,10 +161,24 @@ describe('traces', () => {
       kind: 3,
       attributes: { 'server.address': `localhost:${documents.port}`, 'http.response.status_code': 200 },
     })
-    expect(sent).toBe(`00-${fetched?.trace_id}-${fetched?.span_id}-01`)
+    expect(sent).toEqual([undefined])
     expect(named('GET /oauth/authorize').map(({ trace_id }) => trace_id)).toContain(fetched?.trace_id)
     expect(JSON.stringify(collector.spans)).not.toContain('/private/')
     documents.close()
+  })
+
+  test('a request to a broker provider carries the trace on', async () => {
+    service = await startBroker(TRACING())
+    const scene = await brokerScene(service)
+    await scene.connect()
+    service.advance(7200)
+    vended(await scene.vend(), scene.upstream)
+    await finish()
+    const { upstream } = scene
+    const fetched = named('fetch').filter(({ attributes }) => upstream.url.endsWith(`${attributes['server.address']}`))
+    const parents = fetched.map(({ trace_id, span_id }) => `00-${trace_id}-${span_id}-01`)
+    expect(upstream.asked.map(({ headers }) => headers['traceparent'])).toEqual(parents)
+    expect(parents.length).toBe(2)
   })
 })
 
