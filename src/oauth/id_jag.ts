@@ -3,6 +3,7 @@ import type { App } from '../app.ts'
 import { decodeJws, isAlg, type Jws } from '../crypto/jws.ts'
 import { isSignedByOneOf } from '../crypto/signers.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
+import { fitsIndex } from '../lib/field.ts'
 import { DAY } from '../lib/time.ts'
 import { FetchError } from '../net/error.ts'
 import { useUp } from './single_use.ts'
@@ -11,6 +12,7 @@ import type { Client, Idp } from './types.ts'
 export const ID_JAG_PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
 const TYP = 'oauth-id-jag+jwt'
 export const MAX_ASSERTION = 16_384
+/** Bytes of one claim. */
 const MAX_CLAIM = 1024
 /** Seconds that the clocks of two honest servers may differ. */
 const SKEW = 30
@@ -33,7 +35,7 @@ export interface Assertion {
 const refuse = (reason: string) => new OAuthError('invalid_grant', 'the assertion is not valid', { reason })
 const isText = (value: unknown): value is string =>
   // Also what a lone surrogate or a control character would make of a log line or an identifier.
-  typeof value === 'string' && value.length <= MAX_CLAIM && /^[^\p{C}]+$/u.test(value)
+  typeof value === 'string' && Buffer.byteLength(value) <= MAX_CLAIM && /^[^\p{C}]+$/u.test(value)
 
 /** Verifies an assertion. Throws invalid_grant, or 503 when the keys of its issuer cannot be had. */
 export async function verifyAssertion(app: App, text: string, client: Client): Promise<Assertion> {
@@ -76,7 +78,8 @@ function readClaims(app: App, payload: Jws['payload'], idp: Idp, client: Client)
   if (good_until < now) throw refuse('too_old')
   if (nbf !== undefined && !(isTime(nbf) && nbf <= now + SKEW)) throw refuse('nbf')
   if (onlyOf(aud) !== idp.audience) throw refuse('audience')
-  if (!isText(sub)) throw refuse('sub')
+  // A subject that nobody mapped is known by issuer and subject together.
+  if (!isText(sub) || !fitsIndex(idp.issuer, ':', sub)) throw refuse('sub')
   if (!isText(jti)) throw refuse('jti')
   if (client_id !== client.client_id) throw refuse('another_client')
   if (scope !== undefined && typeof scope !== 'string') throw refuse('scope')

@@ -4,6 +4,7 @@ import { decodeJws, hashOf, isUpstreamAlg, type UpstreamAlg } from '../crypto/jw
 import type { CryptoLanes } from '../crypto/pool.ts'
 import { isSignedByOneOf } from '../crypto/signers.ts'
 import { OAuthError } from '../lib/error.ts'
+import { fitsIndex } from '../lib/field.ts'
 import type { Clock } from '../lib/time.ts'
 import type { RemoteKeys } from '../net/jwks.ts'
 
@@ -66,7 +67,14 @@ function checkClaims(claims: Claims, expected: Expected, now: number, at_hash: s
   if (nbf !== undefined && !(isTime(nbf) && nbf <= now + SKEW)) throw refused('nbf')
   // Binds the access token, with which userinfo is asked for, to this sign-in.
   if (claims['at_hash'] !== undefined && claims['at_hash'] !== at_hash) throw refused('at_hash')
-  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUB || /\p{C}/u.test(sub)) throw refused('sub')
+  if (
+    typeof sub !== 'string' ||
+    sub === '' ||
+    sub.length > MAX_SUB ||
+    !fitsIndex(expected.issuer, sub) ||
+    /\p{C}/u.test(sub)
+  )
+    throw refused('sub')
   return { ...claims, sub }
 }
 
