@@ -131,7 +131,7 @@ export const oauthKeys = {
     enabled: boolKey({ default: true, doc: 'Offer token exchange (RFC 8693).' }),
     allow_self_exchange: boolKey({
       default: false,
-      doc: 'A client may exchange its own token without naming a resource and without consent.',
+      doc: 'A client may exchange its own token without naming a resource, and into any resource without consent and without being on its lists.',
     }),
     max_chain_depth: intKey({ default: 5, min: 1, max: 10, doc: 'Longest chain of actors.' }),
     token_expiry: durationKey({

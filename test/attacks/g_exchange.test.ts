@@ -197,6 +197,27 @@ test('G11 lists that name others do not let a client in, whatever it was before'
   claimsOf(await exchanged())
 })
 
+test('G13 the lists are about the tokens of others: a client exchanges its own where they name somebody else, as far as the user consented', async () => {
+  const { exchanged, app, consent, source, subject } = await exchangeScene(service)
+  // The target names the gateway and its server; the user has consented to the app there.
+  claimsOf(await exchanged({}, app))
+  const unconsented = await addResource(service, { policy: { exchange: { allowed_client_ids: ['somebody-else'] } } })
+  const refused = await exchange(service, app, { subject_token: subject, resource: unconsented.uri })
+  expectRefused(refused, 'consent_required', 400, { cause: 'consent_missing' })
+  await consent(app, unconsented)
+  claimsOf(await exchange(service, app, { subject_token: subject, resource: unconsented.uri }))
+  expectRefused(await exchange(service, app, { subject_token: subject }), 'access_denied', 403)
+  expect(source.policy.exchange.allowed_client_ids).toEqual([])
+})
+
+test('G13 with allow_self_exchange the own token needs neither list nor consent, and nothing opens for the tokens of others', async () => {
+  const { app, gateway, subject } = await exchangeScene(self)
+  const closed = await addResource(self, { policy: { exchange: { allowed_client_ids: ['somebody-else'] } } })
+  const fields = { subject_token: subject, resource: closed.uri }
+  expect(claimsOf(await exchange(self, app, fields))).toMatchObject({ aud: [closed.uri] })
+  expectRefused(await exchange(self, gateway, fields), 'access_denied', 403)
+})
+
 describe('G12 agents', () => {
   test('agent_chain has at most eight names: the first one and the last seven', async () => {
     const deep = await startService({
