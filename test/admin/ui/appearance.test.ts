@@ -41,8 +41,8 @@ const NAMES = [
 describe(`in ${CHROMIUM}`, () => {
   test.for(NAMES)(
     '%s: axe finds nothing serious, nothing goes sideways, and the browser has no complaint',
-    async (name, { open }) => {
-      const { page, complaints } = await openAdmin(open, world.service, placesOf(world)[name])
+    async (name, { reopen }) => {
+      const { page, complaints } = await openAdmin(reopen, world.service, placesOf(world)[name])
       await page.getByRole('heading', { level: 1 }).waitFor()
       await page.waitForLoadState('networkidle')
       await page.evaluate(AXE)
@@ -62,13 +62,13 @@ describe(`in ${CHROMIUM}`, () => {
     },
   )
 
-  test('the gate and an open dialog: axe finds nothing serious', async ({ open }) => {
+  test('the gate and an open dialog: axe finds nothing serious', async ({ open, reopen }) => {
     const { page } = await open()
     await page.goto(`${world.service.admin}/admin/ui/`)
     await page.getByLabel('Admin key').waitFor()
     await page.evaluate(AXE)
     expect(await findingsOf(page)).toEqual([])
-    const { page: inside } = await openAdmin(open, world.service, 'clients')
+    const { page: inside } = await openAdmin(reopen, world.service, 'clients')
     await inside.getByRole('button', { name: 'Create client' }).click()
     await inside.getByLabel('Client name').waitFor()
     await inside.evaluate(AXE)
@@ -76,7 +76,7 @@ describe(`in ${CHROMIUM}`, () => {
     if (SHOTS) await inside.screenshot({ path: path.join(SHOTS, 'dialog.png') })
   })
 
-  test('every list says what belongs there while nothing is', async ({ open }) => {
+  test('every list says what belongs there while nothing is', async ({ reopen }) => {
     const empty = await startService()
     try {
       for (const place of [
@@ -90,7 +90,7 @@ describe(`in ${CHROMIUM}`, () => {
         'mappings',
         'issuances',
       ]) {
-        const { page } = await openAdmin(open, empty, place)
+        const { page } = await openAdmin(reopen, empty, place)
         await page.locator('.empty h2').waitFor()
         expect(await page.locator('.empty p').first().textContent()).toMatch(/\w+ \w+ .*\./)
       }
@@ -99,8 +99,8 @@ describe(`in ${CHROMIUM}`, () => {
     }
   })
 
-  test('on a phone the pages are behind a menu that closes when one is chosen', async ({ open }) => {
-    const { page } = await openAdmin(open, world.service, 'clients')
+  test('on a phone the pages are behind a menu that closes when one is chosen', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'clients')
     await page.setViewportSize({ width: 390, height: 844 })
     expect(await page.getByRole('link', { name: 'Users' }).isVisible()).toBe(false)
     await page.getByRole('button', { name: 'Menu' }).click()

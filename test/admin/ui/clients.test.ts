@@ -21,15 +21,15 @@ const clients = () => okAdmin<Shown[]>(service, 'GET', '/admin/clients?limit=100
 const clientOf = (id: string) => okAdmin<Shown>(service, 'GET', `/admin/clients/${id}`)
 
 describe(`in ${CHROMIUM}`, () => {
-  test('where no client is yet it says what clients are and offers to create one', async ({ open }) => {
-    const { page } = await openAdmin(open, service, 'clients')
+  test('where no client is yet it says what clients are and offers to create one', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, service, 'clients')
     expect(await page.locator('.empty').textContent()).toContain('No client yet')
     await page.locator('.empty').getByRole('button', { name: 'Create client' }).click()
     await page.getByRole('dialog', { name: 'Create a client' }).waitFor()
   })
 
-  test('creates a client, shows its secret once, and the secret works', async ({ open }) => {
-    const { page, complaints } = await openAdmin(open, service, 'clients')
+  test('creates a client, shows its secret once, and the secret works', async ({ reopen }) => {
+    const { page, complaints } = await openAdmin(reopen, service, 'clients')
     await page.getByRole('button', { name: 'Create client' }).first().click()
     await page.getByLabel('Client name').fill('Night robot')
     await page.getByLabel('Scope').fill('mcp:read')
@@ -50,8 +50,8 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('shows the same call as curl and as a command, without the key', async ({ open }) => {
-    const { page } = await openAdmin(open, service, 'clients')
+  test('shows the same call as curl and as a command, without the key', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, service, 'clients')
     await press(page, 'Create client')
     await page.getByLabel('Client name').fill("Ada's robot")
     await page.getByText('The same with curl').click()
@@ -62,8 +62,10 @@ describe(`in ${CHROMIUM}`, () => {
     expect(command).toContain('service admin client create -')
   })
 
-  test('a field that the server refuses is marked, with what is wrong, and what was typed stays', async ({ open }) => {
-    const { page } = await openAdmin(open, service, 'clients')
+  test('a field that the server refuses is marked, with what is wrong, and what was typed stays', async ({
+    reopen,
+  }) => {
+    const { page } = await openAdmin(reopen, service, 'clients')
     await press(page, 'Create client')
     await page.getByLabel('Client name').fill('Lost')
     await page.getByLabel('(client_credentials)').uncheck()
@@ -75,9 +77,9 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await page.getByLabel('Client name').inputValue()).toBe('Lost')
   })
 
-  test('searches on the server as one types, and the search is in the address', async ({ open }) => {
+  test('searches on the server as one types, and the search is in the address', async ({ reopen }) => {
     const [found] = [await addClient(service, { client_name: 'Zebra watcher' }), await addClient(service)]
-    const { page } = await openAdmin(open, service, 'clients')
+    const { page } = await openAdmin(reopen, service, 'clients')
     await page.getByRole('searchbox').fill('zEBRA')
     await expect.poll(() => rowsOf(page)).toHaveLength(1)
     expect(page.url()).toBe(`${service.admin}/admin/ui/clients?q=zEBRA`)
@@ -87,9 +89,9 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByText('Nothing fits.').waitFor()
   })
 
-  test('goes through a long list page by page and back', async ({ open }) => {
+  test('goes through a long list page by page and back', async ({ reopen }) => {
     for (let i = 0; i < 110; i++) await addClient(service, { client_name: `Many ${String(i).padStart(3, '0')}` })
-    const { page } = await openAdmin(open, service, 'clients?q=many')
+    const { page } = await openAdmin(reopen, service, 'clients?q=many')
     const namesOf = async () => (await rowsOf(page)).map((row) => row.split('\n')[0] as string)
     const seen = new Set<string>()
     for (const count of [50, 50, 10]) {
@@ -105,9 +107,9 @@ describe(`in ${CHROMIUM}`, () => {
     await expect.poll(() => rowsOf(page)).toHaveLength(50)
   })
 
-  test('edits only what was changed', async ({ open }) => {
+  test('edits only what was changed', async ({ reopen }) => {
     const { client_id } = await addClient(service, { client_name: 'Before', scope: 'mcp:read' })
-    const { page } = await openAdmin(open, service, `clients/${client_id}`)
+    const { page } = await openAdmin(reopen, service, `clients/${client_id}`)
     await press(page, 'Edit')
     await page.getByLabel('Client name').fill('After')
     await press(page, 'Save')
@@ -117,9 +119,9 @@ describe(`in ${CHROMIUM}`, () => {
     expect(event?.detail).toEqual({ fields: ['client_name'] })
   })
 
-  test('suspending says what happens first; Cancel changes nothing', async ({ open }) => {
+  test('suspending says what happens first; Cancel changes nothing', async ({ reopen }) => {
     const { client_id } = await addClient(service)
-    const { page } = await openAdmin(open, service, `clients/${client_id}`)
+    const { page } = await openAdmin(reopen, service, `clients/${client_id}`)
     await press(page, 'Suspend')
     expect(await page.getByRole('dialog').textContent()).toContain('accepts them until they expire')
     await press(page, 'Cancel')
@@ -130,9 +132,9 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await clientOf(client_id)).status).toBe('suspended')
   })
 
-  test('deletes a client and goes back to the list', async ({ open }) => {
+  test('deletes a client and goes back to the list', async ({ reopen }) => {
     const { client_id } = await addClient(service)
-    const { page } = await openAdmin(open, service, `clients/${client_id}`)
+    const { page } = await openAdmin(reopen, service, `clients/${client_id}`)
     await press(page, 'Delete')
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await page.waitForURL(`${service.admin}/admin/ui/clients`)

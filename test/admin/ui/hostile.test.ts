@@ -98,8 +98,8 @@ const PLACES = [
 ]
 
 describe(`in ${CHROMIUM}`, () => {
-  test.for(PLACES)('%s shows markup in names as text, and runs none of it', async (name, { open }) => {
-    const { page, complaints } = await openAdmin(open, service, places[name])
+  test.for(PLACES)('%s shows markup in names as text, and runs none of it', async (name, { reopen }) => {
+    const { page, complaints } = await openAdmin(reopen, service, places[name])
     await page
       .locator('td, dd, h1')
       .filter({ hasText: /onerror|onload|<b>/ })
@@ -111,8 +111,8 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('a name that turns the text around turns nothing', async ({ open }) => {
-    const { page } = await openAdmin(open, service, places['client'])
+  test('a name that turns the text around turns nothing', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, service, places['client'])
     const heading = page.getByRole('heading', { level: 1 })
     await heading.waitFor()
     expect(await heading.locator('bdi').textContent()).toBe(SEEN)
@@ -121,8 +121,8 @@ describe(`in ${CHROMIUM}`, () => {
   test.for([
     ['a search', `clients?q=${encodeURIComponent(EVIL)}`, /Nothing fits|onerror/],
     ['an address', encodeURIComponent(EVIL), /There is no such page/],
-  ] as const)('%s with markup in it shows nothing but text', async ([, place, seen], { open }) => {
-    const { page, complaints } = await openAdmin(open, service, place)
+  ] as const)('%s with markup in it shows nothing but text', async ([, place, seen], { reopen }) => {
+    const { page, complaints } = await openAdmin(reopen, service, place)
     await page.getByText(seen).first().waitFor()
     expect(await page.title()).not.toContain('pwned')
     expect(complaints).toEqual([])

@@ -22,8 +22,8 @@ const tokenOf = async (client: { client_id: string; client_secret: string }) => 
 }
 
 describe(`in ${CHROMIUM}`, () => {
-  test('home says whether it is well, what is unsafe and why, and counts what is there', async ({ open }) => {
-    const { page, complaints } = await openAdmin(open, world.service)
+  test('home says whether it is well, what is unsafe and why, and counts what is there', async ({ reopen }) => {
+    const { page, complaints } = await openAdmin(reopen, world.service)
     await page.getByText('well', { exact: true }).waitFor()
     await page.getByText('there is no session secret').waitFor()
     const figures = page.locator('.figures')
@@ -32,20 +32,20 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('home says how much more the server could do', async ({ open }) => {
-    const { page } = await openAdmin(open, world.service)
+  test('home says how much more the server could do', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service)
     await page.getByText(/not known before there is traffic|busiest part: /).waitFor()
   })
 
-  test('the charts of home have their numbers as a table', async ({ open }) => {
-    const { page } = await openAdmin(open, world.service)
+  test('the charts of home have their numbers as a table', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service)
     const chart = page.getByRole('figure', { name: 'Tokens a second, by grant' })
     await chart.getByText('As a table').click()
     await chart.getByRole('table').waitFor()
   })
 
-  test('connections tell in plain words why a client failed and what to do, step by step', async ({ open }) => {
-    const { page } = await openAdmin(open, world.service, `connections?client_id=${world.machine.client_id}`)
+  test('connections tell in plain words why a client failed and what to do, step by step', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, `connections?client_id=${world.machine.client_id}`)
     await page.getByText('did not prove who it is').first().waitFor()
     await page.getByText('2 steps').click()
     await page.getByText('(wrong_secret)').waitFor()
@@ -53,8 +53,8 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByText('Nothing fits.').waitFor()
   })
 
-  test('users: creates one that can sign in, resets its password, disables it, signs it out', async ({ open }) => {
-    const { page } = await openAdmin(open, world.service, 'users')
+  test('users: creates one that can sign in, resets its password, disables it, signs it out', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'users')
     await press(page, 'Create user')
     await field(page, 'Email').fill('grace@example.com')
     await field(page, 'Password').fill(PASSWORD)
@@ -76,9 +76,9 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await stored())?.status).toBe('disabled')
   })
 
-  test('users: revokes what one allowed', async ({ open }) => {
+  test('users: revokes what one allowed', async ({ reopen }) => {
     const { user } = await approved(world.service.app.store)
-    const { page } = await openAdmin(open, world.service, `users/${user.id}`)
+    const { page } = await openAdmin(reopen, world.service, `users/${user.id}`)
     await press(page, 'Revoke')
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('revoked', { exact: true }).waitFor()
@@ -87,9 +87,9 @@ describe(`in ${CHROMIUM}`, () => {
   })
 
   test('resources: creates one with scopes and shows the metadata URL to copy; a new slug is its new address', async ({
-    open,
+    reopen,
   }) => {
-    const { page } = await openAdmin(open, world.service, 'resources')
+    const { page } = await openAdmin(reopen, world.service, 'resources')
     await press(page, 'Create resource')
     await field(page, 'Slug').fill('diary')
     await field(page, 'URI').fill('https://diary.example.com/mcp')
@@ -108,8 +108,8 @@ describe(`in ${CHROMIUM}`, () => {
     await page.locator('.facts').getByText('journal', { exact: true }).waitFor()
   })
 
-  test('providers: creates, edits and deletes one', async ({ open }) => {
-    const { page } = await openAdmin(open, world.service, 'providers')
+  test('providers: creates, edits and deletes one', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'providers')
     await page.getByRole('button', { name: 'Create provider' }).first().click()
     await field(page, 'Slug').fill('github')
     await field(page, 'Display name').fill('GitHub')
@@ -132,9 +132,9 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await read('/admin/broker-providers')).toEqual([])
   })
 
-  test('fronting: links a gateway to what is behind it, and takes the link away', async ({ open }) => {
+  test('fronting: links a gateway to what is behind it, and takes the link away', async ({ reopen }) => {
     const [gateway, behind] = [await addResource(world.service), await addResource(world.service)]
-    const { page } = await openAdmin(open, world.service, 'fronting')
+    const { page } = await openAdmin(reopen, world.service, 'fronting')
     await page.getByRole('button', { name: 'Create link' }).first().click()
     await field(page, 'Source').selectOption(gateway.slug)
     await field(page, 'Target').selectOption(behind.slug)
@@ -148,8 +148,8 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await read('/admin/fronting')).toEqual([])
   })
 
-  test('identity providers: registers one, switches it off; deleting takes its policies along', async ({ open }) => {
-    const { page } = await openAdmin(open, world.service, 'idps')
+  test('identity providers: registers one, switches it off; deleting takes its policies along', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'idps')
     await press(page, 'Register provider')
     await field(page, 'Issuer').fill('https://other.example.com')
     await field(page, 'JWKS URI').fill('https://other.example.com/jwks')
@@ -165,8 +165,10 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await read<Row[]>('/admin/idps')).toHaveLength(1)
   })
 
-  test('policies and subject mappings: are made for an identity provider that is chosen by name', async ({ open }) => {
-    const { page } = await openAdmin(open, world.service, 'policies')
+  test('policies and subject mappings: are made for an identity provider that is chosen by name', async ({
+    reopen,
+  }) => {
+    const { page } = await openAdmin(reopen, world.service, 'policies')
     await press(page, 'Create policy')
     await field(page, 'Identity provider').selectOption('Company login')
     await field(page, 'Name').fill('Everything')
@@ -183,8 +185,8 @@ describe(`in ${CHROMIUM}`, () => {
     await expect.poll(() => rowsOf(page)).toEqual([expect.stringContaining('00u2efgh')])
   })
 
-  test('issuances: a delegated token is drawn as a line of actors, and revoking it ends it', async ({ open }) => {
-    const { page } = await openAdmin(open, world.service, `issuances/${world.delegated}`)
+  test('issuances: a delegated token is drawn as a line of actors, and revoking it ends it', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, `issuances/${world.delegated}`)
     const chain = page.getByRole('list', { name: 'Delegation chain' }).getByRole('listitem')
     const { user, machine, agent, resource } = world
     await chain.first().waitFor()
@@ -197,10 +199,10 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await read(`/admin/issuances/${world.delegated}`))['active']).toBe(false)
   })
 
-  test('issuances: revoking all of a client counts first, and Cancel revokes nothing', async ({ open }) => {
+  test('issuances: revoking all of a client counts first, and Cancel revokes nothing', async ({ reopen }) => {
     const client = await addClient(world.service, { grant_types: ['client_credentials'] })
     const tokens = [await tokenOf(client), await tokenOf(client)]
-    const { page } = await openAdmin(open, world.service, `issuances?client_id=${client.client_id}`)
+    const { page } = await openAdmin(reopen, world.service, `issuances?client_id=${client.client_id}`)
     const live = async () =>
       (await read<{ issuances: Row[] }>(`/admin/issuances?client_id=${client.client_id}`)).issuances.filter(
         (each) => !each['revoked_at'],
@@ -215,8 +217,8 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await live()).toHaveLength(0)
   })
 
-  test('audit: filters by action, follows what happens, and exports', async ({ open }) => {
-    const { page } = await openAdmin(open, world.service, 'audit')
+  test('audit: filters by action, follows what happens, and exports', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'audit')
     await page.getByLabel('Any action').selectOption('dcr mode updated')
     await page.getByText('Nothing fits.').waitFor()
     await press(page, 'Follow live')
@@ -227,22 +229,23 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await download).suggestedFilename()).toBe('audit.jsonl')
   })
 
-  test('keys: rotates after asking; the old one says when it is safe to remove', async ({ open }) => {
+  test('keys: rotates after asking; the old one says when it is safe to remove', async ({ reopen }) => {
     const before = await read<{ current_kid: string }>('/admin/keys')
-    const { page } = await openAdmin(open, world.service, 'keys')
+    const { page } = await openAdmin(reopen, world.service, 'keys')
     await press(page, 'Rotate')
     await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
-    await expect.poll(() => rowsOf(page)).toHaveLength(2)
+    // The new one, the old one and the next one.
+    await expect.poll(() => rowsOf(page)).toHaveLength(3)
     const after = await read<{ current_kid: string; previous_kid: string }>('/admin/keys')
     expect(after.previous_kid).toBe(before.current_kid)
     expect(await page.getByRole('row', { name: after.previous_kid }).textContent()).toMatch(/in \d+[mhd]/)
   })
 
   test('keys: a compromised one goes only when its name is typed, after what that costs was counted', async ({
-    open,
+    reopen,
   }) => {
     const { current_kid } = await read<{ current_kid: string }>('/admin/keys')
-    const { page } = await openAdmin(open, world.service, 'keys')
+    const { page } = await openAdmin(reopen, world.service, 'keys')
     await page.getByRole('row', { name: current_kid }).getByRole('button').last().click()
     await page.getByText(/\d+ live tokens of \d+ clients/).waitFor()
     const take = page.getByRole('button', { name: 'Take it out' })
@@ -254,8 +257,8 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await eventsOf(world.service, 'key_revoked')).length).toBe(1)
   })
 
-  test('settings: changes who may register, at once; the configuration shows no secret', async ({ open }) => {
-    const { page } = await openAdmin(open, world.service, 'settings')
+  test('settings: changes who may register, at once; the configuration shows no secret', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'settings')
     await page.locator('.choice', { hasText: 'approved_redirects' }).getByRole('button').click()
     await page.getByRole('dialog').getByRole('button', { name: 'Use this' }).click()
     await expect.poll(() => read('/admin/settings/dcr')).toEqual({ mode: 'approved_redirects' })
@@ -263,29 +266,29 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await page.locator('.facts').textContent()).toContain('***')
   })
 
-  test('a client that is a document shows it as it is now, with what is wrong with it', async ({ open }) => {
+  test('a client that is a document shows it as it is now, with what is wrong with it', async ({ reopen }) => {
     const client_id = 'http://127.0.0.1:9/client.json'
     await addClient(world.service, {}, { client_id, registration_source: 'cimd' })
-    const { page } = await openAdmin(open, world.service, `clients/${encodeURIComponent(client_id)}`)
+    const { page } = await openAdmin(reopen, world.service, `clients/${encodeURIComponent(client_id)}`)
     await press(page, 'Fetch it now')
     await page.getByText('The client document cannot be fetched.').waitFor()
     expect((await eventsOf(world.service, 'client_document_fetched'))[0]?.client_id).toBe(client_id)
   })
 
-  test('a list that the server cannot give says why', async ({ open }) => {
-    const { page } = await openAdmin(open, world.service, 'clients?after=nobody')
+  test('a list that the server cannot give says why', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'clients?after=nobody')
     expect(await page.getByRole('alert').textContent()).toContain('names no client')
   })
 
-  test('an address that is no page says so, and leads home', async ({ open }) => {
-    const { page } = await openAdmin(open, world.service, 'nothing')
+  test('an address that is no page says so, and leads home', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'nothing')
     await page.getByText('There is no such page').waitFor()
     await page.getByRole('main').getByRole('link', { name: 'Home' }).click()
     await page.getByRole('heading', { name: 'Home' }).waitFor()
   })
 
-  test('the keyboard is enough: / leads to the search, Tab to the rows, Escape out of a dialog', async ({ open }) => {
-    const { page } = await openAdmin(open, world.service, 'clients')
+  test('the keyboard is enough: / leads to the search, Tab to the rows, Escape out of a dialog', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'clients')
     await page.getByRole('row').nth(1).waitFor()
     await page.keyboard.press('/')
     await page.keyboard.type('robot')

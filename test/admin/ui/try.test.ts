@@ -14,9 +14,9 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 describe(`in ${CHROMIUM}`, () => {
-  test('mints a token, decodes it, and leads to its record', async ({ open }) => {
+  test('mints a token, decodes it, and leads to its record', async ({ reopen }) => {
     const client = await addClient(service, { grant_types: ['client_credentials'] })
-    const { page, complaints } = await openAdmin(open, service, 'try')
+    const { page, complaints } = await openAdmin(reopen, service, 'try')
     await page.getByLabel('Client ID').fill(client.client_id)
     await page.getByLabel('Client secret').fill(client.client_secret)
     await press(page, 'Mint a token')
@@ -30,8 +30,8 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('says exactly why a token is refused, with what the client is told', async ({ open }) => {
-    const { page } = await openAdmin(open, service, 'try')
+  test('says exactly why a token is refused, with what the client is told', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, service, 'try')
     await page.getByLabel('Client ID').fill('nobody')
     await page.getByLabel('Client secret').fill('nothing')
     await press(page, 'Mint a token')
@@ -39,9 +39,9 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByText('invalid_client', { exact: true }).waitFor()
   })
 
-  test('checks an assertion step by step without using it up', async ({ open }) => {
+  test('checks an assertion step by step without using it up', async ({ reopen }) => {
     const assertion = await scene.assertion()
-    const { page } = await openAdmin(open, service, 'try/assertion')
+    const { page } = await openAdmin(reopen, service, 'try/assertion')
     await page.getByLabel('Assertion').fill(assertion)
     await page.getByLabel('Client ID').fill(scene.client.client_id)
     await page.getByLabel('Resource').fill(scene.resource.uri)
