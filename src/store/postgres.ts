@@ -93,7 +93,7 @@ export async function openPostgres(
     onLeft: () => mend(),
   })
   const durability = watchDurability({
-    write: () => pool.lend(listener.prove, { use: 'mending' }),
+    write: (wide) => pool.lend((on) => listener.prove(on, wide), { use: 'mending' }),
     isReachable: () => listener.connection() !== undefined,
     onSilent: () => pool.giveUp('writing', SILENT_MS),
     onBack: () => mend(),
@@ -194,6 +194,7 @@ export async function openPostgres(
       return value
     } catch (error) {
       if (isUnknown(error)) unsettled.note(job)
+      durability.failed(error)
       throw error
     }
   }

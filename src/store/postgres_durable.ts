@@ -1,16 +1,19 @@
 // Whether the database takes a write and keeps it: a small write each second, which waits for the disk and for the synchronous
 // standby as every other one does. A server that answers everything else may still be unable to commit.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { codeOf } from '../lib/error.ts'
 import { atMost } from '../lib/patience.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
 /** Milliseconds between two writes, and to the next one after a failure. */
 const [EVERY_MS, RETRY_MS] = [1000, 200]
+const DISK_FULL = '53100'
 /** A write without an answer for this long means that no write is answered. */
 export const SILENT_MS = 3000
 
 export interface DurabilityOptions {
-  write(): Promise<unknown>
+  /** Writes and commits; `wide` takes new room on the disk too, as rows of tokens do. */
+  write(wide: boolean): Promise<unknown>
   /** Whether a write is worth a try: there is a connection to the server. */
   isReachable(): boolean
   /** Called again and again while writes have no answer. */
@@ -26,6 +29,8 @@ export interface Durability {
   works(): boolean
   /** A write of somebody else was committed. */
   proven(): void
+  /** A write of somebody else failed. A full disk refuses it, and still takes what fits into the room there is. */
+  failed(error: unknown): void
   close(): void
 }
 
@@ -36,6 +41,7 @@ export function watchDurability({ write, isReachable, onSilent, onBack, log }: D
   let provenMs = performance.now()
   /** One that fails may have lost its connection only. */
   let failures = 0
+  let isFull = false
 
   const set = (now: boolean, reason?: string): void => {
     if (now === works) return
@@ -48,10 +54,14 @@ export function watchDurability({ write, isReachable, onSilent, onBack, log }: D
   const attempt = async (): Promise<void> => {
     const beganMs = performance.now()
     let isOver = false
-    const writing = write().then(
+    const wide = isFull
+    const writing = write(wide).then(
       () => {
         provenMs = performance.now()
         failures = 0
+        // The disk became full meanwhile: the next write shows whether it still is.
+        if (isFull && !wide) return
+        isFull = false
         set(true)
       },
       (error: Error) => {
@@ -76,7 +86,7 @@ export function watchDurability({ write, isReachable, onSilent, onBack, log }: D
     while (!closed) {
       if (isReachable()) await attempt()
       tried()
-      await sleep(works && failures === 0 ? EVERY_MS : RETRY_MS, undefined, { ref: false })
+      await sleep(isFull || (works && failures === 0) ? EVERY_MS : RETRY_MS, undefined, { ref: false })
     }
   }
   let tried: () => void = () => {}
@@ -89,6 +99,11 @@ export function watchDurability({ write, isReachable, onSilent, onBack, log }: D
     works: () => works,
     proven() {
       provenMs = performance.now()
+    },
+    failed(error) {
+      if (!(error instanceof Error) || codeOf(error.cause) !== DISK_FULL) return
+      isFull = true
+      set(false, reasonOf(error))
     },
     close() {
       closed = true

@@ -19,6 +19,8 @@ const LEAVE = 'DELETE FROM instances WHERE id = $1'
 /** A row that is nobody's presence: a write that waits holds its lock, and the presence must not wait with it. */
 const PROVE = 'INSERT INTO instances (id, seen_at) VALUES ($1, 0) ON CONFLICT (id) DO UPDATE SET seen_at = 0'
 const READ_ONLY = '25006'
+/** Room of a new table, which is given back. */
+const TAKE_ROOM = `BEGIN; CREATE TABLE instances_room (room TEXT); INSERT INTO instances_room VALUES (repeat('x', 2000)); ROLLBACK`
 
 interface VersionRow {
   name: string
@@ -34,8 +36,8 @@ export interface Presence {
   enter(on: pg.Client): Promise<void>
   /** Renews the row, counts, and reads the versions. */
   ask(from: pg.Client): Promise<VersionRow[]>
-  /** Writes on a connection whose commits wait for the disk and for the standby. */
-  prove(on: pg.ClientBase): Promise<void>
+  /** Writes on a connection whose commits wait for the disk and for the standby; `wide` takes new room on the disk too. */
+  prove(on: pg.ClientBase, wide: boolean): Promise<void>
   /** Is not counted from now on. */
   leave(on: pg.Client): Promise<void>
 }
@@ -55,7 +57,8 @@ export function openPresence(id: string, serves: boolean): Presence {
       if (renewed) [before, last] = [last, 1 + (rows[0]?.others ?? 0)]
       return rows
     },
-    async prove(on) {
+    async prove(on, wide) {
+      if (wide) await on.query(TAKE_ROOM)
       await on.query(PROVE, [`${id}-write`])
     },
     async leave(on) {

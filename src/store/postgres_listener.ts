@@ -40,8 +40,8 @@ export interface Listener {
   instances(): number
   /** The connection; undefined while the server is away. */
   connection(): pg.Client | undefined
-  /** Writes the way every operation does, on a connection with the settings of the pool. */
-  prove(on: pg.ClientBase): Promise<void>
+  /** Writes the way every operation does, on a connection with the settings of the pool; `wide` takes new room on the disk too. */
+  prove(on: pg.ClientBase, wide: boolean): Promise<void>
   /** What a transaction does last, so that the other instances hear of it with its commit. */
   announcement(about: News): Statement
   close(): Promise<void>

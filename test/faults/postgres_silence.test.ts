@@ -132,6 +132,28 @@ describe('a host that goes away in silence', () => {
   }, 90_000)
 })
 
+test('a disk that has no room for tokens is not ready, until it has room again', async () => {
+  // What the server says when a table cannot grow; the row of the proof still fits.
+  await server.sql(
+    dsn,
+    `CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no space left' USING ERRCODE = '53100'; END $$;
+     CREATE TRIGGER full_disk BEFORE INSERT ON issuances FOR EACH ROW EXECUTE FUNCTION full_disk();
+     CREATE FUNCTION full_for_tables() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no space left' USING ERRCODE = '53100'; END $$;
+     CREATE EVENT TRIGGER full_for_tables ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION full_for_tables()`,
+  )
+  expect(store.driver.isHealthy()).toBe(true)
+  expect((await refusalOf(() => store.recordIssuance(anIssuance()))).status).toBe(503)
+  await eventually(() => !store.driver.isHealthy())
+  await pause(2500)
+  expect(store.driver.isHealthy()).toBe(false)
+  expect(await store.findIssuance({ id: anIssuance().id })).toBeUndefined()
+  await server.sql(dsn, 'DROP EVENT TRIGGER full_for_tables; DROP TRIGGER full_disk ON issuances')
+  await eventually(() => store.driver.isHealthy())
+  const issuance = anIssuance()
+  await store.recordIssuance(issuance)
+  expect(await store.findIssuance(issuance)).toEqual(issuance)
+}, 60_000)
+
 describe('a synchronous standby that is away', () => {
   const loseStandby = async () => {
     await server.sql(dsn, `ALTER SYSTEM SET synchronous_standby_names = 'nobody'`)
