@@ -4,17 +4,18 @@ import type { Flights } from './broker/renew.ts'
 import type { Env } from './config/rules.ts'
 import type { Config } from './config/schema.ts'
 import { type AtRest, openAtRest } from './crypto/at_rest.ts'
+import { firstKeyRule } from './crypto/first_key.ts'
+import { followKeys } from './crypto/follow_keys.ts'
 import { type Keyring, openKeyring } from './crypto/keyring.ts'
 import { type CryptoLanes, openCrypto } from './crypto/pool.ts'
 import { createSealer, type Sealer } from './crypto/seal.ts'
-import { keySource, type SourceParts } from './crypto/sources.ts'
+import { keyPlace, keySource, type SourceParts } from './crypto/sources.ts'
 import { transitParts } from './crypto/transit_client.ts'
 import { Admission, loopBusyMs } from './http/admission.ts'
 import { CommonBuckets } from './http/common_buckets.ts'
 import { type Attempting, Lockout } from './http/rate_limit.ts'
 import { openRequestLog, type RequestLog } from './http/request_log.ts'
 import type { Fronts } from './hub.ts'
-import { again } from './lib/again.ts'
 import { type Build, readBuild, userAgent } from './lib/build.ts'
 import { newSecret } from './lib/id.ts'
 import type { LaneStats } from './lib/lane.ts'
@@ -27,6 +28,7 @@ import { KnownTokens } from './oauth/known_tokens.ts'
 import { type OidcProvider, openOidcProvider } from './oauth/oidc_provider.ts'
 import { openUsed, type Used } from './oauth/single_use.ts'
 import type { Store } from './store/index.ts'
+import { lockOfServer } from './store/lock.ts'
 import { openStore } from './store/open.ts'
 import { addGauges, allLanes, waitingIn } from './telemetry/gauges.ts'
 import { Headroom } from './telemetry/headroom.ts'
@@ -110,8 +112,14 @@ export interface AppOptions {
   env?: Env
   /** What was opened before, where there is a server. */
   telemetry?: Pick<Telemetry, 'metrics' | 'tracer'>
-  /** Whether this process serves, which is so unless said otherwise: its threads start at once, and it is counted among the instances. */
+  /** Whether this process serves (default): threads start at once, it has the lock of a SQLite file and counts as an instance. */
   serves?: boolean
+  /** Whether a database and a signing key are made where there are none; as `serves` unless said otherwise. */
+  creates?: boolean
+  /** Makes a signing key even if live tokens were signed with keys that are not there. */
+  newKeys?: boolean
+  /** Waits until no other server has the SQLite file. */
+  waits?: boolean
 }
 
 /** What differs between a process of its own and one of its front threads. */
@@ -131,17 +139,22 @@ export interface Parts {
 }
 
 /** Opens the keys, migrates and opens the database, starts the threads. Rejects when any part cannot be had. */
-export async function openApp(
-  config: Config,
-  log: Logger,
-  { clock = systemClock, env = {}, telemetry = { metrics: new Metrics() }, serves = true }: AppOptions = {},
-): Promise<App> {
+export async function openApp(config: Config, log: Logger, options: AppOptions = {}): Promise<App> {
+  const { clock = systemClock, env = {}, telemetry = { metrics: new Metrics() }, serves = true } = options
+  const { creates = serves, newKeys = false } = options
   const transit = transitParts(clock, log)
   const atRest = await openAtRest(config, env, transit)
-  const store = await openStore(config.storage, { log, metrics: telemetry.metrics, now: clock.now(), serves })
+  const store = await openStore(config.storage, {
+    log,
+    metrics: telemetry.metrics,
+    now: clock.now(),
+    creates,
+    serves: serves ? lockOfServer(config, log, options) : undefined,
+  })
   // The storage thread starts meanwhile.
   if (serves) await loadHttpClient()
-  const { used, keyring } = await begin(config, { store, atRest, transit, clock }, log)
+  const mayMakeFirst = firstKeyRule(config, { store, clock }, { creates, newKeys })
+  const { used, keyring } = await begin(config, { store, atRest, transit, clock, mayMakeFirst }, log)
   // Front threads sign by themselves: what is left for this one is what an operator tries.
   const isHub = config.server.front_threads > 1
   const threads = isHub ? 1 : config.server.crypto_threads
@@ -186,7 +199,7 @@ const threadsOf = ({ server }: Config): number => (server.front_threads > 1 ? se
 export function assemble(
   config: Config,
   log: Logger,
-  { clock, env, telemetry }: Required<Omit<AppOptions, 'serves'>>,
+  { clock, env, telemetry }: Required<Pick<AppOptions, 'clock' | 'env' | 'telemetry'>>,
   parts: Parts,
 ): App {
   const { metrics, tracer } = telemetry
@@ -264,7 +277,7 @@ async function begin(config: Config, parts: SourceParts, log: Logger): Promise<{
   try {
     const onError = (error: unknown) =>
       log.warn({ err: error }, 'the signing keys could not be read; the ones before stay in use')
-    keyring = await openKeyring({ source: keySource(config, parts), clock, onError })
+    keyring = await openKeyring({ source: keySource(config, parts), clock, onError, place: keyPlace(config) })
     await store.saveIssuer({ issuer: config.server.issuer, now: clock.now() })
     return { keyring, used: await openUsed(store, clock) }
   } catch (error) {
@@ -272,20 +285,6 @@ async function begin(config: Config, parts: SourceParts, log: Logger): Promise<{
     await store.driver.close()
     throw error
   }
-}
-
-const RELOAD_RETRY_MS = 500
-/** An engine that is away has a breaker, and is looked at from time to time anyway. */
-const REMOTE_RETRY_MS = 5000
-
-/** Takes over the keys that another instance changed, or may have changed. */
-function followKeys({ keyring, store, log, lifecycle }: App): void {
-  const reload = again(async () => lifecycle.draining || (await keyring.reload()), {
-    retryMs: keyring.remote ? REMOTE_RETRY_MS : RELOAD_RETRY_MS,
-    onError: (error) =>
-      log.error({ err: error }, 'the signing keys could not be reloaded; the ones before stay in use'),
-  })
-  store.driver.onForeignWrite((about) => (about === undefined || about === 'keys') && reload())
 }
 
 /** Ends the threads after what they still do. What a provider is answering just now is kept first: it may answer only once. */

@@ -1,6 +1,6 @@
 // `service serve`: both listeners up, warnings said, signals handled, everything drained at the end.
 import { adminRoutes } from './admin/rest.ts'
-import { type App, closeApp, openApp } from './app.ts'
+import { type App, type AppOptions, closeApp, openApp } from './app.ts'
 import { loadConfig } from './config/load.ts'
 import { warningsOf } from './config/notices.ts'
 import type { Env } from './config/rules.ts'
@@ -24,12 +24,19 @@ import { openTelemetry } from './telemetry/open.ts'
 import { scrapeRoutes } from './telemetry/scrape.ts'
 import type { Step } from './telemetry/trails.ts'
 
-/** Runs the service until SIGTERM or SIGINT; `onReady` is called once it listens. Rejects with ConfigError, or when a part cannot be had; resolves to the exit code. */
-export async function serve(file: string | undefined, env: Env, onReady?: (app: App) => void): Promise<number> {
+/** What `serve` does beside serving. */
+export interface ServeOptions extends Pick<AppOptions, 'waits' | 'newKeys'> {
+  /** Called once it listens. */
+  onReady?: ((app: App) => void) | undefined
+}
+
+/** Runs the service until SIGTERM or SIGINT. Rejects with ConfigError, or when a part cannot be had; resolves to the exit code. */
+export async function serve(file: string | undefined, env: Env, options: ServeOptions = {}): Promise<number> {
   const { config, warnings } = loadConfig(file, env)
   const telemetry = await openTelemetry(config, readBuild(), env)
   const { log } = telemetry
-  const app = await openApp(config, log, { env, telemetry })
+  const { onReady, ...how } = options
+  const app = await openApp(config, log, { env, telemetry, ...how })
   const fronts: HttpFront[] = []
   try {
     for (const say of [...warnings, ...warningsOf(config, await effectiveDcrMode(app))]) log.warn(say)

@@ -20,7 +20,7 @@ const LIFE = 3600
 
 onPlans<FillPlan>(async ({ database, rows }) => {
   const { config } = loadConfig(undefined, storageEnv(database))
-  await withStore(config, (store) => fill(store, rows))
+  await withStore(config, (store) => fill(store, rows), true)
   return { rows }
 })
 

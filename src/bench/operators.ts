@@ -35,9 +35,8 @@ export async function measureOperators(population: Population, env: Env, say: (t
       .join(', ')}`,
   )
   const database = { driver: 'sqlite' as const, file }
-  const known = await withStore(loadConfig(undefined, storageEnv(database)).config, (store) =>
-    populate(store, population),
-  )
+  const { config } = loadConfig(undefined, storageEnv(database))
+  const known = await withStore(config, (store) => populate(store, population), true)
   const [target] = await startService({
     clients: { hot: HOT_CLIENTS, cold: 0 },
     alg: 'ES256',

@@ -160,7 +160,7 @@ function runner(cwd: string, base: string, env: NodeJS.ProcessEnv) {
     pid: () => child?.pid,
     stop: async () => child && stop(child),
     async start() {
-      const started = start(process.execPath, [programFile('service'), 'serve'], {
+      const started = start(process.execPath, [programFile('service'), 'serve', '--new-keys'], {
         cwd,
         env,
         stdio: ['ignore', 'pipe', 'pipe'],

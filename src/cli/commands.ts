@@ -63,10 +63,13 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
   program
     .command('serve')
     .description('Starts both listeners. SIGTERM and SIGINT drain and stop, SIGHUP reloads the signing keys.')
-    .action(async () => {
+    .option('--wait', 'Where another server has the SQLite file, wait until it has ended.')
+    .option('--new-keys', 'Make a signing key where there is none, even if that ends live tokens.')
+    .action(async ({ wait: waits, newKeys }: { wait?: boolean; newKeys?: boolean }) => {
       const { serve } = await import('../serve.ts')
       try {
-        exit(await serve(options().config, env, process.stderr.isTTY ? greet : undefined))
+        const onReady = process.stderr.isTTY ? greet : undefined
+        exit(await serve(options().config, env, { waits, newKeys, onReady }))
       } catch (error) {
         if (error instanceof ConfigError) printProblems(error)
         throw error
@@ -117,10 +120,12 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
     .description('Puts a backup in the place of the database, while no server runs. Checks it first.')
     .requiredOption('--from <file>', 'The backup.')
     .option('--force', 'Put a database that is there aside.')
-    .action(async ({ from, force = false }: { from: string; force?: boolean }) => {
+    .option('--allow-unencrypted', 'Restore a backup in clear although data_encryption is configured.')
+    .action(async (flags: { from: string; force?: boolean; allowUnencrypted?: boolean }) => {
       const { config, json } = options()
       const { restore } = await import('./backup/restore.ts')
-      print(await restore(config, env, { from, force }), json)
+      const { from, force = false, allowUnencrypted: allowsClear = false } = flags
+      print(await restore(config, env, { from, force, allowsClear }), json)
     })
   program
     .command('rekey')

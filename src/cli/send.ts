@@ -2,11 +2,13 @@
 // process on the same database and keys.
 import type { Action } from '../admin/action.ts'
 import { ADMIN } from '../admin/api_key.ts'
+import { actionNamed } from '../admin/index.ts'
 import { perform, type RawInput } from '../admin/perform.ts'
 import type { App } from '../app.ts'
 import type { Env } from '../config/rules.ts'
 import type { Config } from '../config/schema.ts'
 import { CODES, type ErrorCode, OAuthError } from '../lib/error.ts'
+import { hasDatabase, placeOf } from '../store/open.ts'
 import { openLogger } from '../telemetry/logger.ts'
 import { originOf } from './origin.ts'
 
@@ -30,7 +32,7 @@ export function openSender(config: Config, env: Env): Sender {
       const response =
         !here && enabled && api_key ? await request(originOf(address), api_key, action, input) : undefined
       if (response) return readAnswer(response)
-      here ??= openHere(config, env)
+      here ??= openHere(config, env, makesFirstAdmin(action, input))
       return (await perform(await here, action, input, { actor_id: ADMIN, ip: '' })).shown
     },
     async close() {
@@ -83,12 +85,19 @@ async function readAnswer(response: Response): Promise<unknown> {
   throw new Error(`${origin} answered ${response.status}; is it the admin listener of the service?`)
 }
 
+/** `admin user create --role admin` may come before anything else. No other command makes a database or a signing key. */
+const makesFirstAdmin = (action: Action, { body }: RawInput): boolean =>
+  action === actionNamed('user', 'create') && (body as { role?: unknown } | undefined)?.role === 'admin'
+
 /** Opens what the server would open; threads only for what needs them. */
-async function openHere(config: Config, env: Env): Promise<App> {
+async function openHere(config: Config, env: Env, creates: boolean): Promise<App> {
   const { openApp } = await import('../app.ts')
   const { logging } = config.observability
   const quiet = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
-  return openApp(config, quiet, { env, serves: false })
+  const isNew = creates && !(await hasDatabase(config.storage))
+  const app = await openApp(config, quiet, { env, serves: false, creates })
+  if (isNew) process.stderr.write(`made the database at ${placeOf(config.storage)}\n`)
+  return app
 }
 
 const closeHere = async (app: App) => (await import('../app.ts')).closeApp(app)

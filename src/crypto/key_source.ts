@@ -22,11 +22,19 @@ export interface SourceKey extends KeyTimes {
   key: KeyObject | RemoteSigner
 }
 
+/**
+ * Asked before the first key of a source is made: resolves to false where none may be made, and rejects where the keys that
+ * are missing were there before.
+ */
+export type MayMakeFirst = () => Promise<boolean>
+/** Where nothing can be missing. */
+export const always: MayMakeFirst = async () => true
+
 /** Lists of keys are oldest first: the ones before the current one, the current one, the next one. */
 export interface KeySource {
   /** Its name in the configuration. */
   readonly name: string
-  /** Every key; makes the first one where there is none. Rejects when they cannot be used. */
+  /** Every key; makes the first one where there is none and one may be made. Rejects when they cannot be used. */
   load(): Promise<SourceKey[]>
   /** Makes another key current. No process signs with a key before every process has it. */
   rotate(): Promise<SourceKey[]>

@@ -56,20 +56,27 @@ const SEEK_MS = 5000
 interface Options {
   source: KeySource
   clock: Clock
+  /** Where the keys are, for an operator who has none there. */
+  place?: string
   /** Told when what somebody else changed could not be read; the keys before stay in use. */
   onError?(error: unknown): void
 }
 
-/** Loads the keys of a source. Rejects when they cannot be used. */
-export async function openKeyring({ source, clock, onError }: Options): Promise<Keyring> {
+/** Loads the keys of a source. Rejects when they cannot be used. Where there are none yet, only what needs one fails. */
+export async function openKeyring({ source, clock, onError, place = source.name }: Options): Promise<Keyring> {
   let keys = await source.load()
-  let loaded = load(keys)
+  let known = loadAny(keys)
   let changed = async (): Promise<unknown> => undefined
   let document: { body: string; etag: string; until: number } | undefined
 
-  const published = () => loaded.keys.filter((key) => key.remove_at === undefined || key.remove_at > clock.now())
+  const loaded = (): Loaded => {
+    if (!known) throw new Error(`no signing key in ${place}: is the server running, is --config right?`)
+    return known
+  }
+  const published = () =>
+    (known?.keys ?? []).filter((key) => key.remove_at === undefined || key.remove_at > clock.now())
   const use = async (found: SourceKey[]): Promise<void> => {
-    loaded = load(found)
+    known = loadAny(found)
     keys = found
     document = undefined
     await changed()
@@ -81,12 +88,12 @@ export async function openKeyring({ source, clock, onError }: Options): Promise<
 
   return {
     store: source.name,
-    current: () => loaded.signing,
+    current: () => loaded().signing,
     published,
     find,
     async seek(kid) {
-      const known = find(kid)
-      if (known) return known
+      const there = find(kid)
+      if (there) return there
       if (performance.now() - sought.ms >= SEEK_MS)
         sought = { ms: performance.now(), done: reload().catch((error: unknown) => onError?.(error)) }
       await sought.done
@@ -106,14 +113,16 @@ export async function openKeyring({ source, clock, onError }: Options): Promise<
       return document
     },
     async rotate() {
+      loaded()
       await use(await source.rotate())
-      return { current_kid: loaded.signing.kid, previous_kid: loaded.previous_kid, rotated_at: clock.now() }
+      const { signing, previous_kid } = loaded()
+      return { current_kid: signing.kid, previous_kid, rotated_at: clock.now() }
     },
     async revoke(kid) {
       const left = await source.revoke(kid)
       if (!left) return undefined
       await use(left)
-      return { current_kid: loaded.signing.kid }
+      return { current_kid: loaded().signing.kid }
     },
     reload,
     keys: () => keys,
@@ -124,6 +133,8 @@ export async function openKeyring({ source, clock, onError }: Options): Promise<
     close: () => stop?.(),
   }
 }
+
+const loadAny = (keys: readonly SourceKey[]): Loaded | undefined => (keys.length > 0 ? load(keys) : undefined)
 
 function load(keys: readonly SourceKey[]): Loaded {
   const current = currentOf(keys)

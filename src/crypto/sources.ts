@@ -1,11 +1,12 @@
 // Which place the signing keys come from: chosen here, and nowhere else.
+import path from 'node:path'
 import { longestLife } from '../config/lifetimes.ts'
 import type { Config } from '../config/schema.ts'
 import type { Clock } from '../lib/time.ts'
 import type { Store } from '../store/index.ts'
 import type { AtRest } from './at_rest.ts'
 import { databaseKeys } from './database_keys.ts'
-import type { KeySource } from './key_source.ts'
+import type { KeySource, MayMakeFirst } from './key_source.ts'
 import { keyfileStore } from './keyfile.ts'
 import { type KeyStore, storedKeys } from './stored_keys.ts'
 import type { TransitParts } from './transit_client.ts'
@@ -16,12 +17,22 @@ export interface SourceParts {
   atRest: AtRest | undefined
   transit: TransitParts
   clock: Clock
+  mayMakeFirst: MayMakeFirst
+}
+
+/** Where the keys are, as an operator reads it. */
+export const keyPlace = ({ signing }: Config): string => {
+  const { mount, key_name } = signing.secretstore_transit
+  if (signing.key_store === 'keyfile') return path.resolve(signing.key_path)
+  return signing.key_store === 'postgres_key'
+    ? 'the database (postgres_key)'
+    : `the transit engine (${mount}/${key_name})`
 }
 
 /** The source of signing.key_store. */
 export function keySource(config: Config, parts: SourceParts): KeySource {
   const { signing, storage } = config
-  const wanted = { alg: signing.algorithm, longestLife: longestLife(config) }
+  const wanted = { alg: signing.algorithm, longestLife: longestLife(config), mayMakeFirst: parts.mayMakeFirst }
   if (signing.key_store !== 'secretstore_transit')
     return storedKeys({ ...wanted, store: keyStore(config, parts), clock: parts.clock, log: parts.transit.log })
   const { address, timeout, mount, key_name: name, token, approle } = signing.secretstore_transit

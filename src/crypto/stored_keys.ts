@@ -5,7 +5,7 @@ import { newId } from '../lib/id.ts'
 import type { Clock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Alg, Jwk } from './jws.ts'
-import { currentOf, type KeySource, type KeyTimes, type SourceKey } from './key_source.ts'
+import { always, currentOf, type KeySource, type KeyTimes, type MayMakeFirst, type SourceKey } from './key_source.ts'
 
 export interface StoredKey extends KeyTimes {
   /** PKCS#8 PEM. */
@@ -29,6 +29,7 @@ export interface StoredKeysOptions {
   longestLife: number
   clock: Clock
   log: Pick<Logger, 'warn'>
+  mayMakeFirst?: MayMakeFirst
 }
 
 /** Seconds that clocks may be apart: a key stays published that much longer than its last token lives. */
@@ -38,7 +39,8 @@ export const SKEW_SECONDS = 60
  * Keys of a store. Beside the current key there is always a next one, published before it signs: verifiers that keep the
  * JWKS know it when a rotation promotes it.
  */
-export function storedKeys({ store, alg, longestLife, clock, log }: StoredKeysOptions): KeySource {
+export function storedKeys(options: StoredKeysOptions): KeySource {
+  const { store, alg, longestLife, clock, log, mayMakeFirst = always } = options
   const { name, seenAfterMs = 0 } = store
   /** When this process first saw each key. */
   const seenMs = new Map<string, number>()
@@ -74,6 +76,7 @@ export function storedKeys({ store, alg, longestLife, clock, log }: StoredKeysOp
     name,
     async load() {
       const found = seen(await store.load())
+      if (found.length === 0 && !(await mayMakeFirst())) return []
       if (found.some((key) => key.next)) return found.map(opened)
       const making = change((there) => {
         const keys = there.length > 0 ? there : [make()]

@@ -1,5 +1,6 @@
 // Encryption at rest by the transit engine: the key stays there, and a sealed text opens only for its purpose and row.
 import type { AtRest, Purpose } from './at_rest.ts'
+import { always } from './key_source.ts'
 import { createTransitClient, type TransitAccess, type TransitParts } from './transit_client.ts'
 import { away, bootError, TransitRefusal } from './transit_error.ts'
 import { ensureKey } from './transit_key.ts'
@@ -54,7 +55,8 @@ export async function transitEncrypt(options: TransitEncryptOptions, parts: Tran
   }
 
   async function start(): Promise<void> {
-    const key = await ensureKey(client, mount, name, TYPES[0] as string)
+    const key = await ensureKey(client, { mount, name, type: TYPES[0] as string, mayMake: always })
+    if (!key) throw new Error(`the key ${name} is not there: is --config right?`)
     if (!TYPES.includes(key.type) || key.derived)
       throw new Error(
         `the key ${name} is of type ${key.type}${key.derived ? ', derived' : ''}, but ${TYPES[0]} is needed`,

@@ -1,6 +1,7 @@
 // A key of the transit engine as it is read there: its type, and the versions that may still be used.
 import { createPublicKey } from 'node:crypto'
 import type { Alg, Jwk } from './jws.ts'
+import type { MayMakeFirst } from './key_source.ts'
 import type { Json, TransitClient } from './transit_client.ts'
 import { pathOf } from './transit_lease.ts'
 
@@ -20,10 +21,13 @@ export interface Version {
   created_at: number
 }
 
-/** Reads a key, and makes it with `type` where there is none. Rejects as the client does. */
-export async function ensureKey(client: TransitClient, mount: string, name: string, type: string): Promise<TransitKey> {
+/** Reads a key, and makes it with `type` where there is none and it may be made. Rejects as the client and `mayMake` do. */
+export async function ensureKey(
+  client: TransitClient,
+  { mount, name, type, mayMake }: { mount: string; name: string; type: string; mayMake: MayMakeFirst },
+): Promise<TransitKey | undefined> {
   const found = await readKey(client, mount, name)
-  if (found) return found
+  if (found || !(await mayMake())) return found
   // Another instance that makes it at the same time does no harm: the key stays as it is.
   await client.call('POST', pathOf(mount, 'keys', name), { type })
   const made = await readKey(client, mount, name)

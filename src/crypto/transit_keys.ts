@@ -2,7 +2,7 @@
 // instance reads the same. The newest version is the next key: instances and verifiers know it before it signs.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Alg, importKey, type Jwk, verifySignature } from './jws.ts'
-import { currentOf, type KeySource, type SourceKey } from './key_source.ts'
+import { always, currentOf, type KeySource, type MayMakeFirst, type SourceKey } from './key_source.ts'
 import type { RemoteSigner } from './pool.ts'
 import { SKEW_SECONDS } from './stored_keys.ts'
 import { createTransitClient, type TransitAccess, type TransitParts } from './transit_client.ts'
@@ -22,6 +22,7 @@ export interface TransitKeyOptions {
   announce?: (() => Promise<void>) | undefined
   /** Whether the newest version was made ahead, and does not sign yet. */
   ahead: AheadMark
+  mayMakeFirst?: MayMakeFirst
 }
 /** Remembers that a key has a version made ahead: the engine has no place for it, and without one its newest version signs. */
 export interface AheadMark {
@@ -36,7 +37,7 @@ const SEEN_SECONDS = LOOK_SECONDS + 5
 
 /** The versions of a key, which is made where there is none. The first load signs once, and rejects with words for the operator. */
 export function transitKeys(options: TransitKeyOptions, parts: TransitParts): KeySource {
-  const { access, mount, name, alg, longestLife, announce, ahead } = options
+  const { access, mount, name, alg, longestLife, announce, ahead, mayMakeFirst = always } = options
   const { clock, log } = parts
   const shared = announce !== undefined
   const client = createTransitClient(access, parts)
@@ -74,7 +75,8 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
   }
 
   async function first(): Promise<SourceKey[]> {
-    const key = await ensureKey(client, mount, name, keyType(alg))
+    const key = await ensureKey(client, { mount, name, type: keyType(alg), mayMake: mayMakeFirst })
+    if (!key) return []
     isAhead ||= await ahead.isSet()
     if (!isAhead || versionsOf(name, key, alg).length < 2) await makeAhead()
     const keys = keysOf(await read())

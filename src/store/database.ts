@@ -1,5 +1,5 @@
 // The SQLite file: how it is opened and prepared, and what travels between the driver and the storage thread.
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import type Sqlite from 'better-sqlite3'
@@ -46,7 +46,26 @@ export function openDatabase(file: string, wal: boolean): Sqlite.Database {
     db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
     return db
   } catch (error) {
-    throw new Error(`cannot open the database ${file}: ${(error as Error).message}`, { cause: error })
+    throw cannotOpen(file, error)
+  }
+}
+
+/** The error of a database that cannot be opened. */
+export const cannotOpen = (file: string, cause: unknown): Error =>
+  new Error(`cannot open the database ${file}: ${(cause as Error).message}`, { cause })
+
+/** Whether a file is a database that was migrated. One that cannot be read counts: opening it says why. */
+export function isMigrated(file: string): boolean {
+  if (!existsSync(file)) return false
+  try {
+    const db = new Database(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
+    try {
+      return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'").get() !== undefined
+    } finally {
+      db.close()
+    }
+  } catch {
+    return true
   }
 }
 

@@ -16,6 +16,7 @@ import {
   orNull,
   type Row,
   run,
+  str,
   where,
 } from './op.ts'
 import { DEAD_AT, ENDED_BY, ISSUANCE_COLUMNS, readEvent, readIssuance } from './record.ts'
@@ -49,6 +50,16 @@ export function* recordIssuance(i: NewIssuance): Op<void> {
     i.ip,
     i.retry ? 1 : null,
   )
+}
+
+/** The key of the newest token that has not expired, of those issued after an id. Upstream tokens are not signed here. */
+export function* findLiveKid({ after, now }: { after: string; now: number }): Op<string | undefined> {
+  const row = yield* one(
+    'SELECT kid FROM issuances WHERE id > ? AND expires_at > ? AND broker_provider IS NULL ORDER BY id DESC LIMIT 1',
+    bytes(after),
+    now,
+  )
+  return row && str(row.kid)
 }
 
 /** The record of an issued token, by its jti. */

@@ -1,11 +1,13 @@
 // Which database keeps the state: chosen here, and nowhere else.
+import path from 'node:path'
 import type { Config } from '../config/schema.ts'
 import { reminding } from '../lib/patience.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { prepareDatabase } from './database.ts'
+import { isMigrated, prepareDatabase } from './database.ts'
 import { createStore, type OpName, type Store } from './index.ts'
 import { type Linked, linkedDriver } from './linked.ts'
+import { type LockOptions, lockDatabase } from './lock.ts'
 import { openSqlite } from './sqlite.ts'
 
 type Storage = Config['storage']
@@ -18,24 +20,50 @@ export async function migrate({ driver, sqlite, postgres }: Storage, now: number
   return preparePostgres(postgres, now)
 }
 
+/** Whether there is a database that was migrated. Where that cannot be found out there is one: opening it says what is wrong. */
+export async function hasDatabase({ driver, sqlite, postgres }: Storage): Promise<boolean> {
+  if (driver === 'sqlite') return isMigrated(sqlite.path)
+  const { isPostgresMigrated } = await import('./postgres_client.ts')
+  return isPostgresMigrated(postgres)
+}
+
+/** Where the database is, as an operator reads it. A DSN may have a password. */
+export const placeOf = ({ driver, sqlite }: Storage): string =>
+  driver === 'sqlite' ? path.resolve(sqlite.path) : 'storage.postgres.dsn'
+
+/** The error of a command that needs a database where there is none. */
+export const noDatabase = (storage: Storage): Error =>
+  new Error(`no database at ${placeOf(storage)}: is the server running, is --config right?`)
+
 export interface StoreParts {
   log: Logger
   metrics: Metrics
   /** Epoch seconds. */
   now: number
-  /** Whether this process serves, and is counted among the instances on one database. */
-  serves?: boolean
+  /** Whether a database is made where there is none: a command with the wrong configuration must not find an empty one. */
+  creates: boolean
+  /** Set where this process serves: no other one may on the same SQLite file, and it is counted among the instances. */
+  serves?: LockOptions | undefined
 }
 /** Migrates the database and opens the store on it. Rejects when it cannot be had. */
-export async function openStore(storage: Storage, { log, metrics, now, serves = false }: StoreParts): Promise<Store> {
-  const applied = await reminding(migrate(storage, now), () =>
-    log.warn('the start waits for the tables: another process changes them, or the database cannot commit'),
-  )
-  if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
-  if (storage.driver === 'sqlite')
-    return createStore(openSqlite(storage.sqlite.path, { wal: storage.sqlite.wal, serves }, log), metrics)
-  const { openPostgres } = await import('./postgres.ts')
-  return createStore(await openPostgres(storage.postgres, log, { serves }), metrics)
+export async function openStore(storage: Storage, { log, metrics, now, creates, serves }: StoreParts): Promise<Store> {
+  if (!creates && !(await hasDatabase(storage))) throw noDatabase(storage)
+  const { driver, sqlite, postgres } = storage
+  const isServing = { serves: serves !== undefined }
+  const unlock = serves && driver === 'sqlite' ? await lockDatabase(sqlite.path, serves) : () => {}
+  try {
+    const applied = await reminding(migrate(storage, now), () =>
+      log.warn('the start waits for the tables: another process changes them, or the database cannot commit'),
+    )
+    if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
+    if (driver === 'sqlite')
+      return createStore(openSqlite(sqlite.path, { wal: sqlite.wal, ...isServing, unlock }, log), metrics)
+    const { openPostgres } = await import('./postgres.ts')
+    return createStore(await openPostgres(postgres, log, isServing), metrics)
+  } catch (error) {
+    unlock()
+    throw error
+  }
 }
 
 interface FrontStore {

@@ -98,6 +98,15 @@ export function failureOf(thrown: unknown): Error {
 export const awayFor = (cause: unknown): OAuthError =>
   unavailable('the storage is not available', { reason: 'storage_unavailable', cause })
 
+/** Whether the database was migrated. One that cannot be asked counts: preparing it says why. */
+export const isPostgresMigrated = (place: PostgresPlace): Promise<boolean> =>
+  connectedTo(place, async (query) => {
+    const rows = await query(
+      "SELECT 1 FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'schema_migrations'",
+    )
+    return rows.length > 0
+  }).catch(() => true)
+
 /** Creates or updates the tables. Returns the names of the migrations it applied. */
 export async function preparePostgres(place: PostgresPlace, now: number): Promise<string[]> {
   const client = new PostgresConnection({ ...clientSettings(place), ...PATIENT, application_name: 'service migrate' })

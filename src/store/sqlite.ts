@@ -12,10 +12,12 @@ interface SqliteOptions {
   wal: boolean
   /** Whether this process serves: then it proves that the database can be written, else only that it answers. */
   serves: boolean
+  /** Called when the storage thread has ended. */
+  unlock?: () => void
 }
 
 /** Starts the storage thread on a migrated database. */
-export function openSqlite(file: string, { wal, serves }: SqliteOptions, log: Logger): Driver {
+export function openSqlite(file: string, { wal, serves, unlock = () => {} }: SqliteOptions, log: Logger): Driver {
   const thread = openThreads({ name: 'store', min: 1, max: 1, ahead: true, workerData: { file, wal } }, log)
   const listeners: (() => void)[] = []
 
@@ -69,6 +71,7 @@ export function openSqlite(file: string, { wal, serves }: SqliteOptions, log: Lo
       health.close()
       await lane.drained()
       await thread.close()
+      unlock()
     },
   }
 }

@@ -6,13 +6,14 @@ import { Metrics } from '../telemetry/metrics.ts'
 import type { Store } from './index.ts'
 import { openStore } from './open.ts'
 
-/** Opens the store of a configuration for some work, with a log of errors only, and closes it. Rejects when it cannot be had. */
+/** Opens the store of a configuration for some work, with a log of errors only, and closes it. Rejects when it cannot be had; `creates` as of openStore. */
 export async function withStore<R>(
   { storage, observability }: Pick<Config, 'storage' | 'observability'>,
   work: (store: Store, log: Logger) => Promise<R>,
+  creates = false,
 ): Promise<R> {
   const log = openLogger({ ...observability.logging, level: 'error' })
-  const store = await openStore(storage, { log, metrics: new Metrics(), now: systemClock.now() })
+  const store = await openStore(storage, { log, metrics: new Metrics(), now: systemClock.now(), creates })
   try {
     return await work(store, log)
   } finally {

@@ -105,6 +105,15 @@ test('an encrypted backup opens with its key only', async () => {
   }
 })
 
+test('a backup in clear is refused where data_encryption is configured, unless it is allowed', async () => {
+  const { to } = await backup(plain)
+  const env = elsewhere(sealed)
+  expect(await restore(env, to)).toMatchObject({ code: 1, stderr: expect.stringContaining('--allow-unencrypted') })
+  expect(existsSync(env.SERVICE_STORAGE_SQLITE_PATH)).toBe(false)
+  expect(await restore(env, to, '--allow-unencrypted')).toMatchObject({ code: 0 })
+  expect(rowsIn(env.SERVICE_STORAGE_SQLITE_PATH)).toBeGreaterThan(0)
+})
+
 test.each([
   ['in clear', () => plain],
   ['encrypted', () => sealed],

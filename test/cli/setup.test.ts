@@ -130,6 +130,7 @@ test('an export is a document that changes nothing here, and makes the same else
     SERVICE_STORAGE_SQLITE_PATH: path.join(folder, 'other.db'),
     SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
   }
+  expect((await runHere(['migrate'], elsewhere)).code).toBe(0)
   const applied = await runHere(['admin', 'apply', '-f', written(stdout), '--json'], elsewhere)
   expect(applied.stderr).toBe('')
   expect(JSON.parse(applied.stdout)).toHaveLength(10)

@@ -24,7 +24,7 @@ let db: Sqlite.Database
 beforeEach(async () => {
   file = path.join(tempFolder(), 'service.db')
   const storage = { driver: 'sqlite', sqlite: { path: file, wal: true } } as never
-  store = await openStore(storage, { log: silentLog, metrics: new Metrics(), now: NOW })
+  store = await openStore(storage, { log: silentLog, metrics: new Metrics(), now: NOW, creates: true })
   db = new Database(file)
 })
 afterEach(async () => {

@@ -47,6 +47,25 @@ const timed = async <T>(work: Promise<T>): Promise<[T, number]> => {
   return [await work, performance.now() - startedMs]
 }
 
+test('no first key is made where none may be: nothing is written, and only what needs a key fails', async () => {
+  const store = sharedStore()
+  const refused = new Error('live tokens')
+  const open = (mayMakeFirst: () => Promise<boolean>) =>
+    openKeyring({
+      source: storedKeys({ store, alg: 'ES256', longestLife: 3600, clock, log: silentLog, mayMakeFirst }),
+      clock,
+      place: '/data/keys',
+    })
+  await expect(open(() => Promise.reject(refused))).rejects.toBe(refused)
+  const keys = await open(async () => false)
+  expect(keys.published()).toEqual([])
+  expect(() => keys.current()).toThrow('no signing key in /data/keys')
+  await expect(keys.rotate()).rejects.toThrow('no signing key in /data/keys')
+  expect(await store.load()).toEqual([])
+  await open(async () => true)
+  expect(await store.load()).toHaveLength(2)
+})
+
 describe('the next key', () => {
   test('is published from the start, last, and signs nothing', async () => {
     const keys = await ring(sharedStore())

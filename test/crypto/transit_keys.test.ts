@@ -65,6 +65,16 @@ afterAll(() => lanes.close())
 const token = (keys: Keyring, claims: object = {}) => lanes.sign(keys.current(), claims)
 const verified = (keys: Keyring, jwt: string) => jwtVerify(jwt, createLocalJWKSet(JSON.parse(keys.jwks().body)))
 
+test('no first key is made where none may be', async () => {
+  const { store, ring } = await setUp()
+  await expect(ring({}, { mayMakeFirst: () => Promise.reject(new Error('live tokens')) })).rejects.toThrow(
+    'live tokens',
+  )
+  const keys = await ring({}, { mayMakeFirst: async () => false })
+  expect(() => keys.current()).toThrow('no signing key')
+  expect(store.engine.keys.size).toBe(0)
+})
+
 describe('the first start', () => {
   test.each<[Alg, string, object]>([
     ['ES256', 'ecdsa-p256', { kty: 'EC', crv: 'P-256' }],

@@ -176,7 +176,12 @@ describe.each([2, 4])('%i front threads', (threads) => {
     const client = await addClient(at)
     expect(statuses(await spread(() => token(client)))).toEqual({ 200: MANY })
     const { storage } = at.app.config
-    const elsewhere = await openStore(storage, { log: silentLog, metrics: new Metrics(), now: at.app.clock.now() })
+    const elsewhere = await openStore(storage, {
+      log: silentLog,
+      metrics: new Metrics(),
+      now: at.app.clock.now(),
+      creates: false,
+    })
     const stored = await elsewhere.findClient({ client_id: client.client_id })
     if (!stored) return expect.fail('not stored')
     await elsewhere.updateClient({ ...stored, status: 'suspended' })

@@ -1,8 +1,11 @@
 // Migrations on PostgreSQL: several processes at once, and the same tables as on SQLite.
+import path from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Database } from '../../src/store/database.ts'
 import { migrateSqlite, readMigrations } from '../../src/store/migrate.ts'
 import { preparePostgres } from '../../src/store/postgres_client.ts'
+import { runHere } from '../support/cli.ts'
+import { tempFolder } from '../support/folder.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { NOW } from '../support/records.ts'
 
@@ -24,6 +27,30 @@ test('P11 of processes that start together on an empty database each migration i
   expect(await preparePostgres({ dsn }, NOW)).toEqual([])
   const rows = await server.sql(dsn, 'SELECT version::int, checksum FROM schema_migrations ORDER BY version')
   expect(rows).toEqual(known.map(({ version, checksum }) => ({ version, checksum })))
+})
+
+test('a command that finds no tables says so and makes none, of serve and migrate they are made', async () => {
+  const env = {
+    SERVICE_STORAGE_DRIVER: 'postgres',
+    SERVICE_STORAGE_POSTGRES_DSN: dsn,
+    SERVICE_SIGNING_KEY_PATH: path.join(tempFolder(), 'keys'),
+    SERVICE_ADMIN_ADDRESS: '127.0.0.1:2',
+  }
+  const tables = "SELECT 1 FROM information_schema.tables WHERE table_schema = 'public'"
+  for (const words of [['purge'], ['admin', 'client', 'list']])
+    expect(await runHere(words, env)).toMatchObject({
+      code: 1,
+      stderr: 'error: no database at storage.postgres.dsn: is the server running, is --config right?\n',
+    })
+  const doctor = async () =>
+    (await runHere(['doctor', '--json'], { ...env, SERVICE_SERVER_ADDRESS: '127.0.0.1:3' })).stdout
+  expect(await doctor()).toMatch(
+    /"check":"database","result":"warn","message":"PostgreSQL [\d.]+ answers, without tables"/,
+  )
+  expect(await server.sql(dsn, tables)).toEqual([])
+  expect((await runHere(['migrate'], env)).code).toBe(0)
+  expect(await doctor()).toMatch(/"check":"database","result":"ok","message":"PostgreSQL [\d.]+ answers"/)
+  expect((await runHere(['admin', 'client', 'list'], env)).code).toBe(0)
 })
 
 test('P11 a database of a newer version is left alone', async () => {

@@ -28,10 +28,10 @@ export class Instance {
     this.base = `http://127.0.0.1:${env['SERVICE_SERVER_ADDRESS']?.split(':').at(-1)}`
   }
 
-  /** Starts it. Resolves when it is ready. */
-  async start(): Promise<void> {
+  /** Starts it, with flags of `serve`. Resolves when it is ready. */
+  async start(flags: readonly string[] = []): Promise<void> {
     const { log, prefix = [] } = this.how
-    const [program = '', ...args] = [...prefix, process.execPath, programFile('service'), 'serve']
+    const [program = '', ...args] = [...prefix, process.execPath, programFile('service'), 'serve', ...flags]
     const child = spawn(program, args, {
       env: { PATH: process.env['PATH'], ...this.env },
       stdio: ['ignore', log ?? 'pipe', 'pipe'],
@@ -47,6 +47,11 @@ export class Instance {
       if (ready?.status === 200) return
     }
     throw new Error(`the service did not start:\n${this.output}`)
+  }
+
+  /** Its process id. */
+  pid(): number | undefined {
+    return this.child?.pid
   }
 
   /** What it wrote, the end of it. */

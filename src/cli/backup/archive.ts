@@ -84,10 +84,16 @@ export async function readHeader(file: string): Promise<Header> {
   }
 }
 
+export interface Opening {
+  atRest: AtRest | undefined
+  /** Whether an archive in clear is read where there is encryption at rest. Anybody could have written it. */
+  allowsClear: boolean
+}
+
 /** Reads an archive and hands on the bytes of its files in order. Throws when anything in it was changed or is missing. */
 export async function readArchive(
   file: string,
-  atRest: AtRest | undefined,
+  { atRest, allowsClear }: Opening,
   onBytes: (entry: Entry, bytes: Buffer) => Promise<void>,
 ): Promise<void> {
   const handle = await open(file, 'r')
@@ -95,6 +101,10 @@ export async function readArchive(
     const { text, end } = await readHead(handle)
     const { id, key, entries } = JSON.parse(text) as Header
     if (key && !atRest) throw new Error('the backup is encrypted: configure data_encryption as it was when it was made')
+    if (!key && atRest && !allowsClear)
+      throw new Error(
+        'the backup is not encrypted, but data_encryption is configured: anybody could have written it. --allow-unencrypted restores it nevertheless',
+      )
     const opened = key && atRest ? Buffer.from(await atRest.open('backup', rowOf(id), key), 'base64url') : undefined
     const place = placer(entries, onBytes)
     for await (const chunk of openChunks(handle, end, unsealer(text, opened))) await place(chunk)

@@ -5,9 +5,11 @@ import { loadConfig } from '../../config/load.ts'
 import type { Env } from '../../config/rules.ts'
 import { openAtRest } from '../../crypto/at_rest.ts'
 import { readBuild } from '../../lib/build.ts'
+import { syncFolder } from '../../lib/durable.ts'
 import { newId } from '../../lib/id.ts'
 import { rfc3339, systemClock } from '../../lib/time.ts'
 import { copyDatabase } from '../../store/backup.ts'
+import { hasDatabase, noDatabase } from '../../store/open.ts'
 import { UsageError } from '../output.ts'
 import { type Source, writeArchive } from './archive.ts'
 
@@ -27,7 +29,7 @@ export async function backup(configFile: string | undefined, env: Env, to: strin
     throw new UsageError('PostgreSQL is backed up with its own tools: pg_dump, or its WAL')
   if (existsSync(to)) throw new UsageError(`${to} exists already`)
   const database = storage.sqlite.path
-  if (!existsSync(database)) throw new UsageError(`there is no database ${database}`)
+  if (!(await hasDatabase(storage))) throw noDatabase(storage)
   const atRest = await openAtRest(config, env)
   const copy = path.join(path.dirname(path.resolve(to)), `.${newId()}.db`)
   try {
@@ -36,6 +38,7 @@ export async function backup(configFile: string | undefined, env: Env, to: strin
     const keys = atRest && signing.key_store === 'keyfile' ? keyFiles(signing.key_path) : []
     const about = { created_at: rfc3339(systemClock.now()), version: readBuild().version }
     await writeArchive(to, [sourceOf('service.db', copy), ...keys], about, atRest)
+    syncFolder(path.dirname(path.resolve(to)))
     return { file: to, bytes: statSync(to).size, encrypted: atRest !== undefined, keys: keys.length > 0 }
   } catch (error) {
     rmSync(to, { force: true })

@@ -1,15 +1,17 @@
 // `service restore`: a backup in the place of the database, checked before anything is replaced.
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import path from 'node:path'
 import { loadConfig } from '../../config/load.ts'
 import type { Env } from '../../config/rules.ts'
 import type { Config } from '../../config/schema.ts'
-import { type AtRest, openAtRest } from '../../crypto/at_rest.ts'
+import { openAtRest } from '../../crypto/at_rest.ts'
+import { replaceFile, syncFolder } from '../../lib/durable.ts'
 import { checkCopy } from '../../store/backup.ts'
+import { lockDatabase, lockHolder } from '../../store/lock.ts'
 import { originOf } from '../origin.ts'
 import { UsageError } from '../output.ts'
-import { type Entry, readArchive, readHeader } from './archive.ts'
+import { type Entry, type Opening, readArchive, readHeader } from './archive.ts'
 
 export interface Restored {
   database: string
@@ -25,7 +27,7 @@ const ENTRY = /^(service\.db|keys\/[\w.-]+\.(pem|json))$/
 export async function restore(
   configFile: string | undefined,
   env: Env,
-  { from, force }: { from: string; force: boolean },
+  { from, force, allowsClear }: { from: string; force: boolean; allowsClear: boolean },
 ): Promise<Restored> {
   const { config } = loadConfig(configFile, env)
   const { storage, signing } = config
@@ -33,28 +35,32 @@ export async function restore(
   if (!existsSync(from)) throw new UsageError(`there is no file ${from}`)
   const database = path.resolve(storage.sqlite.path)
   if (existsSync(database) && !force) throw new UsageError(`${database} exists: --force puts it aside`)
-  await checkStopped(config)
+  await checkStopped(config, database)
   const { entries, created_at } = await readHeader(from)
   const stranger = entries.find(({ name }) => !ENTRY.test(name))
   if (stranger) throw new Error(`the backup holds ${stranger.name}, which this version does not know`)
 
   mkdirSync(path.dirname(database), { recursive: true, mode: 0o700 })
+  const unlock = await lockDatabase(database, { as: 'service restore' })
   const folder = mkdtempSync(path.join(path.dirname(database), '.restore-'))
   try {
-    const atRest = await openAtRest(config, env)
-    await unpack(from, folder, entries, atRest)
+    await unpack(from, folder, entries, { atRest: await openAtRest(config, env), allowsClear })
     checkCopy(path.join(folder, 'service.db'))
     const keys = placeKeys(path.join(folder, 'keys'), signing.key_path)
     const before = putAside(database)
     renameSync(path.join(folder, 'service.db'), database)
+    syncFolder(path.dirname(database))
     return { database, before, created_at, keys }
   } finally {
     rmSync(folder, { recursive: true, force: true })
+    unlock()
   }
 }
 
 /** A running server would go on with the file that it has open. */
-async function checkStopped({ server }: Config): Promise<void> {
+async function checkStopped({ server }: Config, database: string): Promise<void> {
+  const holder = lockHolder(database)
+  if (holder) throw new UsageError(`${database} is in use by ${holder}: stop it first`)
   const origin = originOf(server.address)
   const answers = await fetch(`${origin}/livez`, { signal: AbortSignal.timeout(2000) }).then(
     () => true,
@@ -63,19 +69,14 @@ async function checkStopped({ server }: Config): Promise<void> {
   if (answers) throw new UsageError(`a server answers at ${origin}: stop it first`)
 }
 
-async function unpack(
-  from: string,
-  folder: string,
-  entries: readonly Entry[],
-  atRest: AtRest | undefined,
-): Promise<void> {
+async function unpack(from: string, folder: string, entries: readonly Entry[], opening: Opening): Promise<void> {
   const handles = new Map<string, FileHandle>()
   try {
     for (const { name } of entries) {
       mkdirSync(path.dirname(path.join(folder, name)), { recursive: true, mode: 0o700 })
       handles.set(name, await open(path.join(folder, name), 'wx', 0o600))
     }
-    await readArchive(from, atRest, async ({ name }, bytes) => {
+    await readArchive(from, opening, async ({ name }, bytes) => {
       await handles.get(name)?.writeFile(bytes)
     })
     for (const handle of handles.values()) await handle.sync()
@@ -89,7 +90,9 @@ function placeKeys(from: string, folder: string): string {
   if (!existsSync(from)) return 'none in the backup'
   if (existsSync(path.join(folder, 'keys.json'))) return `${folder} stays as it is`
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  for (const name of readdirSync(from)) renameSync(path.join(from, name), path.join(folder, name))
+  // The index comes last: keys without it are refused, and not taken for all there are.
+  const names = readdirSync(from).sort((a, b) => Number(a.endsWith('.json')) - Number(b.endsWith('.json')))
+  for (const name of names) replaceFile(path.join(folder, name), readFileSync(path.join(from, name)))
   return `restored to ${folder}`
 }
 

@@ -1,6 +1,6 @@
 // Rules of issued tokens: what is recorded, whether one still counts, and what goes with it when it is revoked.
 import { describe, expect, test } from 'vitest'
-import { newId } from '../../../src/lib/id.ts'
+import { idFloor, newId } from '../../../src/lib/id.ts'
 import type { Issuance } from '../../../src/oauth/types.ts'
 import { anIssuance, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
@@ -32,6 +32,21 @@ export function issuanceRules(bench: Bench): void {
     for (const issuance of [full, machine])
       expect(await bench.store.findIssuance({ id: issuance.id })).toEqual(issuance)
     expect(await bench.store.findIssuance({ id: newId() })).toBeUndefined()
+  })
+
+  test('the key of the newest live token is found, of the ones issued after an id; upstream tokens have none', async () => {
+    const at = (seconds: number, more: object) => {
+      const id = idFloor(NOW + 9_000_000 + seconds).slice(0, 8) + newId().slice(8)
+      return bench.store.recordIssuance(anIssuance({ id, expires_at: NOW + 9_000_100, ...more }))
+    }
+    const [after, now] = [idFloor(NOW + 9_000_000), NOW + 9_000_050]
+    expect(await bench.store.findLiveKid({ after, now })).toBeUndefined()
+    await at(1, { kid: 'first' })
+    await at(2, { kid: 'second' })
+    await at(3, { kid: 'expired', expires_at: NOW + 9_000_010 })
+    await at(4, { kid: 'vended', broker_provider: 'forge' })
+    expect(await bench.store.findLiveKid({ after, now })).toBe('second')
+    expect(await bench.store.findLiveKid({ after: idFloor(NOW + 9_000_003), now })).toBeUndefined()
   })
 
   test('an id is issued once: recording it again fails and keeps the first', async () => {

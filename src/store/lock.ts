@@ -1,0 +1,125 @@
+// One server at a time on a SQLite file. The lock is a SQLite transaction on an empty file beside the database: the system
+// gives it back when the process ends, however it ends, and it works wherever SQLite does. Who holds it is in a file beside it.
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { hostname } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from '../config/schema.ts'
+import { replaceFile } from '../lib/durable.ts'
+import { codeOf } from '../lib/error.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import { cannotOpen, Database } from './database.ts'
+
+/** Someone who looks whether the lock is held keeps it for less than this. */
+const LOOK_MS = 500
+const RETRY_MS = 200
+
+export interface LockOptions {
+  /** What the holder is, for whoever is refused: `service serve, listening on :9000`. */
+  as: string
+  /** Waits for the lock; told once who holds it. Without it a lock that is held is an error. */
+  onWait?: ((holder: string) => void) | undefined
+}
+
+/** How a server holds its SQLite file. With `waits` it waits for another one to end, and says so. */
+export const lockOfServer = ({ server }: Config, log: Logger, { waits }: { waits?: boolean }): LockOptions => ({
+  as: `service serve, listening on ${server.address}`,
+  onWait: waits ? (inUse) => log.info({ reason: inUse }, 'waiting for another server to end') : undefined,
+})
+
+/** Takes the lock of a database for this process. Returns how to give it back. Rejects with an error that names the holder. */
+export async function lockDatabase(database: string, { as, onWait }: LockOptions): Promise<() => void> {
+  for (let told = false; ; told = true) {
+    const taken = tryToTake(database, as)
+    if (typeof taken === 'function') return taken
+    const inUse = `the database ${database} is in use by ${taken}`
+    if (!onWait) throw new Error(`${inUse}: stop it first, or start with --wait to go on when it has ended`)
+    if (!told) onWait(inUse)
+    await sleep(RETRY_MS)
+  }
+}
+
+/** Returns how to give the lock back, or who holds it. */
+function tryToTake(database: string, as: string): (() => void) | string {
+  try {
+    mkdirSync(path.dirname(path.resolve(database)), { recursive: true, mode: 0o700 })
+    const file = lockFileOf(database)
+    return take(file, as) ?? readHolder(file)
+  } catch (error) {
+    throw cannotOpen(database, error)
+  }
+}
+
+/** Who holds the lock of a database. Undefined when nobody does. */
+export function lockHolder(database: string): string | undefined {
+  if (!existsSync(path.dirname(path.resolve(database)))) return undefined
+  const file = lockFileOf(database)
+  if (!existsSync(file)) return undefined
+  const db = new Database(file, { readonly: true, timeout: 0 })
+  try {
+    db.prepare('SELECT count(*) FROM sqlite_schema').get()
+    return undefined
+  } catch (error) {
+    if (isBusy(error)) return readHolder(file)
+    throw error
+  } finally {
+    db.close()
+  }
+}
+
+/** The same for every path that leads to the database. */
+function lockFileOf(database: string): string {
+  try {
+    return `${realpathSync(database)}.lock`
+  } catch {
+    return `${path.join(realpathSync(path.dirname(path.resolve(database))), path.basename(database))}.lock`
+  }
+}
+
+function take(file: string, as: string): (() => void) | undefined {
+  make(file)
+  const db = new Database(file, { timeout: LOOK_MS })
+  try {
+    db.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    db.close()
+    if (isBusy(error)) return undefined
+    throw error
+  }
+  noteHolder(file, `${as}, process ${process.pid} on ${hostname()}`)
+  return () => {
+    rmSync(holderFileOf(file), { force: true })
+    db.close()
+  }
+}
+
+/** Made with its mode. A file that is there is not opened: closing it again would end the lock of this process. */
+function make(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+  }
+}
+
+const holderFileOf = (file: string) => `${file}.holder`
+
+/** A full disk does not keep a server from starting: it has no name then. */
+function noteHolder(file: string, holder: string): void {
+  try {
+    rmSync(holderFileOf(file), { force: true })
+    replaceFile(holderFileOf(file), `${holder}\n`)
+  } catch (error) {
+    if (codeOf(error) !== 'ENOSPC') throw error
+  }
+}
+
+function readHolder(file: string): string {
+  try {
+    return readFileSync(holderFileOf(file), 'utf8').trim()
+  } catch {
+    return 'another process'
+  }
+}
+
+const isBusy = (error: unknown): boolean => /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error) ?? '')
