@@ -12,6 +12,7 @@ const INPUT = {
   crypto: 'workers/crypto.ts',
   password: 'workers/password.ts',
   front: 'workers/front.ts',
+  integrity: 'workers/integrity.ts',
   fill: 'src/bench/fill.ts',
   generator: 'src/bench/generator.ts',
 }

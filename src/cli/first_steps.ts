@@ -51,10 +51,11 @@ export function addFirstSteps(program: Command, env: Env, exit: (code: number) =
   program
     .command('doctor')
     .description(
-      'Checks settings, files and the running server, and says what to do. Ends with 1 when something fails.',
+      'Checks settings, files, the database and the running server, and says what to do. Ends with 1 when something fails.',
     )
-    .action(async () => {
-      const findings = await examine(options().config, env)
+    .option('--running', 'A server that does not answer is a failure; so it is where one has the SQLite file.')
+    .action(async ({ running = false }: { running?: boolean }) => {
+      const findings = await examine(options().config, env, running)
       const { findingsText } = await import('./doctor/check.ts')
       if (options().json) print(findings, true)
       else process.stdout.write(`${findingsText(findings)}\n`)
@@ -62,7 +63,7 @@ export function addFirstSteps(program: Command, env: Env, exit: (code: number) =
     })
 }
 
-async function examine(file: string | undefined, env: Env): Promise<Finding[]> {
+async function examine(file: string | undefined, env: Env, running: boolean): Promise<Finding[]> {
   const { fail } = await import('./doctor/check.ts')
   let loaded: Loaded
   try {
@@ -75,8 +76,13 @@ async function examine(file: string | undefined, env: Env): Promise<Finding[]> {
   const { config, warnings } = loaded
   const { checkMachine } = await import('./doctor/machine.ts')
   const { checkServer } = await import('./doctor/server.ts')
+  const { checkStorage } = await import('./doctor/storage.ts')
   const { createFetcher } = await import('../net/fetch.ts')
   // It asks the addresses of this machine and of its own network: that is where the set-up is.
   const fetcher = createFetcher({ allowPrivate: true, userAgent: `service-doctor/${readBuild().version}` })
-  return [...checkMachine(config, warnings), ...(await checkServer(config, env, fetcher))]
+  return [
+    ...checkMachine(config, warnings),
+    ...(await checkStorage(config)),
+    ...(await checkServer(config, { env, fetcher, running })),
+  ]
 }

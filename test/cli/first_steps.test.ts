@@ -1,12 +1,14 @@
 // quickstart, try authorize and doctor against a running service.
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, closeSync, openSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { integrity } from '../../src/cli/doctor/storage.ts'
 import { openSender } from '../../src/cli/send.ts'
 import { tryAuthorize } from '../../src/cli/tour/authorize.ts'
 import { openCallback } from '../../src/cli/tour/callback.ts'
+import { Database } from '../../src/store/database.ts'
 import { envOf, runHere } from '../support/cli.ts'
 import { walk } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -137,9 +139,48 @@ describe('doctor', () => {
     expect(
       (await findings({ ...env, SERVICE_ADMIN_API_KEY: 'wrong-key-0123456789abcdef' })).of('admin API'),
     ).toMatchObject([{ result: 'fail' }])
-    expect((await findings({ ...env, SERVICE_SERVER_ADDRESS: '127.0.0.1:2' })).of('server')).toMatchObject([
+    const nowhere = { ...env, SERVICE_SERVER_ADDRESS: '127.0.0.1:2' }
+    expect((await findings(nowhere)).of('server')).toMatchObject([
+      { result: 'fail', message: expect.stringContaining(`process ${process.pid} on`) },
+    ])
+    const before = { ...nowhere, SERVICE_STORAGE_SQLITE_PATH: path.join(tempFolder(), 'service.db') }
+    expect(await findings(before)).toMatchObject({ code: 0 })
+    expect((await findings(before)).of('server')).toMatchObject([
       { result: 'warn', fix: expect.stringContaining('service serve') },
     ])
+    const running = await runHere(['doctor', '--running', '--json'], before)
+    expect(running.code).toBe(1)
+    expect(JSON.parse(running.stdout)).toContainEqual(expect.objectContaining({ check: 'server', result: 'fail' }))
+  })
+
+  test('a damaged database fails, one that is sound does not, and the check is bounded in time', async () => {
+    const file = path.join(tempFolder(), 'service.db')
+    const db = new Database(service.app.config.storage.sqlite.path)
+    db.prepare('VACUUM INTO ?').run(file)
+    db.close()
+    const damaged = { ...env, SERVICE_SERVER_ADDRESS: '127.0.0.1:2', SERVICE_STORAGE_SQLITE_PATH: file }
+    expect((await findings(damaged)).of('integrity')).toMatchObject([{ result: 'ok' }])
+    expect(await integrity(file, 1)).toMatchObject([{ result: 'warn', fix: expect.stringContaining('quick_check') }])
+    const fd = openSync(file, 'r+')
+    for (let at = 8192; at < statSync(file).size; at += 4096) writeSync(fd, Buffer.alloc(512, 0xff), 0, 512, at)
+    closeSync(fd)
+    const { code, of } = await findings(damaged)
+    expect(code).toBe(1)
+    expect(of('integrity')).toMatchObject([{ result: 'fail', message: expect.stringContaining('is damaged: ') }])
+    writeFileSync(file, 'this is no database at all')
+    expect((await findings(damaged)).of('integrity')).toMatchObject([{ result: 'fail' }])
+  })
+
+  test('a PostgreSQL that does not answer fails, and its password is not printed', async () => {
+    const dsn = 'postgres://service:secret-password@127.0.0.1:2/service'
+    const { code, of, found } = await findings({
+      ...env,
+      SERVICE_STORAGE_DRIVER: 'postgres',
+      SERVICE_STORAGE_POSTGRES_DSN: dsn,
+    })
+    expect(code).toBe(1)
+    expect(of('database')).toMatchObject([{ result: 'fail', message: expect.stringContaining('ECONNREFUSED') }])
+    expect(JSON.stringify(found)).not.toContain('secret-password')
   })
 
   test('files that others can read are a warning with the command that mends it', async () => {

@@ -3,6 +3,7 @@ import { actionNamed } from '../../admin/index.ts'
 import type { Env } from '../../config/rules.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Fetcher, FetchReply } from '../../net/fetch.ts'
+import { lockHolder } from '../../store/lock.ts'
 import { originOf } from '../origin.ts'
 import { send } from '../send.ts'
 import { type Finding, fail, ok, warn } from './check.ts'
@@ -12,17 +13,35 @@ const LIMITS = { maxBytes: 1024 * 1024, timeoutMs: 10_000, allowHttp: true } as 
 const CLOCK_SECONDS = 5
 const METADATA = '/.well-known/oauth-authorization-server'
 
+export interface ServerCheck {
+  env: Env
+  fetcher: Fetcher
+  /** Whether a server is expected to answer. */
+  running: boolean
+}
+
 /** Checks the listeners, the metadata under the issuer, the clocks, the keys and the resources. */
-export async function checkServer(config: Config, env: Env, fetcher: Fetcher): Promise<Finding[]> {
+export async function checkServer(config: Config, { env, fetcher, running }: ServerCheck): Promise<Finding[]> {
   const local = await get(fetcher, `${originOf(config.server.address)}/health`)
-  if (!('reply' in local))
-    return [warn('server', `nothing answers at ${config.server.address}`, 'start it: `service serve`')]
+  if (!('reply' in local)) return [silent(config, running)]
   return [
     health(local.reply),
+    clocks(local.reply),
     ...(await issuer(config, fetcher)),
     ...(await adminKey(config, env)),
     ...(await resources(config, env, fetcher)),
   ]
+}
+
+/** Without a server the set-up may be checked before its start. One that has the database must answer. */
+function silent({ server, storage }: Config, running: boolean): Finding {
+  const message = `nothing answers at ${server.address}`
+  const holder = storage.driver === 'sqlite' ? lockHolder(storage.sqlite.path) : undefined
+  if (holder)
+    return fail('server', `${message}, but the database is in use by ${holder}`, 'is server.address right? See its log')
+  return running
+    ? fail('server', message, 'start it: `service serve`; see its log')
+    : warn('server', message, 'start it: `service serve`')
 }
 
 type Got = { reply: FetchReply } | { error: string }
@@ -64,11 +83,7 @@ async function issuer({ server }: Config, fetcher: Fetcher): Promise<Finding[]> 
         'server.issuer must be the URL that clients use, and the proxy must pass its paths on',
       ),
     ]
-  return [
-    ok('issuer', `${server.issuer} serves its metadata`),
-    clocks(got.reply),
-    await keys(fetcher, String(jwks_uri)),
-  ]
+  return [ok('issuer', `${server.issuer} serves its metadata`), await keys(fetcher, String(jwks_uri))]
 }
 
 function clocks({ headers }: FetchReply): Finding {

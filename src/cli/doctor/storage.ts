@@ -1,0 +1,70 @@
+// Whether the database is sound: the pages of a SQLite file, what PostgreSQL answers.
+import { execFile } from 'node:child_process'
+import { existsSync, statSync } from 'node:fs'
+import type { Config } from '../../config/schema.ts'
+import { programFile } from '../../lib/paths.ts'
+import { hasDatabase } from '../../store/open.ts'
+import { type Finding, fail, ok, warn } from './check.ts'
+
+/** How long the check of a file may take: it reads all of it. */
+const MOST_MS = 30_000
+
+/** Checks the database that is configured, beside a running server or without one. */
+export const checkStorage = ({ storage }: Config): Promise<Finding[]> =>
+  storage.driver === 'sqlite' ? integrity(storage.sqlite.path) : postgres(storage)
+
+/** Exported for tests: `mostMs` is how long it may take. */
+export async function integrity(file: string, mostMs = MOST_MS): Promise<Finding[]> {
+  if (!existsSync(file) || !statSync(file).isFile()) return []
+  const { killed, said } = await new Promise<{ killed: boolean; said: string }>((resolve) => {
+    const settings = { timeout: mostMs, killSignal: 'SIGKILL' } as const
+    execFile(process.execPath, [programFile('integrity'), file], settings, (error, stdout, stderr) =>
+      resolve({ killed: error?.killed ?? false, said: stdout || messageIn(stderr) }),
+    )
+  })
+  if (killed)
+    return [
+      warn(
+        'integrity',
+        `${file} has ${Math.round(statSync(file).size / 1024 ** 2)} MiB, too much to check in ${mostMs / 1000} s`,
+        `check a copy: sqlite3 copy.db 'PRAGMA quick_check'`,
+      ),
+    ]
+  if (said === 'ok') return [ok('integrity', `the pages of ${file} are sound`)]
+  return [
+    fail(
+      'integrity',
+      `${file} is damaged: ${said}`,
+      'stop the server, keep a copy of the file, restore the last backup: docs/operate/backup.md',
+    ),
+  ]
+}
+
+/** The message of the error that a process ended with. */
+const messageIn = (stderr: string): string => /^\w*Error: (.*)$/m.exec(stderr)?.[1] ?? 'it cannot be checked'
+
+const SESSION =
+  "SELECT split_part(version(), ' on ', 1) AS version, current_setting('transaction_read_only') AS read_only"
+
+async function postgres(storage: Config['storage']): Promise<Finding[]> {
+  const { connectedTo } = await import('../../store/postgres_client.ts')
+  try {
+    const [row] = await connectedTo(storage.postgres, (query) => query(SESSION))
+    if (row?.['read_only'] === 'on')
+      return [fail('database', 'PostgreSQL only reads here', 'storage.postgres.dsn: the primary, not a standby')]
+    const finding = (await hasDatabase(storage))
+      ? ok('database', `${String(row?.['version'])} answers`)
+      : warn(
+          'database',
+          `${String(row?.['version'])} answers, without tables`,
+          'is storage.postgres.dsn right? `serve` makes them',
+        )
+    return [finding]
+  } catch (error) {
+    const { message, cause } = error as Error
+    const why = cause instanceof Error ? cause.message : message
+    return [
+      fail('database', `PostgreSQL does not answer: ${why}`, 'see storage.postgres.dsn, and the log of PostgreSQL'),
+    ]
+  }
+}
