@@ -11,6 +11,13 @@ export const clientStatus = status('active', 'suspended')
 export const userStatus = status('active', 'disabled')
 export const refreshed = status('refreshed')
 
+const documentFields = z.strictObject({
+  client_name: z.string(),
+  redirect_uris: texts,
+  grant_types: texts,
+  application_type: z.enum(['web', 'native']),
+  scope: z.string(),
+})
 export const client = z.strictObject({
   client_id: z.string(),
   client_name: z.string(),
@@ -26,6 +33,10 @@ export const client = z.strictObject({
   agent_description: z.string(),
   status: z.enum(['active', 'suspended']),
   registration_source: z.enum(['admin', 'dcr', 'cimd']),
+  operator_set: documentFields
+    .partial()
+    .optional()
+    .describe('Of a client that is a document: what an operator set, which limits what the document says.'),
   issued_at: at,
   updated_at: at,
   last_used_at: at.optional(),

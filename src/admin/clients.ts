@@ -17,6 +17,7 @@ import {
   newClientSecret,
   shownClient,
 } from '../oauth/client_metadata.ts'
+import { setByOperator } from '../oauth/document_client.ts'
 import type { Client } from '../oauth/types.ts'
 import { type AdminResource, action, type FlagRule, type Result } from './action.ts'
 import * as answers from './answers.ts'
@@ -66,6 +67,7 @@ const clientJson = (client: Client) => ({
   agent_description: client.agent_description,
   status: client.status,
   registration_source: client.registration_source,
+  ...(client.operator_set ? { operator_set: client.operator_set } : {}),
   issued_at: rfc3339(client.issued_at),
   updated_at: rfc3339(client.updated_at),
   ...(client.last_used_at === undefined ? {} : { last_used_at: rfc3339(client.last_used_at) }),
@@ -180,7 +182,7 @@ export const clients: AdminResource = {
     update: action({
       method: 'PATCH',
       path: '/admin/clients/{client_id}',
-      doc: 'Changes the named members of a client.',
+      doc: 'Changes the named members of a client. Of a client that is a document they stay, and limit what the document says: an empty scope or list is no limit.',
       answer: answers.client,
       body: patchable,
       audit: 'client_updated',
@@ -194,9 +196,12 @@ export const clients: AdminResource = {
           const { token_endpoint_auth_method, agent, ...patch } = body
           const refixed = changedFields(client, { token_endpoint_auth_method, is_agent: agent })
           if (refixed.length > 0) throw invalid(`${refixed.join(', ')} cannot be changed`, 'fixed_field')
-          const fields = changedFields(client, patch)
+          const next = { ...setByOperator(client, patch), updated_at: app.clock.now() }
+          const { operator_set = {}, ...changed } = next
+          const named = Object.keys(patch).map((name) => [name, Reflect.get(changed, name)])
+          const limits = changedFields(client.operator_set ?? {}, operator_set)
+          const fields = [...new Set([...changedFields(client, Object.fromEntries(named)), ...limits])]
           if (fields.length === 0) return { shown: clientJson(client) }
-          const next = { ...client, ...patch, updated_at: app.clock.now() }
           // What it has already stays, also when the server no longer offers it.
           checkClient(next, [...offeredGrantTypes(app.config), ...client.grant_types])
           if ((await app.store.updateClient(next)) === 'stale') return 'stale'

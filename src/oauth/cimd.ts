@@ -14,13 +14,8 @@ import { FetchError } from '../net/error.ts'
 import type { FetchReply } from '../net/fetch.ts'
 import { jsonObjectOf } from '../net/json.ts'
 import { clientFields } from './client_metadata.ts'
-import {
-  type DocumentFields,
-  describedClient,
-  followDocument,
-  keepDocumentClient,
-  openDocumentChanges,
-} from './document_client.ts'
+import { describedClient, followDocument, keepDocumentClient, openDocumentChanges } from './document_client.ts'
+import type { DocumentFields } from './document_fields.ts'
 import { matchesPattern } from './redirect_pattern.ts'
 import { effectiveDcrMode } from './registration_mode.ts'
 import type { Client } from './types.ts'
@@ -177,7 +172,9 @@ export async function inspectDocument(
     const document = jsonObjectOf(reply)
     app.documents.known.delete(client_id)
     try {
-      await keepDocumentClient(app, await fetchClient(app, client_id, reply), by)
+      const client = await fetchClient(app, client_id, reply)
+      // Set by an operator, if only that it is there: it is not reaped.
+      await keepDocumentClient(app, { ...client, operator_set: {} }, by)
       return { document }
     } catch (error) {
       if (!(error instanceof OAuthError) || error.status >= 500) throw error

@@ -7,11 +7,11 @@ import { OAuthError } from '../lib/error.ts'
 import { digest } from '../lib/id.ts'
 import { type AuditEntry, audit } from './audit.ts'
 import { clientRecord, newClient } from './client_metadata.ts'
+import type { DocumentFields } from './document_fields.ts'
+import { scopeNames } from './resource.ts'
 import type { Client } from './types.ts'
 
-/** What a document says about its client. */
-export const DOCUMENT_FIELDS = ['client_name', 'redirect_uris', 'grant_types', 'application_type', 'scope'] as const
-export type DocumentFields = Pick<Client, (typeof DOCUMENT_FIELDS)[number]>
+const FIELDS = ['client_name', 'redirect_uris', 'grant_types', 'application_type', 'scope'] as const
 
 /** Version of a client that is not stored. */
 const UNSTORED = 0
@@ -35,7 +35,8 @@ export const openDocumentChanges = (store: BucketStore): CommonBuckets =>
  * when the document changes all the time.
  */
 export async function followDocument(app: App, stored: Client, described: Client): Promise<Client> {
-  const fields = DOCUMENT_FIELDS.filter((name) => JSON.stringify(stored[name]) !== JSON.stringify(described[name]))
+  const before = stored.document ?? stored
+  const fields = FIELDS.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(described[name]))
   if (fields.length === 0) return stored
   const { client_id } = stored
   const wait = await app.documents.changes.take(digest(client_id))
@@ -44,7 +45,13 @@ export async function followDocument(app: App, stored: Client, described: Client
       reason: 'cimd_changes',
       headers: { 'retry-after': String(wait) },
     })
-  const changed = { ...stored, ...fieldsOf(described), updated_at: app.clock.now() }
+  const { operator_set } = stored
+  const document = fieldsOf(described)
+  const changed = {
+    ...stored,
+    ...(operator_set ? { ...withinLimits(document, operator_set), document } : document),
+    updated_at: app.clock.now(),
+  }
   if ((await app.store.updateClient(changed)) === 'stale') return (await app.store.findClient({ client_id })) ?? changed
   await audit(app, {
     action: 'client_document_changed',
@@ -59,6 +66,32 @@ export async function followDocument(app: App, stored: Client, described: Client
 const fieldsOf = (client: Client): DocumentFields => {
   const { client_name, redirect_uris, grant_types, application_type, scope } = client
   return { client_name, redirect_uris, grant_types, application_type, scope }
+}
+
+/**
+ * What a client counts for: what its document says, within what an operator set. An empty list or scope of an operator is no limit. Where a
+ * document has no scope of those that the operator set, theirs stay the limit: an empty scope would be none.
+ */
+function withinLimits(document: DocumentFields, set: Partial<DocumentFields>): DocumentFields {
+  const within = (said: readonly string[], limit: readonly string[] = []) =>
+    said.filter((each) => limit.length === 0 || limit.includes(each))
+  const scope = within(scopeNames(document.scope), scopeNames(set.scope ?? '')).join(' ')
+  return {
+    client_name: set.client_name ?? document.client_name,
+    application_type: set.application_type ?? document.application_type,
+    redirect_uris: within(document.redirect_uris, set.redirect_uris),
+    grant_types: within(document.grant_types, set.grant_types),
+    scope: scope || (set.scope ?? ''),
+  }
+}
+
+/** A client with what an operator sets of it. What they set of a document stays when the document changes. */
+export function setByOperator(client: Client, patch: Partial<Client>): Client {
+  if (client.registration_source !== 'cimd') return { ...client, ...patch }
+  const document = client.document ?? fieldsOf(client)
+  const set = FIELDS.filter((name) => patch[name] !== undefined).map((name) => [name, patch[name]])
+  const operator_set = { ...client.operator_set, ...Object.fromEntries(set) }
+  return { ...client, ...patch, ...withinLimits(document, operator_set), operator_set, document }
 }
 
 /** Who caused a change, as in the audit trail. */

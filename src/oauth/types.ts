@@ -1,19 +1,15 @@
 // The records of the service. Fields carry the names of the RFCs and the specification, from HTTP to SQL.
 // Times are epoch seconds; ids, hashes and thumbprints are base64url text.
+import type { DocumentFields } from './document_fields.ts'
 
 export type AuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post'
 
-export interface Client {
+export interface Client extends DocumentFields {
   client_id: string
   /** SHA-256 of the secret; public clients have none. */
   secret_hash?: string
-  client_name: string
-  redirect_uris: string[]
-  grant_types: string[]
   response_types: string[]
   token_endpoint_auth_method: AuthMethod
-  application_type: 'web' | 'native'
-  scope: string
   status: 'active' | 'suspended'
   registration_source: 'admin' | 'dcr' | 'cimd'
   is_agent: boolean
@@ -25,6 +21,10 @@ export interface Client {
   updated_at: number
   /** When it was last given a token, to the day; kept for clients that registered themselves. */
   last_used_at?: number
+  /** Of a client that is a document: what an operator set. Its fields are what is left of that and of the document. */
+  operator_set?: Partial<DocumentFields>
+  /** What the document itself says, where an operator set something. */
+  document?: DocumentFields
 }
 
 export interface User {

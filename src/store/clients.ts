@@ -20,7 +20,8 @@ import {
 } from './op.ts'
 
 const COLUMNS = `client_id, secret_hash, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method,
-  application_type, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at, last_used_at`
+  application_type, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at, last_used_at,
+  operator_set, document`
 
 const read = (row: Row): Client => ({
   client_id: str(row.client_id),
@@ -41,7 +42,12 @@ const read = (row: Row): Client => ({
   issued_at: num(row.issued_at),
   updated_at: num(row.updated_at),
   last_used_at: maybeNum(row.last_used_at),
+  operator_set: maybeDecoded(row.operator_set),
+  document: maybeDecoded(row.document),
 })
+
+const maybeDecoded = <T>(value: unknown): T | undefined => (value === null ? undefined : decoded<T>(value))
+const maybeEncoded = (value: object | undefined) => (value === undefined ? null : JSON.stringify(value))
 
 const mutable = (c: Client) => [
   c.secret_hash === undefined ? null : bytes(c.secret_hash),
@@ -56,6 +62,8 @@ const mutable = (c: Client) => [
   Number(c.is_agent),
   c.agent_description,
   Number(c.dpop_bound_access_tokens),
+  maybeEncoded(c.operator_set),
+  maybeEncoded(c.document),
   c.updated_at,
 ]
 
@@ -125,8 +133,8 @@ export function* listKnownClients({ client_ids }: { client_ids: string[] }): Op<
 export function* createClient(client: Client): Op<'created' | 'exists'> {
   const added = yield* run(
     `INSERT INTO clients (secret_hash, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method, application_type, scope, status,
-       is_agent, agent_description, dpop_bound_access_tokens, updated_at, client_id, registration_source, version, issued_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
+       is_agent, agent_description, dpop_bound_access_tokens, operator_set, document, updated_at, client_id, registration_source, version, issued_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
     ...mutable(client),
     client.client_id,
     client.registration_source,
@@ -140,7 +148,7 @@ export function* createClient(client: Client): Op<'created' | 'exists'> {
 export function* updateClient(client: Client): Op<'updated' | 'stale'> {
   const changed = yield* run(
     `UPDATE clients SET secret_hash = ?, client_name = ?, redirect_uris = ?, grant_types = ?, response_types = ?, token_endpoint_auth_method = ?,
-       application_type = ?, scope = ?, status = ?, is_agent = ?, agent_description = ?, dpop_bound_access_tokens = ?, updated_at = ?, version = version + 1
+       application_type = ?, scope = ?, status = ?, is_agent = ?, agent_description = ?, dpop_bound_access_tokens = ?, operator_set = ?, document = ?, updated_at = ?, version = version + 1
      WHERE client_id = ? AND version = ?`,
     ...mutable(client),
     client.client_id,
@@ -182,13 +190,13 @@ export function* deleteClient({
 }
 
 /**
- * Deletes clients that registered themselves before `before` and were never given a token; a suspended document stays, or it would
- * come back. Returns how many, at most `limit`.
+ * Deletes clients that registered themselves before `before` and were never given a token; a document that an
+ * operator decided about stays, or it would come back as it was. Returns how many, at most `limit`.
  */
 export function* reapClients({ before, limit }: { before: number; limit: number }): Op<number> {
   return yield* run(
     `DELETE FROM clients WHERE client_id IN (SELECT client_id FROM clients
-       WHERE issued_at <= ? AND registration_source IN ('dcr', 'cimd') AND (registration_source = 'dcr' OR status = 'active') AND last_used_at IS NULL ORDER BY issued_at, client_id LIMIT ?)`,
+       WHERE issued_at <= ? AND registration_source IN ('dcr', 'cimd') AND (registration_source = 'dcr' OR (status = 'active' AND operator_set IS NULL)) AND last_used_at IS NULL ORDER BY issued_at, client_id LIMIT ?)`,
     before,
     limit,
   )

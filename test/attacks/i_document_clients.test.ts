@@ -4,7 +4,7 @@ import { callAdmin, eventsOf, metricOf, okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { ask, DocumentServer, forgetDocuments, LOCAL_DOCUMENTS, signedIn } from '../support/documents.ts'
 import { authorize, authorizeUrl, decide, redeem } from '../support/flow.ts'
-import { addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
 let documents: DocumentServer
@@ -132,4 +132,74 @@ test('I27 a document that changes is followed and audited, and cannot fill the t
   expect(changes.length).toBeGreaterThanOrEqual(10)
   expect(changes.length).toBeLessThanOrEqual(11)
   expect(refused).toBeGreaterThanOrEqual(19)
+})
+
+describe('I28 what an operator set of a document stays, and limits what the document says', () => {
+  const second = 'https://other.example.com/callback'
+  const patch = (client_id: string, body: object) => okAdmin(service, 'PATCH', pathOf(client_id), body)
+  const publish = (path: string, members: object) => documents.publish(path, { ...members }, NO_STORE)
+  const outcomeOf = async (client_id: string, fields: Record<string, string> = {}) => {
+    const page = await ask(service, browser, { client_id, resource, prompt: 'consent', ...fields })
+    return page.location?.includes('/consent?') ? 'consent' : (page.location ?? page.text)
+  }
+
+  test('scope, grant types, redirect URIs and name, over every later document', async () => {
+    const both = { redirect_uris: [REDIRECT_URI, second], scope: 'mcp:read mcp:write' }
+    const client_id = publish('/limited', both)
+    await authorize(service, { client_id }, user, { resource, redirect_uri: REDIRECT_URI }, browser)
+    const limits = {
+      scope: 'mcp:read',
+      redirect_uris: [REDIRECT_URI],
+      grant_types: ['authorization_code'],
+      client_name: 'Checked',
+    }
+    expect(await patch(client_id, limits)).toMatchObject({ ...limits, operator_set: limits })
+    publish('/limited', { ...both, client_name: 'Another', scope: 'mcp:read mcp:write more', agent_description: 'x' })
+    expect(await outcomeOf(client_id)).toBe('consent')
+    expect(await find(client_id)).toMatchObject(limits)
+    expect(await outcomeOf(client_id, { scope: 'mcp:write' })).toContain('error=invalid_scope')
+    expect(await outcomeOf(client_id, { redirect_uri: second })).toContain('not registered')
+    // What the document takes back is gone as well, and the limits come to nothing more than they were.
+    publish('/limited', { redirect_uris: [second], scope: 'mcp:write' })
+    expect(await outcomeOf(client_id, { redirect_uri: second })).toContain('not registered')
+    expect(await outcomeOf(client_id)).toContain('not registered')
+    expect(await find(client_id)).toMatchObject({ redirect_uris: [], scope: 'mcp:read' })
+    publish('/limited', both)
+    expect(await outcomeOf(client_id)).toBe('consent')
+    expect(await find(client_id)).toMatchObject(limits)
+  })
+
+  test('a limit that is widened or lifted shows the document again, without fetching it', async () => {
+    const client_id = documents.publish('/widened', { scope: 'mcp:read mcp:write' })
+    await authorize(service, { client_id }, user, { resource }, browser)
+    await patch(client_id, { scope: 'mcp:read' })
+    const count = documents.count('/widened')
+    expect(await patch(client_id, { scope: 'mcp:read mcp:write else' })).toMatchObject({ scope: 'mcp:read mcp:write' })
+    expect(await patch(client_id, { scope: 'mcp:write' })).toMatchObject({ scope: 'mcp:write' })
+    expect(await patch(client_id, { scope: '' })).toMatchObject({ scope: 'mcp:read mcp:write' })
+    expect(documents.count('/widened')).toBe(count)
+  })
+
+  test('setting what the document says already is a limit too, and is audited', async () => {
+    const client_id = publish('/same', { scope: 'mcp:read' })
+    await authorize(service, { client_id }, user, { resource }, browser)
+    await patch(client_id, { scope: 'mcp:read' })
+    expect((await eventsOf(service, 'client_updated'))[0]).toMatchObject({ client_id, detail: { fields: ['scope'] } })
+    publish('/same', { scope: 'mcp:read mcp:write' })
+    expect(await outcomeOf(client_id, { scope: 'mcp:write' })).toContain('error=invalid_scope')
+  })
+
+  test('DPoP, the description of an agent and the status are of operators alone; purge leaves the client', async () => {
+    const client_id = publish('/bound', {})
+    await authorize(service, { client_id }, user, { resource }, browser)
+    await patch(client_id, { dpop_bound_access_tokens: true, agent_description: 'Checked' })
+    publish('/bound', { client_name: 'Another', dpop_bound_access_tokens: false, agent_description: 'x', status: 'x' })
+    expect(await outcomeOf(client_id)).toBe('consent')
+    await service.app.store.reapClients({ before: service.app.clock.now(), limit: 1000 })
+    expect(await find(client_id)).toMatchObject({
+      client_name: 'Another',
+      dpop_bound_access_tokens: true,
+      agent_description: 'Checked',
+    })
+  })
 })
