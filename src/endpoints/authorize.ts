@@ -14,8 +14,8 @@ import {
   resolveReturnAddress,
   responseUri,
 } from '../oauth/authorization.ts'
+import { covers } from '../oauth/consent.ts'
 import { isUnstored, keepDocumentClient } from '../oauth/document_client.ts'
-import { scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest, Consent } from '../oauth/types.ts'
 import { errorPage } from './pages.ts'
 import { findSignedIn, type SignedIn } from './session.ts'
@@ -88,18 +88,17 @@ function comeBack(request: Request, params: Params): string {
 const isCertain = ({ client, redirect_uri }: ReturnAddress): boolean =>
   client.secret_hash !== undefined || !isLoopbackHost(new URL(redirect_uri).hostname)
 
-/** The user's earlier consent, when it covers everything that is asked. Without a resource there is nothing to remember. */
+/** The user's earlier consent, when it covers everything that is asked, and the place that the browser would be sent to. Without a resource there is nothing to remember. */
 async function findCovering(
   app: App,
-  { client }: ReturnAddress,
+  { client, redirect_uri }: ReturnAddress,
   { resource, scope }: Requested,
   { user }: SignedIn,
 ): Promise<Consent | undefined> {
   if (!resource) return undefined
   const { client_id } = client
   const consent = await app.store.findConsent({ user_id: user.id, client_id, resource_id: resource.id })
-  const given = consent ? scopeNames(consent.scope) : []
-  return scope.every((name) => given.includes(name)) ? consent : undefined
+  return consent && covers(consent, scope, redirect_uri) ? consent : undefined
 }
 
 function toRequest(

@@ -8,6 +8,7 @@ import { isCrossSite, isLoopbackHost } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { responseUri } from '../oauth/authorization.ts'
 import { checkAdmitted } from '../oauth/cimd.ts'
+import { decided } from '../oauth/consent.ts'
 import { keepDocumentClient } from '../oauth/document_client.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { scopeNames } from '../oauth/resource.ts'
@@ -143,7 +144,7 @@ async function allow(app: App, http: Request, pending: Pending, approved: string
     user_id,
     client_id,
     resource_id: resource.id,
-    scope: await consentedScope(app, pending, resource, approved),
+    ...(await afterDecision(app, pending, resource, approved)),
   }
   const code_expires_at = now + CODE_LIFETIME
   const scope = approved.join(' ')
@@ -163,13 +164,11 @@ async function allow(app: App, http: Request, pending: Pending, approved: string
   return redirect(responseUri(app, request, { code: code.value }))
 }
 
-/** What holds after this decision: what was not asked for stays as it was, what was asked for is as decided now. */
-async function consentedScope(app: App, { request }: Pending, resource: Resource, approved: string[]): Promise<string> {
-  const { user_id, client_id } = request
+/** What the consent is from now on. */
+async function afterDecision(app: App, { request }: Pending, resource: Resource, approved: string[]) {
+  const { user_id, client_id, redirect_uri } = request
   const before = await app.store.findConsent({ user_id, client_id, resource_id: resource.id })
-  const asked = scopeNames(request.scope)
-  const untouched = scopeNames(before?.scope ?? '').filter((name) => !asked.includes(name))
-  return [...untouched, ...approved].join(' ')
+  return decided(before, { asked: scopeNames(request.scope), approved, redirect_uri })
 }
 
 async function deny(app: App, http: Request, pending: Pending): Promise<Reply> {

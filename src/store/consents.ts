@@ -1,9 +1,9 @@
 // Operations on consents.
 import type { Consent } from '../oauth/types.ts'
 import { endFamilies } from './families.ts'
-import { all, bytes, idText, maybeNum, num, type Op, one, type Row, run, str } from './op.ts'
+import { all, bytes, decoded, idText, maybeNum, num, type Op, one, type Row, run, str } from './op.ts'
 
-const COLUMNS = 'id, user_id, client_id, resource_id, scope, created_at, updated_at, revoked_at'
+const COLUMNS = 'id, user_id, client_id, resource_id, scope, redirect_hosts, created_at, updated_at, revoked_at'
 
 const read = (row: Row): Consent => ({
   id: idText(row.id),
@@ -11,6 +11,7 @@ const read = (row: Row): Consent => ({
   client_id: str(row.client_id),
   resource_id: str(row.resource_id),
   scope: str(row.scope),
+  redirect_hosts: row.redirect_hosts === null ? {} : decoded(row.redirect_hosts),
   created_at: num(row.created_at),
   updated_at: num(row.updated_at),
   revoked_at: maybeNum(row.revoked_at),

@@ -130,18 +130,19 @@ export function* approveAuthorizationRequest(a: Approval): Op<boolean> {
   return true
 }
 
-type NewConsent = Pick<Consent, 'id' | 'user_id' | 'client_id' | 'resource_id' | 'scope'>
+type NewConsent = Pick<Consent, 'id' | 'user_id' | 'client_id' | 'resource_id' | 'scope' | 'redirect_hosts'>
 
 /** The consent in force takes over the scope; without one a new one begins. */
 function* saveConsent(c: NewConsent, now: number): Op<Buffer> {
   const row = yield* one(
-    `INSERT INTO consent_grants (id, user_id, client_id, resource_id, scope, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (user_id, client_id, resource_id) WHERE revoked_at IS NULL DO UPDATE SET scope = excluded.scope, updated_at = excluded.updated_at RETURNING id`,
+    `INSERT INTO consent_grants (id, user_id, client_id, resource_id, scope, redirect_hosts, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (user_id, client_id, resource_id) WHERE revoked_at IS NULL DO UPDATE SET scope = excluded.scope, redirect_hosts = excluded.redirect_hosts, updated_at = excluded.updated_at RETURNING id`,
     bytes(c.id),
     c.user_id,
     c.client_id,
     c.resource_id,
     c.scope,
+    JSON.stringify(c.redirect_hosts),
     now,
     now,
   )

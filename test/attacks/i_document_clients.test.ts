@@ -203,3 +203,35 @@ describe('I28 what an operator set of a document stays, and limits what the docu
     })
   })
 })
+
+test('I29 a consent is for the hosts that were shown: a redirect URI at a new host asks again, for each scope', async () => {
+  const [first, second] = ['https://first.example.com/cb', 'https://second.example.com/cb']
+  const both = 'mcp:read mcp:write'
+  const client_id = documents.publish('/moving', { redirect_uris: [first] }, NO_STORE)
+  const at = async (redirect_uri: string, scope: string) => {
+    const page = await ask(service, browser, { client_id, resource, redirect_uri, scope })
+    return page.location?.startsWith(`${redirect_uri}?code=`) ? 'code' : page.location?.includes('/consent?') && 'asked'
+  }
+  const allow = (redirect_uri: string, scope: string) =>
+    authorize(service, { client_id }, user, { resource, redirect_uri, scope }, browser)
+  await allow(first, both)
+  expect([await at(first, both), await at(first, 'mcp:read')]).toEqual(['code', 'code'])
+  documents.publish('/moving', { redirect_uris: [first, second, `${first}/other`] }, NO_STORE)
+  expect(await at(second, 'mcp:read')).toBe('asked')
+  expect(await at(`${first}/other`, both)).toBe('code')
+  await allow(second, 'mcp:read')
+  expect([await at(second, 'mcp:read'), await at(second, both), await at(first, both)]).toEqual([
+    'code',
+    'asked',
+    'code',
+  ])
+  // What is taken back at one host is gone at the other one.
+  const page = await browser.follow(
+    authorizeUrl(service, { client_id, resource, redirect_uri: second, scope: both, prompt: 'consent' }),
+  )
+  await decide(service, browser, page, 'allow', ['mcp:write'])
+  expect([await at(first, 'mcp:read'), await at(first, 'mcp:write')]).toEqual(['asked', 'code'])
+  const { redirect_hosts = {} } =
+    (await service.app.store.listConsents({ user_id: user.id })).find((each) => each.client_id === client_id) ?? {}
+  expect(Object.keys(redirect_hosts).sort()).toEqual(['first.example.com', 'second.example.com'])
+})

@@ -150,7 +150,14 @@ describe('operations at the same time', () => {
     const client = aClient()
     const family = aFamily({ client_id: client.client_id })
     const request = aRequest({ id: family.authorization_id, client_id: client.client_id, user_id: family.user_id })
-    const consent = { id: anIssuance().id, user_id: 'u', client_id: client.client_id, resource_id: 'r', scope: '' }
+    const consent = {
+      id: anIssuance().id,
+      user_id: 'u',
+      client_id: client.client_id,
+      resource_id: 'r',
+      scope: '',
+      redirect_hosts: {},
+    }
     await store.createClient(client)
     await store.createAuthorizationRequest(request)
     const code = { code_hash: anIssuance().id, code_expires_at: NOW + 60, scope: '' }

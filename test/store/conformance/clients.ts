@@ -133,6 +133,7 @@ export function clientRules(bench: Bench): void {
       client_id: client.client_id,
       resource_id: 'r',
       scope: 'a',
+      redirect_hosts: {},
     }
     const code = { code_hash: client.secret_hash ?? '', code_expires_at: NOW + 60 }
     await bench.store.approveAuthorizationRequest({ id: request.id, scope: 'a', ...code, consent, now: NOW })

@@ -7,7 +7,14 @@ import { aFamily, aRefreshToken, aRequest, aUser, issuanceOf, NOW } from '../../
 export interface Scene {
   user: User
   request: AuthorizationRequest
-  consent: { id: string; user_id: string; client_id: string; resource_id: string; scope: string }
+  consent: {
+    id: string
+    user_id: string
+    client_id: string
+    resource_id: string
+    scope: string
+    redirect_hosts: Record<string, string>
+  }
 }
 
 /** A user whose request was approved: there is a code, and a consent. */
@@ -17,7 +24,8 @@ export async function approved(store: Store, more: Partial<AuthorizationRequest>
   const request = aRequest({ user_id: user.id, ...more })
   await store.createAuthorizationRequest(request)
   const { client_id, scope } = request
-  const consent = { id: newId(), user_id: user.id, client_id, resource_id: newId(), scope }
+  const redirect_hosts = { 'client.example.com': scope }
+  const consent = { id: newId(), user_id: user.id, client_id, resource_id: newId(), scope, redirect_hosts }
   await store.approveAuthorizationRequest({
     id: request.id,
     scope,

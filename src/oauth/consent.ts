@@ -1,0 +1,41 @@
+// What a consent covers (a user, a client, a resource): scopes, and the hosts of redirect URIs that the user was shown.
+import { isLoopbackHost } from '../lib/url.ts'
+import { scopeNames } from './resource.ts'
+import type { Consent } from './types.ts'
+
+/** More than a client has redirect URIs; those that were shown last are kept. */
+const MAX_HOSTS = 20
+
+/** The host of a redirect URI as a consent remembers it. A port of this machine is another one each time (RFC 8252 §7.3). */
+function hostOf(redirect_uri: string): string {
+  const { protocol, host, hostname } = new URL(redirect_uri)
+  return isLoopbackHost(hostname) ? hostname : host || protocol
+}
+
+/** Whether the user has allowed these scopes to this redirect URI, and has not taken one of them back since. */
+export function covers(consent: Consent, scope: readonly string[], redirect_uri: string): boolean {
+  const now = scopeNames(consent.scope)
+  const shown = scopeNames(consent.redirect_hosts[hostOf(redirect_uri)] ?? '')
+  return scope.every((name) => now.includes(name) && shown.includes(name))
+}
+
+/** A decision: which of the scopes that were asked for were allowed, on the way to which redirect URI. */
+interface Decision {
+  asked: readonly string[]
+  approved: readonly string[]
+  redirect_uri: string
+}
+/** What holds after a decision: what was not asked for stays as it was, what was asked for is as decided now. */
+export function decided(
+  before: Consent | undefined,
+  { asked, approved, redirect_uri }: Decision,
+): Pick<Consent, 'scope' | 'redirect_hosts'> {
+  const withApproved = (scope = '') =>
+    [...scopeNames(scope).filter((name) => !asked.includes(name)), ...approved].join(' ')
+  const { [hostOf(redirect_uri)]: here, ...others } = before?.redirect_hosts ?? {}
+  const kept = Object.entries(others).slice(1 - MAX_HOSTS)
+  return {
+    scope: withApproved(before?.scope),
+    redirect_hosts: { ...Object.fromEntries(kept), [hostOf(redirect_uri)]: withApproved(here) },
+  }
+}
