@@ -1,5 +1,5 @@
 // What must hold between keys, read top to bottom. Every violated row is reported, all together.
-import { isLocalhost, parseHttpUrl } from '../lib/url.ts'
+import { isLocalhost, normalisedUrl } from '../lib/url.ts'
 import { OIDC_RULES } from './oidc_rules.ts'
 import { endpointsOf } from './provider_record.ts'
 import { isProduction, type Rule } from './rule.ts'
@@ -25,7 +25,7 @@ export const RULES: readonly Rule[] = [
   {
     keys: ['server.issuer'],
     bad: (c) => !isIssuer(c.server.issuer),
-    say: 'must be an http or https URL without trailing slash, query, fragment or user',
+    say: 'must be an http or https URL in its normal form, without trailing slash, query, fragment or user',
   },
   { keys: ['server.address'], bad: (c) => !isAddress(c.server.address), say: 'must be host:port or :port' },
   {
@@ -268,19 +268,9 @@ export const RULES: readonly Rule[] = [
 ]
 
 const isPlain = (url: string) => !/^https:/i.test(url)
-const isIssuer = (issuer: string) => {
-  const url = parseHttpUrl(issuer)
-  return (
-    url !== undefined &&
-    !issuer.endsWith('/') &&
-    !url.search &&
-    !url.hash &&
-    !url.username &&
-    !url.password &&
-    !issuer.includes('?') &&
-    !issuer.includes('#')
-  )
-}
+/** Clients compare issuers letter by letter (RFC 9207 §2.4, RFC 8414 §3.3), and proxies pass on normal forms. */
+const isIssuer = (issuer: string) =>
+  !issuer.endsWith('/') && [issuer, `${issuer}/`].includes(normalisedUrl(issuer) ?? '')
 const isAddress = (address: string) => {
   const port = /^(?:\[[0-9a-f:]+\]|[^\s:]*):(\d{1,5})$/i.exec(address)?.[1]
   return port !== undefined && Number(port) > 0 && Number(port) < 65_536

@@ -45,6 +45,12 @@ const CASES: Case[] = [
     'https://auth.example.com?',
     'https://user@auth.example.com',
     'https://:pass@auth.example.com',
+    'https://auth.example.com/tenant/',
+    'https://auth.example.com/a`b',
+    'https://auth.example.com/a/../b',
+    'https://auth.example.com/%7euser',
+    'https://AUTH.example.com',
+    'https://auth.example.com:443',
   ].map((issuer) => ({
     keys: 'server.issuer',
     when: `it is ${issuer}`,
