@@ -119,18 +119,35 @@ export function thumbprint(jwk: Jwk): string | undefined {
 
 const MIN_RSA_BITS = 2048
 const MAX_RSA_BITS = 8192
-const MAX_EXPONENT_CHARS = 6
+/** A huge exponent would make every verification as slow as a signature. */
+const MAX_EXPONENT_BYTES = 4
+/** RFC 7518 §6.2.1.2: the full size of a coordinate, leading zeros included. */
+const COORDINATE_BYTES: Readonly<Record<string, number>> = { 'P-256': 32, 'P-384': 48, 'P-521': 66 }
 
-/** Imports a public key for an algorithm. Undefined when type, curve or size do not fit. */
+const bytesOf = (member: unknown): Buffer =>
+  isBytes(member) ? Buffer.from(member as string, 'base64url') : Buffer.alloc(0)
+/** RFC 7518 §2, Base64urlUInt: without leading zeros, so that a key has one spelling and one thumbprint. */
+const isOddNumber = (bytes: Buffer): boolean => bytes[0] !== 0 && (bytes.at(-1) ?? 0) % 2 === 1
+
+/**
+ * Whether a public key from outside may verify signatures by an algorithm: type, curve and size fit, and it is written in the one
+ * way that the standard knows. With an exponent of 1 anybody can sign, and an even one belongs to no key pair.
+ */
+export function isSoundKey(alg: UpstreamAlg, { kty, crv, x, y, e, n }: Jwk): boolean {
+  if (kty !== UPSTREAM[alg].kty || crv !== UPSTREAM[alg].crv) return false
+  if (kty === 'EC') return [x, y].every((each) => bytesOf(each).length === COORDINATE_BYTES[String(crv)])
+  const [exponent, modulus] = [bytesOf(e), bytesOf(n)]
+  const bits = modulus.length * 8 - Math.clz32(modulus[0] ?? 0) + 24
+  if (bits < MIN_RSA_BITS || bits > MAX_RSA_BITS || !isOddNumber(modulus)) return false
+  return isOddNumber(exponent) && exponent.length <= MAX_EXPONENT_BYTES && !exponent.equals(Buffer.of(1))
+}
+
+/** Imports a public key for an algorithm. Undefined when it is not sound. */
 export function importKey(alg: UpstreamAlg, jwk: Jwk): KeyObject | undefined {
-  if (jwk.kty !== UPSTREAM[alg].kty || jwk.crv !== UPSTREAM[alg].crv) return undefined
+  if (!isSoundKey(alg, jwk)) return undefined
   try {
     const { kty, crv, x, y, e, n } = jwk
-    // A huge exponent would make every verification as slow as a signature.
-    if (kty === 'RSA' && String(e).length > MAX_EXPONENT_CHARS) return undefined
-    const key = createPublicKey({ key: { kty, crv, x, y, e, n } as Record<string, string>, format: 'jwk' })
-    const bits = key.asymmetricKeyDetails?.modulusLength
-    return bits !== undefined && (bits < MIN_RSA_BITS || bits > MAX_RSA_BITS) ? undefined : key
+    return createPublicKey({ key: { kty, crv, x, y, e, n } as Record<string, string>, format: 'jwk' })
   } catch {
     return undefined
   }

@@ -1,6 +1,6 @@
 // DPoP proofs (RFC 9449): the checks as a list, the nonces, and what a proof binds.
 import type { App } from '../app.ts'
-import { type Alg, decodeJws, isAlg, type Jwk, type Jws, thumbprint } from '../crypto/jws.ts'
+import { type Alg, decodeJws, isAlg, isSoundKey, type Jwk, type Jws, thumbprint } from '../crypto/jws.ts'
 import type { Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets } from '../lib/id.ts'
@@ -125,6 +125,7 @@ function readKey({ typ, alg, jwk }: Jws['header']): ProofKey {
   if (PRIVATE_MEMBERS.some((member) => member in jwk)) throw refuse('private_jwk', 'jwk holds a private key')
   const jkt = thumbprint(jwk as Jwk)
   if (jkt === undefined) throw refuse('jwk', 'jwk is not a public key of a supported type')
+  if (!isSoundKey(alg, jwk as Jwk)) throw refuse('jwk', `jwk is not a sound key for ${alg}`)
   return { jwk: jwk as Jwk, alg, jkt }
 }
 

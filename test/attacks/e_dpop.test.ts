@@ -1,5 +1,5 @@
 // Attacks with DPoP proofs: section E of the attack list, one test per row.
-import { createPublicKey, generateKeyPairSync, type JsonWebKey } from 'node:crypto'
+import { createHash, createPublicKey, generateKeyPairSync, type JsonWebKey } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -177,6 +177,39 @@ describe('E09 times', () => {
 })
 
 describe('E10 algorithms and keys', () => {
+  // EMSA-PKCS1-v1_5 (RFC 8017 §9.2) is the signature itself where the exponent is 1: nobody needs a private key.
+  const asItsOwnSignature = (input: string) => {
+    const info = Buffer.from('3031300d060960864801650304020105000420', 'hex')
+    const digest = createHash('sha256').update(input).digest()
+    const padding = Buffer.alloc(256 - 3 - info.length - digest.length, 0xff)
+    return Buffer.concat([Buffer.of(0, 1), padding, Buffer.of(0), info, digest])
+  }
+  test('an RSA key with the exponent 1, by which anybody signs', async () => {
+    const rsa = await proofKey('RS256')
+    const { header, claims } = proofParts(service, { ...rsa, jwk: { ...rsa.jwk, e: 'AQ' } })
+    expectProofRefused(await send(forge(header, claims, asItsOwnSignature)))
+  })
+
+  test.each([
+    ['one byte more', (bytes: Buffer) => Buffer.concat([Buffer.of(0), bytes])],
+    ['one byte less', (bytes: Buffer) => bytes.subarray(1)],
+  ])('EC coordinates of %s: another thumbprint for one key', async (_, respelled) => {
+    const spell = (member: string | undefined) =>
+      respelled(Buffer.from(member ?? '', 'base64url')).toString('base64url')
+    // A coordinate that begins with a zero can lose it without being another number.
+    let ec = await proofKey()
+    while (Buffer.from(ec.jwk.x ?? '', 'base64url')[0] !== 0) ec = await proofKey()
+    expectProofRefused(await sendProof({ header: { jwk: { ...ec.jwk, x: spell(ec.jwk.x) } } }, ec))
+    expectBound(await sendProof({}, ec))
+  })
+
+  test('an RSA modulus with a zero in front: another thumbprint for one key', async () => {
+    const rsa = await proofKey('RS256')
+    const n = Buffer.concat([Buffer.of(0), Buffer.from(rsa.jwk.n ?? '', 'base64url')]).toString('base64url')
+    expectProofRefused(await sendProof({ header: { jwk: { ...rsa.jwk, n } } }, rsa))
+    expectBound(await sendProof({}, rsa))
+  })
+
   const made = (header: Record<string, unknown>, signature: (input: string) => Buffer | string) => {
     const parts = proofParts(service, key, { header })
     return forge(parts.header, parts.claims, signature)

@@ -18,6 +18,8 @@ import {
 import { PROOF, PROOF_JWK, PROOF_THUMBPRINT, RSA_JWK, RSA_THUMBPRINT } from './vectors.ts'
 
 const MAX = 10_000
+const zeroFirst = (member: unknown) =>
+  Buffer.concat([Buffer.of(0), Buffer.from(String(member), 'base64url')]).toString('base64url')
 const encode = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 const compact = (header: unknown, payload: unknown = { sub: 'x' }, signature = 'AAAA') =>
@@ -189,6 +191,13 @@ describe('signatures', () => {
       ['a key on P-256 for ES384', 'ES384', () => ecJwk],
       ['a key on P-384 for ES512', 'ES512', () => curve('P-384')],
       ['a key on secp256k1', 'ES256', () => curve('secp256k1')],
+      ['an RSA exponent of 1', 'RS256', () => ({ ...rsaJwk, e: 'AQ' })],
+      ['an even RSA exponent', 'RS256', () => ({ ...rsaJwk, e: 'AQAA' })],
+      ['an RSA exponent with a zero in front', 'PS256', () => ({ ...rsaJwk, e: 'AAEAAQ' })],
+      ['an RSA modulus with a zero in front', 'RS256', () => ({ ...rsaJwk, n: zeroFirst(rsaJwk['n']) })],
+      ['a coordinate of 33 bytes', 'ES256', () => ({ ...ecJwk, x: zeroFirst(ecJwk['x']) })],
+      ['a coordinate of 31 bytes', 'ES256', () => ({ ...ecJwk, y: 'A'.repeat(42) })],
+      ['a coordinate of 67 bytes', 'ES512', () => ({ ...curve('P-521'), x: zeroFirst(curve('P-521')['x']) })],
       ['a P-384 key that says P-256', 'ES256', () => ({ ...curve('P-384'), crv: 'P-256' })],
       ['a point that is not on the curve', 'ES256', () => ({ ...ecJwk, y: ecJwk.x })],
       ['a key without y', 'ES256', () => ({ ...ecJwk, y: undefined })],
