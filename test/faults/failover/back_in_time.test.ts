@@ -1,8 +1,5 @@
 // A database that went back in time under two instances: a failover that lost what operators did, two primaries at once, a
 // backup in the place of the database. What one instance changes afterwards is known at the other within the bound.
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { STALE_MS } from '../../../src/store/cache.ts'
 import { eventually } from '../../support/wire.ts'
@@ -16,7 +13,7 @@ import { programsOf } from './server.ts'
 const MARGIN_MS = 2000
 const TEST_MS = 240_000
 
-const programs = programsOf('15', mkdtempSync(path.join(tmpdir(), 'service-failover-')))
+const programs = programsOf('15')
 const LEFT_OUT = typeof programs === 'string' ? programs : ''
 
 let lab: Lab

@@ -8,7 +8,7 @@ import path from 'node:path'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { unprivileged } from '../../../bench/postgres_server.ts'
 import { PostgresConnection } from '../../../src/store/postgres_connection.ts'
-import { pause } from '../../support/wire.ts'
+import { eventually, pause } from '../../support/wire.ts'
 import { Lab, type LabOptions } from './lab.ts'
 import { measure, type Row, tableOf } from './measure.ts'
 import { hasProgram, type Part, startHaproxy, startPgBouncer } from './parts.ts'
@@ -19,6 +19,7 @@ const MAX_CONNS = Number(process.env['SERVICE_FAILOVER_CONNS'] ?? 10)
 /** One connection listens, one makes partitions. */
 const MORE_CONNS = 2
 const ROUND_MS = 240_000
+const TOO_LONG_MS = 20_000
 
 const rows: Row[] = []
 let lab: Lab | undefined
@@ -35,7 +36,7 @@ const opened = async (options: Partial<LabOptions> & { version: Version }): Prom
   return lab.open()
 }
 const leftOut = (version: Version): string => {
-  const programs = programsOf(version, mkdtempSync(path.join(tmpdir(), 'service-failover-')))
+  const programs = programsOf(version)
   return typeof programs === 'string' ? programs : ''
 }
 
@@ -52,6 +53,8 @@ const FAULTS: readonly Fault[] = [
     async happen({ primary }) {
       await primary.stop()
       await primary.start()
+      // A commit waits for the standby, which has to find its primary again.
+      await eventually(async () => (await primary.sql('SELECT 1 FROM pg_stat_replication')).length === 1)
     },
   },
   {
@@ -92,6 +95,8 @@ const FAULTS: readonly Fault[] = [
 const holds = (row: Row, most = MAX_CONNS + MORE_CONNS) => {
   rows.push(row)
   expect(row.broken, row.fault).toEqual([])
+  // Far beyond what a quiet machine needs, and far below what a hung connection costs.
+  expect(Math.max(row.firstToken, row.slowest), `milliseconds, ${row.fault}`).toBeLessThan(TOO_LONG_MS)
   expect(row.backends, `connections of one instance, ${row.fault}`).toBeLessThanOrEqual(most)
 }
 

@@ -18,7 +18,7 @@ const START_MS = 90_000
 
 /** Fetches what the cluster is made of. Returns, in words, why that cannot be; empty when all is there. */
 export function fetchPatroni(): string {
-  const postgres = programsOf('15', tmpdir())
+  const postgres = programsOf('15')
   if (typeof postgres === 'string') return `Patroni was not tested: ${postgres}`
   if (existsSync(program('patroni')) && existsSync(program('etcd'))) return ''
   // The servers do not run as root, so they cannot read a Python that root installed for itself.

@@ -13,13 +13,24 @@ export type Version = '15' | '18'
 const DEBIAN = '/usr/lib/postgresql/15/bin'
 const START_MS = 60_000
 
+const found = new Map<Version, PostgresPrograms | string>()
+
 /** The programs of a version, or in words why there are none. */
-export function programsOf(version: Version, folder: string): PostgresPrograms | string {
+export function programsOf(version: Version): PostgresPrograms | string {
+  const programs = found.get(version) ?? findPrograms(version)
+  found.set(version, programs)
+  return programs
+}
+
+function findPrograms(version: Version): PostgresPrograms | string {
   if (version === '15')
     return existsSync(`${DEBIAN}/postgres`)
       ? { bin: DEBIAN, env: { LC_ALL: 'C', TZ: 'UTC' } }
       : `PostgreSQL 15 is not in ${DEBIAN} (apt-get install postgresql-15)`
+  const folder = mkdtempSync(path.join(tmpdir(), 'service-postgres-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   try {
+    unprivileged(folder)
     return packagedPostgres(folder)
   } catch (error) {
     return (error as Error).message
@@ -61,12 +72,18 @@ export class Server {
 
   /** Makes an empty one, in `folder` where one is named. Throws, in words, when the version is not there. */
   static async make(version: Version, folder = mkdtempSync(path.join(tmpdir(), 'service-failover-'))): Promise<Server> {
-    const programs = programsOf(version, folder)
+    const programs = programsOf(version)
     if (typeof programs === 'string') throw new Error(programs)
     const server = new Server({ programs, folder, port: await freePort() })
     const initdb = ['-D', server.data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync']
     execFileSync(path.join(programs.bin, 'initdb'), initdb, { ...server.options(), stdio: 'pipe' })
-    const settings = ["listen_addresses = '127.0.0.1'", 'fsync = off', 'wal_keep_size = 1GB', 'shared_buffers = 16MB']
+    const settings = [
+      "listen_addresses = '127.0.0.1'",
+      'fsync = off',
+      'wal_keep_size = 1GB',
+      'shared_buffers = 16MB',
+      'wal_retrieve_retry_interval = 100',
+    ]
     appendFileSync(path.join(server.data, 'postgresql.conf'), `${settings.join('\n')}\n`)
     return server
   }
