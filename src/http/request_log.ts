@@ -25,6 +25,7 @@ const LINES_PER_SECOND = 50
 const SECOND_MS = 1000
 const TELL_EVERY_MS = 10_000
 const MAX_CLIENT_ID = 256
+const REFUSED = 'request refused'
 
 /** Opens the log of the requests of one of so many threads, which have the lines of a second together. */
 export function openRequestLog(log: Logger, threads: number): RequestLog {
@@ -54,8 +55,11 @@ export function openRequestLog(log: Logger, threads: number): RequestLog {
   const refused = (fields: object): void => {
     const nowMs = performance.now()
     if (nowMs >= budget.endsMs) Object.assign(budget, { lines: linesPerSecond, endsMs: nowMs + SECOND_MS })
-    if (budget.lines-- > 0) log.info(fields, 'request refused')
-    else count('left_out', SECOND_MS, leftOut, false)
+    if (budget.lines-- > 0) log.info(fields, REFUSED)
+    else {
+      log.debug(fields, REFUSED)
+      count('left_out', SECOND_MS, leftOut, false)
+    }
   }
   /** Whether a part that is away was not told of within the last seconds: its requests all fail alike. */
   const isNew = (reason: string): boolean => {

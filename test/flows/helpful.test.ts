@@ -182,8 +182,7 @@ describe('every error has a request_id that is in the log too', () => {
   test.each(failing)('%s: %d', async (_what, status, path, init) => {
     const lines: { request_id?: string; status?: number; error?: string }[] = []
     const { log } = service.app
-    vi.spyOn(log, 'isLevelEnabled').mockReturnValue(true)
-    vi.spyOn(log, 'debug').mockImplementation((fields: unknown) => void lines.push(fields as object))
+    vi.spyOn(log, 'info').mockImplementation((fields: unknown) => void lines.push(fields as object))
     try {
       const response = await fetch(service.issuer + path, init)
       const text = await response.text()

@@ -108,7 +108,7 @@ type Logged = { request_id?: string; reason?: string }
 export function watchReasons({ app: { log } }: TestService): (answer: Answer) => string | undefined {
   const lines: Logged[] = []
   vi.spyOn(log, 'isLevelEnabled').mockReturnValue(true)
-  for (const level of ['debug', 'error'] as const)
+  for (const level of ['debug', 'info', 'error'] as const)
     vi.spyOn(log, level).mockImplementation((fields: unknown) => void lines.push(fields as Logged))
   return ({ body }) => lines.find(({ request_id }) => request_id === body['request_id'])?.reason
 }
