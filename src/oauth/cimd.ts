@@ -33,6 +33,8 @@ const FETCH_BURST = 50
 interface Known {
   until: number
   client?: Client
+  /** Until when the client is used on while its document cannot be fetched. */
+  usableUntil?: number
   failure?: OAuthError
 }
 export interface Documents {
@@ -54,6 +56,8 @@ export const openDocuments = (store: BucketStore): Documents => ({
 const refuse = (description: string, reason: string) =>
   new OAuthError('invalid_client', description, { reason: `cimd_${reason}`, status: 400 })
 
+/** The host is away, or we have no room: it says nothing about the document. */
+const AWAY = /^(outbound_full|cimd_(dns_failed|connect_failed|tls_failed|timeout|bad_response|unavailable))$/
 const NOT_APPROVED = 'cimd_redirect_not_approved'
 
 /** True for client ids that name a document. */
@@ -128,14 +132,27 @@ async function fetchClient(app: App, client_id: string, fetched?: FetchReply): P
     const reply = fetched ?? (await fetchDocument(app, client_id))
     const client = describedClient(client_id, readDocument(client_id, reply), app.clock.now())
     await checkRedirects(app, client)
-    app.documents.known.set(client_id, { until: app.clock.now() + lifetime(app, client_id, reply), client })
+    const until = app.clock.now() + lifetime(app, client_id, reply)
+    app.documents.known.set(client_id, { until, usableUntil: until + graceTime(app, reply, until), client })
     return stored ? await followDocument(app, stored, client) : client
   } catch (error) {
+    const last = error instanceof OAuthError && AWAY.test(error.reason) ? lastCopy(app, client_id) : undefined
+    if (last) return settle(app, last, stored)
     // What the mode refuses is not remembered: a mode that operators set is in force at once.
     if (error instanceof OAuthError && error.status < 500 && error.reason !== NOT_APPROVED)
       app.documents.known.set(client_id, { until: app.clock.now() + FAILURE_SECONDS, failure: error })
     throw error
   }
+}
+
+/** The client as its document described it last, for the time that it may be used on; the host is left alone for a while. */
+function lastCopy({ documents, clock, log }: App, client_id: string): Client | undefined {
+  const { client, usableUntil = 0 } = documents.known.get(client_id) ?? {}
+  if (!client || usableUntil <= clock.now()) return undefined
+  const until = Math.min(clock.now() + FAILURE_SECONDS, usableUntil)
+  documents.known.set(client_id, { until, usableUntil, client })
+  log.info({ client_id }, 'the last copy of a client document is used, as it cannot be fetched')
+  return client
 }
 
 /** Whether the mode of registration in force lets a client in that is not stored. Throws invalid_client. */
@@ -195,7 +212,9 @@ async function fetchDocument(app: App, client_id: string): Promise<FetchReply> {
       timeoutMs: app.config.cimd.fetch_timeout * 1000,
       allowHttp: !app.config.cimd.require_https,
     })
-    if (reply.status !== 200) throw refuse(`the client document answers with status ${reply.status}`, 'status')
+    const isAway = reply.status >= 500 || reply.status === 429
+    if (reply.status !== 200)
+      throw refuse(`the client document answers with status ${reply.status}`, isAway ? 'unavailable' : 'status')
     return reply
   } catch (error) {
     if (!(error instanceof FetchError)) throw error
@@ -244,6 +263,12 @@ function readDocument(client_id: string, reply: FetchReply): DocumentFields {
     throw refuse('the client document does not ask for authorization_code', 'grant_types')
   const { client_name, redirect_uris, application_type, scope } = fields
   return { client_name, redirect_uris, application_type, scope, grant_types: usable }
+}
+
+/** Seconds that a copy may be used beyond `until` while the host is away (RFC 9111 §4.2.4): none where the document forbids it. */
+function graceTime(app: App, { headers }: FetchReply, until: number): number {
+  const forbids = /\b(no-store|no-cache|must-revalidate|proxy-revalidate)\b/i.test(headers['cache-control'] ?? '')
+  return forbids || until <= app.clock.now() ? 0 : app.config.cimd.cache_ttl
 }
 
 /** Seconds that the document may be used: as its headers say, not under a minute, and never beyond cimd.cache_ttl. */

@@ -182,7 +182,8 @@ test('I09 only 200 counts, and what failed is not kept as a document', async () 
       {},
       { status, headers: { 'cache-control': 'max-age=3600' } },
     )
-    expect(await refused(local, client_id)).toBe('400 invalid_client, cimd_status')
+    const reason = status >= 500 ? 'cimd_unavailable' : 'cimd_status'
+    expect(await refused(local, client_id)).toBe(`400 invalid_client, ${reason}`)
     expect(await local.app.store.findClient({ client_id })).toBeUndefined()
   }
   for (const status of [204, 304]) {

@@ -229,7 +229,7 @@ describe('documents', () => {
     ['201', { ...documentOf(), status: 201 }, 'cimd_status'],
     ['206', { ...documentOf(), status: 206 }, 'cimd_status'],
     ['404', { ...documentOf(), status: 404 }, 'cimd_status'],
-    ['500', { ...documentOf(), status: 500 }, 'cimd_status'],
+    ['500', { ...documentOf(), status: 500 }, 'cimd_unavailable'],
     ['HTML', { ...documentOf(), headers: { 'content-type': 'text/html' } }, 'cimd_content_type'],
     ['no type', { ...documentOf(), headers: {} }, 'cimd_content_type'],
     ['a list', { body: Buffer.from('[]') }, 'cimd_document'],
@@ -374,5 +374,68 @@ describe('how often anybody is asked', () => {
     expect(stored.get(URL_OF)?.client_name).toBe('Name 9')
     vi.advanceTimersByTime(60_000)
     expect(await change(11)).toBe('Name 11')
+  })
+})
+
+describe('a document that cannot be fetched again', () => {
+  const HEADERS = { 'content-type': 'application/json' }
+  /** A client that was fetched with these headers, and whose copy is no longer fresh. */
+  async function staleScene(control?: string) {
+    const parts = setUp()
+    const headers = control === undefined ? HEADERS : { ...HEADERS, 'cache-control': control }
+    parts.answers.set(URL_OF, { ...documentOf(), headers })
+    await parts.resolve(URL_OF)
+    parts.clock.advance(3601)
+    const asked = () => parts.fetch.mock.calls.length
+    return { ...parts, asked, reason: async () => (await refusalOf(() => parts.resolve(URL_OF))).reason }
+  }
+  const AWAY: Answer[] = [
+    ...(['dns_failed', 'connect_failed', 'tls_failed', 'timeout', 'bad_response'] as const).map(
+      (reason) => new FetchError(reason, 'app.example'),
+    ),
+    { status: 503 },
+    { status: 429 },
+  ]
+
+  test.each(AWAY)(
+    'is used on while its host is away (%j), for cimd.cache_ttl, and asked for every half minute',
+    async (away) => {
+      const { resolve, answers, clock, asked, reason } = await staleScene()
+      answers.set(URL_OF, away)
+      expect(await resolve(URL_OF)).toMatchObject({ client_name: 'App' })
+      await resolve(URL_OF)
+      expect(asked()).toBe(2)
+      clock.advance(31)
+      await resolve(URL_OF)
+      expect(asked()).toBe(3)
+      clock.advance(3569)
+      expect(await reason()).toMatch(/^cimd_/)
+      clock.advance(31)
+      answers.set(URL_OF, documentOf({ client_name: 'New name' }))
+      expect(await resolve(URL_OF)).toMatchObject({ client_name: 'New name' })
+    },
+  )
+
+  test.each(['no-store', 'no-cache', 'max-age=0', 'max-age=3600, must-revalidate', 'max-age=60, No-Store'])(
+    'is not used on where it says %s',
+    async (control) => {
+      const { answers, reason } = await staleScene(control)
+      answers.set(URL_OF, new FetchError('timeout', 'app.example'))
+      expect(await reason()).toBe('cimd_timeout')
+    },
+  )
+
+  test.each<[string, Answer, string]>([
+    ['it is gone', { status: 404 }, 'cimd_status'],
+    ['it is moved', new FetchError('redirect', 'app.example'), 'cimd_redirect'],
+    ['its host has a private address now', new FetchError('blocked_address', 'app.example'), 'cimd_blocked_address'],
+    ['it is wrong now', { body: Buffer.from('{}') }, 'cimd_document'],
+  ])('is not used on when %s, nor after that while the host is away', async (_, answer, expected) => {
+    const { answers, clock, reason } = await staleScene()
+    answers.set(URL_OF, answer)
+    expect(await reason()).toBe(expected)
+    clock.advance(31)
+    answers.set(URL_OF, new FetchError('timeout', 'app.example'))
+    expect(await reason()).toBe('cimd_timeout')
   })
 })
