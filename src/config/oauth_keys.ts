@@ -62,7 +62,7 @@ export const oauthKeys = {
   session: {
     cookie_name: textKey({
       default: 'service_session',
-      doc: 'Name of the session cookie. With session.secure the prefix __Host- is put before it.',
+      doc: 'Name of the session cookie. With session.secure the prefix __Host- is put before it, unless the issuer is localhost.',
     }),
     max_age: durationKey({ default: '24h', doc: 'How long a sign-in lasts.' }),
     secure: boolKey({

@@ -1,5 +1,6 @@
 // The sign-in of a browser: a sealed cookie that names a row of the store, so that a row that is gone ends the session.
 import type { App } from '../app.ts'
+import { isProduction } from '../config/rule.ts'
 import { cookieOf, type Head } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, isId, newId, newSecret } from '../lib/id.ts'
@@ -41,7 +42,11 @@ export const sessionToken = (app: App, { session }: SignedIn, purpose: string): 
 const NONCE_AGE_SECONDS = 12 * 3600
 /** The name of a cookie that only we can have set: the prefix keeps sibling domains from setting it (RFC 6265bis §4.1.3). */
 export const ownName = (app: App, name: string): string => `${app.config.session.secure ? '__Host-' : ''}${name}`
-const sessionName = (app: App) => ownName(app, app.config.session.cookie_name)
+/** The session cookie has the name that is configured, and the prefix wherever there can be sibling domains: localhost has none. */
+const sessionName = (app: App) => {
+  const { cookie_name } = app.config.session
+  return isProduction(app.config) ? ownName(app, cookie_name) : cookie_name
+}
 const nonceName = (app: App) => ownName(app, 'service_login_nonce')
 const NONCE = /^[A-Za-z0-9_-]{43}$/
 

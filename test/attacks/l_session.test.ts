@@ -7,6 +7,13 @@ import { signedIn } from '../support/documents.ts'
 import { authorize, authorizeUrl, decide, signIn } from '../support/flow.ts'
 import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
 
+/** What a service needs whose issuer is not localhost. */
+const PRODUCTION = {
+  SERVICE_SERVER_ISSUER: 'https://auth.example.com',
+  SERVICE_SESSION_SECURE: 'true',
+  SERVICE_ADMIN_API_KEY: 'k7Fz0qVn2XbS9dLw4mTe',
+  SERVICE_SESSION_SECRET: '0123456789abcdef'.repeat(2),
+}
 const COOKIE = 'service_session'
 
 let service: TestService
@@ -209,12 +216,7 @@ test('L16 a user who was disabled is no longer signed in at /oauth/authorize', a
 })
 
 test('L17 the cookies are HttpOnly, SameSite, for every path and no other domain, and Secure where the issuer is not this machine', async () => {
-  const production = await startService({
-    SERVICE_SERVER_ISSUER: 'https://auth.example.com',
-    SERVICE_SESSION_SECURE: 'true',
-    SERVICE_ADMIN_API_KEY: 'k7Fz0qVn2XbS9dLw4mTe',
-    SERVICE_SESSION_SECRET: '0123456789abcdef'.repeat(2),
-  })
+  const production = await startService(PRODUCTION)
   try {
     for (const [where, secure] of [
       [service, false],
@@ -259,7 +261,7 @@ test('L21 pages with a form, and redirects with a code, are not stored', async (
 
 /** What a sibling domain can plant: it cannot set a cookie whose name begins with __Host-, nor take ours away (RFC 6265bis §4.1.3). */
 test('L22 with session.secure a session cookie without the prefix, which a sibling domain can plant, signs nobody in', async () => {
-  const secure = await startService({ SERVICE_SESSION_SECURE: 'true', SERVICE_SESSION_COOKIE_NAME: 'sid' })
+  const secure = await startService({ ...PRODUCTION, SERVICE_SESSION_COOKIE_NAME: 'sid' })
   try {
     const attacker = await signedIn(secure, await addUser(secure))
     const value = attacker.cookies.get('__Host-sid') ?? attacker.cookies.get('sid') ?? ''
