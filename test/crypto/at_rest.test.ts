@@ -1,5 +1,8 @@
 // Encryption at rest with a master key.
-import { randomBytes } from 'node:crypto'
+import { createDecipheriv, randomBytes } from 'node:crypto'
+import { hkdf } from '@noble/hashes/hkdf.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { utf8ToBytes } from '@noble/hashes/utils.js'
 import { describe, expect, test } from 'vitest'
 import { ConfigError, loadConfig } from '../../src/config/load.ts'
 import { aesMaster, openAtRest } from '../../src/crypto/at_rest.ts'
@@ -16,6 +19,18 @@ describe('aes_master', () => {
   test('a process that starts again with the same key opens what was sealed before', async () => {
     const sealed = await atRest.seal('signing_key', 'k', 'secret')
     expect(await aesMaster(KEY.toUpperCase()).open('signing_key', 'k', sealed)).toBe('secret')
+  })
+
+  test('the keys are those that another implementation of HKDF derives', async () => {
+    const derived = (use: string, bytes: number) =>
+      Buffer.from(hkdf(sha256, Buffer.from(KEY, 'hex'), utf8ToBytes('service at rest'), utf8ToBytes(use), bytes))
+    const [, id, text = ''] = (await atRest.seal('broker_grant', 'row-1', 'secret')).split('.')
+    expect(id).toBe(derived('key id', Buffer.from(id ?? '', 'base64url').length).toString('base64url'))
+    const bytes = Buffer.from(text, 'base64url')
+    const decipher = createDecipheriv('aes-256-gcm', derived('purpose broker_grant', 32), bytes.subarray(0, 12))
+      .setAAD(Buffer.from('["broker_grant","row-1"]'))
+      .setAuthTag(bytes.subarray(-16))
+    expect(decipher.update(bytes.subarray(12, -16), undefined, 'utf8') + decipher.final('utf8')).toBe('secret')
   })
 
   test('sealing a text again gives another one, and none shows it', async () => {

@@ -1,21 +1,39 @@
-// Both forms of a signature against what Node makes of them itself.
-import { generateKeyPairSync, sign, verify } from 'node:crypto'
+// Both forms of a signature against what Node and noble make of them.
+import { generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto'
+import { p256, p384, p521 } from '@noble/curves/nist.js'
 import { expect, test } from 'vitest'
 import { derOf, rawOf } from '../../src/crypto/ecdsa.ts'
 
-test.each([
-  ['P-256', 32, 'sha256', 500],
-  ['P-384', 48, 'sha384', 100],
-  ['P-521', 66, 'sha512', 100],
-] as const)('a signature of %s is the same in both forms', (namedCurve, size, hash, signatures) => {
+const CURVES = [
+  ['P-256', 32, 'sha256', p256],
+  ['P-384', 48, 'sha384', p384],
+  ['P-521', 66, 'sha512', p521],
+] as const
+
+test.each(CURVES)('a signature of %s is the same in both forms for Node and noble', (namedCurve, size, hash, curve) => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve })
-  for (let i = 0; i < signatures; i++) {
+  const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
+  const point = Buffer.concat([Buffer.of(4), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')])
+  for (let i = 0; i < 20; i++) {
     const input = Buffer.from(`input ${i}`)
     const der = sign(hash, input, privateKey)
     const raw = rawOf(der, size)
     expect(verify(hash, input, { key: publicKey, dsaEncoding: 'ieee-p1363' }, raw)).toBe(true)
+    expect(curve.verify(raw, input, point, { lowS: false })).toBe(true)
     expect(derOf(raw)).toEqual(der)
   }
+})
+
+test.each(CURVES)('numbers of every length are written for %s as noble writes them', (_, size, __, { Signature }) => {
+  // The first bytes of a number decide how DER writes it: zeros are left out, and a first bit asks for one.
+  const number = (zeros: number) => Buffer.concat([Buffer.alloc(zeros + 1), randomBytes(size - zeros - 1)])
+  for (let zeros = 0; zeros < size - 1; zeros++)
+    for (let i = 0; i < 8; i++) {
+      const raw = Buffer.concat([number(zeros), number(i)])
+      const der = Buffer.from(Signature.fromBytes(raw, 'compact').toBytes('der'))
+      expect(derOf(raw)).toEqual(der)
+      expect(rawOf(der, size)).toEqual(raw)
+    }
 })
 
 test.each([
