@@ -4,12 +4,12 @@ import type { Flights } from './broker/renew.ts'
 import type { Env } from './config/rules.ts'
 import type { Config } from './config/schema.ts'
 import { type AtRest, openAtRest } from './crypto/at_rest.ts'
-import { firstKeyRule } from './crypto/first_key.ts'
+import { firstKeyRules, type KeyRules } from './crypto/first_key.ts'
 import { followKeys } from './crypto/follow_keys.ts'
 import { type Keyring, openKeyring } from './crypto/keyring.ts'
 import { type CryptoLanes, openCrypto } from './crypto/pool.ts'
 import { createSealer, type Sealer } from './crypto/seal.ts'
-import { keyPlace, keySource, type SourceParts } from './crypto/sources.ts'
+import { keyPlace, keySource } from './crypto/sources.ts'
 import { transitParts } from './crypto/transit_client.ts'
 import { Admission, loopBusyMs } from './http/admission.ts'
 import { CommonBuckets } from './http/common_buckets.ts'
@@ -116,7 +116,7 @@ export interface AppOptions {
   serves?: boolean
   /** Whether a database and a signing key are made where there are none; as `serves` unless said otherwise. */
   creates?: boolean
-  /** Makes a signing key even if live tokens were signed with keys that are not there. */
+  /** Makes keys even if live tokens were signed, or values sealed, with keys that are not there. */
   newKeys?: boolean
   /** Waits until no other server has the SQLite file. */
   waits?: boolean
@@ -138,12 +138,10 @@ export interface Parts {
   scrape?: App['scrape']
 }
 
-/** Opens the keys, migrates and opens the database, starts the threads. Rejects when any part cannot be had. */
+/** Migrates and opens the database, opens the keys, starts the threads. Rejects when any part cannot be had. */
 export async function openApp(config: Config, log: Logger, options: AppOptions = {}): Promise<App> {
   const { clock = systemClock, env = {}, telemetry = { metrics: new Metrics() }, serves = true } = options
   const { creates = serves, newKeys = false } = options
-  const transit = transitParts(clock, log)
-  const atRest = await openAtRest(config, env, transit)
   const store = await openStore(config.storage, {
     log,
     metrics: telemetry.metrics,
@@ -153,8 +151,8 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
   })
   // The storage thread starts meanwhile.
   if (serves) await loadHttpClient()
-  const mayMakeFirst = firstKeyRule(config, { store, clock }, { creates, newKeys })
-  const { used, keyring } = await begin(config, { store, atRest, transit, clock, mayMakeFirst }, log)
+  const mayMake = firstKeyRules(config, { store, clock }, { creates, newKeys })
+  const { atRest, used, keyring } = await begin(config, { store, env, clock, log, ...mayMake })
   // Front threads sign by themselves: what is left for this one is what an operator tries.
   const isHub = config.server.front_threads > 1
   const threads = isHub ? 1 : config.server.crypto_threads
@@ -192,9 +190,6 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
   return app
 }
 
-/** The main thread, and the front threads where there are several. */
-const threadsOf = ({ server }: Config): number => (server.front_threads > 1 ? server.front_threads + 1 : 1)
-
 /** Puts an app together from its parts. */
 export function assemble(
   config: Config,
@@ -204,7 +199,7 @@ export function assemble(
 ): App {
   const { metrics, tracer } = telemetry
   const { crypto, store } = parts
-  const { rate_limit, dcr } = config
+  const { rate_limit, dcr, server } = config
   const allowPrivate = config.cimd.allow_private_addresses
   const openFetcher = (more: Partial<FetcherOptions> = {}) =>
     createFetcher({ allowPrivate, userAgent: userAgent(), ...more })
@@ -212,7 +207,8 @@ export function assemble(
     ...parts,
     config,
     log,
-    requests: openRequestLog(log, threadsOf(config)),
+    // Where there are front threads, the main thread is one more.
+    requests: openRequestLog(log, server.front_threads > 1 ? server.front_threads + 1 : 1),
     metrics,
     tracer,
     clock,
@@ -271,15 +267,21 @@ const knownKnees = ({ observability, storage, signing }: Config) =>
   observability.capacity_report ? kneesOf(observability.capacity_report, storage.driver, signing.algorithm) : {}
 
 /** What a start writes and reads first. A store that fails here is closed, or it would keep the process alive. */
-async function begin(config: Config, parts: SourceParts, log: Logger): Promise<{ used: Used; keyring: Keyring }> {
+async function begin(
+  config: Config,
+  { env, log, ...parts }: KeyRules & Pick<App, 'store' | 'env' | 'clock' | 'log'>,
+): Promise<Pick<App, 'atRest' | 'used' | 'keyring'>> {
   const { store, clock } = parts
+  const transit = transitParts(clock, log)
   let keyring: Keyring | undefined
   try {
     const onError = (error: unknown) =>
       log.warn({ err: error }, 'the signing keys could not be read; the ones before stay in use')
-    keyring = await openKeyring({ source: keySource(config, parts), clock, onError, place: keyPlace(config) })
+    const atRest = await openAtRest(config, env, { ...parts, transit })
+    const source = keySource(config, { ...parts, transit, atRest })
+    keyring = await openKeyring({ source, clock, onError, place: keyPlace(config) })
     await store.saveIssuer({ issuer: config.server.issuer, now: clock.now() })
-    return { keyring, used: await openUsed(store, clock) }
+    return { atRest, keyring, used: await openUsed(store, clock) }
   } catch (error) {
     keyring?.close()
     await store.driver.close()

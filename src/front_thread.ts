@@ -68,7 +68,7 @@ export async function runFront(port: MessagePort, data: FrontData): Promise<void
         verifyPassword: (password, hash) => hub.ask('verifyPassword', { password, hash }),
       },
       lanes: { crypto: signing.stats.crypto, ...(store.driver.name === 'sqlite' ? {} : { store: store.driver.stats }) },
-      atRest: await openAtRest(config, data.env, transitParts(clock, log)),
+      atRest: await openAtRest(config, data.env, { transit: transitParts(clock, log) }),
       sealing: data.sealing,
       refreshSecret: data.refreshSecret,
       used: {

@@ -64,7 +64,10 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
     .command('serve')
     .description('Starts both listeners. SIGTERM and SIGINT drain and stop, SIGHUP reloads the signing keys.')
     .option('--wait', 'Where another server has the SQLite file, wait until it has ended.')
-    .option('--new-keys', 'Make a signing key where there is none, even if that ends live tokens.')
+    .option(
+      '--new-keys',
+      'Make keys where there are none, even if that ends live tokens or leaves sealed values unreadable.',
+    )
     .action(async ({ wait: waits, newKeys }: { wait?: boolean; newKeys?: boolean }) => {
       const { serve } = await import('../serve.ts')
       try {

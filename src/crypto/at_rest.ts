@@ -4,6 +4,7 @@ import type { Env } from '../config/rules.ts'
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../lib/time.ts'
 import { openLogger } from '../telemetry/logger.ts'
+import type { MayMakeFirst } from './key_source.ts'
 import { type TransitParts, transitParts } from './transit_client.ts'
 import { transitEncrypt } from './transit_encrypt.ts'
 
@@ -20,8 +21,19 @@ export interface AtRest {
   isCurrent(sealed: string): boolean
 }
 
+export interface AtRestParts {
+  /** What the secret store is reached with; commands have their own. */
+  transit?: TransitParts
+  /** Whether a missing key of the secret store may be made: never, unless told. */
+  mayMakeKey?: MayMakeFirst
+}
+
 /** Opens the driver that is configured; undefined when none is. Rejects when its keys cannot be had. */
-export async function openAtRest(config: Config, env: Env, parts?: TransitParts): Promise<AtRest | undefined> {
+export async function openAtRest(
+  config: Config,
+  env: Env,
+  { transit = commandParts(config), mayMakeKey = async () => false }: AtRestParts = {},
+): Promise<AtRest | undefined> {
   const { driver, aes_master, secretstore_transit_encrypt: there } = config.data_encryption
   if (driver === 'aes_master') return aesMaster(env[aes_master.key_env] ?? '', env[aes_master.old_key_env])
   if (driver !== 'secretstore_transit_encrypt') return undefined
@@ -32,7 +44,7 @@ export async function openAtRest(config: Config, env: Env, parts?: TransitParts)
       : { role_id: named(there.approle.role_id_env), secret_id: named(there.approle.secret_id_env), mount: 'approle' }
   const setting = 'data_encryption.secretstore_transit_encrypt'
   const access = { setting, address: there.address, credentials, timeout: TRANSIT_TIMEOUT }
-  return transitEncrypt({ access, mount: there.mount_path, name: there.key_name }, parts ?? commandParts(config))
+  return transitEncrypt({ access, mount: there.mount_path, name: there.key_name, mayMake: mayMakeKey }, transit)
 }
 
 /** Seconds that one call of the secret store may take. */

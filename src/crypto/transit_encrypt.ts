@@ -1,6 +1,6 @@
 // Encryption at rest by the transit engine: the key stays there, and a sealed text opens only for its purpose and row.
 import type { AtRest, Purpose } from './at_rest.ts'
-import { always } from './key_source.ts'
+import type { MayMakeFirst } from './key_source.ts'
 import { createTransitClient, type TransitAccess, type TransitParts } from './transit_client.ts'
 import { away, bootError, TransitRefusal } from './transit_error.ts'
 import { ensureKey } from './transit_key.ts'
@@ -10,6 +10,7 @@ export interface TransitEncryptOptions {
   access: TransitAccess
   mount: string
   name: string
+  mayMake: MayMakeFirst
 }
 
 /** Types that authenticate associated data. */
@@ -17,9 +18,9 @@ const TYPES = ['aes256-gcm96', 'aes128-gcm96', 'chacha20-poly1305', 'xchacha20-p
 const SEALED = /^\w+:v(\d+):/
 const ROW = 'a text to see that it works'
 
-/** Opens a key of the engine, which is made where there is none, and tries it. Rejects with words for the operator. */
+/** Opens a key of the engine, which is made where there is none and it may be made, and tries it. Rejects with words for the operator. */
 export async function transitEncrypt(options: TransitEncryptOptions, parts: TransitParts): Promise<AtRest> {
-  const { access, mount, name } = options
+  const { access, mount, name, mayMake } = options
   const client = createTransitClient(access, parts)
   /** The newest version that was heard of. */
   let latest = 0
@@ -55,8 +56,8 @@ export async function transitEncrypt(options: TransitEncryptOptions, parts: Tran
   }
 
   async function start(): Promise<void> {
-    const key = await ensureKey(client, { mount, name, type: TYPES[0] as string, mayMake: always })
-    if (!key) throw new Error(`the key ${name} is not there: is --config right?`)
+    const key = await ensureKey(client, { mount, name, type: TYPES[0] as string, mayMake })
+    if (!key) throw new Error(`there is no key ${mount}/${name}: is the server running, is --config right?`)
     if (!TYPES.includes(key.type) || key.derived)
       throw new Error(
         `the key ${name} is of type ${key.type}${key.derived ? ', derived' : ''}, but ${TYPES[0]} is needed`,

@@ -27,8 +27,9 @@ async function setUp(prepare: (store: TransitServer) => unknown = () => {}, more
     BAO_TOKEN: ROOT,
     ...more,
   }
-  const parts = { fetcher: createFetcher({ allowPrivate: true, userAgent: 'service-test' }), clock, log: silentLog }
-  const open = () => openAtRest(loadConfig(undefined, env).config, env, parts) as Promise<AtRest>
+  const transit = { fetcher: createFetcher({ allowPrivate: true, userAgent: 'service-test' }), clock, log: silentLog }
+  const open = (mayMake = true) =>
+    openAtRest(loadConfig(undefined, env).config, env, { transit, mayMakeKey: async () => mayMake }) as Promise<AtRest>
   return { clock, store, open }
 }
 
@@ -98,6 +99,16 @@ describe('a start refuses', () => {
     expect(error?.message).toMatch(say)
     expect(error?.message).not.toContain('wrong-token')
   })
+})
+
+test('a key that is not there is made only where it may be', async () => {
+  const { store, open } = await setUp()
+  expect((await failureOf(open(false)))?.message).toMatch(
+    /: there is no key transit\/service-data: is the server running/,
+  )
+  expect([...store.engine.keys.keys()]).toEqual([])
+  await open()
+  await open(false)
 })
 
 test('an AppRole of named variables logs in', async () => {
