@@ -24,7 +24,11 @@ export async function concernsOf(app: App): Promise<Concern[]> {
   const mode = await effectiveDcrMode(app)
   const adminHost = admin.address.slice(0, admin.address.lastIndexOf(':'))
   const now = clock.now()
-  const keyAge = now - (keyring.published().find(({ kid }) => kid === keyring.current().kid)?.created_at ?? now)
+  // A rotation makes the next key the current one and another next one, so that the next one tells when that was.
+  const published = keyring.published()
+  const signsSince = (published.find(({ next }) => next) ?? published.find(({ kid }) => kid === keyring.current().kid))
+    ?.created_at
+  const keyAge = now - (signsSince ?? now)
   const all: (Concern & { when: boolean })[] = [
     {
       when: mode === 'open',
@@ -93,7 +97,7 @@ export async function concernsOf(app: App): Promise<Concern[]> {
       when: keyAge > OLD_KEY,
       key: 'signing',
       severity: 'warn',
-      because: `the signing key is ${Math.floor(keyAge / DAY)} days old`,
+      because: `the signing key has signed for ${Math.floor(keyAge / DAY)} days`,
       instead: 'rotate it on the page Keys; no token stops working',
     },
   ]
