@@ -28,8 +28,8 @@ describe('quickstart', () => {
     ['without an admin key, on the database', () => ({ ...env, SERVICE_ADMIN_API_KEY: '' })],
   ])('ends with a token of this server, also when it is run again, %s', async (_how, variables) => {
     for (let run = 0; run < 2; run++) {
-      const { code, stdout } = await runHere(['quickstart', '--json'], variables())
-      expect(code).toBe(0)
+      const { code, stdout, stderr } = await runHere(['quickstart', '--json'], variables())
+      expect(code, stderr).toBe(0)
       expect(JSON.parse(stdout)).toMatchObject({
         header: { typ: 'at+jwt' },
         claims: { iss: service.issuer, aud: ['https://quickstart.example.com/mcp'], scope: 'quickstart:read' },

@@ -2,6 +2,7 @@
 import path from 'node:path'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Client } from '../../src/oauth/types.ts'
 import { dpop, expectProofRefused, PROOF_ALGS, type ProofKey, proofKey, proofOf } from '../support/dpop.ts'
 import * as flow from '../support/flow.ts'
 import { type Answer, authorize } from '../support/flow.ts'
@@ -244,7 +245,6 @@ describe('nonces', () => {
     SERVICE_DPOP_REQUIRE_NONCE: 'true',
     SERVICE_SESSION_SECRET: SECRET,
     SERVICE_SERVER_ISSUER: 'http://localhost',
-    SERVICE_STORAGE_SQLITE_PATH: path.join(folder, 'service.db'),
     SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
   }
   let one: TestService
@@ -256,6 +256,9 @@ describe('nonces', () => {
     two = await startService(env)
     stranger = await startService({ ...env, SERVICE_SESSION_SECRET: `${SECRET}, but not with this one` })
     client = await addClient(one)
+    // A database in a file is one server's alone.
+    const record = await one.app.store.findClient(client)
+    for (const other of [two, stranger]) await other.app.store.createClient(record as Client)
   })
   afterAll(() => Promise.all([one.close(), two.close(), stranger.close()]))
 

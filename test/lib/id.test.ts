@@ -1,17 +1,12 @@
 // Ids and bearer values: order, form and comparison.
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import {
-  digest,
-  equalSecrets,
-  idFloor,
-  idTime,
-  isId,
-  newBearer,
-  newId,
-  newSecret,
-  parseBearer,
-} from '../../src/lib/id.ts'
+
+/** A copy of the module for this file: the clock runs ahead here, and what made an id in the future would make all later ones there. */
+const COPY = '../../src/lib/id.ts?copy'
+const { digest, equalSecrets, idFloor, idTime, isId, newBearer, newId, newSecret, parseBearer } = (await import(
+  COPY
+)) as typeof import('../../src/lib/id.ts')
 
 const bytesOf = (id: string) => Buffer.from(id, 'base64url')
 const inOrder = (ids: string[]) =>
