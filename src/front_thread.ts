@@ -47,6 +47,7 @@ export async function runFront(port: MessagePort, data: FrontData): Promise<void
     hub.ask('call', { op, input }),
   )
   store.onWrite((op, input) => hub.ask('wrote', { op, input }))
+  store.driver.unsettled?.onChange((isUnsettled) => hub.ask('unsettled', isUnsettled))
   const source = sharedSource({ name: data.keyStore, keys: data.keys, sign: (input) => hub.ask('sign', input) })
   const keyring = await openKeyring({ source, clock })
   const threads = Math.max(1, Math.floor(signingThreads(config.server.crypto_threads) / config.server.front_threads))
@@ -139,6 +140,8 @@ function frontAnswers(app: App, { note, take, close }: Ends) {
       if (write) app.store.forget(write.op, write.input)
       else app.store.dropCaches()
     },
+    /** Another thread has operations of unknown outcome, or has none any more. */
+    hold: (isUnsettledElsewhere: boolean): void => app.store.driver.unsettled?.hold(isUnsettledElsewhere),
     keys(keys: SharedKey[]): Promise<void> {
       take(keys)
       return app.keyring.reload()

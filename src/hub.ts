@@ -93,9 +93,18 @@ export async function openFronts(app: App): Promise<HttpFront> {
     input: Parameters<FrontAnswers[K]>[0],
     but?: Front,
   ) => {
-    const told = fronts.filter((each) => each !== but).map(({ wire }) => wire.ask(what, input))
-    await Promise.race([Promise.allSettled(told), sleep(STALE_MS, undefined, { ref: false })])
+    await inTime(fronts.filter((each) => each !== but).map(({ wire }) => wire.ask(what, input)))
   }
+  /** The threads that have operations of unknown outcome: a repetition at another one waits for them. */
+  const unsettled = new Set<Front | App>()
+  const setUnsettled = (at: Front | App, isUnsettled: boolean) => {
+    if (isUnsettled) unsettled.add(at)
+    else unsettled.delete(at)
+    const isElsewhere = (me: Front | App) => [...unsettled].some((each) => each !== me)
+    app.store.driver.unsettled?.hold(isElsewhere(app))
+    return inTime(fronts.map((front) => front.wire.ask('hold', isElsewhere(front))))
+  }
+  app.store.driver.unsettled?.onChange((isUnsettled) => setUnsettled(app, isUnsettled))
   app.store.onWrite((op, input) => toAll('forget', { op, input }))
   let known = app.keyring.keys()
   app.keyring.onChange(async () => {
@@ -128,6 +137,7 @@ export async function openFronts(app: App): Promise<HttpFront> {
         app.store.forget(op, input)
         return toAll('forget', { op, input }, front)
       },
+      unsettled: (isUnsettled) => setUnsettled(front, isUnsettled),
     })
     const wire = new Wire<FrontAnswers>(worker, { asText: false })
     wire.listen(answers)
@@ -194,6 +204,10 @@ export async function openFronts(app: App): Promise<HttpFront> {
   }
 }
 
+/** Resolves when all threads have done something, or when who has not is stuck. */
+const inTime = (told: Promise<unknown>[]): Promise<unknown> =>
+  Promise.race([Promise.allSettled(told), sleep(STALE_MS, undefined, { ref: false })])
+
 /** What the main thread is asked for: everything there may be only one of. */
 export type HubAnswers = ReturnType<typeof hubAnswers>
 
@@ -201,14 +215,16 @@ interface Heard {
   opened(engine: string): void
   failed(error: { message: string; stack: string }): void
   wrote(what: { op: OpName; input: unknown }): Promise<unknown>
+  unsettled(isUnsettled: boolean): Promise<unknown>
 }
 
-function hubAnswers(app: App, { opened, failed, wrote }: Heard) {
+function hubAnswers(app: App, { opened, failed, wrote, unsettled }: Heard) {
   const { store, crypto, used, lockout, keyring, log } = app
   return {
     opened,
     failed,
     wrote,
+    unsettled,
     call: ({ op, input }: { op: OpName; input: unknown }): unknown => store.driver.call(op, input),
     use: ({ value, expires_at, now }: { value: string; expires_at: number; now: number }) =>
       used.add(value, expires_at, now),

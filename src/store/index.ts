@@ -75,6 +75,14 @@ export const UNHEALTHY_MS = 5000
 /** Most operations that wait in a queue of a driver; the next one is refused. */
 export const MAX_QUEUE = 4096
 
+/** Operations of one thread that may have been committed although their callers were told to try again. */
+export interface UnsettledHere {
+  /** Whom to tell when there are some, and when there are none any more: callers are answered when it has been told. */
+  onChange(tell: (isUnsettled: boolean) => Promise<unknown>): void
+  /** Has operations wait, as long as another thread of this process has some, that may be repetitions of these. */
+  hold(isUnsettledElsewhere: boolean): void
+}
+
 /** Runs operations, each in a transaction of its own or of its batch; resolves after the commit. */
 export interface Driver {
   readonly name: 'sqlite' | 'postgres'
@@ -88,6 +96,8 @@ export interface Driver {
   call(op: OpName, input: unknown, onBatch?: BatchListener): Promise<unknown>
   /** Called when another process has written to the database, or may have: with what it was about, or undefined for anything. */
   onForeignWrite(listener: (about?: News) => void): void
+  /** Where an outcome can be unknown. */
+  readonly unsettled?: UnsettledHere
   close(): Promise<void>
 }
 

@@ -193,8 +193,9 @@ export async function openPostgres(
       if (!isRead(job.op)) durability.proven()
       return value
     } catch (error) {
-      if (isUnknown(error)) unsettled.note(job)
+      const noted = isUnknown(error) ? unsettled.note(job) : undefined
       durability.failed(error)
+      await noted
       throw error
     }
   }
@@ -207,6 +208,7 @@ export async function openPostgres(
     connections: pool.counts,
     isHealthy: () => listener.isHealthy() && durability.works(),
     instances: listener.instances,
+    unsettled,
     call: (op, input, onBatch) => call({ op, input }, onBatch),
     onForeignWrite: (each) => listeners.push(each),
     async close() {

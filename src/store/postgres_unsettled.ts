@@ -1,9 +1,9 @@
 // Operations that may have been committed although their caller was told to try again. They are taken back before the retry is let
-// in. They are kept in memory: after a crash of this process nobody knows of them.
+// in, whichever thread of this process it comes to. They are kept in memory: after a crash of this process nobody knows of them.
 import type { OAuthError } from '../lib/error.ts'
 import { atMost } from '../lib/patience.ts'
 import type { Job } from './database.ts'
-import { isRead, type OpName, type ops } from './index.ts'
+import { isRead, type OpName, type ops, type UnsettledHere } from './index.ts'
 import { refusedFor } from './postgres_pool.ts'
 
 /** What takes back an operation that a caller repeats with the same code, token, proof or assertion. */
@@ -34,27 +34,43 @@ interface UnsettledOptions {
 }
 
 /** Operations of unknown outcome. */
-export class Unsettled {
+export class Unsettled implements UnsettledHere {
   readonly #options: UnsettledOptions
   readonly #jobs = new Set<Job>()
   #waiting: (() => void)[] = []
+  #tell: (isUnsettled: boolean) => Promise<unknown> = async () => {}
+  /** What the other threads were told last, and when they all know it. */
+  #said = false
+  #told: Promise<unknown> = Promise.resolve()
+  #isElsewhere = false
 
   constructor(options: UnsettledOptions) {
     this.#options = options
   }
 
-  /** Notes an operation, if it is one that is repeated. When there are too many the oldest is forgotten. */
-  note({ op, input }: Job): void {
+  onChange(tell: (isUnsettled: boolean) => Promise<unknown>): void {
+    this.#tell = tell
+  }
+
+  hold(isUnsettledElsewhere: boolean): void {
+    this.#isElsewhere = isUnsettledElsewhere
+    if (!isUnsettledElsewhere) this.#wake()
+  }
+
+  /** Notes an operation, if it is one that is repeated, and resolves when every thread knows. When there are too many the oldest is forgotten. */
+  async note({ op, input }: Job): Promise<void> {
     if (!(op in UNDONE_BY)) return
     const [oldest] = this.#jobs
     if (oldest && this.#jobs.size >= MOST) this.#jobs.delete(oldest)
     this.#jobs.add({ op, input })
+    this.#say()
     this.#options.onNoted()
+    await this.#told
   }
 
   /** Whether an operation must wait until everything is settled. */
   concerns(op: OpName): boolean {
-    return this.#jobs.size > 0 && (!isRead(op) || DECIDING.has(op))
+    return (this.#jobs.size > 0 || this.#isElsewhere) && (!isRead(op) || DECIDING.has(op))
   }
 
   /** Resolves when an operation need not wait. Rejects with 503 when that cannot be, or not soon. */
@@ -79,8 +95,20 @@ export class Unsettled {
           }),
         )
     } finally {
-      for (const resolve of this.#waiting.splice(0)) resolve()
+      this.#say()
+      this.#wake()
     }
+  }
+
+  #say(): void {
+    const isUnsettled = this.#jobs.size > 0
+    if (isUnsettled === this.#said) return
+    this.#said = isUnsettled
+    this.#told = this.#tell(isUnsettled).catch(() => {})
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
   #next = (): Job[] => [...this.#jobs].slice(0, TOGETHER)

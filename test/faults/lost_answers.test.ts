@@ -1,5 +1,5 @@
 // PostgreSQL commits, and the answer is lost: the caller has a 503 and sends the same again. That is no second use: refresh token, code
-// and proof still work at this instance, without oauth.refresh_grace.
+// and proof still work at this instance, without oauth.refresh_grace, also where another of its front threads gets the retry.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dpop, proofKey } from '../support/dpop.ts'
 import { type Answer, authorize, isActive, machineToken, redeem, refresh } from '../support/flow.ts'
@@ -11,107 +11,112 @@ import { eventually } from '../support/wire.ts'
 /** The slow lane has a thousand. */
 const ROUNDS = Number(process.env['SERVICE_TEST_LOST_ANSWERS'] ?? 25)
 
-let server: PostgresServer
-let dsn: string
-let line: TcpProxy
-let service: TestService
-/** What tells the statement whose answer is lost; it is looked for in what is sent. */
-let losing: { id: Buffer; after: number } | undefined
-let lost = 0
-beforeAll(async () => {
-  server = await startPostgres()
-  dsn = await server.database()
-  line = await openProxy(dsn, (sent) => {
-    if (!losing || !sent.includes(losing.id) || losing.after-- > 0) return sent
-    losing = undefined
-    lost++
-    return undefined
+describe.each([1, 2])('with %i front threads', (threads) => {
+  let server: PostgresServer
+  let dsn: string
+  let line: TcpProxy
+  let service: TestService
+  /** What tells the statement whose answer is lost; it is looked for in what is sent. */
+  let losing: { id: Buffer; after: number } | undefined
+  let lost = 0
+  beforeAll(async () => {
+    server = await startPostgres()
+    dsn = await server.database()
+    line = await openProxy(dsn, (sent) => {
+      if (!losing || !sent.includes(losing.id) || losing.after-- > 0) return sent
+      losing = undefined
+      lost++
+      return undefined
+    })
+    service = await startService({
+      SERVICE_STORAGE_DRIVER: 'postgres',
+      SERVICE_STORAGE_POSTGRES_DSN: line.dsn,
+      SERVICE_STORAGE_POSTGRES_MAX_CONNS: '10',
+      SERVICE_SERVER_FRONT_THREADS: String(threads),
+    })
   })
-  service = await startService({
-    SERVICE_STORAGE_DRIVER: 'postgres',
-    SERVICE_STORAGE_POSTGRES_DSN: line.dsn,
-    SERVICE_STORAGE_POSTGRES_MAX_CONNS: '10',
+  afterAll(async () => {
+    await service.close()
+    line.close()
+    await server.close()
   })
-})
-afterAll(async () => {
-  await service.close()
-  line.close()
-  await server.close()
-})
 
-/** The id in a code or refresh token, as it is stored: the middle of prefix_id_secret or the like. */
-const idOf = (token: unknown): Buffer => Buffer.from(String(token).slice(3, 25), 'base64url')
-/** Sends a request whose write has no answer, and then the same again until it is answered. */
-const sentAgain = async (id: Buffer, after: number, send: () => Promise<Answer>): Promise<Answer> => {
-  const before = lost
-  losing = { id, after }
-  expect((await send()).status).toBe(503)
-  expect(lost).toBe(before + 1)
-  let answer = await send()
-  await eventually(async () => {
-    if (answer.status !== 503) return true
-    answer = await send()
-    return false
-  })
-  return answer
-}
-const signedIn = async () => {
-  const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
-  const authorized = await authorize(service, client, user, { resource: resource.uri })
-  return { client, authorized }
-}
-
-test('a refresh token whose rotation had no answer is rotated when it comes again, as often as that happens', async () => {
-  const { client, authorized } = await signedIn()
-  let { body } = await redeem(service, client, authorized)
-  for (let round = 0; round < ROUNDS; round++) {
-    const token = body['refresh_token']
-    // The first statement with its id looks it up, the second one uses it.
-    const answer = await sentAgain(idOf(token), 1, () => refresh(service, client, token))
-    expect([answer.status, answer.body['error']]).toEqual([200, undefined])
-    ;({ body } = answer)
+  /** Each on a connection of its own, so that the system spreads them over the threads. */
+  const ALONE = { connection: 'close' }
+  /** The id in a code or refresh token, as it is stored: the middle of prefix_id_secret or the like. */
+  const idOf = (token: unknown): Buffer => Buffer.from(String(token).slice(3, 25), 'base64url')
+  /** Sends a request whose write has no answer, and then the same again until it is answered. */
+  const sentAgain = async (id: Buffer, after: number, send: () => Promise<Answer>): Promise<Answer> => {
+    const before = lost
+    losing = { id, after }
+    expect((await send()).status).toBe(503)
+    expect(lost).toBe(before + 1)
+    let answer = await send()
+    await eventually(async () => {
+      if (answer.status !== 503) return true
+      answer = await send()
+      return false
+    })
+    return answer
   }
-  expect(await isActive(service, client, body['access_token'])).toBe(true)
-  // The successors that nobody was told of are gone, and their access tokens are revoked.
-  const [row] = await server.sql(
-    dsn,
-    `SELECT (SELECT count(*)::int FROM refresh_tokens) AS tokens, (SELECT count(*)::int FROM refresh_tokens WHERE consumed_at IS NULL) AS unused,
-       (SELECT count(*)::int FROM issuances WHERE grant_type = 'refresh_token' AND revoked_at IS NULL) AS live`,
-  )
-  expect(row).toEqual({ tokens: ROUNDS + 1, unused: 1, live: ROUNDS })
-}, 600_000)
+  const signedIn = async () => {
+    const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
+    const authorized = await authorize(service, client, user, { resource: resource.uri })
+    return { client, authorized }
+  }
 
-test('one that was used twice ends its session as ever', async () => {
-  const { client, authorized } = await signedIn()
-  const { body } = await redeem(service, client, authorized)
-  const first = body['refresh_token']
-  const { body: next } = await sentAgain(idOf(first), 1, () => refresh(service, client, first))
-  expect((await refresh(service, client, first)).body['error']).toBe('invalid_grant')
-  expect((await refresh(service, client, next['refresh_token'])).body['error']).toBe('invalid_grant')
-})
-
-describe('what had no answer the first time', () => {
-  test('a code is redeemed when it comes again, and only once', async () => {
+  test('a refresh token whose rotation had no answer is rotated when it comes again, as often as that happens', async () => {
     const { client, authorized } = await signedIn()
-    const send = () => redeem(service, client, authorized)
-    const { status, body } = await sentAgain(idOf(authorized.code), 1, send)
-    expect(status).toBe(200)
-    expect((await refresh(service, client, body['refresh_token'])).status).toBe(200)
-    expect((await send()).body['error']).toBe('invalid_grant')
+    let { body } = await redeem(service, client, authorized)
+    for (let round = 0; round < ROUNDS; round++) {
+      const token = body['refresh_token']
+      // The first statement with its id looks it up, the second one uses it.
+      const answer = await sentAgain(idOf(token), 1, () => refresh(service, client, token, {}, ALONE))
+      expect([answer.status, answer.body['error']]).toEqual([200, undefined])
+      ;({ body } = answer)
+    }
+    expect(await isActive(service, client, body['access_token'])).toBe(true)
+    // The successors that nobody was told of are gone, and their access tokens are revoked.
+    const [row] = await server.sql(
+      dsn,
+      `SELECT (SELECT count(*)::int FROM refresh_tokens) AS tokens, (SELECT count(*)::int FROM refresh_tokens WHERE consumed_at IS NULL) AS unused,
+       (SELECT count(*)::int FROM issuances WHERE grant_type = 'refresh_token' AND revoked_at IS NULL) AS live`,
+    )
+    expect(row).toEqual({ tokens: ROUNDS + 1, unused: 1, live: ROUNDS })
+  }, 600_000)
+
+  test('one that was used twice ends its session as ever', async () => {
+    const { client, authorized } = await signedIn()
+    const { body } = await redeem(service, client, authorized)
+    const first = body['refresh_token']
+    const { body: next } = await sentAgain(idOf(first), 1, () => refresh(service, client, first, {}, ALONE))
+    expect((await refresh(service, client, first)).body['error']).toBe('invalid_grant')
+    expect((await refresh(service, client, next['refresh_token'])).body['error']).toBe('invalid_grant')
   })
 
-  test('a proof is accepted when it comes again, and only once', async () => {
-    const [client, key] = [await addClient(service), await proofKey()]
-    const headers = await dpop(service, key)
-    const send = () => machineToken(service, client, {}, headers)
-    // The first statement with its id looks the client up, the second one records the token.
-    const { status } = await sentAgain(Buffer.from(client.client_id), 1, send)
-    expect(status).toBe(200)
-    expect((await send()).body['error']).toBe('invalid_dpop_proof')
-  })
-})
+  describe('what had no answer the first time', () => {
+    test('a code is redeemed when it comes again, and only once', async () => {
+      const { client, authorized } = await signedIn()
+      const send = () => redeem(service, client, authorized, {}, ALONE)
+      const { status, body } = await sentAgain(idOf(authorized.code), 1, send)
+      expect(status).toBe(200)
+      expect((await refresh(service, client, body['refresh_token'])).status).toBe(200)
+      expect((await send()).body['error']).toBe('invalid_grant')
+    })
 
-test('all of this was settled in time for the next request', async () => {
-  const { client, authorized } = await signedIn()
-  expect((await redeem(service, client, authorized)).status).toBe(200)
+    test('a proof is accepted when it comes again, and only once', async () => {
+      const [client, key] = [await addClient(service), await proofKey()]
+      const headers = { ...ALONE, ...(await dpop(service, key)) }
+      const send = () => machineToken(service, client, {}, headers)
+      // The first statement with its id looks the client up, the second one records the token.
+      const { status } = await sentAgain(Buffer.from(client.client_id), 1, send)
+      expect(status).toBe(200)
+      expect((await send()).body['error']).toBe('invalid_dpop_proof')
+    })
+  })
+
+  test('all of this was settled in time for the next request', async () => {
+    const { client, authorized } = await signedIn()
+    expect((await redeem(service, client, authorized)).status).toBe(200)
+  })
 })
