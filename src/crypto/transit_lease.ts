@@ -48,42 +48,45 @@ export function openLease(options: Options): Lease {
     })
     return underWay
   }
-  const hold = (token: string, seconds: number, renewable: boolean) => {
-    const now = clock.now()
+  /** Its life is counted from when it was asked for: the answer may have taken long. */
+  const hold = (token: string, seconds: number, renewable: boolean, askedAt: number) => {
     const life = seconds || Number.POSITIVE_INFINITY
-    held = { token, renewable, renewAt: now + Math.max(PAUSE, life / 2), expiresAt: now + life }
+    held = { token, renewable, renewAt: askedAt + Math.max(PAUSE, life / 2), expiresAt: askedAt + life }
   }
 
   async function logIn({ role_id, secret_id, mount }: Exclude<Credentials, { token: string }>): Promise<void> {
-    loggedInAt = clock.now()
+    const askedAt = clock.now()
+    loggedInAt = askedAt
     const path = `auth/${pathOf(mount)}/login`
     const { status, auth, errors } = await send('POST', path, { role_id, secret_id })
     if (status !== 200 || typeof auth['client_token'] !== 'string') throw new TransitRefusal(status, path, errors)
     firstLife = secondsOf(auth['lease_duration'])
-    hold(auth['client_token'], firstLife, auth['renewable'] === true)
+    hold(auth['client_token'], firstLife, auth['renewable'] === true, askedAt)
   }
 
   /** How long the operator's token lives. A token without the right to ask is used all the same. */
   async function lookUp(token: string): Promise<void> {
+    const askedAt = clock.now()
     const { status, data, errors } = await send('GET', 'auth/token/lookup-self', undefined, token)
     if (status !== 200) {
       log.warn({ status, errors }, `${setting}: the token may not look itself up, and will not be renewed`)
-      return hold(token, 0, false)
+      return hold(token, 0, false, askedAt)
     }
     const renewable = data['renewable'] === true
     const ttl = secondsOf(data['ttl'])
     if (ttl > 0 && !renewable) log.warn({ ttl }, `${setting}: the token expires and cannot be renewed`)
-    hold(token, ttl, renewable)
+    hold(token, ttl, renewable, askedAt)
   }
 
   /** Makes the token live longer; where that does not help any more, logs in again. */
   async function renew({ token, renewable }: Held): Promise<void> {
     if (renewable) {
+      const askedAt = clock.now()
       const { status, auth } = await send('POST', 'auth/token/renew-self', {}, token)
       const life = secondsOf(auth['lease_duration'])
       // Near the maximum that the server allows the lives become shorter and shorter.
       if (status === 200 && ('token' in credentials || life * 2 >= firstLife))
-        return hold(token, life, auth['renewable'] === true)
+        return hold(token, life, auth['renewable'] === true, askedAt)
     }
     if ('token' in credentials) throw new Error('the token cannot be renewed')
     await login()
@@ -105,8 +108,10 @@ export function openLease(options: Options): Lease {
       return current.token
     },
     async replace(refused) {
+      // Another one may be on its way already.
+      await underWay?.catch(() => {})
       if (held && held.token !== refused) return held.token
-      if ('token' in credentials || clock.now() < loggedInAt + PAUSE) return undefined
+      if ('token' in credentials || (!underWay && clock.now() < loggedInAt + PAUSE)) return undefined
       await once(login)
       return held?.token
     },

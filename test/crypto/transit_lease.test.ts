@@ -87,6 +87,32 @@ describe('an AppRole', () => {
     expect(store.count(LOGIN)).toBe(2)
   })
 
+  test('logs in once for calls that are refused together, and all of them go through', async () => {
+    const { clock, store, call } = await setUp()
+    await call()
+    store.tokens.clear()
+    clock.advance(10)
+    await Promise.all([call(), call(), call()])
+    expect(store.count(LOGIN)).toBe(2)
+  })
+
+  test('whose token was revoked by the time of its renewal lets no call fail', async () => {
+    const { clock, store, call } = await setUp()
+    await call()
+    store.tokens.clear()
+    clock.advance(600)
+    await Promise.all([call(), call()])
+    expect(store.count(LOGIN)).toBe(2)
+  })
+
+  test('counts the life of its lease from when it was asked for', async () => {
+    const { clock, store, call } = await setUp()
+    const slow = call()
+    clock.advance(600)
+    await slow
+    await expect.poll(() => store.count(RENEW)).toBe(1)
+  })
+
   test('that a policy refuses does not log in with every call', async () => {
     const { store, call } = await setUp()
     store.allowed = []
