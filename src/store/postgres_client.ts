@@ -85,6 +85,8 @@ function prepared({ sql, hold }: Statement): pg.QueryConfig {
  */
 const AWAY = /^(08|28|53|57|58|0A000|25006|25P03|55P03)/
 
+const ONLY_READS = '25006'
+
 /** A database that is away is 503; anything else is a fault of this program. The values that PostgreSQL adds stay out. */
 export function failureOf(thrown: unknown): Error {
   const { message, code } = thrown as Error & { code?: string }
@@ -120,7 +122,11 @@ export async function preparePostgres(place: PostgresPlace, now: number): Promis
     return next.value
   } catch (error) {
     const { message, code } = error as Error & { code?: string }
-    throw new Error(`cannot prepare the database of storage.postgres.dsn: ${message || code}`, { cause: error })
+    const hint =
+      code === ONLY_READS
+        ? ': this server only reads (a standby?); name all servers, with target_session_attrs=read-write'
+        : ''
+    throw new Error(`cannot prepare the database of storage.postgres.dsn: ${message || code}${hint}`, { cause: error })
   } finally {
     // Ends a transaction that is under way.
     await client.end()

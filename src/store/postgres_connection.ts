@@ -5,6 +5,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
+import { codeOf } from '../lib/error.ts'
 import { type Dsn, type DsnHost, passwordIn, readDsn, type SessionAttrs, type Tls, tlsWays } from './postgres_dsn.ts'
 
 /** Where the database is, and the file with its password. */
@@ -24,7 +25,8 @@ export interface ConnectionSettings extends pg.ClientConfig {
 const [CONNECT_MS, HOST_MS] = [3000, 2000]
 /** The server is starting up, shutting down or recovering: another host may do. */
 const CANNOT_CONNECT_NOW = '57P03'
-const NOT_REACHED = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOENT|timeout expired/
+const NOT_REACHED =
+  /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ETIMEOUT|ENOENT|timeout expired/
 
 /** What is wanted of a session, in passes over all hosts. */
 const WANTED: Readonly<Record<SessionAttrs, readonly ((session: SessionRow) => boolean)[]>> = {
@@ -102,7 +104,7 @@ export class PostgresConnection extends pg.Client {
         return await this.#open(dsn, at, tls)
       } catch (error) {
         // The next way is for a server that answers, but not in this one.
-        if (i === ways.length - 1 || NOT_REACHED.test(sayOf(error as Error))) throw error
+        if (i === ways.length - 1 || isNotReached(error as Error)) throw error
       }
   }
 
@@ -188,6 +190,8 @@ async function fromPassfile(
   const server = host.startsWith('/') ? 'localhost' : host
   return passwordIn(await readFile(file, 'utf8'), [server, port, database, user])
 }
+
+const isNotReached = (error: Error): boolean => NOT_REACHED.test(`${codeOf(error) ?? ''} ${error.message}`)
 
 const sayOf = (error: Error | undefined): string =>
   error?.message || (error as NodeJS.ErrnoException | undefined)?.code || 'failed'

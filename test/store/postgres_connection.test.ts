@@ -1,7 +1,9 @@
 // Connections to real servers: several hosts, what a session must be, TLS, and passwords from files.
+import { lookup } from 'node:dns/promises'
 import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createSystemNames, lookUpNamesBy } from '../../src/lib/system_names.ts'
 import { connectedTo, preparePostgres } from '../../src/store/postgres_client.ts'
 import type { PostgresPlace } from '../../src/store/postgres_connection.ts'
 import * as idp from '../net/certificate.ts'
@@ -59,6 +61,28 @@ describe('several hosts', () => {
     expect(await portOf(at('prefer-standby'))).toBe(ports.reader)
     await expect(portOf(at('standby'))).rejects.toThrow(/ECONNREFUSED.*not standby.*not standby/)
   })
+
+  test('that only read are said to be so by a start', async () => {
+    const dsn = addressOf(reader)
+    await expect(preparePostgres({ dsn }, NOW)).rejects.toThrow(
+      /cannot execute CREATE TABLE in a read-only transaction: this server only reads .*target_session_attrs=read-write/,
+    )
+  })
+
+  test('are given up once each when their name is not resolved in time', async () => {
+    const asked: string[] = []
+    const names = createSystemNames(async (hostname) => {
+      if (hostname === 'silent.test') return new Promise(() => {})
+      return (await lookup(hostname, { all: true })).map(({ address }) => address)
+    })
+    lookUpNamesBy((hostname) => {
+      asked.push(hostname)
+      return names(hostname)
+    })
+    const dsn = `postgres://postgres@silent.test:5432,127.0.0.1:${ports.writer}/postgres?connect_timeout=20&sslmode=prefer`
+    expect(await portOf(dsn)).toBe(ports.writer)
+    expect(asked).toEqual(['silent.test'])
+  }, 30_000)
 
   test('are asked again by every connection of the pool, which follows the server that takes changes', async () => {
     for (const server of [writer, reader]) await preparePostgres({ dsn: await prepared(server) }, NOW)
