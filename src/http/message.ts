@@ -140,11 +140,18 @@ export function parseJson(request: Request): Record<string, unknown> {
   return value
 }
 
-/** The names and values of the cookies of a request, in its order. */
+/** White space of HTTP (RFC 9110 §5.6.3). No other: browsers count it as part of a name, which then has no prefix to protect. */
+const trimmed = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, '')
+
+/**
+ * The names and values of the cookies of a request, in its order. Only a semicolon ends a cookie (RFC 6265 §4.2.1): a comma may be in
+ * a value that a sibling domain chose.
+ */
 export const parseCookies = (request: Head): [name: string, value: string][] =>
-  (request.headers.cookie ?? '').split(/[;,]\s*/).flatMap((part): [string, string][] => {
+  (request.headers.cookie ?? '').split(';').flatMap((part): [string, string][] => {
     const eq = part.indexOf('=')
-    return eq > 0 ? [[part.slice(0, eq).trim(), part.slice(eq + 1).trim()]] : []
+    const name = trimmed(part.slice(0, Math.max(0, eq)))
+    return name === '' ? [] : [[name, trimmed(part.slice(eq + 1))]]
   })
 
 /** The value of a cookie. Throws invalid_request for two of the name: a sibling domain may have set one of them, and nothing says which. */

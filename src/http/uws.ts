@@ -153,7 +153,7 @@ function copyHead(res: NativeResponse, req: NativeRequest): Head {
     const known = headers[name]
     if (known === undefined) headers[name] = value
     else {
-      headers[name] = `${known}, ${value}`
+      headers[name] = `${known}${name === 'cookie' ? ';' : ','} ${value}`
       repeated.push(name)
     }
   })

@@ -1,6 +1,7 @@
 // How clients fare on their way in: the last steps of each, with the reason of every failure. In memory, bounded, no secrets.
 import { clip, ownCopy } from '../lib/bounded.ts'
 import { Lru } from '../lib/lru.ts'
+import { redactText } from './redact.ts'
 
 /** A step on the way of a client, in the words of the protocol. */
 export type Step =
@@ -101,7 +102,8 @@ export class Trails {
     const key = `${address} ${id}`
     let trail = this.trails.get(key)
     if (!trail) {
-      trail = { client_id: id, address, began_at: passage.at, passages: [] }
+      // A client may have put a secret where its id belongs.
+      trail = { client_id: redactText(id), address, began_at: passage.at, passages: [] }
       this.trails.set(key, trail)
     }
     const last = trail.passages.at(-1)
@@ -113,7 +115,11 @@ export class Trails {
       return
     }
     const { detail } = passage
-    const first = { ...passage, ...(detail === undefined ? {} : { detail: clip(detail, MAX_DETAIL) }), count: 1 }
+    const first = {
+      ...passage,
+      ...(detail === undefined ? {} : { detail: clip(redactText(detail), MAX_DETAIL) }),
+      count: 1,
+    }
     trail.passages.push(first)
     this.moments?.set(first, performance.timeOrigin + performance.now())
     if (trail.passages.length > MAX_PASSAGES) trail.passages.shift()

@@ -124,10 +124,24 @@ describe('cookies', () => {
       ['b', '2'],
       ['c', 'x=y'],
     ])
-    expect([one('a=1, b=2', 'b'), one('a=1', 'b')]).toEqual(['2', undefined])
+    expect([one('a=1;\tb = 2 ', 'b'), one('a=1', 'b')]).toEqual(['2', undefined])
   })
 
-  test.each(['a=1; a=2', 'a=1; b=2; a=1', 'a=1, a=2'])(
+  test.each([
+    'c=1, a=2',
+    'c=1,a=2',
+    'c="1,a=2,b"',
+    '\u00a0a=2',
+    'a\u00a0=2',
+    '\u2000a=2',
+    'a\u3000=2',
+    '\ufeffa=2',
+    'A=2',
+  ])('a cookie has no other name than the one that a browser sees (%j)', (cookie) =>
+    expect([one(cookie), one(`c=1; ${cookie}; d=3`)]).toEqual([undefined, undefined]),
+  )
+
+  test.each(['a=1; a=2', 'a=1; b=2; a=1', 'a=1;a=2'])(
     'two cookies of one name are refused (%j), which does not concern others',
     async (text) => {
       expect(await refusalOf(() => one(text))).toMatchObject({ code: 'invalid_request', reason: 'repeated_cookie' })

@@ -39,6 +39,14 @@ describe('a trail', () => {
     ])
   })
 
+  test('shows no secret that a client put into its id or into what it is told about', () => {
+    const trails = new Trails()
+    const secret = `rt_${'A1b2'.repeat(16)}`
+    trails.record(`http://localhost/x?token=${secret}`, '192.0.2.1', refused('x', { detail: `not allowed: ${secret}` }))
+    expect(JSON.stringify(trails.list())).not.toContain(secret)
+    expect(trails.list()[0]?.client_id).toBe('http://localhost/x?token=[redacted]')
+  })
+
   test('is another one for another client, for another address, and for those who name no client', () => {
     const trails = new Trails()
     trails.record('a', '192.0.2.1', passage())
