@@ -36,7 +36,8 @@ export default defineConfig({
           globalSetup: ['test/support/temp_in_memory.ts'],
         },
       },
-      { extends: true, test: { name: 'slow', include: SLOW } },
+      // One after the other, because they measure; after the fast lane, where a path has files of both.
+      { extends: true, test: { name: 'slow', include: SLOW, maxWorkers: 1, sequence: { groupOrder: 1 } } },
     ],
   },
 })

@@ -52,7 +52,7 @@ describe('PgBouncer', () => {
     await Promise.all(all.map(store.recordIssuance))
     for (const issuance of all.slice(-5)) expect(await other.findIssuance(issuance)).toEqual(issuance)
     const limit = await connectedTo({ dsn }, (query) => query('SHOW statement_timeout'))
-    expect(limit).toEqual([{ statement_timeout: '10s' }])
+    expect(limit).toEqual([{ statement_timeout: '8s' }])
     await Promise.all([store.driver.close(), other.driver.close()])
   })
 
