@@ -1,9 +1,26 @@
-// The body of an answer, never more of it than was allowed for.
+// What an answer may bring: a body of so many bytes, and the bytes on the wire that such a body may take.
+import type { Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { codeOf } from '../lib/error.ts'
 import { FetchError } from './error.ts'
 import type { FetchReply } from './fetch.ts'
+
+/** A chunk of one byte takes six bytes on the wire: `1\r\nx\r\n`. */
+const WIRE_PER_BODY = 6
+/** For the header fields, interim answers (1xx) and trailers. */
+const WIRE_FOR_HEADS = 64 * 1024
+
+/**
+ * Ends the connection of one request when the peer has sent more than an answer with a body of maxBytes can take. The limit on
+ * the body alone does not see chunk extensions and interim answers, which a peer may send without end.
+ */
+export function limitWire(socket: Socket, maxBytes: number, host: string): void {
+  const most = WIRE_PER_BODY * maxBytes + WIRE_FOR_HEADS
+  socket.on('readable', () => {
+    if (socket.bytesRead > most) socket.destroy(new FetchError('too_large', host))
+  })
+}
 
 /** The bytes of a body; refuses more than maxBytes. */
 export async function readAll(body: AsyncIterable<Buffer>, maxBytes: number, host: string): Promise<Buffer> {

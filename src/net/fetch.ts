@@ -4,7 +4,7 @@ import { codeOf, OAuthError } from '../lib/error.ts'
 import { type LookUp, lookUpName, socketLookup } from '../lib/system_names.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { isAddress, isAllowedAddress } from './address.ts'
-import { decompressed, readAll } from './body.ts'
+import { decompressed, limitWire, readAll } from './body.ts'
 import { FetchError, refusalOf } from './error.ts'
 import { Gate } from './gate.ts'
 
@@ -17,7 +17,7 @@ export interface FetchRequest {
   traceparent?: string
   /** The Accept header. */
   accept?: string
-  /** Most bytes of the body, as they come and decompressed. */
+  /** Most bytes of the body, as they come and decompressed. What comes around the body has a limit that follows from it. */
   maxBytes: number
   /** From the call to the last byte, waiting and name resolution included. */
   timeoutMs: number
@@ -154,15 +154,20 @@ async function exchange(
   signal: AbortSignal,
 ): Promise<FetchReply> {
   const { method = 'GET', headers, body: sent, maxBytes, timeoutMs, showRedirect } = request
-  const { Client } = await loadHttpClient()
+  const { Client, buildConnector } = await loadHttpClient()
+  // Host and TLS server name stay those of the URL. No TLS sessions: a ticket could carry one peer's bytes to another.
+  const connect = buildConnector({
+    lookup: socketLookup(async () => addresses),
+    timeout: timeoutMs,
+    rejectUnauthorized: true,
+    maxCachedSessions: 0,
+  })
   const client = new Client(url.origin, {
-    // Host and TLS server name stay those of the URL. No TLS sessions: a ticket could carry one peer's bytes to another.
-    connect: {
-      lookup: socketLookup(async () => addresses),
-      timeout: timeoutMs,
-      rejectUnauthorized: true,
-      maxCachedSessions: 0,
-    },
+    connect: (target, done) =>
+      connect(target, (...outcome) => {
+        if (outcome[1]) limitWire(outcome[1], maxBytes, url.host)
+        done(...outcome)
+      }),
   })
   try {
     const path = url.pathname + url.search

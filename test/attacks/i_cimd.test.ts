@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { ConfigError, loadConfig } from '../../src/config/load.ts'
 import { cert, key } from '../net/certificate.ts'
-import { servePeer, serveRaw } from '../net/peers.ts'
+import { FRAMING, flood, servePeer, serveRaw } from '../net/peers.ts'
 import type { Browser } from '../support/browser.ts'
 import { ask, DocumentServer, forgetDocuments, LOCAL_DOCUMENTS, refusalIn, signedIn } from '../support/documents.ts'
 import { authorize, redeem } from '../support/flow.ts'
@@ -167,9 +167,20 @@ test('I08 too large, endless, exploding and dripping documents are cut off, and 
     },
   )
   const hang = documents.publish('/hang', {}, { answer: () => {} })
-  const outcomes = await Promise.all([big, endless, bomb, drip, hang].map((client_id) => refused(local, client_id)))
-  const reasons = ['too_large', 'too_large', 'too_large', 'timeout', 'timeout']
+  const floods: { sent: number }[] = []
+  const framed = Object.entries(FRAMING).map(([name, framing]) =>
+    documents.publish(
+      `/${name.replace(' ', '-')}`,
+      {},
+      { answer: ({ socket }) => void floods.push(flood(socket, framing)) },
+    ),
+  )
+  const asked = [big, endless, bomb, ...framed, drip, hang]
+  const outcomes = await Promise.all(asked.map((client_id) => refused(local, client_id)))
+  const reasons = ['too_large', 'too_large', 'too_large', 'too_large', 'too_large', 'timeout', 'timeout']
   expect(outcomes).toEqual(reasons.map((reason) => `400 invalid_client, cimd_${reason}`))
+  expect(floods.length).toBe(2)
+  for (const { sent } of floods) expect(sent).toBeLessThan(16_000_000)
   expect((await fetch(`${local.issuer}/health`)).status).toBe(200)
   // The 50 MB that this test made of its own are in it too.
   expect(process.memoryUsage().rss - before).toBeLessThan(200_000_000)

@@ -2,7 +2,7 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
 import { refusalOf } from '../support/thrown.ts'
-import { faultOf, fetchFrom, localFetcher, servePeer, serveRaw } from './peers.ts'
+import { FRAMING, faultOf, fetchFrom, flood, localFetcher, servePeer, serveRaw } from './peers.ts'
 
 const MAX = 10_000
 
@@ -38,6 +38,23 @@ test('a body without end is cut at the limit', async () => {
   expect((await faultOf(fetchFrom(localFetcher(), peer.url))).reason).toBe('too_large')
   await vi.waitFor(() => expect(peer.open.size).toBe(0))
   expect(sent).toBeLessThan(50_000_000)
+})
+
+test.each(Object.entries(FRAMING))('%s without end are too_large, long before the deadline', async (_, framing) => {
+  let count = { sent: 0 }
+  const peer = await serveRaw('', (socket) => {
+    count = flood(socket, framing)
+  })
+  expect((await faultOf(fetchFrom(localFetcher(), peer.url))).reason).toBe('too_large')
+  await vi.waitFor(() => expect(peer.open.size).toBe(0))
+  expect(count.sent).toBeLessThan(16_000_000)
+})
+
+test('a body of just the limit is read in chunks of one byte too, after interim answers', async () => {
+  const interim = 'HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n'.repeat(20)
+  const head = `${interim}HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n`
+  const peer = await serveRaw(`${head}${'1\r\nx\r\n'.repeat(MAX)}0\r\n\r\n`)
+  expect((await fetchFrom(localFetcher(), peer.url)).body.length).toBe(MAX)
 })
 
 test('headers beyond 16 KB are too_large', async () => {

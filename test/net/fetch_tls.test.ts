@@ -1,13 +1,14 @@
 // Whom a fetch believes: the certificate must be trusted and be for the host of the URL, whatever address is behind it.
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
 import path from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { tempFolder } from '../support/folder.ts'
 import { cert, key } from './certificate.ts'
-import { faultOf, fetchFrom, localFetcher, servePeer } from './peers.ts'
+import { FRAMING, faultOf, fetchFrom, flood, localFetcher, servePeer } from './peers.ts'
 
 afterEach(() => {
   vi.unstubAllEnvs()
@@ -55,7 +56,7 @@ async function fetchTrusting(url: string): Promise<string> {
   const script = `
     import { createFetcher } from ${JSON.stringify(path.join(packageRoot, 'dist/src/net/fetch.js'))}
     const fetcher = createFetcher({ allowPrivate: true, userAgent: 'service-test', resolve: async () => ['127.0.0.1'] })
-    const request = { maxBytes: 1000, timeoutMs: 5000 }
+    const request = { maxBytes: 10_000, timeoutMs: 5000 }
     console.log(await fetcher.fetch(${JSON.stringify(url)}, request).then(({ body }) => String(body), ({ message }) => message))`
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     env: { ...process.env, NODE_EXTRA_CA_CERTS: authorities },
@@ -77,4 +78,14 @@ test.each(['other.test', 'sub.idp.test', '127.0.0.1'])('a trusted certificate is
   const peer = await tlsPeer()
   expect(await fetchTrusting(`https://${host}:${peer.port}/`)).toMatch(/tls_failed \(ERR_TLS_CERT_ALTNAME_INVALID\)$/)
   expect(peer.asked).toEqual([])
+})
+
+test.each(Object.entries(FRAMING))('%s without end are too_large over TLS too', async (_, framing) => {
+  let count = { sent: 0 }
+  const answer: RequestListener = ({ socket }) => {
+    count = flood(socket, framing)
+  }
+  const peer = await servePeer(answer, createServer({ key, cert }), 'https')
+  expect(await fetchTrusting(`https://idp.test:${peer.port}/`)).toMatch(/: too_large$/)
+  expect(count.sent).toBeLessThan(16_000_000)
 })

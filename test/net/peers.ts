@@ -66,6 +66,30 @@ export const serveRaw = (lines: string, after: (socket: Socket) => void = (socke
     ),
   )
 
+/** Bytes of an answer that are not its body, to be repeated without end; `head` comes once before them. */
+export const FRAMING = {
+  'chunk extensions': {
+    head: 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n',
+    piece: `1;${'a'.repeat(15_000)}\r\n \r\n`,
+  },
+  'interim answers': { head: '', piece: 'HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n'.repeat(400) },
+}
+
+/** Writes such an answer for as long as the other side reads it. Says how many bytes the system has taken. */
+export function flood(
+  socket: Pick<Socket, 'write' | 'on' | 'destroyed'>,
+  { head, piece }: { head: string; piece: string },
+) {
+  const count = { sent: head.length }
+  const more = () => {
+    while (!socket.destroyed && socket.write(piece)) count.sent += piece.length
+  }
+  socket.on('drain', more)
+  socket.write(head)
+  more()
+  return count
+}
+
 /** A fetcher for peers on loopback. */
 export const localFetcher = (options: Partial<FetcherOptions> = {}): Fetcher =>
   createFetcher({ allowPrivate: true, userAgent: 'service-test', ...options })
