@@ -13,6 +13,7 @@ import { keyPlace, keySource } from './crypto/sources.ts'
 import { transitParts } from './crypto/transit_client.ts'
 import { Admission, loopBusyMs } from './http/admission.ts'
 import { CommonBuckets } from './http/common_buckets.ts'
+import { checkListeners } from './http/node.ts'
 import { type Attempting, Lockout } from './http/rate_limit.ts'
 import { openRequestLog, type RequestLog } from './http/request_log.ts'
 import type { Fronts } from './hub.ts'
@@ -147,16 +148,15 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
     metrics: telemetry.metrics,
     now: clock.now(),
     creates,
-    serves: serves ? lockOfServer(config, log, options) : undefined,
+    serves: serves ? { ...lockOfServer(config, log, options), check: () => checkListeners(config) } : undefined,
   })
   // The storage thread starts meanwhile.
   if (serves) await loadHttpClient()
-  const mayMake = firstKeyRules(config, { store, clock }, { creates, newKeys })
+  const mayMake = firstKeyRules(config, { store, clock, log }, { creates, newKeys })
   const { atRest, used, keyring } = await begin(config, { store, env, clock, log, ...mayMake })
   // Front threads sign by themselves: what is left for this one is what an operator tries.
   const isHub = config.server.front_threads > 1
-  const threads = isHub ? 1 : config.server.crypto_threads
-  const crypto = openCrypto({ threads, eager: serves && !isHub }, log)
+  const crypto = openCrypto({ threads: isHub ? 1 : config.server.crypto_threads, eager: serves && !isHub }, log)
   const { rate_limit } = config
   const app = assemble(
     config,

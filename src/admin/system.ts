@@ -29,6 +29,8 @@ export const keys: AdminResource = {
       answer: answers.keys,
       cli: { rows: 'keys' },
       async run({ keyring }) {
+        // Rejects where there is no key: an empty list would hide a wrong signing.key_path.
+        keyring.current()
         const published = keyring.published()
         const [current_kid, previous_kid] = published.filter(({ next }) => !next).map(({ kid }) => kid)
         const shown = published.map(({ kid, alg, created_at, next, remove_at }) => ({

@@ -74,15 +74,19 @@ async function examine(file: string | undefined, env: Env, running: boolean): Pr
     return error.problems.map(({ key, message }) => fail('configuration', `${key} ${message}`, fix))
   }
   const { config, warnings } = loaded
+  const { checkKeys } = await import('./doctor/keys.ts')
   const { checkMachine } = await import('./doctor/machine.ts')
   const { checkServer } = await import('./doctor/server.ts')
   const { checkStorage } = await import('./doctor/storage.ts')
   const { createFetcher } = await import('../net/fetch.ts')
   // It asks the addresses of this machine and of its own network: that is where the set-up is.
   const fetcher = createFetcher({ allowPrivate: true, userAgent: `service-doctor/${readBuild().version}` })
+  const storage = await checkStorage(config)
+  const isBroken = storage.some(({ result }) => result === 'fail')
   return [
     ...checkMachine(config, warnings),
-    ...(await checkStorage(config)),
+    ...storage,
+    ...(await checkKeys(config, !isBroken)),
     ...(await checkServer(config, { env, fetcher, running })),
   ]
 }

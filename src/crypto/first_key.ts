@@ -4,6 +4,7 @@ import { longestLife } from '../config/lifetimes.ts'
 import type { Config } from '../config/schema.ts'
 import { idFloor } from '../lib/id.ts'
 import { SEALED_COLUMNS } from '../store/sealed.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import type { AtRestParts } from './at_rest.ts'
 import { keyPlace, type SourceParts } from './sources.ts'
 
@@ -16,33 +17,47 @@ export interface FirstKeyOptions {
 
 export type KeyRules = Pick<SourceParts, 'mayMakeFirst'> & Pick<AtRestParts, 'mayMakeKey'>
 
+/** Why a new key would do harm, and what to do instead. */
+interface Missing {
+  what: string
+  instead: string
+  /** The key that signed the newest live token. */
+  kid?: string
+}
+
 /** The rules for the keys of a configuration. They reject with words for the operator. */
 export function firstKeyRules(
   config: Config,
-  { store, clock }: Pick<SourceParts, 'store' | 'clock'>,
+  { store, clock, log }: Pick<SourceParts, 'store' | 'clock'> & { log?: Logger },
   { creates, newKeys }: FirstKeyOptions,
 ): KeyRules {
-  /** `missing` says why a new key would do harm. */
-  const unless = (missing: () => Promise<string | undefined>) => async () => {
-    if (!creates || newKeys) return creates
-    const said = await missing()
-    if (said === undefined) return true
-    throw new Error(said)
+  const unless = (missing: () => Promise<Missing | undefined>) => async () => {
+    if (!creates) return false
+    const found = await missing()
+    if (!found) return true
+    if (!newKeys) throw new Error(`${found.what}: is --config right? ${found.instead}`)
+    log?.warn({ kid: found.kid, reason: found.what }, 'a new key is made, as --new-keys says')
+    return true
   }
   return {
     mayMakeFirst: unless(async () => {
       const now = clock.now()
       const kid = await store.findLiveKid({ after: idFloor(now - longestLife(config)), now })
-      return (
-        kid &&
-        `no signing key in ${keyPlace(config)}, but live tokens in the database were signed with ${kid}: is --config right? Restore the keys, or start with --new-keys, which ends these tokens`
-      )
+      if (!kid) return undefined
+      return {
+        kid,
+        what: `no signing key in ${keyPlace(config)}, but live tokens in the database were signed with ${kid}`,
+        instead: 'Restore the keys, or start with --new-keys, which ends these tokens',
+      }
     }),
     mayMakeKey: unless(async () => {
       const { mount_path, key_name } = config.data_encryption.secretstore_transit_encrypt
       for (const [column, { table }] of SEALED_COLUMNS.entries())
         if ((await store.listSealed({ column, after: undefined, rows: 1 })).length > 0)
-          return `there is no key ${mount_path}/${key_name}, but the database has sealed values (${table}): is --config right? Restore the key, or start with --new-keys, which leaves these values unreadable`
+          return {
+            what: `there is no key ${mount_path}/${key_name}, but the database has sealed values (${table})`,
+            instead: 'Restore the key, or start with --new-keys, which leaves these values unreadable',
+          }
       return undefined
     }),
   }

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
+import type { Config } from '../config/schema.ts'
 import { codeOf } from '../lib/error.ts'
 import { newNamed } from '../lib/named.ts'
 import { BodyRoom } from './body_room.ts'
@@ -159,6 +160,12 @@ export async function checkFree(address: string): Promise<void> {
   const server = createServer()
   await listen(server, address)
   await new Promise((resolve) => server.close(resolve))
+}
+
+/** Rejects where somebody listens already on an address that the service would listen on. */
+export async function checkListeners({ server, admin }: Pick<Config, 'server' | 'admin'>): Promise<void> {
+  await checkFree(server.address)
+  if (admin.enabled) await checkFree(admin.address)
 }
 
 /** What the parser itself refuses: a plain 400 and the end of the connection. */

@@ -5,7 +5,7 @@ import path from 'node:path'
 import type Sqlite from 'better-sqlite3'
 import type { Outcome } from '../lib/lane.ts'
 import type { OpName } from './index.ts'
-import { migrateSqlite } from './migrate.ts'
+import { type MigrationSteps, migration, missingMigrations, runSteps } from './migrate.ts'
 
 export interface Job {
   op: OpName
@@ -80,10 +80,17 @@ export function databaseBytes(file: string): number {
 }
 
 /** Creates or updates the tables. Returns the names of the migrations it applied. */
-export function prepareDatabase(file: string, wal: boolean, now: number): string[] {
+export const prepareDatabase = (file: string, wal: boolean, now: number): string[] =>
+  withSteps(file, wal, migration('sqlite', now))
+
+/** The names of the migrations that a migrated file lacks. */
+export const missingInDatabase = (file: string, wal: boolean): string[] =>
+  withSteps(file, wal, missingMigrations('sqlite'))
+
+function withSteps(file: string, wal: boolean, steps: MigrationSteps): string[] {
   const db = openDatabase(file, wal)
   try {
-    return migrateSqlite(db, now)
+    return runSteps(db, steps)
   } finally {
     db.close()
   }

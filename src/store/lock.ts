@@ -21,6 +21,11 @@ export interface LockOptions {
   onWait?: ((holder: string) => void) | undefined
 }
 
+export interface ServeLock extends LockOptions {
+  /** Done once the lock is held and before the tables are changed. */
+  check?: () => Promise<void>
+}
+
 /** How a server holds its SQLite file. With `waits` it waits for another one to end, and says so. */
 export const lockOfServer = ({ server }: Config, log: Logger, { waits }: { waits?: boolean }): LockOptions => ({
   as: `service serve, listening on ${server.address}`,

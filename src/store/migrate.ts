@@ -79,19 +79,30 @@ const DIALECTS: Readonly<Record<Dialect, typeof LOCKED>> = {
 /** What is done on one connection: statements, and scripts of several. */
 export type Step = Statement | string
 
+/** Steps on one connection that end with names of migrations. */
+export type MigrationSteps = Generator<Step, string[], unknown>
+
+const nameOf = ({ version, name }: Migration): string => `${String(version).padStart(3, '0')}_${name}`
+
+/** The names of what a migrated database lacks. Changes nothing. */
+export function* missingMigrations(dialect: Dialect): MigrationSteps {
+  return pendingMigrations(readMigrations(dialect), yield* readApplied()).map(nameOf)
+}
+
 /** Applies what is missing, each migration in a transaction that keeps other processes out. Returns the names of what it applied. */
 export function* migration(
   dialect: Dialect,
   now: number,
   migrations: readonly Migration[] = readMigrations(dialect),
-): Generator<Step, string[], unknown> {
+): MigrationSteps {
   const { table, begin } = DIALECTS[dialect]
   yield table
   const names: string[] = []
-  for (const { version, name, checksum, sql } of pendingMigrations(migrations, yield* readApplied())) {
+  for (const each of pendingMigrations(migrations, yield* readApplied())) {
+    const { version, name, checksum, sql } = each
     yield begin
     // Another process may have been first while this one waited for the lock.
-    if (!(yield* readApplied()).some((each) => each.version === version)) {
+    if (!(yield* readApplied()).some((done) => done.version === version)) {
       yield sql
       yield* run(
         'INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)',
@@ -100,7 +111,7 @@ export function* migration(
         checksum,
         now,
       )
-      names.push(`${String(version).padStart(3, '0')}_${name}`)
+      names.push(nameOf(each))
     }
     yield 'COMMIT'
   }
@@ -113,14 +124,17 @@ function* readApplied(): Op<Applied[]> {
 }
 
 /** Applies what is missing to a SQLite database. Returns the names of what it applied. */
-export function migrateSqlite(db: Database.Database, now: number, migrations?: readonly Migration[]): string[] {
+export const migrateSqlite = (db: Database.Database, now: number, migrations?: readonly Migration[]): string[] =>
+  runSteps(db, migration('sqlite', now, migrations))
+
+/** Runs the steps on a SQLite database. Throws, with nothing left under way, when one of them fails. */
+export function runSteps(db: Database.Database, steps: MigrationSteps): string[] {
   const execute = (step: Step): unknown => {
     if (typeof step === 'string') return db.exec(step)
     const statement = db.prepare(step.sql)
     return step.want === 'run' ? statement.run(step.params).changes : statement.all(step.params)
   }
   try {
-    const steps = migration('sqlite', now, migrations)
     let next = steps.next()
     while (!next.done) next = steps.next(execute(next.value))
     return next.value

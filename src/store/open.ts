@@ -4,10 +4,10 @@ import type { Config } from '../config/schema.ts'
 import { reminding } from '../lib/patience.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { isMigrated, prepareDatabase } from './database.ts'
+import { isMigrated, missingInDatabase, prepareDatabase } from './database.ts'
 import { createStore, type OpName, type Store } from './index.ts'
 import { type Linked, linkedDriver } from './linked.ts'
-import { type LockOptions, lockDatabase } from './lock.ts'
+import { lockDatabase, type ServeLock } from './lock.ts'
 import { openSqlite } from './sqlite.ts'
 
 type Storage = Config['storage']
@@ -18,6 +18,12 @@ export async function migrate({ driver, sqlite, postgres }: Storage, now: number
   // Only who uses it loads it.
   const { preparePostgres } = await import('./postgres_client.ts')
   return preparePostgres(postgres, now)
+}
+
+async function missingIn({ driver, sqlite, postgres }: Storage): Promise<string[]> {
+  if (driver === 'sqlite') return missingInDatabase(sqlite.path, sqlite.wal)
+  const { missingInPostgres } = await import('./postgres_client.ts')
+  return missingInPostgres(postgres)
 }
 
 /** Whether there is a database that was migrated. Where that cannot be found out there is one: opening it says what is wrong. */
@@ -35,6 +41,17 @@ export const placeOf = ({ driver, sqlite }: Storage): string =>
 export const noDatabase = (storage: Storage): Error =>
   new Error(`no database at ${placeOf(storage)}: is the server running, is --config right?`)
 
+/**
+ * Refuses a database of an older version: a command must not change its tables, because the older version, which may still serve,
+ * does not start on newer ones.
+ */
+async function checkCurrent(storage: Storage): Promise<void> {
+  if ((await missingIn(storage)).length > 0)
+    throw new Error(
+      `the database at ${placeOf(storage)} is of an older version: run \`service migrate\`, or start the server`,
+    )
+}
+
 export interface StoreParts {
   log: Logger
   metrics: Metrics
@@ -43,15 +60,19 @@ export interface StoreParts {
   /** Whether a database is made where there is none: a command with the wrong configuration must not find an empty one. */
   creates: boolean
   /** Set where this process serves: no other one may on the same SQLite file, and it is counted among the instances. */
-  serves?: LockOptions | undefined
+  serves?: ServeLock | undefined
 }
-/** Migrates the database and opens the store on it. Rejects when it cannot be had. */
+/** Opens the store on the database. A server migrates it, and whoever creates it. Rejects when it cannot be had, or is of an older version. */
 export async function openStore(storage: Storage, { log, metrics, now, creates, serves }: StoreParts): Promise<Store> {
-  if (!creates && !(await hasDatabase(storage))) throw noDatabase(storage)
+  if (!serves) {
+    if (await hasDatabase(storage)) await checkCurrent(storage)
+    else if (!creates) throw noDatabase(storage)
+  }
   const { driver, sqlite, postgres } = storage
   const isServing = { serves: serves !== undefined }
   const unlock = serves && driver === 'sqlite' ? await lockDatabase(sqlite.path, serves) : () => {}
   try {
+    await serves?.check?.()
     const applied = await reminding(migrate(storage, now), () =>
       log.warn('the start waits for the tables: another process changes them, or the database cannot commit'),
     )

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import pg from 'pg'
 import { type OAuthError, unavailable } from '../lib/error.ts'
 import { NamedSocket } from '../lib/system_names.ts'
-import { migration, type Step } from './migrate.ts'
+import { type Dialect, type MigrationSteps, migration, missingMigrations, type Step } from './migrate.ts'
 import type { Statement } from './op.ts'
 import { type ConnectionSettings, PostgresConnection, type PostgresPlace } from './postgres_connection.ts'
 
@@ -110,13 +110,19 @@ export const isPostgresMigrated = (place: PostgresPlace): Promise<boolean> =>
   }).catch(() => true)
 
 /** Creates or updates the tables. Returns the names of the migrations it applied. */
-export async function preparePostgres(place: PostgresPlace, now: number): Promise<string[]> {
+export const preparePostgres = (place: PostgresPlace, now: number): Promise<string[]> =>
+  withSteps(place, (dialect) => migration(dialect, now))
+
+/** The names of the migrations that a migrated database lacks. */
+export const missingInPostgres = (place: PostgresPlace): Promise<string[]> => withSteps(place, missingMigrations)
+
+async function withSteps(place: PostgresPlace, stepsFor: (dialect: Dialect) => MigrationSteps): Promise<string[]> {
   const client = new PostgresConnection({ ...clientSettings(place), ...PATIENT, application_name: 'service migrate' })
   const run = (step: Step) => (typeof step === 'string' ? client.query(step) : execute(client, step))
   try {
     await client.connect()
     const { rows } = await client.query<{ version: string }>('SELECT version()')
-    const steps = migration(rows[0]?.version.startsWith('CockroachDB') ? 'cockroachdb' : 'postgres', now)
+    const steps = stepsFor(rows[0]?.version.startsWith('CockroachDB') ? 'cockroachdb' : 'postgres')
     let next = steps.next()
     while (!next.done) next = steps.next(await run(next.value))
     return next.value

@@ -139,9 +139,14 @@ test('the first administrator makes the database and says which; after migrate c
   rmSync(path.join(folder, 'data'), { recursive: true })
   expect((await runCli(['migrate'], env)).code).toBe(0)
   expect((await runCli(['admin', 'client', 'list'], env)).code).toBe(0)
-  expect(await runCli(['admin', 'key', 'rotate'], env)).toMatchObject({
+  for (const word of ['rotate', 'list'])
+    expect(await runCli(['admin', 'key', word], env)).toMatchObject({
+      code: 1,
+      stderr: `error: no signing key in ${path.join(folder, 'data', 'keys')}: is the server running, is --config right?\n`,
+    })
+  expect(await runCli(['backup', '--to', path.join(folder, 'copy.backup')], env)).toMatchObject({
     code: 1,
-    stderr: `error: no signing key in ${path.join(folder, 'data', 'keys')}: is the server running, is --config right?\n`,
+    stderr: `error: no signing key in ${path.join(folder, 'data', 'keys')}: is --config right?\n`,
   })
   expect(existsSync(path.join(folder, 'data', 'keys'))).toBe(false)
 })
@@ -162,7 +167,17 @@ test('an empty key folder beside a database with live tokens does not start, unl
   expect(stderr).toContain(`no signing key in ${keys}, but live tokens in the database were signed with ${kid}`)
   expect(stderr).toContain('--new-keys')
   expect(readdirSync(keys)).toEqual([])
+  const examined = await runCli(['doctor', '--json'], at.env)
+  expect(examined.code).toBe(1)
+  expect(JSON.parse(examined.stdout)).toContainEqual(
+    expect.objectContaining({
+      check: 'signing keys',
+      result: 'fail',
+      message: expect.stringContaining(`no signing key in ${keys}, but live tokens`),
+    }),
+  )
   await at.instance.start(['--new-keys'])
+  expect(at.instance.text()).toContain(`live tokens in the database were signed with ${kid}`)
   expect((await machineToken(at, client)).status).toBe(200)
   await at.instance.kill('SIGTERM')
 })

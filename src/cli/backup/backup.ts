@@ -51,7 +51,9 @@ export async function backup(configFile: string | undefined, env: Env, to: strin
 
 const sourceOf = (name: string, file: string): Source => ({ name, file, bytes: statSync(file).size })
 
-const keyFiles = (folder: string): Source[] =>
-  readdirSync(folder)
+function keyFiles(folder: string): Source[] {
+  if (!existsSync(folder)) throw new Error(`no signing key in ${path.resolve(folder)}: is --config right?`)
+  return readdirSync(folder)
     .filter((name) => name.endsWith('.pem') || name === 'keys.json')
     .map((name) => sourceOf(`keys/${name}`, path.join(folder, name)))
+}

@@ -19,8 +19,7 @@ export function checkMachine(config: Config, warnings: readonly string[]): Findi
     ...(unsafe.length === 0 ? [ok('configuration', 'no key is unknown, missing or unsafe')] : []),
     ...unsafe.map((message) => warn('configuration', message, 'see docs/reference/configuration.md')),
     engine(config),
-    ...(config.storage.driver === 'sqlite' ? database(config.storage.sqlite.path) : []),
-    ...(config.signing.key_store === 'keyfile' ? [secrecy('signing keys', config.signing.key_path)] : []),
+    ...(config.storage.driver === 'sqlite' ? database(path.resolve(config.storage.sqlite.path)) : []),
     adminAddress(config),
   ]
 }
@@ -37,29 +36,30 @@ function engine({ server }: Config): Finding {
 }
 
 function database(file: string): Finding[] {
-  const folder = path.dirname(path.resolve(file))
-  if (!existsSync(folder)) return [ok('database', `${file} is made at the first start`)]
+  const folder = path.dirname(file)
+  const missing = warn('database', `${file} does not exist yet`, 'is storage.sqlite.path right? `serve` makes it')
+  if (!existsSync(folder)) return [missing]
   const { bavail, bsize } = statfsSync(folder)
   const free = bavail * bsize
   const space = `${Math.floor(free / 1024 ** 2)} MiB free in ${folder}`
   return [
     existsSync(file) && !statSync(file).isFile()
       ? fail('database', `${file} is not a file`, 'storage.sqlite.path: the path of a file')
-      : secrecy('database', file),
+      : secrecy('database', file, missing),
     free < LEAST_FREE_BYTES
       ? fail('disk', space, 'when it is full, no token is issued: make room, and see `service purge`')
       : ok('disk', space),
   ]
 }
 
-/** Whether only the user of the service can read a file or folder. */
-function secrecy(check: string, place: string): Finding {
+/** Whether only the user of the service can read a file or folder; `missing` where there is none. */
+export function secrecy(check: string, place: string, missing: Finding): Finding {
   let stats: Stats
   try {
     stats = statSync(place)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') return ok(check, `${place} is made at the first start`)
+    if (code === 'ENOENT') return missing
     return fail(check, `${place} cannot be read: ${code}`, 'run this as the user of the service')
   }
   if ((stats.mode & OTHERS) === 0) return ok(check, `${place} is readable by its user only`)

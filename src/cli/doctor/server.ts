@@ -24,8 +24,11 @@ export interface ServerCheck {
 export async function checkServer(config: Config, { env, fetcher, running }: ServerCheck): Promise<Finding[]> {
   const local = await get(fetcher, `${originOf(config.server.address)}/health`)
   if (!('reply' in local)) return [silent(config, running)]
+  const answers = health(local.reply)
+  // What else it answers then follows from that.
+  if (answers.result === 'fail') return [answers, clocks(local.reply)]
   return [
-    health(local.reply),
+    answers,
     clocks(local.reply),
     ...(await issuer(config, fetcher)),
     ...(await adminKey(config, env)),

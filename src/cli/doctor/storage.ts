@@ -1,6 +1,7 @@
 // Whether the database is sound: the pages of a SQLite file, what PostgreSQL answers.
 import { execFile } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
+import path from 'node:path'
 import type { Config } from '../../config/schema.ts'
 import { programFile } from '../../lib/paths.ts'
 import { hasDatabase } from '../../store/open.ts'
@@ -11,7 +12,7 @@ const MOST_MS = 30_000
 
 /** Checks the database that is configured, beside a running server or without one. */
 export const checkStorage = ({ storage }: Config): Promise<Finding[]> =>
-  storage.driver === 'sqlite' ? integrity(storage.sqlite.path) : postgres(storage)
+  storage.driver === 'sqlite' ? integrity(path.resolve(storage.sqlite.path)) : postgres(storage)
 
 /** Exported for tests: `mostMs` is how long it may take. */
 export async function integrity(file: string, mostMs = MOST_MS): Promise<Finding[]> {
