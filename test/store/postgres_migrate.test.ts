@@ -20,6 +20,8 @@ beforeEach(async () => {
 })
 
 const known = readMigrations('postgres')
+const SCHEMA =
+  'CREATE TABLE schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)'
 
 test('P11 of processes that start together on an empty database each migration is applied by one', async () => {
   const applied = await Promise.all([1, 2, 3].map((n) => preparePostgres({ dsn }, NOW + n)))
@@ -51,6 +53,22 @@ test('a command that finds no tables says so and makes none, of serve and migrat
   expect((await runHere(['migrate'], env)).code).toBe(0)
   expect(await doctor()).toMatch(/"check":"database","result":"ok","message":"PostgreSQL [\d.]+ answers"/)
   expect((await runHere(['admin', 'client', 'list'], env)).code).toBe(0)
+})
+
+test('a command on a database of an older version changes nothing, and names the setting but never the DSN', async () => {
+  const older = known.filter(({ version }) => version <= 22)
+  await server.sql(dsn, SCHEMA)
+  for (const { version, name, checksum, sql } of older)
+    await server.sql(dsn, `${sql}; INSERT INTO schema_migrations VALUES (${version}, '${name}', '${checksum}', 1)`)
+  const env = { SERVICE_STORAGE_DRIVER: 'postgres', SERVICE_STORAGE_POSTGRES_DSN: dsn }
+  expect(await runHere(['purge'], env)).toMatchObject({
+    code: 1,
+    stderr:
+      'error: the database at storage.postgres.dsn is of an older version: run `service migrate`, or start the server\n',
+  })
+  expect(await server.sql(dsn, 'SELECT max(version)::int AS newest FROM schema_migrations')).toEqual([{ newest: 22 }])
+  expect((await runHere(['migrate'], env)).code).toBe(0)
+  expect((await runHere(['purge'], env)).code).toBe(0)
 })
 
 test('P11 a database of a newer version is left alone', async () => {
