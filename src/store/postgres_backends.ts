@@ -15,6 +15,7 @@ interface IdRow {
 export class Backends {
   readonly #ids = new WeakMap<pg.ClientBase, string>()
   readonly #left = new Map<string, (() => void)[]>()
+  #closed = false
 
   /** Remembers the process of a new connection. On a server that cannot tell it, nothing is known of it later. */
   async identify(client: pg.ClientBase): Promise<void> {
@@ -28,7 +29,7 @@ export class Backends {
   /** Gives a connection up. Resolves when its process is known to be gone. */
   gone(client: pg.ClientBase): Promise<void> {
     const id = this.#ids.get(client)
-    if (id === undefined) return Promise.resolve()
+    if (id === undefined || this.#closed) return Promise.resolve()
     return new Promise((resolve) => this.#left.set(id, [...(this.#left.get(id) ?? []), resolve]))
   }
 
@@ -42,8 +43,9 @@ export class Backends {
     return there.size === 0
   }
 
-  /** Nobody waits for them any more. */
+  /** Nobody waits for them any more, nor for those that are given up from now on: nothing would terminate them. */
   close(): void {
+    this.#closed = true
     this.#forget([...this.#left.keys()])
   }
 
