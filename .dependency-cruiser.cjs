@@ -1,7 +1,8 @@
-// The layers, as a rule. It reads the build, not the sources: there a type-only import is gone, so what is left are the
-// imports of values, which may only go to the left (docs/decisions and CONTRIBUTING.md say why).
+// The layers of src, as a rule over the build, where only imports of values are left. tools/layers.ts holds the same rule over
+// the sources, imports of types included.
 const LAYERS = [
   'lib',
+  'records',
   'config',
   'telemetry',
   'http|net|store',
@@ -10,7 +11,7 @@ const LAYERS = [
   'broker',
   'grants',
   'endpoints|admin',
-  'bench',
+  'server',
   'cli',
 ]
 const inSrc = (folders) => `^dist/src/(${folders})/`
@@ -32,7 +33,7 @@ const strangers = LAYERS.filter((layer) => layer.includes('|')).map((layer) => (
 const KNOWN_BY = {
   'uWebSockets\\.js|uwebsockets-glibc227': 'src/http/uws',
   'https?|http2|net|tls|dgram|dns|undici':
-    'src/(http/(node|problem|proxies)|net/fetch|net/public_names|lib/range|lib/system_names|cli/tour/callback|bench/(connection|signer|target))',
+    'src/(http/(node|problem|proxies)|net/fetch|net/public_names|lib/range|lib/system_names|cli/tour/callback)',
   'better-sqlite3|pg': 'src/store/(sqlite|postgres\\w*|database|migrate)',
   piscina: '(src/lib/threads|workers/\\w+)',
   '@node-rs/argon2': 'workers/password',
@@ -53,9 +54,9 @@ const knownBy = Object.entries(KNOWN_BY).map(([what, who]) => ({
 
 const others = [
   {
-    name: 'only the command line and the top files know app, serve and main',
-    from: { path: inSrc('(?!cli/)[^/]+') },
-    to: { path: '^dist/src/[^/]+\\.js$' },
+    name: 'only the entry point imports main',
+    from: { path: '^dist/' },
+    to: { path: '^dist/src/main\\.js$' },
   },
   {
     name: 'a worker knows lib, store, crypto/jws and crypto/batch; a front thread is the service',
@@ -63,8 +64,8 @@ const others = [
     to: { path: '^dist/src/', pathNot: '^dist/src/(lib/|store/|crypto/(jws|batch)\\.js)' },
   },
   {
-    name: 'nothing that ships imports workers, bench or tools',
-    from: { path: '^dist/src/' },
+    name: 'src imports no workers, tools or benchmark; the command line loads the benchmark when it is asked for',
+    from: { path: '^dist/src/', pathNot: '^dist/src/cli/commands\\.js$' },
     to: { path: '^dist/(workers|bench|tools)/' },
   },
   {

@@ -13,8 +13,8 @@ const INPUT = {
   password: 'workers/password.ts',
   front: 'workers/front.ts',
   integrity: 'workers/integrity.ts',
-  fill: 'src/bench/fill.ts',
-  generator: 'src/bench/generator.ts',
+  fill: 'bench/run/fill.ts',
+  generator: 'bench/load/generator.ts',
 }
 /** Left where npm puts them: native builds, what finds files of its own by their place, and what few services load. */
 const EXTERNAL = [

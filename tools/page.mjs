@@ -1,4 +1,4 @@
-// Builds the admin page: src/admin/ui to dist/ui, with hashed names, and beside every file what browsers take instead: .br and .gz.
+// Builds the admin page: ui to dist/ui, with hashed names, and beside every file what browsers take instead: .br and .gz.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
@@ -7,7 +7,7 @@ import { root } from './prepare.mjs'
 
 const outDir = path.join(root, 'dist/ui')
 await build({
-  root: path.join(root, 'src/admin/ui'),
+  root: path.join(root, 'ui'),
   configFile: false,
   logLevel: 'warn',
   base: '/admin/ui/',

@@ -8,9 +8,10 @@ import {
   type LocalKey,
   unpackJobs,
 } from '../src/crypto/batch.ts'
-import { importKey, type Jwk, signJws, type UpstreamAlg, verifySignature } from '../src/crypto/jws.ts'
+import { importKey, signJws, verifySignature } from '../src/crypto/jws.ts'
 import { Lru } from '../src/lib/lru.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
+import type { Jwk, UpstreamAlg } from '../src/records/jwk.ts'
 
 nameThread('crypto')
 const MAX_KEYS = 20_000

@@ -3,8 +3,8 @@ import { workerData } from 'piscina'
 import { codeOf } from '../src/lib/error.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
 import { type BatchResult, type Job, openDatabase } from '../src/store/database.ts'
-import { isRead, ops } from '../src/store/index.ts'
 import type { Op, Statement } from '../src/store/op.ts'
+import { isRead, ops } from '../src/store/operations.ts'
 
 nameThread('store')
 const { file, wal } = workerData as { file: string; wal: boolean }

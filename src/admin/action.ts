@@ -1,8 +1,8 @@
 // What an admin operation is: declared once, read by the REST API, the command line and the generated reference.
 import type { z } from 'zod'
-import type { App } from '../app.ts'
 import type { Config } from '../config/schema.ts'
-import type { Method } from '../http/router.ts'
+import type { App } from '../context.ts'
+import type { Method } from '../http/route.ts'
 import type { AuditAction } from '../oauth/audit_events.ts'
 import type { CounterName } from '../telemetry/metrics.ts'
 

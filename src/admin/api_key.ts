@@ -3,7 +3,7 @@ import type { Config } from '../config/schema.ts'
 import { type BucketStore, CommonBuckets } from '../http/common_buckets.ts'
 import type { Head } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
-import type { Route } from '../http/router.ts'
+import type { Route } from '../http/route.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest, equalSecrets } from '../lib/id.ts'
 

@@ -1,7 +1,7 @@
 // Admin operations on clients. The fields and their rules are those of oauth/client_metadata.ts.
 import { z } from 'zod'
-import type { App } from '../app.ts'
 import { longestLife } from '../config/lifetimes.ts'
+import type { App } from '../context.ts'
 import { offeredGrantTypes } from '../grants/index.ts'
 import { bool, int, name, text, word } from '../lib/field.ts'
 import { digest, idFloor, idTime } from '../lib/id.ts'
@@ -18,7 +18,7 @@ import {
   shownClient,
 } from '../oauth/client_metadata.ts'
 import { setByOperator } from '../oauth/document_client.ts'
-import type { Client } from '../oauth/types.ts'
+import type { Client } from '../records/client.ts'
 import { type AdminResource, action, type FlagRule, type Result } from './action.ts'
 import * as answers from './answers.ts'
 import { AFTER, order, placeOf, q, search } from './lists.ts'

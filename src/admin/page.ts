@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Head, type Reply, redirect } from '../http/message.ts'
-import type { Route } from '../http/router.ts'
+import type { Route } from '../http/route.ts'
 import { unavailable } from '../lib/error.ts'
 import { digest } from '../lib/id.ts'
 import { pageFolder } from '../lib/paths.ts'

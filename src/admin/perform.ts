@@ -1,6 +1,6 @@
 // Runs an admin operation on input from outside: checks it, then write, audit and count. REST and the command line share it.
 import { z } from 'zod'
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { issuesOf } from '../lib/field.ts'
 import { audit } from '../oauth/audit.ts'
 import { type Action, type Caller, paramNames, type Result } from './action.ts'

@@ -1,5 +1,5 @@
 // What an operator should know is unsafe about the running configuration, and what to do about it.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { DAY } from '../lib/time.ts'
 import { isLocalhost } from '../lib/url.ts'
 import { effectiveDcrMode } from '../oauth/registration_mode.ts'

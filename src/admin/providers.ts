@@ -1,11 +1,11 @@
 // Admin operations on broker providers. The fields and their rules are those of config/provider_record.ts.
 import { z } from 'zod'
-import type { App } from '../app.ts'
 import { newProvider } from '../broker/provider.ts'
 import { endpointsOf, type ProviderRecord, providerFields, providerRecord } from '../config/provider_record.ts'
+import type { App } from '../context.ts'
 import { bool, slug } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
-import type { BrokerProvider } from '../oauth/types.ts'
+import type { BrokerProvider } from '../records/broker_provider.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
 import { changedFields, conflict, invalid, notFound, parsed, retryStale } from './outcome.ts'

@@ -1,8 +1,8 @@
 // Admin operations on the three lists of a resource's policy, one item at a time. Adding and removing are idempotent.
 import { z } from 'zod'
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { text } from '../lib/field.ts'
-import type { Policy, Resource } from '../oauth/types.ts'
+import type { Policy, Resource } from '../records/resource.ts'
 import { type AdminResource, action, type Result } from './action.ts'
 import * as answers from './answers.ts'
 import { invalid, retryStale } from './outcome.ts'

@@ -1,10 +1,10 @@
 // The routes of the admin listener: one for each admin operation, each behind the API key, the metrics, and the page.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { empty, json, NO_STORE, parseJson, parseParams, type Reply } from '../http/message.ts'
-import type { Method, Route } from '../http/router.ts'
+import type { Method, Route } from '../http/route.ts'
 import { OAuthError } from '../lib/error.ts'
 import { sentBy } from '../oauth/audit.ts'
-import { forRequest } from '../telemetry/within.ts'
+import { forRequest } from '../oauth/within.ts'
 import type { Action } from './action.ts'
 import { createGatekeeper, type Gatekeeper } from './api_key.ts'
 import { jsonLines } from './export.ts'

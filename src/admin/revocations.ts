@@ -1,7 +1,7 @@
 // Emergency stops: everything that fits a description is revoked in one call, after a dry run that says how much that is.
 import { z } from 'zod'
-import type { App } from '../app.ts'
 import { longestLife } from '../config/lifetimes.ts'
+import type { App } from '../context.ts'
 import { bool, name, time } from '../lib/field.ts'
 import { idFloor } from '../lib/id.ts'
 import type { Description, RevocationWindow, Revoked } from '../store/revocations.ts'

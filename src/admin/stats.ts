@@ -1,5 +1,5 @@
 // The counts of GET /admin/stats, read window by window: there may be millions of tokens.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { idFloor } from '../lib/id.ts'
 import { DAY, HOUR } from '../lib/time.ts'
 import type { Store } from '../store/index.ts'

@@ -1,6 +1,6 @@
 // Trying things out: a token as a client would get one, a token taken apart, an assertion checked step by step.
 import { z } from 'zod'
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { decodeJws } from '../crypto/jws.ts'
 import { clientCredentials } from '../grants/client_credentials.ts'
 import { checkEnabled, checkRegistered } from '../grants/index.ts'

@@ -1,11 +1,11 @@
 // Admin operations on users: local ones, and those who sign in at the upstream provider.
 import { z } from 'zod'
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
 import { bool, int, text, word } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { newUserId } from '../oauth/client_metadata.ts'
-import type { User } from '../oauth/types.ts'
+import type { User } from '../records/user.ts'
 import { type AdminResource, action, type Result } from './action.ts'
 import * as answers from './answers.ts'
 import { AFTER, order, placeOf, q, search } from './lists.ts'

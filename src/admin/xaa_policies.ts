@@ -1,10 +1,10 @@
 // Admin operations on the policies that say what assertions of an identity provider may be redeemed for.
 import { z } from 'zod'
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { bool, distinct, name, scopeName, text, url } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
-import type { XaaPolicy } from '../oauth/types.ts'
+import type { XaaPolicy } from '../records/xaa_policy.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
 import { withXaa } from './idps.ts'

@@ -1,9 +1,10 @@
 // The connection of a user to a provider: found, made, ended.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { newId } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
 import type { DetailOf } from '../oauth/audit_events.ts'
-import type { BrokerGrant, BrokerProvider } from '../oauth/types.ts'
+import type { BrokerGrant } from '../records/broker_grant.ts'
+import type { BrokerProvider } from '../records/broker_provider.ts'
 import { type Connection, type Credential, openConnection, openCredential, sealCredential } from './credential.ts'
 import { protocolOf } from './protocols.ts'
 

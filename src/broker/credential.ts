@@ -1,19 +1,10 @@
 // What a connection holds of its user: the credential, sealed in one text for one row, with the tokens that are still fresh.
-import type { App } from '../app.ts'
-import { OAuthError } from '../lib/error.ts'
-import type { BrokerGrant } from '../oauth/types.ts'
-import { brokerGrantRow } from '../store/sealed.ts'
 
-/** An access token of a provider. */
-export interface UpstreamToken {
-  access_token: string
-  /** In the words of the provider, as far as it is known. */
-  scope: string[]
-  /** When it ends; not known of some. */
-  expires_at?: number
-  /** Until when it is handed out: a while before its end. Without it, it is handed out once. */
-  usable_until?: number
-}
+import type { App } from '../context.ts'
+import { OAuthError } from '../lib/error.ts'
+import type { BrokerGrant } from '../records/broker_grant.ts'
+import type { UpstreamToken } from '../records/upstream_token.ts'
+import { brokerGrantRow } from '../store/sealed.ts'
 
 export interface Credential {
   refresh_token?: string

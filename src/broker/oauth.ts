@@ -1,8 +1,8 @@
 // Protocol `oauth`: the user is sent to the provider, whose refresh token is kept and exchanged for access tokens.
 import type { z } from 'zod'
-import type { App } from '../app.ts'
 import { oauthConfig } from '../config/provider_record.ts'
-import type { BrokerProvider } from '../oauth/types.ts'
+import type { App } from '../context.ts'
+import type { BrokerProvider } from '../records/broker_provider.ts'
 import { type Credential, isFor, isUsable, withToken } from './credential.ts'
 import type { Protocol } from './protocol.ts'
 import { configOf } from './provider.ts'

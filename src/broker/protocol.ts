@@ -1,7 +1,10 @@
 // What a protocol is: how users connect to a provider, and how a token for them is had there.
-import type { App } from '../app.ts'
-import type { BrokerProvider, User } from '../oauth/types.ts'
-import type { Credential, UpstreamToken } from './credential.ts'
+
+import type { App } from '../context.ts'
+import type { BrokerProvider } from '../records/broker_provider.ts'
+import type { UpstreamToken } from '../records/upstream_token.ts'
+import type { User } from '../records/user.ts'
+import type { Credential } from './credential.ts'
 
 export interface Protocol {
   readonly name: BrokerProvider['protocol']

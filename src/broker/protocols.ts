@@ -1,5 +1,5 @@
 // The protocols. What differs between them is in their files, and nowhere else.
-import type { BrokerProvider } from '../oauth/types.ts'
+import type { BrokerProvider } from '../records/broker_provider.ts'
 import { apikey } from './apikey.ts'
 import { oauth } from './oauth.ts'
 import type { Protocol } from './protocol.ts'

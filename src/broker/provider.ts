@@ -1,10 +1,11 @@
 // A broker provider: from how it is written to the one that is stored, and what others ask about it.
 import type { z } from 'zod'
-import type { App } from '../app.ts'
 import type { ProviderRecord } from '../config/provider_record.ts'
+import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
-import type { BrokerProvider, Resource } from '../oauth/types.ts'
+import type { BrokerProvider } from '../records/broker_provider.ts'
+import type { Resource } from '../records/resource.ts'
 
 /** A provider that is new at `now`. */
 export const newProvider = (written: ProviderRecord, now: number): BrokerProvider => ({

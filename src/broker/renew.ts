@@ -1,22 +1,17 @@
 // A fresh token of a provider: asked for by one at a time, whichever process it is in, and kept before anybody gets it.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
-import type { BrokerProvider, ConnectionEnd } from '../oauth/types.ts'
+import type { ConnectionEnd } from '../records/broker_grant.ts'
+import type { BrokerProvider } from '../records/broker_provider.ts'
+import type { Lack, Renewed } from '../records/upstream_token.ts'
 import type { Lease } from '../store/connections.ts'
-import { type Connection, openConnection, sealCredential, type UpstreamToken } from './credential.ts'
+import { type Connection, openConnection, sealCredential } from './credential.ts'
 import type { Renewal } from './protocol.ts'
 import { protocolOf } from './protocols.ts'
 import { mayBeAnswered, UPSTREAM_PATIENCE, UpstreamRefusal } from './upstream.ts'
-
-/** Why there is no token that the user could help. */
-export type Lack = 'missing' | 'insufficient' | 'lost'
-type Renewed = UpstreamToken | Lack
-
-/** Tokens that are being asked for, by connection: of this process. */
-export type Flights = Map<string, { wanted: string; result: Promise<Renewed> }>
 
 /** Longer than a request to the provider takes, so that who holds it is done or dead when it ends. */
 const LEASE_SECONDS = 3 * UPSTREAM_PATIENCE

@@ -1,6 +1,7 @@
 // Secrets of providers: records name a variable, whose value is read each time it is used and kept nowhere.
-import type { App } from '../app.ts'
+
 import { SECRET_REF } from '../config/provider_record.ts'
+import type { App } from '../context.ts'
 import { notSetUp } from './provider.ts'
 
 /** The secret that a name stands for. Throws server_error when the variable is empty, or its name is not one for secrets. */

@@ -1,8 +1,8 @@
 // Protocol `service_account`: an account of ours at the provider asks in the name of the user, with an assertion (RFC 7523).
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { serviceAccountConfig } from '../config/provider_record.ts'
-import type { Alg } from '../crypto/jws.ts'
 import { digest, newId } from '../lib/id.ts'
+import type { Alg } from '../records/jwk.ts'
 import { isFor, isUsable, withToken } from './credential.ts'
 import type { Protocol } from './protocol.ts'
 import { configOf, notSetUp } from './provider.ts'

@@ -1,12 +1,12 @@
 // Asking a provider: one POST to one of its endpoints, and what its answer means. Nothing that it says is passed on in its words.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
 import { DAY } from '../lib/time.ts'
 import { FetchError } from '../net/error.ts'
-import type { FetchReply } from '../net/fetch.ts'
+import type { FetchReply } from '../net/fetcher.ts'
 import { jsonObjectOf } from '../net/json.ts'
-import type { BrokerProvider } from '../oauth/types.ts'
-import type { UpstreamToken } from './credential.ts'
+import type { BrokerProvider } from '../records/broker_provider.ts'
+import type { UpstreamToken } from '../records/upstream_token.ts'
 
 const MAX_BYTES = 1024 * 1024
 const TIMEOUT_MS = 10_000

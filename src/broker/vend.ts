@@ -1,14 +1,17 @@
 // Vending: the token of a user at the provider of a broker resource. Who may ask for it was decided before.
-import type { App } from '../app.ts'
+
+import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { checkDeclared, scopeNames } from '../oauth/resource.ts'
-import type { BrokerProvider, ConnectionEnd, Resource } from '../oauth/types.ts'
+import type { ConnectionEnd } from '../records/broker_grant.ts'
+import type { BrokerProvider } from '../records/broker_provider.ts'
+import type { Resource } from '../records/resource.ts'
+import type { Lack, UpstreamToken } from '../records/upstream_token.ts'
 import { findConnection } from './connection.ts'
-import type { UpstreamToken } from './credential.ts'
 import { protocolOf } from './protocols.ts'
 import { providerOf, upstreamScopes } from './provider.ts'
-import { type Lack, lackAfter, renew } from './renew.ts'
+import { lackAfter, renew } from './renew.ts'
 
 export interface VendRequest {
   /** Whose token. */

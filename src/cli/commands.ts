@@ -1,8 +1,9 @@
 // The command line of the service: the commands of the server, and where all others come from.
 import { Command, CommanderError } from 'commander'
-import type { App } from '../app.ts'
+import type { Env } from '../config/env.ts'
 import { ConfigError, loadConfig } from '../config/load.ts'
-import type { Env } from '../config/rules.ts'
+import type { Config } from '../config/schema.ts'
+import type { App } from '../context.ts'
 import { readBuild } from '../lib/build.ts'
 import { systemClock } from '../lib/time.ts'
 import { PURGE_TARGETS } from '../store/expiry.ts'
@@ -52,8 +53,8 @@ export async function commandTree(env: Env, exit: (code: number) => void, argv?:
     ;(await import('./setup/commands.ts')).addSetupCommands(program, env, exit)
   }
   if (has('bench', 'plan', 'completion', '--help', '-h') || (argv && argv.length < 3)) {
-    ;(await import('./bench.ts')).addBenchCommands(program, env, exit)
-    ;(await import('./plan.ts')).addPlanCommand(program, env)
+    ;(await import('../../bench/cli/bench.ts')).addBenchCommands(program, env, exit)
+    ;(await import('../../bench/cli/plan.ts')).addPlanCommand(program, env)
   }
   return program
 }
@@ -69,10 +70,10 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
       'Make keys where there are none, even if that ends live tokens or leaves sealed values unreadable.',
     )
     .action(async ({ wait: waits, newKeys }: { wait?: boolean; newKeys?: boolean }) => {
-      const { serve } = await import('../serve.ts')
+      const { serve } = await import('../server/serve.ts')
       try {
         const onReady = process.stderr.isTTY ? greet : undefined
-        exit(await serve(options().config, env, { waits, newKeys, onReady }))
+        exit(await serve(options().config, env, { waits, newKeys, onReady, readKnees }))
       } catch (error) {
         if (error instanceof ConfigError) printProblems(error)
         throw error
@@ -158,6 +159,13 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
     .command('version')
     .description('Prints version, commit and build time.')
     .action(() => print(readBuild(), options().json))
+}
+
+/** The benchmark is loaded only where the configuration names a report of it. */
+async function readKnees({ observability, storage, signing }: Config) {
+  if (!observability.capacity_report) return {}
+  const { kneesOf } = await import('../../bench/report/report.ts')
+  return kneesOf(observability.capacity_report, storage.driver, signing.algorithm)
 }
 
 const greet = ({ config, build }: App) => void process.stderr.write(bannerOf(config, build.version))

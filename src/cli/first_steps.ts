@@ -1,7 +1,7 @@
 // The commands of the first minutes: quickstart, try and doctor.
 import type { Command } from 'commander'
+import type { Env } from '../config/env.ts'
 import { ConfigError, type Loaded, loadConfig } from '../config/load.ts'
-import type { Env } from '../config/rules.ts'
 import type { Config } from '../config/schema.ts'
 import { readBuild } from '../lib/build.ts'
 import type { Finding } from './doctor/check.ts'

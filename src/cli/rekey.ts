@@ -1,6 +1,7 @@
 // `service rekey`: after the key of data_encryption was replaced, beside running instances or without one.
+
+import type { Env } from '../config/env.ts'
 import { loadConfig } from '../config/load.ts'
-import type { Env } from '../config/rules.ts'
 import { openAtRest } from '../crypto/at_rest.ts'
 import { type Rekeyed, rekey } from '../crypto/rekey.ts'
 import { withStore } from '../store/work.ts'

@@ -6,8 +6,10 @@ import { eventJson } from '../admin/audit.ts'
 import { issuanceJson } from '../admin/issuances.ts'
 import { syncFolder, writeAll } from '../lib/durable.ts'
 import { idFloor } from '../lib/id.ts'
-import type { AuditEvent, Issuance } from '../oauth/types.ts'
-import type { InputOf, Store } from '../store/index.ts'
+import type { AuditEvent } from '../records/audit_event.ts'
+import type { Issuance } from '../records/issuance.ts'
+import type { Store } from '../store/index.ts'
+import type { InputOf } from '../store/operations.ts'
 import type { RecordTable } from '../store/partitions.ts'
 
 const ROWS = 250

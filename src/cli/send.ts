@@ -4,9 +4,9 @@ import type { Action } from '../admin/action.ts'
 import { ADMIN } from '../admin/api_key.ts'
 import { actionNamed } from '../admin/index.ts'
 import { perform, type RawInput } from '../admin/perform.ts'
-import type { App } from '../app.ts'
-import type { Env } from '../config/rules.ts'
+import type { Env } from '../config/env.ts'
 import type { Config } from '../config/schema.ts'
+import type { App } from '../context.ts'
 import { CODES, type ErrorCode, OAuthError } from '../lib/error.ts'
 import { hasDatabase, placeOf } from '../store/open.ts'
 import { openLogger } from '../telemetry/logger.ts'
@@ -91,7 +91,7 @@ const makesFirstAdmin = (action: Action, { body }: RawInput): boolean =>
 
 /** Opens what the server would open; threads only for what needs them. */
 async function openHere(config: Config, env: Env, creates: boolean): Promise<App> {
-  const { openApp } = await import('../app.ts')
+  const { openApp } = await import('../server/assemble.ts')
   const { logging } = config.observability
   const quiet = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
   const isNew = creates && !(await hasDatabase(config.storage))
@@ -100,4 +100,4 @@ async function openHere(config: Config, env: Env, creates: boolean): Promise<App
   return app
 }
 
-const closeHere = async (app: App) => (await import('../app.ts')).closeApp(app)
+const closeHere = async (app: App) => (await import('../server/assemble.ts')).closeApp(app)

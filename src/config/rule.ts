@@ -1,6 +1,6 @@
 // The kit that rules between configuration keys are declared with.
 import { isLocalhost } from '../lib/url.ts'
-import type { Env } from './rules.ts'
+import type { Env } from './env.ts'
 import type { Config } from './schema.ts'
 
 export interface Rule {

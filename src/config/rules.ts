@@ -6,8 +6,6 @@ import { isProduction, type Rule } from './rule.ts'
 import type { Config } from './schema.ts'
 import { SERVER_RULES } from './server_rules.ts'
 
-export type Env = Readonly<Record<string, string | undefined>>
-
 const WEAK_SECRETS = /^(changeme|change-me|secret|password|admin|test|default|example)/i
 /** What nobody made at random: even 16 hex digits have fewer than 5 different ones only once in two million times. */
 const isWeak = (secret: string) => secret !== '' && (WEAK_SECRETS.test(secret) || new Set(secret).size < 5)

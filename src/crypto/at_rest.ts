@@ -1,25 +1,15 @@
 // Encryption at rest: what the database may not hold in clear. A sealed text opens only for the purpose and the row it was made for.
+
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import type { Env } from '../config/rules.ts'
+import type { Env } from '../config/env.ts'
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../lib/time.ts'
+import type { SealPurpose } from '../records/seal_purpose.ts'
 import { openLogger } from '../telemetry/logger.ts'
+import type { AtRest } from './at_rest_driver.ts'
 import type { MayMakeFirst } from './key_source.ts'
 import { type TransitParts, transitParts } from './transit_client.ts'
 import { transitEncrypt } from './transit_encrypt.ts'
-
-/** What is encrypted; every purpose has a key of its own. */
-export type Purpose = 'signing_key' | 'broker_grant' | 'backup'
-
-export interface AtRest {
-  readonly driver: string
-  /** Encrypts a text for one row, for example `signing-key:<kid>`. */
-  seal(purpose: Purpose, row: string, plaintext: string): Promise<string>
-  /** The text again. Throws when purpose, row or key are others, or the sealed text was changed. */
-  open(purpose: Purpose, row: string, sealed: string): Promise<string>
-  /** Whether the newest key sealed it: if not, `service rekey` seals it again. */
-  isCurrent(sealed: string): boolean
-}
 
 export interface AtRestParts {
   /** What the secret store is reached with; commands have their own. */
@@ -66,7 +56,7 @@ const HEX_KEY = /^[0-9a-f]{64}$/i
 
 interface Master {
   id: string
-  keyOf(purpose: Purpose): Buffer
+  keyOf(purpose: SealPurpose): Buffer
 }
 
 /** AES-256-GCM under keys derived from a master key (64 hex characters); an old one still opens what it sealed. Throws when one is malformed. */
@@ -104,14 +94,14 @@ export function aesMaster(key: string, oldKey?: string): AtRest {
   }
 }
 
-const boundTo = (purpose: Purpose, row: string): Buffer => Buffer.from(JSON.stringify([purpose, row]))
+const boundTo = (purpose: SealPurpose, row: string): Buffer => Buffer.from(JSON.stringify([purpose, row]))
 
 /** Every use of the master key is a key derived from it; its id is one too, so that it tells nothing of it. */
 function openMaster(hex: string): Master {
   if (!HEX_KEY.test(hex)) throw new Error('a data encryption key is 64 hex characters (256 bits)')
   const master = Buffer.from(hex, 'hex')
   const derive = (use: string, bytes: number) => Buffer.from(hkdfSync('sha256', master, 'service at rest', use, bytes))
-  const keys = new Map<Purpose, Buffer>()
+  const keys = new Map<SealPurpose, Buffer>()
   return {
     id: derive('key id', KEY_ID_BYTES).toString('base64url'),
     keyOf(purpose) {

@@ -1,6 +1,6 @@
 // What crosses to a crypto thread: jobs as lines of one text, several times faster than a list of objects.
 import type { KeyObject } from 'node:crypto'
-import type { Alg, Jwk, UpstreamAlg } from './jws.ts'
+import type { Alg, Jwk, UpstreamAlg } from '../records/jwk.ts'
 
 /** A key that this process has, as a thread keeps it. */
 export interface LocalKey {

@@ -3,12 +3,8 @@ import { constants, createPublicKey, type KeyObject, sign, verify } from 'node:c
 import { digest } from '../lib/id.ts'
 import { parseObject } from '../lib/json.ts'
 import { Lru } from '../lib/lru.ts'
+import type { Alg, Jwk, UpstreamAlg } from '../records/jwk.ts'
 import { derOf, rawOf } from './ecdsa.ts'
-
-export type Alg = 'ES256' | 'RS256' | 'PS256'
-/** What an upstream provider may sign with besides; nothing of ours, and nothing that is sent to us by clients. */
-export type UpstreamAlg = Alg | `${'ES' | 'RS' | 'PS'}${'384' | '512'}`
-export type Jwk = Readonly<Record<string, unknown>> & { kty: string }
 
 interface Algorithm {
   kty: 'EC' | 'RSA'

@@ -1,20 +1,10 @@
 // What a keyring needs of the place its keys are in, be it a folder, a database or an engine that signs by itself.
 import type { KeyObject } from 'node:crypto'
 import type { LaneStats } from '../lib/lane.ts'
-import type { Alg, Jwk } from './jws.ts'
+import type { Jwk } from '../records/jwk.ts'
+import type { KeyTimes } from '../records/key_times.ts'
 import type { RemoteSigner } from './pool.ts'
 
-export interface KeyTimes {
-  kid: string
-  alg: Alg
-  created_at: number
-  /** Published, but nothing is signed with it yet. */
-  next?: true | undefined
-  /** Set when another key became current. */
-  retired_at?: number
-  /** When the last token signed with it has expired; it is published until then. */
-  remove_at?: number
-}
 export interface SourceKey extends KeyTimes {
   /** The public key. */
   jwk: Jwk

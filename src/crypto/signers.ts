@@ -1,5 +1,6 @@
 // Signatures by keys of others, of which several may share a name (RFC 7517 §4.5): the signature tells which one it was.
-import { type Jwk, type Jws, thumbprint, type UpstreamAlg } from './jws.ts'
+import type { Jwk, UpstreamAlg } from '../records/jwk.ts'
+import { type Jws, thumbprint } from './jws.ts'
 import type { CryptoLanes } from './pool.ts'
 
 /** Keys that are tried for one token; sets with more of one kid, or of none, are not for us. */

@@ -1,13 +1,16 @@
 // Calls of the HTTP API of Vault and OpenBao, as far as the transit engine needs it: one deadline, one breaker, one token.
+
 import { clip } from '../lib/bounded.ts'
 import { userAgent } from '../lib/build.ts'
 import { isObject } from '../lib/json.ts'
 import type { Clock } from '../lib/time.ts'
 import { Breaker } from '../net/breaker.ts'
 import { FetchError } from '../net/error.ts'
-import { createFetcher, type Fetcher, type FetchReply } from '../net/fetch.ts'
+import { createFetcher } from '../net/fetch.ts'
+import type { Fetcher, FetchReply } from '../net/fetcher.ts'
 import { jsonObjectOf } from '../net/json.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import type { Answer, Json } from './transit_answer.ts'
 import { away, isAway, TransitRefusal } from './transit_error.ts'
 import { type Credentials, type Lease, openLease } from './transit_lease.ts'
 
@@ -33,16 +36,6 @@ export const transitParts = (clock: Clock, log: Logger): TransitParts => ({
   clock,
   log,
 })
-
-export type Json = Readonly<Record<string, unknown>>
-export interface Answer {
-  status: number
-  /** `data` and `auth` of the answer; empty objects where it has none. */
-  data: Json
-  auth: Json
-  /** What the server says went wrong. */
-  errors: string
-}
 
 export interface TransitClient {
   /** The last calls failed one after the other; nobody is sent there for some seconds. */

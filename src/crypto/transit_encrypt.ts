@@ -1,5 +1,6 @@
 // Encryption at rest by the transit engine: the key stays there, and a sealed text opens only for its purpose and row.
-import type { AtRest, Purpose } from './at_rest.ts'
+import type { SealPurpose } from '../records/seal_purpose.ts'
+import type { AtRest } from './at_rest_driver.ts'
 import type { MayMakeFirst } from './key_source.ts'
 import { createTransitClient, type TransitAccess, type TransitParts } from './transit_client.ts'
 import { away, bootError, TransitRefusal } from './transit_error.ts'
@@ -80,4 +81,4 @@ export async function transitEncrypt(options: TransitEncryptOptions, parts: Tran
 }
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
-const boundTo = (purpose: Purpose, row: string): string => base64(JSON.stringify([purpose, row]))
+const boundTo = (purpose: SealPurpose, row: string): string => base64(JSON.stringify([purpose, row]))

@@ -1,8 +1,9 @@
 // A key of the transit engine as it is read there: its type, and the versions that may still be used.
 import { createPublicKey } from 'node:crypto'
-import type { Alg, Jwk } from './jws.ts'
+import type { Alg, Jwk } from '../records/jwk.ts'
 import type { MayMakeFirst } from './key_source.ts'
-import type { Json, TransitClient } from './transit_client.ts'
+import type { Json } from './transit_answer.ts'
+import type { TransitClient } from './transit_client.ts'
 import { pathOf } from './transit_lease.ts'
 
 export interface TransitKey {

@@ -1,7 +1,8 @@
 // Signing keys in the transit engine of Vault or OpenBao: the versions of one key. Its state is there alone, so that every
 // instance reads the same. The newest version is the next key: instances and verifiers know it before it signs.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Alg, importKey, type Jwk, verifySignature } from './jws.ts'
+import type { Alg, Jwk } from '../records/jwk.ts'
+import { importKey, verifySignature } from './jws.ts'
 import { always, currentOf, type KeySource, type MayMakeFirst, type SourceKey } from './key_source.ts'
 import type { RemoteSigner } from './pool.ts'
 import { SKEW_SECONDS } from './stored_keys.ts'

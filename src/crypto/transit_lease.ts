@@ -1,7 +1,7 @@
 // The token that the secret store is called with: had by a login or given, renewed at half of its life, had again when it is refused.
 import type { Clock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { Answer } from './transit_client.ts'
+import type { Answer } from './transit_answer.ts'
 import { TransitRefusal } from './transit_error.ts'
 
 /** A token of the operator's, or an AppRole to log in with. */

@@ -1,7 +1,7 @@
 // Signatures by the transit engine. Whatever waits travels as one batch; only digests go there, so claims stay here.
 import { createHash } from 'node:crypto'
 import { Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
-import type { Alg } from './jws.ts'
+import type { Alg } from '../records/jwk.ts'
 import type { TransitClient } from './transit_client.ts'
 import { away, TransitRefusal } from './transit_error.ts'
 import { pathOf } from './transit_lease.ts'

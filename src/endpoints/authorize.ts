@@ -1,5 +1,5 @@
 // GET /oauth/authorize: checks, then login, then consent, then the code.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { CODE_PREFIX } from '../grants/authorization_code.ts'
 import { type Params, parseParams, prefersHtml, type Reply, type Request, redirect } from '../http/message.ts'
 import { problem } from '../http/problem.ts'
@@ -16,7 +16,8 @@ import {
 } from '../oauth/authorization.ts'
 import { covers } from '../oauth/consent.ts'
 import { isUnstored, keepDocumentClient } from '../oauth/document_client.ts'
-import type { AuthorizationRequest, Consent } from '../oauth/types.ts'
+import type { AuthorizationRequest } from '../records/authorization_request.ts'
+import type { Consent } from '../records/consent.ts'
 import { errorPage } from './pages.ts'
 import { findSignedIn, type SignedIn } from './session.ts'
 import { basePath, placeOf, toLogin } from './urls.ts'

@@ -1,5 +1,5 @@
 // GET and POST /connect/{provider}, and its callback: a user lets a broker resource have tokens of a provider.
-import type { App } from '../app.ts'
+
 import { isKey } from '../broker/apikey.ts'
 import {
   beginConnect,
@@ -13,11 +13,13 @@ import {
 import { protocolOf } from '../broker/protocols.ts'
 import { configOf } from '../broker/provider.ts'
 import { apikeyConfig } from '../config/provider_record.ts'
+import type { App } from '../context.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
+import { html, type Markup } from '../lib/html.ts'
 import { sentBy } from '../oauth/audit.ts'
 import { PATHS } from '../oauth/metadata.ts'
-import { html, type Markup, page } from './pages.ts'
+import { page } from './pages.ts'
 import { checkForm, findSignedIn, isOfBrowser, type SignedIn, sessionToken } from './session.ts'
 import { basePath, placeOf, toLogin } from './urls.ts'
 

@@ -1,6 +1,7 @@
 // GET /connections: what a user is connected to, as a page or as JSON; and the end of a connection.
-import type { App } from '../app.ts'
+
 import { disconnect } from '../broker/connection.ts'
+import type { App } from '../context.ts'
 import {
   empty,
   json,
@@ -13,14 +14,16 @@ import {
   redirect,
 } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
+import { html, type Markup } from '../lib/html.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { isCrossSite } from '../lib/url.ts'
 import { audit } from '../oauth/audit.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { scopeNames } from '../oauth/resource.ts'
-import type { BrokerGrant, BrokerProvider } from '../oauth/types.ts'
+import type { BrokerGrant } from '../records/broker_grant.ts'
+import type { BrokerProvider } from '../records/broker_provider.ts'
 import { doerOf } from './connect.ts'
-import { html, type Markup, page } from './pages.ts'
+import { page } from './pages.ts'
 import { checkForm, findSignedIn, type SignedIn, sessionToken } from './session.ts'
 import { basePath, placeOf, toLogin } from './urls.ts'
 

@@ -1,5 +1,5 @@
 // The well-known documents: server metadata, signing keys, protected resources.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { JWKS_MAX_AGE_SECONDS } from '../crypto/keyring.ts'
 import { offeredGrantTypes } from '../grants/index.ts'
 import { empty, json, type Reply, type Request } from '../http/message.ts'

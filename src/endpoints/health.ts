@@ -1,5 +1,5 @@
 // The probes. They answer at once from what is known, so that a slow database cannot make them hang.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { json, type Reply } from '../http/message.ts'
 import { rfc3339 } from '../lib/time.ts'
 

@@ -1,10 +1,10 @@
 // POST /oauth/introspect (RFC 7662): what a token is worth, for its own client and for the servers of its resource.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { json, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type Claims, judgeToken, tokenType } from '../oauth/access_token.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
-import type { Client } from '../oauth/types.ts'
+import type { Client } from '../records/client.ts'
 
 /** Answers an introspection request; whatever is not live, or not the caller's business, is just inactive. */
 export async function introspect(app: App, request: Request): Promise<Reply> {

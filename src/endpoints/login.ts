@@ -1,14 +1,15 @@
 // GET and POST /login, POST /logout: local users with passwords, and the way to the upstream provider.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import type { LoginResult } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
+import { html, type Markup } from '../lib/html.ts'
 import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
-import type { User } from '../oauth/types.ts'
+import type { User } from '../records/user.ts'
 import { beginLogin, endLogin } from './login_limit.ts'
-import { errorPage, html, type Markup, page } from './pages.ts'
+import { errorPage, page } from './pages.ts'
 import { endSession, findSignedIn, isLoginToken, loginToken, startSession } from './session.ts'
 import { basePath, safeRedirect } from './urls.ts'
 

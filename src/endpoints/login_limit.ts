@@ -1,5 +1,5 @@
 // How often a login may fail: each instance keeps parallel attempts of an address in line, and all of them count together.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { type LoginResult, subscriber } from '../http/rate_limit.ts'
 
 /** Begins an attempt. Returns 0 when it may go on, else the seconds to wait. */

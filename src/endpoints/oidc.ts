@@ -1,14 +1,14 @@
 // GET /oidc/start and /oidc/callback: out to the upstream OpenID provider, and back in as a user of ours.
-import type { App } from '../app.ts'
+import type { App, OidcIdentity, OidcProvider } from '../context.ts'
 import { parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
+import { html } from '../lib/html.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import type { AuditAction, DetailOf } from '../oauth/audit_events.ts'
 import { resolveFederatedUser } from '../oauth/federated_user.ts'
-import type { Identity, OidcProvider } from '../oauth/oidc_provider.ts'
 import { upstreamReason } from '../oauth/upstream_errors.ts'
-import { html, page } from './pages.ts'
+import { page } from './pages.ts'
 import { beginLogin, findLogin, forgetLogin, type PendingLogin, useLogin } from './pending_login.ts'
 import { startSession } from './session.ts'
 import { safeRedirect } from './urls.ts'
@@ -32,7 +32,7 @@ export async function finishOidc(app: App, request: Request): Promise<Reply> {
   const wait = provider.failures.wait(address)
   if (wait > 0) throw tooMany(wait)
   if (!(await useLogin(app, login))) throw badState('oidc_state_used')
-  let identity: Identity | undefined
+  let identity: OidcIdentity | undefined
   try {
     if (params.error !== undefined) throw upstreamRefusal(params.error)
     if (params.code === undefined)
@@ -74,7 +74,7 @@ function providerOf({ oidc }: App): OidcProvider {
   return oidc
 }
 
-async function signIn(app: App, request: Request, identity: Identity, login: PendingLogin): Promise<Reply> {
+async function signIn(app: App, request: Request, identity: OidcIdentity, login: PendingLogin): Promise<Reply> {
   const { user, created } = await resolveFederatedUser(app, identity)
   const cookies = [await startSession(app, request, user.id), forgetLogin(app, login)]
   await note(app, request, 'user_oidc_login', user.id, { created })

@@ -1,31 +1,7 @@
 // The pages people see: server-rendered, no script, one style sheet whose hash the policy names.
 import { createHash } from 'node:crypto'
 import { html as htmlReply, type Reply } from '../http/message.ts'
-
-/** HTML that is already safe. */
-export class Markup {
-  readonly text: string
-  constructor(text: string) {
-    this.text = text
-  }
-}
-type Value = string | number | Markup | undefined | false | readonly Value[]
-
-const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-// Characters that nobody sees but that turn or join text could make one name look like another; only joiners spell words.
-const INVISIBLE = /[^\P{Cf}\u200c\u200d]/gu
-const render = (value: Value): string => {
-  if (value === undefined || value === false) return ''
-  if (value instanceof Markup) return value.text
-  if (typeof value === 'object') return value.map(render).join('')
-  return String(value)
-    .replace(INVISIBLE, '')
-    .replace(/[&<>"']/g, (char) => ENTITIES[char] as string)
-}
-
-/** A template that escapes everything but Markup. */
-export const html = (parts: TemplateStringsArray, ...values: Value[]): Markup =>
-  new Markup(parts.reduce((all, part, i) => all + render(values[i - 1]) + part))
+import { html, Markup } from '../lib/html.ts'
 
 const STYLE = `
 :root{color-scheme:light dark;--ink:#171a21;--soft:#565d6b;--line:#e1e4ea;--edge:#858d9b;--page:#f3f5f8;--card:#fff;--tint:#f7f8fa;--accent:#2456d3;--accent-ink:#fff;--glow:#2456d31a;--warn:#7a4300;--warn-bg:#fff4e0;--bad:#a3181d;--bad-bg:#fdecec}

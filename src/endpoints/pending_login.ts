@@ -1,13 +1,12 @@
 // A sign-in at the upstream provider that a browser is away for: sealed in a cookie, so that only that browser can end it.
-import type { App } from '../app.ts'
+import type { App, OidcLogin } from '../context.ts'
 import { cookieOf, type Head, parseCookies } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, newSecret } from '../lib/id.ts'
-import type { Login } from '../oauth/oidc_provider.ts'
 import { useUp } from '../oauth/single_use.ts'
 import { ownName, setCookie } from './session.ts'
 
-export interface PendingLogin extends Login {
+export interface PendingLogin extends OidcLogin {
   /** The place of ours to go to afterwards. */
   target: string
   /** When it is too late to come back. */

@@ -1,5 +1,5 @@
 // POST /oauth/register: dynamic client registration (RFC 7591), as far as the mode in force lets anybody in.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { json, NO_STORE, parseJson, type Reply, type Request } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
 import { quoteNames } from '../lib/bounded.ts'

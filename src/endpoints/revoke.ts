@@ -1,5 +1,5 @@
 // POST /oauth/revoke (RFC 7009): 200 for everything that is not live afterwards, whoever asks.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { REFRESH_TOKEN_PREFIX } from '../grants/refresh_token.ts'
 import { empty, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
@@ -7,7 +7,7 @@ import { type Bearer, equalSecrets, parseBearer } from '../lib/id.ts'
 import { decodeAccessToken, verifyAccessToken } from '../oauth/access_token.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
-import type { Client } from '../oauth/types.ts'
+import type { Client } from '../records/client.ts'
 
 const TYPES = ['access_token', 'refresh_token']
 

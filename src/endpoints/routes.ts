@@ -1,9 +1,9 @@
 // THE table of the public listener.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import type { Reply, Request } from '../http/message.ts'
-import type { Route } from '../http/router.ts'
+import type { Route } from '../http/route.ts'
 import { PATHS } from '../oauth/metadata.ts'
-import { forRequest } from '../telemetry/within.ts'
+import { forRequest } from '../oauth/within.ts'
 import { authorize, renderAuthorizeError } from './authorize.ts'
 import { connectCallback, startConnect, submitConnect } from './connect.ts'
 import { deleteConnection, disconnectByForm, showConnections } from './connections.ts'

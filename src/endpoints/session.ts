@@ -1,11 +1,12 @@
 // The sign-in of a browser: a sealed cookie that names a row of the store, so that a row that is gone ends the session.
-import type { App } from '../app.ts'
+
 import { isProduction } from '../config/rule.ts'
+import type { App } from '../context.ts'
 import { cookieOf, type Head } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, isId, newId, newSecret } from '../lib/id.ts'
 import { isCrossSite } from '../lib/url.ts'
-import type { ResultOf } from '../store/index.ts'
+import type { ResultOf } from '../store/operations.ts'
 
 /** A live session with its active user. */
 export type SignedIn = NonNullable<ResultOf<'findSession'>>

@@ -1,6 +1,7 @@
 // POST /oauth/token: the phases that every grant shares.
-import type { App } from '../app.ts'
-import { checkEnabled, checkRegistered, type Grant, grants } from '../grants/index.ts'
+import type { App } from '../context.ts'
+import type { Grant } from '../grants/grant.ts'
+import { checkEnabled, checkRegistered, grants } from '../grants/index.ts'
 import { json, NO_STORE, type Params, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
@@ -9,8 +10,8 @@ import { authenticateClient } from '../oauth/client_auth.ts'
 import { checkBinding, newNonce, type Proof, verifyProof } from '../oauth/dpop.ts'
 import { issue, type TokenResponse } from '../oauth/issue.ts'
 import { giveBack } from '../oauth/single_use.ts'
-import type { Client } from '../oauth/types.ts'
-import { inSpan } from '../telemetry/within.ts'
+import { inSpan } from '../oauth/within.ts'
+import type { Client } from '../records/client.ts'
 
 const BY_TYPE = new Map(grants.map((grant) => [grant.type, grant]))
 

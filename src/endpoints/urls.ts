@@ -1,5 +1,5 @@
 // Where our own pages are, as browsers see them: below the path of the issuer, if it has one.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { type Head, type Reply, redirect } from '../http/message.ts'
 
 /** The path of the issuer without a trailing slash: empty for most. */

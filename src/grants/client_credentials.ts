@@ -1,6 +1,6 @@
 // The client credentials grant (RFC 6749 §4.4): a machine acts for itself. Needs no read: everything is in memory.
 import { catalogOf, checkDeclared, checkWithin, parseScope, resolveMint, scopeNames } from '../oauth/resource.ts'
-import type { Grant } from './index.ts'
+import type { Grant } from './grant.ts'
 
 export const clientCredentials = {
   type: 'client_credentials',

@@ -1,5 +1,5 @@
 // The JWT bearer grant (RFC 7523) with ID-JAG assertions: a token for somebody whom an identity provider vouches for.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type Assertion, consumeAssertion, verifyAssertion } from '../oauth/id_jag.ts'
 import {
@@ -11,9 +11,9 @@ import {
   resolveMint,
   scopeNames,
 } from '../oauth/resource.ts'
-import type { Client } from '../oauth/types.ts'
 import { applyPolicies, resolveSubject } from '../oauth/xaa_policy.ts'
-import type { Grant } from './index.ts'
+import type { Client } from '../records/client.ts'
+import type { Grant } from './grant.ts'
 
 const target = (description: string, reason: string) => new OAuthError('invalid_target', description, { reason })
 

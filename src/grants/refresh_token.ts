@@ -1,14 +1,15 @@
 // The refresh token grant (RFC 6749 §6) with rotation: every use replaces the token. A second use ends the family, but within
 // oauth.refresh_grace it is a retry, which is answered with the newest refresh token.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type Bearer, bearerOf, equalSecrets, newBearer, newId, parseBearer } from '../lib/id.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { checkCovered, checkWithin, parseScope, remainingScope, scopeNames } from '../oauth/resource.ts'
-import type { Family, RefreshToken } from '../oauth/types.ts'
+import type { Family } from '../records/family.ts'
+import type { RefreshToken } from '../records/refresh_token.ts'
 import type { NewIssuance } from '../store/issuances.ts'
-import type { Grant, GrantInput } from './index.ts'
+import type { Grant, GrantInput } from './grant.ts'
 
 export const REFRESH_TOKEN_PREFIX = 'rt'
 

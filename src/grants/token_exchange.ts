@@ -1,6 +1,7 @@
 // Token exchange (RFC 8693): impersonation, or delegation when an actor token comes along. Never widens anything.
-import type { App } from '../app.ts'
+
 import { vend } from '../broker/vend.ts'
+import type { App } from '../context.ts'
 import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { findLiveToken, type LiveToken } from '../oauth/access_token.ts'
@@ -15,9 +16,10 @@ import {
 } from '../oauth/exchange_policy.ts'
 import { actorsBehind, allowFronted, findFronting } from '../oauth/fronting.ts'
 import { resolveTarget, scopeNames } from '../oauth/resource.ts'
-import type { Actor, Resource } from '../oauth/types.ts'
+import type { Actor } from '../records/issuance.ts'
+import type { Resource } from '../records/resource.ts'
 import type { NewIssuance } from '../store/issuances.ts'
-import type { Grant, GrantInput } from './index.ts'
+import type { Grant, GrantInput } from './grant.ts'
 
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 const TOKEN_TYPES = [ACCESS_TOKEN, 'urn:ietf:params:oauth:token-type:jwt']

@@ -1,9 +1,12 @@
 // What is limited for one address or host, at all instances together (docs/decisions/0011).
-import type { Store } from '../store/index.ts'
 import { Buckets } from './rate_limit.ts'
 
-/** Where the buckets are. */
-export type BucketStore = Pick<Store, 'takeFromBucket' | 'sweepBuckets'>
+/** The store operations of the buckets. Times and costs are in microseconds. */
+export interface BucketStore {
+  /** Returns 0, or how long the bucket needs to have one more. */
+  takeFromBucket(input: { name: string; now: number; each: number; most: number }): Promise<number>
+  sweepBuckets(input: { now: number }): Promise<unknown>
+}
 
 const MICROS = 1e6
 const SWEEP_MS = 60_000

@@ -1,5 +1,5 @@
 // Which route a path has: by the whole path, else by its segments.
-import type { Method, Route } from './router.ts'
+import type { Method, Route } from './route.ts'
 
 export interface Match {
   route: Route

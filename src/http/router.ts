@@ -1,40 +1,18 @@
 // Route tables. One wrapper does for every route: framing, limits, CORS, timing, metrics, log and errors.
+
 import { type ErrorCode, OAuthError, overloaded } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { parseTraceparent, type Trace, type Tracer } from '../telemetry/trace.ts'
 import type { Step } from '../telemetry/trails.ts'
-import type { Admission } from './admission.ts'
 import { framingFault, METHODS } from './framing.ts'
 import type { Accept } from './front.ts'
 import { empty, type Head, type Notes, type Reply, type Request } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
 import type { Limiter } from './rate_limit.ts'
 import type { RequestLog } from './request_log.ts'
+import type { Method, Route } from './route.ts'
 import { type Match, RouteTable } from './route_table.ts'
-
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-
-export interface Route {
-  method: Method
-  /** `/a/{id}/b`; `{ref...}` at the end takes the rest. */
-  path: string
-  handle(request: Request): Reply | Promise<Reply>
-  /** The type and the most bytes of the body; a route without one refuses bodies. */
-  body?: { type: 'form' | 'json' | 'any'; limit: number }
-  /** Browsers of allowed origins may call it. */
-  cors?: boolean
-  /** Bounds how many are worked on at once; who is refused is so before the body is read. */
-  admission?: Admission
-  /** Not counted by the limiter: probes. */
-  unlimited?: boolean
-  /** Refuses a request by its head (throws OAuthError), before its method is checked and its body is read. */
-  guard?(head: Head): void
-  /** Which step on the way of a client it is. */
-  step?: Step
-  /** Renders errors otherwise than as a problem document: pages. */
-  renderError?(error: OAuthError, request: Request): Reply
-}
 
 export interface RouterOptions {
   routes: readonly Route[]

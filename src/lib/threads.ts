@@ -1,6 +1,5 @@
 // Worker threads of one kind, and their orderly end.
 import { Piscina } from 'piscina'
-import type { Logger } from '../telemetry/logger.ts'
 import { programFile } from './paths.ts'
 import { atMost } from './patience.ts'
 
@@ -17,6 +16,10 @@ export interface ThreadsOptions {
   /** What each thread is given when it starts. */
   workerData?: unknown
 }
+/** Takes the error of a thread that failed. */
+export interface ThreadLog {
+  error(fields: object, message: string): void
+}
 export interface Threads {
   /** Rejects when the thread fails; the task may then have been done or not. */
   run(task: unknown): Promise<unknown>
@@ -28,7 +31,7 @@ export interface Threads {
 const LOADING_MS = 10_000
 
 /** Starts the threads. One that fails is logged and replaced. */
-export function openThreads({ name, min, max, idleMs, ahead, workerData }: ThreadsOptions, log: Logger): Threads {
+export function openThreads({ name, min, max, idleMs, ahead, workerData }: ThreadsOptions, log: ThreadLog): Threads {
   const pool = new Piscina({
     filename: programFile(name),
     minThreads: min,

@@ -1,6 +1,14 @@
 // Values that may be used once within a time, known in memory: exact, and bounded.
 import { overloaded } from './error.ts'
 
+/** What tells whether something was used: the set itself, or the thread that has it. */
+export interface Used {
+  /** Adds a value until `expires_at`; false when it was there. Throws 503 when the set is full. */
+  add(value: string, expires_at: number, now: number): boolean | Promise<boolean>
+  /** Forgets a value that was not used after all. */
+  remove(value: string): unknown
+}
+
 /** A set whose members are forgotten when they expire, however long each of them lives. */
 export class UsedSet {
   private readonly max: number

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { codeOf } from '../lib/error.ts'
 import { FetchError } from './error.ts'
-import type { FetchReply } from './fetch.ts'
+import type { FetchReply } from './fetcher.ts'
 
 /** A chunk of one byte takes six bytes on the wire: `1\r\nx\r\n`. */
 const WIRE_PER_BODY = 6

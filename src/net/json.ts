@@ -1,6 +1,6 @@
 // Reads what peers answer in JSON: metadata documents, key sets, token responses.
 import { parseObject } from '../lib/json.ts'
-import type { FetchReply } from './fetch.ts'
+import type { FetchReply } from './fetcher.ts'
 
 const JSON_TYPE = /^application\/([\w.-]+\+)?json *(;|$)/i
 

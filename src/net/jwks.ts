@@ -1,10 +1,11 @@
 // The public keys of others (RFC 7517), kept for a while: JWK sets of identity providers. Knows no cryptography; who verifies
 // with a key imports it and computes its thumbprint.
-import type { Jwk, UpstreamAlg } from '../crypto/jws.ts'
+
 import { Lru } from '../lib/lru.ts'
 import type { Clock } from '../lib/time.ts'
+import type { Jwk, UpstreamAlg } from '../records/jwk.ts'
 import { FetchError } from './error.ts'
-import type { Fetcher } from './fetch.ts'
+import type { Fetcher } from './fetcher.ts'
 import { jsonObjectOf } from './json.ts'
 
 export interface RemoteKeysOptions {

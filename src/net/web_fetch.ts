@@ -1,5 +1,5 @@
 // The guarded client in the shape of the platform's fetch, for a library that speaks a protocol but brings no client.
-import type { Fetcher, FetchRequest } from './fetch.ts'
+import type { Fetcher, FetchRequest } from './fetcher.ts'
 
 interface WebRequest {
   method: string

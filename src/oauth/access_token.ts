@@ -1,10 +1,10 @@
 // Access tokens: the claims of an at+jwt (RFC 9068), rebuilt from an issuance at any time, and our own tokens read back.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { decodeJws, type Jws } from '../crypto/jws.ts'
 import { ACCESS_TOKEN_TYP, type PublishedKey } from '../crypto/keyring.ts'
 import { isId } from '../lib/id.ts'
+import type { Actor, Issuance } from '../records/issuance.ts'
 import { isUserId } from './client_metadata.ts'
-import type { Actor, Issuance } from './types.ts'
 
 export interface Claims {
   iss: string

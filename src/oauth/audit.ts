@@ -1,5 +1,5 @@
 // The audit trail, beside the issuances (an issuance is its own event). Details hold names, never secrets or tokens.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import type { Request } from '../http/message.ts'
 import { newId } from '../lib/id.ts'
 import type { AuditAction, DetailOf } from './audit_events.ts'

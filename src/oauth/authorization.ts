@@ -1,8 +1,10 @@
 // The authorization request (RFC 6749 §4.1.1, RFC 7636, RFC 8707): its checks in order, and the response by redirect.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import type { Params } from '../http/message.ts'
 import { type ErrorCode, OAuthError } from '../lib/error.ts'
 import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
+import type { Client } from '../records/client.ts'
+import type { Resource } from '../records/resource.ts'
 import { isUrlShaped, resolveDocumentClient } from './cimd.ts'
 import { resolveClient } from './client_auth.ts'
 import {
@@ -14,7 +16,6 @@ import {
   resolveMint,
   scopeNames,
 } from './resource.ts'
-import type { Client, Resource } from './types.ts'
 
 /** Where a response may be sent: a client and one of its own redirect URIs. */
 export interface ReturnAddress {

@@ -2,7 +2,7 @@
 // headers say (draft-ietf-oauth-client-id-metadata-document). What becomes of the client is in document_client.ts.
 import CachePolicy from 'http-cache-semantics'
 import { z } from 'zod'
-import type { App } from '../app.ts'
+import type { App, Documents } from '../context.ts'
 import { type BucketStore, CommonBuckets } from '../http/common_buckets.ts'
 import { listProblems } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
@@ -11,14 +11,13 @@ import { digest } from '../lib/id.ts'
 import { Lru } from '../lib/lru.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { FetchError } from '../net/error.ts'
-import type { FetchReply } from '../net/fetch.ts'
+import type { FetchReply } from '../net/fetcher.ts'
 import { jsonObjectOf } from '../net/json.ts'
+import type { Client, DocumentFields } from '../records/client.ts'
 import { clientFields } from './client_metadata.ts'
 import { describedClient, followDocument, keepDocumentClient, openDocumentChanges } from './document_client.ts'
-import type { DocumentFields } from './document_fields.ts'
 import { matchesPattern } from './redirect_pattern.ts'
 import { effectiveDcrMode } from './registration_mode.ts'
-import type { Client } from './types.ts'
 
 const MAX_BYTES = 64 * 1024
 const MAX_URL = 2048
@@ -29,22 +28,6 @@ const MAX_DOCUMENTS = 1000
 const FETCHES_PER_SECOND = 10
 const FETCH_BURST = 50
 
-/** What is known of a document: the client that it describes, or why it is not usable; until when. */
-interface Known {
-  until: number
-  client?: Client
-  /** Until when the client is used on while its document cannot be fetched. */
-  usableUntil?: number
-  failure?: OAuthError
-}
-export interface Documents {
-  known: Lru<Known>
-  loading: Map<string, Promise<Client>>
-  /** How often each host is asked, whatever the port, and each client that is known. */
-  hosts: CommonBuckets
-  /** How often the document of a client that is stored changes. */
-  changes: CommonBuckets
-}
 /** Makes the memory of documents; how often is counted in the store. */
 export const openDocuments = (store: BucketStore): Documents => ({
   known: new Lru(MAX_DOCUMENTS),

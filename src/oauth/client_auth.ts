@@ -1,9 +1,9 @@
 // Who is calling: client authentication (RFC 6749 §2.3) by Basic header, by form, or by name only for public clients.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import type { Params, Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest, equalSecrets } from '../lib/id.ts'
-import type { Client } from './types.ts'
+import type { Client } from '../records/client.ts'
 
 interface Credentials {
   client_id: string

@@ -5,7 +5,7 @@ import { OAuthError } from '../lib/error.ts'
 import { bool, issuesOf, listOf, name, scope, text, word } from '../lib/field.ts'
 import { digest, newId, newSecret } from '../lib/id.ts'
 import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
-import type { Client } from './types.ts'
+import type { Client } from '../records/client.ts'
 
 export const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const
 const MAX_REDIRECT_URIS = 10

@@ -1,7 +1,7 @@
 // What a consent covers (a user, a client, a resource): scopes, and the hosts of redirect URIs that the user was shown.
 import { isLoopbackHost } from '../lib/url.ts'
+import type { Consent } from '../records/consent.ts'
 import { scopeNames } from './resource.ts'
-import type { Consent } from './types.ts'
 
 /** More than a client has redirect URIs; those that were shown last are kept. */
 const MAX_HOSTS = 20

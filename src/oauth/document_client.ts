@@ -1,15 +1,14 @@
 // The client that a metadata document describes. It is kept in memory until a user consents; from then on it is a row that
 // follows the document.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { type BucketStore, CommonBuckets } from '../http/common_buckets.ts'
 import { clip } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest } from '../lib/id.ts'
+import type { Client, DocumentFields } from '../records/client.ts'
 import { type AuditEntry, audit } from './audit.ts'
 import { clientRecord, newClient } from './client_metadata.ts'
-import type { DocumentFields } from './document_fields.ts'
 import { scopeNames } from './resource.ts'
-import type { Client } from './types.ts'
 
 const FIELDS = ['client_name', 'redirect_uris', 'grant_types', 'application_type', 'scope'] as const
 

@@ -1,14 +1,16 @@
 // DPoP proofs (RFC 9449): the checks as a list, the nonces, and what a proof binds.
-import type { App } from '../app.ts'
-import { type Alg, decodeJws, isAlg, isSoundKey, type Jwk, type Jws, thumbprint } from '../crypto/jws.ts'
+import type { App } from '../context.ts'
+import { decodeJws, isAlg, isSoundKey, type Jws, thumbprint } from '../crypto/jws.ts'
 import type { Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets } from '../lib/id.ts'
 import { isObject } from '../lib/json.ts'
 import { Lru } from '../lib/lru.ts'
 import { normalisedUrl } from '../lib/url.ts'
+import type { Client } from '../records/client.ts'
+import type { Alg, Jwk } from '../records/jwk.ts'
+import type { SingleUse } from '../records/single_use.ts'
 import { useOnce } from './single_use.ts'
-import type { Client, SingleUse } from './types.ts'
 
 /** Algorithms of proofs, in metadata order. */
 export const DPOP_ALGS: readonly Alg[] = ['ES256', 'RS256', 'PS256']

@@ -1,6 +1,11 @@
 // Who may exchange what into which resource (RFC 8693 §2.1): the rules, in order, for every kind of target.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
+import type { Client } from '../records/client.ts'
+import type { Consent } from '../records/consent.ts'
+import type { FrontingLink } from '../records/fronting_link.ts'
+import type { Actor } from '../records/issuance.ts'
+import type { Resource } from '../records/resource.ts'
 import type { LiveToken } from './access_token.ts'
 import { isUserId } from './client_metadata.ts'
 import { PATHS } from './metadata.ts'
@@ -14,7 +19,6 @@ import {
   parseScope,
   scopeNames,
 } from './resource.ts'
-import type { Actor, Client, Consent, FrontingLink, Resource } from './types.ts'
 
 export interface Exchange {
   caller: Client

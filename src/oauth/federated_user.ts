@@ -1,16 +1,18 @@
 // The account of a person who signed in at the upstream provider: known by issuer and subject, never by email.
-import type { App } from '../app.ts'
+import type { App, OidcIdentity } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
+import type { User } from '../records/user.ts'
 import { newUserId } from './client_metadata.ts'
 import { type Claims, refused } from './id_token.ts'
-import type { Identity } from './oidc_provider.ts'
-import type { User } from './types.ts'
 
 const MAX_EMAIL = 254
 const MAX_NAME = 255
 
 /** The account, made at the first sign-in. Throws 401 when it is disabled, 409 when its email belongs to another account. */
-export async function resolveFederatedUser(app: App, identity: Identity): Promise<{ user: User; created: boolean }> {
+export async function resolveFederatedUser(
+  app: App,
+  identity: OidcIdentity,
+): Promise<{ user: User; created: boolean }> {
   const now = app.clock.now()
   const email = emailOf(identity.claims)
   const found = await app.store.saveFederatedUser({
@@ -38,7 +40,7 @@ export async function resolveFederatedUser(app: App, identity: Identity): Promis
 }
 
 /** Who it was at the provider, and whose account is concerned. */
-function aboutOf({ sub, claims }: Identity, user_id: string | undefined): Record<string, string> {
+function aboutOf({ sub, claims }: OidcIdentity, user_id: string | undefined): Record<string, string> {
   const email = textOf(claims['email'], MAX_EMAIL)
   return { federated_subject: sub, ...(email ? { email } : {}), ...(user_id ? { user_id } : {}) }
 }

@@ -1,11 +1,14 @@
 // Fronted exchanges: a resource in front of another one, a gateway, has tokens for it by an operator's link instead of the
 // user's consent. The scope map of the link is the ceiling.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
+import type { Client } from '../records/client.ts'
+import type { FrontingLink } from '../records/fronting_link.ts'
+import type { Actor } from '../records/issuance.ts'
+import type { Resource } from '../records/resource.ts'
 import type { LiveToken } from './access_token.ts'
 import type { Allowed, Exchange } from './exchange_policy.ts'
 import { atLeastOne, catalogOf, checkDeclared, checkWithin, nameOf, parseScope, scopeNames } from './resource.ts'
-import type { Actor, Client, FrontingLink, Resource } from './types.ts'
 
 /** The resource of ours that a subject token is for, where the target is another one, and its link to the target. */
 export interface Fronting {

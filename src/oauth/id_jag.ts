@@ -1,13 +1,14 @@
 // Identity assertion grants (ID-JAG, Enterprise-Managed Authorization): what an identity provider says, checked in order.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { decodeJws, isAlg, type Jws } from '../crypto/jws.ts'
 import { isSignedByOneOf } from '../crypto/signers.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
 import { fitsIndex } from '../lib/field.ts'
 import { DAY } from '../lib/time.ts'
 import { FetchError } from '../net/error.ts'
+import type { Client } from '../records/client.ts'
+import type { Idp } from '../records/idp.ts'
 import { useUp } from './single_use.ts'
-import type { Client, Idp } from './types.ts'
 
 export const ID_JAG_PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
 const TYP = 'oauth-id-jag+jwt'

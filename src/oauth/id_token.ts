@@ -1,12 +1,13 @@
 // ID tokens of the upstream OpenID provider (OpenID Connect Core §3.1.3.7): the signature, and what openid-client leaves open.
 import { createHash } from 'node:crypto'
-import { decodeJws, hashOf, isUpstreamAlg, type UpstreamAlg } from '../crypto/jws.ts'
+import { decodeJws, hashOf, isUpstreamAlg } from '../crypto/jws.ts'
 import type { CryptoLanes } from '../crypto/pool.ts'
 import { isSignedByOneOf } from '../crypto/signers.ts'
 import { OAuthError } from '../lib/error.ts'
 import { fitsIndex } from '../lib/field.ts'
 import type { Clock } from '../lib/time.ts'
 import type { RemoteKeys } from '../net/jwks.ts'
+import type { UpstreamAlg } from '../records/jwk.ts'
 
 const MAX_ID_TOKEN = 32_768
 /** OpenID Connect Core §2. */

@@ -1,13 +1,14 @@
 // From what a grant decided to the answer: sign and commit at the same time, answer when both are done.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { isRemote, type SigningKey } from '../crypto/pool.ts'
 import type { Request } from '../http/message.ts'
 import { DAY } from '../lib/time.ts'
+import type { Client } from '../records/client.ts'
+import type { Actor, Issuance } from '../records/issuance.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import { claimsOf, tokenType } from './access_token.ts'
 import { type Proof, replayedProof } from './dpop.ts'
 import { isUsedBefore } from './single_use.ts'
-import type { Actor, Client, Issuance } from './types.ts'
 
 /** What a grant decided. Says nothing about JWTs, rows, metrics or HTTP. */
 export interface Authorization {

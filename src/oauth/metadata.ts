@@ -1,10 +1,10 @@
 // What the service says about itself: authorization server metadata (RFC 8414) and protected resource metadata (RFC 9728).
 import type { Config } from '../config/schema.ts'
+import type { Resource } from '../records/resource.ts'
 import { AUTH_METHODS } from './client_metadata.ts'
 import { DPOP_ALGS } from './dpop.ts'
 import { ID_JAG_PROFILE } from './id_jag.ts'
 import { catalogOf } from './resource.ts'
-import type { Resource } from './types.ts'
 
 /** Paths of the public listener that others are told about. */
 export const PATHS = {

@@ -13,6 +13,7 @@ import {
   type ServerMetadata,
 } from 'openid-client'
 import type { Config } from '../config/schema.ts'
+import type { OidcProvider } from '../context.ts'
 import { UPSTREAM_ALGS } from '../crypto/jws.ts'
 import type { CryptoLanes } from '../crypto/pool.ts'
 import { Buckets } from '../http/rate_limit.ts'
@@ -21,41 +22,14 @@ import { digest } from '../lib/id.ts'
 import type { Clock } from '../lib/time.ts'
 import { isLocalhost } from '../lib/url.ts'
 import { FetchError } from '../net/error.ts'
-import type { Fetcher } from '../net/fetch.ts'
+import type { Fetcher } from '../net/fetcher.ts'
 import { createRemoteKeys } from '../net/jwks.ts'
 import { webFetch } from '../net/web_fetch.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Claims, refused, verifyIdToken } from './id_token.ts'
 
-/** What is kept of a sign-in while the person is away at the provider. */
-export interface Login {
-  state: string
-  nonce: string
-  /** The PKCE verifier (RFC 7636 §4.1). */
-  verifier: string
-}
-
-/** Who signed in. */
-export interface Identity {
-  issuer: string
-  sub: string
-  /** Of the ID token; what it lacks, of userinfo. */
-  claims: Claims
-}
-
 /** Sign-ins of an address that may fail at once without the provider naming anybody, and how many more a second. */
 const [FAILURES, FAILURES_PER_SECOND] = [60, 0.1]
-
-export interface OidcProvider {
-  /** Sign-ins that failed, by address. While an address has none left, nothing is asked for it and nothing recorded. */
-  readonly failures: Buckets
-  /** Looks the provider up, so that the first person need not wait. Rejects as the others do. */
-  find(): Promise<void>
-  /** Where to send a browser; `again` when the person must sign in there even if they did before. */
-  authorizationUrl(login: Login, again: boolean): Promise<string>
-  /** Who came back with `query`, the raw query of the callback. */
-  redeem(query: string, login: Login): Promise<Identity>
-}
 
 interface Parts {
   config: Config

@@ -1,6 +1,7 @@
 // Who may register clients dynamically: the mode that operators set at run time wins over the configuration.
-import type { App } from '../app.ts'
+
 import { DCR_MODES } from '../config/oauth_keys.ts'
+import type { App } from '../context.ts'
 
 type DcrMode = (typeof DCR_MODES)[number]
 

@@ -1,9 +1,10 @@
 // Resource indicators (RFC 8707) and scopes (RFC 6749 §3.3): what a request asks for and what it may have.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { normalisedUrl, parseHttpUrl } from '../lib/url.ts'
-import type { Client, Resource } from './types.ts'
+import type { Client } from '../records/client.ts'
+import type { Resource } from '../records/resource.ts'
 
 const MAX_SCOPE_LENGTH = 8192
 const SCOPE_TOKENS = /^[\x21\x23-\x5b\x5d-\x7e]+(?: +[\x21\x23-\x5b\x5d-\x7e]+)*$/

@@ -1,7 +1,7 @@
 // From a resource as it is written (configuration, admin API) to the one that is stored, and back.
 import type { ResourceRecord } from '../config/records.ts'
 import { newId } from '../lib/id.ts'
-import type { Resource } from './types.ts'
+import type { Resource } from '../records/resource.ts'
 
 /** The stored fields of a written resource; a provider is named by its slug. Mint resources have no connect flow. */
 export function resourceFieldsOf(

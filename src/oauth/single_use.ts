@@ -1,26 +1,18 @@
 // Using something once: exactly, within this process by a set in memory, across restarts and processes by the store.
 import { hash } from 'node:crypto'
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { codeOf, OAuthError } from '../lib/error.ts'
 import { idFloor, newId } from '../lib/id.ts'
 import { type Clock, DAY } from '../lib/time.ts'
 import { UsedSet } from '../lib/used.ts'
+import type { SingleUse } from '../records/single_use.ts'
 import type { Store } from '../store/index.ts'
-import type { SingleUse } from './types.ts'
 
 const HASH_BYTES = 16
 /** Uses that may count at one time: about ten thousand proofs a second for two minutes. */
 const MAX_USES = 1_500_000
 /** Seconds that anything is remembered at most. */
 const LONGEST = DAY
-
-/** What tells whether something was used: the set itself, or the thread that has it. */
-export interface Used {
-  /** Adds a value until `expires_at`; false when it was there. Throws 503 when the set is full. */
-  add(value: string, expires_at: number, now: number): boolean | Promise<boolean>
-  /** Forgets a value that was not used after all. */
-  remove(value: string): unknown
-}
 
 /** Fills the set with what was used before this process began. */
 export async function openUsed(store: Store, clock: Clock): Promise<UsedSet> {

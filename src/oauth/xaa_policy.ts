@@ -1,9 +1,11 @@
 // What an assertion may be redeemed for, and who its subject is here.
-import type { App } from '../app.ts'
+import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
+import type { Client } from '../records/client.ts'
+import type { Resource } from '../records/resource.ts'
+import type { XaaPolicy } from '../records/xaa_policy.ts'
 import { isUserId } from './client_metadata.ts'
 import type { Assertion } from './id_jag.ts'
-import type { Client, Resource, XaaPolicy } from './types.ts'
 
 const denied = (description: string, reason: string) => new OAuthError('access_denied', description, { reason })
 

@@ -1,7 +1,7 @@
 // Which reads never leave the front thread, and which writes make them forget. A table, so that the rule can be read.
 import { Cache } from '../lib/cache.ts'
 import type { Trace } from '../telemetry/trace.ts'
-import type { InputOf, Operations, OpName } from './index.ts'
+import type { InputOf, Operations, OpName } from './operations.ts'
 
 interface CachedRead {
   max: number

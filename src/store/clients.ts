@@ -1,5 +1,5 @@
 // Operations on clients.
-import type { Client } from '../oauth/types.ts'
+import type { Client } from '../records/client.ts'
 import { endFamilies } from './families.ts'
 import { type Aged, type Found, listPage, type Page, type Search, searchRows } from './list.ts'
 import {

@@ -1,5 +1,6 @@
 // Operations on the connections of users to providers (broker grants) and on those that are being made.
-import type { BrokerGrant, ConnectionEnd, ConnectState } from '../oauth/types.ts'
+import type { BrokerGrant, ConnectionEnd } from '../records/broker_grant.ts'
+import type { ConnectState } from '../records/connect_state.ts'
 import { all, bytes, held, idText, maybeNum, maybeStr, num, type Op, one, orNull, type Row, run, str } from './op.ts'
 
 const COLUMNS =

@@ -1,5 +1,5 @@
 // Operations on consents.
-import type { Consent } from '../oauth/types.ts'
+import type { Consent } from '../records/consent.ts'
 import { endFamilies } from './families.ts'
 import { all, bytes, decoded, idText, maybeNum, num, type Op, one, type Row, run, str } from './op.ts'
 

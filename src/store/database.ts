@@ -4,8 +4,8 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import type Sqlite from 'better-sqlite3'
 import type { Outcome } from '../lib/lane.ts'
-import type { OpName } from './index.ts'
 import { type MigrationSteps, migration, missingMigrations, runSteps } from './migrate.ts'
+import type { OpName } from './operations.ts'
 
 export interface Job {
   op: OpName

@@ -1,5 +1,6 @@
 // Operations on fronting links: what a resource in front of another one may obtain there.
-import type { FrontingLink, Resource } from '../oauth/types.ts'
+import type { FrontingLink } from '../records/fronting_link.ts'
+import type { Resource } from '../records/resource.ts'
 import { all, decoded, held, is, num, type Op, one, type Row, run, str, where } from './op.ts'
 
 const read = (row: Row): FrontingLink => ({

@@ -1,74 +1,11 @@
 // The store: every operation as an asynchronous call. The type is derived from the operations; a driver runs them.
+
 import type { BatchListener, LaneStats } from '../lib/lane.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Trace } from '../telemetry/trace.ts'
 import { type CacheStats, cached, type News, type Wrote } from './cache.ts'
-import * as clients from './clients.ts'
-import * as connections from './connections.ts'
-import * as consents from './consents.ts'
-import { purgeWindow } from './expiry.ts'
-import * as fronting from './fronting.ts'
-import * as issuances from './issuances.ts'
-import * as loginFailures from './login_failures.ts'
-import type { Op } from './op.ts'
-import { dropPartition, listExported, listPartitions, saveExported } from './partitions.ts'
-import * as providers from './providers.ts'
-import * as rateBuckets from './rate_buckets.ts'
-import { findSuccessors, recordRetry } from './refresh_retries.ts'
-import * as resources from './resources.ts'
-import * as retention from './retention.ts'
-import * as revocations from './revocations.ts'
-import { listSealed, replaceSealed } from './sealed.ts'
-import * as signingKeys from './signing_keys.ts'
-import * as singleUses from './single_uses.ts'
-import * as system from './system.ts'
-import * as tokens from './tokens.ts'
-import * as undo from './undo.ts'
-import * as users from './users.ts'
-import * as xaa from './xaa.ts'
-
-/** Every operation, by its name. A file that exports nothing else is taken as a whole. */
-export const ops = {
-  ...clients,
-  ...connections,
-  ...consents,
-  ...fronting,
-  ...issuances,
-  ...loginFailures,
-  ...providers,
-  ...rateBuckets,
-  ...resources,
-  ...retention,
-  ...revocations,
-  ...signingKeys,
-  ...singleUses,
-  ...system,
-  ...tokens,
-  findSuccessors,
-  recordRetry,
-  ...undo,
-  ...users,
-  ...xaa,
-  dropPartition,
-  listExported,
-  listPartitions,
-  listSealed,
-  purgeWindow,
-  replaceSealed,
-  saveExported,
-}
-/** Whatever else a file exports does not compile here. */
-type Operable<O extends Readonly<Record<string, (input: never) => Op<unknown>>>> = O
-type Ops = Operable<typeof ops>
-export type OpName = keyof Ops
-export type InputOf<K extends OpName> = Parameters<Ops[K]>[0]
-export type ResultOf<K extends OpName> = ReturnType<Ops[K]> extends Op<infer R> ? R : never
-
-export type Operations = {
-  readonly [K in OpName]: Parameters<Ops[K]> extends []
-    ? () => Promise<ResultOf<K>>
-    : (input: InputOf<K>) => Promise<ResultOf<K>>
-}
+import type { Operations, OpName } from './operations.ts'
+import { ops } from './operations.ts'
 
 /** Without an answer for this long a storage counts as away. */
 export const UNHEALTHY_MS = 5000
@@ -113,9 +50,6 @@ export interface Store extends Operations {
   /** Whom to tell of a write that others may have in a cache. Its caller is answered when they have been told. */
   onWrite(wrote: Wrote): void
 }
-
-/** Operations that only read, by the verbs of their names. */
-export const isRead = (op: string): boolean => /^(find|list|count|read)/.test(op)
 
 /** Puts the operations, the caches and the measurement of every call on top of a driver. */
 export function createStore(driver: Driver, metrics: Metrics): Store {

@@ -1,7 +1,9 @@
 // Operations on the record: issued tokens and audit events.
 import { idFloor, idTime } from '../lib/id.ts'
 import { DAY } from '../lib/time.ts'
-import type { AuditEvent, Issuance, SingleUse } from '../oauth/types.ts'
+import type { AuditEvent } from '../records/audit_event.ts'
+import type { Issuance } from '../records/issuance.ts'
+import type { SingleUse } from '../records/single_use.ts'
 import { type Ends, findFrontingLink } from './fronting.ts'
 import {
   all,

@@ -2,7 +2,8 @@
 // one turn is committed together there.
 import { overloaded } from '../lib/error.ts'
 import { newStats } from '../lib/lane.ts'
-import { type Driver, MAX_QUEUE, type OpName, UNHEALTHY_MS } from './index.ts'
+import { type Driver, MAX_QUEUE, UNHEALTHY_MS } from './index.ts'
+import type { OpName } from './operations.ts'
 
 export interface Linked extends Driver {
   /** What the main thread says about the health of the storage. */

@@ -5,9 +5,10 @@ import { reminding } from '../lib/patience.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { isMigrated, missingInDatabase, prepareDatabase } from './database.ts'
-import { createStore, type OpName, type Store } from './index.ts'
+import { createStore, type Store } from './index.ts'
 import { type Linked, linkedDriver } from './linked.ts'
 import { lockDatabase, type ServeLock } from './lock.ts'
+import type { OpName } from './operations.ts'
 import { openSqlite } from './sqlite.ts'
 
 type Storage = Config['storage']

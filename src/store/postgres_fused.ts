@@ -1,8 +1,8 @@
 // Operations that are one statement on PostgreSQL where nothing stands against them: a transaction of several costs a round trip
 // for each, and holds its locks meanwhile. Where something does, nothing is done, and the operation itself says what it is.
 import type { Job } from './database.ts'
-import { type OpName, ops } from './index.ts'
 import type { Op, Row, Statement } from './op.ts'
+import { type OpName, ops } from './operations.ts'
 
 /**
  * Operations each of whose changes rests on the statement before it having found or touched a row, and on nothing else that it

@@ -1,7 +1,7 @@
 // When statements are planned. PostgreSQL would plan a look-up in a partitioned table anew for each id, which costs three times
 // as much as the look-up: the few operations that tokens depend on are planned once. What looks at many rows is left to it.
 import type pg from 'pg'
-import type { OpName } from './index.ts'
+import type { OpName } from './operations.ts'
 import { command } from './postgres_client.ts'
 
 /** Operations that find every row by its id. */

@@ -3,7 +3,8 @@
 import type { OAuthError } from '../lib/error.ts'
 import { atMost } from '../lib/patience.ts'
 import type { Job } from './database.ts'
-import { isRead, type OpName, type ops, type UnsettledHere } from './index.ts'
+import type { UnsettledHere } from './index.ts'
+import { isRead, type OpName, type ops } from './operations.ts'
 import { refusedFor } from './postgres_pool.ts'
 
 /** What takes back an operation that a caller repeats with the same code, token, proof or assertion. */

@@ -1,5 +1,5 @@
 // Operations on broker providers.
-import type { BrokerProvider } from '../oauth/types.ts'
+import type { BrokerProvider } from '../records/broker_provider.ts'
 import { all, decoded, held, num, type Op, one, type Row, run, str } from './op.ts'
 
 const COLUMNS = 'id, slug, display_name, protocol, config_data, version, created_at, updated_at'

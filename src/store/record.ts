@@ -1,5 +1,6 @@
 // The rows of the record: issued tokens and audit events.
-import type { AuditEvent, Issuance } from '../oauth/types.ts'
+import type { AuditEvent } from '../records/audit_event.ts'
+import type { Issuance } from '../records/issuance.ts'
 import { decoded, flag, idText, maybeIdText, maybeNum, maybeStr, num, type Row, str } from './op.ts'
 
 export const ISSUANCE_COLUMNS =

@@ -1,5 +1,5 @@
 // Operations on retries of a refresh request (`oauth.refresh_grace`): what replaced a token, and the token that answers the retry.
-import type { RefreshToken } from '../oauth/types.ts'
+import type { RefreshToken } from '../records/refresh_token.ts'
 import { type NewIssuance, recordIssuance } from './issuances.ts'
 import { all, bytes, held, idText, num, type Op, one } from './op.ts'
 

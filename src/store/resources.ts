@@ -1,5 +1,6 @@
 // Operations on resources.
-import type { FrontingLink, Resource } from '../oauth/types.ts'
+import type { FrontingLink } from '../records/fronting_link.ts'
+import type { Resource } from '../records/resource.ts'
 import { deleteFrontingLink, listFrontingLinks } from './fronting.ts'
 import { type Aged, listPage, type Page } from './list.ts'
 import { containing, decoded, held, is, maybeStr, num, type Op, one, orNull, type Row, run, str } from './op.ts'

@@ -1,5 +1,6 @@
 // Operations of `service purge`: what operators let go by age after it was exported, and when each target last ran.
-import type { AuditEvent, Issuance } from '../oauth/types.ts'
+import type { AuditEvent } from '../records/audit_event.ts'
+import type { Issuance } from '../records/issuance.ts'
 import { all, bytes, flag, idText, num, type Op, one, run, str, where, windowEnd } from './op.ts'
 import type { RecordTable } from './partitions.ts'
 import { readEvent, readIssuance } from './record.ts'

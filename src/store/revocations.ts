@@ -1,5 +1,5 @@
 // Emergency stops: revoking whatever a description fits, in small windows of the time-ordered keys.
-import type { Actor } from '../oauth/types.ts'
+import type { Actor } from '../records/issuance.ts'
 import { endFamilies } from './families.ts'
 import {
   all,

@@ -1,5 +1,5 @@
 // Every column that holds sealed text, and the two operations that seal it again under another key.
-import type { Purpose } from '../crypto/at_rest.ts'
+import type { SealPurpose } from '../records/seal_purpose.ts'
 import { all, bytes, idText, type Op, run, str } from './op.ts'
 
 interface SealedColumn {
@@ -7,7 +7,7 @@ interface SealedColumn {
   column: string
   /** Its primary key; a time-ordered id, or a text. */
   key: { name: string; is: 'id' | 'text' }
-  purpose: Purpose
+  purpose: SealPurpose
   /** Columns whose values the text is bound to, and the name of the row that follows from them. */
   bound: readonly string[]
   row(...values: string[]): string

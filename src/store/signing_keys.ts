@@ -1,5 +1,5 @@
 // Operations on signing keys that are kept in the database.
-import type { KeyTimes } from '../crypto/key_source.ts'
+import type { KeyTimes } from '../records/key_times.ts'
 import { all, held, maybeNum, num, type Op, one, orNull, run, str } from './op.ts'
 
 /** A key as it is kept: its private part is sealed. */

@@ -1,5 +1,5 @@
 // Operations on what may be used once: DPoP proofs and assertions.
-import type { SingleUse } from '../oauth/types.ts'
+import type { SingleUse } from '../records/single_use.ts'
 import { all, bytes, idText, num, type Op, run, str } from './op.ts'
 
 /** Thrown to roll back what would rest on something that was used before. */

@@ -6,7 +6,8 @@ import { openThreads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { BatchResult, Failure, Job } from './database.ts'
 import { watchHealth } from './health.ts'
-import { type Driver, isRead, MAX_QUEUE } from './index.ts'
+import { type Driver, MAX_QUEUE } from './index.ts'
+import { isRead } from './operations.ts'
 
 interface SqliteOptions {
   wal: boolean

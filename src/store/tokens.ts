@@ -1,5 +1,9 @@
 // Operations on authorization requests, codes, families and refresh tokens. Every consumption is one compare-and-set.
-import type { AuthorizationRequest, Client, Consent, Family, RefreshToken } from '../oauth/types.ts'
+import type { AuthorizationRequest } from '../records/authorization_request.ts'
+import type { Client } from '../records/client.ts'
+import type { Consent } from '../records/consent.ts'
+import type { Family } from '../records/family.ts'
+import type { RefreshToken } from '../records/refresh_token.ts'
 import { type EndReason, endFamilies } from './families.ts'
 import { type NewIssuance, recordIssuance } from './issuances.ts'
 import {

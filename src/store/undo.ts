@@ -1,11 +1,14 @@
 // Operations that take back what nobody was told of: its transaction was committed, and the answer was lost. The caller was told to
 // try again, and that must not look like a second use. Each of them changes nothing when there is nothing to take back.
-import type { InputOf } from './index.ts'
+
 import type { NewIssuance } from './issuances.ts'
 import { bytes, held, type Op, one, run } from './op.ts'
+import type { recordRetry } from './refresh_retries.ts'
+import type { recordUse } from './single_uses.ts'
+import type { redeemCode, rotateRefreshToken } from './tokens.ts'
 
 /** Takes back the rotation of a refresh token: the presented one is unused again, its successor is gone, the access token revoked. */
-export function* undoRotateRefreshToken(r: InputOf<'rotateRefreshToken'>): Op<void> {
+export function* undoRotateRefreshToken(r: Parameters<typeof rotateRefreshToken>[0]): Op<void> {
   yield* held('SELECT revoked_at FROM token_families WHERE id = ?', bytes(r.next.family_id))
   if (!(yield* isLast(r.issuance))) return
   const gone = yield* run('DELETE FROM refresh_tokens WHERE id = ? AND consumed_at IS NULL', bytes(r.next.id))
@@ -15,7 +18,7 @@ export function* undoRotateRefreshToken(r: InputOf<'rotateRefreshToken'>): Op<vo
 }
 
 /** Takes back the redemption of a code: the code is unused again, its family gone, the access token revoked. */
-export function* undoRedeemCode({ family, refresh, issuance }: InputOf<'redeemCode'>): Op<void> {
+export function* undoRedeemCode({ family, refresh, issuance }: Parameters<typeof redeemCode>[0]): Op<void> {
   yield* held('SELECT consumed_at FROM authorization_requests WHERE id = ?', bytes(family.authorization_id))
   // A second use elsewhere has ended it: it stays ended.
   const made = yield* held('SELECT revoked_at FROM token_families WHERE id = ?', bytes(family.id))
@@ -27,7 +30,7 @@ export function* undoRedeemCode({ family, refresh, issuance }: InputOf<'redeemCo
 }
 
 /** Takes back the answer to a retry: its access token is revoked. */
-export function* undoRecordRetry({ issuance }: InputOf<'recordRetry'>): Op<void> {
+export function* undoRecordRetry({ issuance }: Parameters<typeof recordRetry>[0]): Op<void> {
   yield* undoRecordIssuance(issuance)
 }
 
@@ -38,7 +41,7 @@ export function* undoRecordIssuance({ id, issued_at, use }: NewIssuance): Op<voi
 }
 
 /** Takes back the use of a proof or assertion. */
-export function* undoRecordUse({ id }: InputOf<'recordUse'>): Op<void> {
+export function* undoRecordUse({ id }: Parameters<typeof recordUse>[0]): Op<void> {
   yield* run('DELETE FROM single_uses WHERE id = ?', bytes(id))
 }
 

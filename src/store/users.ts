@@ -1,5 +1,6 @@
 // Operations on users and the sign-ins of their browsers.
-import type { Session, User } from '../oauth/types.ts'
+import type { Session } from '../records/session.ts'
+import type { User } from '../records/user.ts'
 import { forgetConnections } from './connections.ts'
 import { endFamilies } from './families.ts'
 import { type Aged, type Found, listPage, type Page, type Search, searchRows } from './list.ts'

@@ -1,5 +1,7 @@
 // Operations on the registry of identity providers, with the policies and subject mappings that hang on each.
-import type { Idp, SubjectMapping, XaaPolicy } from '../oauth/types.ts'
+import type { Idp } from '../records/idp.ts'
+import type { SubjectMapping } from '../records/subject_mapping.ts'
+import type { XaaPolicy } from '../records/xaa_policy.ts'
 import { type Aged, listPage, type Page } from './list.ts'
 import { all, bytes, containing, decoded, flag, held, is, num, type Op, one, type Row, run, str, where } from './op.ts'
 

@@ -1,5 +1,5 @@
 // The telemetry of a process: its metrics, its log and, where they are on, its exports and its tracer.
-import type { Env } from '../config/rules.ts'
+import type { Env } from '../config/env.ts'
 import type { Config } from '../config/schema.ts'
 import type { Build } from '../lib/build.ts'
 import { type LogEvent, type Logger, openLogger } from './logger.ts'

@@ -1,6 +1,6 @@
 // Fronting links over REST and on the command line: what is refused, and what rests on a link.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Resource } from '../../src/oauth/types.ts'
+import type { Resource } from '../../src/records/resource.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { envOf, runHere } from '../support/cli.ts'
 import { aProvider, aResource } from '../support/records.ts'

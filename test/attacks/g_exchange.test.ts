@@ -1,7 +1,7 @@
 // Attacks on token exchange: section G of the attack list, one test per row. G06, tokens of brokered resources, is in m_broker.test.ts.
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Actor } from '../../src/oauth/types.ts'
+import type { Actor } from '../../src/records/issuance.ts'
 import { dpop, forge, type ProofKey, proofKey, signedBy } from '../support/dpop.ts'
 import {
   ACCESS_TOKEN,

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, readdirSync } from 'node:fs'
 import { afterEach, expect, test, vi } from 'vitest'
-import { killAll, start, startFile, stopAll, tempDir } from '../../src/bench/children.ts'
+import { killAll, start, startFile, stopAll, tempDir } from '../../bench/run/children.ts'
 import { programFile } from '../../src/lib/paths.ts'
 import { tempFolder } from '../support/folder.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { compareReports, renderComparison } from '../../src/bench/compare.ts'
-import type { Report, Result } from '../../src/bench/report.ts'
+import { compareReports, renderComparison } from '../../bench/report/compare.ts'
+import type { Report, Result } from '../../bench/report/report.ts'
 import { reportWith, resultWith } from './reports.ts'
 
 const rounds = (rates: readonly number[]) => rates.map((per_s) => ({ per_s }))

@@ -2,10 +2,10 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, expect, test } from 'vitest'
-import { nextMessage, startFile, stopAll } from '../../src/bench/children.ts'
-import type { FeedPlan } from '../../src/bench/feeds.ts'
-import { loopbackUrl } from '../../src/bench/loopback.ts'
-import type { Sample } from '../../src/bench/sample.ts'
+import type { FeedPlan } from '../../bench/load/feeds.ts'
+import { loopbackUrl } from '../../bench/load/loopback.ts'
+import { nextMessage, startFile, stopAll } from '../../bench/run/children.ts'
+import type { Sample } from '../../bench/run/sample.ts'
 
 const DELAY_MS = 40
 let server: Server | undefined

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Histogram } from '../../src/bench/histogram.ts'
+import { Histogram } from '../../bench/load/histogram.ts'
 
 test('a percentile is right to about one percent, over six decades', () => {
   const histogram = new Histogram()

@@ -1,6 +1,6 @@
 // Both loops against servers whose delay and ceiling are known, in virtual time: no machine is too busy for it.
 import { describe, expect, test } from 'vitest'
-import { closedLoop, newTally, openLoop } from '../../src/bench/loops.ts'
+import { closedLoop, newTally, openLoop } from '../../bench/load/loops.ts'
 import { sender, server, VirtualTime } from './virtual_time.ts'
 
 describe('the closed loop', () => {

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { type PlanInput, plan } from '../../src/bench/plan.ts'
-import { checkPlan } from '../../src/bench/plan_check.ts'
-import { renderPlan } from '../../src/bench/plan_text.ts'
-import { planVerdict } from '../../src/bench/plan_verdict.ts'
-import type { Report } from '../../src/bench/report.ts'
-import { mixOf, parseMix } from '../../src/bench/scenarios.ts'
+import { checkPlan } from '../../bench/plan/check.ts'
+import type { PlanInput } from '../../bench/plan/input.ts'
+import { plan } from '../../bench/plan/plan.ts'
+import { renderPlan } from '../../bench/plan/text.ts'
+import { planVerdict } from '../../bench/plan/verdict.ts'
+import type { Report } from '../../bench/report/report.ts'
+import { mixOf, parseMix } from '../../bench/run/scenarios.ts'
 import { reportWith, resultWith, sampleWith } from './reports.ts'
 
 const mix = parseMix('client_credentials=75,refresh=25')

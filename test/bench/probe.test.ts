@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { beginUsage } from '../../src/bench/probe.ts'
+import { beginUsage } from '../../bench/run/probe.ts'
 import { restMicros } from '../../src/telemetry/proc.ts'
 
 test('rest is idle time, also that spent waiting for a disk', () => {

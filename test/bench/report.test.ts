@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { renderHtml } from '../../src/bench/html.ts'
-import { kneesOf, readReport } from '../../src/bench/report.ts'
-import { describeRun, table, verdict } from '../../src/bench/table.ts'
+import { renderHtml } from '../../bench/report/html.ts'
+import { kneesOf, readReport } from '../../bench/report/report.ts'
+import { describeRun, table, verdict } from '../../bench/report/table.ts'
 import { tempFile } from '../support/folder.ts'
 import { reportWith, resultWith } from './reports.ts'
 

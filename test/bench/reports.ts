@@ -1,7 +1,7 @@
 // Reports as a run would write them, with figures that can be checked by hand.
-import type { Report, Result } from '../../src/bench/report.ts'
-import { SCHEMA_VERSION } from '../../src/bench/report.ts'
-import type { Sample } from '../../src/bench/sample.ts'
+import type { Report, Result } from '../../bench/report/report.ts'
+import { SCHEMA_VERSION } from '../../bench/report/report.ts'
+import type { Sample } from '../../bench/run/sample.ts'
 
 export interface Figures {
   per_s: number

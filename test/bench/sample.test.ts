@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Usage } from '../../src/bench/probe.ts'
-import { bottleneckOf, sampleOf, sampleSchema } from '../../src/bench/sample.ts'
+import type { Usage } from '../../bench/run/probe.ts'
+import { bottleneckOf, sampleOf, sampleSchema } from '../../bench/run/sample.ts'
 
 type Busy = Parameters<typeof bottleneckOf>[0]['busy']
 const idle: Busy = {

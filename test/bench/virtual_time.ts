@@ -1,5 +1,5 @@
 // Time, servers and senders for the loops that a machine cannot disturb.
-import type { Pace, Sender } from '../../src/bench/loops.ts'
+import type { Pace, Sender } from '../../bench/load/loops.ts'
 
 /** Time that jumps to the next timer once everything has settled. */
 export class VirtualTime implements Pace {

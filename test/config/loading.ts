@@ -1,6 +1,7 @@
 // Loads configurations as a boot does: an object as the YAML file, and an environment.
+
+import type { Env } from '../../src/config/env.ts'
 import { ConfigError, type Loaded, loadConfig, type Problem } from '../../src/config/load.ts'
-import type { Env } from '../../src/config/rules.ts'
 import { tempFile } from '../support/folder.ts'
 
 /** The least that a deployment with a public issuer needs. */

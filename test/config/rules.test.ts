@@ -1,6 +1,7 @@
 // Every rule between keys: one configuration that breaks it, and the key that is named.
 import { describe, expect, test } from 'vitest'
-import { type Env, RULES } from '../../src/config/rules.ts'
+import type { Env } from '../../src/config/env.ts'
+import { RULES } from '../../src/config/rules.ts'
 import { over, PRODUCTION, problemsOf } from './loading.ts'
 
 interface Case {

@@ -3,18 +3,16 @@ import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { compactVerify, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
 import {
-  type Alg,
   decodeJws,
   headerSegment,
   importKey,
   isAlg,
-  type Jwk,
   signJws,
   thumbprint,
   UPSTREAM_ALGS,
-  type UpstreamAlg,
   verifySignature,
 } from '../../src/crypto/jws.ts'
+import type { Alg, Jwk, UpstreamAlg } from '../../src/records/jwk.ts'
 import { PROOF, PROOF_JWK, PROOF_THUMBPRINT, RSA_JWK, RSA_THUMBPRINT } from './vectors.ts'
 
 const MAX = 10_000

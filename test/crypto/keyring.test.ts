@@ -2,10 +2,11 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { type Alg, signJws } from '../../src/crypto/jws.ts'
+import { signJws } from '../../src/crypto/jws.ts'
 import { ACCESS_TOKEN_TYP, type Keyring, openKeyring } from '../../src/crypto/keyring.ts'
 import { type KeyStore, type StoredKey, storedKeys } from '../../src/crypto/stored_keys.ts'
 import { isId } from '../../src/lib/id.ts'
+import type { Alg } from '../../src/records/jwk.ts'
 import { type TestClock, testClock } from '../support/clock.ts'
 import { recordingLog, silentLog } from '../support/log.ts'
 

@@ -1,7 +1,8 @@
 // Encryption at rest in a transit engine: what a sealed text is bound to, what a start refuses, an outage.
 import { afterEach, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
-import { type AtRest, openAtRest } from '../../src/crypto/at_rest.ts'
+import { openAtRest } from '../../src/crypto/at_rest.ts'
+import type { AtRest } from '../../src/crypto/at_rest_driver.ts'
 import { OAuthError } from '../../src/lib/error.ts'
 import { createFetcher } from '../../src/net/fetch.ts'
 import { testClock } from '../support/clock.ts'

@@ -1,5 +1,5 @@
 // Keys and proofs that are printed in RFCs.
-import type { Jwk } from '../../src/crypto/jws.ts'
+import type { Jwk } from '../../src/records/jwk.ts'
 
 /** RFC 7638 §3.1. */
 export const RSA_JWK: Jwk = {

@@ -2,13 +2,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { adminResources } from '../../src/admin/index.ts'
-import type { App } from '../../src/app.ts'
 import { envNames, keysOf } from '../../src/config/key.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { schema } from '../../src/config/schema.ts'
+import type { App } from '../../src/context.ts'
+import { scrapeRoutes } from '../../src/endpoints/metrics.ts'
 import { publicRoutes } from '../../src/endpoints/routes.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
-import { scrapeRoutes } from '../../src/telemetry/scrape.ts'
 import { runHere } from '../support/cli.ts'
 
 const keys = [...keysOf(schema)]

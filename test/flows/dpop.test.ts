@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Client } from '../../src/oauth/types.ts'
+import type { Client } from '../../src/records/client.ts'
 import { dpop, expectProofRefused, PROOF_ALGS, type ProofKey, proofKey, proofOf } from '../support/dpop.ts'
 import * as flow from '../support/flow.ts'
 import { type Answer, authorize } from '../support/flow.ts'

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import type { Actor } from '../../src/oauth/types.ts'
+import type { Actor } from '../../src/records/issuance.ts'
 import { dpop, type ProofKey, proofKey } from '../support/dpop.ts'
 import { actorOf, addExchanger, aPerson, exchange, type Registered } from '../support/exchange.ts'
 import { addResource, startService, type TestService } from '../support/service.ts'

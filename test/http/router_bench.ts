@@ -1,7 +1,8 @@
 // A router over a few routes of every kind, and a way to send it requests.
 import { type Head, html, json, type Reply, type Request } from '../../src/http/message.ts'
 import { openRequestLog } from '../../src/http/request_log.ts'
-import { createRouter, type Route, type RouterOptions } from '../../src/http/router.ts'
+import type { Route } from '../../src/http/route.ts'
+import { createRouter, type RouterOptions } from '../../src/http/router.ts'
 import { OAuthError } from '../../src/lib/error.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { head } from '../support/head.ts'

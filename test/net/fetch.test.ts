@@ -1,7 +1,7 @@
 // One exchange: what is sent, what comes back, what is refused, and who shares it.
 import net from 'node:net'
 import { expect, test, vi } from 'vitest'
-import type { FetchRequest } from '../../src/net/fetch.ts'
+import type { FetchRequest } from '../../src/net/fetcher.ts'
 import { faultOf, fetchFrom, listenOn, localFetcher, servePeer, serveRaw } from './peers.ts'
 
 test('a GET gives status, headers in lower case with repeated ones joined, and the body', async () => {

@@ -1,8 +1,8 @@
 // Remote key sets: which keys are given for what, and how often anybody is asked for them.
 import { expect, test, vi } from 'vitest'
-import type { Jwk } from '../../src/crypto/jws.ts'
 import { unavailable } from '../../src/lib/error.ts'
 import { createRemoteKeys } from '../../src/net/jwks.ts'
+import type { Jwk } from '../../src/records/jwk.ts'
 import { testClock } from '../support/clock.ts'
 import { faultOf, localFetcher, servePeer } from './peers.ts'
 

@@ -3,13 +3,8 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import net, { type AddressInfo, type Socket } from 'node:net'
 import { assert, onTestFinished } from 'vitest'
 import { FetchError } from '../../src/net/error.ts'
-import {
-  createFetcher,
-  type Fetcher,
-  type FetcherOptions,
-  type FetchReply,
-  type FetchRequest,
-} from '../../src/net/fetch.ts'
+import { createFetcher, type FetcherOptions } from '../../src/net/fetch.ts'
+import type { Fetcher, FetchReply, FetchRequest } from '../../src/net/fetcher.ts'
 
 export interface Peer {
   url: string

@@ -1,9 +1,12 @@
 // The rules of token exchange one by one: who, into what, for which scope, on whose consent.
 import { describe, expect, test } from 'vitest'
-import type { App } from '../../src/app.ts'
+import type { App } from '../../src/context.ts'
 import type { Claims, LiveToken } from '../../src/oauth/access_token.ts'
 import { allowMint, allowSameAudience, delegatedTo } from '../../src/oauth/exchange_policy.ts'
-import type { Actor, Client, Consent, Resource } from '../../src/oauth/types.ts'
+import type { Client } from '../../src/records/client.ts'
+import type { Consent } from '../../src/records/consent.ts'
+import type { Actor } from '../../src/records/issuance.ts'
+import type { Resource } from '../../src/records/resource.ts'
 import { aClient, anIssuance, aResource } from '../support/records.ts'
 import { refusalOf } from '../support/thrown.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { App } from '../../src/app.ts'
+import type { App } from '../../src/context.ts'
 import { effectiveDcrMode } from '../../src/oauth/registration_mode.ts'
 
 const appWith = (saved: string | undefined, mode: App['config']['dcr']['mode']) =>

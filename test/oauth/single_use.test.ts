@@ -1,10 +1,10 @@
 // Using something once: within a process, after a restart, and beside another process.
 import { expect, test } from 'vitest'
-import type { App } from '../../src/app.ts'
+import type { App } from '../../src/context.ts'
 import { idFloor } from '../../src/lib/id.ts'
 import { UsedSet } from '../../src/lib/used.ts'
 import { openUsed, useOnce } from '../../src/oauth/single_use.ts'
-import type { SingleUse } from '../../src/oauth/types.ts'
+import type { SingleUse } from '../../src/records/single_use.ts'
 import type { Store } from '../../src/store/index.ts'
 import { testClock } from '../support/clock.ts'
 

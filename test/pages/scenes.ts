@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
-import type { Client } from '../../src/oauth/types.ts'
+import type { Client } from '../../src/records/client.ts'
 import { authorizeUrl } from '../support/flow.ts'
 import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
 

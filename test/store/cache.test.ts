@@ -1,7 +1,7 @@
 // Which reads are cached, and which writes make them forget.
 import { describe, expect, test, vi } from 'vitest'
 import { cached } from '../../src/store/cache.ts'
-import { isRead, type OpName, ops } from '../../src/store/index.ts'
+import { isRead, type OpName, ops } from '../../src/store/operations.ts'
 import { aClient, anIdp, anXaaPolicy, aResource, aSubjectMapping, NOW } from '../support/records.ts'
 
 /** The operations over a driver that answers with what the test gives. */

@@ -1,6 +1,7 @@
 // The store on top of a driver: every operation is there, measured, and told about other processes.
 import { expect, test, vi } from 'vitest'
-import { createStore, type Driver, type OpName, ops } from '../../src/store/index.ts'
+import { createStore, type Driver } from '../../src/store/index.ts'
+import { type OpName, ops } from '../../src/store/operations.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 
 function bench() {

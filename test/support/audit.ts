@@ -1,5 +1,5 @@
 // Holds the audit trail of a test against what is declared of it.
-import type { App } from '../../src/app.ts'
+import type { App } from '../../src/context.ts'
 import { AUDIT_EVENTS } from '../../src/oauth/audit_events.ts'
 
 /** The members of recorded details that no declaration has, as `action.member`. Nothing where the storage is gone. */

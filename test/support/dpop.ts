@@ -1,8 +1,8 @@
 // Makes DPoP proofs (RFC 9449 §4.2): right ones with an independent library, and wrong ones byte by byte.
 import { createHmac, KeyObject, sign } from 'node:crypto'
 import { CompactSign, type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose'
-import type { Alg } from '../../src/crypto/jws.ts'
 import { newId } from '../../src/lib/id.ts'
+import type { Alg } from '../../src/records/jwk.ts'
 import { type Answer, expectRefused } from './flow.ts'
 import type { TestService } from './service.ts'
 

@@ -1,5 +1,6 @@
 // A user, clients and resources between which tokens are exchanged (RFC 8693).
-import type { Client, User } from '../../src/oauth/types.ts'
+import type { Client } from '../../src/records/client.ts'
+import type { User } from '../../src/records/user.ts'
 import { Browser } from './browser.ts'
 import { type Answer, authorize, introspect, machineToken, post, redeem } from './flow.ts'
 import { addClient, addResource, addUser, type TestService } from './service.ts'

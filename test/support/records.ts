@@ -1,22 +1,20 @@
 // Records of the store with every field filled in; a test names the fields that it is about.
 import { newBearer, newId } from '../../src/lib/id.ts'
-import type {
-  AuditEvent,
-  AuthorizationRequest,
-  BrokerGrant,
-  BrokerProvider,
-  Client,
-  Family,
-  FrontingLink,
-  Idp,
-  Issuance,
-  RefreshToken,
-  Resource,
-  Session,
-  SubjectMapping,
-  User,
-  XaaPolicy,
-} from '../../src/oauth/types.ts'
+import type { AuditEvent } from '../../src/records/audit_event.ts'
+import type { AuthorizationRequest } from '../../src/records/authorization_request.ts'
+import type { BrokerGrant } from '../../src/records/broker_grant.ts'
+import type { BrokerProvider } from '../../src/records/broker_provider.ts'
+import type { Client } from '../../src/records/client.ts'
+import type { Family } from '../../src/records/family.ts'
+import type { FrontingLink } from '../../src/records/fronting_link.ts'
+import type { Idp } from '../../src/records/idp.ts'
+import type { Issuance } from '../../src/records/issuance.ts'
+import type { RefreshToken } from '../../src/records/refresh_token.ts'
+import type { Resource } from '../../src/records/resource.ts'
+import type { Session } from '../../src/records/session.ts'
+import type { SubjectMapping } from '../../src/records/subject_mapping.ts'
+import type { User } from '../../src/records/user.ts'
+import type { XaaPolicy } from '../../src/records/xaa_policy.ts'
 
 /** The moment in which tests of the store happen. */
 export const NOW = 1_800_000_000

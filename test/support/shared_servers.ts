@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { chromium } from 'playwright-core'
 import type { TestProject } from 'vitest/node'
-import { startPrivatePostgres } from '../../bench/postgres_server.ts'
+import { startPrivatePostgres } from '../../bench/peers/postgres_server.ts'
 import { findChromium } from './find_chromium.ts'
 
 declare module 'vitest' {

@@ -1,7 +1,8 @@
 // A client that brings ID-JAG assertions, with the identity provider that makes them, and why it was refused.
 import { vi } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
-import type { Client, XaaPolicy } from '../../src/oauth/types.ts'
+import type { Client } from '../../src/records/client.ts'
+import type { XaaPolicy } from '../../src/records/xaa_policy.ts'
 import { okAdmin } from './admin.ts'
 import type { Changes } from './dpop.ts'
 import { EXCHANGE } from './exchange.ts'

@@ -10,7 +10,7 @@ import { tempFolder } from '../support/folder.ts'
 function built(folder: string): string {
   mkdirSync(folder, { recursive: true })
   const file = path.join(folder, 'a-b.js')
-  const source = path.relative(folder, path.join(packageRoot, 'src/serve.ts'))
+  const source = path.relative(folder, path.join(packageRoot, 'src/server/serve.ts'))
   writeFileSync(`${file}.map`, JSON.stringify({ version: 3, sources: [source], names: [], mappings: 'SAMA' }))
   return file
 }

@@ -1,9 +1,10 @@
 // docs/reference/http-api.md: every endpoint of both listeners, from routes, grants and admin operations.
-import type { App } from '../../src/app.ts'
+
 import { loadConfig } from '../../src/config/load.ts'
+import type { App } from '../../src/context.ts'
 import { publicRoutes } from '../../src/endpoints/routes.ts'
 import { grants } from '../../src/grants/index.ts'
-import type { Route } from '../../src/http/router.ts'
+import type { Route } from '../../src/http/route.ts'
 import { clientRecord } from '../../src/oauth/client_metadata.ts'
 import { adminSections, fieldRows } from './admin_api.ts'
 import { ENDPOINTS, GRANTS } from './endpoints.ts'

@@ -1,8 +1,8 @@
 // `service backup`: the database as it is at this moment, and the signing keys where they are files and the backup is encrypted.
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
+import type { Env } from '../../config/env.ts'
 import { loadConfig } from '../../config/load.ts'
-import type { Env } from '../../config/rules.ts'
 import { openAtRest } from '../../crypto/at_rest.ts'
 import { readBuild } from '../../lib/build.ts'
 import { syncFolder } from '../../lib/durable.ts'

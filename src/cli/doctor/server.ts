@@ -1,8 +1,8 @@
 // What the running server says, over the addresses that clients use.
 import { actionNamed } from '../../admin/index.ts'
-import type { Env } from '../../config/rules.ts'
+import type { Env } from '../../config/env.ts'
 import type { Config } from '../../config/schema.ts'
-import type { Fetcher, FetchReply } from '../../net/fetch.ts'
+import type { Fetcher, FetchReply } from '../../net/fetcher.ts'
 import { lockHolder } from '../../store/lock.ts'
 import { originOf } from '../origin.ts'
 import { send } from '../send.ts'

@@ -1,7 +1,7 @@
 // `admin apply`, `admin diff` and `admin export`: what is set up, as one document that can be kept under version control.
 import type { Command } from 'commander'
+import type { Env } from '../../config/env.ts'
 import { loadConfig } from '../../config/load.ts'
-import type { Env } from '../../config/rules.ts'
 import { formatYaml } from '../../config/yaml.ts'
 import { EXIT, print } from '../output.ts'
 import { type Sender, withSender } from '../send.ts'

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { unprivileged } from '../../../bench/postgres_server.ts'
+import { unprivileged } from '../../../bench/peers/postgres_server.ts'
 import { freePort } from '../../support/free_port.ts'
 import { eventually, Wire } from '../../support/wire.ts'
 

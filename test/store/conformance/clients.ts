@@ -1,7 +1,7 @@
 // Rules of client operations.
 import { expect, test } from 'vitest'
 import { idFloor, newId } from '../../../src/lib/id.ts'
-import type { Client } from '../../../src/oauth/types.ts'
+import type { Client } from '../../../src/records/client.ts'
 import { aClient, aFamily, anIssuance, aRequest, issuanceOf, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 

@@ -1,7 +1,7 @@
 // Rules of running operations: together, apart, and beside another process.
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/lib/id.ts'
-import { isRead, type OpName, ops } from '../../../src/store/index.ts'
+import { isRead, type OpName, ops } from '../../../src/store/operations.ts'
 import { aClient, anIssuance, aResource, NOW } from '../../support/records.ts'
 import { eventually } from '../../support/wire.ts'
 import type { Bench } from '../conformance.ts'

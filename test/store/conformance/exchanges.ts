@@ -1,7 +1,8 @@
 // Rules of what may be used once, and of tokens that were exchanged for others.
 import { describe, expect, test } from 'vitest'
 import { idFloor, newId } from '../../../src/lib/id.ts'
-import type { Issuance, SingleUse } from '../../../src/oauth/types.ts'
+import type { Issuance } from '../../../src/records/issuance.ts'
+import type { SingleUse } from '../../../src/records/single_use.ts'
 import { aClient, aFamily, anIssuance, aRefreshToken, issuanceOf, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 import { approved, redemption, signedIn } from './scenes.ts'

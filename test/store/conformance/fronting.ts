@@ -1,7 +1,7 @@
 // Rules of fronting links.
 import { expect, test } from 'vitest'
 import { newId } from '../../../src/lib/id.ts'
-import type { Resource } from '../../../src/oauth/types.ts'
+import type { Resource } from '../../../src/records/resource.ts'
 import { aLink, anIssuance, aResource, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 

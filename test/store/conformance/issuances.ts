@@ -1,7 +1,7 @@
 // Rules of issued tokens: what is recorded, whether one still counts, and what goes with it when it is revoked.
 import { describe, expect, test } from 'vitest'
 import { idFloor, newId } from '../../../src/lib/id.ts'
-import type { Issuance } from '../../../src/oauth/types.ts'
+import type { Issuance } from '../../../src/records/issuance.ts'
 import { anIssuance, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 import { type SignedIn, signedIn } from './scenes.ts'

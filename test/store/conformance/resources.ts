@@ -1,6 +1,6 @@
 // Rules of resource operations.
 import { describe, expect, test } from 'vitest'
-import type { Resource } from '../../../src/oauth/types.ts'
+import type { Resource } from '../../../src/records/resource.ts'
 import { anIssuance, aProvider, aResource, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 import { signedIn } from './scenes.ts'

@@ -1,7 +1,7 @@
 // Rules of emergency stops: which tokens and families fit a description, and that a dry run changes nothing.
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/lib/id.ts'
-import type { Issuance } from '../../../src/oauth/types.ts'
+import type { Issuance } from '../../../src/records/issuance.ts'
 import type { Store } from '../../../src/store/index.ts'
 import type { Description } from '../../../src/store/revocations.ts'
 import { anIssuance, NOW } from '../../support/records.ts'

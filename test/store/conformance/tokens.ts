@@ -1,7 +1,7 @@
 // Rules of authorization requests, codes, families and refresh tokens.
 import { describe, expect, test } from 'vitest'
 import { newBearer, newId } from '../../../src/lib/id.ts'
-import type { Family } from '../../../src/oauth/types.ts'
+import type { Family } from '../../../src/records/family.ts'
 import { aFamily, anIssuance, aRefreshToken, aRequest, issuanceOf, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 import { approved, redemption, signedIn } from './scenes.ts'

@@ -1,6 +1,6 @@
 // Rules of user and session operations.
 import { describe, expect, test } from 'vitest'
-import type { User } from '../../../src/oauth/types.ts'
+import type { User } from '../../../src/records/user.ts'
 import { aFamily, aSession, aUser, issuanceOf, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 import { signedIn } from './scenes.ts'

@@ -1,6 +1,6 @@
 // Rules of operations on identity providers, their policies and their subject mappings.
 import { describe, expect, test } from 'vitest'
-import type { Idp } from '../../../src/oauth/types.ts'
+import type { Idp } from '../../../src/records/idp.ts'
 import { anIdp, anXaaPolicy, aSubjectMapping, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 

@@ -1,0 +1,84 @@
+// Where the report of `service bench` goes: looked at before anything is measured, written and printed at the end.
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { EXIT, print, UsageError } from '../../src/cli/output.ts'
+import { packageRoot } from '../../src/lib/paths.ts'
+import { renderHtml } from '../report/html.ts'
+import { type Report, resultsFolder } from '../report/report.ts'
+import { describeRun, table, verdict } from '../report/table.ts'
+import { readVersion } from '../run/machine.ts'
+
+export interface ReportFiles {
+  json: string
+  html: string
+}
+/** What a run ends with that a signal ended. */
+const INTERRUPTED = 130
+
+/** Names the two files of a report, after either of them. Throws a usage error unless both can be written. */
+export function reportFiles(out: string | undefined, smoke: boolean): ReportFiles {
+  const named = path.resolve(out ?? path.join(defaultFolder(smoke), defaultName()))
+  const files = { json: named.replace(/\.html$/i, '.json'), html: `${named.replace(/\.(json|html)$/i, '')}.html` }
+  if (out === '' || /[/\\]$/.test(out ?? '')) throw new UsageError(`--out ${out}: it names no file`)
+  for (const file of [files.json, files.html])
+    try {
+      makeFolder(path.dirname(file))
+      tryWriting(file)
+    } catch (error) {
+      throw new UsageError(`--out: a report cannot be written there: ${(error as Error).message}`)
+    }
+  return files
+}
+
+/** Writes a report and prints what it says. Returns the exit code; a report that cannot be written is printed all the same. */
+export function finish(report: Report, files: ReportFiles, asJson: boolean | undefined): number {
+  const fault = faultOf(() => {
+    writeFileSync(files.json, `${JSON.stringify(report, null, 1)}\n`)
+    writeFileSync(files.html, renderHtml(report))
+  })
+  const [json, html] = [files.json, files.html].map((file) => path.relative(process.cwd(), file))
+  if (asJson) print(report, true)
+  else {
+    const where = fault ? [] : [`report: ${json} and ${html}`]
+    process.stdout.write(`${[describeRun(report), table(report), verdict(report).join('\n'), ...where].join('\n\n')}\n`)
+  }
+  if (fault) {
+    process.stderr.write(`error: the report was not written: ${fault}\n`)
+    return EXIT.failed
+  }
+  if (report.partial) return INTERRUPTED
+  const isBad = report.results.some(({ failed, rounds }) => failed || rounds.some(({ errors }) => errors > 0))
+  return isBad ? EXIT.failed : EXIT.ok
+}
+
+function faultOf(work: () => void): string | undefined {
+  try {
+    work()
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** Smoke runs are no history, and an installation keeps none. */
+const defaultFolder = (smoke: boolean): string =>
+  existsSync(path.join(packageRoot, '.git')) && !smoke ? resultsFolder : process.cwd()
+
+function defaultName(): string {
+  const time = new Date().toISOString().slice(0, 19).replace(/[-:]/g, '')
+  return `service-bench-${time}-${readVersion().commit.split(' ')[0]}.json`
+}
+
+/** One folder after the other: mkdir of Node, told to make them all, never ends where the system says there is none, as in /proc. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return
+  makeFolder(path.dirname(folder))
+  mkdirSync(folder)
+}
+
+/** Throws unless a file can be written; leaves what is in it, and none behind. */
+function tryWriting(file: string): void {
+  const isNew = !existsSync(file)
+  closeSync(openSync(file, 'a'))
+  if (isNew) rmSync(file)
+}

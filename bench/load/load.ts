@@ -1,0 +1,97 @@
+// Load of the same requests in rotation by a program that others wrote: wrk where it is installed, else autocannon where it
+// is. What they say of the ceiling is believed more easily than what our own loop says, which takes the place of both.
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { endedChildrenMicros } from '../../src/telemetry/proc.ts'
+import { hasFile, inChild, start, tempDir } from '../run/children.ts'
+import { beginUsage, type ProbePlan } from '../run/probe.ts'
+import { type Counted, type Sample, sampleOf } from '../run/sample.ts'
+
+export const GENERATORS = ['wrk', 'autocannon', 'own'] as const
+export type Generator = (typeof GENERATORS)[number]
+
+export interface LoadPlan {
+  url: string
+  /** Form bodies, sent one after the other and from the start again. */
+  bodies: readonly string[]
+  connections: number
+  /** wrk runs for whole seconds. */
+  seconds: number
+}
+
+/** The version line of wrk, or undefined where it is not installed. */
+export const wrkVersion = (): string | undefined =>
+  /^wrk \S+/.exec(spawnSync('wrk', ['-v']).stdout?.toString() ?? '')?.[0]
+
+/** The first generator that is here. */
+export const bestGenerator = (): Generator => (wrkVersion() ? 'wrk' : hasFile('autocannon') ? 'autocannon' : 'own')
+
+const LATE_SECONDS = 30
+
+/** Runs a closed loop with a generator that is not ours. */
+export async function runLoad(generator: 'wrk' | 'autocannon', plan: LoadPlan, probe: ProbePlan): Promise<Sample> {
+  const end = await beginUsage(probe, endedChildrenMicros)
+  const count =
+    generator === 'wrk' ? await runWrk(plan) : await inChild<Counted>('autocannon', plan, plan.seconds + LATE_SECONDS)
+  return sampleOf(count, await end())
+}
+
+// Requests are built once. The figures come out as numbers in done(): the text that wrk prints is rounded to three digits.
+const SCRIPT = `
+local requests, at = {}, 0
+function init(args)
+  wrk.headers["Content-Type"] = "application/x-www-form-urlencoded"
+  for body in io.lines(args[1]) do requests[#requests + 1] = wrk.format("POST", nil, nil, body) end
+end
+function request()
+  at = at % #requests + 1
+  return requests[at]
+end
+function done(summary, latency)
+  local e = summary.errors
+  local p = function(q) return latency:percentile(q) end
+  io.write(string.format('RESULT {"answers":%d,"statuses":%d,"broken":%d,"micros":%d,"latency":[%d,%d,%d,%d,%d]}\\n',
+    summary.requests, e.status, e.connect + e.read + e.write + e.timeout, summary.duration,
+    p(50), p(95), p(99), p(99.9), latency.max))
+end
+`
+
+/** What done() of the script prints. Statuses above 399 are in \`answers\` too; times are microseconds. */
+interface WrkResult {
+  answers: number
+  statuses: number
+  broken: number
+  micros: number
+  latency: number[]
+}
+
+async function runWrk({ url, bodies, connections, seconds }: LoadPlan): Promise<Counted> {
+  const folder = tempDir()
+  const [script, list] = [path.join(folder, 'post.lua'), path.join(folder, 'bodies')]
+  writeFileSync(script, SCRIPT)
+  writeFileSync(list, bodies.join('\n'))
+  const args = ['-t1', `-c${connections}`, `-d${Math.ceil(seconds)}s`, '--latency', '-s', script, url, '--', list]
+  const child = start('wrk', args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let output = ''
+  child.stdout?.on('data', (chunk: Buffer) => {
+    output += chunk
+  })
+  const late = setTimeout(() => child.kill('SIGKILL'), (seconds + LATE_SECONDS) * 1000)
+  await once(child, 'close')
+  clearTimeout(late)
+  const text = /^RESULT (.*)$/m.exec(output)?.[1]
+  if (!text) throw new Error(`wrk printed no result: ${output}`)
+  const { answers, statuses, broken, micros, latency } = JSON.parse(text) as WrkResult
+  const [p50 = Number.NaN, p95 = Number.NaN, p99 = Number.NaN, p999 = Number.NaN, max = Number.NaN] = latency.map(
+    (us) => us / 1000,
+  )
+  return {
+    loop: 'closed',
+    seconds: micros / 1e6,
+    answers: answers - statuses,
+    errors: statuses + broken,
+    latency_ms: { p50, p95, p99, p999, max },
+  }
+}

@@ -1,0 +1,79 @@
+// The other parties that sign: clients with DPoP keys, and an identity provider. What they sign is for one use.
+import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { headerSegment, signJws } from '../../src/crypto/jws.ts'
+import type { Jwk } from '../../src/records/jwk.ts'
+
+/** A key of a client, with the header of its proofs. */
+export interface ProofKey {
+  key: KeyObject
+  header: string
+}
+
+/** An identity provider; its private key is in here, for the process that signs with it. */
+export interface Idp {
+  issuer: string
+  jwks_uri: string
+  kid: string
+  pem: string
+}
+
+/** Seconds that an assertion lives: what the service takes at most by default. */
+const ASSERTION_LIFE = 300
+const COORDINATE_BYTES = 32
+const now = () => Math.floor(Date.now() / 1000)
+
+/**
+ * A key pair, and the public key as a JWK. That is made from the DER form: in Node 20 a fresh pair may wait for itself for
+ * ever when it is exported as a JWK just as the garbage collector takes what generated it. Of 30,000 keys one does.
+ */
+export function newKeyPair(): { privateKey: KeyObject; publicKey: KeyObject; jwk: Jwk } {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const point = publicKey.export({ type: 'spki', format: 'der' }).subarray(-2 * COORDINATE_BYTES)
+  const [x, y] = [point.subarray(0, COORDINATE_BYTES), point.subarray(COORDINATE_BYTES)]
+  const jwk = { kty: 'EC', crv: 'P-256', x: x.toString('base64url'), y: y.toString('base64url') }
+  return { privateKey, publicKey, jwk }
+}
+
+export const newProofKeys = (count: number): ProofKey[] =>
+  Array.from({ length: count }, () => {
+    const { privateKey, jwk } = newKeyPair()
+    const header = { typ: 'dpop+jwt', alg: 'ES256', jwk }
+    return { key: privateKey, header: Buffer.from(JSON.stringify(header)).toString('base64url') }
+  })
+
+/** A new proof for a POST to `htu` (RFC 9449 §4.2). Servers take it for a minute. */
+export const newProof = ({ key, header }: ProofKey, htu: string): string =>
+  signJws('ES256', key, header, JSON.stringify({ jti: randomUUID(), htm: 'POST', htu, iat: now() }))
+
+/** Starts an identity provider: a JWK set on loopback. It does not keep this process alive. */
+export async function startIdp(): Promise<Idp> {
+  const { privateKey, jwk } = newKeyPair()
+  const kid = randomUUID()
+  const keys = [{ ...jwk, kid, alg: 'ES256', use: 'sig' }]
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/jwk-set+json' })
+    response.end(JSON.stringify({ keys }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  server.unref()
+  const { port } = server.address() as AddressInfo
+  return {
+    issuer: 'https://idp.example.com',
+    jwks_uri: `http://127.0.0.1:${port}/jwks`,
+    kid,
+    pem: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
+  }
+}
+
+/** What makes new assertions (ID-JAG) of an identity provider: for a subject, a client and the server `aud`. */
+export function assertionsOf({ issuer, kid, pem }: Idp): (sub: string, client_id: string, aud: string) => string {
+  const key = createPrivateKey(pem)
+  const header = headerSegment('oauth-id-jag+jwt', 'ES256', kid)
+  return (sub, client_id, aud) => {
+    const iat = now()
+    const claims = { iss: issuer, sub, aud, client_id, jti: randomUUID(), iat, exp: iat + ASSERTION_LIFE }
+    return signJws('ES256', key, header, JSON.stringify(claims))
+  }
+}

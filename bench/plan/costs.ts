@@ -1,0 +1,108 @@
+// What a request costs: the busier a server is, the more requests share a batch, a wake-up and a commit, so the less each of
+// them costs. Between the rates that were measured, costs are on a straight line.
+import type { Role } from '../../src/telemetry/proc.ts'
+import { keeps } from '../load/knee.ts'
+import type { Report } from '../report/report.ts'
+import type { Sample } from '../run/sample.ts'
+import type { PlanInput } from './input.ts'
+
+/** What one request costs, microseconds of CPU and bytes. */
+export interface Costs {
+  front_us: number
+  crypto_us: number
+  store_us: number
+  total_us: number
+  database_us: number
+  database_bytes: number
+  written_bytes: number
+  fsyncs: number
+}
+/** A part of a mix: its share of the requests (all together 1), and what was measured at rates up to the knee, the lowest first. */
+export interface Part {
+  share: number
+  samples: readonly Sample[]
+}
+
+/** What was measured of a work at the rates that keep the objective, the knee last. Throws where there is nothing. */
+export function keptOf(
+  report: Report,
+  work: string,
+  { store, alg, sloMs }: Pick<PlanInput, 'store' | 'alg' | 'sloMs'>,
+): Part['samples'] {
+  const found = report.results.filter(
+    (each) => each.server === 'service' && each.work === work && each.store === store && each.alg === alg,
+  )
+  const result = found.find(({ failed }) => !failed)
+  if (!result) {
+    const failed = found[0]?.failed
+    const why = failed ? ` (it could not be measured: ${failed})` : report.partial ? ' (its run was interrupted)' : ''
+    throw new Error(`the report has no ${work} with ${store} and ${alg}${why}: take one with service bench`)
+  }
+  if (result.ladder.length === 0) {
+    const why = report.partial ? 'its run was interrupted before' : 'it was taken with --no-open: take one without'
+    throw new Error(`the report tried no rate of ${work}, only its ceiling, so it has no knee; ${why}`)
+  }
+  const kept = result.ladder.filter((sample) => keeps(sample, sloMs))
+  if (kept.length === 0) throw new Error(`no rate of ${work} in the report kept p99 within ${sloMs} ms`)
+  return kept
+}
+
+/** How busy each thread of a role was: 1 is all the time. From what its requests cost, so that a rate at that cost is that rate. */
+export const partShare = ({ cpu_us, per_s, threads }: Sample, role: Role): number =>
+  ((cpu_us[role] ?? 0) * per_s) / 1e6 / Math.max(1, threads[role] ?? 1)
+
+/** Bytes written to storage for a request: to the log of PostgreSQL, or by the service. */
+export const writtenBytes = ({ log_bytes, written_bytes }: Sample): number => log_bytes ?? written_bytes ?? 0
+
+const costsOf = (sample: Sample): Costs => ({
+  front_us: sample.cpu_us.front ?? 0,
+  crypto_us: sample.cpu_us.crypto ?? 0,
+  store_us: sample.cpu_us.store ?? 0,
+  total_us: sample.cpu_us.total ?? 0,
+  database_us: sample.cpu_us.database ?? 0,
+  database_bytes: sample.database_bytes ?? 0,
+  written_bytes: writtenBytes(sample),
+  fsyncs: sample.fsyncs ?? 0,
+})
+
+/** Costs by shares: the sum of share x cost. */
+export const together = (parts: readonly { share: number; costs: Costs }[]): Costs => {
+  const names = Object.keys(parts[0]?.costs ?? {}) as (keyof Costs)[]
+  const sum = (name: keyof Costs) => parts.reduce((total, { share, costs }) => total + share * costs[name], 0)
+  return Object.fromEntries(names.map((name) => [name, sum(name)])) as unknown as Costs
+}
+
+/** What a request of each part costs at its knee. */
+export const costsAtKnees = <P extends Part>(parts: readonly P[]): (P & { costs: Costs })[] =>
+  parts.map((part) => ({ ...part, costs: costsOf(part.samples.at(-1) as Sample) }))
+
+/** What it costs when the front thread is busy for a share of the time. */
+const costsAtUse = <P extends Part>(parts: readonly P[], use: number): (P & { costs: Costs })[] =>
+  parts.map((part) => ({ ...part, costs: between(part.samples, use) }))
+
+function between(samples: readonly Sample[], use: number): Costs {
+  const useOf = ({ busy }: Sample) => busy.front ?? 0
+  const above = samples.findIndex((sample) => useOf(sample) >= use)
+  const [low, high] = [samples[above - 1], samples.at(above)] as [Sample | undefined, Sample]
+  if (!low) return costsOf(above < 0 ? (samples.at(-1) as Sample) : high)
+  const share = (use - useOf(low)) / (useOf(high) - useOf(low))
+  return together([
+    { share: 1 - share, costs: costsOf(low) },
+    { share, costs: costsOf(high) },
+  ])
+}
+
+const STEPS = 30
+/**
+ * What a request of each part costs when the mix comes at a rate (a second): the front thread is as busy as the rate makes it at
+ * the costs that it has when it is so busy.
+ */
+export function costsAtRate<P extends Part>(parts: readonly P[], rate: number): (P & { costs: Costs })[] {
+  let [low, high] = [0, 1]
+  for (let step = 0; step < STEPS; step++) {
+    const use = (low + high) / 2
+    if ((rate * together(costsAtUse(parts, use)).front_us) / 1e6 > use) low = use
+    else high = use
+  }
+  return costsAtUse(parts, (low + high) / 2)
+}

@@ -1,0 +1,152 @@
+// What a plan says beside its figures: where they are not to be relied on, and why.
+import { whole } from '../report/figures.ts'
+import type { Report } from '../report/report.ts'
+import { FOREIGN } from '../run/sample.ts'
+import { type Mix, parseMix, sumOf } from '../run/scenarios.ts'
+import { keptOf } from './costs.ts'
+import type { PlanInput } from './input.ts'
+import type { Knee } from './limits.ts'
+import type { Plan } from './types.ts'
+
+type Note = readonly [applies: boolean, say: string]
+type Planned = Pick<
+  Plan,
+  | 'capacity_per_s'
+  | 'instances'
+  | 'measured_knee_per_s'
+  | 'limits'
+  | 'database_cores'
+  | 'fsyncs_per_s'
+  | 'written_mb_per_s'
+>
+
+/** How far a plan may be off: beyond it the machine was not quiet, or the mix does something that its parts do not. */
+export const MOST_OFF = 0.15
+
+/** The notes of a plan. */
+export function notesOf(report: Report, input: PlanInput, knees: readonly Knee[], planned: Planned): string[] {
+  const { store, sloMs } = input
+  const { machine, settings, partial } = report
+  const notes: Note[] = [
+    ...knees.map((knee) => aboutOthers(knee, machine.cores)),
+    ...aboutMeasuredMix(report, input, planned),
+    ...aboutDatabase(input, planned, machine.cores),
+    aboutShares(input.mix),
+    aboutMachine(machine, input.here),
+    [
+      store === 'sqlite' && planned.instances > 1,
+      'SQLite is for one instance: plan with --store postgres, or a larger machine',
+    ],
+    [planned.instances === 1, 'one instance is no redundancy: run two where an outage matters'],
+    [settings.smoke, 'the report is of a smoke run: its figures mean nothing'],
+    [partial, 'the report is of a run that was interrupted'],
+    [machine.tmpfs, 'the report was taken on tmpfs, where a commit costs nothing'],
+    [machine.load_average > machine.cores / 4, 'the machine of the report was busy with something else at the start'],
+    ...aboutShape(input, machine.cores, planned),
+    [
+      sloMs < settings.slo_p99_ms / 4,
+      'the objective is much tighter than the one the report looked for: its rates are coarse there',
+    ],
+  ]
+  return notes.filter(([applies]) => applies).map(([, say]) => say)
+}
+
+/** One database serves all instances: more of them do not help where it is used up. */
+function aboutDatabase(
+  { store, rate }: PlanInput,
+  { limits, database_cores, fsyncs_per_s, written_mb_per_s }: Planned,
+  cores: number,
+): Note[] {
+  const used = limits.filter(({ shared, per_s }) => shared && per_s < rate)
+  const what = used.map(({ what, per_s }) => `${what} at ${whole(per_s)}/s`).join(', ')
+  const needs = `${database_cores.toFixed(1)} processors, ${whole(fsyncs_per_s)} forced writes/s and ${written_mb_per_s.toFixed(1)} MB/s`
+  return [
+    [
+      used.length > 0,
+      `all instances share one database, and the plan needs ${needs} of it: a machine like that of the report, with ${cores} processors, is used up before (${what}); a larger one was not measured, and commits share more of the forced writes the more there are`,
+    ],
+    [
+      store === 'postgres' && database_cores === 0,
+      'the report does not show what the database used: its processors are not in this plan',
+    ],
+  ]
+}
+
+function aboutShares(mix: Mix): Note {
+  const sum = sumOf(mix)
+  const parts = mix.map(({ work, share }) => `${work.name} ${((100 * share) / sum).toFixed(1)} %`).join(', ')
+  return [
+    Math.abs(sum - 100) > SHARES,
+    `the shares of the mix add up to ${Number(sum.toFixed(3))}, not 100: taken as ${parts}`,
+  ]
+}
+/** Rounding of shares such as 33.33. */
+const SHARES = 0.05
+
+const aboutMachine = (machine: Report['machine'], here: PlanInput['here']): Note => [
+  here !== undefined && (here.model !== machine.model || here.cores !== machine.cores),
+  `the report is of another machine, ${machine.cores} x ${machine.model}; this one is ${here?.cores} x ${here?.model}`,
+]
+
+/** What others took at a knee was not the service's to have, and shared caches and clocks with it. */
+const aboutOthers = ({ work, sample: { busy, per_s } }: Knee, cores: number): Note => [
+  (busy.foreign ?? 0) > FOREIGN.said * cores,
+  `other programs used ${(busy.foreign ?? 0).toFixed(2)} of the ${cores} processors at the knee of ${work} (${whole(per_s)}/s): the knee and the costs are those of a busy machine; measure again on a quiet one`,
+]
+
+function aboutShape(
+  { cores, frontThreads }: PlanInput,
+  measured: number,
+  { capacity_per_s, measured_knee_per_s }: Planned,
+): Note[] {
+  return [
+    [frontThreads > 1, 'measured with one front thread: what several do, and the thread between them, is computed'],
+    [cores !== measured, `measured with ${measured} processors: what ${cores} do is computed, not measured`],
+    [
+      capacity_per_s > measured_knee_per_s * ROUNDING,
+      `${whole(capacity_per_s)}/s an instance is more than the ${whole(measured_knee_per_s)}/s that the knees of the report show: computed, not measured`,
+    ],
+  ]
+}
+const ROUNDING = 1.001
+
+/** A report of `bench --mix` has the mix itself: what it did is said where the plan, which is made from the parts, promises more. */
+function aboutMeasuredMix(report: Report, input: PlanInput, { capacity_per_s }: Planned): Note[] {
+  const name = report.results.find(({ work }) => isSameMix(work, input.mix))?.work
+  if (!name) return []
+  let measured: number
+  try {
+    measured = keptOf(report, name, input).at(-1)?.per_s ?? 0
+  } catch (error) {
+    return [[true, `the report measured this very mix, but gives no knee of it: ${(error as Error).message}`]]
+  }
+  // Rounded up: the other way it would buy too little.
+  const headroom = Math.ceil(100 * (1 - ((1 - input.headroom) * measured) / capacity_per_s)) / 100
+  const over = capacity_per_s / measured - 1
+  return [
+    [
+      over > 0.005,
+      `the report measured this very mix: it kept the objective up to ${whole(measured)}/s, and the ${whole(capacity_per_s)}/s planned from its parts are ${(100 * over).toFixed(0)} % more${over > MOST_OFF ? `, beyond the ${100 * MOST_OFF} % that a plan may be off` : ''}; --headroom ${headroom.toFixed(2)} plans for what was measured`,
+    ],
+  ]
+}
+
+const MIX = 'mix '
+function isSameMix(work: string, mix: Mix): boolean {
+  if (!work.startsWith(MIX)) return false
+  try {
+    return sharesOf(parseMix(work.slice(MIX.length))) === sharesOf(mix)
+  } catch {
+    // A report of another version may have works that this one does not.
+    return false
+  }
+}
+
+/** Shares as text that is the same for the same mix, however it is written. */
+function sharesOf(mix: Mix): string {
+  const total = sumOf(mix)
+  return mix
+    .map(({ work, share }) => `${work.name} ${(share / total).toFixed(6)}`)
+    .sort()
+    .join()
+}

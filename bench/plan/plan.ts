@@ -1,0 +1,73 @@
+// The planner: from what each kind of request was measured to cost, what a load of many kinds needs, and what gives way first.
+
+import { DAY } from '../../src/lib/time.ts'
+import type { Report } from '../report/report.ts'
+import type { Sample } from '../run/sample.ts'
+import { sumOf } from '../run/scenarios.ts'
+import { costsAtKnees, costsAtRate, keptOf, together } from './costs.ts'
+import type { PlanInput } from './input.ts'
+import {
+  databaseUse,
+  diskSeen,
+  heldToKnees,
+  limitsOf,
+  measuredRate,
+  sharedLimits,
+  useAtKnees,
+  weakestFirst,
+} from './limits.ts'
+import { notesOf } from './notes.ts'
+import type { Plan } from './types.ts'
+
+const MEGA = 1e6
+
+/** Plans from a report. Throws when it lacks a work of the mix, or none of its rates kept the objective. */
+export function plan(report: Report, input: PlanInput): Plan {
+  const { rate, mix, headroom } = input
+  const { machine, calibration } = report
+  const shares = sumOf(mix)
+  const parts = mix.map(({ work, share }) => ({
+    ...{ work: work.name, share: share / shares },
+    samples: keptOf(report, work.name, input),
+  }))
+  const knees = parts.map(({ samples, ...each }) => ({ ...each, sample: samples.at(-1) as Sample }))
+  const { share: use, ...useOf } = useAtKnees(knees, machine.cores)
+  const isLarger = input.cores > machine.cores || input.frontThreads > 1
+  const atKnees = costsAtKnees(parts)
+  const costsAtKnee = together(atKnees)
+  const computed = limitsOf(costsAtKnee, input, { use, fsyncs: calibration.fsync_per_s ?? 0 })
+  const own = heldToKnees(computed, knees, isLarger)
+  const capacity = own[0]?.per_s ?? 0
+  const instances = Math.ceil(rate / (capacity * (1 - headroom)))
+  const atRate = costsAtRate(parts, rate / instances)
+  const costs = together(atRate)
+  const seen = { ...diskSeen(knees, calibration.fsync_per_s), cores: machine.cores }
+  const shared =
+    input.store === 'postgres' ? sharedLimits(costs, { ...seen, use: databaseUse(knees, machine.cores, use) }) : []
+  const stored = (input.average * DAY * costs.database_bytes) / 1e9
+  const planned = {
+    limits: weakestFirst([...own, ...shared], instances),
+    measured_knee_per_s: measuredRate(knees),
+    capacity_per_s: capacity,
+    instances,
+    database_cores: (rate * costs.database_us) / MEGA,
+    fsyncs_per_s: rate * costs.fsyncs,
+    written_mb_per_s: (rate * costs.written_bytes) / MEGA,
+  }
+  return {
+    parts: atRate.map(({ work, share, samples, costs }, i) => ({
+      ...{ work, share, knee_per_s: samples.at(-1)?.per_s ?? 0 },
+      ...{ costs_at_knee: atKnees[i]?.costs ?? costs, costs },
+    })),
+    costs_at_knee: costsAtKnee,
+    costs,
+    use,
+    use_of: useOf,
+    ...planned,
+    cores: (rate * costs.total_us) / MEGA,
+    memory_mib: instances * Math.max(...knees.map(({ sample }) => sample.memory_mib.peak ?? 0)),
+    gb_per_day: stored,
+    retained_gb: stored * input.retentionDays,
+    warnings: notesOf(report, input, knees, planned),
+  }
+}

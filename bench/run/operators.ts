@@ -1,0 +1,174 @@
+// What operators do on a full database, and what token traffic feels of it: list pages, statistics, a purge, an emergency stop.
+import { once } from 'node:events'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Env } from '../../src/config/env.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { programFile } from '../../src/lib/paths.ts'
+import { withStore } from '../../src/store/work.ts'
+import { call } from '../load/loopback.ts'
+import { HOT_CLIENTS, type Target } from '../load/target.ts'
+import { askToken, beginTraffic } from '../load/traffic.ts'
+import { aligned } from '../report/table.ts'
+import { start, stopAll, tempDir } from './children.ts'
+import { storageEnv, withoutDatabase } from './databases.ts'
+import { type Known, type Population, populate } from './populate.ts'
+import { startService } from './service.ts'
+
+/** What a large installation holds. */
+export const LARGE: Population = { clients: 100_000, users: 100_000, issuances: 1_000_000, expired: 1_000_000 }
+/** Shows that everything works. */
+export const SMALL: Population = { clients: 500, users: 500, issuances: 2000, expired: 2000 }
+
+const ROUNDS = 20
+/** Far below what the machine can do: how long a token takes, not how many there can be. */
+const RATE = 200
+const QUIET_SECONDS = 10
+const BREATH_MS = 1000
+
+/** Measures it all on a temporary SQLite database. Returns the tables. */
+export async function measureOperators(population: Population, env: Env, say: (text: string) => void): Promise<string> {
+  const file = path.join(tempDir(), 'service.db')
+  say(
+    `writing ${Object.entries(population)
+      .map(([what, rows]) => `${rows} ${what}`)
+      .join(', ')}`,
+  )
+  const database = { driver: 'sqlite' as const, file }
+  const { config } = loadConfig(undefined, storageEnv(database))
+  const known = await withStore(config, (store) => populate(store, population), true)
+  const [target] = await startService({
+    clients: { hot: HOT_CLIENTS, cold: 0 },
+    alg: 'ES256',
+    database,
+    env: withoutDatabase(env),
+  })
+  try {
+    say('asking for pages')
+    const pages = await measurePages(target, known)
+    say('token traffic')
+    const rows: string[][] = []
+    const traffic = async (what: string, work: () => Promise<string>) =>
+      rows.push(await underTraffic(target, what, work))
+    await traffic('nothing else', async () => {
+      await sleep(QUIET_SECONDS * 1000)
+      return ''
+    })
+    await traffic('GET /admin/stats, over and over', async () => {
+      const endMs = performance.now() + QUIET_SECONDS * 1000
+      let calls = 0
+      for (; performance.now() < endMs; calls++) await ask(target, '/admin/stats')
+      return `${calls} calls`
+    })
+    await traffic('service purge --only sessions', () => purge(file, env))
+    await traffic('POST /admin/revocations of every live token', async () => {
+      const { tokens } = (await ask(target, '/admin/revocations', { kid: 'k1' })) as { tokens: number }
+      return `${tokens} tokens`
+    })
+    return [
+      aligned([['page', 'first ms', 'p50 ms', 'max ms'], ...pages], new Set([0])),
+      aligned(
+        [[`tokens at ${RATE}/s beside`, 'seconds', 'p50 ms', 'p99 ms', 'max ms', 'errors', 'done'], ...rows],
+        new Set([0]),
+      ),
+    ].join('\n\n')
+  } finally {
+    await stopAll()
+  }
+}
+
+const pagesOf = ({ client_id, user_id, issuance_id, rare_resource }: Known): string[] => [
+  '/admin/clients?limit=100',
+  '/admin/clients?limit=100&order=newest',
+  `/admin/clients?limit=100&after=${client_id}`,
+  '/admin/clients?limit=100&offset=50000',
+  '/admin/clients?limit=100&source=admin',
+  `/admin/clients/${client_id}`,
+  '/admin/users?limit=100',
+  '/admin/users?limit=100&order=newest',
+  `/admin/users?limit=100&after=${user_id}`,
+  '/admin/users?limit=100&offset=50000',
+  '/admin/users?email=user-4711@example.com',
+  `/admin/users/${user_id}/grants`,
+  '/admin/resources',
+  '/admin/fronting',
+  '/admin/issuances',
+  '/admin/issuances?limit=100',
+  `/admin/issuances?limit=100&after=${issuance_id}`,
+  `/admin/issuances?client_id=${client_id}`,
+  `/admin/issuances?user_id=${user_id}`,
+  `/admin/issuances?limit=100&resource=${encodeURIComponent(rare_resource)}`,
+  `/admin/issuances?client_id=${client_id}&resource=${encodeURIComponent(rare_resource)}`,
+  `/admin/issuances/${issuance_id}`,
+  '/admin/audit',
+  '/admin/audit?limit=1000',
+  '/admin/audit?action=client_created',
+  '/admin/audit?action=token_issued',
+  `/admin/audit?client_id=${client_id}`,
+  `/admin/audit?actor_id=${user_id}`,
+  '/admin/system/status',
+  '/admin/stats',
+  '/metrics',
+]
+
+/** What `json` is sent to, or a GET. Rejects unless it is answered well. */
+async function ask(target: Target, where: string, json?: object): Promise<unknown> {
+  const { admin } = target.probe()
+  const answer = await call(`${admin?.base}${where}`, {
+    method: json ? 'POST' : 'GET',
+    headers: { authorization: `Bearer ${admin?.key}`, 'content-type': 'application/json' },
+    ...(json ? { body: JSON.stringify(json) } : {}),
+  })
+  const text = await answer.text()
+  if (!answer.ok) throw new Error(`${where}: ${answer.status} ${text.slice(0, 200)}`)
+  return where === '/metrics' ? text : JSON.parse(text)
+}
+
+async function measurePages(target: Target, known: Known): Promise<string[][]> {
+  const rows: string[][] = []
+  for (const page of pagesOf(known)) {
+    const took: number[] = []
+    for (let round = 0; round <= ROUNDS; round++) {
+      const startedMs = performance.now()
+      await ask(target, page)
+      took.push(performance.now() - startedMs)
+    }
+    const [first = 0, ...rest] = took
+    const sorted = rest.sort((a, b) => a - b)
+    rows.push([
+      page.replace(/[A-Za-z0-9_-]{22,}/g, '…'),
+      ...[first, sorted[ROUNDS / 2] ?? 0, sorted.at(-1) ?? 0].map(digits),
+    ])
+  }
+  return rows
+}
+
+const digits = (ms: number) => ms.toFixed(1)
+
+/** How long tokens take while some work is done. */
+async function underTraffic(target: Target, what: string, work: () => Promise<string>): Promise<string[]> {
+  const end = beginTraffic(target, RATE, askToken(target))
+  await sleep(BREATH_MS)
+  const startedMs = performance.now()
+  const done = await work()
+  const seconds = (performance.now() - startedMs) / 1000
+  const { latency, errors } = await end()
+  const { p50, p99, max } = latency.percentiles()
+  return [what, seconds.toFixed(1), digits(p50), digits(p99), digits(max), String(errors), done]
+}
+
+async function purge(file: string, env: Env): Promise<string> {
+  const args = [programFile('service'), 'purge', '--only', 'sessions', '--timeout', '0', '--json']
+  const child = start(process.execPath, args, {
+    env: { PATH: env['PATH'], SERVICE_STORAGE_SQLITE_PATH: file },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => {
+      printed += chunk
+    })
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`purge: ${printed}`)
+  return `${(JSON.parse(printed) as { deleted: number }[])[0]?.deleted} rows`
+}

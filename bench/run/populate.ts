@@ -1,0 +1,111 @@
+// Fills a database with what a service holds after a long time: accounts, tokens of the last day, and rows that have expired.
+import { newId } from '../../src/lib/id.ts'
+import { DAY } from '../../src/lib/time.ts'
+import { newUserId } from '../../src/oauth/client_metadata.ts'
+import type { Client } from '../../src/records/client.ts'
+import type { Issuance } from '../../src/records/issuance.ts'
+import type { User } from '../../src/records/user.ts'
+import type { Store } from '../../src/store/index.ts'
+
+export interface Population {
+  clients: number
+  users: number
+  issuances: number
+  /** Sessions that have expired. */
+  expired: number
+}
+
+/** What some of the rows have, to ask for them. */
+export interface Known {
+  client_id: string
+  user_id: string
+  issuance_id: string
+  /** A resource that few tokens are for. */
+  rare_resource: string
+}
+
+const AT_ONCE = 2000
+const RESOURCES = 20
+/** One of so many tokens is for the resource that few are for. */
+const RARE = 10_000
+
+/** Writes a population through the operations of the store; tokens are spread over the last day, those of the last hour live. */
+export async function populate(store: Store, { clients, users, issuances, expired }: Population): Promise<Known> {
+  const now = Math.floor(Date.now() / 1000)
+  const clientIds = Array.from({ length: clients }, () => `c_${newId()}`)
+  const userIds = Array.from({ length: users }, newUserId)
+  const of = (ids: readonly string[], i: number) => ids[i % ids.length] as string
+  await inBatches(clients, (i) => store.createClient(aClient(of(clientIds, i), now - clients + i)))
+  await inBatches(users, (i) => store.createUser(aUser(of(userIds, i), i, now - users + i)))
+  const issuance = (i: number): Issuance => {
+    const issued_at = Math.floor(now - DAY + (i * DAY) / issuances)
+    const ofUser = i % 2 === 0
+    return {
+      id: idAt(issued_at),
+      grant_type: ofUser ? 'authorization_code' : 'client_credentials',
+      client_id: of(clientIds, i * 7),
+      sub: ofUser ? of(userIds, i * 3) : of(clientIds, i * 7),
+      resource: i % RARE === 1 ? resourceUri(RESOURCES) : resourceUri(i % RESOURCES),
+      scope: 'mcp:read mcp:write',
+      issued_at,
+      expires_at: issued_at + 3600,
+      kid: 'k1',
+      is_agent: false,
+      ip: '192.0.2.1',
+    }
+  }
+  await inBatches(issuances, (i) => store.recordIssuance(issuance(i)))
+  await inBatches(expired, (i) => {
+    const created_at = now - 2 * DAY
+    return store.createSession({ id: newId(), user_id: of(userIds, i), created_at, expires_at: created_at + 3600 })
+  })
+  const [client_id, user_id] = [of(clientIds, 7), of(userIds, 6)]
+  const [last] = await store.listIssuances({ since: '', limit: 1 })
+  return { client_id, user_id, issuance_id: last?.id ?? '', rare_resource: resourceUri(RESOURCES) }
+}
+
+const resourceUri = (i: number) => `https://resource-${i}.example.com/mcp`
+
+/** An id of another time: its first six bytes are the milliseconds. */
+function idAt(seconds: number): string {
+  const bytes = Buffer.from(newId(), 'base64url')
+  bytes.writeUIntBE(seconds * 1000, 0, 6)
+  return bytes.toString('base64url')
+}
+
+/** Writes so many things, many at once: the lanes of both drivers make batches of them. */
+export async function inBatches(count: number, write: (i: number) => Promise<unknown>): Promise<void> {
+  for (let done = 0; done < count; done += AT_ONCE)
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - done) }, (_, i) => write(done + i)))
+}
+
+const aClient = (client_id: string, issued_at: number): Client => ({
+  client_id,
+  client_name: 'Somebody',
+  redirect_uris: ['https://client.example.com/callback'],
+  grant_types: ['authorization_code', 'refresh_token'],
+  response_types: ['code'],
+  token_endpoint_auth_method: 'none',
+  application_type: 'web',
+  scope: 'mcp:read mcp:write',
+  status: 'active',
+  registration_source: 'dcr',
+  is_agent: false,
+  agent_description: '',
+  dpop_bound_access_tokens: false,
+  version: 1,
+  issued_at,
+  updated_at: issued_at,
+})
+
+const aUser = (id: string, number: number, created_at: number): User => ({
+  id,
+  email: `user-${number}@example.com`,
+  name: 'Somebody',
+  role: 'user',
+  status: 'active',
+  provider: 'local',
+  version: 1,
+  created_at,
+  updated_at: created_at,
+})

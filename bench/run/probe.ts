@@ -1,0 +1,198 @@
+// Looks at a server from outside, before and after a piece of work: what did it cost, and where?
+import { databaseBytes } from '../../src/store/database.ts'
+import { readUsage } from '../../src/store/postgres_usage.ts'
+import {
+  type ByRole,
+  machineMicros,
+  memoryMiB,
+  processMicros,
+  ROLES,
+  threadMicros,
+  writtenBytes,
+} from '../../src/telemetry/proc.ts'
+import { call } from '../load/loopback.ts'
+
+/** The database of a measured service. */
+export type Database = { driver: 'sqlite'; file: string } | { driver: 'postgres'; dsn: string }
+
+/** Where to look. A peer has a process at most. */
+export interface ProbePlan {
+  /** Undefined: a server that somebody else started. */
+  pid?: number
+  admin?: { base: string; key: string }
+  database?: Database
+  /** Further instances: what they use is added. */
+  others?: readonly Pick<ProbePlan, 'pid' | 'admin'>[]
+}
+const instancesOf = (plan: ProbePlan) => [plan, ...(plan.others ?? [])]
+
+export interface LaneUse {
+  jobs: number
+  batches: number
+  busy_ms: number
+  /** Transactions that wrote; of SQLite each is one fsync. */
+  commits: number
+}
+const NO_LANE: LaneUse = { jobs: 0, batches: 0, busy_ms: 0, commits: 0 }
+
+/** What some work cost. NaN where it cannot be seen. */
+export interface Usage {
+  /** From the first look to the last: a little longer than what was measured. */
+  seconds: number
+  cpu_us: ByRole
+  /** How many threads there are. */
+  threads: ByRole
+  /** CPU of the database server and of the load generator. */
+  database_us: number
+  generator_us: number
+  /** Time of all processors in which they did not rest, this measurement included. */
+  machine_us: number
+  written_bytes: number
+  /** Growth of the database. */
+  database_bytes: number
+  /** Bytes written to the log of PostgreSQL. */
+  log_bytes: number
+  fsyncs: number
+  lanes: Record<string, LaneUse>
+  /** Pauses of the front thread for garbage collection. */
+  gc: { count: number; seconds: number }
+  /** MiB at the end, and the most so far. */
+  memory: { now: number; peak: number }
+}
+
+interface Snapshot extends Omit<Usage, 'cpu_us' | 'threads'> {
+  threads: ReturnType<typeof threadMicros>
+}
+
+/** Starts a measurement. Call what it resolves to at the end, for the difference. */
+export async function beginUsage(plan: ProbePlan, generator?: () => number): Promise<() => Promise<Usage>> {
+  const before = await snapshot(plan, generator, 'first')
+  return async () => difference(before, await snapshot(plan, generator, 'last'))
+}
+
+/** Asking costs the server a little too: the CPU is read last before the work, and first after it. */
+async function snapshot(
+  plan: ProbePlan,
+  generator: (() => number) | undefined,
+  when: 'first' | 'last',
+): Promise<Snapshot> {
+  if (when === 'last') {
+    const cpu = readCpu(plan, generator)
+    return { ...(await ask(plan)), ...cpu }
+  }
+  const asked = await ask(plan)
+  return { ...asked, ...readCpu(plan, generator) }
+}
+
+const readCpu = (plan: ProbePlan, generator?: () => number) => ({
+  threads: new Map(instancesOf(plan).flatMap(({ pid }) => (pid ? [...threadMicros(pid)] : []))),
+  written_bytes: total(instancesOf(plan), ({ pid }) => (pid ? writtenBytes(pid) : Number.NaN)),
+  generator_us: generator ? generator() : processMicros(process.pid),
+  seconds: performance.now() / 1000,
+  machine_us: machineMicros(),
+})
+
+async function ask(plan: ProbePlan) {
+  const instances = instancesOf(plan)
+  const [lanes, gcs, stored] = await Promise.all([
+    Promise.all(instances.map(({ admin }) => (admin ? readLanes(admin) : NO_LANES))),
+    Promise.all(instances.map(({ admin }) => (admin ? readGc(admin) : NO_GC))),
+    readDatabase(plan.database),
+  ])
+  const memories = instances.map(({ pid }) => (pid ? memoryMiB(pid) : { now: Number.NaN, peak: Number.NaN }))
+  return {
+    lanes: lanes.reduce((all, more) => combineLanes(all, more, 1)),
+    gc: { count: total(gcs, ({ count }) => count), seconds: total(gcs, ({ seconds }) => seconds) },
+    memory: { now: total(memories, ({ now }) => now), peak: total(memories, ({ peak }) => peak) },
+    fsyncs: lanes[0]?.['store']?.commits ?? Number.NaN,
+    ...stored,
+  }
+}
+
+const NO_LANES: Usage['lanes'] = {}
+const NO_GC = { count: Number.NaN, seconds: Number.NaN }
+const total = <T>(all: readonly T[], of: (each: T) => number) => all.reduce((sum, each) => sum + of(each), 0)
+
+async function readLanes({ base, key }: { base: string; key: string }): Promise<Record<string, LaneUse>> {
+  const response = await call(`${base}/admin/system/status`, { headers: { authorization: `Bearer ${key}` } })
+  const { lanes } = (await response.json()) as { lanes: Record<string, Partial<LaneUse>> }
+  return Object.fromEntries(Object.entries(lanes).map(([name, lane]) => [name, { ...NO_LANE, ...lane }]))
+}
+
+async function readGc({ base }: { base: string }) {
+  const text = await (await call(`${base}/metrics`)).text()
+  const sum = (name: string) =>
+    [...text.matchAll(new RegExp(`^nodejs_gc_duration_seconds_${name}\\{[^}]*\\} ([\\d.e+-]+)$`, 'gm'))]
+      .map(([, value]) => Number(value))
+      .reduce((all, value) => all + value, 0)
+  return { count: sum('count'), seconds: sum('sum') }
+}
+
+async function readDatabase(database: Database | undefined) {
+  if (!database) return { database_bytes: Number.NaN, log_bytes: Number.NaN, database_us: Number.NaN }
+  if (database.driver === 'sqlite')
+    return { database_bytes: databaseBytes(database.file), log_bytes: Number.NaN, database_us: 0 }
+  const { bytes, logBytes, fsyncs, pids } = await readUsage(database.dsn)
+  const database_us = pids.reduce((sum, pid) => sum + processMicros(pid), 0)
+  return { database_bytes: bytes, log_bytes: logBytes, fsyncs, database_us }
+}
+
+function difference(before: Snapshot, after: Snapshot): Usage {
+  const cpu_us = Object.fromEntries(ROLES.map((role) => [role, before.threads.size > 0 ? 0 : Number.NaN])) as ByRole
+  const threads = Object.fromEntries(ROLES.map((role) => [role, 0])) as ByRole
+  for (const [tid, { role, us }] of after.threads) {
+    cpu_us[role] += us - (before.threads.get(tid)?.us ?? 0)
+    threads[role]++
+  }
+  const minus = (name: Figure) => after[name] - before[name]
+  return {
+    seconds: minus('seconds'),
+    cpu_us,
+    threads,
+    database_us: minus('database_us'),
+    generator_us: minus('generator_us'),
+    machine_us: minus('machine_us'),
+    written_bytes: minus('written_bytes'),
+    database_bytes: minus('database_bytes'),
+    log_bytes: minus('log_bytes'),
+    fsyncs: minus('fsyncs'),
+    lanes: combineLanes(after.lanes, before.lanes, -1),
+    gc: { count: after.gc.count - before.gc.count, seconds: after.gc.seconds - before.gc.seconds },
+    memory: after.memory,
+  }
+}
+
+const FIGURES = [
+  'seconds',
+  'database_us',
+  'generator_us',
+  'machine_us',
+  'written_bytes',
+  'database_bytes',
+  'log_bytes',
+  'fsyncs',
+] as const
+type Figure = (typeof FIGURES)[number]
+
+const combine = (a: LaneUse, b: LaneUse, sign: 1 | -1): LaneUse => ({
+  jobs: a.jobs + sign * b.jobs,
+  batches: a.batches + sign * b.batches,
+  busy_ms: a.busy_ms + sign * b.busy_ms,
+  commits: a.commits + sign * b.commits,
+})
+
+const combineLanes = (a: Usage['lanes'], b: Usage['lanes'], sign: 1 | -1): Usage['lanes'] =>
+  Object.fromEntries(Object.entries(a).map(([name, lane]) => [name, combine(lane, b[name] ?? NO_LANE, sign)]))
+
+/** Two pieces of work together. */
+export function addUsage(a: Usage | undefined, b: Usage): Usage {
+  if (!a) return b
+  return {
+    ...(Object.fromEntries(FIGURES.map((name) => [name, a[name] + b[name]])) as Pick<Usage, Figure>),
+    cpu_us: Object.fromEntries(ROLES.map((role) => [role, a.cpu_us[role] + b.cpu_us[role]])) as ByRole,
+    lanes: combineLanes(b.lanes, a.lanes, 1),
+    gc: { count: a.gc.count + b.gc.count, seconds: a.gc.seconds + b.gc.seconds },
+    threads: b.threads,
+    memory: b.memory,
+  }
+}

@@ -1,0 +1,255 @@
+// A run: starts the servers, measures every work in turns, climbs to the knee, and returns the report. Ends by itself.
+
+import type { FeedPlan } from '../load/feeds.ts'
+import { type GeneratorPlan, type LoopPlan, limitSeconds } from '../load/generator_plan.ts'
+import { findKnee } from '../load/knee.ts'
+import { runLoad } from '../load/load.ts'
+import type { Target } from '../load/target.ts'
+import { foreignTarget, startPeer, startYardstick } from '../peers/peers.ts'
+import { checkPlan } from '../plan/check.ts'
+import { middleRound, type Report, type Result, SCHEMA_VERSION } from '../report/report.ts'
+import { calibrate } from './calibrate.ts'
+import { nextMessage, startFile, stopAll, stop as stopChild } from './children.ts'
+import { openDatabase, withoutDatabase } from './databases.ts'
+import { readMachine, readVersion, readVersions } from './machine.ts'
+import type { Progress } from './progress.ts'
+import type { Sample } from './sample.ts'
+import { type Load, loadOf, type Mix, mixOf, type Work, works, worksOf } from './scenarios.ts'
+import { callersSettings, startService } from './service.ts'
+import { type AlgName, COLD_CLIENTS, type Settings, type StoreName } from './settings.ts'
+
+interface Run {
+  settings: Settings
+  progress: Progress
+  /** Aborts when the run is to end with what it has. */
+  end: AbortSignal
+  report: Report
+}
+/** What is the same for all works of a part of a run. */
+interface Part {
+  store: StoreName
+  alg: AlgName
+  fill: number
+}
+
+const LOAD_SECONDS = 120
+const ladderSeconds = ({ seconds }: Settings) => Math.max(1, Math.round(seconds / 2))
+
+/** The works that a run measures. */
+function chosenWorks({ scenarios, cold, mix }: Settings): readonly Work[] {
+  const named = works.filter((work) => scenarios.some((name) => worksOf(name, cold).includes(work)))
+  if (!mix) return named
+  const parts = mix.map(({ work }) => work)
+  return [...new Set([...named, ...parts]), mixOf(mix)]
+}
+
+/** Carries out a run. When `signal` aborts it ends early with what it has. Rejects when the service cannot be started. */
+export async function bench(settings: Settings, progress: Progress, signal: AbortSignal): Promise<Report> {
+  const startedMs = performance.now()
+  const report: Report = {
+    schema: SCHEMA_VERSION,
+    created_at: new Date().toISOString(),
+    seconds: 0,
+    partial: false,
+    ...readVersion(),
+    machine: readMachine(),
+    settings: {
+      connections: settings.connections,
+      seconds: settings.seconds,
+      warmup: settings.warmup,
+      rounds: settings.rounds,
+      slo_p99_ms: settings.sloMs,
+      smoke: settings.smoke,
+      clients: settings.clients,
+      callers: Object.keys(callersSettings(withoutDatabase(settings.env))),
+      versions: readVersions(),
+    },
+    calibration: calibrate(undefined),
+    results: [],
+  }
+  const end = AbortSignal.any([signal, AbortSignal.timeout(settings.maxMinutes * 60_000)])
+  const onEnd = () => void stopAll()
+  end.addEventListener('abort', onEnd, { once: true })
+  try {
+    for (const part of partsOf(settings)) if (!end.aborted) await measurePart({ settings, progress, end, report }, part)
+  } catch (error) {
+    if (!end.aborted) throw error
+  } finally {
+    end.removeEventListener('abort', onEnd)
+    await stopAll()
+  }
+  return { ...report, partial: end.aborted, seconds: (performance.now() - startedMs) / 1000 }
+}
+
+const partsOf = ({ stores, algs, fills }: Settings): Part[] =>
+  stores.flatMap((store) => algs.flatMap((alg) => fills.map((fill) => ({ store, alg, fill }))))
+
+async function measurePart(run: Run, part: Part) {
+  const { settings, progress, end, report } = run
+  const chosen = chosenWorks(settings)
+  const clients = { hot: settings.clients, cold: chosen.some((work) => work.cold) ? COLD_CLIENTS : 0 }
+  progress.say(
+    `${part.store}, ${part.alg}${part.fill ? `, filled with ${part.fill} issuances` : ''}: starting, registering clients`,
+  )
+  const { database, remove } = await openDatabase(settings, part.store, part.fill)
+  const targets: Target[] = []
+  // A peer has no store and no keys of ours: once is enough.
+  const isFirst = report.results.length === 0
+  try {
+    const { instances, env } = settings
+    const [service, ...more] = await startService({
+      ...{ clients, alg: part.alg, database, instances },
+      env: withoutDatabase(env),
+    })
+    targets.push(service, ...more)
+    if (isFirst && settings.peer) targets.push(await startPeer(clients))
+    if (isFirst) targets.push(...settings.peers.map(foreignTarget))
+    if (isFirst && settings.yardstick) targets.push(await startYardstick(clients))
+    if (isFirst) report.calibration = calibrate(await httpFloor(service, settings))
+    for (const work of chosen) {
+      if (end.aborted) return
+      report.results.push(...(await measureWork(run, work, targets, part)))
+    }
+    if (isFirst && settings.mix && !end.aborted) report.plan_check = await runPlanned(run, settings.mix, service)
+  } finally {
+    await Promise.all(targets.map((target) => target.stop()))
+    await remove()
+  }
+}
+
+const NO_LOGIN = { authorizePath: '', cookie: '', tokenPath: '', codeForm: '', refreshForm: '' }
+
+/** The cheapest request there is: what HTTP itself costs. */
+const httpFloor = (target: Target, { connections, warmup }: Settings): Promise<Sample> => {
+  const feed: FeedPlan = { kind: 'same', path: '/livez', forms: [], expected: 'ok' }
+  return withGenerator({ base: target.base, login: NO_LOGIN, feed }, target, connections, async (measure) => {
+    await measure({ seconds: 0.3 })
+    return measure({ seconds: warmup })
+  })
+}
+
+interface Measured {
+  target: Target
+  load: Load
+  result: Result
+}
+
+/** All rounds of a work. Who begins changes from round to round, so that drift of the machine meets all of them. */
+async function measureWork(run: Run, work: Work, all: readonly Target[], part: Part): Promise<Result[]> {
+  const { settings, progress } = run
+  const results: Result[] = []
+  const measured: Measured[] = []
+  for (const target of all) {
+    const result = emptyResult(work, target, part, settings)
+    // What fails on one server is noted there: the others are measured all the same.
+    await attempt(run, result, async () => {
+      const load = await loadOf(work, target)
+      if (!load) return
+      result.generator = generatorOf(load, settings)
+      measured.push({ target, load, result })
+    })
+    if (result.failed || measured.at(-1)?.result === result) results.push(result)
+  }
+  for (let round = 0; round < settings.rounds; round++)
+    for (const { target, load, result } of round % 2 ? measured.toReversed() : measured)
+      await attempt(run, result, async () => {
+        const sample = await measureClosed(work, load, target, settings)
+        result.rounds.push(sample)
+        progress.measured(`${result.work}, ${result.server}, ceiling`, sample)
+      })
+  const first = measured.find(({ target }) => target === all[0])
+  const ceiling = first && middleRound(first.result)?.per_s
+  // 20,000 clients are new to the server for a second or two only: no time to climb.
+  if (first && ceiling && settings.open && !work.cold)
+    await attempt(run, first.result, () => climb(run, first, ceiling))
+  return results
+}
+
+/** Does a part of the work; one that fails is noted and the run goes on. */
+async function attempt({ end, progress }: Run, result: Result, measure: () => Promise<void>): Promise<void> {
+  if (end.aborted || result.failed) return
+  try {
+    await measure()
+  } catch (error) {
+    if (end.aborted) return
+    result.failed = (error as Error).message
+    progress.say(`${result.work}, ${result.server}: ${result.failed}`)
+  }
+}
+
+async function climb({ settings, progress }: Run, { target, load, result }: Measured, ceiling: number): Promise<void> {
+  const seconds = ladderSeconds(settings)
+  await withGenerator(load, target, settings.connections, async (measure) => {
+    await measure({ seconds: settings.warmup })
+    const tryOut = async (rate: number, again?: string) => {
+      const sample = await measure({ seconds, rate })
+      progress.measured(`${result.work}, at ${Math.round(rate)}/s${again ? ` again, as ${again}` : ''}`, sample)
+      return sample
+    }
+    await findKnee(ceiling, settings.sloMs, tryOut, result)
+  })
+}
+
+/** Runs the mix at the rate that is planned for it. */
+function runPlanned({ report, settings, progress }: Run, mix: Mix, target: Target) {
+  const work = mixOf(mix)
+  const result = report.results.find((each) => each.work === work.name && each.server === target.name)
+  return checkPlan(report, mix, result, async (rate) => {
+    const load = (await loadOf(work, target)) as Load
+    const { warmup, seconds } = settings
+    return withGenerator(load, target, settings.connections, async (measure) => {
+      await measure({ seconds: warmup, rate })
+      const sample = await measure({ seconds, rate })
+      progress.measured(`${work.name}, planned for ${Math.round(rate)}/s`, sample)
+      return sample
+    })
+  })
+}
+
+const isRotation = ({ feed }: Load) => feed.kind === 'same' && feed.forms.length > 0
+const generatorOf = (load: Load, { generator }: Settings) => (isRotation(load) ? generator : 'own')
+
+function emptyResult(work: Work, target: Target, part: Part, { generator }: Settings): Result {
+  const its = target.isService ? part : { store: 'none' as const, alg: 'ES256' as const, fill: 0 }
+  return { work: work.name, server: target.name, ...its, generator, rounds: [], ladder: [], knee: null }
+}
+
+/** One measurement of the ceiling, warm-up before it. */
+async function measureClosed(work: Work, load: Load, target: Target, settings: Settings): Promise<Sample> {
+  const { connections, seconds, warmup } = settings
+  if (work.cold) await target.restart?.()
+  const { feed } = load
+  const generator = generatorOf(load, settings)
+  if (generator === 'own' || feed.kind !== 'same') {
+    if (load.warmup)
+      await withGenerator({ ...load, feed: load.warmup }, target, connections, (go) => go({ seconds: warmup }))
+    return withGenerator(load, target, connections, async (measure) => {
+      if (!load.warmup) await measure({ seconds: warmup })
+      return measure({ seconds })
+    })
+  }
+  const plan = { url: target.base + feed.path, connections }
+  const before = load.warmup?.kind === 'same' ? load.warmup.forms : feed.forms
+  await runLoad(generator, { ...plan, bodies: before, seconds: warmup }, target.probe())
+  return runLoad(generator, { ...plan, bodies: feed.forms, seconds }, target.probe())
+}
+
+/** Opens a load generator on a target for some measurements, and ends it. */
+async function withGenerator<R>(
+  load: Load,
+  target: Target,
+  connections: number,
+  use: (measure: (plan: LoopPlan) => Promise<Sample>) => Promise<R>,
+): Promise<R> {
+  const plan: GeneratorPlan = { ...load, otherBases: target.otherBases, probe: target.probe(), connections }
+  const child = startFile('generator', plan)
+  try {
+    await nextMessage(child, LOAD_SECONDS)
+    return await use(async (loop) => {
+      child.send(loop)
+      return (await nextMessage(child, limitSeconds(loop.seconds) + LOAD_SECONDS)) as Sample
+    })
+  } finally {
+    await stopChild(child)
+  }
+}

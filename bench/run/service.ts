@@ -1,0 +1,190 @@
+// The service as it ships, started for a measurement: a process of its own on loopback with a database and keys of its own.
+import type { ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Env } from '../../src/config/env.ts'
+import { programFile } from '../../src/lib/paths.ts'
+import { call } from '../load/loopback.ts'
+import { cookieHeader, registerEverything, signIn } from '../load/register.ts'
+import { startIdp } from '../load/signer.ts'
+import {
+  authorizeQuery,
+  type Clients,
+  freePort,
+  GATEWAY_RESOURCE,
+  hotAndCold,
+  REDIRECT_URI,
+  RESOURCE,
+  SCOPE,
+  type Target,
+  VERIFIER,
+} from '../load/target.ts'
+import { start, stop, tempDir } from './children.ts'
+import { storageEnv } from './databases.ts'
+import type { Database } from './probe.ts'
+import type { AlgName } from './settings.ts'
+
+export interface ServiceOptions {
+  clients: Clients
+  alg: AlgName
+  /** A new file in a temporary folder where there is none. */
+  database?: Database
+  /** More than one share a database of PostgreSQL. */
+  instances?: number
+  /** Its SERVICE_ variables reach the service, to measure another setting than the default one. */
+  env: Env
+}
+
+const START_SECONDS = 30
+const LOG_CHARACTERS = 10_000
+
+/** Settings of the caller for the service, by the names of their variables. */
+export const callersSettings = (env: Env): Record<string, string | undefined> =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('SERVICE_')))
+
+/**
+ * Starts `service serve` and registers clients, resources and a user who has consented. Returns it alone, and, where there are
+ * more instances, all of them as one more target. Rejects when it does not get ready.
+ */
+export async function startService({
+  clients,
+  alg,
+  database,
+  env,
+  instances = 1,
+}: ServiceOptions): Promise<[Target, ...Target[]]> {
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const base = `http://127.0.0.1:${port}`
+  const admin = { base: `http://127.0.0.1:${adminPort}`, key: randomBytes(32).toString('hex') }
+  const cwd = tempDir()
+  const stored: Database = database ?? { driver: 'sqlite', file: path.join(cwd, 'service.db') }
+  const settings: NodeJS.ProcessEnv = {
+    PATH: env['PATH'],
+    NODE_ENV: 'production',
+    SERVICE_LOG_LEVEL: 'warn',
+    ...callersSettings(env),
+    SERVICE_SERVER_ISSUER: base,
+    SERVICE_SERVER_ADDRESS: `127.0.0.1:${port}`,
+    SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
+    SERVICE_ADMIN_API_KEY: admin.key,
+    SERVICE_SESSION_SECRET: randomBytes(32).toString('hex'),
+    SERVICE_RATE_LIMIT_ENABLED: 'false',
+    // Every sign-in comes from one address.
+    SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0',
+    SERVICE_SIGNING_ALGORITHM: alg,
+    ...storageEnv(stored),
+    ...(stored.driver === 'postgres'
+      ? {
+          SERVICE_SIGNING_KEY_STORE: 'postgres_key',
+          SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
+          SERVICE_DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
+        }
+      : {}),
+    // The keys of the identity provider are on loopback.
+    SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true',
+  }
+  const running = runner(cwd, base, settings)
+  await running.start()
+  const idp = await startIdp()
+  const { machines, app, gateway, user } = await registerEverything({
+    admin: `${admin.base}/admin`,
+    key: admin.key,
+    machines: clients.hot + clients.cold,
+    redirect_uri: REDIRECT_URI,
+    scope: SCOPE,
+    resource: RESOURCE,
+    gatewayResource: GATEWAY_RESOURCE,
+    idp,
+  })
+  const authorizePath = (resource: string) => `/oauth/authorize?${authorizeQuery(app, resource)}`
+  const cookies = new Map<string, string>()
+  // The second consent is for what the gateway exchanges the user's tokens into.
+  for (const resource of [RESOURCE, GATEWAY_RESOURCE]) await signIn(base + authorizePath(resource), user, cookies)
+  const one: Target = {
+    ...hotAndCold(machines, clients),
+    name: 'service',
+    isService: true,
+    base,
+    paths: {
+      token: '/oauth/token',
+      introspection: '/oauth/introspect',
+      revocation: '/oauth/revoke',
+      login: '/login',
+      metadata: '/.well-known/oauth-authorization-server',
+    },
+    scope: SCOPE,
+    resource: RESOURCE,
+    signedIn: { app, authorizePath: authorizePath(RESOURCE), cookie: cookieHeader(cookies), verifier: VERIFIER },
+    user,
+    gateway: { machine: gateway, resource: GATEWAY_RESOURCE, idp },
+    introspectedResource: RESOURCE,
+    probe: () => ({ pid: running.pid(), admin, database: stored }),
+    restart: running.restart,
+    stop: running.stop,
+  }
+  if (instances === 1) return [one]
+  const others = await Promise.all(Array.from({ length: instances - 1 }, () => startAnother(settings, admin.key)))
+  const all: Target = {
+    ...one,
+    name: `service, ${instances} instances`,
+    otherBases: others.map((other) => other.base),
+    probe: () => ({ ...one.probe(), others: others.map((other) => other.probe()) }),
+    async restart() {
+      for (const each of [one, ...others]) await each.restart?.()
+    },
+    stop: async () => void (await Promise.all(others.map((other) => other.stop()))),
+  }
+  return [one, all]
+}
+
+/** One more instance of a service that is running: it differs in its addresses only. */
+async function startAnother(settings: NodeJS.ProcessEnv, key: string) {
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const base = `http://127.0.0.1:${port}`
+  const running = runner(tempDir(), base, {
+    ...settings,
+    SERVICE_SERVER_ADDRESS: `127.0.0.1:${port}`,
+    SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
+  })
+  await running.start()
+  const probe = () => ({ pid: running.pid(), admin: { base: `http://127.0.0.1:${adminPort}`, key } })
+  return { base, probe, restart: running.restart, stop: running.stop }
+}
+
+/** A process of the service that can be started again and again. */
+function runner(cwd: string, base: string, env: NodeJS.ProcessEnv) {
+  let child: ChildProcess | undefined
+  let log = ''
+  const running = {
+    pid: () => child?.pid,
+    stop: async () => child && stop(child),
+    async start() {
+      const started = start(process.execPath, [programFile('service'), 'serve', '--new-keys'], {
+        cwd,
+        env,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      child = started
+      for (const stream of [started.stdout, started.stderr])
+        stream?.on('data', (chunk: Buffer) => {
+          log = (log + chunk).slice(-LOG_CHARACTERS)
+        })
+      await untilReady(started, base, () => log)
+    },
+    async restart() {
+      await running.stop()
+      await running.start()
+    },
+  }
+  return running
+}
+
+async function untilReady(child: ChildProcess, base: string, log: () => string): Promise<void> {
+  for (const end = Date.now() + START_SECONDS * 1000; Date.now() < end; await sleep(20)) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the service did not start:\n${log()}`)
+    const ready = await call(`${base}/ready`).catch(() => undefined)
+    if (ready?.status === 200) return
+  }
+  throw new Error(`the service was not ready within ${START_SECONDS} s:\n${log()}`)
+}

@@ -1,0 +1,167 @@
+// The type of `App`: every long-lived part of the service. Functions take the parts that they need from it; server/assemble.ts
+// builds it. Types only, and only from folders to the left of this file.
+import type { Env } from './config/env.ts'
+import type { Config } from './config/schema.ts'
+import type { AtRest } from './crypto/at_rest_driver.ts'
+import type { Keyring } from './crypto/keyring.ts'
+import type { KnownTokens } from './crypto/known_tokens.ts'
+import type { CryptoLanes } from './crypto/pool.ts'
+import type { Sealer } from './crypto/seal.ts'
+import type { Admission } from './http/admission.ts'
+import type { CommonBuckets } from './http/common_buckets.ts'
+import type { Attempting, Buckets } from './http/rate_limit.ts'
+import type { RequestLog } from './http/request_log.ts'
+import type { Build } from './lib/build.ts'
+import type { OAuthError } from './lib/error.ts'
+import type { Lru } from './lib/lru.ts'
+import type { Clock } from './lib/time.ts'
+import type { Used } from './lib/used.ts'
+import type { Fetcher } from './net/fetcher.ts'
+import type { RemoteKeys } from './net/jwks.ts'
+import type { Client } from './records/client.ts'
+import type { Renewed } from './records/upstream_token.ts'
+import type { Store } from './store/index.ts'
+import type { Headroom } from './telemetry/headroom.ts'
+import type { Lanes } from './telemetry/lanes.ts'
+import type { Logger } from './telemetry/logger.ts'
+import type { Metrics } from './telemetry/metrics.ts'
+import type { Series } from './telemetry/series.ts'
+import type { Tracer } from './telemetry/trace.ts'
+import type { Trail, Trails } from './telemetry/trails.ts'
+
+export interface App {
+  readonly config: Config
+  readonly log: Logger
+  /** The lines about requests: the listeners of a thread share their bound. */
+  readonly requests: RequestLog
+  readonly metrics: Metrics
+  /** Only where requests are traced. */
+  readonly tracer?: Tracer
+  readonly clock: Clock
+  readonly build: Build
+  readonly startedAt: number
+  /** Holds the secrets that records name; asked by broker/secret.ts only. */
+  readonly env: Env
+  readonly store: Store
+  readonly keyring: Keyring
+  readonly crypto: CryptoLanes
+  /** Every queue, by name. */
+  readonly lanes: Lanes
+  readonly sealer: Sealer
+  /** What the sealer works with: front threads need the same. */
+  readonly sealing: string
+  /** Derives the text of a refresh token from that of the token that it replaces (`oauth.refresh_grace`): the same at every instance, after every restart. */
+  readonly successors: Pick<Sealer, 'mac'>
+  /** The secret of `successors`. */
+  readonly refreshSecret: string
+  /** Encrypts what the database may not hold in clear; undefined when data_encryption is off. */
+  readonly atRest: AtRest | undefined
+  readonly knownTokens: KnownTokens
+  /** Who is let in to have something signed or verified. */
+  readonly admission: Admission
+  /** The way out to hosts that callers name. */
+  readonly fetcher: Fetcher
+  /** The way out to broker providers. */
+  readonly brokerFetcher: Fetcher
+  /** Keys of identity providers; fetched apart, so that slow strangers cannot hold them up. */
+  readonly remoteKeys: RemoteKeys
+  /** Proofs and assertions that were used and would still be accepted. */
+  readonly used: Used
+  /** Client documents: which are fresh, and which are being fetched. */
+  readonly documents: Documents
+  /** The upstream provider that people may sign in at; none when it is not enabled. */
+  readonly oidc?: OidcProvider
+  /** Registrations by address; none when limits are off. */
+  readonly registrations?: CommonBuckets
+  /** How clients fared on their way in. */
+  readonly trails: Trails
+  /** The last hour, in short periods. */
+  readonly series: Series
+  /** How much more this process could do. */
+  readonly headroom: Headroom
+  /** Failed logins by address. */
+  readonly lockout: Attempting
+  /** The threads that serve, where this one only has what they share. */
+  fronts?: Fronts
+  /** The metrics of the whole process in the text format of Prometheus. */
+  scrape(): Promise<{ type: string; text: string }>
+  /** Upstream tokens that are being asked for. */
+  readonly flights: Flights
+  /** Which HTTP engine serves which listener; filled by serve(). */
+  readonly engines: { public?: string; admin?: string }
+  /** `draining` from the first signal on: no new requests are wanted. */
+  readonly lifecycle: { draining: boolean }
+}
+
+/** The front threads of this process, as its main thread sees them. */
+export interface Fronts {
+  reports(): FrontShown[]
+  /** Asks every thread for a report and adds its counts to the metrics of this thread. */
+  collect(): Promise<void>
+  trails(): Promise<Trail[]>
+  /** Removes a key set of an identity provider from the cache of every thread. */
+  dropKeys(jwks_uri: string): Promise<void>
+}
+
+/** The last report of a front thread. */
+export interface FrontShown {
+  /** From 1. */
+  thread: number
+  /** Requests it answered since the start. */
+  requests: number
+  lanes: Lanes
+  caches: Store['caches']
+  /** Share of its time that its event loop was busy. */
+  busy: number
+}
+
+/** Upstream tokens that are being requested, by connection. */
+export type Flights = Map<string, { wanted: string; result: Promise<Renewed> }>
+
+/** Client documents (CIMD): the ones that were fetched, and the ones that are being fetched. */
+export interface Documents {
+  known: Lru<KnownDocument>
+  loading: Map<string, Promise<Client>>
+  /** Fetches by host, whatever the port, and by client that is known. */
+  hosts: CommonBuckets
+  /** Changes of the document of a client that is stored. */
+  changes: CommonBuckets
+}
+
+/** What a document described, or why it cannot be used. */
+export interface KnownDocument {
+  /** Fresh until then, in epoch seconds. */
+  until: number
+  client?: Client
+  /** The client may be used until then while its document cannot be fetched. */
+  usableUntil?: number
+  failure?: OAuthError
+}
+
+/** Sign-in at the upstream OpenID provider. */
+export interface OidcProvider {
+  /** Failed sign-ins, by address. An address that has used up its bucket is refused before the provider is asked. */
+  readonly failures: Buckets
+  /** Fetches the metadata of the provider before the first sign-in needs it. Rejects as the others do. */
+  find(): Promise<void>
+  /** Where to send a browser; `again` when the person must sign in there even if they did before. */
+  authorizationUrl(login: OidcLogin, again: boolean): Promise<string>
+  /** Redeems `query`, the raw query of the callback. Returns the person who signed in. */
+  redeem(query: string, login: OidcLogin): Promise<OidcIdentity>
+}
+
+/** What is stored of a sign-in while the browser is at the provider. */
+export interface OidcLogin {
+  state: string
+  nonce: string
+  /** The PKCE verifier (RFC 7636 §4.1). */
+  verifier: string
+}
+
+/** The person who signed in. */
+export interface OidcIdentity {
+  issuer: string
+  sub: string
+  /** The claims of the ID token, completed from userinfo. */
+  claims: Readonly<Record<string, unknown>>
+}

@@ -1,0 +1,28 @@
+// A row of a route table.
+import type { OAuthError } from '../lib/error.ts'
+import type { Step } from '../telemetry/trails.ts'
+import type { Admission } from './admission.ts'
+import type { Head, Reply, Request } from './message.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+export interface Route {
+  method: Method
+  /** `/a/{id}/b`; `{ref...}` at the end takes the rest. */
+  path: string
+  handle(request: Request): Reply | Promise<Reply>
+  /** The type and the most bytes of the body; a route without one refuses bodies. */
+  body?: { type: 'form' | 'json' | 'any'; limit: number }
+  /** Browsers of allowed origins may call it. */
+  cors?: boolean
+  /** Bounds how many are worked on at once; who is refused is so before the body is read. */
+  admission?: Admission
+  /** Not counted by the limiter: probes. */
+  unlimited?: boolean
+  /** Refuses a request by its head (throws OAuthError), before its method is checked and its body is read. */
+  guard?(head: Head): void
+  /** Which step on the way of a client it is. */
+  step?: Step
+  /** Renders errors otherwise than as a problem document: pages. */
+  renderError?(error: OAuthError, request: Request): Reply
+}

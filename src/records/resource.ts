@@ -1,0 +1,26 @@
+export interface ResourceScope {
+  name: string
+  description: string
+  upstream: string
+}
+
+export interface Policy {
+  exchange: { allowed_client_ids: string[] }
+  runtime: { client_ids: string[] }
+  connect: { allowed_return_urls: string[] }
+}
+
+export interface Resource {
+  id: string
+  slug: string
+  /** The audience, byte for byte. */
+  uri?: string
+  backend_kind: 'mint' | 'broker'
+  broker_provider_slug?: string
+  display_name: string
+  scopes: ResourceScope[]
+  policy: Policy
+  version: number
+  created_at: number
+  updated_at: number
+}

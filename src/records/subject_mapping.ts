@@ -1,0 +1,9 @@
+/** Who a subject of an identity provider is here. */
+export interface SubjectMapping {
+  id: string
+  idp_id: string
+  mode: 'explicit'
+  federated_subject: string
+  local_subject: string
+  created_at: number
+}

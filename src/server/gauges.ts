@@ -1,0 +1,58 @@
+// What others keep and the scrape asks for: queues, caches, connections, health, the age of the key.
+import type { App } from '../context.ts'
+import type { LaneStats } from '../lib/lane.ts'
+import { addedUp, allLanes, mapped, ofLanes } from '../telemetry/lanes.ts'
+import type { GaugeName, ReadingName } from '../telemetry/metrics.ts'
+
+const LANE_GAUGES: readonly (readonly [GaugeName, keyof LaneStats])[] = [
+  ['ext_lane_waiting', 'waiting'],
+  ['ext_lane_running', 'running'],
+]
+const LANE_COUNTERS: readonly (readonly [ReadingName, keyof LaneStats, scale?: number])[] = [
+  ['ext_lane_jobs_total', 'jobs'],
+  ['ext_lane_batches_total', 'batches'],
+  ['ext_lane_refused_total', 'refused'],
+  ['ext_lane_busy_seconds_total', 'busy_ms', 0.001],
+]
+
+/** What counts a table is asked for at most so often, however many scrapes there are. */
+const COUNT_EVERY_MS = 15_000
+
+function seldom(count: () => Promise<number>): () => Promise<number> {
+  let last: { ms: number; counting: Promise<number> } | undefined
+  return () => {
+    if (!last || performance.now() - last.ms >= COUNT_EVERY_MS) last = { ms: performance.now(), counting: count() }
+    return last.counting
+  }
+}
+
+/** Registers the gauges of an app. */
+export function addGauges(app: App): void {
+  const { metrics, store, keyring, clock, build, headroom } = app
+  metrics.gauge(
+    'core_active_clients',
+    seldom(() => store.countActiveClients()),
+  )
+  metrics.gauge(
+    'core_active_token_families',
+    seldom(() => store.countActiveFamilies()),
+  )
+  metrics.gauge('ext_storage_healthy', () => Number(store.driver.isHealthy()))
+  metrics.gauge('ext_instances', () => store.driver.instances())
+  metrics.gauge('ext_db_pool_connections', () => store.driver.connections?.() ?? {}, 'state')
+  metrics.gauge('ext_signing_key_age_seconds', () => clock.now() - (keyring.published()[0]?.created_at ?? clock.now()))
+  metrics.gauge('ext_build_info', () => ({ [build.version]: 1 }), 'version')
+  metrics.gauge('ext_capacity_use', () => headroom.show().use ?? 0)
+  metrics.gauge('ext_capacity_ceiling', () => headroom.show().ceiling_per_s ?? 0)
+  metrics.gauge('ext_part_busy', () => headroom.show().parts, 'part')
+  for (const [name, field] of LANE_GAUGES) metrics.gauge(name, () => ofLanes(allLanes(app), field), 'lane')
+  for (const [name, field, scale] of LANE_COUNTERS)
+    metrics.reading(name, () => ofLanes(allLanes(app), field, scale), 'lane')
+  const caches = () => addedUp([store.caches, ...reportsOf(app).map((each) => each.caches)])
+  metrics.reading('ext_cache_hits_total', () => mapped(caches(), ({ hits }) => hits), 'cache')
+  metrics.reading('ext_cache_misses_total', () => mapped(caches(), ({ misses }) => misses), 'cache')
+  const requests = () => Object.fromEntries(reportsOf(app).map(({ thread, requests }) => [thread, requests]))
+  metrics.reading('ext_front_requests_total', requests, 'thread')
+}
+
+const reportsOf = ({ fronts }: Pick<App, 'fronts'>) => fronts?.reports() ?? []

@@ -1,0 +1,108 @@
+// The two listeners, public and admin: their routes, limits and HTTP engine.
+import { adminRoutes } from '../admin/rest.ts'
+import type { Config } from '../config/schema.ts'
+import type { App } from '../context.ts'
+import { scrapeRoutes } from '../endpoints/metrics.ts'
+import { publicRoutes } from '../endpoints/routes.ts'
+import { ROOM_BYTES } from '../http/body_room.ts'
+import type { FrontOptions, HttpFront } from '../http/front.ts'
+import type { Reply, Request } from '../http/message.ts'
+import { openNode } from '../http/node.ts'
+import { createAddressReader } from '../http/proxies.ts'
+import { type Limiter, TokenBucket } from '../http/rate_limit.ts'
+import { createRouter, type RouterOptions } from '../http/router.ts'
+import { loadNative, openUws } from '../http/uws.ts'
+import type { OAuthError } from '../lib/error.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Step } from '../telemetry/trails.ts'
+import { openFronts } from './front_pool.ts'
+
+/** Opens the listeners of an app: the public one and, where it is enabled, the admin one. Whoever finds the service ready finds both. */
+export async function* openListeners(app: App): AsyncGenerator<HttpFront> {
+  const { admin, server } = app.config
+  const hasThreads = server.front_threads > 1
+  // The first thread serves while the others still start.
+  if (admin.enabled && hasThreads) yield await openAdmin(app)
+  const front = await (hasThreads ? openFronts(app) : openFront(app))
+  app.engines.public = front.engine
+  yield front
+  if (admin.enabled && !hasThreads) yield await openAdmin(app)
+}
+
+/** Opens the public listener in this thread, with the share of this process in the limit on requests. Rejects when its address is taken. */
+export async function openFront(app: App, limiter: Limiter | undefined = ownLimiter(app)): Promise<HttpFront> {
+  const { server } = app.config
+  const proxies = server.trusted_proxies
+  const options = frontOptions(app, server.address, {
+    routes: [...publicRoutes(app), ...scrapeRoutes(app, 'public')],
+    allowedOrigins: server.allowed_origins,
+    limiter,
+    addressOf: proxies.length > 0 ? createAddressReader(proxies) : undefined,
+    onStep: (step, request, reply, error) => {
+      if (step === 'token') app.series.answered((performance.now() - request.startedMs) / 1000)
+      leaveTrail(app, step, request, reply, error)
+    },
+  })
+  // The memory for what is still coming is that of the process.
+  const bodyRoomBytes = Math.floor(ROOM_BYTES / server.front_threads)
+  return openEngine(app.config, app.log, { ...options, shared: server.front_threads > 1, bodyRoomBytes })
+}
+
+const ownLimiter = ({ config: { rate_limit }, store }: App): Limiter | undefined =>
+  rate_limit.enabled
+    ? new TokenBucket(rate_limit.requests_per_second, rate_limit.burst, store.driver.instances)
+    : undefined
+
+/** Remembers how a step went, in the words that the client was told. */
+function leaveTrail({ trails, clock }: App, step: Step, request: Request, reply: Reply, error?: OAuthError): void {
+  trails.record(request.notes.client_id ?? '', request.remote, {
+    step,
+    at: clock.now(),
+    status: error?.status ?? reply.status,
+    ...(error ? { error: error.code, detail: error.message, reason: error.reason } : {}),
+    ...(request.notes.inactive ? { reason: request.notes.inactive } : {}),
+    request_id: request.id,
+  })
+}
+
+/** The engine that was asked for; node:http where no native build loads. */
+async function openEngine({ server }: Config, log: Logger, options: FrontOptions): Promise<HttpFront> {
+  if (server.http_engine === 'node') return openNode(options)
+  if (server.http_engine === 'uws' || loadNative()) return openUws(options)
+  log.warn(
+    'no native build of uWebSockets.js loads on this platform: serving with node:http, which is several times slower',
+  )
+  return openNode(options)
+}
+
+async function openAdmin(app: App): Promise<HttpFront> {
+  const options = frontOptions(app, app.config.admin.address, {
+    routes: [...adminRoutes(app), ...scrapeRoutes(app, 'admin')],
+    allowedOrigins: [],
+  })
+  const front = await openNode(options)
+  app.engines.admin = front.engine
+  return front
+}
+
+const SECURITY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+}
+const HSTS = { 'strict-transport-security': 'max-age=63072000; includeSubDomains' }
+
+function frontOptions(
+  { config, metrics, tracer, log, requests }: App,
+  address: string,
+  router: Omit<RouterOptions, 'headers' | 'metrics' | 'tracer' | 'requests'>,
+): FrontOptions {
+  const headers = { ...SECURITY_HEADERS, ...(config.session.secure ? HSTS : {}) }
+  return {
+    address,
+    accept: createRouter({ ...router, headers, metrics, tracer, requests }),
+    readTimeoutMs: config.server.read_timeout * 1000,
+    writeTimeoutMs: config.server.write_timeout * 1000,
+    idleTimeoutMs: config.server.idle_timeout * 1000,
+    log,
+  }
+}

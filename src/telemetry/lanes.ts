@@ -1,0 +1,38 @@
+// The queues of a process, those of one name in several threads added up.
+import type { LaneStats } from '../lib/lane.ts'
+
+/** Queues by name. */
+export type Lanes = Readonly<Record<string, LaneStats>>
+
+interface HasLanes {
+  lanes: Lanes
+  fronts?: { reports(): readonly { lanes: Lanes }[] }
+}
+
+/** Every queue by name, those of one name in several threads as one. */
+export const allLanes = ({ fronts, lanes }: HasLanes): Lanes =>
+  fronts ? (addedUp([lanes, ...fronts.reports().map((each) => each.lanes)]) as Lanes) : lanes
+
+/** How many jobs wait, by lane. */
+export const waitingIn = (lanes: Lanes): Record<string, number> => ofLanes(lanes, 'waiting')
+
+/** One figure of every lane. */
+export const ofLanes = (lanes: Lanes, field: keyof LaneStats, scale = 1): Record<string, number> =>
+  mapped(lanes, (stats) => stats[field] * scale)
+
+/** Figures by name, added up over several records of them. */
+export function addedUp<T extends object>(records: readonly Readonly<Record<string, T>>[]): Record<string, T> {
+  const sums: Record<string, Record<string, number>> = {}
+  for (const record of records)
+    for (const [name, figures] of Object.entries(record)) {
+      sums[name] ??= {}
+      const sum = sums[name]
+      for (const [figure, value] of Object.entries(figures) as [string, unknown][])
+        if (typeof value === 'number') sum[figure] = (sum[figure] ?? 0) + value
+    }
+  return sums as Record<string, T>
+}
+
+/** A figure of each entry of a record. */
+export const mapped = <T>(record: Readonly<Record<string, T>>, value: (each: T) => number): Record<string, number> =>
+  Object.fromEntries(Object.entries(record).map(([name, each]) => [name, value(each)]))

@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest'
+import { faultsOf, importsOf } from '../../tools/layers.ts'
+
+const graph = (edges: Record<string, string[]>) => new Map(Object.entries(edges))
+
+describe('the import rules', () => {
+  test('a folder may import from folders to its left', () => {
+    expect(faultsOf(graph({ 'src/oauth/issue.ts': ['src/lib/id.ts', 'src/context.ts', 'src/oauth/dpop.ts'] }))).toEqual(
+      [],
+    )
+  })
+
+  test.each([
+    ['src/store/clients.ts', 'src/oauth/issue.ts'],
+    ['src/http/router.ts', 'src/store/index.ts'],
+    ['src/context.ts', 'src/broker/renew.ts'],
+    ['src/endpoints/token.ts', 'src/admin/users.ts'],
+  ])('%s may not import %s', (file, target) => {
+    expect(faultsOf(graph({ [file]: [target] }))).toEqual([`${file} imports ${target}, which is not to its left`])
+  })
+
+  test('a circle is reported with the way around it', () => {
+    const [a, b, c] = ['bench/a.ts', 'bench/b.ts', 'bench/c.ts']
+    expect(faultsOf(graph({ [a]: [b], [b]: [c], [c]: [a] }))).toEqual([
+      `a circle of imports: ${a} -> ${b} -> ${c} -> ${a}`,
+    ])
+  })
+
+  test('a new folder needs a layer', () => {
+    expect(() => faultsOf(graph({ 'src/rooms/a.ts': ['src/lib/id.ts'] }))).toThrow('src/rooms has no layer')
+  })
+
+  test('imports of types, imports over several lines and dynamic imports count', () => {
+    const text =
+      "import type { A } from './a.ts'\nimport {\n  b,\n} from '../lib/b.ts'\nexport { c } from './c.ts'\nimport fs from 'node:fs'\nawait import('./d.ts')\n"
+    expect(importsOf('src/oauth/x.ts', text)).toEqual([
+      'src/oauth/a.ts',
+      'src/lib/b.ts',
+      'src/oauth/c.ts',
+      'src/oauth/d.ts',
+    ])
+  })
+})

@@ -1,0 +1,111 @@
+// How the admin page looks: every page, in both color schemes, on a desk and on a phone, with axe.
+// SERVICE_TEST_SHOTS names a folder for screenshots.
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { CHROMIUM, test } from '../support/chromium.ts'
+import { startService } from '../support/service.ts'
+import { openAdmin } from './open.ts'
+import { openWorld, placesOf, type World } from './world.ts'
+
+const SIZES = { desktop: [1280, 800], phone: [390, 844] } as const
+const SHOTS = process.env['SERVICE_TEST_SHOTS']
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(() => world.service.close())
+
+interface Finding {
+  id: string
+  impact: string
+  nodes: { html: string; any: { message: string }[] }[]
+}
+/** What axe calls serious or critical, in words. */
+async function findingsOf(page: Page): Promise<string[]> {
+  const violations = await page.evaluate<Finding[]>('axe.run().then(({ violations }) => violations)')
+  return violations
+    .filter(({ impact }) => ['serious', 'critical'].includes(impact))
+    .flatMap(({ id, nodes }) => nodes.map(({ html, any }) => `${id}: ${html.slice(0, 120)} ${any[0]?.message ?? ''}`))
+}
+
+const NAMES = [
+  ...['home', 'connections', 'clients', 'client', 'users', 'user', 'resources', 'resource', 'providers', 'fronting'],
+  ...['identity providers', 'policies', 'mappings', 'issuances', 'issuance', 'audit', 'keys', 'settings', 'try it'],
+]
+
+describe(`in ${CHROMIUM}`, () => {
+  test.for(NAMES)(
+    '%s: axe finds nothing serious, nothing goes sideways, and the browser has no complaint',
+    async (name, { reopen }) => {
+      const { page, complaints } = await openAdmin(reopen, world.service, placesOf(world)[name])
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await page.waitForLoadState('networkidle')
+      await page.evaluate(AXE)
+      for (const [size, [width, height]] of Object.entries(SIZES))
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.setViewportSize({ width, height })
+          await page.emulateMedia({ colorScheme })
+          const shot = `${name} ${size} ${colorScheme}`
+          if (SHOTS) await page.screenshot({ path: path.join(SHOTS, `${shot.replaceAll(' ', '-')}.png`) })
+          expect(await findingsOf(page), shot).toEqual([])
+          const sideways = await page.evaluate<number>(
+            'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+          )
+          expect(sideways, shot).toBe(0)
+        }
+      expect(complaints).toEqual([])
+    },
+  )
+
+  test('the gate and an open dialog: axe finds nothing serious', async ({ open, reopen }) => {
+    const { page } = await open()
+    await page.goto(`${world.service.admin}/admin/ui/`)
+    await page.getByLabel('Admin key').waitFor()
+    await page.evaluate(AXE)
+    expect(await findingsOf(page)).toEqual([])
+    const { page: inside } = await openAdmin(reopen, world.service, 'clients')
+    await inside.getByRole('button', { name: 'Create client' }).click()
+    await inside.getByLabel('Client name').waitFor()
+    await inside.evaluate(AXE)
+    expect(await findingsOf(inside)).toEqual([])
+    if (SHOTS) await inside.screenshot({ path: path.join(SHOTS, 'dialog.png') })
+  })
+
+  test('every list says what belongs there while nothing is', async ({ reopen }) => {
+    const empty = await startService()
+    try {
+      for (const place of [
+        'clients',
+        'users',
+        'resources',
+        'providers',
+        'fronting',
+        'idps',
+        'policies',
+        'mappings',
+        'issuances',
+      ]) {
+        const { page } = await openAdmin(reopen, empty, place)
+        await page.locator('.empty h2').waitFor()
+        expect(await page.locator('.empty p').first().textContent()).toMatch(/\w+ \w+ .*\./)
+      }
+    } finally {
+      await empty.close()
+    }
+  })
+
+  test('on a phone the pages are behind a menu that closes when one is chosen', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'clients')
+    await page.setViewportSize({ width: 390, height: 844 })
+    expect(await page.getByRole('link', { name: 'Users' }).isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'Menu' }).click()
+    await page.getByRole('link', { name: 'Users' }).click()
+    await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
+    expect(await page.getByRole('link', { name: 'Audit' }).isVisible()).toBe(false)
+  })
+})

@@ -1,0 +1,143 @@
+// The page of clients.
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { eventsOf, okAdmin } from '../support/admin.ts'
+import { CHROMIUM, test } from '../support/chromium.ts'
+import { ADMIN_KEY, addClient, startService, type TestService } from '../support/service.ts'
+import { openAdmin, press, rowsOf } from './open.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+interface Shown {
+  client_id: string
+  client_name: string
+  status: string
+  scope: string
+}
+const clients = () => okAdmin<Shown[]>(service, 'GET', '/admin/clients?limit=1000')
+const clientOf = (id: string) => okAdmin<Shown>(service, 'GET', `/admin/clients/${id}`)
+
+describe(`in ${CHROMIUM}`, () => {
+  test('where no client is yet it says what clients are and offers to create one', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, service, 'clients')
+    expect(await page.locator('.empty').textContent()).toContain('No client yet')
+    await page.locator('.empty').getByRole('button', { name: 'Create client' }).click()
+    await page.getByRole('dialog', { name: 'Create a client' }).waitFor()
+  })
+
+  test('creates a client, shows its secret once, and the secret works', async ({ reopen }) => {
+    const { page, complaints } = await openAdmin(reopen, service, 'clients')
+    await page.getByRole('button', { name: 'Create client' }).first().click()
+    await page.getByLabel('Client name').fill('Night robot')
+    await page.getByLabel('Scope').fill('mcp:read')
+    await press(page, 'Create')
+    await page.getByRole('dialog', { name: 'The client is created' }).waitFor()
+    await page.getByRole('button', { name: 'Copy client_secret' }).click()
+    const secret = await page.evaluate<string>('navigator.clipboard.readText()')
+    await press(page, 'I have it')
+    await page.getByRole('heading', { name: 'Night robot' }).waitFor()
+    expect(await page.content()).not.toContain(secret)
+    const [made] = await clients()
+    const token = await fetch(`${service.issuer}/oauth/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`${made?.client_id}:${secret}`)}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    })
+    expect([token.status, made?.client_name]).toEqual([200, 'Night robot'])
+    expect(complaints).toEqual([])
+  })
+
+  test('shows the same call as curl and as a command, without the key', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, service, 'clients')
+    await press(page, 'Create client')
+    await page.getByLabel('Client name').fill("Ada's robot")
+    await page.getByText('The same with curl').click()
+    const [curl = '', command = ''] = await page.getByRole('dialog').locator('pre').allTextContents()
+    expect(curl).toContain('"client_name":"Ada\'\\\'\'s robot"')
+    expect(curl).toContain('$SERVICE_ADMIN_API_KEY')
+    expect(curl).not.toContain(ADMIN_KEY)
+    expect(command).toContain('service admin client create -')
+  })
+
+  test('a field that the server refuses is marked, with what is wrong, and what was typed stays', async ({
+    reopen,
+  }) => {
+    const { page } = await openAdmin(reopen, service, 'clients')
+    await press(page, 'Create client')
+    await page.getByLabel('Client name').fill('Lost')
+    await page.getByLabel('(client_credentials)').uncheck()
+    await page.getByLabel('(authorization_code)').check()
+    await page.getByLabel('Redirect URIs').fill('nowhere')
+    await press(page, 'Create')
+    expect(await page.getByRole('alert').textContent()).toContain('redirect_uris')
+    expect(await page.getByLabel('Redirect URIs').getAttribute('aria-invalid')).toBe('true')
+    expect(await page.getByLabel('Client name').inputValue()).toBe('Lost')
+  })
+
+  test('searches on the server as one types, and the search is in the address', async ({ reopen }) => {
+    const [found] = [await addClient(service, { client_name: 'Zebra watcher' }), await addClient(service)]
+    const { page } = await openAdmin(reopen, service, 'clients')
+    await page.getByRole('searchbox').fill('zEBRA')
+    await expect.poll(() => rowsOf(page)).toHaveLength(1)
+    expect(page.url()).toBe(`${service.admin}/admin/ui/clients?q=zEBRA`)
+    await page.reload()
+    await expect.poll(() => rowsOf(page)).toEqual([expect.stringContaining(found.client_id)])
+    await page.getByRole('searchbox').fill('no such thing')
+    await page.getByText('Nothing fits.').waitFor()
+  })
+
+  test('goes through a long list page by page and back', async ({ reopen }) => {
+    for (let i = 0; i < 110; i++) await addClient(service, { client_name: `Many ${String(i).padStart(3, '0')}` })
+    const { page } = await openAdmin(reopen, service, 'clients?q=many')
+    const namesOf = async () => (await rowsOf(page)).map((row) => row.split('\n')[0] as string)
+    const seen = new Set<string>()
+    for (const count of [50, 50, 10]) {
+      await expect.poll(async () => (await namesOf()).filter((name) => !seen.has(name))).toHaveLength(count)
+      for (const name of await namesOf()) seen.add(name)
+      if (count === 50) await page.getByRole('link', { name: 'Next page' }).click()
+    }
+    expect(seen.size).toBe(110)
+    await page.goBack()
+    await expect.poll(() => rowsOf(page)).toHaveLength(50)
+    await page.getByRole('link', { name: 'First page' }).click()
+    await expect.poll(() => page.getByRole('link', { name: 'First page' }).count()).toBe(0)
+    await expect.poll(() => rowsOf(page)).toHaveLength(50)
+  })
+
+  test('edits only what was changed', async ({ reopen }) => {
+    const { client_id } = await addClient(service, { client_name: 'Before', scope: 'mcp:read' })
+    const { page } = await openAdmin(reopen, service, `clients/${client_id}`)
+    await press(page, 'Edit')
+    await page.getByLabel('Client name').fill('After')
+    await press(page, 'Save')
+    await page.getByRole('heading', { name: 'After' }).waitFor()
+    expect(await clientOf(client_id)).toMatchObject({ client_name: 'After', scope: 'mcp:read' })
+    const [event] = await eventsOf(service, 'client_updated')
+    expect(event?.detail).toEqual({ fields: ['client_name'] })
+  })
+
+  test('suspending says what happens first; Cancel changes nothing', async ({ reopen }) => {
+    const { client_id } = await addClient(service)
+    const { page } = await openAdmin(reopen, service, `clients/${client_id}`)
+    await press(page, 'Suspend')
+    expect(await page.getByRole('dialog').textContent()).toContain('accepts them until they expire')
+    await press(page, 'Cancel')
+    expect((await clientOf(client_id)).status).toBe('active')
+    await press(page, 'Suspend')
+    await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click()
+    await page.getByRole('button', { name: 'Reactivate' }).waitFor()
+    expect((await clientOf(client_id)).status).toBe('suspended')
+  })
+
+  test('deletes a client and goes back to the list', async ({ reopen }) => {
+    const { client_id } = await addClient(service)
+    const { page } = await openAdmin(reopen, service, `clients/${client_id}`)
+    await press(page, 'Delete')
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.waitForURL(`${service.admin}/admin/ui/clients`)
+    expect((await clients()).some((each) => each.client_id === client_id)).toBe(false)
+  })
+})

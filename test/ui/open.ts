@@ -1,0 +1,27 @@
+// The admin page of a test service in a real browser, opened with the key.
+import type { Page } from 'playwright-core'
+import type { Tab } from '../support/chromium.ts'
+import { ADMIN_KEY, type TestService } from '../support/service.ts'
+
+/** What `open` of the browser tests is. */
+export type Open = (options?: { viewport?: { width: number; height: number } }) => Promise<Tab>
+
+/** Opens a place of the admin page, past the gate. */
+export async function openAdmin(open: Open, service: TestService, place = ''): Promise<Tab> {
+  const tab = await open()
+  await tab.page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await tab.page.addInitScript(`sessionStorage.setItem('service.admin-key', '${ADMIN_KEY}')`)
+  await tab.page.goto(`${service.admin}/admin/ui/${place}`)
+  await tab.page.getByRole('navigation', { name: 'Pages' }).waitFor()
+  return tab
+}
+
+/** Presses a button by its name. */
+export const press = (page: Page, name: string): Promise<void> =>
+  page.getByRole('button', { name, exact: true }).click()
+
+/** The rows of the list on the page, as text. */
+export const rowsOf = (page: Page): Promise<string[]> => page.locator('tbody tr').allInnerTexts()
+
+/** A field of the open dialog, by the beginning of its label. */
+export const field = (page: Page, label: string) => page.getByRole('dialog').getByLabel(new RegExp(`^${label}`))

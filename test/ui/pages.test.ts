@@ -1,0 +1,305 @@
+// What operators do on each page, checked through the API.
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { approved } from '../store/conformance/scenes.ts'
+import { eventsOf, okAdmin } from '../support/admin.ts'
+import { CHROMIUM, test } from '../support/chromium.ts'
+import { machineToken } from '../support/flow.ts'
+import { addClient, addResource, PASSWORD } from '../support/service.ts'
+import { field, openAdmin, press, rowsOf } from './open.ts'
+import { openWorld, type World } from './world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(() => world.service.close())
+
+type Row = Record<string, unknown>
+const read = <T = Row>(path: string) => okAdmin<T>(world.service, 'GET', path)
+const tokenOf = async (client: { client_id: string; client_secret: string }) => {
+  const { body } = await machineToken(world.service, client)
+  return String(body['access_token'])
+}
+
+describe(`in ${CHROMIUM}`, () => {
+  test('home says whether it is well, what is unsafe and why, and counts what is there', async ({ reopen }) => {
+    const { page, complaints } = await openAdmin(reopen, world.service)
+    await page.getByText('well', { exact: true }).waitFor()
+    await page.getByText('there is no session secret').waitFor()
+    const figures = page.locator('.figures')
+    await expect.poll(() => figures.textContent()).toContain('Clients2')
+    expect(await figures.textContent()).toMatch(/Database[\d.]+ [kM]B/)
+    expect(complaints).toEqual([])
+  })
+
+  test('home says how much more the server could do', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service)
+    await page.getByText(/not known before there is traffic|busiest part: /).waitFor()
+  })
+
+  test('the charts of home have their numbers as a table', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service)
+    const chart = page.getByRole('figure', { name: 'Tokens a second, by grant' })
+    await chart.getByText('As a table').click()
+    await chart.getByRole('table').waitFor()
+  })
+
+  test('connections tell in plain words why a client failed and what to do, step by step', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, `connections?client_id=${world.machine.client_id}`)
+    await page.getByText('did not prove who it is').first().waitFor()
+    await page.getByText('2 steps').click()
+    await page.getByText('(wrong_secret)').waitFor()
+    await page.getByLabel('Well or failing').selectOption('Well')
+    await page.getByText('Nothing fits.').waitFor()
+  })
+
+  test('users: creates one that can sign in, resets its password, disables it, signs it out', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'users')
+    await press(page, 'Create user')
+    await field(page, 'Email').fill('grace@example.com')
+    await field(page, 'Password').fill(PASSWORD)
+    await press(page, 'Create')
+    await page.getByRole('heading', { name: 'grace@example.com' }).waitFor()
+    const [made] = await read<Row[]>('/admin/users?email=grace@example.com')
+    const stored = () => world.service.app.store.findUser({ id: String(made?.['id']) })
+    const { password_hash } = (await stored()) ?? {}
+    await press(page, 'Edit')
+    await field(page, 'Password').fill('another good password')
+    await press(page, 'Save')
+    await expect.poll(async () => (await stored())?.password_hash).not.toBe(password_hash)
+    await press(page, 'Force logout')
+    await press(page, 'Sign out everywhere')
+    await page.getByText('Signed out: 0 sign-ins').waitFor()
+    await press(page, 'Disable')
+    await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
+    await page.getByRole('button', { name: 'Enable' }).waitFor()
+    expect((await stored())?.status).toBe('disabled')
+  })
+
+  test('users: revokes what one allowed', async ({ reopen }) => {
+    const { user } = await approved(world.service.app.store)
+    const { page } = await openAdmin(reopen, world.service, `users/${user.id}`)
+    await press(page, 'Revoke')
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('revoked', { exact: true }).waitFor()
+    const { consent_grants } = await read<{ consent_grants: Row[] }>(`/admin/users/${user.id}/grants`)
+    expect(consent_grants[0]?.['revoked_at']).toBeDefined()
+  })
+
+  test('resources: creates one with scopes and shows the metadata URL to copy; a new slug is its new address', async ({
+    reopen,
+  }) => {
+    const { page } = await openAdmin(reopen, world.service, 'resources')
+    await press(page, 'Create resource')
+    await field(page, 'Slug').fill('diary')
+    await field(page, 'URI').fill('https://diary.example.com/mcp')
+    await press(page, 'Create')
+    await page.getByRole('button', { name: 'Copy metadata URL' }).click()
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()')
+    const metadata = (await (await fetch(copied)).json()) as Row
+    expect([metadata['resource'], metadata['scopes_supported']]).toEqual([
+      'https://diary.example.com/mcp',
+      ['notes:read'],
+    ])
+    await press(page, 'Edit')
+    await field(page, 'Slug').fill('journal')
+    await press(page, 'Save')
+    await page.waitForURL(`${world.service.admin}/admin/ui/resources/journal`)
+    await page.locator('.facts').getByText('journal', { exact: true }).waitFor()
+  })
+
+  test('providers: creates, edits and deletes one', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'providers')
+    await page.getByRole('button', { name: 'Create provider' }).first().click()
+    await field(page, 'Slug').fill('github')
+    await field(page, 'Display name').fill('GitHub')
+    const config_data = {
+      client_id: 'up',
+      client_secret_ref: 'CONNECTOR_GITHUB',
+      authorize_url: 'https://up.example.com/authorize',
+      token_url: 'https://up.example.com/token',
+    }
+    await field(page, 'Config data').fill(JSON.stringify(config_data))
+    await press(page, 'Create')
+    await expect.poll(() => rowsOf(page)).toEqual([expect.stringContaining('GitHub')])
+    await press(page, 'Edit')
+    await field(page, 'Display name').fill('GitHub Enterprise')
+    await press(page, 'Save')
+    await expect.poll(() => rowsOf(page)).toEqual([expect.stringContaining('GitHub Enterprise')])
+    await press(page, 'Delete')
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No provider yet').waitFor()
+    expect(await read('/admin/broker-providers')).toEqual([])
+  })
+
+  test('fronting: links a gateway to what is behind it, and takes the link away', async ({ reopen }) => {
+    const [gateway, behind] = [await addResource(world.service), await addResource(world.service)]
+    const { page } = await openAdmin(reopen, world.service, 'fronting')
+    await page.getByRole('button', { name: 'Create link' }).first().click()
+    await field(page, 'Source').selectOption(gateway.slug)
+    await field(page, 'Target').selectOption(behind.slug)
+    await field(page, 'Scope map').fill(JSON.stringify({ 'mcp:read': ['mcp:write'] }))
+    await press(page, 'Create')
+    await expect.poll(() => rowsOf(page)).toEqual([expect.stringContaining('mcp:read → mcp:write')])
+    expect(await read<Row[]>(`/admin/fronting?source=${gateway.slug}`)).toMatchObject([{ target_slug: behind.slug }])
+    await press(page, 'Delete')
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No link yet').waitFor()
+    expect(await read('/admin/fronting')).toEqual([])
+  })
+
+  test('identity providers: registers one, switches it off; deleting takes its policies along', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'idps')
+    await press(page, 'Register provider')
+    await field(page, 'Issuer').fill('https://other.example.com')
+    await field(page, 'JWKS URI').fill('https://other.example.com/jwks')
+    await press(page, 'Register')
+    const row = page.getByRole('row', { name: 'https://other.example.com' })
+    await row.getByRole('button', { name: 'Edit' }).click()
+    await field(page, 'Enabled').uncheck()
+    await press(page, 'Save')
+    await row.getByText('disabled').waitFor()
+    await row.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await expect.poll(() => rowsOf(page)).toHaveLength(1)
+    expect(await read<Row[]>('/admin/idps')).toHaveLength(1)
+  })
+
+  test('policies and subject mappings: are made for an identity provider that is chosen by name', async ({
+    reopen,
+  }) => {
+    const { page } = await openAdmin(reopen, world.service, 'policies')
+    await press(page, 'Create policy')
+    await field(page, 'Identity provider').selectOption('Company login')
+    await field(page, 'Name').fill('Everything')
+    await press(page, 'Create')
+    await expect.poll(() => rowsOf(page)).toHaveLength(2)
+    await page.goto(`${world.service.admin}/admin/ui/mappings`)
+    await press(page, 'Create mapping')
+    await field(page, 'Identity provider').selectOption('Company login')
+    await field(page, 'Federated subject').fill('00u2efgh')
+    await field(page, 'Local subject').fill(world.user.id)
+    await press(page, 'Create')
+    await expect.poll(() => rowsOf(page)).toHaveLength(2)
+    await page.getByRole('searchbox').fill('2EFG')
+    await expect.poll(() => rowsOf(page)).toEqual([expect.stringContaining('00u2efgh')])
+  })
+
+  test('issuances: a delegated token is drawn as a line of actors, and revoking it ends it', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, `issuances/${world.delegated}`)
+    const chain = page.getByRole('list', { name: 'Delegation chain' }).getByRole('listitem')
+    const { user, machine, agent, resource } = world
+    await chain.first().waitFor()
+    const actors = await chain.allTextContents()
+    for (const [i, each] of [user.id, machine.client_id, agent.client_id, resource.uri].entries())
+      expect(actors[i]).toContain(each)
+    await press(page, 'Revoke')
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('revoked', { exact: true }).waitFor()
+    expect((await read(`/admin/issuances/${world.delegated}`))['active']).toBe(false)
+  })
+
+  test('issuances: revoking all of a client counts first, and Cancel revokes nothing', async ({ reopen }) => {
+    const client = await addClient(world.service, { grant_types: ['client_credentials'] })
+    const tokens = [await tokenOf(client), await tokenOf(client)]
+    const { page } = await openAdmin(reopen, world.service, `issuances?client_id=${client.client_id}`)
+    const live = async () =>
+      (await read<{ issuances: Row[] }>(`/admin/issuances?client_id=${client.client_id}`)).issuances.filter(
+        (each) => !each['revoked_at'],
+      )
+    await press(page, 'Revoke all of these…')
+    await page.getByText(`${tokens.length} live tokens and 0 sign-ins of 1 client`).waitFor()
+    await press(page, 'Cancel')
+    expect(await live()).toHaveLength(2)
+    await press(page, 'Revoke all of these…')
+    await press(page, 'Revoke them')
+    await page.getByText('2 tokens are revoked.').waitFor()
+    expect(await live()).toHaveLength(0)
+  })
+
+  test('audit: filters by action, follows what happens, and exports', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'audit')
+    await page.getByLabel('Any action').selectOption('dcr mode updated')
+    await page.getByText('Nothing fits.').waitFor()
+    await press(page, 'Follow live')
+    await okAdmin(world.service, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
+    await expect.poll(() => rowsOf(page), { timeout: 8000 }).toEqual([expect.stringContaining('mode=admin_only')])
+    const download = page.waitForEvent('download')
+    await press(page, 'Export')
+    expect((await download).suggestedFilename()).toBe('audit.jsonl')
+  })
+
+  test('keys: rotates after asking; the old one says when it is safe to remove', async ({ reopen }) => {
+    const before = await read<{ current_kid: string }>('/admin/keys')
+    const { page } = await openAdmin(reopen, world.service, 'keys')
+    await press(page, 'Rotate')
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
+    // The new one, the old one and the next one.
+    await expect.poll(() => rowsOf(page)).toHaveLength(3)
+    const after = await read<{ current_kid: string; previous_kid: string }>('/admin/keys')
+    expect(after.previous_kid).toBe(before.current_kid)
+    expect(await page.getByRole('row', { name: after.previous_kid }).textContent()).toMatch(/in \d+[mhd]/)
+  })
+
+  test('keys: a compromised one goes only when its name is typed, after what that costs was counted', async ({
+    reopen,
+  }) => {
+    const { current_kid } = await read<{ current_kid: string }>('/admin/keys')
+    const { page } = await openAdmin(reopen, world.service, 'keys')
+    await page.getByRole('row', { name: current_kid }).getByRole('button').last().click()
+    await page.getByText(/\d+ live tokens of \d+ clients/).waitFor()
+    const take = page.getByRole('button', { name: 'Take it out' })
+    expect(await take.isDisabled()).toBe(true)
+    await page.getByLabel('to go on').fill(current_kid.slice(0, 8))
+    await take.click()
+    await page.getByText('The key is out').waitFor()
+    expect((await read<{ current_kid: string }>('/admin/keys')).current_kid).not.toBe(current_kid)
+    expect((await eventsOf(world.service, 'key_revoked')).length).toBe(1)
+  })
+
+  test('settings: changes who may register, at once; the configuration shows no secret', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'settings')
+    await page.locator('.choice', { hasText: 'approved_redirects' }).getByRole('button').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Use this' }).click()
+    await expect.poll(() => read('/admin/settings/dcr')).toEqual({ mode: 'approved_redirects' })
+    await page.getByLabel('Find a key').fill('admin.api_key')
+    expect(await page.locator('.facts').textContent()).toContain('***')
+  })
+
+  test('a client that is a document shows it as it is now, with what is wrong with it', async ({ reopen }) => {
+    const client_id = 'http://127.0.0.1:9/client.json'
+    await addClient(world.service, {}, { client_id, registration_source: 'cimd' })
+    const { page } = await openAdmin(reopen, world.service, `clients/${encodeURIComponent(client_id)}`)
+    await press(page, 'Fetch it now')
+    await page.getByText('The client document cannot be fetched.').waitFor()
+    expect((await eventsOf(world.service, 'client_document_fetched'))[0]?.client_id).toBe(client_id)
+  })
+
+  test('a list that the server cannot give says why', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'clients?after=nobody')
+    expect(await page.getByRole('alert').textContent()).toContain('names no client')
+  })
+
+  test('an address that is no page says so, and leads home', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'nothing')
+    await page.getByText('There is no such page').waitFor()
+    await page.getByRole('main').getByRole('link', { name: 'Home' }).click()
+    await page.getByRole('heading', { name: 'Home' }).waitFor()
+  })
+
+  test('the keyboard is enough: / leads to the search, Tab to the rows, Escape out of a dialog', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service, 'clients')
+    await page.getByRole('row').nth(1).waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('robot')
+    await expect.poll(() => rowsOf(page)).toHaveLength(1)
+    for (let i = 0; i < 3; i++) await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Night robot' }).waitFor()
+    await page.getByRole('button', { name: 'Suspend' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
+  })
+})

@@ -1,0 +1,92 @@
+// The import rules over the sources, imports of types included: folders of src import to the left only, and no files import
+// each other in a circle. `node dist/tools/layers.js` fails with a list of faults.
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { packageRoot } from '../src/lib/paths.ts'
+
+/** The files that each file imports, as paths from the project's folder. */
+export type Imports = ReadonlyMap<string, readonly string[]>
+
+/** From left to right. Folders of one layer do not import each other. */
+const LAYERS = [
+  'lib',
+  'records',
+  'config',
+  'telemetry',
+  'http net store',
+  'crypto',
+  'context.ts',
+  'oauth',
+  'broker',
+  'grants',
+  'endpoints admin',
+  'server',
+  'cli',
+  'main.ts',
+].map((layer) => layer.split(' '))
+
+const ROOTS = ['src', 'ui', 'workers', 'bench', 'tools']
+const IMPORT = /^(?:import|export) [^'\n]*?from '(\.[^']+)'|^} from '(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm
+
+/** Every import that breaks a rule, as lines for a person. */
+export const faultsOf = (imports: Imports): string[] => [...upwards(imports), ...circles(imports)]
+
+function upwards(imports: Imports): string[] {
+  return [...imports].flatMap(([file, targets]) =>
+    targets
+      .filter((target) => !mayImport(file, target))
+      .map((target) => `${file} imports ${target}, which is not to its left`),
+  )
+}
+
+function mayImport(file: string, target: string): boolean {
+  const [from, to] = [roomOf(file), roomOf(target)]
+  if (from === undefined || to === undefined || from === to) return true
+  return layerOf(to) < layerOf(from)
+}
+
+/** The folder of src that a file is in, or its name when it is in none; undefined outside of src. */
+const roomOf = (file: string): string | undefined => /^src\/([^/]+)/.exec(file)?.[1]
+
+function layerOf(room: string): number {
+  const layer = LAYERS.findIndex((rooms) => rooms.includes(room))
+  if (layer < 0) throw new Error(`src/${room} has no layer in tools/layers.ts`)
+  return layer
+}
+
+/** The circles, by depth-first search: a file that is reached again on the way from itself. */
+function circles(imports: Imports): string[] {
+  const done = new Set<string>()
+  const found: string[] = []
+  const visit = (file: string, way: readonly string[]): void => {
+    const at = way.indexOf(file)
+    if (at >= 0) found.push(`a circle of imports: ${[...way.slice(at), file].join(' -> ')}`)
+    if (at >= 0 || done.has(file)) return
+    for (const target of imports.get(file) ?? []) visit(target, [...way, file])
+    done.add(file)
+  }
+  for (const file of imports.keys()) visit(file, [])
+  return found
+}
+
+/** The relative imports of a file, of values and of types. */
+export const importsOf = (file: string, text: string): string[] =>
+  [...text.matchAll(IMPORT)].map((match) =>
+    path.posix.join(path.posix.dirname(file), match[1] ?? match[2] ?? match[3] ?? ''),
+  )
+
+function readImports(root: string): [string, string[]][] {
+  return readdirSync(path.join(packageRoot, root), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name))
+    .map((name) => `${root}/${name.replaceAll(path.sep, '/')}`)
+    .map((file) => [file, importsOf(file, readFileSync(path.join(packageRoot, file), 'utf8'))])
+}
+
+function main(): void {
+  const faults = faultsOf(new Map(ROOTS.flatMap(readImports)))
+  for (const fault of faults) console.error(fault)
+  if (faults.length > 0) process.exitCode = 1
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) main()
