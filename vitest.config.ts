@@ -7,8 +7,12 @@ const SLOW = [
   'test/bench/**/*.test.ts',
   'test/docs/commands.test.ts',
   'test/faults/failover/**/*.test.ts',
+  // Each waits for time-outs of seconds: a host that says nothing, a database that went back in time, a process that has to end.
+  'test/faults/{back_in_time,one_server,postgres_silence,slow_names}.test.ts',
   'test/fuzz/**/*.test.ts',
   'test/interop/pyjwt.test.ts',
+  // Every page in every width and both colour schemes.
+  'test/{pages,ui}/appearance.test.ts',
   'test/soak/**/*.test.ts',
   'test/tools/package.test.ts',
   'test/torture/**/*.test.ts',
@@ -26,13 +30,14 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        // Two processes for all files, because loading the modules anew for each file took most of the time.
+        // A few processes for all files, because loading the modules anew for each file took most of the time. One more than the
+        // two cores of CI: a file that waits for a process or a time-out leaves its core to another one.
         test: {
           name: 'fast',
           include: ['test/**/*.test.ts'],
           exclude: SLOW,
           isolate: false,
-          maxWorkers: 2,
+          maxWorkers: 3,
           globalSetup: ['test/support/temp_in_memory.ts'],
         },
       },
