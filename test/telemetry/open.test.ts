@@ -11,7 +11,7 @@ function loaded(env: Record<string, string>): number {
     import { createRequire } from 'node:module'
     import { loadConfig } from ${built('config/load.js')}
     import { openTelemetry } from ${built('telemetry/open.js')}
-    import ${built('serve.js')}
+    import ${built('server/serve.js')}
     const env = ${JSON.stringify(env)}
     const telemetry = await openTelemetry(loadConfig(undefined, env).config, { version: '0' }, env)
     const { cache } = createRequire(import.meta.url)

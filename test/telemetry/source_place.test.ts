@@ -19,7 +19,7 @@ test.each(['plain', 'with (two) words+@', 'ünder%20'])('a place in a folder nam
   const file = built(path.join(tempFolder(), name))
   const stack = `Error: no\n    at f (${pathToFileURL(file)}:1:12)\n    at ${pathToFileURL(file)}:1:10\n    at node:internal/x:1:2`
   expect(withSourcePlaces(stack)).toBe(
-    'Error: no\n    at f (src/serve.ts:7)\n    at src/serve.ts:7\n    at node:internal/x:1:2',
+    'Error: no\n    at f (src/server/serve.ts:7)\n    at src/server/serve.ts:7\n    at node:internal/x:1:2',
   )
 })
 

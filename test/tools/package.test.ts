@@ -73,7 +73,7 @@ test('it tells its version, serves, and issues a token', async () => {
   try {
     await expect.poll(() => said, { timeout: 60_000 }).toContain('"msg":"ready"')
     // Lines of the sources, which are not there.
-    expect(said).toMatch(/"source":"src\/serve\.ts:\d+","version":/)
+    expect(said).toMatch(/"source":"src\/server\/serve\.ts:\d+","version":/)
     const tour = await call(process.execPath, [main, 'quickstart', '--json'], { cwd: folder, env })
     expect(JSON.parse(tour.stdout)).toMatchObject({ access_token: expect.any(String), header: { typ: 'at+jwt' } })
     expect((await fetch(`http://127.0.0.1:${adminPort}/admin/ui/`)).status).toBe(200)
