@@ -1,5 +1,5 @@
-// A stand-in for a company's identity provider: serves its keys, and signs an ID-JAG assertion for whoever asks. For trying
-// out docs/guides/enterprise.md on one machine; a real one signs its employee in first, and knows what each app may have.
+// A test identity provider of a company. It serves its keys, and it signs an ID-JAG assertion for every request. Use it to try
+// docs/guides/enterprise.md on one machine. A real provider signs the employee in first and checks what each app may access.
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -13,7 +13,7 @@ const keys = [{ ...(await exportJWK(publicKey)), kid: 'company-1', alg: 'ES256',
 const server = createServer(async (request, response) => {
   const json = (body) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   if (request.url !== '/assertion') return json(request.url === '/jwks.json' ? { keys } : { issuer: ISSUER })
-  // aud: the issuer of the service; client_id: the app as it is known there; sub: the employee.
+  // aud: the issuer of the service; client_id: the app's client_id at the service; sub: the employee.
   const { aud, client_id, sub, ...claims } = Object.fromEntries(new URLSearchParams(await text(request)))
   const assertion = await new SignJWT({ client_id, ...claims })
     .setProtectedHeader({ alg: 'ES256', kid: 'company-1', typ: 'oauth-id-jag+jwt' })

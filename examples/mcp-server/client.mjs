@@ -1,5 +1,5 @@
-// The official MCP client against an MCP server that needs a token: finds the authorization server, registers, has its user
-// sign in with the browser, and calls two tools. `node client.mjs [URL of the server]`
+// Uses the official MCP client with an MCP server that requires a token: discovers the authorization server, registers, lets its
+// user sign in with the browser, and calls two tools. `node client.mjs [URL of the server]`
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -7,12 +7,12 @@ import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@model
 
 const url = new URL(process.argv[2] ?? 'http://localhost:3000/mcp')
 
-// Where the browser comes back to: any free port of this machine (RFC 8252 §7.3).
+// The redirect URI: any free port of this machine (RFC 8252 §7.3).
 const loopback = createServer().listen(0, '127.0.0.1')
 await once(loopback, 'listening')
 const redirectUrl = `http://127.0.0.1:${loopback.address().port}/callback`
 
-// The answer to the request with this state (RFC 6749 §4.1.2).
+// The authorization response with this state (RFC 6749 §4.1.2).
 const cameBack = (state) =>
   new Promise((resolve) => {
     loopback.removeAllListeners('request').on('request', (request, response) => {
@@ -25,7 +25,7 @@ const cameBack = (state) =>
     })
   })
 
-// What a client keeps. A real one writes registration and tokens where only its user can read them.
+// The state of the client. A real client stores its registration and tokens where only its user can read them.
 const kept = { state: '' }
 const authProvider = {
   redirectUrl,
@@ -59,7 +59,7 @@ const authProvider = {
   redirectToAuthorization: (address) => console.log(`Open this address in a browser:\n${address}\n`),
 }
 
-// Calls a tool. Where the server wants a token, or a scope that the token lacks, the user signs in first.
+// Calls a tool. If the server requires a token, or a scope that the token lacks, the user signs in first.
 async function call(name, args = {}) {
   const client = new Client({ name: 'example', version: '1.0.0' })
   const transport = new StreamableHTTPClientTransport(url, { authProvider })

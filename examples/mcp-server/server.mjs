@@ -1,5 +1,5 @@
-// An MCP server whose tokens come from the service: it says where to get them, verifies them, and looks at their scopes.
-// PORT, ISSUER and RESOURCE set it up; docs/guides/mcp-server.md explains it.
+// An MCP server that is protected by the service. It names the service in its metadata, verifies tokens and checks their scopes.
+// The variables PORT, ISSUER and RESOURCE configure it. docs/guides/mcp-server.md explains it.
 import { InvalidTokenError } from '@modelcontextprotocol/sdk/server/auth/errors.js'
 import { requireBearerAuth } from '@modelcontextprotocol/sdk/server/auth/middleware/bearerAuth.js'
 import { createMcpExpressApp } from '@modelcontextprotocol/sdk/server/express.js'
@@ -12,7 +12,7 @@ const { PORT = '3000', ISSUER = 'http://localhost:9000', RESOURCE = `http://loca
 const { origin, pathname } = new URL(RESOURCE)
 const METADATA_PATH = `/.well-known/oauth-protected-resource${pathname}`
 
-// 1. Where clients get tokens (RFC 9728). It is what the service serves for this resource under its own name.
+// 1. The resource metadata: where clients get tokens (RFC 9728). The service serves the same document for this resource.
 const app = createMcpExpressApp()
 app.get(METADATA_PATH, (_request, response) =>
   response.set('access-control-allow-origin', '*').json({
@@ -23,8 +23,8 @@ app.get(METADATA_PATH, (_request, response) =>
   }),
 )
 
-// 2. What makes a token good here (RFC 9068 §4): issuer, audience, type, signature, time. The keys are fetched once and
-// again when a token names a new one, so that a rotation goes by unnoticed.
+// 2. The verification of a token (RFC 9068 §4): issuer, audience, type, signature, time. The keys are fetched once, and
+// again when a token names an unknown key, so that a rotation causes no errors.
 const keys = createRemoteJWKSet(new URL(`${ISSUER}/.well-known/jwks.json`))
 const verifier = {
   async verifyAccessToken(token) {
@@ -35,11 +35,11 @@ const verifier = {
       algorithms: ['ES256', 'RS256'],
       clockTolerance: 5,
     }).catch((error) => {
-      // Whatever else went wrong, such as keys that cannot be fetched, is no fault of the client.
+      // Any other error, such as keys that cannot be fetched, is not the fault of the client.
       const isRefused = error instanceof errors.JOSEError && !(error instanceof errors.JWKSTimeout)
-      throw isRefused ? new InvalidTokenError('the token is not good here') : error
+      throw isRefused ? new InvalidTokenError('the token is not valid for this server') : error
     })
-    // A token that is bound to a key (RFC 9449 §7.1) is worth nothing without a proof, which this server does not read.
+    // A token that is bound to a key (RFC 9449 §7.1) is not valid without a proof, and this server does not support proofs.
     if (payload.cnf) throw new InvalidTokenError('the token needs a DPoP proof')
     return {
       token,
@@ -52,8 +52,8 @@ const verifier = {
   },
 }
 
-// 3. Who may do what. Without a token the answer says where to ask; for a tool whose scope the token lacks, what to ask for.
-// The first one names no scope: a client that registers itself registers what it names, and could never ask for more.
+// 3. Authorization. Without a token the 401 response names the metadata. If the token lacks the scope of a tool, the 403 response
+// names the scope. The 401 names no scope: a client would register only the scopes in it, and could never request more.
 const resourceMetadataUrl = origin + METADATA_PATH
 const signedIn = requireBearerAuth({ verifier, resourceMetadataUrl })
 const needs = (scope) => requireBearerAuth({ verifier, resourceMetadataUrl, requiredScopes: [scope] })
@@ -65,7 +65,7 @@ app.post(pathname, signedIn, (request, response, next) => {
   return guard ? guard(request, response, next) : next()
 })
 
-// 4. The tools. Notes belong to the `sub` of the token, whichever client brought it.
+// 4. The tools. Notes belong to the `sub` of the token, whichever client sent it.
 const notes = new Map()
 
 function createTools() {
