@@ -2,32 +2,32 @@
 // builds it. Types only, and only from folders to the left of this file.
 import type { Env } from './config/env.ts'
 import type { Config } from './config/schema.ts'
-import type { AtRest } from './crypto/at_rest_driver.ts'
+import type { AtRest } from './crypto/encryption.ts'
 import type { Keyring } from './crypto/keyring.ts'
 import type { KnownTokens } from './crypto/known_tokens.ts'
 import type { CryptoLanes } from './crypto/pool.ts'
 import type { Sealer } from './crypto/seal.ts'
 import type { Admission } from './http/admission.ts'
-import type { CommonBuckets } from './http/common_buckets.ts'
 import type { Attempting, Buckets } from './http/rate_limit.ts'
 import type { RequestLog } from './http/request_log.ts'
+import type { SharedBuckets } from './http/shared_buckets.ts'
 import type { Build } from './lib/build.ts'
 import type { OAuthError } from './lib/error.ts'
 import type { Lru } from './lib/lru.ts'
+import type { ReplayCache } from './lib/replay_set.ts'
 import type { Clock } from './lib/time.ts'
-import type { Used } from './lib/used.ts'
 import type { Fetcher } from './net/fetcher.ts'
 import type { RemoteKeys } from './net/jwks.ts'
 import type { Client } from './records/client.ts'
 import type { Renewed } from './records/upstream_token.ts'
 import type { Store } from './store/index.ts'
+import type { ActivityLog, ClientActivity } from './telemetry/client_activity.ts'
 import type { Headroom } from './telemetry/headroom.ts'
 import type { Lanes } from './telemetry/lanes.ts'
 import type { Logger } from './telemetry/logger.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 import type { Series } from './telemetry/series.ts'
 import type { Tracer } from './telemetry/trace.ts'
-import type { Trail, Trails } from './telemetry/trails.ts'
 
 export interface App {
   readonly config: Config
@@ -66,15 +66,15 @@ export interface App {
   /** Keys of identity providers; fetched apart, so that slow strangers cannot hold them up. */
   readonly remoteKeys: RemoteKeys
   /** Proofs and assertions that were used and would still be accepted. */
-  readonly used: Used
+  readonly replays: ReplayCache
   /** Client documents: which are fresh, and which are being fetched. */
   readonly documents: Documents
   /** The upstream provider that people may sign in at; none when it is not enabled. */
   readonly oidc?: OidcProvider
   /** Registrations by address; none when limits are off. */
-  readonly registrations?: CommonBuckets
+  readonly registrations?: SharedBuckets
   /** How clients fared on their way in. */
-  readonly trails: Trails
+  readonly activity: ActivityLog
   /** The last hour, in short periods. */
   readonly series: Series
   /** How much more this process could do. */
@@ -82,11 +82,11 @@ export interface App {
   /** Failed logins by address. */
   readonly lockout: Attempting
   /** The threads that serve, where this one only has what they share. */
-  fronts?: Fronts
+  frontPool?: FrontPool
   /** The metrics of the whole process in the text format of Prometheus. */
   scrape(): Promise<{ type: string; text: string }>
   /** Upstream tokens that are being asked for. */
-  readonly flights: Flights
+  readonly renewals: RenewalsInFlight
   /** Which HTTP engine serves which listener; filled by serve(). */
   readonly engines: { public?: string; admin?: string }
   /** `draining` from the first signal on: no new requests are wanted. */
@@ -94,17 +94,17 @@ export interface App {
 }
 
 /** The front threads of this process, as its main thread sees them. */
-export interface Fronts {
-  reports(): FrontShown[]
+export interface FrontPool {
+  reports(): FrontThreadReport[]
   /** Asks every thread for a report and adds its counts to the metrics of this thread. */
   collect(): Promise<void>
-  trails(): Promise<Trail[]>
+  activity(): Promise<ClientActivity[]>
   /** Removes a key set of an identity provider from the cache of every thread. */
   dropKeys(jwks_uri: string): Promise<void>
 }
 
 /** The last report of a front thread. */
-export interface FrontShown {
+export interface FrontThreadReport {
   /** From 1. */
   thread: number
   /** Requests it answered since the start. */
@@ -116,16 +116,16 @@ export interface FrontShown {
 }
 
 /** Upstream tokens that are being requested, by connection. */
-export type Flights = Map<string, { wanted: string; result: Promise<Renewed> }>
+export type RenewalsInFlight = Map<string, { wanted: string; result: Promise<Renewed> }>
 
 /** Client documents (CIMD): the ones that were fetched, and the ones that are being fetched. */
 export interface Documents {
   known: Lru<KnownDocument>
   loading: Map<string, Promise<Client>>
   /** Fetches by host, whatever the port, and by client that is known. */
-  hosts: CommonBuckets
+  hosts: SharedBuckets
   /** Changes of the document of a client that is stored. */
-  changes: CommonBuckets
+  changes: SharedBuckets
 }
 
 /** What a document described, or why it cannot be used. */

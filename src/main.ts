@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The binary: arguments in, exit code out.
 import { fstatSync } from 'node:fs'
-import { run } from './cli/commands.ts'
+import { runCommandLine } from './cli/commands.ts'
 import { writeAll } from './lib/durable.ts'
 
 const { stdout, stderr } = process
@@ -23,7 +23,7 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') lost ??= error
 })
 
-const code = await run(process.argv, process.env)
+const code = await runCommandLine(process.argv, process.env)
 // The error of the last write comes after it.
 await new Promise(setImmediate)
 if (lost) stderr.write(`error: the output is not complete: ${(lost as Error).message}\n`)

@@ -3,12 +3,12 @@ import { useCallback, useEffect, useState } from 'preact/hooks'
 import { call, forgetKey, onRefusedKey, storedKey, storeKey } from './lib/api.ts'
 import { IDLE_MINUTES, useIdle } from './lib/idle.ts'
 import { followLinks } from './lib/router.ts'
-import { Gate } from './parts/gate.tsx'
+import { KeyPrompt } from './parts/key_prompt.tsx'
 import { Shell } from './parts/shell.tsx'
 import { Toasts } from './parts/toast.tsx'
 
 /** The whole page. */
-export function App() {
+export function AdminPage() {
   const [isIn, setIn] = useState(storedKey() !== undefined)
   const [why, setWhy] = useState<string>()
 
@@ -37,7 +37,7 @@ export function App() {
   }
   return (
     <>
-      {isIn ? <Shell onForget={() => leave('The key is forgotten.')} /> : <Gate why={why} onKey={enter} />}
+      {isIn ? <Shell onForget={() => leave('The key is forgotten.')} /> : <KeyPrompt why={why} onKey={enter} />}
       <Toasts />
     </>
   )

@@ -1,6 +1,6 @@
 // The admin page: starts it in the browser.
 import { render } from 'preact'
-import { App } from './app.tsx'
+import { AdminPage } from './app.tsx'
 
 const place = document.getElementById('page')
-if (place) render(<App />, place)
+if (place) render(<AdminPage />, place)

@@ -3,7 +3,7 @@
 import { connect, type Socket } from 'node:net'
 import { loopbackUrl } from './loopback.ts'
 
-export interface Answer {
+export interface LoadAnswer {
   status: number
   /** Status line and headers as they came. */
   head: string
@@ -15,23 +15,23 @@ const END_OF_HEAD = '\r\n\r\n'
 const FORM = 'content-type: application/x-www-form-urlencoded\r\n'
 
 /** One request at a time; a connection that the server closed is opened again by the next request. */
-export class Connection {
+export class LoadConnection {
   private readonly url: URL
   private socket: Socket | undefined
   private received = ''
-  private waiting: { resolve(answer: Answer): void; reject(error: Error): void } | undefined
+  private waiting: { resolve(answer: LoadAnswer): void; reject(error: Error): void } | undefined
 
   constructor(base: string) {
     this.url = loopbackUrl(base)
   }
 
   /** POSTs a form, with further header lines where there are any. Rejects when the connection breaks or ten seconds pass. */
-  post(path: string, form: string, more = ''): Promise<Answer> {
+  post(path: string, form: string, more = ''): Promise<LoadAnswer> {
     const headers = `${FORM}content-length: ${Buffer.byteLength(form)}\r\n${more}`
     return this.exchange(`POST ${path}`, headers, form)
   }
 
-  get(path: string, more = ''): Promise<Answer> {
+  get(path: string, more = ''): Promise<LoadAnswer> {
     return this.exchange(`GET ${path}`, more, '')
   }
 
@@ -39,7 +39,7 @@ export class Connection {
     this.socket?.destroy()
   }
 
-  private exchange(what: string, headers: string, body: string): Promise<Answer> {
+  private exchange(what: string, headers: string, body: string): Promise<LoadAnswer> {
     return new Promise((resolve, reject) => {
       this.waiting = { resolve, reject }
       this.received = ''

@@ -1,24 +1,24 @@
 // What a load is made of. A feed makes requests ready while nothing is measured, and hands them out while it is.
-import type { Answer, Connection } from './connection.ts'
-import { issue, type Login, newCodeForm, onAll, proofHeader, tokenIn, userTokens } from './obtain.ts'
-import { assertionsOf, type Idp, newProof, newProofKeys, type ProofKey } from './signer.ts'
+import type { LoadAnswer, LoadConnection } from './connection.ts'
+import { type Login, newCodeForm, obtainToken, onAll, proofHeader, tokenIn, userTokens } from './obtain.ts'
+import { assertionsOf, type BenchIdp, newProof, newProofKeys, type ProofKey } from './signer.ts'
 
 /** Forms are urlencoded, and lack what the feed adds to them. */
 export type FeedPlan =
   /** The same requests in rotation; without forms they are GETs. */
-  | { kind: 'same'; path: string; forms: readonly string[]; expected: Expected }
+  | { kind: 'same'; path: string; forms: readonly string[]; expected: ExpectedAnswer }
   /** Codes that are redeemed. */
   | { kind: 'codes' }
   /** Refresh tokens that are rotated, each connection its own; `bound` ones with a DPoP key of the connection. */
   | { kind: 'chains'; bound: boolean }
   /** Tokens, issued by one form and asked about or revoked by the other. */
-  | { kind: 'issued'; path: string; expected: Expected; owners: readonly { issueForm: string; form: string }[] }
+  | { kind: 'issued'; path: string; expected: ExpectedAnswer; owners: readonly { issueForm: string; form: string }[] }
   /** Forms in rotation with DPoP proofs of so many keys. */
   | { kind: 'proofs'; forms: readonly string[]; keys: number }
   /** Tokens of the user that are exchanged: as many as `same` says in rotation, else each once. */
   | { kind: 'exchanges'; form: string; same?: number }
   /** Assertions of an identity provider about so many subjects in rotation. */
-  | { kind: 'assertions'; form: string; idp: Idp; client_id: string; subjects: number }
+  | { kind: 'assertions'; form: string; idp: BenchIdp; client_id: string; subjects: number }
   /** Sign-ins with a password. */
   | { kind: 'logins'; path: string; form: string }
   /** Several feeds, each with its share of the requests. */
@@ -36,7 +36,7 @@ export interface Shot {
   form?: string
   /** Further header lines. */
   more?: string
-  expected: Expected
+  expected: ExpectedAnswer
   /** Sees the answer when it is as expected. */
   answered?(body: string): void
 }
@@ -58,16 +58,16 @@ const EXPECTED = {
   ok: { status: 200, body: /^/ },
   redirect: { status: 303, body: /^/ },
 } as const
-export type Expected = keyof typeof EXPECTED
+export type ExpectedAnswer = keyof typeof EXPECTED
 
 /** Whether an answer is worth counting. */
-export const isExpected = (expected: Expected, { status, body }: Answer): boolean =>
+export const isExpected = (expected: ExpectedAnswer, { status, body }: LoadAnswer): boolean =>
   status === EXPECTED[expected].status && EXPECTED[expected].body.test(body)
 
 type Opener<K extends FeedPlan['kind']> = (
   plan: Extract<FeedPlan, { kind: K }>,
   site: Site,
-  connections: readonly Connection[],
+  connections: readonly LoadConnection[],
 ) => Feed
 
 const OPENERS: { [K in FeedPlan['kind']]: Opener<K> } = {
@@ -85,7 +85,7 @@ const OPENERS: { [K in FeedPlan['kind']]: Opener<K> } = {
     return pool((count) =>
       onAll(connections, count, async (connection) => {
         const { issueForm, form } = inTurn(owners, made++)
-        const token = tokenIn(await issue(connection, login.tokenPath, issueForm), 'access_token')
+        const token = tokenIn(await obtainToken(connection, login.tokenPath, issueForm), 'access_token')
         return { path, expected, form: `${form}&token=${token}` }
       }),
     )
@@ -143,7 +143,7 @@ const MIX_RESERVE = 1.1
 export const openFeed = <K extends FeedPlan['kind']>(
   plan: Extract<FeedPlan, { kind: K }>,
   site: Site,
-  connections: readonly Connection[],
+  connections: readonly LoadConnection[],
 ): Feed => (OPENERS[plan.kind as K] as Opener<K>)(plan, site, connections)
 
 const inTurn = <T>(list: readonly T[], number: number): T => list[number % list.length] as T
@@ -182,7 +182,7 @@ function rotation(size: number, make: Make): Feed {
 }
 
 /** Each connection keeps a chain: the token of an answer is what its next request sends. */
-function chains({ base, login }: Site, connections: readonly Connection[], keys: readonly ProofKey[]): Feed {
+function chains({ base, login }: Site, connections: readonly LoadConnection[], keys: readonly ProofKey[]): Feed {
   const list = connections.map((connection, number) => {
     const key = keys[number]
     const prove = key && (() => newProof(key, base + login.tokenPath))
@@ -195,7 +195,10 @@ function chains({ base, login }: Site, connections: readonly Connection[], keys:
       await Promise.all(
         broken.map(async (chain) => {
           const form = await newCodeForm(login, chain.connection)
-          chain.token = tokenIn(await issue(chain.connection, login.tokenPath, form, chain.prove?.()), 'refresh_token')
+          chain.token = tokenIn(
+            await obtainToken(chain.connection, login.tokenPath, form, chain.prove?.()),
+            'refresh_token',
+          )
         }),
       )
       const share = Math.ceil(count / list.length)

@@ -3,10 +3,10 @@
 import { onPlans } from '../run/children.ts'
 import { addUsage, beginUsage, type Usage } from '../run/probe.ts'
 import { counted, sampleOf } from '../run/sample.ts'
-import { Connection } from './connection.ts'
+import { LoadConnection } from './connection.ts'
 import { type Feed, isExpected, openFeed } from './feeds.ts'
 import { type GeneratorPlan, type LoopPlan, limitSeconds } from './generator_plan.ts'
-import { closedLoop, newTally, openLoop, realPace as pace, type Sender, type Tally } from './loops.ts'
+import { closedLoop, type LoadTally, newTally, openLoop, realPace as pace, type RequestSource } from './loops.ts'
 
 /** Codes and proofs live for a minute: no more are prepared at once than are sent in a few seconds. */
 const SLICE = { first: 400, most: 5000 }
@@ -14,7 +14,7 @@ const SPARE = 1.2
 
 interface Opened {
   plan: GeneratorPlan
-  connections: readonly Connection[]
+  connections: readonly LoadConnection[]
   feed: Feed
 }
 let opened: Opened | undefined
@@ -26,7 +26,7 @@ onPlans<GeneratorPlan | LoopPlan>(async (plan) => {
     const bases = [plan.base, ...(plan.otherBases ?? [])]
     const connections = Array.from(
       { length: plan.connections },
-      (_, number) => new Connection(bases[number % bases.length] as string),
+      (_, number) => new LoadConnection(bases[number % bases.length] as string),
     )
     opened = { plan, connections, feed: openFeed(plan.feed, plan, connections) }
     return { ready: true }
@@ -44,7 +44,7 @@ async function measure({ plan, feed, connections }: Opened, { seconds, rate }: L
     await feed.refill(sliceFor(rate ?? expectedRate, rest))
     const end = await beginUsage(plan.probe)
     const before = { seconds: tally.seconds, answers: tally.latency.count }
-    const sender: Sender = { connections: connections.length, send: (number) => send(feed, connections, number) }
+    const sender: RequestSource = { connections: connections.length, send: (number) => send(feed, connections, number) }
     if (rate === undefined) await closedLoop(sender, rest, pace, tally)
     else
       await openLoop(sender, { rate, seconds: feed.isEndless ? rest : Math.min(rest, SLICE.most / rate) }, pace, tally)
@@ -56,12 +56,12 @@ async function measure({ plan, feed, connections }: Opened, { seconds, rate }: L
 }
 
 /** A server that only refuses is not measured to the end. */
-const givesUp = ({ errors, latency }: Tally) => errors > 1000 && errors > latency.count
+const givesUp = ({ errors, latency }: LoadTally) => errors > 1000 && errors > latency.count
 
 const sliceFor = (rate: number, seconds: number): number =>
   Math.ceil(Math.min(SLICE.most, Math.max(SLICE.first, rate * Math.max(seconds, 0.1)) * SPARE))
 
-function send(feed: Feed, connections: readonly Connection[], number: number): Promise<void> | undefined {
+function send(feed: Feed, connections: readonly LoadConnection[], number: number): Promise<void> | undefined {
   const shot = feed.next(number)
   const connection = connections[number]
   if (!shot || !connection) return undefined

@@ -12,7 +12,7 @@ export function loopbackUrl(text: string): URL {
 }
 
 /** An unmeasured request to a server on loopback. Rejects after twenty seconds; the error says who was asked, and why there was no answer. */
-export async function call(text: string, init: RequestInit = {}): Promise<Response> {
+export async function callLoopback(text: string, init: RequestInit = {}): Promise<Response> {
   const url = loopbackUrl(text)
   try {
     return await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })

@@ -13,13 +13,13 @@ export interface Pace {
 export const realPace: Pace = { now: () => performance.now(), sleep: (ms) => setTimeout(ms) }
 
 /** Something that sends on numbered connections, one request at a time on each. */
-export interface Sender {
+export interface RequestSource {
   connections: number
   /** Takes the next request of a connection and sends it: resolves when it was answered well, rejects otherwise. Undefined when none is ready. */
   send(connection: number): Promise<void> | undefined
 }
 
-export interface Tally {
+export interface LoadTally {
   latency: Histogram
   errors: number
   firstError?: string
@@ -29,7 +29,7 @@ export interface Tally {
   due: number
   lateness: Histogram
 }
-export const newTally = (): Tally => ({
+export const newTally = (): LoadTally => ({
   latency: new Histogram(),
   errors: 0,
   seconds: 0,
@@ -43,7 +43,7 @@ const TICK_MS = 1
 const PATIENCE_MS = 5000
 
 /** Sends on every connection until the time is over or one has nothing left: a slice does not run out on some of them only. */
-export async function closedLoop(sender: Sender, seconds: number, pace: Pace, into: Tally): Promise<void> {
+export async function closedLoop(sender: RequestSource, seconds: number, pace: Pace, into: LoadTally): Promise<void> {
   const startedMs = pace.now()
   const stopMs = startedMs + seconds * 1000
   let empty = false
@@ -64,10 +64,10 @@ export async function closedLoop(sender: Sender, seconds: number, pace: Pace, in
  * connection was free then. Ends when the time is over or nothing is ready, and all that was sent is answered.
  */
 export async function openLoop(
-  sender: Sender,
+  sender: RequestSource,
   { rate, seconds }: { rate: number; seconds: number },
   pace: Pace,
-  into: Tally,
+  into: LoadTally,
 ): Promise<void> {
   const startedMs = pace.now()
   const most = Math.round(rate * seconds)
@@ -113,7 +113,7 @@ export async function openLoop(
   into.seconds += (pace.now() - startedMs) / 1000
 }
 
-async function settle(answer: Promise<void>, tookMs: () => number, into: Tally): Promise<void> {
+async function settle(answer: Promise<void>, tookMs: () => number, into: LoadTally): Promise<void> {
   try {
     await answer
     into.latency.record(tookMs())

@@ -1,5 +1,5 @@
 // Codes and tokens that a work needs before it can be measured, obtained as clients and browsers do.
-import type { Connection } from './connection.ts'
+import type { LoadConnection } from './connection.ts'
 
 /** A user who is signed in and has consented, at the client that is redirected to. */
 export interface Login {
@@ -13,7 +13,10 @@ export interface Login {
 }
 
 /** The form that redeems a new code. */
-export async function newCodeForm({ authorizePath, cookie, codeForm }: Login, connection: Connection): Promise<string> {
+export async function newCodeForm(
+  { authorizePath, cookie, codeForm }: Login,
+  connection: LoadConnection,
+): Promise<string> {
   const { head, status, body } = await connection.get(authorizePath, cookie && `cookie: ${cookie}\r\n`)
   const code = /\r\nlocation:[^\r]*[?&]code=([^&\r]+)/i.exec(head)?.[1]
   if (!code) throw new Error(`no code from ${authorizePath}: ${status} ${head.slice(0, 500)} ${body.slice(0, 300)}`)
@@ -24,7 +27,12 @@ export async function newCodeForm({ authorizePath, cookie, codeForm }: Login, co
 export const proofHeader = (proof: string): string => `dpop: ${proof}\r\n`
 
 /** Posts a token request; `proof` is its DPoP proof. Returns the body of the answer. */
-export async function issue(connection: Connection, path: string, form: string, proof?: string): Promise<string> {
+export async function obtainToken(
+  connection: LoadConnection,
+  path: string,
+  form: string,
+  proof?: string,
+): Promise<string> {
   const { status, body } = await connection.post(path, form, proof && proofHeader(proof))
   if (status !== 200) throw new Error(`no token from ${path}: ${status} ${body.slice(0, 500)}`)
   return body
@@ -39,9 +47,9 @@ export function tokenIn(body: string, kind: 'access_token' | 'refresh_token'): s
 
 /** Runs `make` for about `count` results on all connections at once; it is told the number of its connection. */
 export async function onAll<R>(
-  connections: readonly Connection[],
+  connections: readonly LoadConnection[],
   count: number,
-  make: (connection: Connection, number: number) => Promise<R>,
+  make: (connection: LoadConnection, number: number) => Promise<R>,
 ): Promise<R[]> {
   const made: R[] = []
   let left = count
@@ -56,14 +64,14 @@ export async function onAll<R>(
 /** A source of access tokens of the user, each new: every connection refreshes what it got last. */
 export function userTokens(
   login: Login,
-  connections: readonly Connection[],
+  connections: readonly LoadConnection[],
 ): (count: number) => Promise<readonly string[]> {
   const refreshTokens: string[] = []
   return (count) =>
     onAll(connections, count, async (connection, number) => {
       const held = refreshTokens[number]
       const form = held ? `${login.refreshForm}&refresh_token=${held}` : await newCodeForm(login, connection)
-      const body = await issue(connection, login.tokenPath, form)
+      const body = await obtainToken(connection, login.tokenPath, form)
       refreshTokens[number] = tokenIn(body, 'refresh_token')
       return tokenIn(body, 'access_token')
     })

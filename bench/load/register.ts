@@ -1,8 +1,8 @@
 // What a run registers at the service: through the admin API, and through the pages a user sees.
 import { randomBytes } from 'node:crypto'
-import { call } from './loopback.ts'
-import type { Idp } from './signer.ts'
-import type { App, Machine, User } from './target.ts'
+import { callLoopback } from './loopback.ts'
+import type { BenchIdp } from './signer.ts'
+import type { BenchUser, InteractiveClient, Machine } from './target.ts'
 
 export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
@@ -17,7 +17,7 @@ interface Wanted {
   resource: string
   /** What the gateway exchanges tokens into. */
   gatewayResource: string
-  idp: Idp
+  idp: BenchIdp
 }
 
 const AT_ONCE = 16
@@ -38,7 +38,7 @@ export async function mapAtOnce<T, R>(items: readonly T[], map: (item: T) => Pro
 export async function registerEverything(wanted: Wanted) {
   const { admin, key, machines, redirect_uri, scope, resource, gatewayResource, idp } = wanted
   const create = async <R>(what: string, body: object): Promise<R> => {
-    const response = await call(`${admin}/${what}`, {
+    const response = await callLoopback(`${admin}/${what}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
@@ -67,9 +67,9 @@ export async function registerEverything(wanted: Wanted) {
     return { client_id, client_secret }
   }
   await createResource('bench', resource)
-  const user: User = { email: 'bench@example.com', password: randomBytes(16).toString('hex') }
+  const user: BenchUser = { email: 'bench@example.com', password: randomBytes(16).toString('hex') }
   await create('users', { ...user, name: 'Bench' })
-  const app = await create<App>('clients', {
+  const app = await create<InteractiveClient>('clients', {
     client_name: 'Bench app',
     grant_types: ['authorization_code', 'refresh_token'],
     redirect_uris: [redirect_uri],
@@ -95,10 +95,10 @@ export async function registerEverything(wanted: Wanted) {
  * Walks a user through login and consent, until an authorize URL leads back to the client. `cookies` are those of the
  * user's browser; they are added to.
  */
-export async function signIn(authorizeUrl: string, user: User, cookies: Map<string, string>): Promise<void> {
+export async function signIn(authorizeUrl: string, user: BenchUser, cookies: Map<string, string>): Promise<void> {
   let [url, form]: [string, URLSearchParams | undefined] = [authorizeUrl, undefined]
   for (let step = 0; step < MAX_STEPS; step++) {
-    const response = await call(url, {
+    const response = await callLoopback(url, {
       method: form ? 'POST' : 'GET',
       body: form,
       redirect: 'manual',
@@ -130,7 +130,7 @@ export const cookieHeader = (cookies: ReadonlyMap<string, string>): string =>
   [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
 
 /** The fields of a login or consent page: what the page carries, who signs in, and yes. */
-function fill(page: string, user: User): URLSearchParams {
+function fill(page: string, user: BenchUser): URLSearchParams {
   const fields = new URLSearchParams({ action: 'allow' })
   for (const [input] of page.matchAll(/<input\b[^>]*>/g)) {
     const attribute = (name: string) => new RegExp(`\\s${name}="([^"]*)"`).exec(input)?.[1]?.replaceAll('&amp;', '&')

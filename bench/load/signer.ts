@@ -12,7 +12,7 @@ export interface ProofKey {
 }
 
 /** An identity provider; its private key is in here, for the process that signs with it. */
-export interface Idp {
+export interface BenchIdp {
   issuer: string
   jwks_uri: string
   kid: string
@@ -48,7 +48,7 @@ export const newProof = ({ key, header }: ProofKey, htu: string): string =>
   signJws('ES256', key, header, JSON.stringify({ jti: randomUUID(), htm: 'POST', htu, iat: now() }))
 
 /** Starts an identity provider: a JWK set on loopback. It does not keep this process alive. */
-export async function startIdp(): Promise<Idp> {
+export async function startIdp(): Promise<BenchIdp> {
   const { privateKey, jwk } = newKeyPair()
   const kid = randomUUID()
   const keys = [{ ...jwk, kid, alg: 'ES256', use: 'sig' }]
@@ -68,7 +68,7 @@ export async function startIdp(): Promise<Idp> {
 }
 
 /** What makes new assertions (ID-JAG) of an identity provider: for a subject, a client and the server `aud`. */
-export function assertionsOf({ issuer, kid, pem }: Idp): (sub: string, client_id: string, aud: string) => string {
+export function assertionsOf({ issuer, kid, pem }: BenchIdp): (sub: string, client_id: string, aud: string) => string {
   const key = createPrivateKey(pem)
   const header = headerSegment('oauth-id-jag+jwt', 'ES256', kid)
   return (sub, client_id, aud) => {

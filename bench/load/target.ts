@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
 import type { ProbePlan } from '../run/probe.ts'
-import type { Idp } from './signer.ts'
+import type { BenchIdp } from './signer.ts'
 
 /** A confidential client with client_credentials. */
 export interface Machine {
@@ -10,7 +10,7 @@ export interface Machine {
   client_secret: string
 }
 /** A public client with authorization_code and refresh_token. */
-export interface App {
+export interface InteractiveClient {
   client_id: string
   redirect_uri: string
 }
@@ -18,15 +18,15 @@ export interface App {
 export interface Gateway {
   machine: Machine
   resource: string
-  idp: Idp
+  idp: BenchIdp
 }
-export interface User {
+export interface BenchUser {
   email: string
   password: string
 }
 
 /** A server with everything registered that a work needs; what it has no grant for is missing. */
-export interface Target {
+export interface BenchTarget {
   readonly name: string
   /** Not a peer. */
   readonly isService?: true
@@ -43,13 +43,13 @@ export interface Target {
   readonly resource?: string
   /** What a person needs who signs in at the app. */
   readonly signedIn?: {
-    app: App
+    app: InteractiveClient
     authorizePath: string
     /** Of a browser whose user is signed in and has consented. */
     cookie: string
     verifier: string
   }
-  readonly user?: User
+  readonly user?: BenchUser
   readonly gateway?: Gateway
   /** The resource of the tokens that are introspected. */
   readonly introspectedResource?: string
@@ -68,7 +68,7 @@ export const VERIFIER = randomBytes(32).toString('base64url')
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 
 /** How many machine clients a server has. */
-export interface Clients {
+export interface BenchClients {
   /** In rotation. */
   hot: number
   /** Only for the cold run. */
@@ -77,13 +77,13 @@ export interface Clients {
 export const HOT_CLIENTS = 100
 
 /** Splits clients into those that are warm and those that only the cold run uses. */
-export const hotAndCold = (machines: readonly Machine[], { hot }: Clients) => ({
+export const hotAndCold = (machines: readonly Machine[], { hot }: BenchClients) => ({
   machines: machines.slice(0, hot),
   coldMachines: machines.slice(hot),
 })
 
 /** The query of an authorization request of an app for a resource. */
-export const authorizeQuery = ({ client_id, redirect_uri }: App, resource: string): string =>
+export const authorizeQuery = ({ client_id, redirect_uri }: InteractiveClient, resource: string): string =>
   new URLSearchParams({
     response_type: 'code',
     client_id,

@@ -5,14 +5,14 @@ import { createServer, type ServerResponse } from 'node:http'
 import Provider, { type Client } from 'oidc-provider'
 import MemoryAdapter from 'oidc-provider/lib/adapters/memory_adapter.js'
 import LRU from 'oidc-provider/lib/helpers/lru.js'
-import type { App, Machine } from '../load/target.ts'
+import type { InteractiveClient, Machine } from '../load/target.ts'
 import { onPlans } from '../run/children.ts'
 
 export interface PeerPlan {
   port: number
   base: string
   machines: readonly Machine[]
-  app: App
+  app: InteractiveClient
   /** Tokens for it are JWTs; for the other one they are opaque, because this peer introspects no JWTs. */
   resource: string
   opaqueResource: string

@@ -4,13 +4,13 @@ import path from 'node:path'
 import { loopbackUrl } from '../load/loopback.ts'
 import {
   authorizeQuery,
-  type Clients,
+  type BenchClients,
+  type BenchTarget,
   freePort,
   hotAndCold,
   REDIRECT_URI,
   RESOURCE,
   SCOPE,
-  type Target,
   VERIFIER,
 } from '../load/target.ts'
 import { YARDSTICK } from '../report/report.ts'
@@ -22,7 +22,7 @@ const START_SECONDS = 30
 const OIDC_PROVIDER = 'oidc-provider'
 
 /** Starts oidc-provider with clients as the service has them. */
-export async function startPeer(clients: Clients): Promise<Target> {
+export async function startPeer(clients: BenchClients): Promise<BenchTarget> {
   const port = await freePort()
   const plan: PeerPlan = {
     port,
@@ -67,7 +67,7 @@ export async function startPeer(clients: Clients): Promise<Target> {
 }
 
 /** Starts what shows how fast the machine is just then: HTTP, signatures and commits as the service has them, and nothing else. */
-export async function startYardstick(clients: Clients): Promise<Target> {
+export async function startYardstick(clients: BenchClients): Promise<BenchTarget> {
   const port = await freePort()
   const base = `http://127.0.0.1:${port}`
   const file = path.join(tempDir(), 'yardstick.db')
@@ -119,7 +119,7 @@ export function peerFaults(peers: readonly ForeignPeer[]): string[] {
 }
 
 /** The target for it: what can be asked with one machine client. */
-export const foreignTarget = ({ name, base, tokenPath, client, scope }: ForeignPeer): Target => ({
+export const foreignTarget = ({ name, base, tokenPath, client, scope }: ForeignPeer): BenchTarget => ({
   name,
   base,
   paths: { token: tokenPath },

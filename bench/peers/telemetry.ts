@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { bestGenerator, runLoad } from '../load/load.ts'
-import { HOT_CLIENTS, type Target } from '../load/target.ts'
+import { type BenchTarget, HOT_CLIENTS } from '../load/target.ts'
 import { stopAll } from '../run/children.ts'
 import { loadOf, works } from '../run/scenarios.ts'
 import { startService } from '../run/service.ts'
@@ -46,7 +46,7 @@ interface Measured {
   cpu_us: number
 }
 
-async function measure(target: Target, seconds: number): Promise<Measured> {
+async function measure(target: BenchTarget, seconds: number): Promise<Measured> {
   const [work] = works
   const feed = work && (await loadOf(work, target))?.feed
   if (feed?.kind !== 'same') throw new Error('the first work is no rotation')

@@ -5,7 +5,7 @@ import { generateKeyPairSync, randomFillSync } from 'node:crypto'
 import { Piscina } from 'piscina'
 import { loadNative } from '../../src/http/uws.ts'
 import { onPlans } from '../run/children.ts'
-import type { Row } from './yardstick_store.ts'
+import type { YardstickRow } from './yardstick_store.ts'
 
 export interface YardstickPlan {
   port: number
@@ -81,7 +81,7 @@ function openBatches({ issuer, resource, scope, file }: Omit<YardstickPlan, 'por
     running++
     const now = Math.floor(Date.now() / 1000)
     const [iat, exp] = [now, now + LIFETIME]
-    const rows: Row[] = batch.map(({ client_id }) => ({ id: newId(), client_id, iat, exp }))
+    const rows: YardstickRow[] = batch.map(({ client_id }) => ({ id: newId(), client_id, iat, exp }))
     const payloads = rows.map(({ id, client_id }) =>
       JSON.stringify({ iss: issuer, sub: client_id, exp, iat, jti: id, client_id, aud: [resource], scope }),
     )

@@ -3,7 +3,7 @@ import { workerData } from 'piscina'
 import { nameThread } from '../../src/lib/thread_name.ts'
 import { openDatabase } from '../../src/store/database.ts'
 
-export interface Row {
+export interface YardstickRow {
   id: string
   client_id: string
   iat: number
@@ -17,9 +17,9 @@ db.exec(
   'CREATE TABLE issuances (id BLOB PRIMARY KEY, client_id TEXT, resource TEXT, scope TEXT, issued_at INTEGER, expires_at INTEGER) WITHOUT ROWID',
 )
 const insert = db.prepare('INSERT INTO issuances VALUES (?, ?, ?, ?, ?, ?)')
-const insertAll = db.transaction((rows: readonly Row[]) => {
+const insertAll = db.transaction((rows: readonly YardstickRow[]) => {
   for (const { id, client_id, iat, exp } of rows)
     insert.run(Buffer.from(id, 'base64url'), client_id, resource, scope, iat, exp)
 })
 
-export default (rows: string): void => insertAll(JSON.parse(rows) as Row[])
+export default (rows: string): void => insertAll(JSON.parse(rows) as YardstickRow[])

@@ -1,6 +1,6 @@
 // Holds the planner against reality: plans a mix from its parts, runs it at the rate of the plan, and says how far off it was.
 import { addStep, keeps } from '../load/knee.ts'
-import type { Report, Result } from '../report/report.ts'
+import type { Report, WorkResult } from '../report/report.ts'
 import type { Sample } from '../run/sample.ts'
 import type { Mix } from '../run/scenarios.ts'
 import { plan } from './plan.ts'
@@ -15,7 +15,7 @@ const HEADROOM = 0.3
 export async function checkPlan(
   report: Report,
   mix: Mix,
-  result: Result | undefined,
+  result: WorkResult | undefined,
   run: (rate: number) => Promise<Sample>,
 ): Promise<Report['plan_check']> {
   if (!result || result.failed || result.store === 'none') return undefined

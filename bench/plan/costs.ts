@@ -52,7 +52,7 @@ export const partShare = ({ cpu_us, per_s, threads }: Sample, role: Role): numbe
   ((cpu_us[role] ?? 0) * per_s) / 1e6 / Math.max(1, threads[role] ?? 1)
 
 /** Bytes written to storage for a request: to the log of PostgreSQL, or by the service. */
-export const writtenBytes = ({ log_bytes, written_bytes }: Sample): number => log_bytes ?? written_bytes ?? 0
+export const sampledBytes = ({ log_bytes, written_bytes }: Sample): number => log_bytes ?? written_bytes ?? 0
 
 const costsOf = (sample: Sample): Costs => ({
   front_us: sample.cpu_us.front ?? 0,
@@ -61,12 +61,12 @@ const costsOf = (sample: Sample): Costs => ({
   total_us: sample.cpu_us.total ?? 0,
   database_us: sample.cpu_us.database ?? 0,
   database_bytes: sample.database_bytes ?? 0,
-  written_bytes: writtenBytes(sample),
+  written_bytes: sampledBytes(sample),
   fsyncs: sample.fsyncs ?? 0,
 })
 
 /** Costs by shares: the sum of share x cost. */
-export const together = (parts: readonly { share: number; costs: Costs }[]): Costs => {
+export const combinedCosts = (parts: readonly { share: number; costs: Costs }[]): Costs => {
   const names = Object.keys(parts[0]?.costs ?? {}) as (keyof Costs)[]
   const sum = (name: keyof Costs) => parts.reduce((total, { share, costs }) => total + share * costs[name], 0)
   return Object.fromEntries(names.map((name) => [name, sum(name)])) as unknown as Costs
@@ -86,7 +86,7 @@ function between(samples: readonly Sample[], use: number): Costs {
   const [low, high] = [samples[above - 1], samples.at(above)] as [Sample | undefined, Sample]
   if (!low) return costsOf(above < 0 ? (samples.at(-1) as Sample) : high)
   const share = (use - useOf(low)) / (useOf(high) - useOf(low))
-  return together([
+  return combinedCosts([
     { share: 1 - share, costs: costsOf(low) },
     { share, costs: costsOf(high) },
   ])
@@ -101,7 +101,7 @@ export function costsAtRate<P extends Part>(parts: readonly P[], rate: number): 
   let [low, high] = [0, 1]
   for (let step = 0; step < STEPS; step++) {
     const use = (low + high) / 2
-    if ((rate * together(costsAtUse(parts, use)).front_us) / 1e6 > use) low = use
+    if ((rate * combinedCosts(costsAtUse(parts, use)).front_us) / 1e6 > use) low = use
     else high = use
   }
   return costsAtUse(parts, (low + high) / 2)

@@ -1,7 +1,7 @@
 // What one instance can do: how busy its parts may be, as the knees show it, and the rate at which each of them is that busy.
 
 import { MOST_ROWS, type Sample } from '../run/sample.ts'
-import { type Costs, partShare, writtenBytes } from './costs.ts'
+import { type Costs, partShare, sampledBytes } from './costs.ts'
 
 /** The knee of a work, and its share of the requests (all together 1). */
 export interface Knee {
@@ -9,7 +9,7 @@ export interface Knee {
   share: number
   sample: Sample
 }
-export interface Use {
+export interface PlannedUse {
   /** How busy the busiest part may be before latencies leave the objective, as measured. */
   share: number
   /** The part that was so busy, and the work at whose knee it was. */
@@ -40,13 +40,13 @@ const MOST_USE = 0.9
  * because it is divided by what a request costs the service: processors that the load generator or others took are no room that
  * was shown to be there, although an instance alone on its machine may find some of it.
  */
-export function useAtKnees(knees: readonly Knee[], cores: number): Use {
+export function useAtKnees(knees: readonly Knee[], cores: number): PlannedUse {
   const uses = knees.map(({ work, sample }) => ({ work, ...busiest(sample, cores) }))
   const least = uses.reduce((a, b) => (b.share < a.share ? b : a))
   return { ...least, share: Math.min(MOST_USE, least.share) }
 }
 
-function busiest(sample: Sample, cores: number): Omit<Use, 'work'> {
+function busiest(sample: Sample, cores: number): Omit<PlannedUse, 'work'> {
   const parts = [
     { part: 'the front thread', share: partShare(sample, 'front') },
     { part: 'the crypto threads', share: partShare(sample, 'crypto') },
@@ -133,7 +133,7 @@ export function diskSeen(knees: readonly Knee[], calibrated: number | null): Pic
       calibrated ?? 0,
       most(({ fsyncs }) => fsyncs ?? 0),
     ),
-    bytes: most((sample) => writtenBytes(sample)),
+    bytes: most((sample) => sampledBytes(sample)),
   }
 }
 

@@ -4,7 +4,7 @@ import { DAY } from '../../src/lib/time.ts'
 import type { Report } from '../report/report.ts'
 import type { Sample } from '../run/sample.ts'
 import { sumOf } from '../run/scenarios.ts'
-import { costsAtKnees, costsAtRate, keptOf, together } from './costs.ts'
+import { combinedCosts, costsAtKnees, costsAtRate, keptOf } from './costs.ts'
 import type { PlanInput } from './input.ts'
 import {
   databaseUse,
@@ -34,13 +34,13 @@ export function plan(report: Report, input: PlanInput): Plan {
   const { share: use, ...useOf } = useAtKnees(knees, machine.cores)
   const isLarger = input.cores > machine.cores || input.frontThreads > 1
   const atKnees = costsAtKnees(parts)
-  const costsAtKnee = together(atKnees)
+  const costsAtKnee = combinedCosts(atKnees)
   const computed = limitsOf(costsAtKnee, input, { use, fsyncs: calibration.fsync_per_s ?? 0 })
   const own = heldToKnees(computed, knees, isLarger)
   const capacity = own[0]?.per_s ?? 0
   const instances = Math.ceil(rate / (capacity * (1 - headroom)))
   const atRate = costsAtRate(parts, rate / instances)
-  const costs = together(atRate)
+  const costs = combinedCosts(atRate)
   const seen = { ...diskSeen(knees, calibration.fsync_per_s), cores: machine.cores }
   const shared =
     input.store === 'postgres' ? sharedLimits(costs, { ...seen, use: databaseUse(knees, machine.cores, use) }) : []

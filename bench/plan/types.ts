@@ -1,5 +1,5 @@
 import type { Costs } from './costs.ts'
-import type { Limit, Use } from './limits.ts'
+import type { Limit, PlannedUse } from './limits.ts'
 
 /** A kind of request in a plan: the sum of share x cost over all of them is what a request of the mix costs. */
 export interface PlannedPart {
@@ -20,7 +20,7 @@ export interface Plan {
   costs: Costs
   /** How busy the busiest part of the service may be before latencies leave the objective, as measured, and where. */
   use: number
-  use_of: Omit<Use, 'share'>
+  use_of: Omit<PlannedUse, 'share'>
   /** The weakest first, as the load of all instances together grows. */
   limits: readonly Limit[]
   /** What the measured machine did with its load generator beside it. */

@@ -4,7 +4,7 @@
 import { FOREIGN, type Sample } from '../run/sample.ts'
 import { compareRuns, type Machines, type Runs, renderRuns } from './compare_runs.ts'
 import { digits, median } from './figures.ts'
-import { keyOf, middleRound, type Report, type Result } from './report.ts'
+import { middleRound, type Report, resultKey, type WorkResult } from './report.ts'
 import { aligned, pairsOf } from './table.ts'
 
 interface Measure {
@@ -29,7 +29,7 @@ const MEASURES: readonly Measure[] = [
 const KNEE_NOISE = 0.25
 const KNEE: Omit<Measure, 'of'> = { name: 'knee/s', better: 'more', noise: KNEE_NOISE, machine: 'twice' }
 
-export interface Change {
+export interface FigureChange {
   work: string
   measure: string
   /** Scaled to the machine of after, where the machines differ. */
@@ -44,15 +44,15 @@ export interface Change {
   why?: string
 }
 export interface Comparison extends Runs {
-  changes: Change[]
+  changes: FigureChange[]
   /** What only one of the two has. */
   unmatched: string[]
 }
 
 /** Compares what both reports measured. */
 export function compareReports(before: Report, after: Report): Comparison {
-  const old = new Map(before.results.map((result) => [keyOf(result), result]))
-  const now = new Map(after.results.map((result) => [keyOf(result), result]))
+  const old = new Map(before.results.map((result) => [resultKey(result), result]))
+  const now = new Map(after.results.map((result) => [resultKey(result), result]))
   const runs = compareRuns(before, after)
   const both = [...now].flatMap(([work, later]) => {
     const earlier = old.get(work)
@@ -69,28 +69,30 @@ export function compareReports(before: Report, after: Report): Comparison {
 
 interface Pair {
   work: string
-  earlier: Result
-  later: Result
+  earlier: WorkResult
+  later: WorkResult
   runs: Runs
   /** Whether somebody else used the machine meanwhile. */
   disturbed: boolean
   /** The other servers of both runs that did the same work. */
-  others: [Result, Result][]
+  others: [WorkResult, WorkResult][]
 }
 
-const isDisturbed = ({ rounds, knee }: Result, cores: number): boolean =>
+const isDisturbed = ({ rounds, knee }: WorkResult, cores: number): boolean =>
   [...rounds, ...(knee ? [knee] : [])].some(({ busy }) => (busy.foreign ?? 0) > FOREIGN.decides * cores)
 
-function othersOf(key: string, old: Map<string, Result>, now: Map<string, Result>): [Result, Result][] {
+function othersOf(key: string, old: Map<string, WorkResult>, now: Map<string, WorkResult>): [WorkResult, WorkResult][] {
   const mine = now.get(key)
   if (!mine || mine.store === 'none') return []
   return [...now].flatMap(([name, later]) => {
     const earlier = old.get(name)
-    return earlier && later.store === 'none' && later.work === mine.work ? [[earlier, later] as [Result, Result]] : []
+    return earlier && later.store === 'none' && later.work === mine.work
+      ? [[earlier, later] as [WorkResult, WorkResult]]
+      : []
   })
 }
 
-function changesOf(pair: Pair): Change[] {
+function changesOf(pair: Pair): FigureChange[] {
   const ratios = [RATE, CPU].flatMap((measure) => pair.others.flatMap((other) => ratioOf(pair, measure, other)))
   const own = MEASURES.flatMap((measure) => {
     const change = changeOf(pair, measure)
@@ -105,7 +107,7 @@ function changesOf(pair: Pair): Change[] {
 }
 
 /** A moment in which the machine was slower slows its neighbours in the run too: their ratio has to show the change. */
-function confirmed(change: Change, ratios: readonly Change[]): Change {
+function confirmed(change: FigureChange, ratios: readonly FigureChange[]): FigureChange {
   const isClaim = change.verdict === 'better' || change.verdict === 'worse'
   if (!isClaim || ratios.length === 0 || ratios.some(({ verdict }) => verdict === change.verdict)) return change
   return { ...change, verdict: 'not shown', why: 'the ratios to the other servers of the run do not show it' }
@@ -124,7 +126,7 @@ function judge(
   measure: string,
   better: Measure['better'],
   { before, after, band, doubt: why }: Values,
-): Change {
+): FigureChange {
   const change = before > 0 ? after / before - 1 : null
   const difference = change ?? after
   const isNoise = Math.abs(difference) <= band
@@ -155,9 +157,9 @@ function scaling({ machines }: Runs, of: Measure['machine']): { by: number; band
   return { by: of === 'twice' ? speed : 1 / speed, band: doubt }
 }
 
-function changeOf(pair: Pair, { name, of, better, noise, machine }: Measure): Change[] {
+function changeOf(pair: Pair, { name, of, better, noise, machine }: Measure): FigureChange[] {
   const { work, earlier, later, runs } = pair
-  const value = (result: Result) => {
+  const value = (result: WorkResult) => {
     const sample = middleRound(result)
     return sample ? of(sample) : null
   }
@@ -174,7 +176,7 @@ function changeOf(pair: Pair, { name, of, better, noise, machine }: Measure): Ch
   ]
 }
 
-const valuesOf = ({ rounds }: Result, of: Measure['of']): number[] => rounds.flatMap((round) => of(round) ?? [])
+const valuesOf = ({ rounds }: WorkResult, of: Measure['of']): number[] => rounds.flatMap((round) => of(round) ?? [])
 
 /** Half of what some values differ by, as a share of their middle. NaN: one value differs from nothing. */
 function spread(values: readonly number[]): number {
@@ -184,10 +186,10 @@ function spread(values: readonly number[]): number {
 }
 
 /** The knee. None that was found is a rate of 0. */
-function kneeOf(pair: Pair): Change[] {
+function kneeOf(pair: Pair): FigureChange[] {
   const { work, earlier, later, runs } = pair
   if (earlier.ladder.length === 0 || later.ladder.length === 0) return []
-  const rate = ({ knee }: Result) => (knee ? (knee.offered_per_s ?? knee.per_s) : 0)
+  const rate = ({ knee }: WorkResult) => (knee ? (knee.offered_per_s ?? knee.per_s) : 0)
   if (rate(earlier) === 0 && rate(later) === 0) return []
   const { by, band, doubt } = scaling(runs, KNEE.machine)
   return [
@@ -201,7 +203,11 @@ function kneeOf(pair: Pair): Change[] {
 }
 
 /** A measure as the share of what another server had in the same round: however fast the machine is. */
-function ratioOf(pair: Pair, { name, of, better, noise }: Measure, [earlier, later]: [Result, Result]): Change[] {
+function ratioOf(
+  pair: Pair,
+  { name, of, better, noise }: Measure,
+  [earlier, later]: [WorkResult, WorkResult],
+): FigureChange[] {
   const [before, after] = [pairsOf(pair.earlier, earlier, of), pairsOf(pair.later, later, of)]
   if (before.length === 0 || after.length === 0) return []
   const others = doubtOf({ ...pair, earlier: { ...earlier, store: 'sqlite' }, later: { ...later, store: 'sqlite' } })
@@ -231,7 +237,7 @@ export function renderComparison(comparison: Comparison): string {
     band === null ? 'unknown' : `± ${(100 * band).toFixed(1)} %`,
     verdict,
   ])
-  const count = (verdict: Change['verdict']) => changes.filter((change) => change.verdict === verdict).length
+  const count = (verdict: FigureChange['verdict']) => changes.filter((change) => change.verdict === verdict).length
   const reasons = new Set(changes.flatMap(({ why }) => why ?? []))
   return [
     ...renderRuns(comparison),

@@ -1,7 +1,7 @@
 // How two runs differ before anything that they measured: machine, settings, calibration; and what of it forbids a verdict.
 
 import { digits, median } from './figures.ts'
-import { keyOf, middleRound, type Report } from './report.ts'
+import { middleRound, type Report, resultKey } from './report.ts'
 
 export interface Machines {
   /** How often it signs now for each time that it signed before. */
@@ -68,7 +68,7 @@ function warningsOf({ settings, partial, results }: Report): string[] {
     ...(measured ? [] : ['EMPTY: nothing was measured']),
     ...(partial ? ['INTERRUPTED: what is missing was not measured'] : []),
     ...(settings.smoke ? ['A SMOKE RUN: it says nothing about speed'] : []),
-    ...failed.map((result) => `FAILED: ${keyOf(result)}: ${result.failed?.slice(0, 80)}`),
+    ...failed.map((result) => `FAILED: ${resultKey(result)}: ${result.failed?.slice(0, 80)}`),
   ]
 }
 
@@ -117,7 +117,7 @@ function speedOfOthers(before: Report, after: Report): number {
   const rates = (report: Report) =>
     new Map(
       report.results.flatMap((result) =>
-        result.store === 'none' ? [[keyOf(result), middleRound(result)?.per_s ?? 0] as const] : [],
+        result.store === 'none' ? [[resultKey(result), middleRound(result)?.per_s ?? 0] as const] : [],
       ),
     )
   const [old, now] = [rates(before), rates(after)]

@@ -4,7 +4,7 @@ import { ROLES } from '../../src/telemetry/proc.ts'
 import type { Sample } from '../run/sample.ts'
 import { digits } from './figures.ts'
 import { barPlot, linePlot } from './plots.ts'
-import { keyOf, middleRound, type Report, type Result } from './report.ts'
+import { middleRound, type Report, resultKey, type WorkResult } from './report.ts'
 import { describeRun, verdict } from './table.ts'
 
 const STYLE = `
@@ -102,9 +102,9 @@ function costPlots(measured: readonly Named[]): Markup {
   }${plotOf(heavy)}`
 }
 
-const nameOf = (result: Result): string => keyOf({ ...result, server: '' })
+const nameOf = (result: WorkResult): string => resultKey({ ...result, server: '' })
 
-function latencyPlot({ ladder, knee }: Result, sloMs: number): Markup {
+function latencyPlot({ ladder, knee }: WorkResult, sloMs: number): Markup {
   const line = (name: 'p50' | 'p99' | 'p999') => ({
     name: name === 'p999' ? 'p99.9' : name,
     look: name,
@@ -120,11 +120,11 @@ function latencyPlot({ ladder, knee }: Result, sloMs: number): Markup {
 }
 
 /** Ceilings of the servers of the run beside each other, where there is more than one. */
-function rates(results: readonly Result[]): Markup | false {
+function rates(results: readonly WorkResult[]): Markup | false {
   const bars = results.flatMap((result) => {
     const sample = middleRound(result)
     const look = result.store === 'none' ? 'other' : 'front'
-    return sample ? [{ name: keyOf(result), parts: [{ look, name: result.server, value: sample.per_s }] }] : []
+    return sample ? [{ name: resultKey(result), parts: [{ look, name: result.server, value: sample.per_s }] }] : []
   })
   return (
     results.some(({ store }) => store === 'none') &&
@@ -149,11 +149,11 @@ const COLUMNS: readonly [string, (sample: Sample) => string][] = [
   ['MiB', ({ memory_mib }) => digits(memory_mib.peak, 0)],
 ]
 
-const figures = (results: readonly Result[]): Markup =>
+const figures = (results: readonly WorkResult[]): Markup =>
   html`<table><thead><tr><th>work</th>${COLUMNS.map(([name]) => html`<th>${name}</th>`)}<th>errors</th><th>knee/s</th><th>what limits it</th></tr></thead><tbody>${results.map(
     (result) => {
       const sample = middleRound(result)
       const errors = result.rounds.reduce((sum, each) => sum + each.errors, 0)
-      return html`<tr><td>${keyOf(result)}</td>${COLUMNS.map(([, show]) => html`<td>${sample ? show(sample) : '-'}</td>`)}<td>${errors}</td><td>${digits(result.knee?.offered_per_s, 0)}</td><td>${result.failed ?? sample?.bottleneck ?? '-'}</td></tr>`
+      return html`<tr><td>${resultKey(result)}</td>${COLUMNS.map(([, show]) => html`<td>${sample ? show(sample) : '-'}</td>`)}<td>${errors}</td><td>${digits(result.knee?.offered_per_s, 0)}</td><td>${result.failed ?? sample?.bottleneck ?? '-'}</td></tr>`
     },
   )}</tbody></table>`

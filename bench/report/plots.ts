@@ -5,14 +5,14 @@ const WIDTH = 460
 const HEIGHT = 240
 const EDGE = { left: 52, right: 14, top: 14, bottom: 34 }
 
-export interface Line {
+export interface PlotLine {
   name: string
   /** Class of the style sheet that colours it. */
   look: string
   points: readonly { x: number; y: number }[]
 }
 export interface LinePlot {
-  lines: readonly Line[]
+  lines: readonly PlotLine[]
   /** A horizontal line that must not be crossed. */
   bound: { y: number; name: string }
   /** A vertical line that marks what was found. */

@@ -36,7 +36,7 @@ const resultSchema = z.object({
     ),
   failed: z.string().optional().describe('Why it could not be measured.'),
 })
-export type Result = z.output<typeof resultSchema>
+export type WorkResult = z.output<typeof resultSchema>
 
 export const reportSchema = z
   .object({
@@ -124,10 +124,10 @@ export function kneesOf(file: string, store: string, alg: string): Record<string
 }
 
 /** The round in the middle by its rate; of an even number the slower one of the two in the middle. */
-export function middleRound({ rounds }: Pick<Result, 'rounds'>): Sample | undefined {
+export function middleRound({ rounds }: Pick<WorkResult, 'rounds'>): Sample | undefined {
   return rounds.toSorted((a, b) => a.per_s - b.per_s)[Math.ceil(rounds.length / 2) - 1]
 }
 
 /** What tells results of different reports apart. */
-export const keyOf = ({ work, server, store, alg, fill }: Result): string =>
+export const resultKey = ({ work, server, store, alg, fill }: WorkResult): string =>
   [work, server, store === 'none' ? '' : store, alg, fill ? `${fill} rows` : ''].filter(Boolean).join(' · ')

@@ -3,7 +3,7 @@
 import { planVerdict } from '../plan/verdict.ts'
 import { FOREIGN, type Sample } from '../run/sample.ts'
 import { digits, median } from './figures.ts'
-import { keyOf, middleRound, type Report, type Result, YARDSTICK } from './report.ts'
+import { middleRound, type Report, resultKey, type WorkResult, YARDSTICK } from './report.ts'
 
 /** Everything a reader needs to take the figures again. */
 export function describeRun({ version, commit, machine, settings, calibration, partial, seconds }: Report): string {
@@ -50,7 +50,7 @@ export function table({ results }: Report): string {
   return aligned([HEADER, ...results.map((result) => line(result, results))], TEXT_COLUMNS)
 }
 
-function line(result: Result, all: readonly Result[]): string[] {
+function line(result: WorkResult, all: readonly WorkResult[]): string[] {
   const sample = middleRound(result)
   const { work, server, store, alg, fill, rounds, ladder, knee, knee_at_least, failed } = result
   const errors = [...rounds].reduce((sum, each) => sum + each.errors, 0)
@@ -84,14 +84,14 @@ const figuresOf = ({ per_s, latency_ms, cpu_us, database_bytes }: Sample): strin
 ]
 
 /** What a figure was of that of another server, round for round. */
-export const pairsOf = (result: Result, other: Result, of: (sample: Sample) => number | null): number[] =>
+export const pairsOf = (result: WorkResult, other: WorkResult, of: (sample: Sample) => number | null): number[] =>
   result.rounds.flatMap((round, i) => {
     const [mine, its] = [of(round), other.rounds[i] ? of(other.rounds[i]) : null]
     return mine !== null && its ? mine / its : []
   })
 
 /** The median of the rounds' ratios to another server of the same run, and their range. */
-function ratio(result: Result, all: readonly Result[], isOther: (server: string) => boolean): string {
+function ratio(result: WorkResult, all: readonly WorkResult[], isOther: (server: string) => boolean): string {
   if (result.store === 'none') return ''
   const peer = all.find(
     ({ work, server, store, rounds }) =>
@@ -110,7 +110,7 @@ export function verdict({ results, settings, plan_check, machine }: Report): str
     .map((result) => {
       const { knee, knee_at_least, failed, ladder } = result
       const sample = middleRound(result)
-      const name = keyOf(result)
+      const name = resultKey(result)
       if (failed || !sample) return `${name} could not be measured: ${failed ?? 'the run ended before'}.`
       const rate = digits(knee?.offered_per_s, 0)
       const kept = knee

@@ -5,11 +5,11 @@ import { temporaryDatabase } from '../../src/store/postgres_usage.ts'
 import { loopbackUrl } from '../load/loopback.ts'
 import type { PostgresPlan } from '../peers/postgres.ts'
 import { hasFile, inChild, nextMessage, startFile, stop, tempDir } from './children.ts'
-import type { Database } from './probe.ts'
+import type { BenchDatabase } from './probe.ts'
 import type { Settings, StoreName } from './settings.ts'
 
 export interface OpenDatabase {
-  database: Database
+  database: BenchDatabase
   remove(): Promise<void>
 }
 const FILL_SECONDS = 3600
@@ -65,7 +65,7 @@ export function databaseFaults({ database, postgres, stores, env }: Settings): s
 }
 
 /** Opens the database for a part of a run, filled with so many issuances. Rejects when none can be had. */
-export async function openDatabase(settings: Settings, store: StoreName, fill: number): Promise<OpenDatabase> {
+export async function openBenchDatabase(settings: Settings, store: StoreName, fill: number): Promise<OpenDatabase> {
   const opened = await emptyDatabase(settings, store)
   try {
     if (fill > 0) await inChild('fill', { database: opened.database, rows: fill }, FILL_SECONDS)
@@ -99,7 +99,7 @@ async function emptyDatabase({ database, postgres, env }: Settings, store: Store
 }
 
 /** The variables with which the service, or a part of it, works on a database. */
-export const storageEnv = (database: Database): Record<string, string> => ({
+export const storageEnv = (database: BenchDatabase): Record<string, string> => ({
   SERVICE_STORAGE_DRIVER: database.driver,
   ...(database.driver === 'sqlite'
     ? { SERVICE_STORAGE_SQLITE_PATH: database.file }

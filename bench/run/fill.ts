@@ -8,10 +8,10 @@ import { withStore } from '../../src/store/work.ts'
 import { onPlans } from './children.ts'
 import { storageEnv } from './databases.ts'
 import { inBatches } from './populate.ts'
-import type { Database } from './probe.ts'
+import type { BenchDatabase } from './probe.ts'
 
 interface FillPlan {
-  database: Database
+  database: BenchDatabase
   rows: number
 }
 

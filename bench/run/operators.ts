@@ -6,9 +6,9 @@ import type { Env } from '../../src/config/env.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { programFile } from '../../src/lib/paths.ts'
 import { withStore } from '../../src/store/work.ts'
-import { call } from '../load/loopback.ts'
-import { HOT_CLIENTS, type Target } from '../load/target.ts'
-import { askToken, beginTraffic } from '../load/traffic.ts'
+import { callLoopback } from '../load/loopback.ts'
+import { type BenchTarget, HOT_CLIENTS } from '../load/target.ts'
+import { beginTraffic, tokenRequest } from '../load/traffic.ts'
 import { aligned } from '../report/table.ts'
 import { start, stopAll, tempDir } from './children.ts'
 import { storageEnv, withoutDatabase } from './databases.ts'
@@ -112,9 +112,9 @@ const pagesOf = ({ client_id, user_id, issuance_id, rare_resource }: Known): str
 ]
 
 /** What `json` is sent to, or a GET. Rejects unless it is answered well. */
-async function ask(target: Target, where: string, json?: object): Promise<unknown> {
+async function ask(target: BenchTarget, where: string, json?: object): Promise<unknown> {
   const { admin } = target.probe()
-  const answer = await call(`${admin?.base}${where}`, {
+  const answer = await callLoopback(`${admin?.base}${where}`, {
     method: json ? 'POST' : 'GET',
     headers: { authorization: `Bearer ${admin?.key}`, 'content-type': 'application/json' },
     ...(json ? { body: JSON.stringify(json) } : {}),
@@ -124,7 +124,7 @@ async function ask(target: Target, where: string, json?: object): Promise<unknow
   return where === '/metrics' ? text : JSON.parse(text)
 }
 
-async function measurePages(target: Target, known: Known): Promise<string[][]> {
+async function measurePages(target: BenchTarget, known: Known): Promise<string[][]> {
   const rows: string[][] = []
   for (const page of pagesOf(known)) {
     const took: number[] = []
@@ -146,8 +146,8 @@ async function measurePages(target: Target, known: Known): Promise<string[][]> {
 const digits = (ms: number) => ms.toFixed(1)
 
 /** How long tokens take while some work is done. */
-async function underTraffic(target: Target, what: string, work: () => Promise<string>): Promise<string[]> {
-  const end = beginTraffic(target, RATE, askToken(target))
+async function underTraffic(target: BenchTarget, what: string, work: () => Promise<string>): Promise<string[]> {
+  const end = beginTraffic(target, RATE, tokenRequest(target))
   await sleep(BREATH_MS)
   const startedMs = performance.now()
   const done = await work()

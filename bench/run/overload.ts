@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../../src/config/env.ts'
 import { bestGenerator, runLoad } from '../load/load.ts'
-import type { Tally } from '../load/loops.ts'
-import { HOT_CLIENTS, type Target } from '../load/target.ts'
-import { askToken, beginTraffic } from '../load/traffic.ts'
+import type { LoadTally } from '../load/loops.ts'
+import { type BenchTarget, HOT_CLIENTS } from '../load/target.ts'
+import { beginTraffic, tokenRequest } from '../load/traffic.ts'
 import { aligned } from '../report/table.ts'
 import { stopAll } from './children.ts'
 import { withoutDatabase } from './databases.ts'
@@ -53,24 +53,24 @@ const HEAD = [
   'refused after',
 ]
 
-async function crowd(target: Target, seconds: number): Promise<string[]> {
+async function crowd(target: BenchTarget, seconds: number): Promise<string[]> {
   const before = await load(target, FEW, seconds)
   const crowded = load(target, MANY, ONSET_MS / 1000 + seconds)
   const documents = beginTraffic(target, RATE, (connection, count) =>
     connection.get(count % 2 ? (target.paths.metadata ?? '/') : '/health'),
   )
-  const onset = beginTraffic(target, RATE, askToken(target))
+  const onset = beginTraffic(target, RATE, tokenRequest(target))
   await sleep(ONSET_MS)
   const first = await onset()
-  const tokens = beginTraffic(target, RATE, askToken(target))
+  const tokens = beginTraffic(target, RATE, tokenRequest(target))
   const during = await crowded
   const [served, found] = [await tokens(), await documents()]
   served.latency.add(first.latency)
   served.lateness.add(first.lateness)
-  const end = beginTraffic(target, RATE, askToken(target))
+  const end = beginTraffic(target, RATE, tokenRequest(target))
   await sleep(AFTER_MS)
   const after = await end()
-  const p99 = ({ latency }: Tally) => latency.percentiles().p99.toFixed(1)
+  const p99 = ({ latency }: LoadTally) => latency.percentiles().p99.toFixed(1)
   return [
     whole(before.per_s),
     whole(during.per_s + during.errors / during.seconds),
@@ -91,7 +91,7 @@ async function crowd(target: Target, seconds: number): Promise<string[]> {
 const whole = (figure: number | null) => (figure === null ? '?' : String(Math.round(figure)))
 
 /** A closed loop of machine tokens. */
-async function load(target: Target, connections: number, seconds: number): Promise<Sample> {
+async function load(target: BenchTarget, connections: number, seconds: number): Promise<Sample> {
   const generator = bestGenerator()
   const [work] = works
   const feed = work && (await loadOf(work, target))?.feed

@@ -3,24 +3,24 @@ import { databaseBytes } from '../../src/store/database.ts'
 import { readUsage } from '../../src/store/postgres_usage.ts'
 import {
   type ByRole,
+  bytesWrittenBy,
   machineMicros,
   memoryMiB,
   processMicros,
   ROLES,
   threadMicros,
-  writtenBytes,
 } from '../../src/telemetry/proc.ts'
-import { call } from '../load/loopback.ts'
+import { callLoopback } from '../load/loopback.ts'
 
 /** The database of a measured service. */
-export type Database = { driver: 'sqlite'; file: string } | { driver: 'postgres'; dsn: string }
+export type BenchDatabase = { driver: 'sqlite'; file: string } | { driver: 'postgres'; dsn: string }
 
 /** Where to look. A peer has a process at most. */
 export interface ProbePlan {
   /** Undefined: a server that somebody else started. */
   pid?: number
   admin?: { base: string; key: string }
-  database?: Database
+  database?: BenchDatabase
   /** Further instances: what they use is added. */
   others?: readonly Pick<ProbePlan, 'pid' | 'admin'>[]
 }
@@ -86,7 +86,7 @@ async function snapshot(
 
 const readCpu = (plan: ProbePlan, generator?: () => number) => ({
   threads: new Map(instancesOf(plan).flatMap(({ pid }) => (pid ? [...threadMicros(pid)] : []))),
-  written_bytes: total(instancesOf(plan), ({ pid }) => (pid ? writtenBytes(pid) : Number.NaN)),
+  written_bytes: total(instancesOf(plan), ({ pid }) => (pid ? bytesWrittenBy(pid) : Number.NaN)),
   generator_us: generator ? generator() : processMicros(process.pid),
   seconds: performance.now() / 1000,
   machine_us: machineMicros(),
@@ -114,13 +114,13 @@ const NO_GC = { count: Number.NaN, seconds: Number.NaN }
 const total = <T>(all: readonly T[], of: (each: T) => number) => all.reduce((sum, each) => sum + of(each), 0)
 
 async function readLanes({ base, key }: { base: string; key: string }): Promise<Record<string, LaneUse>> {
-  const response = await call(`${base}/admin/system/status`, { headers: { authorization: `Bearer ${key}` } })
+  const response = await callLoopback(`${base}/admin/system/status`, { headers: { authorization: `Bearer ${key}` } })
   const { lanes } = (await response.json()) as { lanes: Record<string, Partial<LaneUse>> }
   return Object.fromEntries(Object.entries(lanes).map(([name, lane]) => [name, { ...NO_LANE, ...lane }]))
 }
 
 async function readGc({ base }: { base: string }) {
-  const text = await (await call(`${base}/metrics`)).text()
+  const text = await (await callLoopback(`${base}/metrics`)).text()
   const sum = (name: string) =>
     [...text.matchAll(new RegExp(`^nodejs_gc_duration_seconds_${name}\\{[^}]*\\} ([\\d.e+-]+)$`, 'gm'))]
       .map(([, value]) => Number(value))
@@ -128,7 +128,7 @@ async function readGc({ base }: { base: string }) {
   return { count: sum('count'), seconds: sum('sum') }
 }
 
-async function readDatabase(database: Database | undefined) {
+async function readDatabase(database: BenchDatabase | undefined) {
   if (!database) return { database_bytes: Number.NaN, log_bytes: Number.NaN, database_us: Number.NaN }
   if (database.driver === 'sqlite')
     return { database_bytes: databaseBytes(database.file), log_bytes: Number.NaN, database_us: 0 }

@@ -4,17 +4,17 @@ import type { FeedPlan } from '../load/feeds.ts'
 import { type GeneratorPlan, type LoopPlan, limitSeconds } from '../load/generator_plan.ts'
 import { findKnee } from '../load/knee.ts'
 import { runLoad } from '../load/load.ts'
-import type { Target } from '../load/target.ts'
+import type { BenchTarget } from '../load/target.ts'
 import { foreignTarget, startPeer, startYardstick } from '../peers/peers.ts'
 import { checkPlan } from '../plan/check.ts'
-import { middleRound, type Report, type Result, SCHEMA_VERSION } from '../report/report.ts'
+import { middleRound, type Report, SCHEMA_VERSION, type WorkResult } from '../report/report.ts'
 import { calibrate } from './calibrate.ts'
 import { nextMessage, startFile, stopAll, stop as stopChild } from './children.ts'
-import { openDatabase, withoutDatabase } from './databases.ts'
+import { openBenchDatabase, withoutDatabase } from './databases.ts'
 import { readMachine, readVersion, readVersions } from './machine.ts'
 import type { Progress } from './progress.ts'
 import type { Sample } from './sample.ts'
-import { type Load, loadOf, type Mix, mixOf, type Work, works, worksOf } from './scenarios.ts'
+import { loadOf, type Mix, mixOf, type Work, type WorkLoad, works, worksOf } from './scenarios.ts'
 import { callersSettings, startService } from './service.ts'
 import { type AlgName, COLD_CLIENTS, type Settings, type StoreName } from './settings.ts'
 
@@ -91,8 +91,8 @@ async function measurePart(run: Run, part: Part) {
   progress.say(
     `${part.store}, ${part.alg}${part.fill ? `, filled with ${part.fill} issuances` : ''}: starting, registering clients`,
   )
-  const { database, remove } = await openDatabase(settings, part.store, part.fill)
-  const targets: Target[] = []
+  const { database, remove } = await openBenchDatabase(settings, part.store, part.fill)
+  const targets: BenchTarget[] = []
   // A peer has no store and no keys of ours: once is enough.
   const isFirst = report.results.length === 0
   try {
@@ -120,7 +120,7 @@ async function measurePart(run: Run, part: Part) {
 const NO_LOGIN = { authorizePath: '', cookie: '', tokenPath: '', codeForm: '', refreshForm: '' }
 
 /** The cheapest request there is: what HTTP itself costs. */
-const httpFloor = (target: Target, { connections, warmup }: Settings): Promise<Sample> => {
+const httpFloor = (target: BenchTarget, { connections, warmup }: Settings): Promise<Sample> => {
   const feed: FeedPlan = { kind: 'same', path: '/livez', forms: [], expected: 'ok' }
   return withGenerator({ base: target.base, login: NO_LOGIN, feed }, target, connections, async (measure) => {
     await measure({ seconds: 0.3 })
@@ -129,15 +129,15 @@ const httpFloor = (target: Target, { connections, warmup }: Settings): Promise<S
 }
 
 interface Measured {
-  target: Target
-  load: Load
-  result: Result
+  target: BenchTarget
+  load: WorkLoad
+  result: WorkResult
 }
 
 /** All rounds of a work. Who begins changes from round to round, so that drift of the machine meets all of them. */
-async function measureWork(run: Run, work: Work, all: readonly Target[], part: Part): Promise<Result[]> {
+async function measureWork(run: Run, work: Work, all: readonly BenchTarget[], part: Part): Promise<WorkResult[]> {
   const { settings, progress } = run
-  const results: Result[] = []
+  const results: WorkResult[] = []
   const measured: Measured[] = []
   for (const target of all) {
     const result = emptyResult(work, target, part, settings)
@@ -166,7 +166,7 @@ async function measureWork(run: Run, work: Work, all: readonly Target[], part: P
 }
 
 /** Does a part of the work; one that fails is noted and the run goes on. */
-async function attempt({ end, progress }: Run, result: Result, measure: () => Promise<void>): Promise<void> {
+async function attempt({ end, progress }: Run, result: WorkResult, measure: () => Promise<void>): Promise<void> {
   if (end.aborted || result.failed) return
   try {
     await measure()
@@ -191,11 +191,11 @@ async function climb({ settings, progress }: Run, { target, load, result }: Meas
 }
 
 /** Runs the mix at the rate that is planned for it. */
-function runPlanned({ report, settings, progress }: Run, mix: Mix, target: Target) {
+function runPlanned({ report, settings, progress }: Run, mix: Mix, target: BenchTarget) {
   const work = mixOf(mix)
   const result = report.results.find((each) => each.work === work.name && each.server === target.name)
   return checkPlan(report, mix, result, async (rate) => {
-    const load = (await loadOf(work, target)) as Load
+    const load = (await loadOf(work, target)) as WorkLoad
     const { warmup, seconds } = settings
     return withGenerator(load, target, settings.connections, async (measure) => {
       await measure({ seconds: warmup, rate })
@@ -206,16 +206,16 @@ function runPlanned({ report, settings, progress }: Run, mix: Mix, target: Targe
   })
 }
 
-const isRotation = ({ feed }: Load) => feed.kind === 'same' && feed.forms.length > 0
-const generatorOf = (load: Load, { generator }: Settings) => (isRotation(load) ? generator : 'own')
+const isRotation = ({ feed }: WorkLoad) => feed.kind === 'same' && feed.forms.length > 0
+const generatorOf = (load: WorkLoad, { generator }: Settings) => (isRotation(load) ? generator : 'own')
 
-function emptyResult(work: Work, target: Target, part: Part, { generator }: Settings): Result {
+function emptyResult(work: Work, target: BenchTarget, part: Part, { generator }: Settings): WorkResult {
   const its = target.isService ? part : { store: 'none' as const, alg: 'ES256' as const, fill: 0 }
   return { work: work.name, server: target.name, ...its, generator, rounds: [], ladder: [], knee: null }
 }
 
 /** One measurement of the ceiling, warm-up before it. */
-async function measureClosed(work: Work, load: Load, target: Target, settings: Settings): Promise<Sample> {
+async function measureClosed(work: Work, load: WorkLoad, target: BenchTarget, settings: Settings): Promise<Sample> {
   const { connections, seconds, warmup } = settings
   if (work.cold) await target.restart?.()
   const { feed } = load
@@ -236,8 +236,8 @@ async function measureClosed(work: Work, load: Load, target: Target, settings: S
 
 /** Opens a load generator on a target for some measurements, and ends it. */
 async function withGenerator<R>(
-  load: Load,
-  target: Target,
+  load: WorkLoad,
+  target: BenchTarget,
   connections: number,
   use: (measure: (plan: LoopPlan) => Promise<Sample>) => Promise<R>,
 ): Promise<R> {

@@ -1,7 +1,7 @@
 // One measurement as it stands in a report: rates, latencies, and what an answer cost in every part of the machine.
 import { z } from 'zod'
 import { CORES, ROLES, type Role } from '../../src/telemetry/proc.ts'
-import type { Tally } from '../load/loops.ts'
+import type { LoadTally } from '../load/loops.ts'
 import type { Usage } from './probe.ts'
 
 /** A figure that may not be had on this machine, or of this server. */
@@ -55,7 +55,7 @@ export interface Counted {
 
 /** What a tally of one of our own loops says. */
 export const counted = (
-  { latency, errors, firstError, seconds, lateness }: Tally,
+  { latency, errors, firstError, seconds, lateness }: LoadTally,
   offered_per_s?: number,
 ): Counted => ({
   loop: offered_per_s === undefined ? 'closed' : 'open',

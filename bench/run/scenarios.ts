@@ -1,10 +1,10 @@
 // What can be measured: a list. A work says what a server is sent; everything else about a run is the same for all of them.
 import type { FeedPlan, Site } from '../load/feeds.ts'
-import { call } from '../load/loopback.ts'
+import { callLoopback } from '../load/loopback.ts'
 import { JWT_BEARER, mapAtOnce, TOKEN_EXCHANGE } from '../load/register.ts'
-import type { Gateway, Machine, Target } from '../load/target.ts'
+import type { BenchTarget, Gateway, Machine } from '../load/target.ts'
 
-export interface Load extends Site {
+export interface WorkLoad extends Site {
   feed: FeedPlan
   /** Sent before the measurement in place of the feed, so that what it sends is new to the server. */
   warmup?: FeedPlan
@@ -15,7 +15,7 @@ export interface Work {
   /** Measured with 20,000 clients that the server has not seen since it was started. */
   cold?: boolean
   /** What to send to a server; undefined where it has no such thing. Asks once, and throws unless the answer is right. */
-  load(target: Target): Promise<FeedPlan | undefined>
+  load(target: BenchTarget): Promise<FeedPlan | undefined>
 }
 
 const TOKENS_PER_CLIENT = 10
@@ -31,13 +31,13 @@ const form = (fields: Record<string, string | undefined>) =>
     Object.entries(fields).filter((each): each is [string, string] => each[1] !== undefined),
   ).toString()
 
-const machineForm = (machine: Machine, { scope }: Target, resource: string | undefined) =>
+const machineForm = (machine: Machine, { scope }: BenchTarget, resource: string | undefined) =>
   form({ grant_type: 'client_credentials', ...machine, scope, resource })
 
 /** POSTs a form outside of any measurement. Throws unless the answer is as `right` wants it: nobody measures refusals. */
 async function ask(url: string, body: string, right: (answer: Record<string, unknown>) => boolean) {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-  const response = await call(url, { method: 'POST', headers, body })
+  const response = await callLoopback(url, { method: 'POST', headers, body })
   const text = await response.text()
   const answer = (response.status === 200 ? JSON.parse(text) : {}) as Record<string, unknown>
   if (!right(answer)) throw new Error(`POST ${url} answered ${response.status} ${text.slice(0, 500)}`)
@@ -46,7 +46,7 @@ async function ask(url: string, body: string, right: (answer: Record<string, unk
 const hasToken = (answer: Record<string, unknown>) => typeof answer['access_token'] === 'string'
 
 const clientCredentials =
-  (machinesOf: (target: Target) => readonly Machine[]): Work['load'] =>
+  (machinesOf: (target: BenchTarget) => readonly Machine[]): Work['load'] =>
   async (target) => {
     const forms = machinesOf(target).map((machine) => machineForm(machine, target, target.resource))
     const [first] = target.machines
@@ -88,7 +88,7 @@ const proofs: Work['load'] = async (target) =>
   }
 
 const ofGateway =
-  (feedOf: (gateway: Gateway, target: Target) => FeedPlan): Work['load'] =>
+  (feedOf: (gateway: Gateway, target: BenchTarget) => FeedPlan): Work['load'] =>
   async (target) =>
     target.gateway && feedOf(target.gateway, target)
 
@@ -186,7 +186,7 @@ export const mixOf = (mix: Mix): Work => ({
 })
 
 /** All that the load generator needs for a work at a server, or undefined where it has no such thing. */
-export async function loadOf(work: Work, target: Target): Promise<Load | undefined> {
+export async function loadOf(work: Work, target: BenchTarget): Promise<WorkLoad | undefined> {
   const feed = await (target.isYardstick ? machineTokens : work).load(target)
   if (!feed) return undefined
   const { base, paths, signedIn, resource } = target

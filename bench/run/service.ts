@@ -5,31 +5,31 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../../src/config/env.ts'
 import { programFile } from '../../src/lib/paths.ts'
-import { call } from '../load/loopback.ts'
+import { callLoopback } from '../load/loopback.ts'
 import { cookieHeader, registerEverything, signIn } from '../load/register.ts'
 import { startIdp } from '../load/signer.ts'
 import {
   authorizeQuery,
-  type Clients,
+  type BenchClients,
+  type BenchTarget,
   freePort,
   GATEWAY_RESOURCE,
   hotAndCold,
   REDIRECT_URI,
   RESOURCE,
   SCOPE,
-  type Target,
   VERIFIER,
 } from '../load/target.ts'
 import { start, stop, tempDir } from './children.ts'
 import { storageEnv } from './databases.ts'
-import type { Database } from './probe.ts'
+import type { BenchDatabase } from './probe.ts'
 import type { AlgName } from './settings.ts'
 
 export interface ServiceOptions {
-  clients: Clients
+  clients: BenchClients
   alg: AlgName
   /** A new file in a temporary folder where there is none. */
-  database?: Database
+  database?: BenchDatabase
   /** More than one share a database of PostgreSQL. */
   instances?: number
   /** Its SERVICE_ variables reach the service, to measure another setting than the default one. */
@@ -53,12 +53,12 @@ export async function startService({
   database,
   env,
   instances = 1,
-}: ServiceOptions): Promise<[Target, ...Target[]]> {
+}: ServiceOptions): Promise<[BenchTarget, ...BenchTarget[]]> {
   const [port, adminPort] = [await freePort(), await freePort()]
   const base = `http://127.0.0.1:${port}`
   const admin = { base: `http://127.0.0.1:${adminPort}`, key: randomBytes(32).toString('hex') }
   const cwd = tempDir()
-  const stored: Database = database ?? { driver: 'sqlite', file: path.join(cwd, 'service.db') }
+  const stored: BenchDatabase = database ?? { driver: 'sqlite', file: path.join(cwd, 'service.db') }
   const settings: NodeJS.ProcessEnv = {
     PATH: env['PATH'],
     NODE_ENV: 'production',
@@ -101,7 +101,7 @@ export async function startService({
   const cookies = new Map<string, string>()
   // The second consent is for what the gateway exchanges the user's tokens into.
   for (const resource of [RESOURCE, GATEWAY_RESOURCE]) await signIn(base + authorizePath(resource), user, cookies)
-  const one: Target = {
+  const one: BenchTarget = {
     ...hotAndCold(machines, clients),
     name: 'service',
     isService: true,
@@ -125,7 +125,7 @@ export async function startService({
   }
   if (instances === 1) return [one]
   const others = await Promise.all(Array.from({ length: instances - 1 }, () => startAnother(settings, admin.key)))
-  const all: Target = {
+  const all: BenchTarget = {
     ...one,
     name: `service, ${instances} instances`,
     otherBases: others.map((other) => other.base),
@@ -183,7 +183,7 @@ function runner(cwd: string, base: string, env: NodeJS.ProcessEnv) {
 async function untilReady(child: ChildProcess, base: string, log: () => string): Promise<void> {
   for (const end = Date.now() + START_SECONDS * 1000; Date.now() < end; await sleep(20)) {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the service did not start:\n${log()}`)
-    const ready = await call(`${base}/ready`).catch(() => undefined)
+    const ready = await callLoopback(`${base}/ready`).catch(() => undefined)
     if (ready?.status === 200) return
   }
   throw new Error(`the service was not ready within ${START_SECONDS} s:\n${log()}`)

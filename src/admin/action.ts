@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import type { Method } from '../http/route.ts'
 import type { AuditAction } from '../oauth/audit_events.ts'
-import type { CounterName } from '../telemetry/metrics.ts'
+import type { CounterName } from '../telemetry/metric_names.ts'
 
 /** A group of operations on one kind of thing. */
 export interface AdminResource {
@@ -46,7 +46,7 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
   readonly count?: readonly [CounterName, Readonly<Record<string, string>>?]
   /** How the command differs from what follows from the fields; false: REST only. */
   readonly cli?: Cli | false
-  run(app: App, input: Input<P, Q, B>, caller: Caller): Promise<Result>
+  run(app: App, input: Input<P, Q, B>, caller: Caller): Promise<ActionResult>
 }
 
 /** Whom an operation is done for. */
@@ -67,7 +67,7 @@ interface Input<P extends string, Q extends z.ZodType, B extends z.ZodType> {
 type ParamsOf<P extends string> = string extends P ? Record<string, string> : { [K in Names<P>]: string }
 type Names<P extends string> = P extends `${string}{${infer Name}}${infer Rest}` ? Name | Names<Rest> : never
 
-export interface Result {
+export interface ActionResult {
   /** The answer; none with status 204. */
   shown?: unknown
   /** It was a dry run. */

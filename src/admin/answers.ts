@@ -44,10 +44,10 @@ export const client = z.strictObject({
   id: z.string(),
   name: z.string(),
 })
-export const newClient = client.extend({
+export const newClientAnswer = client.extend({
   client_secret: z.string().optional().describe('Shown here only; none for a public client.'),
 })
-export const newSecret = z.strictObject({ client_id: z.string(), client_secret: z.string() })
+export const newSecretAnswer = z.strictObject({ client_id: z.string(), client_secret: z.string() })
 
 export const user = z.strictObject({
   id: z.string(),
@@ -151,7 +151,7 @@ export const issuance = z.strictObject({
   kid: z.string(),
   ip: z.string(),
 })
-export const issuances = z.strictObject({ issuances: z.array(issuance), since: at, count })
+export const issuancesAnswer = z.strictObject({ issuances: z.array(issuance), since: at, count })
 export const issuanceDetail = issuance.extend({
   active: z.boolean().optional(),
   act: z.record(z.string(), z.unknown()).optional(),

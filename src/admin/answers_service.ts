@@ -13,7 +13,7 @@ const key = z.strictObject({
   created_at: at,
   remove_at: at.optional(),
 })
-export const keys = z.strictObject({
+export const keysAnswer = z.strictObject({
   keys: z.array(key),
   current_kid: z.string(),
   previous_kid: z.string().optional(),

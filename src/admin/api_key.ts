@@ -1,9 +1,9 @@
 // Who may call the admin API: the keys of the configuration, each with what it may do and the name that its actions leave.
 import type { Config } from '../config/schema.ts'
-import { type BucketStore, CommonBuckets } from '../http/common_buckets.ts'
-import type { Head } from '../http/message.ts'
+import type { RequestHead } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
 import type { Route } from '../http/route.ts'
+import { type BucketStore, SharedBuckets } from '../http/shared_buckets.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest, equalSecrets } from '../lib/id.ts'
 
@@ -21,7 +21,7 @@ const GUESSES_PER_SECOND = 1
 
 export interface Gatekeeper {
   /** The operator that a request comes from. Throws unauthorized. */
-  operatorOf(head: Head): Operator
+  operatorOf(head: RequestHead): Operator
   /** Refuses a request without a key that may do this: unauthorized, access_denied, or slow_down after many wrong keys. */
   guard(needs: Operator['capability']): NonNullable<Route['guard']>
 }
@@ -39,9 +39,9 @@ export function createGatekeeper({ config: { admin, rate_limit }, store }: Guard
       return { hash: Buffer.from(sha256, 'hex').toString('base64url'), actor_id: `${ADMIN}:${name}`, capability }
     }),
   ]
-  const guesses = rate_limit.enabled ? new CommonBuckets('admin_key', GUESSES_PER_SECOND, GUESSES, store) : undefined
+  const guesses = rate_limit.enabled ? new SharedBuckets('admin_key', GUESSES_PER_SECOND, GUESSES, store) : undefined
 
-  const find = (head: Head): Operator => {
+  const find = (head: RequestHead): Operator => {
     if (known.length === 0) throw refused('no_key_configured')
     const hash = digest(presentedKey(head))
     // Every key is looked at, so that the time tells nothing about which one was near.
@@ -50,7 +50,7 @@ export function createGatekeeper({ config: { admin, rate_limit }, store }: Guard
     return operator
   }
   /** An address that has tried many wrong keys must wait before another one is even looked at. */
-  const findSlowly = (head: Head): Operator => {
+  const findSlowly = (head: RequestHead): Operator => {
     const address = subscriber(head.remote)
     const wait = guesses?.wait(address) ?? 0
     if (wait > 0) throw tooManyGuesses(wait)
@@ -82,7 +82,7 @@ const tooManyGuesses = (wait: number) =>
 
 const SCHEME = 'Bearer '
 /** `Authorization: Bearer <key>`. Throws unauthorized. */
-function presentedKey({ headers: { authorization = '' }, repeated }: Head): string {
+function presentedKey({ headers: { authorization = '' }, repeated }: RequestHead): string {
   if (repeated.includes('authorization')) throw refused('repeated_key')
   if (!authorization.startsWith(SCHEME) || authorization.length === SCHEME.length) throw refused('missing_key')
   return authorization.slice(SCHEME.length)

@@ -6,7 +6,7 @@ import { AUDIT_ACTIONS } from '../oauth/audit_events.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
-import { earlier, idRange, mapped, newestFirst, range } from './export.ts'
+import { earlier, idRange, mapRows, newestFirst, range } from './export.ts'
 import { after } from './lists.ts'
 import { invalid } from './outcome.ts'
 
@@ -72,7 +72,7 @@ export const auditTrail: AdminResource = {
         const bounds = idRange({ since, until })
         const page = (before: string | undefined, limit: number) =>
           store.listAudit({ ...filter, ...bounds, until: before, limit, offset: 0 })
-        return { shown: mapped(newestFirst(page, bounds.until), eventJson) }
+        return { shown: mapRows(newestFirst(page, bounds.until), eventJson) }
       },
     }),
   },

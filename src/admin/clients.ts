@@ -19,9 +19,9 @@ import {
 } from '../oauth/client_metadata.ts'
 import { setByOperator } from '../oauth/document_client.ts'
 import type { Client } from '../records/client.ts'
-import { type AdminResource, action, type FlagRule, type Result } from './action.ts'
+import { type ActionResult, type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
-import { AFTER, order, placeOf, q, search } from './lists.ts'
+import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 
 const chosenId = text(2048)
@@ -123,7 +123,7 @@ export const clients: AdminResource = {
       }),
       async run(app, { query: { after, q, activity, ...query } }) {
         const { store } = app
-        const last = await placeOf('client', after, async (client_id) => {
+        const last = await cursorOf('client', after, async (client_id) => {
           const client = await store.findClient({ client_id })
           return client && { id: client_id, created_at: client.issued_at }
         })
@@ -140,7 +140,7 @@ export const clients: AdminResource = {
       method: 'POST',
       path: '/admin/clients',
       doc: 'Creates a client. A confidential one gets its client_secret in this answer only.',
-      answer: answers.newClient,
+      answer: answers.newClientAnswer,
       status: 201,
       body: creatable,
       audit: 'client_created',
@@ -246,7 +246,7 @@ export const clients: AdminResource = {
       method: 'POST',
       path: '/admin/clients/{client_id}/rotate-secret',
       doc: 'Replaces the secret of a confidential client; the new one is in this answer only.',
-      answer: answers.newSecret,
+      answer: answers.newSecretAnswer,
       audit: 'client_secret_rotated',
       cli: { flags: { id: { field: 'client_id' } } },
       async run(app, { params }) {
@@ -285,7 +285,7 @@ async function changeStatus(
   client_id: string,
   from: Client['status'],
   to: Client['status'],
-): Promise<Result> {
+): Promise<ActionResult> {
   await changeClient(app, client_id, (client) => {
     if (client.status !== from) throw conflict(`the client is ${client.status}`, 'wrong_state')
     return { ...client, status: to }

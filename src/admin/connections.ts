@@ -2,11 +2,11 @@
 import { z } from 'zod'
 import { bool, int, text } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
-import type { Trail } from '../telemetry/trails.ts'
+import type { ClientActivity } from '../telemetry/client_activity.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 
-const shown = ({ client_id, address, began_at, passages }: Trail) => ({
+const shown = ({ client_id, address, began_at, passages }: ClientActivity) => ({
   client_id,
   address,
   began_at: rfc3339(began_at),
@@ -30,8 +30,8 @@ export const connections: AdminResource = {
         failing: bool().optional().describe('Only those whose last step failed, or did not.'),
         limit: int(1, 2000).prefault(100).describe('At most so many.'),
       }),
-      run: async ({ trails, fronts }, { query: { client_id, address, failing, limit } }) => ({
-        shown: (await (fronts ? fronts.trails() : trails.list()))
+      run: async ({ activity, frontPool }, { query: { client_id, address, failing, limit } }) => ({
+        shown: (await (frontPool ? frontPool.activity() : activity.list()))
           .filter((trail) => client_id === undefined || trail.client_id === client_id)
           .filter((trail) => address === undefined || trail.address === address)
           .map(shown)

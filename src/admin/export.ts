@@ -40,7 +40,7 @@ export async function* newestFirst<T extends { id: string }>(
 }
 
 /** Each row as it is shown. */
-export async function* mapped<T, S>(rows: AsyncIterable<T>, shown: (row: T) => S): AsyncGenerator<S> {
+export async function* mapRows<T, S>(rows: AsyncIterable<T>, shown: (row: T) => S): AsyncGenerator<S> {
   for await (const row of rows) yield shown(row)
 }
 

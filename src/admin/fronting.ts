@@ -7,7 +7,7 @@ import { rfc3339 } from '../lib/time.ts'
 import { catalogOf } from '../oauth/resource.ts'
 import type { FrontingLink } from '../records/fronting_link.ts'
 import type { Resource } from '../records/resource.ts'
-import { type AdminResource, action, type FlagRule, type Result } from './action.ts'
+import { type ActionResult, type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 import { getResource } from './resources.ts'
@@ -78,7 +78,7 @@ async function checkedEnds(app: App, { source, target }: Ends, map: FrontingLink
   return [front, behind]
 }
 
-const facts = ({ source_slug, target_slug, scope_map }: FrontingLink): Result['changed'] => ({
+const facts = ({ source_slug, target_slug, scope_map }: FrontingLink): ActionResult['changed'] => ({
   detail: { source: source_slug, target: target_slug, scope_map },
 })
 

@@ -41,7 +41,7 @@ const brokerGrantJson = (grant: BrokerGrant, providers: readonly BrokerProvider[
   ...(grant.revoked_at === undefined ? {} : { revoked_at: rfc3339(grant.revoked_at) }),
 })
 
-export const grants: AdminResource = {
+export const consentGrants: AdminResource = {
   name: 'grant',
   doc: 'What users allowed clients to do.',
   actions: {

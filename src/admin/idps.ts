@@ -56,16 +56,16 @@ function checkJwksUri({ cimd }: Config, jwks_uri: string): void {
     throw invalid('jwks_uri must use https', 'insecure_jwks_uri')
 }
 
-async function forgetKeys({ remoteKeys, fronts }: App, { jwks_uri }: Idp): Promise<void> {
+async function forgetKeys({ remoteKeys, frontPool }: App, { jwks_uri }: Idp): Promise<void> {
   remoteKeys.drop(jwks_uri)
-  await fronts?.dropKeys(jwks_uri)
+  await frontPool?.dropKeys(jwks_uri)
 }
 
 /** Fetches the keys of an identity provider now. Returns how many there are. Throws temporarily_unavailable that says why not. */
-async function refreshKeys({ remoteKeys, fronts }: App, { jwks_uri }: Idp): Promise<number> {
+async function refreshKeys({ remoteKeys, frontPool }: App, { jwks_uri }: Idp): Promise<number> {
   try {
     const count = await remoteKeys.refresh(jwks_uri)
-    await fronts?.dropKeys(jwks_uri)
+    await frontPool?.dropKeys(jwks_uri)
     return count
   } catch (error) {
     if (!(error instanceof FetchError)) throw error

@@ -4,7 +4,7 @@ import { auditTrail } from './audit.ts'
 import { clients } from './clients.ts'
 import { connections } from './connections.ts'
 import { frontingLinks } from './fronting.ts'
-import { grants } from './grants.ts'
+import { consentGrants } from './grants.ts'
 import { idps } from './idps.ts'
 import { issuances } from './issuances.ts'
 import { apiDocument } from './openapi.ts'
@@ -26,7 +26,7 @@ export const adminResources: readonly AdminResource[] = [
   ...resourcePolicies,
   providers,
   frontingLinks,
-  grants,
+  consentGrants,
   issuances,
   revocations,
   auditTrail,

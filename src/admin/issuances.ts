@@ -11,7 +11,7 @@ import type { Issuance } from '../records/issuance.ts'
 import type { Store } from '../store/index.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
-import { idRange, mapped, newestFirst, range } from './export.ts'
+import { idRange, mapRows, newestFirst, range } from './export.ts'
 import { after } from './lists.ts'
 import { conflict, notFound } from './outcome.ts'
 
@@ -68,7 +68,7 @@ export const issuances: AdminResource = {
       method: 'GET',
       path: '/admin/issuances',
       doc: 'Lists issued tokens, newest first.',
-      answer: answers.issuances,
+      answer: answers.issuancesAnswer,
       query: z.strictObject({
         ...filters,
         since: duration(0, 30 * DAY)
@@ -100,7 +100,7 @@ export const issuances: AdminResource = {
         const bounds = idRange({ since, until })
         const fitting = { ...(await filterOf(store, filter)), since: bounds.since }
         const page = (before: string | undefined, limit: number) => store.listIssuances({ ...fitting, before, limit })
-        return { shown: mapped(newestFirst(page, bounds.until), issuanceJson) }
+        return { shown: mapRows(newestFirst(page, bounds.until), issuanceJson) }
       },
     }),
     get: action({

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { text, word } from '../lib/field.ts'
 import { isId } from '../lib/id.ts'
-import type { Found, Place } from '../store/list.ts'
+import type { Cursor, Found } from '../store/list.ts'
 import { invalid } from './outcome.ts'
 
 /** Which rows of a list come first. */
@@ -16,11 +16,11 @@ export const AFTER = 'Go on behind the item with this id, the last one of the pa
 export const after = z.string().refine(isId, 'must be the id of the last item before').optional().describe(AFTER)
 
 /** The place of the row with this id, to go on behind it; none without an id. Throws invalid_request when there is no such row. */
-export async function placeOf(
+export async function cursorOf(
   what: string,
   id: string | undefined,
   find: (id: string) => Promise<{ id: string; created_at: number } | undefined>,
-): Promise<Place | undefined> {
+): Promise<Cursor | undefined> {
   if (id === undefined) return undefined
   const row = await find(id)
   if (!row) throw invalid(`after names no ${what}`, 'unknown_place')
@@ -32,8 +32,8 @@ const WINDOW_ROWS = 5000
 
 /** Up to `limit` of the rows that `look` finds, window by window, from a place on. */
 export async function search<T>(
-  look: (window: { after?: Place; rows: number }) => Promise<Found<T>>,
-  { after, limit, offset }: { after?: Place; limit: number; offset: number },
+  look: (window: { after?: Cursor; rows: number }) => Promise<Found<T>>,
+  { after, limit, offset }: { after?: Cursor; limit: number; offset: number },
 ): Promise<T[]> {
   const found: T[] = []
   for (let from = after, more = true; more && found.length < limit + offset; ) {

@@ -1,7 +1,7 @@
 // The admin page: its built files, served from memory without the key. It holds no data; what it shows it asks the admin API for.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { type Head, type Reply, redirect } from '../http/message.ts'
+import { type Reply, type RequestHead, redirect } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
 import { unavailable } from '../lib/error.ts'
 import { digest } from '../lib/id.ts'
@@ -46,7 +46,7 @@ const YEAR = 31_536_000
 /** The routes of the admin page. Every path below it that is no file shows the page, which reads the path itself. */
 export function pageRoutes(folder = pageFolder): Route[] {
   const files = readFiles(folder)
-  const handle = (head: Head): Reply => {
+  const handle = (head: RequestHead): Reply => {
     const name = head.path.startsWith(PLACE) ? head.path.slice(PLACE.length) : ''
     const file = files.get(name) ?? (name.startsWith('assets/') ? undefined : files.get(INDEX))
     if (file) return replyOf(file, head)
@@ -90,7 +90,7 @@ function readFile(full: string, name: string): File {
   }
 }
 
-function replyOf({ bodies, headers }: File, head: Head): Reply {
+function replyOf({ bodies, headers }: File, head: RequestHead): Reply {
   const { 'if-none-match': known, 'accept-encoding': accepted = '' } = head.headers
   if (known !== undefined && known === headers['etag']) return { status: 304, headers: { ...headers }, body: '' }
   const taken = accepted

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { App } from '../context.ts'
 import { issuesOf } from '../lib/field.ts'
 import { audit } from '../oauth/audit.ts'
-import { type Action, type Caller, paramNames, type Result } from './action.ts'
+import { type Action, type ActionResult, type Caller, paramNames } from './action.ts'
 import { badInput } from './outcome.ts'
 
 export interface RawInput {
@@ -21,7 +21,7 @@ export async function perform(
   action: Action,
   raw: RawInput,
   caller: Caller,
-): Promise<Omit<Result, 'changed'>> {
+): Promise<Omit<ActionResult, 'changed'>> {
   const { changed, ...rest } = await action.run(app, readInput(action, raw), caller)
   if (changed) {
     const { client_id, detail } = changed

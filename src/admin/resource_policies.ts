@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { text } from '../lib/field.ts'
-import type { Policy, Resource } from '../records/resource.ts'
-import { type AdminResource, action, type Result } from './action.ts'
+import type { Resource, ResourcePolicy } from '../records/resource.ts'
+import { type ActionResult, type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { invalid, retryStale } from './outcome.ts'
 import { getResource, writeResource } from './resources.ts'
@@ -13,8 +13,8 @@ interface PolicyList {
   name: 'exchange' | 'runtime' | 'connect'
   member: string
   only?: Resource['backend_kind']
-  read(policy: Policy): string[]
-  write(policy: Policy, items: string[]): Policy
+  read(policy: ResourcePolicy): string[]
+  write(policy: ResourcePolicy, items: string[]): ResourcePolicy
 }
 
 const exchange: PolicyList = {
@@ -45,11 +45,17 @@ async function getHolder(app: App, slug: string, { only }: PolicyList): Promise<
   return resource
 }
 
-const showList = async (app: App, slug: string, list: PolicyList): Promise<Result> => ({
+const showList = async (app: App, slug: string, list: PolicyList): Promise<ActionResult> => ({
   shown: shownList(list, await getHolder(app, slug, list)),
 })
 
-const changeList = (app: App, slug: string, list: PolicyList, op: 'added' | 'removed', item: string): Promise<Result> =>
+const changeList = (
+  app: App,
+  slug: string,
+  list: PolicyList,
+  op: 'added' | 'removed',
+  item: string,
+): Promise<ActionResult> =>
   retryStale(async () => {
     const stored = await getHolder(app, slug, list)
     const items = list.read(stored.policy)

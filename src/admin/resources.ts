@@ -8,10 +8,10 @@ import { rfc3339 } from '../lib/time.ts'
 import { audit } from '../oauth/audit.ts'
 import { nameOf } from '../oauth/resource.ts'
 import { newResource, resourceFieldsOf } from '../oauth/resource_record.ts'
-import type { Policy, Resource } from '../records/resource.ts'
+import type { Resource, ResourcePolicy } from '../records/resource.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
-import { AFTER, placeOf, q } from './lists.ts'
+import { AFTER, cursorOf, q } from './lists.ts'
 import { changedFields, conflict, invalid, notFound, parsed, retryStale } from './outcome.ts'
 import { getProvider } from './providers.ts'
 import { revokeFitting } from './revocations.ts'
@@ -60,8 +60,11 @@ function checkOutcome(outcome: string): void {
 }
 
 /** A policy may only name clients that exist; those it names already may have gone since. */
-async function checkClients({ store }: App, policy: Policy, before?: Policy): Promise<void> {
-  const idsOf = (each?: Policy) => [...(each?.exchange.allowed_client_ids ?? []), ...(each?.runtime.client_ids ?? [])]
+async function checkClients({ store }: App, policy: ResourcePolicy, before?: ResourcePolicy): Promise<void> {
+  const idsOf = (each?: ResourcePolicy) => [
+    ...(each?.exchange.allowed_client_ids ?? []),
+    ...(each?.runtime.client_ids ?? []),
+  ]
   const old = idsOf(before)
   const added = idsOf(policy).filter((id) => !old.includes(id))
   const known = added.length > 0 ? await store.listKnownClients({ client_ids: added }) : []
@@ -150,7 +153,7 @@ export const resources: AdminResource = {
       async run(app, { query: { slug, limit = 100, offset, after: last, ...given } }) {
         if (slug !== undefined) return { shown: await resourceJson(app, await getResource(app, slug)) }
         const filter = await withProvider(app, given)
-        const after = await placeOf('resource', last, (name) => app.store.findResourceByName({ name }))
+        const after = await cursorOf('resource', last, (name) => app.store.findResourceByName({ name }))
         const found = await app.store.listResources({ ...filter, after, limit, offset })
         return { shown: await Promise.all(found.map((each) => resourceJson(app, each))) }
       },

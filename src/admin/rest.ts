@@ -4,7 +4,7 @@ import { empty, json, NO_STORE, parseJson, parseParams, type Reply } from '../ht
 import type { Method, Route } from '../http/route.ts'
 import { OAuthError } from '../lib/error.ts'
 import { sentBy } from '../oauth/audit.ts'
-import { forRequest } from '../oauth/within.ts'
+import { forRequest } from '../oauth/traced.ts'
 import type { Action } from './action.ts'
 import { createGatekeeper, type Gatekeeper } from './api_key.ts'
 import { jsonLines } from './export.ts'

@@ -7,7 +7,7 @@ import type { SubjectMapping } from '../records/subject_mapping.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { withXaa } from './idps.ts'
-import { AFTER, placeOf, q } from './lists.ts'
+import { AFTER, cursorOf, q } from './lists.ts'
 import { conflict, notFound } from './outcome.ts'
 
 const creatable = z.object({
@@ -48,7 +48,7 @@ export const subjectMappings: AdminResource = {
         after: name().optional().describe(AFTER),
       }),
       async run({ store }, { query: { after: last, ...query } }) {
-        const after = await placeOf('mapping', last, (id) => store.findSubjectMappingById({ id }))
+        const after = await cursorOf('mapping', last, (id) => store.findSubjectMappingById({ id }))
         return { shown: (await store.listSubjectMappings({ ...query, after })).map(mappingJson) }
       },
     }),

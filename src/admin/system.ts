@@ -26,7 +26,7 @@ export const keys: AdminResource = {
       method: 'GET',
       path: '/admin/keys',
       doc: 'Lists the published keys: the current one, the ones before it while their tokens may live, and the next one, which the next rotation makes current.',
-      answer: answers.keys,
+      answer: answers.keysAnswer,
       cli: { rows: 'keys' },
       async run({ keyring }) {
         // Rejects where there is no key: an empty list would hide a wrong signing.key_path.
@@ -198,8 +198,8 @@ async function statusOf(app: App) {
     },
     engines,
     lanes: allLanes(app),
-    ...(app.fronts
-      ? { front_threads: app.fronts.reports().map(({ thread, requests, busy }) => ({ thread, requests, busy })) }
+    ...(app.frontPool
+      ? { front_threads: app.frontPool.reports().map(({ thread, requests, busy }) => ({ thread, requests, busy })) }
       : {}),
     purges: purges.map(({ started_at, finished_at, ...rest }) => ({
       ...rest,

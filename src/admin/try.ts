@@ -39,7 +39,7 @@ const requestOf = ({ ip, request_id }: Caller, form: Params): Request => ({
 })
 
 /** What refuses a request, for an operator: with the reason that the caller is not told. */
-export const refusalOf = ({ status, code, message, reason }: OAuthError) => ({
+export const refusalAnswer = ({ status, code, message, reason }: OAuthError) => ({
   status,
   error: code,
   error_description: message,
@@ -105,7 +105,7 @@ export const tries: AdminResource = {
           if (!(error instanceof OAuthError) || error.status >= 500) throw error
           const { reason } = error
           return {
-            shown: { granted: false, refusal: refusalOf(error) },
+            shown: { granted: false, refusal: refusalAnswer(error) },
             changed: { client_id, detail: { granted: false, reason } },
           }
         }

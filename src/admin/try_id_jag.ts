@@ -11,7 +11,7 @@ import { type AdminResource, action } from './action.ts'
 import * as answers from './answers_service.ts'
 import { withXaa } from './idps.ts'
 import { invalid } from './outcome.ts'
-import { refusalOf, TRY_DOC } from './try.ts'
+import { refusalAnswer, TRY_DOC } from './try.ts'
 
 /** The checks in their order, and the reasons with which each refuses. */
 const STEPS: readonly { check: string; about: string; reasons: RegExp }[] = [
@@ -70,7 +70,7 @@ async function walk(app: App, { assertion: text, resource, scope }: Asked, clien
     }
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    const refusal = refusalOf(error)
+    const refusal = refusalAnswer(error)
     const at = STEPS.findIndex(({ reasons }) => reasons.test(refusal.reason))
     const steps = STEPS.map((step, i) =>
       outcome(step, i === at ? 'failed' : at < 0 || i > at ? 'not_reached' : 'passed'),

@@ -6,9 +6,9 @@ import { bool, int, text, word } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { newUserId } from '../oauth/client_metadata.ts'
 import type { User } from '../records/user.ts'
-import { type AdminResource, action, type Result } from './action.ts'
+import { type ActionResult, type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
-import { AFTER, order, placeOf, q, search } from './lists.ts'
+import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, notFound, retryStale } from './outcome.ts'
 
 const MIN_PASSWORD = 8
@@ -81,7 +81,7 @@ export const users: AdminResource = {
         })
         .refine(({ email, q }) => email === undefined || q === undefined, { path: ['q'], message: 'takes no email' }),
       async run({ store }, { query: { after, q, ...query } }) {
-        const page = { ...query, after: await placeOf('user', after, (id) => store.findUser({ id })) }
+        const page = { ...query, after: await cursorOf('user', after, (id) => store.findUser({ id })) }
         const { order } = query
         const found = await (q === undefined
           ? store.listUsers(page)
@@ -195,7 +195,7 @@ export const users: AdminResource = {
   },
 }
 
-const changed = (user: User, detail: object): Result => ({
+const changed = (user: User, detail: object): ActionResult => ({
   shown: userJson(user),
   changed: { detail: { user_id: user.id, ...detail } },
 })
@@ -209,7 +209,7 @@ async function writeUser(app: App, user: User, signOut: boolean): Promise<User |
   return outcome === 'stale' ? outcome : next
 }
 
-const changeStatus = (app: App, id: string, status: User['status']): Promise<Result> =>
+const changeStatus = (app: App, id: string, status: User['status']): Promise<ActionResult> =>
   retryStale(async () => {
     const user = await getUser(app, id)
     if (user.status === status) throw conflict(`the user is ${status} already`, 'wrong_state')

@@ -10,4 +10,4 @@ export const apikey = {
 
 const KEY = /^[\x21-\x7e]{1,4096}$/
 /** Whether a text can be a key: it goes into a header. */
-export const isKey = (text: string): boolean => KEY.test(text)
+export const isApiKey = (text: string): boolean => KEY.test(text)

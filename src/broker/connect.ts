@@ -29,7 +29,7 @@ const bad = (description: string, reason: string) => new OAuthError('invalid_req
 const badTarget = (description: string, reason: string) => new OAuthError('invalid_target', description, { reason })
 
 /** Throws 503 that names the key to set, while users cannot connect at all. */
-export function checkEnabled(app: App): void {
+export function checkBrokerEnabled(app: App): void {
   sealing(app)
   if (!app.config.connect.state_secret)
     throw new OAuthError('temporarily_unavailable', 'upstream connections are off: connect.state_secret is not set', {
@@ -38,14 +38,14 @@ export function checkEnabled(app: App): void {
 }
 
 /** What a user is to be connected to, and where to go afterwards. */
-export interface Wanted {
+export interface WantedConnection {
   provider: BrokerProvider
   resource: Resource
   return_url: string
 }
 
 /** Reads a request to connect. Throws invalid_request or invalid_target; not_found for what cannot be the slug of a provider. */
-export async function readWanted(app: App, slug: string, params: Params): Promise<Wanted> {
+export async function readWanted(app: App, slug: string, params: Params): Promise<WantedConnection> {
   if (!SLUG.test(slug)) throw new OAuthError('not_found', 'there is no such provider', { reason: 'bad_slug' })
   const provider = await app.store.findProvider({ name: slug })
   if (!provider) throw bad('the provider is not known', 'unknown_provider')
@@ -92,7 +92,7 @@ const callbackOf = ({ config }: App, { slug }: BrokerProvider): string =>
 export async function beginConnect(
   app: App,
   user_id: string,
-  { provider, resource, return_url }: Wanted,
+  { provider, resource, return_url }: WantedConnection,
 ): Promise<string> {
   const scope = (await scopesFor(app, user_id, provider, resource)).join(' ')
   const state: ConnectState = {
@@ -126,7 +126,7 @@ async function scopesFor(app: App, user_id: string, provider: BrokerProvider, re
 }
 
 /** What a provider sends back with a user. */
-export interface Callback {
+export interface ConnectCallback {
   /** The provider in the path. */
   slug: string
   params: Params
@@ -155,7 +155,7 @@ export async function connectAs(
  * Connects a user who comes back. Returns where the browser goes on to: the return URL, with `error` when the provider
  * refused or cannot be reached. Throws invalid_request for a state that is unknown, used, expired or forged, access_denied for that of another user.
  */
-export async function finishConnect(app: App, { slug, params }: Callback, doer: Doer): Promise<string> {
+export async function finishConnect(app: App, { slug, params }: ConnectCallback, doer: Doer): Promise<string> {
   const { code, state: text = '' } = params
   if (code === undefined && params.error === undefined) throw bad('code is missing', 'missing_code')
   const { state, provider } = await findState(app, slug, text)

@@ -5,7 +5,13 @@ import { audit } from '../oauth/audit.ts'
 import type { DetailOf } from '../oauth/audit_events.ts'
 import type { BrokerGrant } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
-import { type Connection, type Credential, openConnection, openCredential, sealCredential } from './credential.ts'
+import {
+  type Credential,
+  openConnection,
+  openCredential,
+  sealCredential,
+  type UpstreamConnection,
+} from './credential.ts'
 import { protocolOf } from './protocols.ts'
 
 /** The connection in force with its credential; made now, where the protocol needs nobody for that. */
@@ -13,7 +19,7 @@ export async function findConnection(
   app: App,
   user_id: string,
   provider: BrokerProvider,
-): Promise<Connection | undefined> {
+): Promise<UpstreamConnection | undefined> {
   const owner = { user_id, broker_provider_id: provider.id }
   const grant = await app.store.findBrokerGrant(owner)
   if (grant) return openConnection(app, grant)
@@ -35,7 +41,7 @@ export interface NewConnection {
 }
 
 /** A connection that was made or ended, and what the audit trail says about it. */
-export interface Change {
+export interface ConnectionChange {
   id: string
   detail: DetailOf<'broker_grant_created' | 'broker_grant_revoked'>
 }
@@ -45,7 +51,7 @@ export async function connect(
   app: App,
   provider: BrokerProvider,
   { user_id, credential, granted }: NewConnection,
-): Promise<Change | undefined> {
+): Promise<ConnectionChange | undefined> {
   const now = app.clock.now()
   const owner = { user_id, broker_provider_id: provider.id }
   const made = await app.store.connectBrokerGrant({
@@ -67,7 +73,7 @@ export async function connect(
  * Ends a connection, and tells the provider where it can be told: that may fail, the connection is gone all the same.
  * Undefined when there is no such connection; without a detail it had ended before.
  */
-export async function disconnect(app: App, id: string): Promise<Partial<Change> | undefined> {
+export async function disconnect(app: App, id: string): Promise<Partial<ConnectionChange> | undefined> {
   const grant = await app.store.revokeBrokerGrant({ id, now: app.clock.now() })
   if (!grant) return undefined
   if (grant.revoked_at !== undefined) return {}

@@ -15,7 +15,7 @@ export interface Credential {
 }
 
 /** A connection with its credential. */
-export interface Connection {
+export interface UpstreamConnection {
   grant: BrokerGrant
   credential: Credential
 }
@@ -45,7 +45,10 @@ export async function openCredential(app: App, grant: BrokerGrant): Promise<Cred
 }
 
 /** A connection from its row; undefined without one, or when it holds no credential. Throws as openCredential() does. */
-export async function openConnection(app: App, grant: BrokerGrant | undefined): Promise<Connection | undefined> {
+export async function openConnection(
+  app: App,
+  grant: BrokerGrant | undefined,
+): Promise<UpstreamConnection | undefined> {
   const credential = grant && (await openCredential(app, grant))
   return credential && { grant, credential }
 }

@@ -7,8 +7,8 @@ import { audit } from '../oauth/audit.ts'
 import type { ConnectionEnd } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
 import type { Lack, Renewed } from '../records/upstream_token.ts'
-import type { Lease } from '../store/connections.ts'
-import { type Connection, openConnection, sealCredential } from './credential.ts'
+import type { GrantLease } from '../store/connections.ts'
+import { openConnection, sealCredential, type UpstreamConnection } from './credential.ts'
 import type { Renewal } from './protocol.ts'
 import { protocolOf } from './protocols.ts'
 import { mayBeAnswered, UPSTREAM_PATIENCE, UpstreamRefusal } from './upstream.ts'
@@ -22,20 +22,20 @@ const LOOK_AGAIN_MS = 50
 export async function renew(
   app: App,
   provider: BrokerProvider,
-  connection: Connection,
+  connection: UpstreamConnection,
   wanted: readonly string[],
 ): Promise<Renewed> {
   const { id } = connection.grant
   const name = wanted.join(' ')
-  const flight = app.flights.get(id)
+  const flight = app.renewals.get(id)
   if (flight?.wanted === name) return flight.result
   const result = inTurn(app, provider, connection, wanted, flight?.result)
   const mine = { wanted: name, result }
-  app.flights.set(id, mine)
+  app.renewals.set(id, mine)
   try {
     return await result
   } finally {
-    if (app.flights.get(id) === mine) app.flights.delete(id)
+    if (app.renewals.get(id) === mine) app.renewals.delete(id)
   }
 }
 
@@ -43,7 +43,7 @@ export async function renew(
 async function inTurn(
   app: App,
   provider: BrokerProvider,
-  first: Connection,
+  first: UpstreamConnection,
   wanted: readonly string[],
   before: Promise<Renewed> | undefined,
 ): Promise<Renewed> {
@@ -75,15 +75,15 @@ async function inTurn(
 }
 
 /** The connection as it is now. */
-const look = async (app: App, { grant }: Connection): Promise<Connection | undefined> =>
+const look = async (app: App, { grant }: UpstreamConnection): Promise<UpstreamConnection | undefined> =>
   openConnection(app, await app.store.findBrokerGrant(grant))
 
 /** Asks, and keeps the answer. `changed` when the connection was made anew or ended meanwhile. */
 async function underLease(
   app: App,
   provider: BrokerProvider,
-  connection: Connection,
-  lease: Lease,
+  connection: UpstreamConnection,
+  lease: GrantLease,
   ask: () => Promise<Renewal | undefined>,
 ): Promise<Renewed | 'changed'> {
   const count = (outcome: string) =>
@@ -116,10 +116,10 @@ async function underLease(
 }
 
 /** Whether an answer can hold a new credential in place of this one. */
-const rotates = ({ credential }: Connection): boolean => credential.refresh_token !== undefined
+const rotates = ({ credential }: UpstreamConnection): boolean => credential.refresh_token !== undefined
 
 /** Whether an answer about this credential was lost: that of a request which failed, or of a process that never gave its lease back. */
-const isUnsure = (connection: Connection, now: number): boolean => {
+const isUnsure = (connection: UpstreamConnection, now: number): boolean => {
   const { unsure_since, leased_until = Number.POSITIVE_INFINITY } = connection.grant
   return rotates(connection) && (unsure_since !== undefined || leased_until <= now)
 }
@@ -128,7 +128,7 @@ const isUnsure = (connection: Connection, now: number): boolean => {
 async function ended(
   app: App,
   provider: BrokerProvider,
-  lease: Lease,
+  lease: GrantLease,
   reason: ConnectionEnd,
 ): Promise<Lack | 'changed'> {
   const grant = await app.store.revokeBrokerGrant({ ...lease, reason, now: app.clock.now() })
@@ -142,7 +142,7 @@ async function ended(
 export const lackAfter = (reason: ConnectionEnd | undefined): Lack => (reason === 'answer_lost' ? 'lost' : 'missing')
 
 /** A lease that is not given back ends by itself; then the connection is unsure, too. */
-async function release(app: App, lease: Lease, unsure: boolean): Promise<void> {
+async function release(app: App, lease: GrantLease, unsure: boolean): Promise<void> {
   const { store, clock } = app
   const released = unsure ? store.releaseUnsure({ ...lease, now: clock.now() }) : store.releaseBrokerGrant(lease)
   await released.catch((error) => {
@@ -154,7 +154,7 @@ const ATTEMPTS = 5
 const FIRST_WAIT_MS = 100
 
 /** Keeps a credential. Tries again: the provider may have taken the one before back, and then this one is the only one. */
-async function keep(app: App, lease: Lease, seal: () => Promise<string>): Promise<boolean> {
+async function keep(app: App, lease: GrantLease, seal: () => Promise<string>): Promise<boolean> {
   for (let attempt = 1; ; attempt++)
     try {
       return await app.store.saveCredential({ ...lease, credential: await seal(), now: app.clock.now() })

@@ -8,7 +8,7 @@ import { loadConfig } from '../config/load.ts'
 import { type Flag, flagsOf } from './flags.ts'
 import { readItem, readSecret } from './input.ts'
 import { print, UsageError } from './output.ts'
-import { send } from './send.ts'
+import { runAction } from './send.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
 
 /** Adds every admin command to `service admin`. */
@@ -39,7 +39,7 @@ function addCommand(command: Command, action: Action, env: Env): void {
     const { config } = loadConfig(file, env)
     const given = await readJson(flags, await readSecrets(flags, command.opts(), source === '-'), source === '-')
     const item = source === undefined ? undefined : await readItem(source)
-    const answer = await send(config, env, action, readFlags(flags, given, item))
+    const answer = await runAction(config, env, action, readFlags(flags, given, item))
     print(rowsOf(answer, action, json), json)
   })
 }

@@ -14,7 +14,7 @@ import { EXIT, exitCodeOf, print, printError, printProblems, UsageError } from '
 import { commandAt, type GlobalOptions } from './tree.ts'
 
 /** Runs the command line. Resolves to the exit code (EXIT); unless it did what was asked, there are `error: ` lines on standard error. */
-export async function run(argv: readonly string[], env: Env): Promise<number> {
+export async function runCommandLine(argv: readonly string[], env: Env): Promise<number> {
   let code = 0
   const program = await commandTree(
     env,

@@ -1,18 +1,18 @@
 // The commands of the first minutes: quickstart, try and doctor.
 import type { Command } from 'commander'
 import type { Env } from '../config/env.ts'
-import { ConfigError, type Loaded, loadConfig } from '../config/load.ts'
+import { ConfigError, type LoadedConfig, loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { readBuild } from '../lib/build.ts'
 import type { Finding } from './doctor/check.ts'
 import { EXIT, print, UsageError } from './output.ts'
-import type { Sender } from './send.ts'
+import type { AdminClient } from './send.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
 
 /** Adds the commands; `exit` is told how the check ended. */
 export function addFirstSteps(program: Command, env: Env, exit: (code: number) => void): void {
   const options = () => program.opts<GlobalOptions>()
-  const within = async (work: (config: Config, sender: Sender) => Promise<void>) => {
+  const within = async (work: (config: Config, sender: AdminClient) => Promise<void>) => {
     const { withSender } = await import('./send.ts')
     const { config } = loadConfig(options().config, env)
     await withSender(config, env, (sender) => work(config, sender))
@@ -65,7 +65,7 @@ export function addFirstSteps(program: Command, env: Env, exit: (code: number) =
 
 async function examine(file: string | undefined, env: Env, running: boolean): Promise<Finding[]> {
   const { fail } = await import('./doctor/check.ts')
-  let loaded: Loaded
+  let loaded: LoadedConfig
   try {
     loaded = loadConfig(file, env)
   } catch (error) {

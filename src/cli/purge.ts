@@ -11,7 +11,7 @@ import type { Store } from '../store/index.ts'
 import type { ResultOf } from '../store/operations.ts'
 import { withStore } from '../store/work.ts'
 import { UsageError } from './output.ts'
-import { RECORDS, type Retention, retire } from './retention.ts'
+import { RECORD_KINDS, type Retention, retire } from './retention.ts'
 
 /** Small enough that a running server, which must wait meanwhile, gets its turn within milliseconds. */
 const ROWS = 250
@@ -25,7 +25,7 @@ const FAMILY_ROWS = 10_000
 const UNUSED_SECONDS = 30 * DAY
 
 /** Everything that --only may name. */
-const TARGET_NAMES: readonly string[] = [...Object.keys(PURGE_TARGETS), UNUSED_CLIENTS, ...Object.keys(RECORDS)]
+const TARGET_NAMES: readonly string[] = [...Object.keys(PURGE_TARGETS), UNUSED_CLIENTS, ...Object.keys(RECORD_KINDS)]
 
 export interface PurgeOptions {
   config: string | undefined
@@ -98,13 +98,13 @@ function readTargets(only: string | undefined): string[] {
   return targets
 }
 
-const isRecord = (target: string): target is keyof typeof RECORDS => Object.hasOwn(RECORDS, target)
+const isRecord = (target: string): target is keyof typeof RECORD_KINDS => Object.hasOwn(RECORD_KINDS, target)
 
 /** The record is let go by itself, by age, and never without saying where it is kept. */
 function readRetention(targets: readonly string[], { olderThan, export: file }: Partial<PurgeOptions>) {
   if (!targets.some(isRecord)) {
     if (olderThan !== undefined || file !== undefined)
-      throw new UsageError(`--older-than and --export are for --only ${Object.keys(RECORDS).join(' and --only ')}`)
+      throw new UsageError(`--older-than and --export are for --only ${Object.keys(RECORD_KINDS).join(' and --only ')}`)
     return undefined
   }
   if (targets.length > 1) throw new UsageError(`${targets.find(isRecord)} is purged by itself`)

@@ -25,7 +25,7 @@ export interface Retention {
 }
 
 /** What may be let go by age. */
-export const RECORDS = {
+export const RECORD_KINDS = {
   'audit-events': {
     table: 'audit_events',
     list: (store: Store, page: { after: string; before: string; limit: number }) => store.listOldAudit(page),
@@ -38,7 +38,7 @@ export const RECORDS = {
     shown: issuanceJson,
   },
 } as const
-type RecordName = keyof typeof RECORDS
+type RecordName = keyof typeof RECORD_KINDS
 
 /**
  * Exports and deletes the rows of a record that are older: nothing goes that is not in the file. Whole partitions go at once,
@@ -65,7 +65,7 @@ interface Job extends Pick<Retention, 'now'> {
 }
 
 async function* deletePages({ store, name, before, now, fd }: Job): AsyncGenerator<number> {
-  const { table, list } = RECORDS[name]
+  const { table, list } = RECORD_KINDS[name]
   // Some rows of partitions that could not go are in the file.
   const exported = await exportedRanges(store, table)
   const isExported = (id: string) => exported.some(({ begin, to }) => isBehind(id, begin) && !isBehind(id, to))
@@ -81,7 +81,7 @@ async function* deletePages({ store, name, before, now, fd }: Job): AsyncGenerat
 }
 
 async function* dropPartitions({ store, name, before, now, fd }: Job): AsyncGenerator<number> {
-  const { table, list } = RECORDS[name]
+  const { table, list } = RECORD_KINDS[name]
   const known = await exportedRanges(store, table)
   for (const { name: partition, from, to } of await store.listPartitions({ table })) {
     const end = idFloor(to / 1000)
@@ -155,7 +155,7 @@ function endsWithNewline(file: string): boolean {
 
 /** Returns when every row is on the disk. Throws, and leaves the file as it was, when one is not. */
 function append(fd: number, name: RecordName, rows: Rows): void {
-  const { shown } = RECORDS[name]
+  const { shown } = RECORD_KINDS[name]
   const before = fstatSync(fd)
   const done = { bytes: 0 }
   try {

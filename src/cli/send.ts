@@ -8,7 +8,7 @@ import type { Env } from '../config/env.ts'
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { CODES, type ErrorCode, OAuthError } from '../lib/error.ts'
-import { hasDatabase, placeOf } from '../store/open.ts'
+import { describeStorage, hasDatabase } from '../store/open.ts'
 import { openLogger } from '../telemetry/logger.ts'
 import { originOf } from './origin.ts'
 
@@ -17,14 +17,14 @@ const PATIENCE_MS = 30_000
 const NOBODY = ['ECONNREFUSED', 'EADDRNOTAVAIL', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
 
 /** Carries out operations, there or here, until it is closed. */
-export interface Sender {
+export interface AdminClient {
   /** Returns what the operation shows. Throws OAuthError when it is refused. */
   send(action: Action, input: RawInput): Promise<unknown>
   close(): Promise<void>
 }
 
 /** Asks the running server each time; when none answers, works in this process from then on. */
-export function openSender(config: Config, env: Env): Sender {
+export function openSender(config: Config, env: Env): AdminClient {
   const { enabled, address, api_key } = config.admin
   let here: Promise<App> | undefined
   return {
@@ -42,7 +42,7 @@ export function openSender(config: Config, env: Env): Sender {
 }
 
 /** Opens a sender for some work, and closes it. */
-export async function withSender<R>(config: Config, env: Env, work: (sender: Sender) => Promise<R>): Promise<R> {
+export async function withSender<R>(config: Config, env: Env, work: (sender: AdminClient) => Promise<R>): Promise<R> {
   const sender = openSender(config, env)
   try {
     return await work(sender)
@@ -52,7 +52,7 @@ export async function withSender<R>(config: Config, env: Env, work: (sender: Sen
 }
 
 /** Carries out one operation. Returns what it shows. Throws OAuthError when it is refused, there or here. */
-export const send = (config: Config, env: Env, action: Action, input: RawInput): Promise<unknown> =>
+export const runAction = (config: Config, env: Env, action: Action, input: RawInput): Promise<unknown> =>
   withSender(config, env, (sender) => sender.send(action, input))
 
 /** Asks the server. Undefined when none listens. */
@@ -96,7 +96,7 @@ async function openHere(config: Config, env: Env, creates: boolean): Promise<App
   const quiet = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
   const isNew = creates && !(await hasDatabase(config.storage))
   const app = await openApp(config, quiet, { env, serves: false, creates })
-  if (isNew) process.stderr.write(`made the database at ${placeOf(config.storage)}\n`)
+  if (isNew) process.stderr.write(`made the database at ${describeStorage(config.storage)}\n`)
   return app
 }
 

@@ -90,17 +90,20 @@ export const recordsKey = <T>(
   masked,
 })
 
-export type Schema = { readonly [name: string]: Key | Schema }
+export type ConfigSchema = { readonly [name: string]: Key | ConfigSchema }
 export type Infer<S> = { -readonly [K in keyof S]: S[K] extends Key<infer T> ? T : Infer<S[K]> }
 
 /** Every key of a schema with its dotted path, in order of declaration. */
-export function* keysOf(schema: Schema, at: readonly string[] = []): Generator<{ path: readonly string[]; key: Key }> {
+export function* keysOf(
+  schema: ConfigSchema,
+  at: readonly string[] = [],
+): Generator<{ path: readonly string[]; key: Key }> {
   for (const [name, entry] of Object.entries(schema)) {
-    if (isKey(entry)) yield { path: [...at, name], key: entry }
+    if (isConfigKey(entry)) yield { path: [...at, name], key: entry }
     else yield* keysOf(entry, [...at, name])
   }
 }
-export const isKey = (entry: Schema[string]): entry is Key => (entry as Key).isKey === true
+export const isConfigKey = (entry: ConfigSchema[string]): entry is Key => (entry as Key).isKey === true
 
 /** The environment variables that set a key, the regular one first. */
 export const envNames = (path: readonly string[], key: Key): string[] =>

@@ -4,33 +4,33 @@ import { commaParts, issuesOf } from '../lib/field.ts'
 import { isObject } from '../lib/json.ts'
 import { putSecret } from '../lib/secret.ts'
 import type { Env } from './env.ts'
-import { envNames, isKey, type Key, keysOf, type Schema } from './key.ts'
+import { type ConfigSchema, envNames, isConfigKey, type Key, keysOf } from './key.ts'
 import { RULES } from './rules.ts'
 import { type Config, schema } from './schema.ts'
 import { parseYaml } from './yaml.ts'
 
-export interface Problem {
+export interface ConfigProblem {
   key: string
   message: string
 }
 
 /** The configuration cannot be used. `problems` names every key. */
 export class ConfigError extends Error {
-  readonly problems: readonly Problem[]
-  constructor(problems: readonly Problem[]) {
+  readonly problems: readonly ConfigProblem[]
+  constructor(problems: readonly ConfigProblem[]) {
     super(`the configuration is not valid: ${problems.map(({ key, message }) => `${key} ${message}`).join('; ')}`)
     this.problems = problems
   }
 }
 
-export interface Loaded {
+export interface LoadedConfig {
   config: Config
   /** Things that were written but have no effect. */
   warnings: string[]
 }
 
 /** Reads the file (if any) and the environment. Throws ConfigError. */
-export function loadConfig(file: string | undefined, env: Env): Loaded {
+export function loadConfig(file: string | undefined, env: Env): LoadedConfig {
   const written = file === undefined ? {} : readYaml(file)
   const problems = unknownKeys(schema, written)
   const config = {}
@@ -64,7 +64,7 @@ function readYaml(file: string): Record<string, unknown> {
 
 const join = (path: string) => (path === '' || path.startsWith('[') ? path : `.${path}`)
 
-function unknownKeys(known: Schema, written: Record<string, unknown>, at = ''): Problem[] {
+function unknownKeys(known: ConfigSchema, written: Record<string, unknown>, at = ''): ConfigProblem[] {
   return Object.entries(written).flatMap(([name, value]) => {
     const entry = Object.hasOwn(known, name) ? known[name] : undefined
     const key = at ? `${at}.${name}` : name
@@ -72,7 +72,7 @@ function unknownKeys(known: Schema, written: Record<string, unknown>, at = ''): 
       const near = nearest(name, Object.keys(known))
       return [{ key, message: `is not a key${near ? `; did you mean ${at ? `${at}.` : ''}${near}?` : ''}` }]
     }
-    if (isKey(entry) || value === null || value === undefined) return []
+    if (isConfigKey(entry) || value === null || value === undefined) return []
     return isObject(value) ? unknownKeys(entry, value, key) : [{ key, message: 'must hold keys and values' }]
   })
 }
@@ -116,7 +116,7 @@ function put(config: Record<string, unknown>, path: readonly string[], value: un
 }
 
 /** SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES describe one mint resource; its slug comes from the host. Of a resource that the file has too, they replace the scopes. */
-function addEnvResource(config: Config, env: Env, problems: Problem[]): void {
+function addEnvResource(config: Config, env: Env, problems: ConfigProblem[]): void {
   const uri = env['SERVICE_RESOURCE_URI']
   if (!uri) return
   for (const key of ['SERVICE_RESOURCE_URI', 'SERVICE_RESOURCE_SCOPES'])
@@ -145,7 +145,7 @@ function addEnvResource(config: Config, env: Env, problems: Problem[]): void {
   else if (scopes.length > 0) twin.scopes = result.data[0]?.scopes ?? []
 }
 
-function checkRules(config: Config, env: Env, problems: Problem[]): void {
+function checkRules(config: Config, env: Env, problems: ConfigProblem[]): void {
   for (const rule of RULES) if (rule.bad(config, env)) problems.push({ key: rule.keys.join(', '), message: rule.say })
 }
 

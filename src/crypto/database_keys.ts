@@ -5,7 +5,7 @@ import { STALE_MS } from '../store/cache.ts'
 import type { Store } from '../store/index.ts'
 import { signingKeyRow } from '../store/sealed.ts'
 import type { SealedKey } from '../store/signing_keys.ts'
-import type { AtRest } from './at_rest_driver.ts'
+import type { AtRest } from './encryption.ts'
 import type { KeyStore, StoredKey } from './stored_keys.ts'
 
 /** Waits before the next try when another instance was first. */

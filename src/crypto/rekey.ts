@@ -2,7 +2,7 @@
 // done; a run that was interrupted is simply run again.
 import type { Store } from '../store/index.ts'
 import { SEALED_COLUMNS } from '../store/sealed.ts'
-import type { AtRest } from './at_rest_driver.ts'
+import type { AtRest } from './encryption.ts'
 
 export interface Rekeyed {
   table: string

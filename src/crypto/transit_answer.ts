@@ -1,11 +1,11 @@
 // An answer of the transit engine.
-export type Json = Readonly<Record<string, unknown>>
+export type TransitJson = Readonly<Record<string, unknown>>
 
-export interface Answer {
+export interface TransitAnswer {
   status: number
   /** `data` and `auth` of the answer; empty objects where it has none. */
-  data: Json
-  auth: Json
+  data: TransitJson
+  auth: TransitJson
   /** What the server says went wrong. */
   errors: string
 }

@@ -10,9 +10,9 @@ import { createFetcher } from '../net/fetch.ts'
 import type { Fetcher, FetchReply } from '../net/fetcher.ts'
 import { jsonObjectOf } from '../net/json.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { Answer, Json } from './transit_answer.ts'
+import type { TransitAnswer, TransitJson } from './transit_answer.ts'
 import { away, isAway, TransitRefusal } from './transit_error.ts'
-import { type Credentials, type Lease, openLease } from './transit_lease.ts'
+import { type Credentials, openLease, type TransitLease } from './transit_lease.ts'
 
 export interface TransitAccess {
   /** Name of the settings, for error messages: signing.secretstore_transit. */
@@ -41,7 +41,7 @@ export interface TransitClient {
   /** The last calls failed one after the other; nobody is sent there for some seconds. */
   readonly isAway: boolean
   /** `data` of the answer; undefined for 404. Rejects with TransitRefusal for other 4xx, else with 503. */
-  call(method: 'GET' | 'POST', path: string, body?: object): Promise<Json | undefined>
+  call(method: 'GET' | 'POST', path: string, body?: object): Promise<TransitJson | undefined>
 }
 
 const MAX_BYTES = 4 * 1024 * 1024
@@ -52,7 +52,7 @@ export function createTransitClient(access: TransitAccess, { fetcher, clock, log
   const breaker = new Breaker('the secret store', clock)
   const base = access.address.replace(/\/+$/, '')
 
-  const send = (method: 'GET' | 'POST', path: string, body?: object, token?: string): Promise<Answer> =>
+  const send = (method: 'GET' | 'POST', path: string, body?: object, token?: string): Promise<TransitAnswer> =>
     breaker.run(async () => {
       const reply = await follow(`${base}/v1/${path}`, method, body, token).catch((error: unknown) => {
         throw away(error)
@@ -82,7 +82,7 @@ export function createTransitClient(access: TransitAccess, { fetcher, clock, log
     return fetcher.fetch(new URL(location, url).href, request)
   }
 
-  const lease: Lease = openLease({ ...access, send, clock, log })
+  const lease: TransitLease = openLease({ ...access, send, clock, log })
 
   return {
     get isAway() {
@@ -103,7 +103,7 @@ export function createTransitClient(access: TransitAccess, { fetcher, clock, log
 }
 
 /** Reads an answer. Throws 503 for what the server calls its own fault: sealed, standby without leader, overloaded. */
-function answerOf(reply: FetchReply, path: string): Answer {
+function answerOf(reply: FetchReply, path: string): TransitAnswer {
   const { data, auth, errors } = jsonObjectOf(reply) ?? {}
   const said = Array.isArray(errors) ? errors.filter((each) => typeof each === 'string').join('; ') : ''
   const answer = {
@@ -116,4 +116,4 @@ function answerOf(reply: FetchReply, path: string): Answer {
   throw away(new TransitRefusal(reply.status, path, answer.errors))
 }
 
-const objectOf = (value: unknown): Json => (isObject(value) ? value : {})
+const objectOf = (value: unknown): TransitJson => (isObject(value) ? value : {})

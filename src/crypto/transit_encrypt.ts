@@ -1,6 +1,6 @@
 // Encryption at rest by the transit engine: the key stays there, and a sealed text opens only for its purpose and row.
 import type { SealPurpose } from '../records/seal_purpose.ts'
-import type { AtRest } from './at_rest_driver.ts'
+import type { AtRest } from './encryption.ts'
 import type { MayMakeFirst } from './key_source.ts'
 import { createTransitClient, type TransitAccess, type TransitParts } from './transit_client.ts'
 import { away, bootError, TransitRefusal } from './transit_error.ts'

@@ -2,7 +2,7 @@
 import { createPublicKey } from 'node:crypto'
 import type { Alg, Jwk } from '../records/jwk.ts'
 import type { MayMakeFirst } from './key_source.ts'
-import type { Json } from './transit_answer.ts'
+import type { TransitJson } from './transit_answer.ts'
 import type { TransitClient } from './transit_client.ts'
 import { pathOf } from './transit_lease.ts'
 
@@ -13,7 +13,7 @@ export interface TransitKey {
   /** 0: no other bound than the versions that are there. */
   min_encryption_version: number
   /** `keys` of the answer: for asymmetric keys records, by version. */
-  keys: Json
+  keys: TransitJson
 }
 export interface Version {
   version: number
@@ -50,7 +50,7 @@ export async function readKey(client: TransitClient, mount: string, name: string
     derived: derived === true,
     latest,
     min_encryption_version: Number(min_encryption_version ?? 0),
-    keys: keys as Json,
+    keys: keys as TransitJson,
   }
 }
 
@@ -69,11 +69,11 @@ export function versionsOf(name: string, { type, keys }: TransitKey, alg: Alg): 
       `the key ${name} is of type ${type}, but signing.algorithm ${alg} needs ${fitting.join(' or ')}: name another key`,
     )
   return Object.entries(keys)
-    .map(([version, entry]) => versionOf(Number(version), entry as Json))
+    .map(([version, entry]) => versionOf(Number(version), entry as TransitJson))
     .sort((a, b) => a.version - b.version)
 }
 
-function versionOf(version: number, { public_key, creation_time }: Json): Version {
+function versionOf(version: number, { public_key, creation_time }: TransitJson): Version {
   const jwk = createPublicKey(String(public_key)).export({ format: 'jwk' }) as Jwk
   const created_at = Math.floor(Date.parse(String(creation_time)) / 1000)
   if (!Number.isSafeInteger(created_at)) throw new Error(`version ${version} of the key has no time of creation`)

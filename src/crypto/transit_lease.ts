@@ -1,13 +1,13 @@
 // The token that the secret store is called with: had by a login or given, renewed at half of its life, had again when it is refused.
 import type { Clock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { Answer } from './transit_answer.ts'
+import type { TransitAnswer } from './transit_answer.ts'
 import { TransitRefusal } from './transit_error.ts'
 
 /** A token of the operator's, or an AppRole to log in with. */
 export type Credentials = { token: string } | { role_id: string; secret_id: string; mount: string }
 
-export interface Lease {
+export interface TransitLease {
   /** The token to use now. Rejects when there is none and none can be had. */
   token(): Promise<string>
   /** Another token, when `refused` may have expired or been revoked; undefined when there is no other. */
@@ -17,7 +17,7 @@ interface Options {
   setting: string
   credentials: Credentials
   /** Calls the API. Rejects when it is away; a refusal is an answer. */
-  send(method: 'GET' | 'POST', path: string, body?: object, token?: string): Promise<Answer>
+  send(method: 'GET' | 'POST', path: string, body?: object, token?: string): Promise<TransitAnswer>
   clock: Clock
   log: Logger
 }
@@ -33,7 +33,7 @@ interface Held {
 const PAUSE = 10
 
 /** Keeps one token; it is had with the first call. */
-export function openLease(options: Options): Lease {
+export function openLease(options: Options): TransitLease {
   const { setting, credentials, send, clock, log } = options
   const login = 'token' in credentials ? () => lookUp(credentials.token) : () => logIn(credentials)
   let held: Held | undefined

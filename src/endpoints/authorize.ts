@@ -20,7 +20,7 @@ import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Consent } from '../records/consent.ts'
 import { errorPage } from './pages.ts'
 import { findSignedIn, type SignedIn } from './session.ts'
-import { basePath, placeOf, toLogin } from './urls.ts'
+import { basePath, pathAndQuery, toLogin } from './urls.ts'
 
 /** Seconds that a person may take to decide. */
 const REQUEST_LIFETIME = 600
@@ -75,7 +75,7 @@ async function proceed(
 
 /** The same request again after the login, but without asking for another login. */
 function comeBack(request: Request, params: Params): string {
-  if (!params.prompt?.split(' ').includes('login')) return placeOf(request)
+  if (!params.prompt?.split(' ').includes('login')) return pathAndQuery(request)
   const kept = Object.entries(params).flatMap(([name, value]) =>
     value === undefined || name === 'prompt' ? [] : [[name, value] as [string, string]],
   )

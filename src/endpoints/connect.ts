@@ -1,14 +1,14 @@
 // GET and POST /connect/{provider}, and its callback: a user lets a broker resource have tokens of a provider.
 
-import { isKey } from '../broker/apikey.ts'
+import { isApiKey } from '../broker/apikey.ts'
 import {
   beginConnect,
-  checkEnabled,
+  checkBrokerEnabled,
   connectAs,
   type Doer,
   finishConnect,
   readWanted,
-  type Wanted,
+  type WantedConnection,
 } from '../broker/connect.ts'
 import { protocolOf } from '../broker/protocols.ts'
 import { configOf } from '../broker/provider.ts'
@@ -21,7 +21,7 @@ import { sentBy } from '../oauth/audit.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { page } from './pages.ts'
 import { checkForm, findSignedIn, isOfBrowser, type SignedIn, sessionToken } from './session.ts'
-import { basePath, placeOf, toLogin } from './urls.ts'
+import { basePath, pathAndQuery, toLogin } from './urls.ts'
 
 const slugOf = ({ params }: Request): string => params['provider'] ?? ''
 
@@ -33,9 +33,9 @@ export const doerOf = (request: Request, { user }: SignedIn): Doer => ({ actor_i
  * session than the user thinks would have the user connect the account of somebody else.
  */
 export async function startConnect(app: App, request: Request): Promise<Reply> {
-  checkEnabled(app)
+  checkBrokerEnabled(app)
   const signedIn = await findSignedIn(app, request)
-  if (!signedIn) return toLogin(app, placeOf(request))
+  if (!signedIn) return toLogin(app, pathAndQuery(request))
   const wanted = await readWanted(app, slugOf(request), parseParams(request.query))
   if (takesKey(wanted)) return keyPage(app, signedIn, wanted)
   if (isOfBrowser(request)) return connectPage(app, signedIn, wanted)
@@ -44,7 +44,7 @@ export async function startConnect(app: App, request: Request): Promise<Reply> {
 
 /** Takes a user back from the provider. */
 export async function connectCallback(app: App, request: Request): Promise<Reply> {
-  checkEnabled(app)
+  checkBrokerEnabled(app)
   const params = parseParams(request.query)
   if (params.state === undefined)
     throw new OAuthError('invalid_request', 'state is missing', { reason: 'missing_state' })
@@ -53,8 +53,8 @@ export async function connectCallback(app: App, request: Request): Promise<Reply
   return redirect(await finishConnect(app, { slug: slugOf(request), params }, doerOf(request, signedIn)))
 }
 
-const takesKey = ({ provider }: Wanted): boolean => protocolOf(provider).connects === 'key'
-const purposeOf = ({ provider }: Wanted) => `connect ${provider.id}`
+const takesKey = ({ provider }: WantedConnection): boolean => protocolOf(provider).connects === 'key'
+const purposeOf = ({ provider }: WantedConnection) => `connect ${provider.id}`
 
 interface Step {
   status?: number
@@ -64,7 +64,12 @@ interface Step {
   after?: Markup
 }
 /** What is connected to whose account, and the button that goes on. */
-function connectPage(app: App, signedIn: SignedIn, wanted: Wanted, { status, fields, after }: Step = {}): Reply {
+function connectPage(
+  app: App,
+  signedIn: SignedIn,
+  wanted: WantedConnection,
+  { status, fields, after }: Step = {},
+): Reply {
   const { provider, resource, return_url } = wanted
   const { user } = signedIn
   const here = new URLSearchParams({ resource: resource.slug, return_url })
@@ -84,7 +89,7 @@ ${after}<footer class="soft"><span>Signed in as <bdi>${user.email ?? user.name}<
   )
 }
 
-function keyPage(app: App, signedIn: SignedIn, wanted: Wanted, problem?: string): Reply {
+function keyPage(app: App, signedIn: SignedIn, wanted: WantedConnection, problem?: string): Reply {
   const { provider } = wanted
   const { issuance_instructions_url: help } = configOf(provider, apikeyConfig)
   return connectPage(app, signedIn, wanted, {
@@ -101,7 +106,7 @@ function keyPage(app: App, signedIn: SignedIn, wanted: Wanted, problem?: string)
 
 /** Goes on from the page: to the provider, or with the key that the user typed in. */
 export async function submitConnect(app: App, request: Request): Promise<Reply> {
-  checkEnabled(app)
+  checkBrokerEnabled(app)
   const form: Params = parseForm(request)
   const signedIn = await findSignedIn(app, request)
   if (!signedIn) throw new OAuthError('access_denied', 'you are not signed in', { reason: 'not_signed_in' })
@@ -109,7 +114,7 @@ export async function submitConnect(app: App, request: Request): Promise<Reply> 
   checkForm(app, request, signedIn, purposeOf(wanted), form.csrf_token)
   if (!takesKey(wanted)) return redirect(await beginConnect(app, signedIn.user.id, wanted))
   const api_key = form.api_key?.trim() ?? ''
-  if (!isKey(api_key)) return keyPage(app, signedIn, wanted, 'This does not look like a key. Copy it once more.')
+  if (!isApiKey(api_key)) return keyPage(app, signedIn, wanted, 'This does not look like a key. Copy it once more.')
   const connection = { credential: { api_key, tokens: [] }, granted: [] }
   await connectAs(app, doerOf(request, signedIn), wanted.provider, connection)
   return redirect(wanted.return_url)

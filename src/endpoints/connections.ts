@@ -25,7 +25,7 @@ import type { BrokerProvider } from '../records/broker_provider.ts'
 import { doerOf } from './connect.ts'
 import { page } from './pages.ts'
 import { checkForm, findSignedIn, type SignedIn, sessionToken } from './session.ts'
-import { basePath, placeOf, toLogin } from './urls.ts'
+import { basePath, pathAndQuery, toLogin } from './urls.ts'
 
 interface Shown {
   grant: BrokerGrant
@@ -61,7 +61,7 @@ const notSignedIn = () =>
 export async function showConnections(app: App, request: Request): Promise<Reply> {
   const signedIn = await findSignedIn(app, request)
   const isPage = prefersHtml(request)
-  if (!signedIn && isPage) return toLogin(app, placeOf(request))
+  if (!signedIn && isPage) return toLogin(app, pathAndQuery(request))
   if (!signedIn) throw notSignedIn()
   const found = await allOf(app, signedIn.user.id)
   if (!isPage) return json(200, found.filter(isLive).map(shown), NO_STORE)
@@ -106,7 +106,7 @@ ${grant.scopes_granted && html`<code>${grant.scopes_granted}</code>`}<code>since
 export async function disconnectByForm(app: App, request: Request): Promise<Reply> {
   const form = parseForm(request)
   const signedIn = await findSignedIn(app, request)
-  if (!signedIn) return toLogin(app, placeOf(request))
+  if (!signedIn) return toLogin(app, pathAndQuery(request))
   checkForm(app, request, signedIn, PURPOSE, form.csrf_token)
   await end(app, request, signedIn, form.provider ?? '')
   return redirect(basePath(app) + PATHS.connections)

@@ -19,7 +19,7 @@ import type { Resource } from '../records/resource.ts'
 import { CODE_LIFETIME } from './authorize.ts'
 import { errorPage, page } from './pages.ts'
 import { findSignedIn, type SignedIn, sessionToken } from './session.ts'
-import { basePath, placeOf, toLogin } from './urls.ts'
+import { basePath, pathAndQuery, toLogin } from './urls.ts'
 
 const EXPIRED = 'This request has expired or was already decided.'
 const refuse = (request: Request, status: number, text: string): Reply =>
@@ -29,7 +29,7 @@ const refuse = (request: Request, status: number, text: string): Reply =>
 export async function showConsent(app: App, request: Request): Promise<Reply> {
   const id = parseParams(request.query).session_id
   const signedIn = await findSignedIn(app, request)
-  if (!signedIn) return toLogin(app, placeOf(request))
+  if (!signedIn) return toLogin(app, pathAndQuery(request))
   const pending = await findPending(app, id, signedIn)
   if (!pending) return refuse(request, 400, EXPIRED)
   return consentPage(app, pending, signedIn)

@@ -2,7 +2,7 @@
 import type { App } from '../context.ts'
 import { json, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { type Claims, judgeToken, tokenType } from '../oauth/access_token.ts'
+import { type AccessTokenClaims, judgeToken, tokenType } from '../oauth/access_token.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
 import type { Client } from '../records/client.ts'
 
@@ -22,14 +22,14 @@ export async function introspect(app: App, request: Request): Promise<Reply> {
 }
 
 /** The client that the token was issued to, and the clients that serve its resource. */
-async function maySee(app: App, claims: Claims, caller: Client): Promise<boolean> {
+async function maySee(app: App, claims: AccessTokenClaims, caller: Client): Promise<boolean> {
   if (caller.client_id === claims.client_id) return true
   const uri = claims.aud?.[0]
   const resource = uri === undefined ? undefined : await app.store.findResource({ uri })
   return resource?.policy.runtime.client_ids.includes(caller.client_id) ?? false
 }
 
-const shown = ({ aud, cnf, ...claims }: Claims) => ({
+const shown = ({ aud, cnf, ...claims }: AccessTokenClaims) => ({
   active: true,
   ...claims,
   ...(aud ? { aud: aud[0] } : {}),

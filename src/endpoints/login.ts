@@ -8,7 +8,7 @@ import { html, type Markup } from '../lib/html.ts'
 import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import type { User } from '../records/user.ts'
-import { beginLogin, endLogin } from './login_limit.ts'
+import { beginAttempt, endLogin } from './login_limit.ts'
 import { errorPage, page } from './pages.ts'
 import { endSession, findSignedIn, isLoginToken, loginToken, startSession } from './session.ts'
 import { basePath, safeRedirect } from './urls.ts'
@@ -90,7 +90,7 @@ export async function login(app: App, request: Request): Promise<Reply> {
   }
   if (!form || isCrossSite(request) || !isLoginToken(app, request, form.csrf_token))
     return refuse('invalid', { status: 422, text: 'This form has expired. Please sign in again.' })
-  const wait = await beginLogin(app, request.remote)
+  const wait = await beginAttempt(app, request.remote)
   if (wait > 0)
     return refuse('locked_out', {
       status: 429,

@@ -3,7 +3,7 @@ import type { App } from '../context.ts'
 import { type LoginResult, subscriber } from '../http/rate_limit.ts'
 
 /** Begins an attempt. Returns 0 when it may go on, else the seconds to wait. */
-export async function beginLogin({ lockout, store, clock, config }: App, address: string): Promise<number> {
+export async function beginAttempt({ lockout, store, clock, config }: App, address: string): Promise<number> {
   const { auth_fail_max: max, auth_fail_window } = config.rate_limit
   const wait = await lockout.begin(address)
   if (wait > 0 || max === 0) return wait

@@ -1,6 +1,6 @@
 // Where Prometheus scrapes: a path of one listener, without a key.
 import type { App } from '../context.ts'
-import type { Head } from '../http/message.ts'
+import type { RequestHead } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
 import { OAuthError } from '../lib/error.ts'
 import { isCrossSite } from '../lib/url.ts'
@@ -17,7 +17,7 @@ export function scrapeRoutes({ config, scrape }: Pick<App, 'config' | 'scrape'>,
 }
 
 /** A page that an operator has open could have the browser scrape all day. */
-function refuseOtherSites(head: Head): void {
+function refuseOtherSites(head: RequestHead): void {
   if (isCrossSite(head))
     throw new OAuthError('access_denied', 'this request came from another site', { reason: 'cross_site' })
 }

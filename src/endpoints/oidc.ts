@@ -9,7 +9,7 @@ import type { AuditAction, DetailOf } from '../oauth/audit_events.ts'
 import { resolveFederatedUser } from '../oauth/federated_user.ts'
 import { upstreamReason } from '../oauth/upstream_errors.ts'
 import { page } from './pages.ts'
-import { beginLogin, findLogin, forgetLogin, type PendingLogin, useLogin } from './pending_login.ts'
+import { findLogin, forgetLogin, keepPendingLogin, type PendingLogin, useLogin } from './pending_login.ts'
 import { startSession } from './session.ts'
 import { safeRedirect } from './urls.ts'
 
@@ -17,7 +17,7 @@ import { safeRedirect } from './urls.ts'
 export async function startOidc(app: App, request: Request): Promise<Reply> {
   const provider = providerOf(app)
   const { redirect: target, prompt } = parseParams(request.query)
-  const { login, cookies } = await beginLogin(app, request, safeRedirect(app, target))
+  const { login, cookies } = await keepPendingLogin(app, request, safeRedirect(app, target))
   const url = await provider.authorizationUrl(login, prompt === 'login')
   return { ...redirect(url, { 'set-cookie': cookies }), status: 302 }
 }

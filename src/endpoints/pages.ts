@@ -1,6 +1,6 @@
 // The pages people see: server-rendered, no script, one style sheet whose hash the policy names.
 import { createHash } from 'node:crypto'
-import { html as htmlReply, type Reply } from '../http/message.ts'
+import { htmlReply, type Reply } from '../http/message.ts'
 import { html, Markup } from '../lib/html.ts'
 
 const STYLE = `

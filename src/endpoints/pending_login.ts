@@ -1,6 +1,6 @@
 // A sign-in at the upstream provider that a browser is away for: sealed in a cookie, so that only that browser can end it.
 import type { App, OidcLogin } from '../context.ts'
-import { cookieOf, type Head, parseCookies } from '../http/message.ts'
+import { cookieOf, parseCookies, type RequestHead } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, newSecret } from '../lib/id.ts'
 import { useUp } from '../oauth/single_use.ts'
@@ -27,9 +27,9 @@ const write = (app: App, name: string, value: string, maxAge: number) =>
   setCookie(app, name, value, maxAge, app.config.session.same_site === 'none' ? 'none' : 'lax')
 
 /** Begins a sign-in that ends at `target`. Returns it with the Set-Cookie headers. Throws invalid_request when the target is too long. */
-export async function beginLogin(
+export async function keepPendingLogin(
   app: App,
-  request: Head,
+  request: RequestHead,
   target: string,
 ): Promise<{ login: PendingLogin; cookies: string[] }> {
   if (target.length > MAX_TARGET)
@@ -49,7 +49,11 @@ export async function beginLogin(
 }
 
 /** The sign-in of this browser that a state belongs to, while its time is not over. */
-export async function findLogin(app: App, request: Head, state: string | undefined): Promise<PendingLogin | undefined> {
+export async function findLogin(
+  app: App,
+  request: RequestHead,
+  state: string | undefined,
+): Promise<PendingLogin | undefined> {
   const sealed = state && cookieOf(request, nameOf(app, state))
   const opened = (sealed && (await app.sealer.open(sealed))) || {}
   const login = opened as Partial<PendingLogin>

@@ -2,7 +2,7 @@
 
 import { isProduction } from '../config/rule.ts'
 import type { App } from '../context.ts'
-import { cookieOf, type Head } from '../http/message.ts'
+import { cookieOf, type RequestHead } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, isId, newId, newSecret } from '../lib/id.ts'
 import { isCrossSite } from '../lib/url.ts'
@@ -12,7 +12,7 @@ import type { ResultOf } from '../store/operations.ts'
 export type SignedIn = NonNullable<ResultOf<'findSession'>>
 
 /** Who is signed in at the browser that sent a request. */
-export async function findSignedIn(app: App, request: Head): Promise<SignedIn | undefined> {
+export async function findSignedIn(app: App, request: RequestHead): Promise<SignedIn | undefined> {
   const cookie = cookieOf(request, sessionName(app))
   const { sid } = (cookie && (await app.sealer.open(cookie))) || {}
   if (typeof sid !== 'string' || !isId(sid)) return undefined
@@ -20,7 +20,7 @@ export async function findSignedIn(app: App, request: Head): Promise<SignedIn | 
 }
 
 /** Begins a session in place of the one that the browser had. Returns the Set-Cookie header. */
-export async function startSession(app: App, request: Head, user_id: string): Promise<string> {
+export async function startSession(app: App, request: RequestHead, user_id: string): Promise<string> {
   const { max_age } = app.config.session
   const now = app.clock.now()
   const session = { id: newId(), user_id, created_at: now, expires_at: now + Math.floor(max_age) }
@@ -52,7 +52,7 @@ const nonceName = (app: App) => ownName(app, 'service_login_nonce')
 const NONCE = /^[A-Za-z0-9_-]{43}$/
 
 /** The form token of a browser that is not signed in yet, with the cookie it belongs to. Several tabs share one. */
-export function loginToken(app: App, request: Head): { token: string; cookie: string } {
+export function loginToken(app: App, request: RequestHead): { token: string; cookie: string } {
   const known = cookieOf(request, nonceName(app))
   const nonce = known && NONCE.test(known) ? known : newSecret()
   return {
@@ -62,16 +62,16 @@ export function loginToken(app: App, request: Head): { token: string; cookie: st
 }
 
 /** Whether a posted form came from a page that this browser was given. */
-export function isLoginToken(app: App, request: Head, token: string | undefined): boolean {
+export function isLoginToken(app: App, request: RequestHead, token: string | undefined): boolean {
   const nonce = cookieOf(request, nonceName(app))
   return nonce !== undefined && token !== undefined && equalSecrets(app.sealer.mac('login form', nonce), token)
 }
 
 /** Whether a request is of a browser: browsers say what each is for, in a header that no page can set or leave out (Fetch Metadata §2.1). */
-export const isOfBrowser = (request: Head): boolean => request.headers['sec-fetch-dest'] !== undefined
+export const isOfBrowser = (request: RequestHead): boolean => request.headers['sec-fetch-dest'] !== undefined
 
 /** Refuses a form that no page of this session holds. Throws access_denied. */
-export function checkForm(app: App, request: Head, signedIn: SignedIn, purpose: string, token = ''): void {
+export function checkForm(app: App, request: RequestHead, signedIn: SignedIn, purpose: string, token = ''): void {
   if (!isCrossSite(request) && equalSecrets(sessionToken(app, signedIn, purpose), token)) return
   throw new OAuthError('access_denied', 'this form does not belong to your session', { reason: 'bad_form' })
 }

@@ -10,7 +10,7 @@ import { authenticateClient } from '../oauth/client_auth.ts'
 import { checkBinding, newNonce, type Proof, verifyProof } from '../oauth/dpop.ts'
 import { issue, type TokenResponse } from '../oauth/issue.ts'
 import { giveBack } from '../oauth/single_use.ts'
-import { inSpan } from '../oauth/within.ts'
+import { inSpan } from '../oauth/traced.ts'
 import type { Client } from '../records/client.ts'
 
 const BY_TYPE = new Map(grants.map((grant) => [grant.type, grant]))

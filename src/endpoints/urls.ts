@@ -1,12 +1,12 @@
 // Where our own pages are, as browsers see them: below the path of the issuer, if it has one.
 import type { App } from '../context.ts'
-import { type Head, type Reply, redirect } from '../http/message.ts'
+import { type Reply, type RequestHead, redirect } from '../http/message.ts'
 
 /** The path of the issuer without a trailing slash: empty for most. */
 export const basePath = (app: App): string => new URL(app.config.server.issuer).pathname.replace(/\/$/, '')
 
 /** What a request asked for, to come back to it. */
-export const placeOf = ({ path, query }: Head): string => (query ? `${path}?${query}` : path)
+export const pathAndQuery = ({ path, query }: RequestHead): string => (query ? `${path}?${query}` : path)
 
 /** The login page, which leads back to a place of ours; `again` where even who is signed in is to sign in once more. */
 export function toLogin(app: App, place: string, again = false): Reply {

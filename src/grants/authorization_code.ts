@@ -8,7 +8,7 @@ import { checkBound } from '../oauth/dpop.ts'
 import { checkCovered, remainingScope, scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
-import type { Family } from '../records/family.ts'
+import type { TokenFamily } from '../records/token_family.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import type { Grant, GrantInput } from './grant.ts'
 import { newRefreshToken } from './refresh_token.ts'
@@ -76,7 +76,7 @@ async function reused(app: App, { request, client }: GrantInput, code: Authoriza
 function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequest) {
   const now = app.clock.now()
   const { client_id, user_id, scope, resource, consent_id } = request
-  const family: Family = {
+  const family: TokenFamily = {
     id: newId(),
     client_id,
     user_id,

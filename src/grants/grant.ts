@@ -6,7 +6,7 @@ import type { AuditAction } from '../oauth/audit_events.ts'
 import type { Proof } from '../oauth/dpop.ts'
 import type { Authorization } from '../oauth/issue.ts'
 import type { Client } from '../records/client.ts'
-import type { CounterName } from '../telemetry/metrics.ts'
+import type { CounterName } from '../telemetry/metric_names.ts'
 
 export interface GrantInput {
   request: Request

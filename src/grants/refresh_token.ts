@@ -6,8 +6,8 @@ import { type Bearer, bearerOf, equalSecrets, newBearer, newId, parseBearer } fr
 import { audit, sentBy } from '../oauth/audit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { checkCovered, checkWithin, parseScope, remainingScope, scopeNames } from '../oauth/resource.ts'
-import type { Family } from '../records/family.ts'
 import type { RefreshToken } from '../records/refresh_token.ts'
+import type { TokenFamily } from '../records/token_family.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import type { Grant, GrantInput } from './grant.ts'
 
@@ -78,7 +78,7 @@ export function newRefreshToken(app: App, family_id: string, now: number, replac
 const successor = ({ successors }: App, { value }: Bearer, id: string): Bearer =>
   bearerOf(REFRESH_TOKEN_PREFIX, id, successors.mac('refresh token', `${value} ${id}`))
 
-function rotation(app: App, input: GrantInput, used: Bearer, family: Family) {
+function rotation(app: App, input: GrantInput, used: Bearer, family: TokenFamily) {
   const now = app.clock.now()
   const retried_since = retriedSince(app)
   const { value, stored } = newRefreshToken(app, family.id, now, retried_since === undefined ? undefined : used)
@@ -104,7 +104,7 @@ function rotation(app: App, input: GrantInput, used: Bearer, family: Family) {
 }
 
 /** Records the token of a retry. Returns the newest refresh token of the family, derived from the one that was sent. */
-async function answerRetry(app: App, used: Bearer, issuance: NewIssuance, family: Family): Promise<string> {
+async function answerRetry(app: App, used: Bearer, issuance: NewIssuance, family: TokenFamily): Promise<string> {
   let newest = used
   for (const { id, hash, expires_at } of await app.store.findSuccessors({ id: used.id })) {
     newest = successor(app, newest, id)
@@ -119,7 +119,7 @@ async function answerRetry(app: App, used: Bearer, issuance: NewIssuance, family
 }
 
 /** Thief or owner, nobody can tell: the family has ended (RFC 9700 §4.14.2), which is counted and recorded once. */
-async function noteReuse(app: App, { request, client }: GrantInput, family: Family): Promise<void> {
+async function noteReuse(app: App, { request, client }: GrantInput, family: TokenFamily): Promise<void> {
   app.metrics.count('core_refresh_token_reuse_total')
   await audit(app, {
     action: 'refresh_token_reused',

@@ -1,7 +1,7 @@
 // Refuses requests whose length or meaning two parsers could see differently. The native engine's parser is lenient
 // (docs/decisions/0006), so these rules run before anything else, on both engines.
 import { OAuthError } from '../lib/error.ts'
-import type { Head } from './message.ts'
+import type { RequestHead } from './message.ts'
 
 const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'authorization', 'dpop', 'content-type'])
 /** The methods that any route may have, and the two that answer for them. */
@@ -12,7 +12,7 @@ const MAX_HEAD_BYTES = 16 * 1024
 const refuse = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
 
 /** What is wrong with the framing of a request; the connection is to be closed. Undefined when all is well. */
-export function framingFault(head: Head): OAuthError | undefined {
+export function framingFault(head: RequestHead): OAuthError | undefined {
   const { headers, method } = head
   if (sizeOf(head) > MAX_HEAD_BYTES)
     return new OAuthError('invalid_request', 'the head of the request is too large', {
@@ -46,12 +46,12 @@ export function framingFault(head: Head): OAuthError | undefined {
   return undefined
 }
 
-function sizeOf({ path, query, headers }: Head): number {
+function sizeOf({ path, query, headers }: RequestHead): number {
   let size = path.length + query.length
   for (const name in headers) size += name.length + (headers[name]?.length ?? 0)
   return size
 }
 
 /** Whether the request brings a body, after framingFault() found nothing. */
-export const hasBody = (head: Head): boolean =>
+export const hasBody = (head: RequestHead): boolean =>
   head.headers['transfer-encoding'] !== undefined || Number(head.headers['content-length'] ?? 0) > 0

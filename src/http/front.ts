@@ -1,7 +1,7 @@
 // What an HTTP engine is: it copies a request into plain values, asks `accept`, reads the body if told to, and writes the reply.
 import { Lru } from '../lib/lru.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { Head, Reply } from './message.ts'
+import type { Reply, RequestHead } from './message.ts'
 
 /** A request that may send its body: at most `limit` bytes. */
 export interface Accepted {
@@ -14,7 +14,7 @@ export interface Accepted {
   answer(body: Buffer): Reply | Promise<Reply>
 }
 /** Decides on a request by its head alone: an answer (the body is never read, but skipped), or how much body it may send. */
-export type Accept = (head: Head) => Reply | Promise<Reply> | Accepted
+export type Accept = (head: RequestHead) => Reply | Promise<Reply> | Accepted
 
 export interface FrontOptions {
   /** `host:port` or `:port`. */

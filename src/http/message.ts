@@ -4,7 +4,7 @@ import { parseObject } from '../lib/json.ts'
 import { newNamed } from '../lib/named.ts'
 import type { Trace } from '../telemetry/trace.ts'
 
-export interface Head {
+export interface RequestHead {
   method: string
   /** The raw path, without the query. */
   path: string
@@ -18,7 +18,7 @@ export interface Head {
   remote: string
 }
 
-export interface Request extends Head {
+export interface Request extends RequestHead {
   /** Time-ordered id of this request; the token that it issues has it as jti. */
   id: string
   body: Buffer
@@ -60,7 +60,7 @@ export const json = (status: number, value: unknown, headers: Record<string, str
   headers: { 'content-type': 'application/json', ...headers },
   body: JSON.stringify(value),
 })
-export const html = (status: number, text: string, headers: Record<string, string | string[]> = {}): Reply => ({
+export const htmlReply = (status: number, text: string, headers: Record<string, string | string[]> = {}): Reply => ({
   status,
   headers: {
     'content-type': 'text/html; charset=utf-8',
@@ -147,7 +147,7 @@ const trimmed = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, '')
  * The names and values of the cookies of a request, in its order. Only a semicolon ends a cookie (RFC 6265 §4.2.1): a comma may be in
  * a value that a sibling domain chose.
  */
-export const parseCookies = (request: Head): [name: string, value: string][] =>
+export const parseCookies = (request: RequestHead): [name: string, value: string][] =>
   (request.headers.cookie ?? '').split(';').flatMap((part): [string, string][] => {
     const eq = part.indexOf('=')
     const name = trimmed(part.slice(0, Math.max(0, eq)))
@@ -155,7 +155,7 @@ export const parseCookies = (request: Head): [name: string, value: string][] =>
   })
 
 /** The value of a cookie. Throws invalid_request for two of the name: a sibling domain may have set one of them, and nothing says which. */
-export function cookieOf(request: Head, name: string): string | undefined {
+export function cookieOf(request: RequestHead, name: string): string | undefined {
   const [cookie, ...more] = parseCookies(request).filter((each) => each[0] === name)
   if (more.length === 0) return cookie?.[1]
   throw new OAuthError(
@@ -166,7 +166,7 @@ export function cookieOf(request: Head, name: string): string | undefined {
 }
 
 /** True when the caller would rather see a page than a problem document. */
-export const prefersHtml = (request: Head): boolean => {
+export const prefersHtml = (request: RequestHead): boolean => {
   const accept = request.headers.accept ?? ''
   const html = accept.indexOf('text/html')
   const json = accept.search(/application\/(problem\+)?json/)

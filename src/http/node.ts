@@ -8,14 +8,14 @@ import { newNamed } from '../lib/named.ts'
 import { BodyRoom } from './body_room.ts'
 import { hasBody } from './framing.ts'
 import { type FrontOptions, type HttpFront, headerLines, peerAddress, splitAddress } from './front.ts'
-import type { Head, Reply } from './message.ts'
+import type { Reply, RequestHead } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
 
 const MAX_HEADER_BYTES = 16 * 1024
 /** How often requests that are late are looked for. */
 const SWEEP_MS = 1000
 
-function copyHead(req: IncomingMessage): Head {
+function copyHead(req: IncomingMessage): RequestHead {
   const headers = newNamed()
   const repeated: string[] = []
   for (let i = 0; i < req.rawHeaders.length; i += 2) {

@@ -1,14 +1,14 @@
 // The only renderer of API errors: RFC 9457 problem details with the OAuth members of RFC 6749 §5.2 beside them.
 import { STATUS_CODES } from 'node:http'
 import { OAuthError } from '../lib/error.ts'
-import { type Head, NO_STORE, type Reply } from './message.ts'
+import { NO_STORE, type Reply, type RequestHead } from './message.ts'
 
 /** Anything thrown, as an OAuthError: what is not one is a server_error whose cause stays in the log. */
 export const asOAuthError = (error: unknown): OAuthError =>
   error instanceof OAuthError ? error : new OAuthError('server_error', 'internal error', { cause: error })
 
 /** The problem document of an error. */
-export function problem(error: OAuthError, head: Head | undefined, requestId?: string): Reply {
+export function problem(error: OAuthError, head: RequestHead | undefined, requestId?: string): Reply {
   const { status, code } = error
   const description = describe(error.message)
   const challenge = challengeOf(error)
@@ -43,7 +43,7 @@ const describe = (text: string): string =>
         .replace(/[^\x20-\x7e]/gu, '?')
 
 /** OAuth libraries that ask for application/json alone do not look into other types. */
-function contentType(head: Head | undefined): string {
+function contentType(head: RequestHead | undefined): string {
   const accept = head?.headers.accept ?? ''
   const wantsPlain =
     accept.includes('application/json') && !accept.includes('application/problem+json') && !accept.includes('*/*')

@@ -2,10 +2,10 @@
 import { BlockList, isIP } from 'node:net'
 import { parseRange } from '../lib/range.ts'
 import { peerAddress } from './front.ts'
-import type { Head } from './message.ts'
+import type { RequestHead } from './message.ts'
 
 /** Makes the function that tells the address of a request: that of the peer, or what trusted proxies say about it. */
-export function createAddressReader(trusted: readonly string[]): (head: Head) => string {
+export function createAddressReader(trusted: readonly string[]): (head: RequestHead) => string {
   const list = new BlockList()
   for (const range of trusted.map(parseRange)) if (range) list.addSubnet(range.address, range.bits, range.family)
   const isTrusted = (address: string) => list.check(address, address.includes(':') ? 'ipv6' : 'ipv4')

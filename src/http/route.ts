@@ -1,8 +1,8 @@
 // A row of a route table.
 import type { OAuthError } from '../lib/error.ts'
-import type { Step } from '../telemetry/trails.ts'
+import type { ActivityStep } from '../telemetry/client_activity.ts'
 import type { Admission } from './admission.ts'
-import type { Head, Reply, Request } from './message.ts'
+import type { Reply, Request, RequestHead } from './message.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -20,9 +20,9 @@ export interface Route {
   /** Not counted by the limiter: probes. */
   unlimited?: boolean
   /** Refuses a request by its head (throws OAuthError), before its method is checked and its body is read. */
-  guard?(head: Head): void
+  guard?(head: RequestHead): void
   /** Which step on the way of a client it is. */
-  step?: Step
+  step?: ActivityStep
   /** Renders errors otherwise than as a problem document: pages. */
   renderError?(error: OAuthError, request: Request): Reply
 }

@@ -2,12 +2,12 @@
 
 import { type ErrorCode, OAuthError, overloaded } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
+import type { ActivityStep } from '../telemetry/client_activity.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { parseTraceparent, type Trace, type Tracer } from '../telemetry/trace.ts'
-import type { Step } from '../telemetry/trails.ts'
 import { framingFault, METHODS } from './framing.ts'
 import type { Accept } from './front.ts'
-import { empty, type Head, type Notes, type Reply, type Request } from './message.ts'
+import { empty, type Notes, type Reply, type Request, type RequestHead } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
 import type { Limiter } from './rate_limit.ts'
 import type { RequestLog } from './request_log.ts'
@@ -21,9 +21,9 @@ export interface RouterOptions {
   allowedOrigins: readonly string[]
   limiter?: Limiter
   /** The address of who asks, where it is not that of the peer. */
-  addressOf?(head: Head): string
+  addressOf?(head: RequestHead): string
   /** Told of every answer of a route that is a step. */
-  onStep?(step: Step, request: Request, reply: Reply, error: OAuthError | undefined): void
+  onStep?(step: ActivityStep, request: Request, reply: Reply, error: OAuthError | undefined): void
   metrics: Metrics
   requests: RequestLog
   /** Only where requests are traced. */
@@ -167,7 +167,7 @@ export function createRouter(options: RouterOptions): Accept {
   }
 
   interface Finishing {
-    head: Head
+    head: RequestHead
     id: string
     startedMs: number
     path: string
@@ -214,14 +214,14 @@ export function createRouter(options: RouterOptions): Accept {
     })
   }
 
-  function originOf(head: Head): string | undefined {
+  function originOf(head: RequestHead): string | undefined {
     const { origin } = head.headers
     if (!origin) return undefined
     if (options.allowedOrigins.includes('*')) return '*'
     return options.allowedOrigins.includes(origin) ? origin : undefined
   }
 
-  function addCors(reply: Reply, head: Head): void {
+  function addCors(reply: Reply, head: RequestHead): void {
     if (options.allowedOrigins.length === 0) return
     const origin = originOf(head)
     if (!options.allowedOrigins.includes('*')) reply.headers['vary'] = 'Origin'

@@ -5,7 +5,7 @@ import { newNamed } from '../lib/named.ts'
 import { BodyRoom } from './body_room.ts'
 import { hasBody } from './framing.ts'
 import { type FrontOptions, type HttpFront, headerLines, peerAddress, splitAddress } from './front.ts'
-import type { Head, Reply } from './message.ts'
+import type { Reply, RequestHead } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
 
 interface NativeRequest {
@@ -146,7 +146,7 @@ class Exchange {
   }
 }
 
-function copyHead(res: NativeResponse, req: NativeRequest): Head {
+function copyHead(res: NativeResponse, req: NativeRequest): RequestHead {
   const headers = newNamed()
   const repeated: string[] = []
   req.forEach((name, value) => {

@@ -10,30 +10,30 @@ export function putSecret(holder: object, name: string, value: unknown): void {
 }
 
 /** A value that crosses to another thread with its secrets, which copies otherwise leave out. */
-export interface Carried {
-  list?: Carried[]
-  shown?: Record<string, Carried>
-  secret?: Record<string, Carried>
+export interface Serialised {
+  list?: Serialised[]
+  shown?: Record<string, Serialised>
+  secret?: Record<string, Serialised>
   plain?: unknown
 }
 
 /** Packs a value of plain objects, lists and texts for another thread; openCarried() makes it again. */
-export function carried(value: unknown): Carried {
-  if (Array.isArray(value)) return { list: value.map(carried) }
+export function serialise(value: unknown): Serialised {
+  if (Array.isArray(value)) return { list: value.map(serialise) }
   if (typeof value !== 'object' || value === null) return { plain: value }
-  const packed: Required<Pick<Carried, 'shown' | 'secret'>> = { shown: {}, secret: {} }
+  const packed: Required<Pick<Serialised, 'shown' | 'secret'>> = { shown: {}, secret: {} }
   for (const name of Object.getOwnPropertyNames(value)) {
     const isShown = Object.prototype.propertyIsEnumerable.call(value, name)
-    packed[isShown ? 'shown' : 'secret'][name] = carried((value as Record<string, unknown>)[name])
+    packed[isShown ? 'shown' : 'secret'][name] = serialise((value as Record<string, unknown>)[name])
   }
   return packed
 }
 
 /** The value that carried() packed, its secrets hidden as before. */
-export function openCarried({ list, shown, secret, plain }: Carried): unknown {
-  if (list) return list.map(openCarried)
+export function deserialise({ list, shown, secret, plain }: Serialised): unknown {
+  if (list) return list.map(deserialise)
   if (!shown) return plain
-  const value = Object.fromEntries(Object.entries(shown).map(([name, each]) => [name, openCarried(each)]))
-  for (const [name, each] of Object.entries(secret ?? {})) putSecret(value, name, openCarried(each))
+  const value = Object.fromEntries(Object.entries(shown).map(([name, each]) => [name, deserialise(each)]))
+  for (const [name, each] of Object.entries(secret ?? {})) putSecret(value, name, deserialise(each))
   return value
 }

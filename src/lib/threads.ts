@@ -1,7 +1,7 @@
 // Worker threads of one kind, and their orderly end.
 import { Piscina } from 'piscina'
 import { programFile } from './paths.ts'
-import { atMost } from './patience.ts'
+import { withTimeout } from './timeout.ts'
 
 export interface ThreadsOptions {
   /** Names the file in `workers/`, and the threads in the log. */
@@ -67,7 +67,7 @@ export function openThreads({ name, min, max, idleMs, ahead, workerData }: Threa
   return {
     run: (task) => pool.run(task),
     async close() {
-      await atMost(LOADING_MS, allLoaded())
+      await withTimeout(LOADING_MS, allLoaded())
       await pool.destroy()
     },
   }

@@ -38,7 +38,7 @@ const REASONS: readonly [RegExp, FetchReason][] = [
 ]
 
 /** What a failed exchange with `host` is thrown as. The original stays behind: it may hold what the peer sent. */
-export function refusalOf(error: unknown, host: string): Error {
+export function fetchErrorOf(error: unknown, host: string): Error {
   if (error instanceof FetchError || error instanceof OAuthError) return error
   const code = codeOf(error) ?? ''
   return new FetchError(REASONS.find(([pattern]) => pattern.test(code))?.[1] ?? 'bad_response', host, code)

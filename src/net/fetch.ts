@@ -6,9 +6,9 @@ import { type LookUp, lookUpName, socketLookup } from '../lib/system_names.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { isAddress, isAllowedAddress } from './address.ts'
 import { decompressed, limitWire, readAll } from './body.ts'
-import { FetchError, refusalOf } from './error.ts'
+import { FetchError, fetchErrorOf } from './error.ts'
 import type { Fetcher, FetchReply, FetchRequest } from './fetcher.ts'
-import { Gate } from './gate.ts'
+import { Semaphore } from './semaphore.ts'
 
 export interface FetcherOptions {
   /** Loopback and private addresses as well: cimd.allow_private_addresses. */
@@ -30,8 +30,8 @@ export const loadHttpClient = () => import('undici')
 /** Makes the outgoing client: follows no redirects, no proxy from the environment, no cookies, no compression asked for. */
 export function createFetcher(options: FetcherOptions): Fetcher {
   const { allowPrivate, userAgent, resolve = lookUpName, maxTotal = 32, maxPerHost = 8 } = options
-  const total = new Gate(maxTotal)
-  const hosts = new Map<string, Gate>()
+  const total = new Semaphore(maxTotal)
+  const hosts = new Map<string, Semaphore>()
   const flights = new Map<string, Promise<FetchReply>>()
 
   async function addressesOf({ hostname, host }: URL): Promise<string[]> {
@@ -43,7 +43,7 @@ export function createFetcher(options: FetcherOptions): Fetcher {
 
   /** The host's own gate comes first, and the common one after the look-up: a slow host or name must not keep others waiting. */
   async function inTurn(url: URL, request: FetchRequest, signal: AbortSignal): Promise<FetchReply> {
-    const gate = hosts.get(url.hostname) ?? new Gate(maxPerHost)
+    const gate = hosts.get(url.hostname) ?? new Semaphore(maxPerHost)
     hosts.set(url.hostname, gate)
     try {
       return await gate.run(async () => {
@@ -148,7 +148,7 @@ async function exchange(
     const bytes = await readAll(answer.body, maxBytes, url.host)
     return { status, headers: received, body: await decompressed(bytes, received, maxBytes, url.host) }
   } catch (error) {
-    throw refusalOf(error, url.host)
+    throw fetchErrorOf(error, url.host)
   } finally {
     client.destroy().catch(() => {})
   }

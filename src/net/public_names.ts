@@ -4,7 +4,7 @@
 import dns from 'node:dns'
 import { readFile } from 'node:fs/promises'
 import type { LookUp } from '../lib/system_names.ts'
-import { Gate } from './gate.ts'
+import { Semaphore } from './semaphore.ts'
 
 const MAX_LOOKUPS = 64
 /** c-ares doubles the first time in each further round. */
@@ -18,7 +18,7 @@ const LOCALHOST = /(^|\.)localhost\.?$/
 
 /** Makes a look-up of names that strangers choose. With `readsHosts` the names in /etc/hosts are known too. */
 export function createPublicNames({ readsHosts }: { readsHosts: boolean }): LookUp {
-  const gate = new Gate(MAX_LOOKUPS)
+  const gate = new Semaphore(MAX_LOOKUPS)
   const running = new Map<string, Promise<string[]>>()
 
   async function find(hostname: string): Promise<string[]> {

@@ -6,7 +6,7 @@ import { isId } from '../lib/id.ts'
 import type { Actor, Issuance } from '../records/issuance.ts'
 import { isUserId } from './client_metadata.ts'
 
-export interface Claims {
+export interface AccessTokenClaims {
   iss: string
   sub: string
   aud?: string[]
@@ -24,8 +24,8 @@ export interface Claims {
 const MAX_AGENT_CHAIN = 8
 
 /** The claims of an issuance. `issuer` is the one in force when it was made. */
-export function claimsOf(i: Issuance, issuer: string): Claims {
-  const claims: Claims = {
+export function claimsOf(i: Issuance, issuer: string): AccessTokenClaims {
+  const claims: AccessTokenClaims = {
     iss: issuer,
     sub: i.sub,
     exp: i.expires_at,
@@ -78,25 +78,25 @@ export async function decodeAccessToken(app: App, token: string): Promise<Candid
 }
 
 /** The claims of a token whose signature fits, whatever they say; else undefined. */
-export async function signedClaims(app: App, { token, jws, key }: Candidate): Promise<Claims | undefined> {
+export async function signedClaims(app: App, { token, jws, key }: Candidate): Promise<AccessTokenClaims | undefined> {
   const { alg, jwk, thumbprint } = key
   const { input, signature } = jws
   const verify = () => app.crypto.verify({ alg, jwk, thumbprint, input, signature })
   const isAuthentic = await app.knownTokens.isAuthentic(token, app.clock.now(), verify)
-  return isAuthentic ? (jws.payload as unknown as Claims) : undefined
+  return isAuthentic ? (jws.payload as unknown as AccessTokenClaims) : undefined
 }
 
 /** The claims of an unexpired token that this service signed, else undefined. Says nothing about revocation. */
-export async function verifyAccessToken(app: App, candidate: Candidate): Promise<Claims | undefined> {
+export async function verifyAccessToken(app: App, candidate: Candidate): Promise<AccessTokenClaims | undefined> {
   const claims = await signedClaims(app, candidate)
   return claims && isOurs(app, claims) && isUnexpired(app, claims) ? claims : undefined
 }
-const isOurs = ({ config }: App, { iss }: Claims): boolean => iss === config.server.issuer
-const isUnexpired = ({ clock }: App, { exp }: Claims): boolean => exp > clock.now()
+const isOurs = ({ config }: App, { iss }: AccessTokenClaims): boolean => iss === config.server.issuer
+const isUnexpired = ({ clock }: App, { exp }: AccessTokenClaims): boolean => exp > clock.now()
 
 /** A verified token that may still be used, with its record. */
 export interface LiveToken {
-  claims: Claims
+  claims: AccessTokenClaims
   issuance: Issuance
   /** How many exchanges led to it. */
   exchanges: number

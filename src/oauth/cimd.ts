@@ -3,7 +3,7 @@
 import CachePolicy from 'http-cache-semantics'
 import { z } from 'zod'
 import type { App, Documents } from '../context.ts'
-import { type BucketStore, CommonBuckets } from '../http/common_buckets.ts'
+import { type BucketStore, SharedBuckets } from '../http/shared_buckets.ts'
 import { listProblems } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf, listOf, text } from '../lib/field.ts'
@@ -32,7 +32,7 @@ const FETCH_BURST = 50
 export const openDocuments = (store: BucketStore): Documents => ({
   known: new Lru(MAX_DOCUMENTS),
   loading: new Map(),
-  hosts: new CommonBuckets('document', FETCHES_PER_SECOND, FETCH_BURST, store),
+  hosts: new SharedBuckets('document', FETCHES_PER_SECOND, FETCH_BURST, store),
   changes: openDocumentChanges(store),
 })
 

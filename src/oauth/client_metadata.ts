@@ -98,7 +98,7 @@ function refuse(problems: { path: string; message: string }[]): OAuthError {
   return new OAuthError(code, listProblems(problems.map(({ path, message }) => `${path} ${message}`)))
 }
 
-export interface NewClient {
+export interface ClientRegistration {
   client: Client
   /** Shown once, stored as a hash. Public clients have none. */
   client_secret?: string
@@ -110,7 +110,7 @@ export function newClient(
   source: Client['registration_source'],
   now: number,
   client_id = `c_${newId()}`,
-): NewClient {
+): ClientRegistration {
   const client_secret = metadata.token_endpoint_auth_method === 'none' ? undefined : newClientSecret()
   return {
     client_secret,

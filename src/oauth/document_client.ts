@@ -1,7 +1,7 @@
 // The client that a metadata document describes. It is kept in memory until a user consents; from then on it is a row that
 // follows the document.
 import type { App } from '../context.ts'
-import { type BucketStore, CommonBuckets } from '../http/common_buckets.ts'
+import { type BucketStore, SharedBuckets } from '../http/shared_buckets.ts'
 import { clip } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest } from '../lib/id.ts'
@@ -26,8 +26,8 @@ export const describedClient = (client_id: string, fields: DocumentFields, now: 
 const CHANGES_PER_SECOND = 1 / 60
 const CHANGE_BURST = 10
 /** How often the document of one client may change: each change is a write and an audit event that anybody's request causes. */
-export const openDocumentChanges = (store: BucketStore): CommonBuckets =>
-  new CommonBuckets('document change', CHANGES_PER_SECOND, CHANGE_BURST, store)
+export const openDocumentChanges = (store: BucketStore): SharedBuckets =>
+  new SharedBuckets('document change', CHANGES_PER_SECOND, CHANGE_BURST, store)
 
 /**
  * The stored client as its document describes it now; its status and whatever else is not in a document stay. Throws slow_down

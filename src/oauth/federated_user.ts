@@ -3,7 +3,7 @@ import type { App, OidcIdentity } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { User } from '../records/user.ts'
 import { newUserId } from './client_metadata.ts'
-import { type Claims, refused } from './id_token.ts'
+import { type IdTokenClaims, refused } from './id_token.ts'
 
 const MAX_EMAIL = 254
 const MAX_NAME = 255
@@ -49,11 +49,11 @@ const textOf = (value: unknown, max: number): string | undefined =>
   typeof value === 'string' && value !== '' && value.length <= max && !/\p{C}/u.test(value) ? value : undefined
 
 /** An email that the provider says nobody has proven is nobody's. Some providers write the flag as text, others leave it out. */
-function emailOf({ email, email_verified }: Claims): string | undefined {
+function emailOf({ email, email_verified }: IdTokenClaims): string | undefined {
   if (email_verified === false || email_verified === 'false') return undefined
   const text = textOf(email, MAX_EMAIL)
   return text && /^[^\s@]+@[^\s@]+$/.test(text) ? text : undefined
 }
 
-const nameOf = ({ name, preferred_username }: Claims): string =>
+const nameOf = ({ name, preferred_username }: IdTokenClaims): string =>
   textOf(name, MAX_NAME) ?? textOf(preferred_username, MAX_NAME) ?? ''

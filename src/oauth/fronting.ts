@@ -11,7 +11,7 @@ import type { Allowed, Exchange } from './exchange_policy.ts'
 import { atLeastOne, catalogOf, checkDeclared, checkWithin, nameOf, parseScope, scopeNames } from './resource.ts'
 
 /** The resource of ours that a subject token is for, where the target is another one, and its link to the target. */
-export interface Fronting {
+export interface FrontingStep {
   source: Resource
   link?: FrontingLink
 }
@@ -21,7 +21,7 @@ export async function findFronting(
   { store, config }: App,
   { subject }: Exchange,
   target: Resource,
-): Promise<Fronting | undefined> {
+): Promise<FrontingStep | undefined> {
   for (const uri of subject.claims.aud ?? []) {
     const source = uri === config.server.issuer ? undefined : await store.findResource({ uri })
     if (source?.backend_kind !== 'mint') continue

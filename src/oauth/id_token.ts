@@ -15,7 +15,7 @@ const MAX_SUB = 255
 /** Seconds that the clocks of two honest servers may differ. */
 const SKEW = 60
 
-export type Claims = Readonly<Record<string, unknown>>
+export type IdTokenClaims = Readonly<Record<string, unknown>>
 
 interface Parts {
   crypto: CryptoLanes
@@ -28,7 +28,7 @@ interface Received {
   access_token: string
 }
 /** What the token must fit. */
-export interface Expected {
+export interface ExpectedIdToken {
   issuer: string
   client_id: string
   nonce: string
@@ -43,8 +43,8 @@ export const refused = (reason: string, about: Record<string, string> = {}): OAu
 export async function verifyIdToken(
   { crypto, keys, clock }: Parts,
   { id_token, access_token }: Received,
-  expected: Expected,
-): Promise<Claims & { sub: string }> {
+  expected: ExpectedIdToken,
+): Promise<IdTokenClaims & { sub: string }> {
   const jws = decodeJws(id_token, MAX_ID_TOKEN)
   if (!jws) throw refused('malformed')
   const { alg, kid } = jws.header
@@ -55,7 +55,12 @@ export async function verifyIdToken(
   return checkClaims(jws.payload, expected, clock.now(), leftHalf(alg, access_token))
 }
 
-function checkClaims(claims: Claims, expected: Expected, now: number, at_hash: string): Claims & { sub: string } {
+function checkClaims(
+  claims: IdTokenClaims,
+  expected: ExpectedIdToken,
+  now: number,
+  at_hash: string,
+): IdTokenClaims & { sub: string } {
   const { iss, aud, azp, nonce, exp, iat, nbf, sub } = claims
   const isTime = (value: unknown): value is number => typeof value === 'number'
   if (iss !== expected.issuer) throw refused('iss')

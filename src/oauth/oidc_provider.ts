@@ -26,7 +26,7 @@ import type { Fetcher } from '../net/fetcher.ts'
 import { createRemoteKeys } from '../net/jwks.ts'
 import { webFetch } from '../net/web_fetch.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { type Claims, refused, verifyIdToken } from './id_token.ts'
+import { type IdTokenClaims, refused, verifyIdToken } from './id_token.ts'
 
 /** Sign-ins of an address that may fail at once without the provider naming anybody, and how many more a second. */
 const [FAILURES, FAILURES_PER_SECOND] = [60, 0.1]
@@ -114,7 +114,7 @@ export function openOidcProvider({ config, fetcher, crypto, clock, metrics }: Pa
   }
 
   /** What the provider keeps out of its ID tokens. It only says how a person is called, so nothing depends on it. */
-  async function userinfo(configuration: Configuration, access_token: string, sub: string): Promise<Claims> {
+  async function userinfo(configuration: Configuration, access_token: string, sub: string): Promise<IdTokenClaims> {
     if (!configuration.serverMetadata().userinfo_endpoint) return {}
     return fetchUserInfo(configuration, access_token, sub).catch(() => ({}))
   }

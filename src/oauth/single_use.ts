@@ -3,8 +3,8 @@ import { hash } from 'node:crypto'
 import type { App } from '../context.ts'
 import { codeOf, OAuthError } from '../lib/error.ts'
 import { idFloor, newId } from '../lib/id.ts'
+import { ReplaySet } from '../lib/replay_set.ts'
 import { type Clock, DAY } from '../lib/time.ts'
-import { UsedSet } from '../lib/used.ts'
 import type { SingleUse } from '../records/single_use.ts'
 import type { Store } from '../store/index.ts'
 
@@ -15,8 +15,8 @@ const MAX_USES = 1_500_000
 const LONGEST = DAY
 
 /** Fills the set with what was used before this process began. */
-export async function openUsed(store: Store, clock: Clock): Promise<UsedSet> {
-  const used = new UsedSet(MAX_USES)
+export async function openReplayCache(store: Store, clock: Clock): Promise<ReplaySet> {
+  const used = new ReplaySet(MAX_USES)
   const now = clock.now()
   for (const use of await store.listUses({ since: idFloor(now - LONGEST), now }))
     used.add(keyOf(use), use.expires_at, now)
@@ -38,7 +38,7 @@ export async function useOnce(
     .subarray(0, HASH_BYTES)
     .toString('base64url')
   const use: SingleUse = { id: newId(), kind, hash: digest, expires_at: Math.ceil(expires_at) }
-  return (await app.used.add(keyOf(use), use.expires_at, app.clock.now())) ? use : undefined
+  return (await app.replays.add(keyOf(use), use.expires_at, app.clock.now())) ? use : undefined
 }
 
 /** Uses `value` at once, with nothing that is to be committed with it. False when it was used before, here or in another process. */
@@ -63,7 +63,7 @@ export async function useUp(
 
 /** Lets a proof or assertion be sent again after a request that failed because the storage was not available: nothing of it is stored, or it is taken back. */
 export async function giveBack(app: App, use: SingleUse | undefined, error: unknown): Promise<void> {
-  if (use && error instanceof OAuthError && error.reason === 'storage_unavailable') await app.used.remove(keyOf(use))
+  if (use && error instanceof OAuthError && error.reason === 'storage_unavailable') await app.replays.remove(keyOf(use))
 }
 
 /** Another process was first to use a proof or assertion: what the store throws. */

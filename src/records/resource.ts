@@ -4,7 +4,7 @@ export interface ResourceScope {
   upstream: string
 }
 
-export interface Policy {
+export interface ResourcePolicy {
   exchange: { allowed_client_ids: string[] }
   runtime: { client_ids: string[] }
   connect: { allowed_return_urls: string[] }
@@ -19,7 +19,7 @@ export interface Resource {
   broker_provider_slug?: string
   display_name: string
   scopes: ResourceScope[]
-  policy: Policy
+  policy: ResourcePolicy
   version: number
   created_at: number
   updated_at: number

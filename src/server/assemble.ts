@@ -4,7 +4,7 @@ import type { Env } from '../config/env.ts'
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { openAtRest } from '../crypto/at_rest.ts'
-import type { AtRest } from '../crypto/at_rest_driver.ts'
+import type { AtRest } from '../crypto/encryption.ts'
 import { firstKeyRules, type KeyRules } from '../crypto/first_key.ts'
 import { type Keyring, openKeyring } from '../crypto/keyring.ts'
 import { KnownTokens } from '../crypto/known_tokens.ts'
@@ -13,30 +13,30 @@ import { createSealer } from '../crypto/seal.ts'
 import { keyPlace, keySource } from '../crypto/sources.ts'
 import { transitParts } from '../crypto/transit_client.ts'
 import { Admission, loopBusyMs } from '../http/admission.ts'
-import { CommonBuckets } from '../http/common_buckets.ts'
 import { checkListeners } from '../http/node.ts'
 import { type Attempting, Lockout } from '../http/rate_limit.ts'
 import { openRequestLog } from '../http/request_log.ts'
+import { SharedBuckets } from '../http/shared_buckets.ts'
 import { readBuild, userAgent } from '../lib/build.ts'
 import { newSecret } from '../lib/id.ts'
+import type { ReplayCache } from '../lib/replay_set.ts'
 import { type Clock, systemClock } from '../lib/time.ts'
-import type { Used } from '../lib/used.ts'
 import { createFetcher, type FetcherOptions, loadHttpClient } from '../net/fetch.ts'
 import { createRemoteKeys } from '../net/jwks.ts'
 import { createPublicNames } from '../net/public_names.ts'
 import { openDocuments } from '../oauth/cimd.ts'
 import { openOidcProvider } from '../oauth/oidc_provider.ts'
-import { openUsed } from '../oauth/single_use.ts'
+import { openReplayCache } from '../oauth/single_use.ts'
 import type { Store } from '../store/index.ts'
 import { lockOfServer } from '../store/lock.ts'
 import { openStore } from '../store/open.ts'
+import { ActivityLog } from '../telemetry/client_activity.ts'
 import { Headroom } from '../telemetry/headroom.ts'
 import { allLanes, waitingIn } from '../telemetry/lanes.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import type { Telemetry } from '../telemetry/open.ts'
 import { Series } from '../telemetry/series.ts'
-import { Trails } from '../telemetry/trails.ts'
 import { followKeys } from './follow_keys.ts'
 import { addGauges } from './gauges.ts'
 
@@ -72,9 +72,9 @@ export interface Parts {
   atRest: AtRest | undefined
   sealing: string
   refreshSecret: string
-  used: Used
+  replays: ReplayCache
   lockout: Attempting
-  trails: Trails
+  activity: ActivityLog
   knees?: Knees
   /** The metrics of the process, where other threads count them together. */
   scrape?: App['scrape']
@@ -94,7 +94,7 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
   // The storage thread starts meanwhile.
   if (serves) await loadHttpClient()
   const mayMake = firstKeyRules(config, { store, clock, log }, { creates, newKeys })
-  const { atRest, used, keyring } = await begin(config, { store, env, clock, log, ...mayMake })
+  const { atRest, replays, keyring } = await begin(config, { store, env, clock, log, ...mayMake })
   // Front threads sign by themselves: what is left for this one is what an operator tries.
   const isHub = config.server.front_threads > 1
   const crypto = openCrypto({ threads: isHub ? 1 : config.server.crypto_threads, eager: serves && !isHub }, log)
@@ -115,13 +115,13 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
       atRest,
       sealing: config.session.secret || newSecret(),
       refreshSecret: await refreshSecretOf(config, store, clock),
-      used,
+      replays,
       lockout: new Lockout({
         max: rate_limit.auth_fail_max,
         window: rate_limit.auth_fail_window,
         lockout: rate_limit.auth_lockout,
       }),
-      trails: new Trails(),
+      activity: new ActivityLog(),
       knees: options.knees,
     },
   )
@@ -179,19 +179,19 @@ export function assemble(
       : undefined,
     documents: openDocuments(store),
     registrations: rate_limit.enabled
-      ? new CommonBuckets('register', dcr.rate_limit, dcr.rate_limit_burst, store)
+      ? new SharedBuckets('register', dcr.rate_limit, dcr.rate_limit_burst, store)
       : undefined,
     knownTokens: new KnownTokens(),
     admission: new Admission(crypto.refusal, loopBusyMs, crypto.busyMs),
     series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),
     headroom: new Headroom({ metrics, clock, knees: parts.knees ?? {} }),
-    flights: new Map(),
+    renewals: new Map(),
     engines: {},
     lifecycle: { draining: false },
     scrape:
       parts.scrape ??
       (async () => {
-        await app.fronts?.collect()
+        await app.frontPool?.collect()
         return metrics.render()
       }),
   }
@@ -209,7 +209,7 @@ const refreshSecretOf = async ({ session, oauth }: Config, store: Store, clock: 
 async function begin(
   config: Config,
   { env, log, ...parts }: KeyRules & Pick<App, 'store' | 'env' | 'clock' | 'log'>,
-): Promise<Pick<App, 'atRest' | 'used' | 'keyring'>> {
+): Promise<Pick<App, 'atRest' | 'replays' | 'keyring'>> {
   const { store, clock } = parts
   const transit = transitParts(clock, log)
   let keyring: Keyring | undefined
@@ -220,7 +220,7 @@ async function begin(
     const source = keySource(config, { ...parts, transit, atRest })
     keyring = await openKeyring({ source, clock, onError, place: keyPlace(config) })
     await store.saveIssuer({ issuer: config.server.issuer, now: clock.now() })
-    return { atRest, keyring, used: await openUsed(store, clock) }
+    return { atRest, keyring, replays: await openReplayCache(store, clock) }
   } catch (error) {
     keyring?.close()
     await store.driver.close()
@@ -231,7 +231,7 @@ async function begin(
 /** Ends the threads after what they still do. What a provider is answering just now is kept first: it may answer only once. */
 export async function closeApp(app: App): Promise<void> {
   app.lifecycle.draining = true
-  await Promise.allSettled([...app.flights.values()].map(({ result }) => result))
+  await Promise.allSettled([...app.renewals.values()].map(({ result }) => result))
   app.series.stop()
   app.headroom.stop()
   app.keyring.close()

@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import type { App, FrontShown } from '../context.ts'
+import type { App, FrontThreadReport } from '../context.ts'
 import { sharedKeys } from '../crypto/shared_keys.ts'
 import type { HttpFront } from '../http/front.ts'
 import { checkFree } from '../http/node.ts'
@@ -11,19 +11,19 @@ import { SharedBucket } from '../http/rate_limit.ts'
 import { loadNative } from '../http/uws.ts'
 import { unavailable } from '../lib/error.ts'
 import { programFile } from '../lib/paths.ts'
-import { carried } from '../lib/secret.ts'
-import { Wire } from '../lib/wire.ts'
+import { RpcChannel } from '../lib/rpc.ts'
+import { serialise } from '../lib/secret.ts'
 import { STALE_MS } from '../store/cache.ts'
-import { addTo } from '../telemetry/move.ts'
-import { mergeTrails } from '../telemetry/trails.ts'
-import type { FrontAnswers, FrontReport } from './front_answers.ts'
+import { mergeActivity } from '../telemetry/client_activity.ts'
+import { addTo } from '../telemetry/transfer.ts'
+import type { FrontHandlers, FrontReport } from './front_handlers.ts'
 import type { FrontData } from './supervisor.ts'
-import { hubAnswers } from './supervisor.ts'
+import { supervisorHandlers } from './supervisor.ts'
 
 interface Front {
-  wire: Wire<FrontAnswers>
+  rpc: RpcChannel<FrontHandlers>
   worker: Worker
-  shown: FrontShown
+  shown: FrontThreadReport
   gone: Promise<void>
 }
 
@@ -48,7 +48,7 @@ export async function openFronts(app: App): Promise<HttpFront> {
   const divide = () => limit?.divideAmong(app.store.driver.instances())
   divide()
   const data = (): FrontData => ({
-    config: carried(app.config),
+    config: serialise(app.config),
     env: app.env,
     sealing: app.sealing,
     refreshSecret: app.refreshSecret,
@@ -59,10 +59,10 @@ export async function openFronts(app: App): Promise<HttpFront> {
   /** Has every front thread do something, but for one; resolves when all have, or when who has not is stuck. */
   const toAll = async <K extends 'keys' | 'forget' | 'dropKeys'>(
     what: K,
-    input: Parameters<FrontAnswers[K]>[0],
+    input: Parameters<FrontHandlers[K]>[0],
     but?: Front,
   ) => {
-    await inTime(fronts.filter((each) => each !== but).map(({ wire }) => wire.ask(what, input)))
+    await inTime(fronts.filter((each) => each !== but).map(({ rpc }) => rpc.ask(what, input)))
   }
   /** The threads that have operations of unknown outcome: a repetition at another one waits for them. */
   const unsettled = new Set<Front | App>()
@@ -70,8 +70,8 @@ export async function openFronts(app: App): Promise<HttpFront> {
     if (isUnsettled) unsettled.add(at)
     else unsettled.delete(at)
     const isElsewhere = (me: Front | App) => [...unsettled].some((each) => each !== me)
-    app.store.driver.unsettled?.hold(isElsewhere(app))
-    return inTime(fronts.map((front) => front.wire.ask('hold', isElsewhere(front))))
+    app.store.driver.unsettled?.setHeldElsewhere(isElsewhere(app))
+    return inTime(fronts.map((front) => front.rpc.ask('hold', isElsewhere(front))))
   }
   app.store.driver.unsettled?.onChange((isUnsettled) => setUnsettled(app, isUnsettled))
   app.store.onWrite((op, input) => toAll('forget', { op, input }))
@@ -91,14 +91,14 @@ export async function openFronts(app: App): Promise<HttpFront> {
   const start = async (thread: number): Promise<string> => {
     const worker = new Worker(programFile('front'), { workerData: data() })
     const broken = (error: Error) => {
-      wire.break(unavailable('the service is ending', { reason: 'front_thread_gone', cause: error }))
+      rpc.break(unavailable('the service is ending', { reason: 'front_thread_gone', cause: error }))
       if (!state.closing) fail(error)
     }
     let opened: (engine: string) => void = () => {}
     const opening = new Promise<string>((resolve) => {
       opened = resolve
     })
-    const answers = hubAnswers(app, {
+    const answers = supervisorHandlers(app, {
       opened: (engine) => opened(engine),
       failed: ({ message, stack }) =>
         fail(Object.assign(new Error(`front thread ${thread} failed: ${message}`), { stack })),
@@ -108,8 +108,8 @@ export async function openFronts(app: App): Promise<HttpFront> {
       },
       unsettled: (isUnsettled) => setUnsettled(front, isUnsettled),
     })
-    const wire = new Wire<FrontAnswers>(worker, { asText: false })
-    wire.listen(answers)
+    const rpc = new RpcChannel<FrontHandlers>(worker, { asText: false })
+    rpc.listen(answers)
     worker.on('error', (error) => {
       broken(new Error(`front thread ${thread} failed: ${error.message}`, { cause: error }))
     })
@@ -119,7 +119,7 @@ export async function openFronts(app: App): Promise<HttpFront> {
         resolve()
       })
     })
-    const front: Front = { wire, worker, gone, shown: { thread, requests: 0, lanes: {}, caches: {}, busy: 0 } }
+    const front: Front = { rpc, worker, gone, shown: { thread, requests: 0, lanes: {}, caches: {}, busy: 0 } }
     fronts.push(front)
     return Promise.race([opening, failed])
   }
@@ -132,11 +132,11 @@ export async function openFronts(app: App): Promise<HttpFront> {
   }
   const collect = async (): Promise<void> => {
     const isHealthy = app.store.driver.isHealthy()
-    const all = fronts.map(async (front) => take(front, await front.wire.ask('report', { isHealthy })))
+    const all = fronts.map(async (front) => take(front, await front.rpc.ask('report', { isHealthy })))
     await Promise.race([Promise.allSettled(all), sleep(REPORT_MS, undefined, { ref: false })])
   }
   const end = async (front: Front, waitMs: number): Promise<void> => {
-    const last = front.wire.ask('close', waitMs).then(
+    const last = front.rpc.ask('close', waitMs).then(
       (report) => take(front, report),
       () => {},
     )
@@ -154,13 +154,13 @@ export async function openFronts(app: App): Promise<HttpFront> {
     void collect()
   }, REPORT_MS)
   reporting.unref()
-  app.fronts = {
+  app.frontPool = {
     reports: () => fronts.map(({ shown }) => shown),
     collect,
     dropKeys: (jwks_uri) => toAll('dropKeys', jwks_uri),
-    trails: async () => {
-      const asked = fronts.map(({ wire }) => wire.ask('trails', undefined).catch(() => []))
-      return mergeTrails((await Promise.all(asked)).flat())
+    activity: async () => {
+      const asked = fronts.map(({ rpc }) => rpc.ask('trails', undefined).catch(() => []))
+      return mergeActivity((await Promise.all(asked)).flat())
     },
   }
   try {

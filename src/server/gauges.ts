@@ -1,8 +1,8 @@
 // What others keep and the scrape asks for: queues, caches, connections, health, the age of the key.
 import type { App } from '../context.ts'
 import type { LaneStats } from '../lib/lane.ts'
-import { addedUp, allLanes, mapped, ofLanes } from '../telemetry/lanes.ts'
-import type { GaugeName, ReadingName } from '../telemetry/metrics.ts'
+import { addedUp, allLanes, mapValues, ofLanes } from '../telemetry/lanes.ts'
+import type { GaugeName, ReadingName } from '../telemetry/metric_names.ts'
 
 const LANE_GAUGES: readonly (readonly [GaugeName, keyof LaneStats])[] = [
   ['ext_lane_waiting', 'waiting'],
@@ -49,10 +49,10 @@ export function addGauges(app: App): void {
   for (const [name, field, scale] of LANE_COUNTERS)
     metrics.reading(name, () => ofLanes(allLanes(app), field, scale), 'lane')
   const caches = () => addedUp([store.caches, ...reportsOf(app).map((each) => each.caches)])
-  metrics.reading('ext_cache_hits_total', () => mapped(caches(), ({ hits }) => hits), 'cache')
-  metrics.reading('ext_cache_misses_total', () => mapped(caches(), ({ misses }) => misses), 'cache')
+  metrics.reading('ext_cache_hits_total', () => mapValues(caches(), ({ hits }) => hits), 'cache')
+  metrics.reading('ext_cache_misses_total', () => mapValues(caches(), ({ misses }) => misses), 'cache')
   const requests = () => Object.fromEntries(reportsOf(app).map(({ thread, requests }) => [thread, requests]))
   metrics.reading('ext_front_requests_total', requests, 'thread')
 }
 
-const reportsOf = ({ fronts }: Pick<App, 'fronts'>) => fronts?.reports() ?? []
+const reportsOf = ({ frontPool }: Pick<App, 'frontPool'>) => frontPool?.reports() ?? []

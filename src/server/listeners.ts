@@ -13,8 +13,8 @@ import { type Limiter, TokenBucket } from '../http/rate_limit.ts'
 import { createRouter, type RouterOptions } from '../http/router.ts'
 import { loadNative, openUws } from '../http/uws.ts'
 import type { OAuthError } from '../lib/error.ts'
+import type { ActivityStep } from '../telemetry/client_activity.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { Step } from '../telemetry/trails.ts'
 import { openFronts } from './front_pool.ts'
 
 /** Opens the listeners of an app: the public one and, where it is enabled, the admin one. Whoever finds the service ready finds both. */
@@ -54,8 +54,14 @@ const ownLimiter = ({ config: { rate_limit }, store }: App): Limiter | undefined
     : undefined
 
 /** Remembers how a step went, in the words that the client was told. */
-function leaveTrail({ trails, clock }: App, step: Step, request: Request, reply: Reply, error?: OAuthError): void {
-  trails.record(request.notes.client_id ?? '', request.remote, {
+function leaveTrail(
+  { activity, clock }: App,
+  step: ActivityStep,
+  request: Request,
+  reply: Reply,
+  error?: OAuthError,
+): void {
+  activity.record(request.notes.client_id ?? '', request.remote, {
     step,
     at: clock.now(),
     status: error?.status ?? reply.status,

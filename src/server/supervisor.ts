@@ -4,14 +4,14 @@ import type { App } from '../context.ts'
 import type { SharedKey } from '../crypto/shared_keys.ts'
 import type { LoginResult } from '../http/rate_limit.ts'
 import { unavailable } from '../lib/error.ts'
-import type { Carried } from '../lib/secret.ts'
+import type { Serialised } from '../lib/secret.ts'
 import { lookUpName } from '../lib/system_names.ts'
 import type { OpName } from '../store/operations.ts'
 import type { LogEvent } from '../telemetry/logger.ts'
 
 /** What a front thread is given when it starts. */
 export interface FrontData {
-  config: Carried
+  config: Serialised
   env: Env
   sealing: string
   refreshSecret: string
@@ -22,7 +22,7 @@ export interface FrontData {
 }
 
 /** What the main thread is asked for: everything there may be only one of. */
-export type HubAnswers = ReturnType<typeof hubAnswers>
+export type SupervisorHandlers = ReturnType<typeof supervisorHandlers>
 
 interface Heard {
   opened(engine: string): void
@@ -32,8 +32,8 @@ interface Heard {
 }
 
 /** Answers what the front threads ask of the main thread. */
-export function hubAnswers(app: App, { opened, failed, wrote, unsettled }: Heard) {
-  const { store, crypto, used, lockout, keyring, log } = app
+export function supervisorHandlers(app: App, { opened, failed, wrote, unsettled }: Heard) {
+  const { store, crypto, replays, lockout, keyring, log } = app
   return {
     opened,
     failed,
@@ -41,8 +41,8 @@ export function hubAnswers(app: App, { opened, failed, wrote, unsettled }: Heard
     unsettled,
     call: ({ op, input }: { op: OpName; input: unknown }): unknown => store.driver.call(op, input),
     use: ({ value, expires_at, now }: { value: string; expires_at: number; now: number }) =>
-      used.add(value, expires_at, now),
-    giveBack: (value: string) => used.remove(value),
+      replays.add(value, expires_at, now),
+    giveBack: (value: string) => replays.remove(value),
     hashPassword: (password: string) => crypto.hashPassword(password),
     verifyPassword: ({ password, hash }: { password: string; hash?: string }) => crypto.verifyPassword(password, hash),
     /** Whether a key is there; every thread has it then. */

@@ -94,10 +94,10 @@ export const STALE_MS = 2000
 /** An entry of the cache of a read, or with `null` the whole cache. */
 export type Drop = readonly [read: string, key: string | null]
 /** What other processes must read again: the signing keys, all records, or the entries that one write has changed. */
-export type News = 'keys' | 'records' | readonly Drop[]
+export type Invalidation = 'keys' | 'records' | readonly Drop[]
 
 /** What other processes must read again after a write. The time a client was last used is not worth telling them. */
-export function newsOf(op: OpName, input: unknown): News | undefined {
+export function invalidationOf(op: OpName, input: unknown): Invalidation | undefined {
   if (op === 'saveSigningKeys' || op === 'announceKeys') return 'keys'
   const drops = op === 'touchClient' ? [] : dropsOf(op, input)
   return drops.length > 0 ? drops : undefined
@@ -125,7 +125,7 @@ interface Cached {
   /** Forgets what a write changes that was made elsewhere. */
   forget(op: OpName, input: unknown): void
   /** Forgets what another process has changed. */
-  take(news: News | undefined): void
+  take(news: Invalidation | undefined): void
 }
 export type CacheStats = Readonly<Record<string, { readonly hits: number; readonly misses: number }>>
 
@@ -164,7 +164,7 @@ export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () =
         return await call(name, input, trace)
       } finally {
         drop(drops)
-        if (newsOf(name, input)) await wrote(name, input)
+        if (invalidationOf(name, input)) await wrote(name, input)
       }
     }
   }

@@ -1,12 +1,13 @@
 // Operations on clients.
 import type { Client } from '../records/client.ts'
 import { endFamilies } from './families.ts'
-import { type Aged, type Found, listPage, type Page, type Search, searchRows } from './list.ts'
+import { type Found, type ListPage, type ListSpec, listPage, type Search, searchRows } from './list.ts'
 import {
-  bytes,
+  change,
   containing,
   decoded,
   flag,
+  idBytes,
   idText,
   is,
   maybeIdText,
@@ -15,7 +16,6 @@ import {
   type Op,
   one,
   type Row,
-  run,
   str,
 } from './op.ts'
 
@@ -50,7 +50,7 @@ const maybeDecoded = <T>(value: unknown): T | undefined => (value === null ? und
 const maybeEncoded = (value: object | undefined) => (value === undefined ? null : JSON.stringify(value))
 
 const mutable = (c: Client) => [
-  c.secret_hash === undefined ? null : bytes(c.secret_hash),
+  c.secret_hash === undefined ? null : idBytes(c.secret_hash),
   c.client_name,
   JSON.stringify(c.redirect_uris),
   JSON.stringify(c.grant_types),
@@ -79,10 +79,10 @@ interface Kind {
 }
 const ofKind = ({ status, source }: Kind) => [is('status', status), is('registration_source', source)]
 
-const LIST: Aged = { table: 'clients', columns: COLUMNS, at: 'issued_at', id: 'client_id' }
+const LIST: ListSpec = { table: 'clients', columns: COLUMNS, at: 'issued_at', id: 'client_id' }
 
 /** The clients of a kind, by age. */
-export function* listClients(f: Kind & Page): Op<Client[]> {
+export function* listClients(f: Kind & ListPage): Op<Client[]> {
   return (yield* listPage(LIST, f, ...ofKind(f))).map(read)
 }
 
@@ -93,7 +93,7 @@ export function* listClientsWith(f: Kind & Search): Op<Found<Client>> {
   return { rows: rows.map(read), next }
 }
 
-export interface ClientActivity {
+export interface ClientUse {
   client_id: string
   /** Id of the last token, which tells when it was issued. */
   last_id?: string
@@ -101,14 +101,14 @@ export interface ClientActivity {
   tokens: number
 }
 /** What some clients did last. */
-export function* readClientActivity(w: { client_ids: string[]; since: string; cap: number }): Op<ClientActivity[]> {
-  const seen: ClientActivity[] = []
+export function* readClientActivity(w: { client_ids: string[]; since: string; cap: number }): Op<ClientUse[]> {
+  const seen: ClientUse[] = []
   for (const client_id of w.client_ids) {
     const last = yield* one('SELECT id FROM issuances WHERE client_id = ? ORDER BY id DESC LIMIT 1', client_id)
     const count = yield* one(
       'SELECT count(*) AS n FROM (SELECT 1 AS found FROM issuances WHERE client_id = ? AND id >= ? LIMIT ?) recent',
       client_id,
-      bytes(w.since),
+      idBytes(w.since),
       w.cap + 1,
     )
     seen.push({ client_id, last_id: maybeIdText(last?.id), tokens: num(count?.n) })
@@ -131,7 +131,7 @@ export function* listKnownClients({ client_ids }: { client_ids: string[] }): Op<
 
 /** Adds a client; `exists` when the id is taken. */
 export function* createClient(client: Client): Op<'created' | 'exists'> {
-  const added = yield* run(
+  const added = yield* change(
     `INSERT INTO clients (secret_hash, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method, application_type, scope, status,
        is_agent, agent_description, dpop_bound_access_tokens, operator_set, document, updated_at, client_id, registration_source, version, issued_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
@@ -146,7 +146,7 @@ export function* createClient(client: Client): Op<'created' | 'exists'> {
 
 /** Writes a client that was read at `client.version`; the stored version moves on by one. */
 export function* updateClient(client: Client): Op<'updated' | 'stale'> {
-  const changed = yield* run(
+  const changed = yield* change(
     `UPDATE clients SET secret_hash = ?, client_name = ?, redirect_uris = ?, grant_types = ?, response_types = ?, token_endpoint_auth_method = ?,
        application_type = ?, scope = ?, status = ?, is_agent = ?, agent_description = ?, dpop_bound_access_tokens = ?, operator_set = ?, document = ?, updated_at = ?, version = version + 1
      WHERE client_id = ? AND version = ?`,
@@ -159,7 +159,7 @@ export function* updateClient(client: Client): Op<'updated' | 'stale'> {
 
 /** Remembers that a client was used; its version stays, as nobody's change is lost by it. */
 export function* touchClient({ client_id, now }: { client_id: string; now: number }): Op<void> {
-  yield* run('UPDATE clients SET last_used_at = ? WHERE client_id = ?', now, client_id)
+  yield* change('UPDATE clients SET last_used_at = ? WHERE client_id = ?', now, client_id)
 }
 
 /** Deletes a client, its consents and families. With live tokens only when forced; no token that is live is older than `oldest`. */
@@ -176,16 +176,16 @@ export function* deleteClient({
 }): Op<'deleted' | 'has_tokens' | undefined> {
   if (!(yield* one('SELECT 1 AS found FROM clients WHERE client_id = ?', client_id))) return undefined
   const live = 'client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL AND broker_provider IS NULL'
-  const token = yield* one(`SELECT 1 AS found FROM issuances WHERE ${live} LIMIT 1`, client_id, bytes(oldest), now)
+  const token = yield* one(`SELECT 1 AS found FROM issuances WHERE ${live} LIMIT 1`, client_id, idBytes(oldest), now)
   const family = yield* one(
     'SELECT 1 AS found FROM token_families WHERE client_id = ? AND revoked_at IS NULL LIMIT 1',
     client_id,
   )
   if ((token || family) && !force) return 'has_tokens'
-  yield* run(`UPDATE issuances SET revoked_at = ? WHERE ${live}`, now, client_id, bytes(oldest), now)
+  yield* change(`UPDATE issuances SET revoked_at = ? WHERE ${live}`, now, client_id, idBytes(oldest), now)
   yield* endFamilies('client_id', client_id, 'client_deleted', now)
-  yield* run('UPDATE consent_grants SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL', now, client_id)
-  yield* run('DELETE FROM clients WHERE client_id = ?', client_id)
+  yield* change('UPDATE consent_grants SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL', now, client_id)
+  yield* change('DELETE FROM clients WHERE client_id = ?', client_id)
   return 'deleted'
 }
 
@@ -194,7 +194,7 @@ export function* deleteClient({
  * operator decided about stays, or it would come back as it was. Returns how many, at most `limit`.
  */
 export function* reapClients({ before, limit }: { before: number; limit: number }): Op<number> {
-  return yield* run(
+  return yield* change(
     `DELETE FROM clients WHERE client_id IN (SELECT client_id FROM clients
        WHERE issued_at <= ? AND registration_source IN ('dcr', 'cimd') AND (registration_source = 'dcr' OR (status = 'active' AND operator_set IS NULL)) AND last_used_at IS NULL ORDER BY issued_at, client_id LIMIT ?)`,
     before,

@@ -1,7 +1,21 @@
 // Operations on the connections of users to providers (broker grants) and on those that are being made.
 import type { BrokerGrant, ConnectionEnd } from '../records/broker_grant.ts'
 import type { ConnectState } from '../records/connect_state.ts'
-import { all, bytes, held, idText, maybeNum, maybeStr, num, type Op, one, orNull, type Row, run, str } from './op.ts'
+import {
+  all,
+  change,
+  forUpdate,
+  idBytes,
+  idText,
+  maybeNum,
+  maybeStr,
+  num,
+  type Op,
+  one,
+  orNull,
+  type Row,
+  str,
+} from './op.ts'
 
 const COLUMNS =
   'id, user_id, broker_provider_id, credential, scopes_granted, leased_until, unsure_since, ended_reason, version, created_at, updated_at, revoked_at'
@@ -40,14 +54,15 @@ export function* listBrokerGrants({ user_id }: { user_id: string }): Op<BrokerGr
 
 /** Connects a user, or connects again: then the row stays, with a new credential. Undefined when the provider is gone. */
 export function* connectBrokerGrant(g: BrokerGrant): Op<{ id: string; version: number } | undefined> {
-  if (!(yield* held('SELECT 1 AS found FROM broker_providers WHERE id = ?', g.broker_provider_id))) return undefined
+  if (!(yield* forUpdate('SELECT 1 AS found FROM broker_providers WHERE id = ?', g.broker_provider_id)))
+    return undefined
   const row = yield* one(
     `INSERT INTO broker_grants (id, user_id, broker_provider_id, credential, scopes_granted, version, created_at, updated_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, broker_provider_id) DO UPDATE SET
        credential = excluded.credential, scopes_granted = excluded.scopes_granted, updated_at = excluded.updated_at,
        version = broker_grants.version + 1, revoked_at = NULL, lease_id = NULL, leased_until = NULL, unsure_since = NULL, ended_reason = NULL
      RETURNING id, version`,
-    bytes(g.id),
+    idBytes(g.id),
     g.user_id,
     g.broker_provider_id,
     orNull(g.credential),
@@ -59,7 +74,7 @@ export function* connectBrokerGrant(g: BrokerGrant): Op<{ id: string; version: n
   return row && { id: idText(row.id), version: num(row.version) }
 }
 
-export interface Lease {
+export interface GrantLease {
   /** The connection. */
   id: string
   /** Of whoever holds it. */
@@ -67,13 +82,13 @@ export interface Lease {
 }
 
 /** Takes the right to ask the provider for a new token, if the connection is as it was read and nobody else has it. */
-export function* leaseBrokerGrant(l: Lease & { version: number; now: number; until: number }): Op<boolean> {
-  const taken = yield* run(
+export function* leaseBrokerGrant(l: GrantLease & { version: number; now: number; until: number }): Op<boolean> {
+  const taken = yield* change(
     `UPDATE broker_grants SET lease_id = ?, leased_until = ?
      WHERE id = ? AND version = ? AND revoked_at IS NULL AND (leased_until IS NULL OR leased_until <= ?)`,
-    bytes(l.lease_id),
+    idBytes(l.lease_id),
     l.until,
-    bytes(l.id),
+    idBytes(l.id),
     l.version,
     l.now,
   )
@@ -81,35 +96,35 @@ export function* leaseBrokerGrant(l: Lease & { version: number; now: number; unt
 }
 
 /** Keeps what the provider answered and gives the lease back. False when the connection was changed or revoked meanwhile. */
-export function* saveCredential(l: Lease & { credential: string; now: number }): Op<boolean> {
-  const saved = yield* run(
+export function* saveCredential(l: GrantLease & { credential: string; now: number }): Op<boolean> {
+  const saved = yield* change(
     `UPDATE broker_grants SET credential = ?, updated_at = ?, version = version + 1, lease_id = NULL, leased_until = NULL, unsure_since = NULL
      WHERE id = ? AND lease_id = ? AND revoked_at IS NULL`,
     l.credential,
     l.now,
-    bytes(l.id),
-    bytes(l.lease_id),
+    idBytes(l.id),
+    idBytes(l.lease_id),
   )
   return saved === 1
 }
 
 /** Gives a lease back that led to nothing. */
-export function* releaseBrokerGrant({ id, lease_id }: Lease): Op<void> {
-  yield* run(
+export function* releaseBrokerGrant({ id, lease_id }: GrantLease): Op<void> {
+  yield* change(
     'UPDATE broker_grants SET lease_id = NULL, leased_until = NULL WHERE id = ? AND lease_id = ?',
-    bytes(id),
-    bytes(lease_id),
+    idBytes(id),
+    idBytes(lease_id),
   )
 }
 
 /** Gives a lease back whose answer was lost. The version counts on, so that whoever read the connection before reads it again. */
-export function* releaseUnsure({ id, lease_id, now }: Lease & { now: number }): Op<void> {
-  yield* run(
+export function* releaseUnsure({ id, lease_id, now }: GrantLease & { now: number }): Op<void> {
+  yield* change(
     `UPDATE broker_grants SET lease_id = NULL, leased_until = NULL, unsure_since = COALESCE(unsure_since, ?), version = version + 1
      WHERE id = ? AND lease_id = ?`,
     now,
-    bytes(id),
-    bytes(lease_id),
+    idBytes(id),
+    idBytes(lease_id),
   )
 }
 
@@ -125,22 +140,22 @@ export function* revokeBrokerGrant({
   reason?: ConnectionEnd
   now: number
 }): Op<BrokerGrant | undefined> {
-  const row = yield* held(`SELECT ${COLUMNS}, lease_id FROM broker_grants WHERE id = ?`, bytes(id))
+  const row = yield* forUpdate(`SELECT ${COLUMNS}, lease_id FROM broker_grants WHERE id = ?`, idBytes(id))
   if (!row || (lease_id !== undefined && (row.lease_id === null || idText(row.lease_id) !== lease_id))) return undefined
-  yield* run(
+  yield* change(
     `UPDATE broker_grants SET revoked_at = ?, ended_reason = ?, credential = NULL, lease_id = NULL, leased_until = NULL, unsure_since = NULL
      WHERE id = ? AND revoked_at IS NULL`,
     now,
     orNull(reason),
-    bytes(id),
+    idBytes(id),
   )
   return read(row)
 }
 
 /** Ends whatever a user who is deleted was connected to. */
 export function* forgetConnections({ user_id, now }: { user_id: string; now: number }): Op<void> {
-  yield* run('DELETE FROM connect_states WHERE user_id = ?', user_id)
-  yield* run(
+  yield* change('DELETE FROM connect_states WHERE user_id = ?', user_id)
+  yield* change(
     'UPDATE broker_grants SET revoked_at = ?, credential = NULL WHERE user_id = ? AND revoked_at IS NULL',
     now,
     user_id,
@@ -160,9 +175,9 @@ const readState = (row: Row): ConnectState => ({
 
 /** Remembers that a user went to a provider. */
 export function* createConnectState(s: ConnectState): Op<void> {
-  yield* run(
+  yield* change(
     `INSERT INTO connect_states (${STATE}) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-    bytes(s.id),
+    idBytes(s.id),
     s.user_id,
     s.broker_provider_id,
     s.resource_id,
@@ -174,11 +189,11 @@ export function* createConnectState(s: ConnectState): Op<void> {
 
 /** One that has not expired and was not used. */
 export function* findConnectState({ id, now }: { id: string; now: number }): Op<ConnectState | undefined> {
-  const row = yield* one(`SELECT ${STATE} FROM connect_states WHERE id = ? AND expires_at > ?`, bytes(id), now)
+  const row = yield* one(`SELECT ${STATE} FROM connect_states WHERE id = ? AND expires_at > ?`, idBytes(id), now)
   return row && readState(row)
 }
 
 /** Uses it up. False when somebody was first. */
 export function* takeConnectState({ id }: { id: string }): Op<boolean> {
-  return (yield* run('DELETE FROM connect_states WHERE id = ?', bytes(id))) === 1
+  return (yield* change('DELETE FROM connect_states WHERE id = ?', idBytes(id))) === 1
 }

@@ -1,7 +1,7 @@
 // Operations on consents.
 import type { Consent } from '../records/consent.ts'
 import { endFamilies } from './families.ts'
-import { all, bytes, decoded, idText, maybeNum, num, type Op, one, type Row, run, str } from './op.ts'
+import { all, change, decoded, idBytes, idText, maybeNum, num, type Op, one, type Row, str } from './op.ts'
 
 const COLUMNS = 'id, user_id, client_id, resource_id, scope, redirect_hosts, created_at, updated_at, revoked_at'
 
@@ -43,9 +43,9 @@ export interface RevokedConsent {
 }
 /** Revokes a consent and, with it, every token that rests on it: they carry its id. */
 export function* revokeConsent({ id, now }: { id: string; now: number }): Op<RevokedConsent | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM consent_grants WHERE id = ?`, bytes(id))
+  const row = yield* one(`SELECT ${COLUMNS} FROM consent_grants WHERE id = ?`, idBytes(id))
   if (!row) return undefined
-  yield* run('UPDATE consent_grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', now, bytes(id))
-  const families = yield* endFamilies('consent_id', bytes(id), 'consent_revoked', now)
+  yield* change('UPDATE consent_grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', now, idBytes(id))
+  const families = yield* endFamilies('consent_id', idBytes(id), 'consent_revoked', now)
   return { consent: read(row), families }
 }

@@ -1,6 +1,6 @@
 // What expires, and how it is deleted: in small windows of the time-ordered keys, so that no lock is held for long.
 import { DAY } from '../lib/time.ts'
-import { bytes, idText, type Op, run, where, windowEnd } from './op.ts'
+import { change, idBytes, idText, type Op, where, windowEnd } from './op.ts'
 
 interface Table {
   name: string
@@ -42,10 +42,10 @@ export interface Window {
 export function* purgeWindow(w: Window): Op<{ deleted: number; next?: string }> {
   const table = PURGE_TARGETS[w.target]?.[w.table]
   if (!table) return { deleted: 0 }
-  const after = bytes(w.after)
+  const after = idBytes(w.after)
   const end = yield* windowEnd(table.name, after, w.rows)
   const due = w.now - (table.grace ?? 0)
   const { sql, params } = where(['id > ?', after], end && ['id <= ?', end], [table.expired, due])
-  const deleted = yield* run(`DELETE FROM ${table.name} ${sql}`, ...params)
+  const deleted = yield* change(`DELETE FROM ${table.name} ${sql}`, ...params)
   return end ? { deleted, next: idText(end) } : { deleted }
 }

@@ -1,5 +1,5 @@
 // The end of sign-ins: of families, and with them of their refresh tokens and every access token that came of them.
-import { type Op, type Param, run } from './op.ts'
+import { change, type Op, type Param } from './op.ts'
 
 type Key = 'id' | 'authorization_id' | 'client_id' | 'consent_id' | 'user_id'
 export type EndReason =
@@ -13,7 +13,7 @@ export type EndReason =
 
 /** Ends the families of a key that live. Returns how many there were. */
 export function* endFamilies(by: Key, key: Param, reason: EndReason, now: number): Op<number> {
-  return yield* run(
+  return yield* change(
     `UPDATE token_families SET revoked_at = ?, revoked_reason = ? WHERE ${by} = ? AND revoked_at IS NULL`,
     now,
     reason,

@@ -1,7 +1,7 @@
 // Operations on fronting links: what a resource in front of another one may obtain there.
 import type { FrontingLink } from '../records/fronting_link.ts'
 import type { Resource } from '../records/resource.ts'
-import { all, decoded, held, is, num, type Op, one, type Row, run, str, where } from './op.ts'
+import { all, change, decoded, forUpdate, is, num, type Op, one, type Row, str, where } from './op.ts'
 
 const read = (row: Row): FrontingLink => ({
   source_slug: str(row.source_slug),
@@ -67,7 +67,7 @@ export function* createFrontingLink({
 }: LinkWrite): Op<'created' | 'exists' | 'cycle' | 'stale' | undefined> {
   const { source_slug, target_slug } = link
   // Two links that only together make a circle: one of them waits here until it can see the other one.
-  yield* held('SELECT source_slug FROM fronting_links ORDER BY created_at, source_slug, target_slug LIMIT 1')
+  yield* forUpdate('SELECT source_slug FROM fronting_links ORDER BY created_at, source_slug, target_slug LIMIT 1')
   if (yield* findFrontingLink(link)) return 'exists'
   const circle = yield* one(
     `WITH RECURSIVE behind (slug) AS (
@@ -80,7 +80,7 @@ export function* createFrontingLink({
   if (circle) return 'cycle'
   if (dry_run) return undefined
   if (!(yield* areUnchanged(ends))) return 'stale'
-  const added = yield* run(
+  const added = yield* change(
     'INSERT INTO fronting_links (source_slug, target_slug, scope_map, created_by, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
     source_slug,
     target_slug,
@@ -95,7 +95,7 @@ export function* createFrontingLink({
 /** Writes another scope map; undefined when the link is gone. */
 export function* updateFrontingLink({ link, ends }: Omit<LinkWrite, 'dry_run'>): Op<'updated' | 'stale' | undefined> {
   if (!(yield* areUnchanged(ends))) return 'stale'
-  const changed = yield* run(
+  const changed = yield* change(
     'UPDATE fronting_links SET scope_map = ?, updated_at = ? WHERE source_slug = ? AND target_slug = ?',
     JSON.stringify(link.scope_map),
     link.updated_at,
@@ -108,7 +108,7 @@ export function* updateFrontingLink({ link, ends }: Omit<LinkWrite, 'dry_run'>):
 /** Whether resources are what they were when they were read. Whoever changes them at the same time comes too late. */
 function* areUnchanged(resources: readonly Resource[]): Op<boolean> {
   for (const { id, version } of [...resources].sort((a, b) => (a.id < b.id ? -1 : 1))) {
-    if ((yield* run('UPDATE resources SET version = version + 1 WHERE id = ? AND version = ?', id, version)) === 0)
+    if ((yield* change('UPDATE resources SET version = version + 1 WHERE id = ? AND version = ?', id, version)) === 0)
       return false
   }
   return true

@@ -3,7 +3,7 @@
 import type { BatchListener, LaneStats } from '../lib/lane.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Trace } from '../telemetry/trace.ts'
-import { type CacheStats, cached, type News, type Wrote } from './cache.ts'
+import { type CacheStats, cached, type Invalidation, type Wrote } from './cache.ts'
 import type { Operations, OpName } from './operations.ts'
 import { ops } from './operations.ts'
 
@@ -17,7 +17,7 @@ export interface UnsettledHere {
   /** Whom to tell when there are some, and when there are none any more: callers are answered when it has been told. */
   onChange(tell: (isUnsettled: boolean) => Promise<unknown>): void
   /** Has operations wait, as long as another thread of this process has some, that may be repetitions of these. */
-  hold(isUnsettledElsewhere: boolean): void
+  setHeldElsewhere(isUnsettledElsewhere: boolean): void
 }
 
 /** Runs operations, each in a transaction of its own or of its batch; resolves after the commit. */
@@ -32,7 +32,7 @@ export interface Driver {
   instances(): number
   call(op: OpName, input: unknown, onBatch?: BatchListener): Promise<unknown>
   /** Called when another process has written to the database, or may have: with what it was about, or undefined for anything. */
-  onForeignWrite(listener: (about?: News) => void): void
+  onForeignWrite(listener: (about?: Invalidation) => void): void
   /** Where an outcome can be unknown. */
   readonly unsettled?: UnsettledHere
   close(): Promise<void>

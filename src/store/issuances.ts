@@ -7,17 +7,17 @@ import type { SingleUse } from '../records/single_use.ts'
 import { type Ends, findFrontingLink } from './fronting.ts'
 import {
   all,
-  bytes,
   type Condition,
+  change,
   columnsOf,
+  idBytes,
   is,
-  maybeBytes,
+  maybeIdBytes,
   maybeStr,
   type Op,
   one,
   orNull,
   type Row,
-  run,
   str,
   where,
 } from './op.ts'
@@ -30,10 +30,10 @@ export type NewIssuance = Issuance & { use?: SingleUse }
 /** Records an issued token. Composed into every operation that issues one. Throws when its proof was used before. */
 export function* recordIssuance(i: NewIssuance): Op<void> {
   if (i.use) yield* recordUse(i.use)
-  yield* run(
+  yield* change(
     `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    bytes(i.id),
+    idBytes(i.id),
     i.grant_type,
     i.client_id,
     i.sub === i.client_id ? null : i.sub,
@@ -45,9 +45,9 @@ export function* recordIssuance(i: NewIssuance): Op<void> {
     orNull(i.jkt),
     i.act ? JSON.stringify(i.act) : null,
     i.is_agent ? 1 : null,
-    maybeBytes(i.family_id),
-    maybeBytes(i.consent_id),
-    maybeBytes(i.parent_id),
+    maybeIdBytes(i.family_id),
+    maybeIdBytes(i.consent_id),
+    maybeIdBytes(i.parent_id),
     orNull(i.broker_provider),
     i.ip,
     i.retry ? 1 : null,
@@ -58,7 +58,7 @@ export function* recordIssuance(i: NewIssuance): Op<void> {
 export function* findLiveKid({ after, now }: { after: string; now: number }): Op<string | undefined> {
   const row = yield* one(
     'SELECT kid FROM issuances WHERE id > ? AND expires_at > ? AND broker_provider IS NULL ORDER BY id DESC LIMIT 1',
-    bytes(after),
+    idBytes(after),
     now,
   )
   return row && str(row.kid)
@@ -66,7 +66,7 @@ export function* findLiveKid({ after, now }: { after: string; now: number }): Op
 
 /** The record of an issued token, by its jti. */
 export function* findIssuance({ id }: { id: string }): Op<Issuance | undefined> {
-  const row = yield* one(`SELECT ${ISSUANCE_COLUMNS} FROM issuances WHERE id = ?`, bytes(id))
+  const row = yield* one(`SELECT ${ISSUANCE_COLUMNS} FROM issuances WHERE id = ?`, idBytes(id))
   return row && readIssuance(row)
 }
 
@@ -87,7 +87,7 @@ const ANCESTOR = `SELECT i.parent_id, ${DEAD_AT}, cl.status AS client_status
 
 /** What became of an issued token since; undefined when it was never recorded here. */
 export function* findTokenState({ id }: { id: string }): Op<TokenState | undefined> {
-  const row = yield* one(TOKEN_STATE, bytes(id))
+  const row = yield* one(TOKEN_STATE, idBytes(id))
   if (!row) return undefined
   const ancestors = yield* ancestorsOf(row.parent_id)
   return {
@@ -116,9 +116,9 @@ export type NewExchange = NewIssuance & { link?: Ends }
 export function* recordExchange(
   issuance: NewExchange,
 ): Op<'recorded' | 'subject_revoked' | 'consent_revoked' | 'link_deleted'> {
-  if (!(yield* ancestorsOf(maybeBytes(issuance.parent_id))).live) return 'subject_revoked'
+  if (!(yield* ancestorsOf(maybeIdBytes(issuance.parent_id))).live) return 'subject_revoked'
   const consent = issuance.consent_id
-    ? yield* one('SELECT revoked_at FROM consent_grants WHERE id = ?', bytes(issuance.consent_id))
+    ? yield* one('SELECT revoked_at FROM consent_grants WHERE id = ?', idBytes(issuance.consent_id))
     : undefined
   if (consent && consent.revoked_at !== null) return 'consent_revoked'
   if (issuance.link && !(yield* findFrontingLink(issuance.link))) return 'link_deleted'
@@ -131,27 +131,27 @@ const CLOCKS_APART = DAY
 
 /** Revokes a token and everything of ours that was exchanged from it. Returns how many were live. */
 export function* revokeIssuance({ id, now }: { id: string; now: number }): Op<number> {
-  const revoked = yield* run(
+  const revoked = yield* change(
     'UPDATE issuances SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL AND broker_provider IS NULL',
     now,
-    bytes(id),
+    idBytes(id),
   )
   // Partitions before it need no look.
-  const oldest = bytes(idFloor(idTime(id) - CLOCKS_APART))
+  const oldest = idBytes(idFloor(idTime(id) - CLOCKS_APART))
   const child = yield* one(
     'SELECT 1 AS found FROM issuances WHERE parent_id = ? AND id >= ? LIMIT 1',
-    bytes(id),
+    idBytes(id),
     oldest,
   )
   if (!child) return revoked
   return (
     revoked +
-    (yield* run(
+    (yield* change(
       `WITH RECURSIVE descendants (id) AS (
          SELECT id FROM issuances WHERE parent_id = ? AND id >= ?
          UNION SELECT i.id FROM issuances i JOIN descendants d ON i.parent_id = d.id WHERE i.id >= ?
        ) UPDATE issuances SET revoked_at = ? WHERE revoked_at IS NULL AND broker_provider IS NULL AND id >= ? AND id IN (SELECT id FROM descendants)`,
-      bytes(id),
+      idBytes(id),
       oldest,
       oldest,
       now,
@@ -180,8 +180,8 @@ export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
     isAbout(f.sub),
     is('client_id', f.client_id),
     is('resource', f.resource),
-    ['id >= ?', bytes(f.since)],
-    f.before === undefined ? undefined : ['id < ?', bytes(f.before)],
+    ['id >= ?', idBytes(f.since)],
+    f.before === undefined ? undefined : ['id < ?', idBytes(f.before)],
   )
   return (yield* all(
     `SELECT ${ISSUANCE_COLUMNS} FROM issuances ${filter.sql} ORDER BY id DESC LIMIT ?`,
@@ -192,14 +192,14 @@ export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
 
 /** Adds an event to the audit trail. */
 export function* recordAudit(event: AuditEvent): Op<void> {
-  yield* run(
+  yield* change(
     'INSERT INTO audit_events (id, action, actor_id, client_id, ip, request_id, detail, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-    bytes(event.id),
+    idBytes(event.id),
     event.action,
     event.actor_id,
     orNull(event.client_id),
     event.ip,
-    maybeBytes(event.request_id),
+    maybeIdBytes(event.request_id),
     JSON.stringify(event.detail),
     event.created_at,
   )
@@ -223,8 +223,8 @@ const ISSUED: Record<string, Condition> = {
 export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
   const range = (...more: (Condition | undefined)[]) =>
     where(
-      ['id >= ?', bytes(f.since)],
-      f.until === undefined ? undefined : ['id < ?', bytes(f.until)],
+      ['id >= ?', idBytes(f.since)],
+      f.until === undefined ? undefined : ['id < ?', idBytes(f.until)],
       is('client_id', f.client_id),
       ...more,
     )
@@ -240,7 +240,7 @@ export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
     ),
   ]
   const merged = [...others.map(readEvent), ...tokens.map((row) => issuanceEvent(readIssuance(row)))]
-  return merged.sort((a, b) => Buffer.compare(bytes(b.id), bytes(a.id))).slice(f.offset, page)
+  return merged.sort((a, b) => Buffer.compare(idBytes(b.id), idBytes(a.id))).slice(f.offset, page)
 }
 
 const issuanceEvent = (i: Issuance): AuditEvent => ({

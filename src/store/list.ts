@@ -2,22 +2,22 @@
 import { all, type Condition, num, type Op, one, type Row, str, where } from './op.ts'
 
 /** What a list is of: a table, what is read of it, and the columns that tell the age of a row. */
-export interface Aged {
+export interface ListSpec {
   table: string
   columns: string
   at: string
   id: string
 }
 /** The place of a row in a list, to go on behind it. */
-export interface Place {
+export interface Cursor {
   at: number
   id: string
 }
 /** Which of two rows comes first: in order of creation, or the other way round. */
 export type Order = 'oldest' | 'newest'
 
-export interface Page {
-  after?: Place
+export interface ListPage {
+  after?: Cursor
   /** In order of creation unless told otherwise. */
   order?: Order
   /** Every row without it. */
@@ -26,7 +26,7 @@ export interface Page {
 }
 export interface Search {
   q: string
-  after?: Place
+  after?: Cursor
   order: Order
   /** How many rows are looked at. */
   rows: number
@@ -35,12 +35,12 @@ export interface Search {
 export interface Found<T> {
   rows: T[]
   /** Where to go on looking; none at the end. */
-  next?: Place
+  next?: Cursor
 }
 
 const DIRECTIONS = { oldest: { word: 'ASC', behind: '>' }, newest: { word: 'DESC', behind: '<' } } as const
 /** ORDER BY age, and the condition that a row comes behind a place. */
-function byAge({ at, id }: Aged, order: Order, after: Place | undefined) {
+function byAge({ at, id }: ListSpec, order: Order, after: Cursor | undefined) {
   const { word, behind } = DIRECTIONS[order]
   const beyond: Condition | undefined = after && [`(${at}, ${id}) ${behind} (?, ?)`, after.at, after.id]
   return { sql: `ORDER BY ${at} ${word}, ${id} ${word}`, beyond }
@@ -48,8 +48,8 @@ function byAge({ at, id }: Aged, order: Order, after: Place | undefined) {
 
 /** The rows of a page that fit. */
 export function* listPage(
-  list: Aged,
-  { after, order = 'oldest', limit, offset = 0 }: Page,
+  list: ListSpec,
+  { after, order = 'oldest', limit, offset = 0 }: ListPage,
   ...fitting: readonly (Condition | undefined)[]
 ): Op<Row[]> {
   const age = byAge(list, order, after)
@@ -60,7 +60,7 @@ export function* listPage(
 
 /** Of the next rows of a list those that fit. */
 export function* searchRows(
-  list: Aged,
+  list: ListSpec,
   { after, order, rows: size }: Search,
   ...fitting: readonly (Condition | undefined)[]
 ): Op<Found<Row>> {

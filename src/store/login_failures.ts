@@ -1,5 +1,5 @@
 // Operations on failed logins, by address: what one instance counts holds at all of them.
-import { held, num, type Op, one, run } from './op.ts'
+import { change, forUpdate, num, type Op, one } from './op.ts'
 
 /** Until when an address is locked out, and how many failures count against it. */
 export function* findLoginFailures({ address, since }: { address: string; since: number }): Op<{
@@ -26,22 +26,22 @@ const SWEPT = 2
 
 /** Counts a failure. Returns whether it was the one that locks the address out. */
 export function* addLoginFailure({ address, now, window, max, lockout }: LoginFailure): Op<boolean> {
-  yield* run(
+  yield* change(
     'INSERT INTO login_failures (address, failures, since, locked_until) VALUES (?, 0, ?, 0) ON CONFLICT (address) DO NOTHING',
     address,
     now,
   )
-  const row = yield* held('SELECT failures, since FROM login_failures WHERE address = ?', address)
+  const row = yield* forUpdate('SELECT failures, since FROM login_failures WHERE address = ?', address)
   const [failures, since] = row && num(row.since) > now - window ? [num(row.failures) + 1, num(row.since)] : [1, now]
   const locks = failures >= max
-  yield* run(
+  yield* change(
     `DELETE FROM login_failures WHERE address IN
        (SELECT address FROM login_failures WHERE since <= ? AND locked_until <= ? AND address <> ? ORDER BY since LIMIT ${SWEPT})`,
     now - window,
     now,
     address,
   )
-  yield* run(
+  yield* change(
     `UPDATE login_failures SET failures = ?, since = ?${locks ? ', locked_until = ?' : ''} WHERE address = ?`,
     locks ? 0 : failures,
     since,
@@ -53,5 +53,5 @@ export function* addLoginFailure({ address, now, window, max, lockout }: LoginFa
 
 /** Forgets the failures of an address that signed in. */
 export function* clearLoginFailures({ address }: { address: string }): Op<void> {
-  yield* run('DELETE FROM login_failures WHERE address = ?', address)
+  yield* change('DELETE FROM login_failures WHERE address = ?', address)
 }

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type Database from 'better-sqlite3'
 import { migrationsFolder } from '../lib/paths.ts'
-import { all, num, type Op, run, type Statement, str } from './op.ts'
+import { all, change, num, type Op, type Statement, str } from './op.ts'
 
 export interface Migration {
   version: number
@@ -77,10 +77,10 @@ const DIALECTS: Readonly<Record<Dialect, typeof LOCKED>> = {
 }
 
 /** What is done on one connection: statements, and scripts of several. */
-export type Step = Statement | string
+export type MigrationStep = Statement | string
 
 /** Steps on one connection that end with names of migrations. */
-export type MigrationSteps = Generator<Step, string[], unknown>
+export type MigrationSteps = Generator<MigrationStep, string[], unknown>
 
 const nameOf = ({ version, name }: Migration): string => `${String(version).padStart(3, '0')}_${name}`
 
@@ -104,7 +104,7 @@ export function* migration(
     // Another process may have been first while this one waited for the lock.
     if (!(yield* readApplied()).some((done) => done.version === version)) {
       yield sql
-      yield* run(
+      yield* change(
         'INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)',
         version,
         name,
@@ -129,7 +129,7 @@ export const migrateSqlite = (db: Database.Database, now: number, migrations?: r
 
 /** Runs the steps on a SQLite database. Throws, with nothing left under way, when one of them fails. */
 export function runSteps(db: Database.Database, steps: MigrationSteps): string[] {
-  const execute = (step: Step): unknown => {
+  const execute = (step: MigrationStep): unknown => {
     if (typeof step === 'string') return db.exec(step)
     const statement = db.prepare(step.sql)
     return step.want === 'run' ? statement.run(step.params).changes : statement.all(step.params)

@@ -17,7 +17,7 @@ export function* one(sql: string, ...params: Param[]): Op<Row | undefined> {
   return (yield { sql, params, want: 'one' }) as Row | undefined
 }
 /** The first row, held: others who hold or change it wait for the commit of this operation. */
-export function* held(sql: string, ...params: Param[]): Op<Row | undefined> {
+export function* forUpdate(sql: string, ...params: Param[]): Op<Row | undefined> {
   return (yield { sql, params, want: 'one', hold: true }) as Row | undefined
 }
 /** Every row. */
@@ -25,13 +25,13 @@ export function* all(sql: string, ...params: Param[]): Op<Row[]> {
   return (yield { sql, params, want: 'all' }) as Row[]
 }
 /** Runs a change. Returns how many rows it touched. */
-export function* run(sql: string, ...params: Param[]): Op<number> {
+export function* change(sql: string, ...params: Param[]): Op<number> {
   return (yield { sql, params, want: 'run' }) as number
 }
 
 /** An id or hash (base64url) as it is stored: bytes. */
-export const bytes = (text: string): Buffer => Buffer.from(text, 'base64url')
-export const maybeBytes = (text: string | undefined): Buffer | null => (text === undefined ? null : bytes(text))
+export const idBytes = (text: string): Buffer => Buffer.from(text, 'base64url')
+export const maybeIdBytes = (text: string | undefined): Buffer | null => (text === undefined ? null : idBytes(text))
 export const orNull = <T extends string | number>(value: T | undefined): T | null => value ?? null
 
 /** Reading columns: NULL is undefined, bytes are base64url text. */

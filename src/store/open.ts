@@ -1,7 +1,7 @@
 // Which database keeps the state: chosen here, and nowhere else.
 import path from 'node:path'
 import type { Config } from '../config/schema.ts'
-import { reminding } from '../lib/patience.ts'
+import { withReminders } from '../lib/timeout.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { isMigrated, missingInDatabase, prepareDatabase } from './database.ts'
@@ -35,12 +35,12 @@ export async function hasDatabase({ driver, sqlite, postgres }: Storage): Promis
 }
 
 /** Where the database is, as an operator reads it. A DSN may have a password. */
-export const placeOf = ({ driver, sqlite }: Storage): string =>
+export const describeStorage = ({ driver, sqlite }: Storage): string =>
   driver === 'sqlite' ? path.resolve(sqlite.path) : 'storage.postgres.dsn'
 
 /** The error of a command that needs a database where there is none. */
 export const noDatabase = (storage: Storage): Error =>
-  new Error(`no database at ${placeOf(storage)}: is the server running, is --config right?`)
+  new Error(`no database at ${describeStorage(storage)}: is the server running, is --config right?`)
 
 /**
  * Refuses a database of an older version: a command must not change its tables, because the older version, which may still serve,
@@ -49,7 +49,7 @@ export const noDatabase = (storage: Storage): Error =>
 async function checkCurrent(storage: Storage): Promise<void> {
   if ((await missingIn(storage)).length > 0)
     throw new Error(
-      `the database at ${placeOf(storage)} is of an older version: run \`service migrate\`, or start the server`,
+      `the database at ${describeStorage(storage)} is of an older version: run \`service migrate\`, or start the server`,
     )
 }
 
@@ -74,7 +74,7 @@ export async function openStore(storage: Storage, { log, metrics, now, creates, 
   const unlock = serves && driver === 'sqlite' ? await lockDatabase(sqlite.path, serves) : () => {}
   try {
     await serves?.check?.()
-    const applied = await reminding(migrate(storage, now), () =>
+    const applied = await withReminders(migrate(storage, now), () =>
       log.warn('the start waits for the tables: another process changes them, or the database cannot commit'),
     )
     if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')

@@ -1,9 +1,9 @@
 // Operations on the partitions of the record on PostgreSQL: whole months go at once, after they were exported.
-import { all, bytes, idText, num, type Op, one, type Row, run, str } from './op.ts'
+import { all, change, idBytes, idText, num, type Op, one, type Row, str } from './op.ts'
 
 /** The tables of the record, each of them partitioned. */
-export const RECORDS = ['issuances', 'audit_events'] as const
-export type RecordTable = (typeof RECORDS)[number]
+export const RECORD_TABLES = ['issuances', 'audit_events'] as const
+export type RecordTable = (typeof RECORD_TABLES)[number]
 
 /** The partitions of a table that have bounds, for readPartition(). */
 export const PARTITIONS = `SELECT c.relname AS name, pg_get_expr(c.relpartbound, c.oid) AS bounds
@@ -46,11 +46,11 @@ export function* listExported(): Op<Exported[]> {
 
 /** Remembers how much is exported. */
 export function* saveExported({ partition, to, rows }: Exported): Op<void> {
-  yield* run(
+  yield* change(
     `INSERT INTO exported_partitions (partition, exported_to, exported) VALUES (?, ?, ?)
      ON CONFLICT (partition) DO UPDATE SET exported_to = excluded.exported_to, exported = excluded.exported`,
     partition,
-    bytes(to),
+    idBytes(to),
     rows,
   )
 }
@@ -63,6 +63,6 @@ export function* dropPartition({ table, name }: { table: RecordTable; name: stri
   const { name: known } = (yield* listPartitions({ table })).find((each) => each.name === name) ?? {}
   if (known === undefined) return
   yield* one("SELECT set_config('lock_timeout', ?, true)", LOCK_MS)
-  yield* run(`DROP TABLE ${known}`)
-  yield* run('DELETE FROM exported_partitions WHERE partition = ?', known)
+  yield* change(`DROP TABLE ${known}`)
+  yield* change('DELETE FROM exported_partitions WHERE partition = ?', known)
 }

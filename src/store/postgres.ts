@@ -2,17 +2,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Config } from '../config/schema.ts'
-import { again } from '../lib/again.ts'
+import { coalesce } from '../lib/coalesce.ts'
 import { codeOf, isOverloaded, OAuthError } from '../lib/error.ts'
 import { type BatchListener, Lane, type LaneStats, newStats } from '../lib/lane.ts'
-import { reminding } from '../lib/patience.ts'
 import { systemClock } from '../lib/time.ts'
+import { withReminders } from '../lib/timeout.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { type News, newsOf } from './cache.ts'
+import { type Invalidation, invalidationOf } from './cache.ts'
 import type { Job } from './database.ts'
 import { type Driver, MAX_QUEUE } from './index.ts'
 import { isRead } from './operations.ts'
 import { Backends } from './postgres_backends.ts'
+import { isCollision, settled, steps } from './postgres_batched.ts'
 import { awayFor, clientSettings, command, execute } from './postgres_client.ts'
 import { connectMs, PostgresConnection, type PostgresPlace } from './postgres_connection.ts'
 import { SILENT_MS, watchDurability } from './postgres_durable.ts'
@@ -21,9 +22,8 @@ import { openGroups, type Task } from './postgres_groups.ts'
 import { openListener } from './postgres_listener.ts'
 import { keepPartitions } from './postgres_partitions.ts'
 import { begin, preparePlans } from './postgres_plans.ts'
-import { isUnsent, openPool, refusedFor, type Use } from './postgres_pool.ts'
+import { isUnsent, openPool, type PoolUse, refusedFor } from './postgres_pool.ts'
 import { refuseTransactionPooling } from './postgres_pooler.ts'
-import { isCollision, settled, steps } from './postgres_together.ts'
 import { Unsettled } from './postgres_unsettled.ts'
 
 /** `storage.postgres` of the configuration; tests make their own. */
@@ -53,7 +53,7 @@ export async function openPostgres(
   log: Logger,
   { makesPartitions = true, serves = false }: PostgresOptions = {},
 ): Promise<Driver> {
-  const listeners: ((about?: News) => void)[] = []
+  const listeners: ((about?: Invalidation) => void)[] = []
   const client = clientSettings(settings)
   if (makesPartitions) await refuseTransactionPooling(client)
   const backends = new Backends()
@@ -68,7 +68,7 @@ export async function openPostgres(
     onFound: (on) => waitFor(() => backends.terminate(on)),
     log,
   })
-  const refusal = (use: Use) => {
+  const refusal = (use: PoolUse) => {
     if (!listener.connection()) return refusedFor('the database is away')
     return use === 'writing' && !durability.works() ? refusedFor('the database takes no writes') : undefined
   }
@@ -101,7 +101,7 @@ export async function openPostgres(
     log,
   })
   /** Ends what was left without an answer, and takes back what may have come of it: in this order, so that it is decided. */
-  const mend = again(
+  const mend = coalesce(
     async () => {
       if (closed) return
       const refused = refusal('reading')
@@ -115,7 +115,7 @@ export async function openPostgres(
     { retryMs: MEND_MS, onError: () => {} },
   )
   if (serves)
-    await reminding(durability.first, () =>
+    await withReminders(durability.first, () =>
       log.warn('the start waits for the database to commit: is its disk full, or a synchronous standby away?'),
     )
   const partitions = makesPartitions ? await keepPartitions(settings, systemClock, log) : undefined
@@ -145,7 +145,7 @@ export async function openPostgres(
   const transaction = async (client: pg.PoolClient, job: Job): Promise<unknown> => {
     await begin(client, job.op)
     const value = await steps(client, job)
-    const news = newsOf(job.op, job.input)
+    const news = invalidationOf(job.op, job.input)
     if (news) await execute(client, listener.announcement(news))
     await command(client, 'COMMIT')
     return value

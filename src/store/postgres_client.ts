@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import pg from 'pg'
 import { type OAuthError, unavailable } from '../lib/error.ts'
 import { NamedSocket } from '../lib/system_names.ts'
-import { type Dialect, type MigrationSteps, migration, missingMigrations, type Step } from './migrate.ts'
+import { type Dialect, type MigrationStep, type MigrationSteps, migration, missingMigrations } from './migrate.ts'
 import type { Statement } from './op.ts'
 import { type ConnectionSettings, PostgresConnection, type PostgresPlace } from './postgres_connection.ts'
 
@@ -28,11 +28,11 @@ export const clientSettings = (place: PostgresPlace): ConnectionSettings => ({
 export const PATIENT = { sessionMs: 0, query_timeout: 0 }
 
 /** Runs SQL without parameters. Resolves to its rows. */
-export type Query = (text: string) => Promise<Record<string, unknown>[]>
+export type RunQuery = (text: string) => Promise<Record<string, unknown>[]>
 /** Runs some SQL on a connection of its own, for what is not an operation of the store. */
 export async function connectedTo<R>(
   place: PostgresPlace,
-  work: (query: Query) => Promise<R>,
+  work: (query: RunQuery) => Promise<R>,
   more: Partial<ConnectionSettings> = {},
 ): Promise<R> {
   const client = new PostgresConnection({ ...clientSettings(place), ...more })
@@ -118,7 +118,7 @@ export const missingInPostgres = (place: PostgresPlace): Promise<string[]> => wi
 
 async function withSteps(place: PostgresPlace, stepsFor: (dialect: Dialect) => MigrationSteps): Promise<string[]> {
   const client = new PostgresConnection({ ...clientSettings(place), ...PATIENT, application_name: 'service migrate' })
-  const run = (step: Step) => (typeof step === 'string' ? client.query(step) : execute(client, step))
+  const run = (step: MigrationStep) => (typeof step === 'string' ? client.query(step) : execute(client, step))
   try {
     await client.connect()
     const { rows } = await client.query<{ version: string }>('SELECT version()')

@@ -2,7 +2,7 @@
 // standby as every other one does. A server that answers everything else may still be unable to commit.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf } from '../lib/error.ts'
-import { atMost } from '../lib/patience.ts'
+import { withTimeout } from '../lib/timeout.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
 /** Milliseconds between two writes, and to the next one after a failure. */
@@ -72,14 +72,14 @@ export function watchDurability({ write, isReachable, onSilent, onBack, log }: D
     void writing.finally(() => {
       isOver = true
     })
-    await atMost(SILENT_MS, writing)
+    await withTimeout(SILENT_MS, writing)
     while (!isOver && !closed) {
       // Reads go on; writes would wait in vain.
       if (isReachable() && performance.now() - provenMs >= SILENT_MS) {
         set(false, 'a commit had no answer for three seconds: the disk, or a synchronous standby that is away')
         onSilent()
       }
-      await atMost(RETRY_MS, writing)
+      await withTimeout(RETRY_MS, writing)
     }
   }
   const run = async (): Promise<void> => {

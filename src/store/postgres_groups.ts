@@ -2,21 +2,21 @@
 import type pg from 'pg'
 import { OAuthError } from '../lib/error.ts'
 import { Lane, type Outcome } from '../lib/lane.ts'
-import { atMost } from '../lib/patience.ts'
+import { withTimeout } from '../lib/timeout.ts'
 import type { Job } from './database.ts'
 import { MAX_QUEUE } from './index.ts'
-import type { Fused } from './postgres_fused.ts'
-import type { Lend } from './postgres_pool.ts'
 import {
-  appendTogether,
-  changeTogether,
-  isApart,
+  appendBatched,
+  changeBatched,
   isCollision,
   LOCK_MS,
-  readTogether,
-  recordTogether,
+  readBatched,
+  recordBatched,
+  runsIndividually,
   settled,
-} from './postgres_together.ts'
+} from './postgres_batched.ts'
+import type { Fused } from './postgres_fused.ts'
+import type { Lend } from './postgres_pool.ts'
 
 /** An operation, with the one statement of one that changes something, where there is one. */
 export type Task = Job & { fused?: Fused }
@@ -47,12 +47,14 @@ export function openGroups({ lend, perform, lane }: GroupsOptions): Groups {
 
   const read = async (jobs: Job[]): Promise<Outcomes> => {
     const isLost = (outcome: Outcome<unknown>) => 'error' in outcome && outcome.error instanceof OAuthError
-    const outcomes = await lend((client) => readTogether(client, jobs), {
+    const outcomes = await lend((client) => readBatched(client, jobs), {
       use: 'reading',
       isSound: (found) => !found.some(isLost),
     })
     return outcomes.map((outcome, i) =>
-      'error' in outcome && (isApart(outcome.error) || isCollision(outcome.error)) ? apart(jobs[i] as Job) : outcome,
+      'error' in outcome && (runsIndividually(outcome.error) || isCollision(outcome.error))
+        ? apart(jobs[i] as Job)
+        : outcome,
     )
   }
   /** Work that is done for all or for none, and for each by itself where it fails for what one of them is. */
@@ -60,28 +62,28 @@ export function openGroups({ lend, perform, lane }: GroupsOptions): Groups {
     try {
       return await lend(work, { use: 'writing' })
     } catch (error) {
-      if (error instanceof OAuthError && !isApart(error)) throw error
+      if (error instanceof OAuthError && !runsIndividually(error)) throw error
       return jobs.map(apart)
     }
   }
   const append = (jobs: Job[]): Promise<Outcomes> =>
     forAll(jobs, async (client) => {
-      await appendTogether(client, jobs)
+      await appendBatched(client, jobs)
       return jobs.map(() => ({ value: undefined }))
     })
   const record = (jobs: Job[]): Promise<Outcomes> =>
-    forAll(jobs, async (client) => (await recordTogether(client, jobs)).map((value) => ({ value })))
+    forAll(jobs, async (client) => (await recordBatched(client, jobs)).map((value) => ({ value })))
   const change = async (tasks: Change[]): Promise<Outcomes> => {
     const [only] = tasks
     if (only && tasks.length === 1) {
       // It answers for itself; only for so long do the next ones wait for it.
       const value = perform(only)
-      await atMost(LOCK_MS, settled(value))
+      await withTimeout(LOCK_MS, settled(value))
       return [{ value }]
     }
     return forAll(tasks, async (client) => {
       const statements = tasks.map(({ fused }) => fused.statement)
-      const made = await changeTogether(client, statements)
+      const made = await changeBatched(client, statements)
       return tasks.map((task, i) => (made[i] ? { value: task.fused.value } : apart(task)))
     })
   }

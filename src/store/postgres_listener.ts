@@ -4,9 +4,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { newId } from '../lib/id.ts'
-import { atMost } from '../lib/patience.ts'
+import { withTimeout } from '../lib/timeout.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { type Drop, type News, STALE_MS } from './cache.ts'
+import { type Drop, type Invalidation, STALE_MS } from './cache.ts'
 import { UNHEALTHY_MS } from './index.ts'
 import type { Statement } from './op.ts'
 import { type ConnectionSettings, PostgresConnection } from './postgres_connection.ts'
@@ -43,7 +43,7 @@ export interface Listener {
   /** Writes the way every operation does, on a connection with the settings of the pool; `wide` takes new room on the disk too. */
   prove(on: pg.ClientBase, wide: boolean): Promise<void>
   /** What a transaction does last, so that the other instances hear of it with its commit. */
-  announcement(about: News): Statement
+  announcement(about: Invalidation): Statement
   close(): Promise<void>
 }
 
@@ -52,7 +52,7 @@ export interface ListenerOptions {
   /** Whether this process is one of the instances: it serves. */
   serves: boolean
   /** Called when another instance has written, and, without a word of what, whenever it may have: at most STALE_MS after the last proof that none has. */
-  onNews(about?: News): void
+  onNews(about?: Invalidation): void
   /** Called when the connection is lost, or has had no answer: whatever else was connected to the server is lost as well. */
   onLost(): void
   /** Called with a new connection before it counts. */
@@ -201,7 +201,7 @@ export async function openListener({
       clearInterval(poll)
       clearInterval(retry)
       if (!client) return
-      await atMost(LOST_MS, presence.leave(client))
+      await withTimeout(LOST_MS, presence.leave(client))
       end(client)
     },
   }
@@ -216,7 +216,7 @@ async function answered(work: Promise<unknown>): Promise<void> {
   const answer = work.then(() => {
     isAnswered = true
   })
-  for (let half = 0; half < 2; half++) await atMost(LOST_MS / 2, answer)
+  for (let half = 0; half < 2; half++) await withTimeout(LOST_MS / 2, answer)
   if (!isAnswered) throw new Error('the database does not answer')
 }
 

@@ -2,8 +2,8 @@
 // A row that has no month yet goes into the default partition, so that nothing is ever refused for want of one.
 import type { Clock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { PARTITIONS, type Partition, RECORDS, type RecordTable, readPartition } from './partitions.ts'
-import { connectedTo, PATIENT, type Query } from './postgres_client.ts'
+import { PARTITIONS, type Partition, RECORD_TABLES, type RecordTable, readPartition } from './partitions.ts'
+import { connectedTo, PATIENT, type RunQuery } from './postgres_client.ts'
 import type { PostgresPlace } from './postgres_connection.ts'
 
 /** This month and the next ones: instances may be stopped for so long, or their clocks be wrong. */
@@ -15,9 +15,9 @@ const LOCK = 'SELECT pg_advisory_xact_lock(7305818042)'
 const LOCK_TIMEOUT = "SET LOCAL lock_timeout = '3s'"
 
 /** Makes the partitions that are missing for the months around `now` (epoch seconds). Returns their names. */
-export async function makePartitions(query: Query, now: number): Promise<string[]> {
+export async function makePartitions(query: RunQuery, now: number): Promise<string[]> {
   const made: string[] = []
-  for (const record of RECORDS) {
+  for (const record of RECORD_TABLES) {
     const missing = async () => monthsWithout(await partitionsOf(query, record), now)
     if ((await missing()).length === 0) continue
     await query(`BEGIN; ${LOCK_TIMEOUT}`)
@@ -40,7 +40,7 @@ export async function makePartitions(query: Query, now: number): Promise<string[
   return made
 }
 
-const partitionsOf = async (query: Query, record: RecordTable): Promise<Partition[]> =>
+const partitionsOf = async (query: RunQuery, record: RecordTable): Promise<Partition[]> =>
   (await query(PARTITIONS.replace('?', `'${record}'`))).map(readPartition)
 
 /** The months that no partition holds; none where the table has no partitions at all. */

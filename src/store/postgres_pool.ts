@@ -7,10 +7,10 @@ import type { Backends } from './postgres_backends.ts'
 import { awayFor, command, failureOf } from './postgres_client.ts'
 
 /** What a connection is used for; `mending` is what the driver does on its own behalf to become available again. */
-export type Use = 'reading' | 'writing' | 'mending'
+export type PoolUse = 'reading' | 'writing' | 'mending'
 
 export interface LendOptions<R> {
-  use: Use
+  use: PoolUse
   /** Whether a result leaves the connection usable. */
   isSound?(result: R): boolean
 }
@@ -22,7 +22,7 @@ interface PoolOptions {
   backends: Backends
   log: Logger
   /** Why connections cannot be used for something now, if so. */
-  refusal(use: Use): OAuthError | undefined
+  refusal(use: PoolUse): OAuthError | undefined
   /** Called when a connection was given up whose process must be terminated. */
   onLeft(): void
 }
@@ -32,13 +32,13 @@ export interface ConnectionPool {
   /** Gives up every connection: the server that they were opened to is gone. */
   discard(): void
   /** Gives up connections that were lent for a use, and have had no answer for some milliseconds. */
-  giveUp(use: Use, silentMs: number): void
+  giveUp(use: PoolUse, silentMs: number): void
   counts(): Record<'open' | 'idle' | 'waiting', number>
   close(): Promise<void>
 }
 
 interface Loan {
-  use: Use
+  use: PoolUse
   sinceMs: number
 }
 
@@ -62,7 +62,7 @@ export function openPool({ config, backends, log, refusal, onLeft }: PoolOptions
     onLeft()
     await gone
   }
-  const check = (use: Use) => {
+  const check = (use: PoolUse) => {
     const refused = refusal(use)
     if (refused) throw refused
   }

@@ -1,7 +1,7 @@
 // Operations that may have been committed although their caller was told to try again. They are taken back before the retry is let
 // in, whichever thread of this process it comes to. They are kept in memory: after a crash of this process nobody knows of them.
 import type { OAuthError } from '../lib/error.ts'
-import { atMost } from '../lib/patience.ts'
+import { withTimeout } from '../lib/timeout.ts'
 import type { Job } from './database.ts'
 import type { UnsettledHere } from './index.ts'
 import { isRead, type OpName, type ops } from './operations.ts'
@@ -53,7 +53,7 @@ export class Unsettled implements UnsettledHere {
     this.#tell = tell
   }
 
-  hold(isUnsettledElsewhere: boolean): void {
+  setHeldElsewhere(isUnsettledElsewhere: boolean): void {
     this.#isElsewhere = isUnsettledElsewhere
     if (!isUnsettledElsewhere) this.#wake()
   }
@@ -81,7 +81,7 @@ export class Unsettled implements UnsettledHere {
       if (refused) throw refused
       const leftMs = untilMs - performance.now()
       if (leftMs <= 0) throw refusedFor('an earlier operation is not settled yet')
-      await atMost(leftMs, new Promise<void>((resolve) => this.#waiting.push(resolve)))
+      await withTimeout(leftMs, new Promise<void>((resolve) => this.#waiting.push(resolve)))
     }
   }
 

@@ -1,6 +1,6 @@
 // Operations on broker providers.
 import type { BrokerProvider } from '../records/broker_provider.ts'
-import { all, decoded, held, num, type Op, one, type Row, run, str } from './op.ts'
+import { all, change, decoded, forUpdate, num, type Op, one, type Row, str } from './op.ts'
 
 const COLUMNS = 'id, slug, display_name, protocol, config_data, version, created_at, updated_at'
 
@@ -29,7 +29,7 @@ export function* listProviders(): Op<BrokerProvider[]> {
 
 /** Adds a provider; `exists` when its slug is taken. */
 export function* createProvider(p: BrokerProvider): Op<'created' | 'exists'> {
-  const added = yield* run(
+  const added = yield* change(
     `INSERT INTO broker_providers (slug, display_name, protocol, config_data, updated_at, id, version, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ...mutable(p),
@@ -42,10 +42,10 @@ export function* createProvider(p: BrokerProvider): Op<'created' | 'exists'> {
 
 /** Writes a provider that was read at `p.version`. Its resources follow a new slug. */
 export function* updateProvider(p: BrokerProvider): Op<'updated' | 'stale' | 'exists'> {
-  const before = yield* held('SELECT slug FROM broker_providers WHERE id = ?', p.id)
+  const before = yield* forUpdate('SELECT slug FROM broker_providers WHERE id = ?', p.id)
   const twin = yield* one('SELECT 1 AS found FROM broker_providers WHERE slug = ? AND id <> ?', p.slug, p.id)
   if (twin) return 'exists'
-  const changed = yield* run(
+  const changed = yield* change(
     'UPDATE broker_providers SET slug = ?, display_name = ?, protocol = ?, config_data = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
     ...mutable(p),
     p.id,
@@ -53,7 +53,7 @@ export function* updateProvider(p: BrokerProvider): Op<'updated' | 'stale' | 'ex
   )
   if (changed === 0 || !before) return 'stale'
   if (before.slug !== p.slug)
-    yield* run(
+    yield* change(
       'UPDATE resources SET broker_provider_slug = ?, version = version + 1 WHERE broker_provider_slug = ?',
       p.slug,
       str(before.slug),
@@ -71,15 +71,15 @@ export function* deleteProvider({
   cascade: boolean
   now: number
 }): Op<'deleted' | 'has_resources' | 'has_grants' | undefined> {
-  const provider = yield* held('SELECT slug FROM broker_providers WHERE id = ?', id)
+  const provider = yield* forUpdate('SELECT slug FROM broker_providers WHERE id = ?', id)
   if (!provider) return undefined
   const { slug } = provider
   if (yield* one('SELECT 1 AS found FROM resources WHERE broker_provider_slug = ? LIMIT 1', str(slug)))
     return 'has_resources'
   const live = 'broker_provider_id = ? AND revoked_at IS NULL'
   if (!cascade && (yield* one(`SELECT 1 AS found FROM broker_grants WHERE ${live} LIMIT 1`, id))) return 'has_grants'
-  yield* run(`UPDATE broker_grants SET revoked_at = ?, credential = NULL WHERE ${live}`, now, id)
-  yield* run('DELETE FROM connect_states WHERE broker_provider_id = ?', id)
-  yield* run('DELETE FROM broker_providers WHERE id = ?', id)
+  yield* change(`UPDATE broker_grants SET revoked_at = ?, credential = NULL WHERE ${live}`, now, id)
+  yield* change('DELETE FROM connect_states WHERE broker_provider_id = ?', id)
+  yield* change('DELETE FROM broker_providers WHERE id = ?', id)
   return 'deleted'
 }

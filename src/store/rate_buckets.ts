@@ -1,5 +1,5 @@
 // Operations on the buckets of addresses and hosts, which all instances share.
-import { num, type Op, one, run } from './op.ts'
+import { change, num, type Op, one } from './op.ts'
 
 const SECOND = 1_000_000
 /**
@@ -26,7 +26,7 @@ export interface BucketTake {
 /** Takes one out of a bucket (GCRA, as SharedBucket does it). Returns 0, or the microseconds until the next one is there. */
 export function* takeFromBucket({ name, now, each, most }: BucketTake): Op<number> {
   const wrong = now + most + SKEW
-  const taken = yield* run(
+  const taken = yield* change(
     `INSERT INTO rate_buckets (name, full_at) VALUES (?, ?)
      ON CONFLICT (name) DO UPDATE SET full_at =
        CASE WHEN rate_buckets.full_at > ? AND rate_buckets.full_at <= ? THEN rate_buckets.full_at ELSE ? END + ?
@@ -47,5 +47,5 @@ export function* takeFromBucket({ name, now, each, most }: BucketTake): Op<numbe
 
 /** Deletes the buckets that have been full for a while. Alone in its transaction, so that nobody who takes waits for two. Returns how many. */
 export function* sweepBuckets({ now }: { now: number }): Op<number> {
-  return yield* run('DELETE FROM rate_buckets WHERE full_at <= ?', now - KEPT)
+  return yield* change('DELETE FROM rate_buckets WHERE full_at <= ?', now - KEPT)
 }

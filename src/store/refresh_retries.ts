@@ -1,13 +1,13 @@
 // Operations on retries of a refresh request (`oauth.refresh_grace`): what replaced a token, and the token that answers the retry.
 import type { RefreshToken } from '../records/refresh_token.ts'
 import { type NewIssuance, recordIssuance } from './issuances.ts'
-import { all, bytes, held, idText, num, type Op, one } from './op.ts'
+import { all, forUpdate, idBytes, idText, num, type Op, one } from './op.ts'
 
 /** Whether a refresh token was consumed after a moment (epoch seconds), and its successor can be derived. */
 export function* isRetried(id: string, since: number): Op<boolean> {
   const row = yield* one(
     'SELECT 1 AS found FROM refresh_tokens WHERE id = ? AND consumed_at > ? AND next_id IS NOT NULL',
-    bytes(id),
+    idBytes(id),
     since,
   )
   return row !== undefined
@@ -23,7 +23,7 @@ export function* findSuccessors({ id }: { id: string }): Op<Pick<RefreshToken, '
        SELECT id, next_id, hash, expires_at, 0 FROM refresh_tokens WHERE id = ?
        UNION ALL SELECT r.id, r.next_id, r.hash, r.expires_at, c.step + 1 FROM chain c JOIN refresh_tokens r ON r.id = c.next_id WHERE c.step < ?
      ) SELECT id, hash, expires_at FROM chain WHERE step > 0 ORDER BY step`,
-    bytes(id),
+    idBytes(id),
     MAX_SUCCESSORS,
   )
   return rows.map((row) => ({ id: idText(row.id), hash: idText(row.hash), expires_at: num(row.expires_at) }))
@@ -31,7 +31,7 @@ export function* findSuccessors({ id }: { id: string }): Op<Pick<RefreshToken, '
 
 /** Records the token that answers a retry, while the family lives. */
 export function* recordRetry(r: { family_id: string; issuance: NewIssuance }): Op<'recorded' | 'revoked'> {
-  const family = yield* held('SELECT revoked_at FROM token_families WHERE id = ?', bytes(r.family_id))
+  const family = yield* forUpdate('SELECT revoked_at FROM token_families WHERE id = ?', idBytes(r.family_id))
   if (!family || family.revoked_at !== null) return 'revoked'
   yield* recordIssuance(r.issuance)
   return 'recorded'

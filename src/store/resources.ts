@@ -2,8 +2,8 @@
 import type { FrontingLink } from '../records/fronting_link.ts'
 import type { Resource } from '../records/resource.ts'
 import { deleteFrontingLink, listFrontingLinks } from './fronting.ts'
-import { type Aged, listPage, type Page } from './list.ts'
-import { containing, decoded, held, is, maybeStr, num, type Op, one, orNull, type Row, run, str } from './op.ts'
+import { type ListPage, type ListSpec, listPage } from './list.ts'
+import { change, containing, decoded, forUpdate, is, maybeStr, num, type Op, one, orNull, type Row, str } from './op.ts'
 
 const COLUMNS =
   'id, slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, version, created_at, updated_at'
@@ -35,7 +35,7 @@ const mutable = (r: Resource) => [
 
 /** Whether the provider is there that a broker resource names; it is held, so that it stays until the commit. */
 function* hasProvider({ broker_provider_slug: slug }: Resource): Op<boolean> {
-  return slug === undefined || Boolean(yield* held('SELECT 1 AS found FROM broker_providers WHERE slug = ?', slug))
+  return slug === undefined || Boolean(yield* forUpdate('SELECT 1 AS found FROM broker_providers WHERE slug = ?', slug))
 }
 
 /** By its URI, byte for byte. */
@@ -49,13 +49,13 @@ export function* findResourceByName({ name }: { name: string }): Op<Resource | u
   return row && read(row)
 }
 
-export interface ResourceFilter extends Page {
+export interface ResourceFilter extends ListPage {
   backend_kind?: Resource['backend_kind']
   broker_provider_slug?: string
   /** Only those with this text in their name, slug or URI. */
   q?: string
 }
-const LIST: Aged = { table: 'resources', columns: COLUMNS, at: 'created_at', id: 'id' }
+const LIST: ListSpec = { table: 'resources', columns: COLUMNS, at: 'created_at', id: 'id' }
 
 /** The resources that fit, by age. */
 export function* listResources({ backend_kind, broker_provider_slug, q, ...page }: ResourceFilter): Op<Resource[]> {
@@ -72,7 +72,7 @@ export function* listResources({ backend_kind, broker_provider_slug, q, ...page 
 /** Adds a resource; `exists` when its slug or uri is taken, `no_provider` when there is none to have its tokens from. */
 export function* createResource(r: Resource): Op<'created' | 'exists' | 'no_provider'> {
   if (!(yield* hasProvider(r))) return 'no_provider'
-  const added = yield* run(
+  const added = yield* change(
     `INSERT INTO resources (slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, updated_at, id, version, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ...mutable(r),
@@ -93,7 +93,7 @@ export function* updateResource(r: Resource): Op<'updated' | 'stale' | 'exists' 
     orNull(r.uri),
   )
   if (twin) return 'exists'
-  const changed = yield* run(
+  const changed = yield* change(
     'UPDATE resources SET slug = ?, uri = ?, backend_kind = ?, broker_provider_slug = ?, display_name = ?, scopes = ?, policy = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
     ...mutable(r),
     r.id,
@@ -119,7 +119,7 @@ export function* deleteResource({
   cascade: boolean
 }): Op<Deletion | undefined> {
   // Held, so that no link to it is made meanwhile.
-  const resource = yield* held('SELECT slug, uri FROM resources WHERE id = ?', id)
+  const resource = yield* forUpdate('SELECT slug, uri FROM resources WHERE id = ?', id)
   if (!resource) return undefined
   const links = yield* listFrontingLinks({ slug: str(resource.slug) })
   if (links.length > 0 && !cascade) return { outcome: 'has_links', links }
@@ -133,8 +133,8 @@ export function* deleteResource({
   const issuance = yield* one('SELECT 1 AS found FROM issuances WHERE resource = ? LIMIT 1', name)
   if (issuance && !cascade) return { outcome: 'has_issuances', links }
   for (const link of links) yield* deleteFrontingLink(link)
-  yield* run('UPDATE consent_grants SET revoked_at = ? WHERE resource_id = ? AND revoked_at IS NULL', now, id)
-  yield* run('DELETE FROM connect_states WHERE resource_id = ?', id)
-  yield* run('DELETE FROM resources WHERE id = ?', id)
+  yield* change('UPDATE consent_grants SET revoked_at = ? WHERE resource_id = ? AND revoked_at IS NULL', now, id)
+  yield* change('DELETE FROM connect_states WHERE resource_id = ?', id)
+  yield* change('DELETE FROM resources WHERE id = ?', id)
   return { outcome: 'deleted', links }
 }

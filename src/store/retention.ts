@@ -1,7 +1,7 @@
 // Operations of `service purge`: what operators let go by age after it was exported, and when each target last ran.
 import type { AuditEvent } from '../records/audit_event.ts'
 import type { Issuance } from '../records/issuance.ts'
-import { all, bytes, flag, idText, num, type Op, one, run, str, where, windowEnd } from './op.ts'
+import { all, change, flag, idBytes, idText, num, type Op, one, str, where, windowEnd } from './op.ts'
 import type { RecordTable } from './partitions.ts'
 import { readEvent, readIssuance } from './record.ts'
 
@@ -17,8 +17,8 @@ export interface OldRows {
 export function* listOldAudit({ after, before, limit }: OldRows): Op<AuditEvent[]> {
   const rows = yield* all(
     'SELECT * FROM audit_events WHERE id > ? AND id < ? ORDER BY id LIMIT ?',
-    bytes(after),
-    bytes(before),
+    idBytes(after),
+    idBytes(before),
     limit,
   )
   return rows.map(readEvent)
@@ -28,8 +28,8 @@ export function* listOldAudit({ after, before, limit }: OldRows): Op<AuditEvent[
 export function* listOldIssuances({ after, before, limit, now }: OldRows & { now: number }): Op<Issuance[]> {
   const rows = yield* all(
     'SELECT * FROM issuances WHERE id > ? AND id < ? AND expires_at <= ? ORDER BY id LIMIT ?',
-    bytes(after),
-    bytes(before),
+    idBytes(after),
+    idBytes(before),
     now,
     limit,
   )
@@ -39,7 +39,7 @@ export function* listOldIssuances({ after, before, limit, now }: OldRows & { now
 /** Deletes rows by their ids. Returns how many there were. */
 export function* deleteOldRows({ table, ids }: { table: RecordTable; ids: readonly string[] }): Op<number> {
   let deleted = 0
-  for (const id of ids) deleted += yield* run(`DELETE FROM ${table} WHERE id = ?`, bytes(id))
+  for (const id of ids) deleted += yield* change(`DELETE FROM ${table} WHERE id = ?`, idBytes(id))
   return deleted
 }
 
@@ -58,13 +58,13 @@ export interface FamilyWindow {
  * is kept as long as an issuance on record may have ended by it. Returns them, and where to go on; no `next` at the end.
  */
 export function* listEndedFamilies(w: FamilyWindow): Op<{ ids: string[]; next?: string }> {
-  const after = bytes(w.after)
+  const after = idBytes(w.after)
   const end = yield* windowEnd('token_families', after, w.rows)
   const between = (column: string) => [[`${column} > ?`, after] as const, end && ([`${column} <= ?`, end] as const)]
   const oldest = yield* one('SELECT issued_at FROM issuances ORDER BY id LIMIT 1')
   const ended = where(...between('id'), ['(revoked_at IS NULL OR revoked_at < ?)', num(oldest?.issued_at ?? w.now)])
   const refreshed = where(...between('family_id'))
-  const live = where(['id >= ?', bytes(w.liveFrom)], ['expires_at > ?', w.now], ...between('family_id'))
+  const live = where(['id >= ?', idBytes(w.liveFrom)], ['expires_at > ?', w.now], ...between('family_id'))
   const rows = yield* all(
     `SELECT id FROM token_families ${ended.sql} EXCEPT SELECT family_id FROM refresh_tokens ${refreshed.sql} EXCEPT SELECT family_id FROM issuances ${live.sql}`,
     ...ended.params,
@@ -77,7 +77,7 @@ export function* listEndedFamilies(w: FamilyWindow): Op<{ ids: string[]; next?: 
 /** Deletes families by their ids. Returns how many there were. */
 export function* deleteFamilies({ ids }: { ids: readonly string[] }): Op<number> {
   let deleted = 0
-  for (const id of ids) deleted += yield* run('DELETE FROM token_families WHERE id = ?', bytes(id))
+  for (const id of ids) deleted += yield* change('DELETE FROM token_families WHERE id = ?', idBytes(id))
   return deleted
 }
 
@@ -92,7 +92,7 @@ export interface PurgeRun {
 
 /** Remembers it instead of the one before. */
 export function* savePurgeRun({ target, started_at, finished_at, deleted, ok }: PurgeRun): Op<void> {
-  yield* run(
+  yield* change(
     `INSERT INTO purge_runs (target, started_at, finished_at, deleted, ok) VALUES (?, ?, ?, ?, ?) ON CONFLICT (target) DO UPDATE SET
        started_at = excluded.started_at, finished_at = excluded.finished_at, deleted = excluded.deleted, ok = excluded.ok`,
     target,

@@ -3,9 +3,10 @@ import type { Actor } from '../records/issuance.ts'
 import { endFamilies } from './families.ts'
 import {
   all,
-  bytes,
   type Condition,
+  change,
   decoded,
+  idBytes,
   idText,
   is,
   maybeStr,
@@ -13,7 +14,6 @@ import {
   type Op,
   one,
   type Row,
-  run,
   str,
   where,
   windowEnd,
@@ -60,7 +60,7 @@ const MOST = 200
 
 /** Revokes live tokens that fit, or that were exchanged, in any number of steps, from one that fits. */
 export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
-  const end = yield* windowEnd('issuances', bytes(w.after), w.rows)
+  const end = yield* windowEnd('issuances', idBytes(w.after), w.rows)
   const fits = where(
     is('i.client_id', w.client_id),
     is('i.sub', w.user_id),
@@ -70,7 +70,7 @@ export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
     ...fitsTime(w, 'i.issued_at'),
   )
   const candidates = where(
-    ['i.id > ?', bytes(w.after)],
+    ['i.id > ?', idBytes(w.after)],
     end && ['i.id <= ?', end],
     ['i.broker_provider IS NULL AND i.revoked_at IS NULL AND i.expires_at > ?', w.now],
     // One that was exchanged fits with what it was exchanged for.
@@ -80,7 +80,7 @@ export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
   const hit: Row[] = []
   for (const row of rows) if (yield* isHit(row, w)) hit.push(row)
   if (!w.dry_run)
-    for (const { id } of hit) yield* run('UPDATE issuances SET revoked_at = ? WHERE id = ?', w.now, id as Buffer)
+    for (const { id } of hit) yield* change('UPDATE issuances SET revoked_at = ? WHERE id = ?', w.now, id as Buffer)
   return revoked(hit, rows, end)
 }
 
@@ -122,7 +122,7 @@ function actorsOf(row: Row): string[] {
 
 /** What sign-ins are found by, of the window that ends there; none belongs to a key. */
 const fitsSignIn = (w: RevocationWindow, end: Buffer | undefined): (Condition | undefined)[] => [
-  ['id > ?', bytes(w.after)],
+  ['id > ?', idBytes(w.after)],
   end && ['id <= ?', end],
   is('client_id', w.client_id),
   is('client_id', w.agent),
@@ -134,7 +134,7 @@ const fitsSignIn = (w: RevocationWindow, end: Buffer | undefined): (Condition | 
 /** Ends the families that fit: their refresh tokens, and every access token that came of them. */
 export function* revokeFamilies(w: RevocationWindow): Op<Revoked> {
   if (w.kid !== undefined) return { count: 0, client_ids: [] }
-  const end = yield* windowEnd('token_families', bytes(w.after), w.rows)
+  const end = yield* windowEnd('token_families', idBytes(w.after), w.rows)
   const filter = where(['revoked_at IS NULL'], ...fitsSignIn(w, end))
   const rows = yield* all(
     `SELECT id, client_id FROM token_families ${filter.sql} ORDER BY id LIMIT ?`,
@@ -148,7 +148,7 @@ export function* revokeFamilies(w: RevocationWindow): Op<Revoked> {
 /** Cancels the codes that fit and were not redeemed, and requests that wait for their user. */
 export function* cancelRequests(w: RevocationWindow): Op<Revoked> {
   if (w.kid !== undefined) return { count: 0, client_ids: [] }
-  const end = yield* windowEnd('authorization_requests', bytes(w.after), w.rows)
+  const end = yield* windowEnd('authorization_requests', idBytes(w.after), w.rows)
   const filter = where(['consumed_at IS NULL'], ['expires_at > ?', w.now], ...fitsSignIn(w, end))
   const rows = yield* all(
     `SELECT id, client_id FROM authorization_requests ${filter.sql} ORDER BY id LIMIT ?`,
@@ -158,7 +158,7 @@ export function* cancelRequests(w: RevocationWindow): Op<Revoked> {
   // One that was redeemed meanwhile is a family now, and goes with those.
   if (!w.dry_run)
     for (const { id } of rows)
-      yield* run('DELETE FROM authorization_requests WHERE id = ? AND consumed_at IS NULL', id as Buffer)
+      yield* change('DELETE FROM authorization_requests WHERE id = ? AND consumed_at IS NULL', id as Buffer)
   return revoked(rows, rows, end)
 }
 

@@ -1,6 +1,6 @@
 // Every column that holds sealed text, and the two operations that seal it again under another key.
 import type { SealPurpose } from '../records/seal_purpose.ts'
-import { all, bytes, idText, type Op, run, str } from './op.ts'
+import { all, change, idBytes, idText, type Op, str } from './op.ts'
 
 interface SealedColumn {
   table: string
@@ -51,7 +51,7 @@ export interface SealedText {
 /** Sealed texts in the order of their primary keys: the first ones behind `after`. `column` is its place in SEALED_COLUMNS. */
 export function* listSealed(w: { column: number; after: string | undefined; rows: number }): Op<SealedText[]> {
   const { table, column, key, bound, row } = at(w.column)
-  const behind = w.after === undefined ? [] : [key.is === 'id' ? bytes(w.after) : w.after]
+  const behind = w.after === undefined ? [] : [key.is === 'id' ? idBytes(w.after) : w.after]
   const found = yield* all(
     `SELECT ${[...new Set([key.name, column, ...bound])].join(', ')} FROM ${table}
      WHERE ${column} IS NOT NULL ${behind.length ? `AND ${key.name} > ?` : ''} ORDER BY ${key.name} LIMIT ?`,
@@ -68,8 +68,13 @@ export function* listSealed(w: { column: number; after: string | undefined; rows
 /** Replaces a sealed text, unless somebody else has changed it meanwhile. Returns whether it did. */
 export function* replaceSealed(w: { column: number; id: string; before: string; after: string }): Op<boolean> {
   const { table, column, key } = at(w.column)
-  const id = key.is === 'id' ? bytes(w.id) : w.id
+  const id = key.is === 'id' ? idBytes(w.id) : w.id
   return (
-    (yield* run(`UPDATE ${table} SET ${column} = ? WHERE ${key.name} = ? AND ${column} = ?`, w.after, id, w.before)) > 0
+    (yield* change(
+      `UPDATE ${table} SET ${column} = ? WHERE ${key.name} = ? AND ${column} = ?`,
+      w.after,
+      id,
+      w.before,
+    )) > 0
   )
 }

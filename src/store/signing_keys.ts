@@ -1,6 +1,6 @@
 // Operations on signing keys that are kept in the database.
 import type { KeyTimes } from '../records/key_times.ts'
-import { all, held, maybeNum, num, type Op, one, orNull, run, str } from './op.ts'
+import { all, change, forUpdate, maybeNum, num, type Op, one, orNull, str } from './op.ts'
 
 /** A key as it is kept: its private part is sealed. */
 export interface SealedKey extends KeyTimes {
@@ -28,11 +28,11 @@ export function* listSigningKeys(): Op<SealedKey[]> {
 
 /** Replaces the keys, unless they are no longer what was read before. One at a time, over all processes. */
 export function* saveSigningKeys({ before, after }: { before: SealedKey[]; after: SealedKey[] }): Op<boolean> {
-  yield* held("SELECT version FROM store_versions WHERE name = 'keys-0'")
+  yield* forUpdate("SELECT version FROM store_versions WHERE name = 'keys-0'")
   if (JSON.stringify(yield* listSigningKeys()) !== JSON.stringify(before)) return false
-  yield* run('DELETE FROM signing_keys')
+  yield* change('DELETE FROM signing_keys')
   for (const key of after)
-    yield* run(
+    yield* change(
       'INSERT INTO signing_keys (kid, alg, private_key, state, created_at, retired_at, remove_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
       key.kid,
       key.alg,

@@ -1,6 +1,6 @@
 // Operations on what may be used once: DPoP proofs and assertions.
 import type { SingleUse } from '../records/single_use.ts'
-import { all, bytes, idText, num, type Op, run, str } from './op.ts'
+import { all, change, idBytes, idText, num, type Op, str } from './op.ts'
 
 /** Thrown to roll back what would rest on something that was used before. */
 class UsedBefore extends Error {
@@ -12,11 +12,11 @@ class UsedBefore extends Error {
 
 /** Remembers a use. Throws UsedBefore when the index of the database knows it: one more process was first. */
 export function* recordUse(use: SingleUse): Op<void> {
-  const added = yield* run(
+  const added = yield* change(
     'INSERT INTO single_uses (id, kind, hash, expires_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
-    bytes(use.id),
+    idBytes(use.id),
     use.kind,
-    bytes(use.hash),
+    idBytes(use.hash),
     use.expires_at,
   )
   if (added === 0) throw new UsedBefore()
@@ -26,7 +26,7 @@ export function* recordUse(use: SingleUse): Op<void> {
 export function* listUses({ since, now }: { since: string; now: number }): Op<SingleUse[]> {
   const rows = yield* all(
     'SELECT id, kind, hash, expires_at FROM single_uses WHERE id >= ? AND expires_at > ? ORDER BY id',
-    bytes(since),
+    idBytes(since),
     now,
   )
   return rows.map((row) => ({

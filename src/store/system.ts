@@ -1,5 +1,5 @@
 // Operations on what the service knows about itself.
-import { all, bytes, idText, num, type Op, one, run, str, where } from './op.ts'
+import { all, change, idBytes, idText, num, type Op, one, str, where } from './op.ts'
 import { DEAD_AT, ENDED_BY } from './record.ts'
 
 /** What operators set at run time under this name. */
@@ -10,7 +10,7 @@ export function* findSetting({ name }: { name: string }): Op<string | undefined>
 
 /** Sets it, whatever it was before. */
 export function* saveSetting({ name, value, now }: { name: string; value: string; now: number }): Op<void> {
-  yield* run(
+  yield* change(
     'INSERT INTO runtime_settings (name, value, updated_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at',
     name,
     value,
@@ -20,7 +20,7 @@ export function* saveSetting({ name, value, now }: { name: string; value: string
 
 /** Sets it unless it is set. Returns what holds: the first of several instances decides. */
 export function* keepSetting({ name, value, now }: { name: string; value: string; now: number }): Op<string> {
-  yield* run(
+  yield* change(
     'INSERT INTO runtime_settings (name, value, updated_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
     name,
     value,
@@ -33,7 +33,7 @@ export function* keepSetting({ name, value, now }: { name: string; value: string
 export function* saveIssuer({ issuer, now }: { issuer: string; now: number }): Op<void> {
   const last = yield* one('SELECT issuer FROM issuers ORDER BY since DESC LIMIT 1')
   if (last?.issuer === issuer) return
-  yield* run(
+  yield* change(
     'INSERT INTO issuers (since, issuer) VALUES (?, ?) ON CONFLICT (since) DO UPDATE SET issuer = excluded.issuer',
     last ? now : 0,
     issuer,
@@ -64,7 +64,7 @@ export interface CountedTokens {
 }
 /** How many of some issued tokens, the first `rows` behind one id and before another, are live and how many are revoked. */
 export function* countTokens(w: { after: string; before: string; rows: number; now: number }): Op<CountedTokens> {
-  const [after, before] = [bytes(w.after), bytes(w.before)]
+  const [after, before] = [idBytes(w.after), idBytes(w.before)]
   const last = yield* one(
     'SELECT id FROM issuances WHERE id > ? AND id < ? ORDER BY id LIMIT 1 OFFSET ?',
     after,

@@ -2,17 +2,18 @@
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
 import type { Consent } from '../records/consent.ts'
-import type { Family } from '../records/family.ts'
 import type { RefreshToken } from '../records/refresh_token.ts'
+import type { TokenFamily } from '../records/token_family.ts'
 import { type EndReason, endFamilies } from './families.ts'
 import { type NewIssuance, recordIssuance } from './issuances.ts'
 import {
-  bytes,
+  change,
   decoded,
   flag,
-  held,
+  forUpdate,
+  idBytes,
   idText,
-  maybeBytes,
+  maybeIdBytes,
   maybeIdText,
   maybeNum,
   maybeStr,
@@ -21,7 +22,6 @@ import {
   one,
   orNull,
   type Row,
-  run,
   str,
 } from './op.ts'
 import { isRetried } from './refresh_retries.ts'
@@ -47,7 +47,7 @@ const readRequest = (row: Row): AuthorizationRequest => ({
   expires_at: num(row.expires_at),
 })
 
-const readFamily = (row: Row, id: unknown): Family => ({
+const readFamily = (row: Row, id: unknown): TokenFamily => ({
   id: idText(id),
   client_id: str(row.client_id),
   user_id: str(row.user_id),
@@ -62,13 +62,13 @@ const readFamily = (row: Row, id: unknown): Family => ({
 
 /** Records a request that waits for the decision of its user, or that needs none and is a code at once. */
 export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
-  yield* run(
+  yield* change(
     `INSERT INTO authorization_requests (id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, resource, state, code_challenge, dpop_jkt, client, consent_id,
        code_hash, code_expires_at, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    bytes(r.id),
+    idBytes(r.id),
     r.client_id,
     r.user_id,
-    bytes(r.session_id),
+    idBytes(r.session_id),
     r.redirect_uri,
     Number(r.redirect_uri_sent),
     r.scope,
@@ -77,8 +77,8 @@ export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
     r.code_challenge,
     orNull(r.dpop_jkt),
     r.client ? JSON.stringify(r.client) : null,
-    maybeBytes(r.consent_id),
-    maybeBytes(r.code_hash),
+    maybeIdBytes(r.consent_id),
+    maybeIdBytes(r.code_hash),
     orNull(r.code_expires_at),
     r.created_at,
     r.expires_at,
@@ -95,7 +95,7 @@ export function* findAuthorizationRequest({
 }): Op<AuthorizationRequest | undefined> {
   const row = yield* one(
     'SELECT * FROM authorization_requests WHERE id = ? AND code_hash IS NULL AND expires_at > ?',
-    bytes(id),
+    idBytes(id),
     now,
   )
   return row && readRequest(row)
@@ -103,7 +103,7 @@ export function* findAuthorizationRequest({
 
 /** Drops a denied request. Returns whether it was still undecided. */
 export function* deleteAuthorizationRequest({ id }: { id: string }): Op<boolean> {
-  return (yield* run('DELETE FROM authorization_requests WHERE id = ? AND code_hash IS NULL', bytes(id))) === 1
+  return (yield* change('DELETE FROM authorization_requests WHERE id = ? AND code_hash IS NULL', idBytes(id))) === 1
 }
 
 export interface Approval {
@@ -117,19 +117,19 @@ export interface Approval {
 }
 /** Records the user's consent and turns the request into a code, together. False when it was decided already. */
 export function* approveAuthorizationRequest(a: Approval): Op<boolean> {
-  const taken = yield* run(
+  const taken = yield* change(
     'UPDATE authorization_requests SET client = NULL, scope = ?, code_hash = ?, code_expires_at = ? WHERE id = ? AND code_hash IS NULL AND expires_at > ?',
     a.scope,
-    bytes(a.code_hash),
+    idBytes(a.code_hash),
     a.code_expires_at,
-    bytes(a.id),
+    idBytes(a.id),
     a.now,
   )
   if (taken === 0) return false
   // Only now: a request that was decided already, or is too late, must not change what the user allows.
   if (a.consent) {
     const consentId = yield* saveConsent(a.consent, a.now)
-    yield* run('UPDATE authorization_requests SET consent_id = ? WHERE id = ?', consentId, bytes(a.id))
+    yield* change('UPDATE authorization_requests SET consent_id = ? WHERE id = ?', consentId, idBytes(a.id))
   }
   return true
 }
@@ -141,7 +141,7 @@ function* saveConsent(c: NewConsent, now: number): Op<Buffer> {
   const row = yield* one(
     `INSERT INTO consent_grants (id, user_id, client_id, resource_id, scope, redirect_hosts, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (user_id, client_id, resource_id) WHERE revoked_at IS NULL DO UPDATE SET scope = excluded.scope, redirect_hosts = excluded.redirect_hosts, updated_at = excluded.updated_at RETURNING id`,
-    bytes(c.id),
+    idBytes(c.id),
     c.user_id,
     c.client_id,
     c.resource_id,
@@ -174,37 +174,37 @@ export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
   const row = yield* one(
     `SELECT a.*, u.status AS user_status, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope FROM authorization_requests a
      LEFT JOIN users u ON u.id = a.user_id LEFT JOIN consent_grants c ON c.id = a.consent_id WHERE a.id = ? AND a.code_hash IS NOT NULL`,
-    bytes(id),
+    idBytes(id),
   )
   return row && { request: readRequest(row), ...readStanding(row) }
 }
 
 /** Consumes a code and records all that comes of it; `used` when another request was first. */
 export function* redeemCode(r: {
-  family: Family
+  family: TokenFamily
   refresh?: RefreshToken
   issuance: NewIssuance
   now: number
 }): Op<'redeemed' | 'used'> {
   const { family } = r
-  const taken = yield* run(
+  const taken = yield* change(
     'UPDATE authorization_requests SET consumed_at = ? WHERE id = ? AND consumed_at IS NULL',
     r.now,
-    bytes(family.authorization_id),
+    idBytes(family.authorization_id),
   )
   if (taken === 0) {
     yield* revokeRedemption({ authorization_id: family.authorization_id, now: r.now })
     return 'used'
   }
-  yield* run(
+  yield* change(
     'INSERT INTO token_families (id, client_id, user_id, scope, resource, consent_id, authorization_id, jkt, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    bytes(family.id),
+    idBytes(family.id),
     family.client_id,
     family.user_id,
     family.scope,
     orNull(family.resource),
-    maybeBytes(family.consent_id),
-    bytes(family.authorization_id),
+    maybeIdBytes(family.consent_id),
+    idBytes(family.authorization_id),
     orNull(family.jkt),
     family.created_at,
   )
@@ -215,22 +215,22 @@ export function* redeemCode(r: {
 
 /** Revokes what the first use of a replayed code gave out (RFC 6749 §4.1.2). */
 export function* revokeRedemption({ authorization_id, now }: { authorization_id: string; now: number }): Op<number> {
-  return yield* endFamilies('authorization_id', bytes(authorization_id), 'code_reuse', now)
+  return yield* endFamilies('authorization_id', idBytes(authorization_id), 'code_reuse', now)
 }
 
 function* insertRefreshToken(t: RefreshToken): Op<void> {
-  yield* run(
+  yield* change(
     'INSERT INTO refresh_tokens (id, family_id, hash, expires_at) VALUES (?, ?, ?, ?)',
-    bytes(t.id),
-    bytes(t.family_id),
-    bytes(t.hash),
+    idBytes(t.id),
+    idBytes(t.family_id),
+    idBytes(t.hash),
     t.expires_at,
   )
 }
 
 export interface FoundRefreshToken extends Standing {
   token: RefreshToken
-  family: Family
+  family: TokenFamily
 }
 /** A refresh token in any state, with its family and what its use depends on. */
 export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken | undefined> {
@@ -238,7 +238,7 @@ export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken 
     `SELECT r.id AS token_id, r.hash, r.expires_at, r.consumed_at, r.next_id, f.*, u.status AS user_status, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope
      FROM refresh_tokens r JOIN token_families f ON f.id = r.family_id LEFT JOIN users u ON u.id = f.user_id LEFT JOIN consent_grants c ON c.id = f.consent_id
      WHERE r.id = ?`,
-    bytes(id),
+    idBytes(id),
   )
   if (!row) return undefined
   const family = readFamily(row, row.id)
@@ -265,13 +265,13 @@ export function* rotateRefreshToken(r: {
   issuance: NewIssuance
   now: number
 }): Op<'rotated' | 'retried' | 'reused' | 'revoked'> {
-  const family = yield* held('SELECT revoked_at FROM token_families WHERE id = ?', bytes(r.next.family_id))
+  const family = yield* forUpdate('SELECT revoked_at FROM token_families WHERE id = ?', idBytes(r.next.family_id))
   if (!family || family.revoked_at !== null) return 'revoked'
-  const taken = yield* run(
+  const taken = yield* change(
     'UPDATE refresh_tokens SET consumed_at = ?, next_id = ? WHERE id = ? AND consumed_at IS NULL',
     r.now,
-    r.retried_since === undefined ? null : bytes(r.next.id),
-    bytes(r.used),
+    r.retried_since === undefined ? null : idBytes(r.next.id),
+    idBytes(r.used),
   )
   if (taken === 0) {
     if (r.retried_since !== undefined && (yield* isRetried(r.used, r.retried_since))) return 'retried'
@@ -285,7 +285,7 @@ export function* rotateRefreshToken(r: {
 
 /** Ends a family: its refresh tokens and, with them, every access token that came of it. Returns 1 when it was live. */
 export function* revokeFamily({ id, reason, now }: { id: string; reason: EndReason; now: number }): Op<number> {
-  return yield* endFamilies('id', bytes(id), reason, now)
+  return yield* endFamilies('id', idBytes(id), reason, now)
 }
 
 /** How many families are not revoked. */

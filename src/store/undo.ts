@@ -2,30 +2,30 @@
 // try again, and that must not look like a second use. Each of them changes nothing when there is nothing to take back.
 
 import type { NewIssuance } from './issuances.ts'
-import { bytes, held, type Op, one, run } from './op.ts'
+import { change, forUpdate, idBytes, type Op, one } from './op.ts'
 import type { recordRetry } from './refresh_retries.ts'
 import type { recordUse } from './single_uses.ts'
 import type { redeemCode, rotateRefreshToken } from './tokens.ts'
 
 /** Takes back the rotation of a refresh token: the presented one is unused again, its successor is gone, the access token revoked. */
 export function* undoRotateRefreshToken(r: Parameters<typeof rotateRefreshToken>[0]): Op<void> {
-  yield* held('SELECT revoked_at FROM token_families WHERE id = ?', bytes(r.next.family_id))
+  yield* forUpdate('SELECT revoked_at FROM token_families WHERE id = ?', idBytes(r.next.family_id))
   if (!(yield* isLast(r.issuance))) return
-  const gone = yield* run('DELETE FROM refresh_tokens WHERE id = ? AND consumed_at IS NULL', bytes(r.next.id))
+  const gone = yield* change('DELETE FROM refresh_tokens WHERE id = ? AND consumed_at IS NULL', idBytes(r.next.id))
   if (gone === 0) return
-  yield* run('UPDATE refresh_tokens SET consumed_at = NULL, next_id = NULL WHERE id = ?', bytes(r.used))
+  yield* change('UPDATE refresh_tokens SET consumed_at = NULL, next_id = NULL WHERE id = ?', idBytes(r.used))
   yield* undoRecordIssuance(r.issuance)
 }
 
 /** Takes back the redemption of a code: the code is unused again, its family gone, the access token revoked. */
 export function* undoRedeemCode({ family, refresh, issuance }: Parameters<typeof redeemCode>[0]): Op<void> {
-  yield* held('SELECT consumed_at FROM authorization_requests WHERE id = ?', bytes(family.authorization_id))
+  yield* forUpdate('SELECT consumed_at FROM authorization_requests WHERE id = ?', idBytes(family.authorization_id))
   // A second use elsewhere has ended it: it stays ended.
-  const made = yield* held('SELECT revoked_at FROM token_families WHERE id = ?', bytes(family.id))
+  const made = yield* forUpdate('SELECT revoked_at FROM token_families WHERE id = ?', idBytes(family.id))
   if (!made || made.revoked_at !== null || !(yield* isLast(issuance))) return
-  if (refresh) yield* run('DELETE FROM refresh_tokens WHERE id = ?', bytes(refresh.id))
-  yield* run('DELETE FROM token_families WHERE id = ?', bytes(family.id))
-  yield* run('UPDATE authorization_requests SET consumed_at = NULL WHERE id = ?', bytes(family.authorization_id))
+  if (refresh) yield* change('DELETE FROM refresh_tokens WHERE id = ?', idBytes(refresh.id))
+  yield* change('DELETE FROM token_families WHERE id = ?', idBytes(family.id))
+  yield* change('UPDATE authorization_requests SET consumed_at = NULL WHERE id = ?', idBytes(family.authorization_id))
   yield* undoRecordIssuance(issuance)
 }
 
@@ -36,13 +36,13 @@ export function* undoRecordRetry({ issuance }: Parameters<typeof recordRetry>[0]
 
 /** Takes back an issuance: the token is revoked, its proof unused. */
 export function* undoRecordIssuance({ id, issued_at, use }: NewIssuance): Op<void> {
-  yield* run('UPDATE issuances SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', issued_at, bytes(id))
+  yield* change('UPDATE issuances SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', issued_at, idBytes(id))
   if (use) yield* undoRecordUse(use)
 }
 
 /** Takes back the use of a proof or assertion. */
 export function* undoRecordUse({ id }: Parameters<typeof recordUse>[0]): Op<void> {
-  yield* run('DELETE FROM single_uses WHERE id = ?', bytes(id))
+  yield* change('DELETE FROM single_uses WHERE id = ?', idBytes(id))
 }
 
 /** Whether nothing was issued to its family since: somebody would know of its successor then. */
@@ -51,8 +51,8 @@ function* isLast({ id, client_id, family_id }: NewIssuance): Op<boolean> {
   const later = yield* one(
     'SELECT 1 AS found FROM issuances WHERE client_id = ? AND id > ? AND family_id = ? AND revoked_at IS NULL LIMIT 1',
     client_id,
-    bytes(id),
-    bytes(family_id),
+    idBytes(id),
+    idBytes(family_id),
   )
   return later === undefined
 }

@@ -3,11 +3,12 @@ import type { Session } from '../records/session.ts'
 import type { User } from '../records/user.ts'
 import { forgetConnections } from './connections.ts'
 import { endFamilies } from './families.ts'
-import { type Aged, type Found, listPage, type Page, type Search, searchRows } from './list.ts'
+import { type Found, type ListPage, type ListSpec, listPage, type Search, searchRows } from './list.ts'
 import {
-  bytes,
+  change,
   columnsOf,
   containing,
+  idBytes,
   idText,
   is,
   maybeStr,
@@ -16,7 +17,6 @@ import {
   one,
   orNull,
   type Row,
-  run,
   str,
 } from './op.ts'
 
@@ -62,10 +62,10 @@ export function* findUserByEmail({ email }: { email: string }): Op<User | undefi
   return row && read(row)
 }
 
-const LIST: Aged = { table: 'users', columns: `${COLUMNS}, email_key`, at: 'created_at', id: 'id' }
+const LIST: ListSpec = { table: 'users', columns: `${COLUMNS}, email_key`, at: 'created_at', id: 'id' }
 
 /** Every user, or the one with an email, by age. */
-export function* listUsers({ email, ...page }: { email?: string } & Page): Op<User[]> {
+export function* listUsers({ email, ...page }: { email?: string } & ListPage): Op<User[]> {
   return (yield* listPage(LIST, page, is('email_key', email?.toLowerCase()))).map(read)
 }
 
@@ -77,7 +77,7 @@ export function* listUsersWith(search: Search): Op<Found<User>> {
 
 /** Adds a user; `exists` when the email, or the name at its provider, is taken. */
 export function* createUser(user: User): Op<'created' | 'exists'> {
-  const added = yield* run(
+  const added = yield* change(
     `INSERT INTO users (email, email_key, name, password_hash, role, status, updated_at, id, provider, provider_issuer, provider_sub, version, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ...mutable(user),
@@ -103,7 +103,7 @@ export function* updateUser({
 }): Op<'updated' | 'stale' | 'exists'> {
   const twin = yield* one('SELECT 1 AS found FROM users WHERE email_key = ? AND id <> ?', emailKey(user.email), user.id)
   if (twin) return 'exists'
-  const changed = yield* run(
+  const changed = yield* change(
     'UPDATE users SET email = ?, email_key = ?, name = ?, password_hash = ?, role = ?, status = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
     ...mutable(user),
     user.id,
@@ -147,14 +147,14 @@ export function* saveFederatedUser({ user }: { user: User }): Op<{ user: User; c
 
 /** Replaces the hash of a password whose parameters rose, without touching anything else. */
 export function* rehashPassword({ id, from, to }: { id: string; from: string; to: string }): Op<number> {
-  return yield* run('UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?', to, id, from)
+  return yield* change('UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?', to, id, from)
 }
 
 /** Ends every session and family of a user. Returns how many families were live. */
 export function* signOutUser({ id, now }: { id: string; now: number }): Op<number> {
-  yield* run('DELETE FROM sessions WHERE user_id = ?', id)
+  yield* change('DELETE FROM sessions WHERE user_id = ?', id)
   // Codes and undecided requests came of those sessions.
-  yield* run('DELETE FROM authorization_requests WHERE user_id = ? AND consumed_at IS NULL', id)
+  yield* change('DELETE FROM authorization_requests WHERE user_id = ? AND consumed_at IS NULL', id)
   return yield* endFamilies('user_id', id, 'signed_out', now)
 }
 
@@ -175,17 +175,17 @@ export function* deleteUser({
   )
   if (family && !force) return 'has_tokens'
   yield* signOutUser({ id, now })
-  yield* run('UPDATE consent_grants SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL', now, id)
+  yield* change('UPDATE consent_grants SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL', now, id)
   yield* forgetConnections({ user_id: id, now })
-  yield* run('DELETE FROM users WHERE id = ?', id)
+  yield* change('DELETE FROM users WHERE id = ?', id)
   return 'deleted'
 }
 
 /** Records a sign-in. */
 export function* createSession(session: Session): Op<void> {
-  yield* run(
+  yield* change(
     'INSERT INTO sessions (id, user_id, created_at, expires_at) VALUES (?, ?, ?, ?)',
-    bytes(session.id),
+    idBytes(session.id),
     session.user_id,
     session.created_at,
     session.expires_at,
@@ -203,7 +203,7 @@ export function* findSession({
   const row = yield* one(
     `SELECT s.id AS session_id, s.created_at AS session_created_at, s.expires_at AS session_expires_at, ${columnsOf('u', COLUMNS)}
      FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = ? AND s.expires_at > ? AND u.status = ?`,
-    bytes(id),
+    idBytes(id),
     now,
     'active',
   )
@@ -222,5 +222,5 @@ export function* findSession({
 
 /** Ends a sign-in. */
 export function* deleteSession({ id }: { id: string }): Op<void> {
-  yield* run('DELETE FROM sessions WHERE id = ?', bytes(id))
+  yield* change('DELETE FROM sessions WHERE id = ?', idBytes(id))
 }

@@ -2,8 +2,23 @@
 import type { Idp } from '../records/idp.ts'
 import type { SubjectMapping } from '../records/subject_mapping.ts'
 import type { XaaPolicy } from '../records/xaa_policy.ts'
-import { type Aged, listPage, type Page } from './list.ts'
-import { all, bytes, containing, decoded, flag, held, is, num, type Op, one, type Row, run, str, where } from './op.ts'
+import { type ListPage, type ListSpec, listPage } from './list.ts'
+import {
+  all,
+  change,
+  containing,
+  decoded,
+  flag,
+  forUpdate,
+  idBytes,
+  is,
+  num,
+  type Op,
+  one,
+  type Row,
+  str,
+  where,
+} from './op.ts'
 
 const IDP = 'id, name, issuer, audience, jwks_uri, enabled, version, created_at, updated_at'
 const POLICY = 'id, idp_id, name, client_ids, scopes, resources, enabled, version, created_at, updated_at'
@@ -55,7 +70,7 @@ const mutablePolicy = (policy: XaaPolicy) => [
 
 /** Keeps an identity provider from being deleted until the commit. False when there is none. */
 function* heldIdp(id: string): Op<boolean> {
-  return (yield* held('SELECT 1 AS found FROM idps WHERE id = ?', id)) !== undefined
+  return (yield* forUpdate('SELECT 1 AS found FROM idps WHERE id = ?', id)) !== undefined
 }
 
 /** By its id. */
@@ -77,7 +92,7 @@ export function* listIdps(): Op<Idp[]> {
 
 /** Adds an identity provider; `exists` when its issuer is known. */
 export function* createIdp(idp: Idp): Op<'created' | 'exists'> {
-  const added = yield* run(
+  const added = yield* change(
     `INSERT INTO idps (name, audience, jwks_uri, enabled, updated_at, id, issuer, version, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ...mutableIdp(idp),
@@ -91,7 +106,7 @@ export function* createIdp(idp: Idp): Op<'created' | 'exists'> {
 
 /** Writes an identity provider that was read at `idp.version`; its issuer stays. */
 export function* updateIdp(idp: Idp): Op<'updated' | 'stale'> {
-  const changed = yield* run(
+  const changed = yield* change(
     'UPDATE idps SET name = ?, audience = ?, jwks_uri = ?, enabled = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
     ...mutableIdp(idp),
     idp.id,
@@ -102,9 +117,9 @@ export function* updateIdp(idp: Idp): Op<'updated' | 'stale'> {
 
 /** Deletes an identity provider with its policies and mappings. Returns how many of them there were. */
 export function* deleteIdp({ id }: { id: string }): Op<{ policies: number; subject_mappings: number } | undefined> {
-  if ((yield* run('DELETE FROM idps WHERE id = ?', id)) === 0) return undefined
-  const policies = yield* run('DELETE FROM xaa_policies WHERE idp_id = ?', id)
-  const subject_mappings = yield* run('DELETE FROM subject_mappings WHERE idp_id = ?', id)
+  if ((yield* change('DELETE FROM idps WHERE id = ?', id)) === 0) return undefined
+  const policies = yield* change('DELETE FROM xaa_policies WHERE idp_id = ?', id)
+  const subject_mappings = yield* change('DELETE FROM subject_mappings WHERE idp_id = ?', id)
   return { policies, subject_mappings }
 }
 
@@ -116,7 +131,7 @@ export function* findPolicy({ id }: { id: string }): Op<XaaPolicy | undefined> {
 
 /** By the bytes of the ids, which are made in order; their text sorts otherwise. */
 const olderFirst = (a: XaaPolicy, b: XaaPolicy): number =>
-  a.created_at - b.created_at || Buffer.compare(bytes(a.id.slice(2)), bytes(b.id.slice(2)))
+  a.created_at - b.created_at || Buffer.compare(idBytes(a.id.slice(2)), idBytes(b.id.slice(2)))
 
 /** Of one identity provider or of all, in the order in which they are tried: that of creation, also within a second. */
 export function* listPolicies({ idp_id }: { idp_id?: string }): Op<XaaPolicy[]> {
@@ -128,7 +143,7 @@ export function* listPolicies({ idp_id }: { idp_id?: string }): Op<XaaPolicy[]> 
 /** Undefined when there is no such identity provider. */
 export function* createPolicy(policy: XaaPolicy): Op<'created' | undefined> {
   if (!(yield* heldIdp(policy.idp_id))) return undefined
-  yield* run(
+  yield* change(
     `INSERT INTO xaa_policies (name, client_ids, scopes, resources, enabled, updated_at, id, idp_id, version, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ...mutablePolicy(policy),
@@ -142,7 +157,7 @@ export function* createPolicy(policy: XaaPolicy): Op<'created' | undefined> {
 
 /** Writes a policy that was read at `policy.version`; its identity provider stays. */
 export function* updatePolicy(policy: XaaPolicy): Op<'updated' | 'stale'> {
-  const changed = yield* run(
+  const changed = yield* change(
     'UPDATE xaa_policies SET name = ?, client_ids = ?, scopes = ?, resources = ?, enabled = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
     ...mutablePolicy(policy),
     policy.id,
@@ -170,12 +185,12 @@ export function* findSubjectMapping({
   return row && readMapping(row)
 }
 
-export interface MappingFilter extends Page {
+export interface MappingFilter extends ListPage {
   idp_id?: string
   /** Only those with this text in one of their subjects. */
   q?: string
 }
-const MAPPINGS: Aged = { table: 'subject_mappings', columns: MAPPING, at: 'created_at', id: 'id' }
+const MAPPINGS: ListSpec = { table: 'subject_mappings', columns: MAPPING, at: 'created_at', id: 'id' }
 
 /** Of one identity provider or of all, by age. */
 export function* listSubjectMappings({ idp_id, q, ...page }: MappingFilter): Op<SubjectMapping[]> {
@@ -192,7 +207,7 @@ export function* findSubjectMappingById({ id }: { id: string }): Op<SubjectMappi
 /** A subject is mapped once. Undefined when there is no such identity provider. */
 export function* createSubjectMapping(m: SubjectMapping): Op<'created' | 'exists' | undefined> {
   if (!(yield* heldIdp(m.idp_id))) return undefined
-  const added = yield* run(
+  const added = yield* change(
     `INSERT INTO subject_mappings (id, idp_id, mode, federated_subject, local_subject, created_at)
      VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     m.id,

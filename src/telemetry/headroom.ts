@@ -5,12 +5,12 @@ import type { Metrics } from './metrics.ts'
 import { CORES, machineMicros, threadMicros } from './proc.ts'
 
 /** Busy microseconds since the start, and how many workers share them. */
-export interface Load {
+export interface LoadSample {
   us: number
   of: number
 }
 /** Parts of the service by their names; `process` is all of it, and `machine` whatever runs there. */
-export type Loads = Readonly<Record<string, Load>>
+export type Loads = Readonly<Record<string, LoadSample>>
 
 export interface HeadroomShown {
   /** Answers of the public listener a second, lately. */
@@ -66,7 +66,7 @@ const ADMIN = /^\/(admin|metrics)/
 
 /** Threads of this process by their names, and the machine they share. Empty where the system does not tell. */
 function ownLoads(): Loads {
-  const loads: Record<string, Load> = {}
+  const loads: Record<string, LoadSample> = {}
   let own = 0
   for (const [tid, { role, us }] of threadMicros(process.pid)) {
     own += us

@@ -6,19 +6,19 @@ export type Lanes = Readonly<Record<string, LaneStats>>
 
 interface HasLanes {
   lanes: Lanes
-  fronts?: { reports(): readonly { lanes: Lanes }[] }
+  frontPool?: { reports(): readonly { lanes: Lanes }[] }
 }
 
 /** Every queue by name, those of one name in several threads as one. */
-export const allLanes = ({ fronts, lanes }: HasLanes): Lanes =>
-  fronts ? (addedUp([lanes, ...fronts.reports().map((each) => each.lanes)]) as Lanes) : lanes
+export const allLanes = ({ frontPool, lanes }: HasLanes): Lanes =>
+  frontPool ? (addedUp([lanes, ...frontPool.reports().map((each) => each.lanes)]) as Lanes) : lanes
 
 /** How many jobs wait, by lane. */
 export const waitingIn = (lanes: Lanes): Record<string, number> => ofLanes(lanes, 'waiting')
 
 /** One figure of every lane. */
 export const ofLanes = (lanes: Lanes, field: keyof LaneStats, scale = 1): Record<string, number> =>
-  mapped(lanes, (stats) => stats[field] * scale)
+  mapValues(lanes, (stats) => stats[field] * scale)
 
 /** Figures by name, added up over several records of them. */
 export function addedUp<T extends object>(records: readonly Readonly<Record<string, T>>[]): Record<string, T> {
@@ -34,5 +34,5 @@ export function addedUp<T extends object>(records: readonly Readonly<Record<stri
 }
 
 /** A figure of each entry of a record. */
-export const mapped = <T>(record: Readonly<Record<string, T>>, value: (each: T) => number): Record<string, number> =>
+export const mapValues = <T>(record: Readonly<Record<string, T>>, value: (each: T) => number): Record<string, number> =>
   Object.fromEntries(Object.entries(record).map(([name, each]) => [name, value(each)]))

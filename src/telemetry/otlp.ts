@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { core, resources, type tracing } from '@opentelemetry/sdk-node'
 import type { Build } from '../lib/build.ts'
-import { atMost } from '../lib/patience.ts'
+import { withTimeout } from '../lib/timeout.ts'
 import { useSystemNames } from './grpc_names.ts'
 import type { LogEvent } from './logger.ts'
 import type { Metrics } from './metrics.ts'
@@ -13,15 +13,15 @@ import { openTracer } from './otlp_trace.ts'
 import { Outbox } from './outbox.ts'
 import type { Tracer } from './trace.ts'
 
-export interface Target {
+export interface ExportTarget {
   /** `host:port`; a scheme in front is left out, as `insecure` says what is spoken. */
   endpoint: string
   insecure: boolean
 }
 export interface ExportSettings {
-  metrics?: Target
-  traces?: Target & { sampleRate: number }
-  logs?: Target
+  metrics?: ExportTarget
+  traces?: ExportTarget & { sampleRate: number }
+  logs?: ExportTarget
   /** Milliseconds between two pushes of the metrics. */
   metricsEveryMs: number
   /** Milliseconds that spans and log records are gathered for a batch. */
@@ -115,11 +115,11 @@ export async function openExports(settings: ExportSettings, metrics: Metrics, bu
   return {
     tracer,
     log,
-    close: () => atMost(CLOSE_MS, Promise.allSettled(ends.map((end) => end()))),
+    close: () => withTimeout(CLOSE_MS, Promise.allSettled(ends.map((end) => end()))),
   }
 }
 
-const connection = ({ endpoint, insecure }: Target) => ({
+const connection = ({ endpoint, insecure }: ExportTarget) => ({
   url: `${insecure ? 'http' : 'https'}://${endpoint.replace(/^[a-z]+:\/\//, '')}`,
   timeoutMillis: SEND_MS,
 })

@@ -1,14 +1,14 @@
 // The metrics of the scrape as OTLP has them: the same names, labels and buckets, so that both tell the same.
 import { type api, metrics as sdk } from '@opentelemetry/sdk-node'
-import type { Sample } from './metrics.ts'
+import type { MetricSample } from './metrics.ts'
 
 type MetricData = sdk.MetricData
-type Rows = Sample['values']
+type Rows = MetricSample['values']
 
 const DOUBLE = 1 as api.ValueType
 
 /** Turns samples into OTLP metrics; all are cumulative since `start`. */
-export function metricsOf(samples: readonly Sample[], start: api.HrTime, end: api.HrTime): MetricData[] {
+export function metricsOf(samples: readonly MetricSample[], start: api.HrTime, end: api.HrTime): MetricData[] {
   const point = <T>(attributes: api.Attributes, value: T) => ({ startTime: start, endTime: end, attributes, value })
   return samples.flatMap(({ name, help, type, values }): MetricData[] => {
     if (values.length === 0) return []

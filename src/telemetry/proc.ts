@@ -45,7 +45,7 @@ function list(folder: string): number[] {
 }
 
 /** Bytes that a process had written to storage. */
-export const writtenBytes = (pid: number): number =>
+export const bytesWrittenBy = (pid: number): number =>
   Number(/^write_bytes: (\d+)/m.exec(read(`/proc/${pid}/io`) ?? '')?.[1] ?? Number.NaN)
 
 /** Resident memory of a process in MiB: now, and at its highest. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { search } from '../../src/admin/lists.ts'
-import type { Place } from '../../src/store/list.ts'
+import type { Cursor } from '../../src/store/list.ts'
 import { okAdmin } from '../support/admin.ts'
 import { machineToken } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
@@ -15,12 +15,12 @@ type Row = Record<string, unknown>
 const list = (path: string) => okAdmin<Row[]>(service, 'GET', path)
 
 describe('search()', () => {
-  const windows: Record<string, { rows: string[]; next?: Place }> = {
+  const windows: Record<string, { rows: string[]; next?: Cursor }> = {
     '': { rows: ['a', 'b'], next: { at: 1, id: 'b' } },
     b: { rows: [], next: { at: 2, id: 'm' } },
     m: { rows: ['n', 'o'] },
   }
-  const look = async ({ after }: { after?: Place }) => windows[after?.id ?? ''] ?? { rows: [] }
+  const look = async ({ after }: { after?: Cursor }) => windows[after?.id ?? ''] ?? { rows: [] }
 
   test.each([
     [1, 0, ['a']],

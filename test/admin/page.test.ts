@@ -4,7 +4,7 @@ import path from 'node:path'
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pageRoutes } from '../../src/admin/page.ts'
-import type { Head } from '../../src/http/message.ts'
+import type { RequestHead } from '../../src/http/message.ts'
 import { packageRoot, pageFolder } from '../../src/lib/paths.ts'
 import { startService, type TestService } from '../support/service.ts'
 
@@ -121,7 +121,7 @@ describe('the admin page', () => {
 
   test('says that it was not built where its files are missing', () => {
     const [route] = pageRoutes(path.join(packageRoot, 'no-such-folder'))
-    const head = { path: '/admin/ui/', headers: {} } as Head
+    const head = { path: '/admin/ui/', headers: {} } as RequestHead
     expect(() => route?.handle(head as never)).toThrow('the admin page is not built: npm run build')
   })
 })

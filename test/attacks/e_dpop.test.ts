@@ -349,20 +349,20 @@ describe('E14 jti', () => {
     expectBound(await sendProof())
   })
 
-  // What happens when ten thousand a second come for minutes is in test/lib/used.test.ts: 503, and nothing is evicted.
+  // What happens when ten thousand a second come for minutes is in test/lib/replay_set.test.ts: 503, and nothing is evicted.
   test('what is remembered of proofs is forgotten when their time is over, and not before', async () => {
     const at = await startService()
     try {
       const by = await addClient(at)
       const proofs = await Promise.all(Array.from({ length: 30 }, () => proofOf(at, key)))
       for (const proof of proofs) expectBound(await send(proof, at, by))
-      expect(at.app.used).toHaveProperty('size', 30)
+      expect(at.app.replays).toHaveProperty('size', 30)
       at.advance(60)
       expectProofRefused(await send(proofs[0] as string, at, by))
-      expect(at.app.used).toHaveProperty('size', 30)
+      expect(at.app.replays).toHaveProperty('size', 30)
       at.advance(12)
       expectBound(await send(await proofOf(at, key), at, by))
-      expect(at.app.used).toHaveProperty('size', 1)
+      expect(at.app.replays).toHaveProperty('size', 1)
     } finally {
       await at.close()
     }

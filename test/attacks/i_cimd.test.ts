@@ -41,7 +41,7 @@ afterEach(() => {
 /** What a client_id is refused with, and the reason that the operator reads. */
 async function refused(service: TestService, client_id: string): Promise<string> {
   const page = await ask(service, browser, { client_id })
-  const trail = service.app.trails.list().find((each) => each.client_id === redactText(client_id.slice(0, 256)))
+  const trail = service.app.activity.list().find((each) => each.client_id === redactText(client_id.slice(0, 256)))
   return `${refusalIn(page).split(':')[0]}, ${trail?.passages.at(-1)?.reason}`
 }
 const isFine = async (client_id: string) => {

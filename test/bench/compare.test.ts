@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { compareReports, renderComparison } from '../../bench/report/compare.ts'
-import type { Report, Result } from '../../bench/report/report.ts'
+import type { Report, WorkResult } from '../../bench/report/report.ts'
 import { reportWith, resultWith } from './reports.ts'
 
 const rounds = (rates: readonly number[]) => rates.map((per_s) => ({ per_s }))
@@ -18,7 +18,7 @@ const [OLD, NEW] = [
 const peerWith = (rates: readonly number[], server = 'oidc-provider') =>
   resultWith('xaa', rounds(rates), [], { server, store: 'none' })
 /** A machine of another model that is as fast as the share says. */
-const onOther = (results: Result[], speed: number): Report => {
+const onOther = (results: WorkResult[], speed: number): Report => {
   const report = reportWith(results)
   const { calibration, machine } = report
   const slower = Object.entries(calibration).map(([name, value]) => [name, (value ?? 0) * speed])
@@ -147,8 +147,8 @@ test('a slower machine is no regression: rates and CPU are scaled by the calibra
 
 test('without a calibration another machine has ratios only', () => {
   const [before, after] = [OLD, NEW].map((rates) => [resultWith('xaa', rounds(rates)), peerWith(rates)])
-  const other = onOther(after as Result[], Number.NaN)
-  expect(verdictsOf(reportWith(before as Result[]), other)).toMatchObject({
+  const other = onOther(after as WorkResult[], Number.NaN)
+  expect(verdictsOf(reportWith(before as WorkResult[]), other)).toMatchObject({
     'requests/s': 'not shown',
     'requests/s to oidc-provider': 'noise',
   })

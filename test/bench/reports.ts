@@ -1,5 +1,5 @@
 // Reports as a run would write them, with figures that can be checked by hand.
-import type { Report, Result } from '../../bench/report/report.ts'
+import type { Report, WorkResult } from '../../bench/report/report.ts'
 import { SCHEMA_VERSION } from '../../bench/report/report.ts'
 import type { Sample } from '../../bench/run/sample.ts'
 
@@ -63,7 +63,12 @@ export function sampleWith({
 }
 
 /** A result of the service with SQLite; `knees` are rates that kept the objective. */
-export function resultWith(work: string, rounds: Figures[], knees: Figures[] = [], more: Partial<Result> = {}): Result {
+export function resultWith(
+  work: string,
+  rounds: Figures[],
+  knees: Figures[] = [],
+  more: Partial<WorkResult> = {},
+): WorkResult {
   const ladder = knees.map((figures) => sampleWith({ offered: figures.per_s, ...figures }))
   return {
     work,
@@ -80,7 +85,7 @@ export function resultWith(work: string, rounds: Figures[], knees: Figures[] = [
 }
 
 /** A report of a quiet machine with two processors. */
-export const reportWith = (results: Result[], more: Partial<Report> = {}): Report => ({
+export const reportWith = (results: WorkResult[], more: Partial<Report> = {}): Report => ({
   schema: SCHEMA_VERSION,
   created_at: '2026-11-21T10:00:00.000Z',
   seconds: 60,

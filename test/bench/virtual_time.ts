@@ -1,5 +1,5 @@
 // Time, servers and senders for the loops that a machine cannot disturb.
-import type { Pace, Sender } from '../../bench/load/loops.ts'
+import type { Pace, RequestSource } from '../../bench/load/loops.ts'
 
 /** Time that jumps to the next timer once everything has settled. */
 export class VirtualTime implements Pace {
@@ -36,4 +36,4 @@ export function server(time: VirtualTime, serviceMs: number, stall = { from: Inf
   }
 }
 /** Sends on so many connections. */
-export const sender = (connections: number, send: Sender['send']): Sender => ({ connections, send })
+export const sender = (connections: number, send: RequestSource['send']): RequestSource => ({ connections, send })

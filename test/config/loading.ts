@@ -1,7 +1,7 @@
 // Loads configurations as a boot does: an object as the YAML file, and an environment.
 
 import type { Env } from '../../src/config/env.ts'
-import { ConfigError, type Loaded, loadConfig, type Problem } from '../../src/config/load.ts'
+import { ConfigError, type ConfigProblem, type LoadedConfig, loadConfig } from '../../src/config/load.ts'
 import { tempFile } from '../support/folder.ts'
 
 /** The least that a deployment with a public issuer needs. */
@@ -15,11 +15,11 @@ export const PRODUCTION = {
 export const yamlFile = (content: string | object): string => tempFile('service.yaml', content)
 
 /** Loads a file with this content, or none, and an environment. */
-export const load = (content?: string | object, env: Env = {}): Loaded =>
+export const load = (content?: string | object, env: Env = {}): LoadedConfig =>
   loadConfig(content === undefined ? undefined : yamlFile(content), env)
 
 /** The problems of a configuration; empty when it loads. */
-export function problemsOf(content?: string | object, env: Env = {}): readonly Problem[] {
+export function problemsOf(content?: string | object, env: Env = {}): readonly ConfigProblem[] {
   try {
     load(content, env)
     return []

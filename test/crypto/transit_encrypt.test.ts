@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { openAtRest } from '../../src/crypto/at_rest.ts'
-import type { AtRest } from '../../src/crypto/at_rest_driver.ts'
+import type { AtRest } from '../../src/crypto/encryption.ts'
 import { OAuthError } from '../../src/lib/error.ts'
 import { createFetcher } from '../../src/net/fetch.ts'
 import { testClock } from '../support/clock.ts'

@@ -32,8 +32,8 @@ test('a client that is suspended is refused by every thread when the operator is
   expect(statuses(await spread(() => token(client)))).toEqual({ 200: MANY })
   await okAdmin(at, 'PATCH', `/admin/clients/${client.client_id}/suspend`)
   expect(statuses(await spread(() => token(client)))).toEqual({ 401: MANY })
-  const reports = at.app.fronts?.reports() ?? []
-  await at.app.fronts?.collect()
+  const reports = at.app.frontPool?.reports() ?? []
+  await at.app.frontPool?.collect()
   expect(Math.min(...reports.map(({ requests }) => requests))).toBeGreaterThan(0)
 })
 

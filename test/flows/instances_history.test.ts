@@ -4,7 +4,7 @@ import { randomInt } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { STALE_MS } from '../../src/store/cache.ts'
-import { bytes } from '../../src/store/op.ts'
+import { idBytes } from '../../src/store/op.ts'
 import { callAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
@@ -225,7 +225,7 @@ describe('after all that', () => {
   test('every token that was answered has its row', async () => {
     const rows = await server.sql(dsn, `SELECT encode(id, 'hex') AS id FROM issuances`)
     const there = new Set(rows.map(({ id }) => id))
-    expect(acknowledged().filter(({ jti = '' }) => !there.has(bytes(jti).toString('hex')))).toEqual([])
+    expect(acknowledged().filter(({ jti = '' }) => !there.has(idBytes(jti).toString('hex')))).toEqual([])
   })
 
   test('no refresh token and no proof was accepted twice', () => {

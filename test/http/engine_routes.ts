@@ -1,7 +1,7 @@
 // A listener with routes that show what an engine does with a request.
 import { Admission } from '../../src/http/admission.ts'
 import type { Accept, FrontOptions, HttpFront } from '../../src/http/front.ts'
-import { empty, html, json } from '../../src/http/message.ts'
+import { empty, htmlReply, json } from '../../src/http/message.ts'
 import { openRequestLog } from '../../src/http/request_log.ts'
 import type { Route } from '../../src/http/route.ts'
 import { createRouter } from '../../src/http/router.ts'
@@ -14,7 +14,7 @@ import { pause, Wire } from '../support/wire.ts'
 export type OpenEngine = (options: FrontOptions) => Promise<HttpFront>
 
 export const BODY_LIMIT = 1000
-const bad = () => ({ ...html(200, 'split'), headers: { x: 'a\r\nset-cookie: evil=1' } })
+const bad = () => ({ ...htmlReply(200, 'split'), headers: { x: 'a\r\nset-cookie: evil=1' } })
 async function* lines() {
   for (const line of ['one', 'two', 'three']) {
     await pause(1)
@@ -50,14 +50,14 @@ export async function openBench(open: OpenEngine, more: Partial<FrontOptions> = 
   })
   const accept: Accept = createRouter({
     routes: [
-      route('GET', '/hello', () => html(200, 'hello')),
-      route('GET', '/later', () => pause(200).then(() => html(200, 'later'))),
+      route('GET', '/hello', () => htmlReply(200, 'hello')),
+      route('GET', '/later', () => pause(200).then(() => htmlReply(200, 'later'))),
       route('GET', '/never', () => new Promise(() => {})),
       route('GET', '/head', ({ path, query, headers, remote }) => json(200, { path, query, headers, remote })),
-      route('GET', '/cookies', () => html(200, '', { 'set-cookie': ['a=1', 'b=2'] })),
+      route('GET', '/cookies', () => htmlReply(200, '', { 'set-cookie': ['a=1', 'b=2'] })),
       route('GET', '/204', () => empty(204)),
       route('GET', '/304', () => empty(304, { etag: '"x"' })),
-      route('GET', '/lines', () => ({ ...html(200, ''), stream: lines() })),
+      route('GET', '/lines', () => ({ ...htmlReply(200, ''), stream: lines() })),
       route('GET', '/bad', bad),
       route('GET', '/bad-later', () => pause(1).then(bad)),
       route('POST', '/bad', bad),

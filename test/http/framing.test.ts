@@ -1,35 +1,35 @@
 // Which requests are refused because two parsers could read them differently.
 import { describe, expect, test } from 'vitest'
 import { framingFault, hasBody } from '../../src/http/framing.ts'
-import type { Head } from '../../src/http/message.ts'
+import type { RequestHead } from '../../src/http/message.ts'
 import { head } from '../support/head.ts'
 
-const post = (headers: Record<string, string | undefined>, more: Partial<Head> = {}) =>
+const post = (headers: Record<string, string | undefined>, more: Partial<RequestHead> = {}) =>
   head({ method: 'POST', ...more, headers })
 
 describe('requests that are refused', () => {
-  const faults: [string, Head, string][] = [
+  const faults: [string, RequestHead, string][] = [
     ...['host', 'content-length', 'transfer-encoding', 'authorization', 'dpop', 'content-type'].map(
-      (name): [string, Head, string] => [
+      (name): [string, RequestHead, string] => [
         `a second ${name} header`,
         post({ 'content-length': '1' }, { repeated: [name] }),
         'repeated_header',
       ],
     ),
-    ...['FOO', 'get', 'TRACE', 'CONNECT', ''].map((method): [string, Head, string] => [
+    ...['FOO', 'get', 'TRACE', 'CONNECT', ''].map((method): [string, RequestHead, string] => [
       `the method "${method}"`,
       head({ method }),
       'unknown_method',
     ]),
     ['no Host', head({ headers: { host: undefined } }), 'missing_host'],
     ['an empty Host', head({ headers: { host: '' } }), 'missing_host'],
-    ...['', '+5', '-1', '0x5', '5, 5', '5 ', '1e3', '12345678901', '٥'].map((length): [string, Head, string] => [
+    ...['', '+5', '-1', '0x5', '5, 5', '5 ', '1e3', '12345678901', '٥'].map((length): [string, RequestHead, string] => [
       `a Content-Length of "${length}"`,
       post({ 'content-length': length }),
       'bad_content_length',
     ]),
     ...['', 'identity', 'gzip, chunked', 'xchunked', 'Chunked', 'chunked, chunked'].map(
-      (encoding): [string, Head, string] => [
+      (encoding): [string, RequestHead, string] => [
         `a Transfer-Encoding of "${encoding}"`,
         post({ 'transfer-encoding': encoding }),
         'bad_transfer_encoding',
@@ -40,11 +40,11 @@ describe('requests that are refused', () => {
       post({ 'content-length': '5', 'transfer-encoding': 'chunked' }),
       'two_lengths',
     ],
-    ...['GET', 'HEAD', 'OPTIONS'].flatMap((method): [string, Head, string][] => [
+    ...['GET', 'HEAD', 'OPTIONS'].flatMap((method): [string, RequestHead, string][] => [
       [`a ${method} with a Content-Length`, head({ method, headers: { 'content-length': '1' } }), 'unexpected_body'],
       [`a chunked ${method}`, head({ method, headers: { 'transfer-encoding': 'chunked' } }), 'unexpected_body'],
     ]),
-    ...['POST', 'PUT', 'PATCH'].map((method): [string, Head, string] => [
+    ...['POST', 'PUT', 'PATCH'].map((method): [string, RequestHead, string] => [
       `a ${method} that says nothing about its body`,
       head({ method }),
       'length_required',
@@ -54,7 +54,7 @@ describe('requests that are refused', () => {
       head({ query: 'x'.repeat(8192), headers: { x: 'y'.repeat(8192) } }),
       'head_too_large',
     ],
-    ...['websocket', 'h2c, websocket', 'TLS/1.0'].map((upgrade): [string, Head, string] => [
+    ...['websocket', 'h2c, websocket', 'TLS/1.0'].map((upgrade): [string, RequestHead, string] => [
       `an upgrade to ${upgrade}`,
       head({ headers: { upgrade } }),
       'upgrade',

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import {
   cookieOf,
   empty,
-  html,
+  htmlReply,
   json,
   parseCookies,
   parseForm,
@@ -195,7 +195,7 @@ describe('replies', () => {
       headers: { 'content-type': 'application/json', x: 'y' },
       body: '{"a":1}',
     })
-    expect(html(200, '<p>').headers).toMatchObject({
+    expect(htmlReply(200, '<p>').headers).toMatchObject({
       'content-type': 'text/html; charset=utf-8',
       'cache-control': 'no-store',
     })

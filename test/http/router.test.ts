@@ -1,7 +1,7 @@
 // Route tables: what is found, what is refused before a handler runs, and what every answer gets.
 import { assert, describe, expect, test, vi } from 'vitest'
 import { Admission } from '../../src/http/admission.ts'
-import { type Head, json, type Reply } from '../../src/http/message.ts'
+import { json, type Reply, type RequestHead } from '../../src/http/message.ts'
 import { TokenBucket } from '../../src/http/rate_limit.ts'
 import type { Route } from '../../src/http/route.ts'
 import { OAuthError, overloaded } from '../../src/lib/error.ts'
@@ -337,7 +337,7 @@ describe('a route that has no room', () => {
 
 describe('a guarded route', () => {
   let read = 0
-  const guard = ({ headers }: Head) => {
+  const guard = ({ headers }: RequestHead) => {
     if (!headers.authorization) throw new OAuthError('unauthorized', 'no key')
   }
   const handle = () => {

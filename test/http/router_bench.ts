@@ -1,5 +1,5 @@
 // A router over a few routes of every kind, and a way to send it requests.
-import { type Head, html, json, type Reply, type Request } from '../../src/http/message.ts'
+import { htmlReply, json, type Reply, type Request, type RequestHead } from '../../src/http/message.ts'
 import { openRequestLog } from '../../src/http/request_log.ts'
 import type { Route } from '../../src/http/route.ts'
 import { createRouter, type RouterOptions } from '../../src/http/router.ts'
@@ -30,7 +30,7 @@ export const routes: Route[] = [
     handle: () => {
       throw new OAuthError('invalid_request', 'no')
     },
-    renderError: (error) => html(error.status, `<p>${error.message}</p>`),
+    renderError: (error) => htmlReply(error.status, `<p>${error.message}</p>`),
   },
   { method: 'GET', path: '/throw', handle: () => Promise.reject(new Error('disk full')) },
 ]
@@ -47,7 +47,12 @@ export function router(more: Partial<RouterOptions> = {}) {
     requests: openRequestLog(log, 1),
     ...more,
   })
-  const send = async (method: string, path: string, text?: string, headers: Head['headers'] = {}): Promise<Reply> => {
+  const send = async (
+    method: string,
+    path: string,
+    text?: string,
+    headers: RequestHead['headers'] = {},
+  ): Promise<Reply> => {
     const body = Buffer.from(text ?? '')
     const length = text === undefined ? {} : { 'content-length': String(body.length) }
     const accepted = await accept(head({ method, path, headers: { ...length, ...headers } }))

@@ -2,7 +2,7 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
-import { carried, openCarried, type Secret } from '../../src/lib/secret.ts'
+import { deserialise, type Secret, serialise } from '../../src/lib/secret.ts'
 import type { Loggable } from '../../src/telemetry/logger.ts'
 import { recordingLog } from '../support/log.ts'
 
@@ -44,7 +44,7 @@ test('the compiler refuses one as a field of the log', () => {
 })
 
 test('it crosses to another thread only packed, and is hidden there again', () => {
-  const opened = openCarried(structuredClone(carried(config)))
+  const opened = deserialise(structuredClone(serialise(config)))
   expect(opened).toEqual(config)
   const { session, admin, storage } = opened as typeof config
   expect(session.secret).toBe(SECRET)

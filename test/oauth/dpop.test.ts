@@ -5,7 +5,7 @@ import type { Verification } from '../../src/crypto/batch.ts'
 import { importKey, verifySignature } from '../../src/crypto/jws.ts'
 import { createSealer } from '../../src/crypto/seal.ts'
 import type { Request } from '../../src/http/message.ts'
-import { UsedSet } from '../../src/lib/used.ts'
+import { ReplaySet } from '../../src/lib/replay_set.ts'
 import { checkBinding, checkBound, newNonce, verifyProof } from '../../src/oauth/dpop.ts'
 import type { Client } from '../../src/records/client.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
@@ -29,7 +29,7 @@ function bench(config: Partial<typeof DPOP> = {}, { issuer = ISSUER, start = 1_8
     clock,
     crypto: { verify },
     metrics: new Metrics(),
-    used: new UsedSet(1000),
+    used: new ReplaySet(1000),
     sealer: createSealer(secret),
   }
   const app = parts as unknown as App

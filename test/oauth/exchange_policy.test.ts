@@ -1,7 +1,7 @@
 // The rules of token exchange one by one: who, into what, for which scope, on whose consent.
 import { describe, expect, test } from 'vitest'
 import type { App } from '../../src/context.ts'
-import type { Claims, LiveToken } from '../../src/oauth/access_token.ts'
+import type { AccessTokenClaims, LiveToken } from '../../src/oauth/access_token.ts'
 import { allowMint, allowSameAudience, delegatedTo } from '../../src/oauth/exchange_policy.ts'
 import type { Client } from '../../src/records/client.ts'
 import type { Consent } from '../../src/records/consent.ts'
@@ -26,7 +26,7 @@ function world(consents: Record<string, string> = {}, config = {}) {
   return { app: parts as unknown as App, asked }
 }
 
-const subjectOf = (client: Client, more: Partial<Claims> = {}): LiveToken => ({
+const subjectOf = (client: Client, more: Partial<AccessTokenClaims> = {}): LiveToken => ({
   claims: {
     iss: ISSUER,
     sub: 'u_alice',

@@ -5,7 +5,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import type { App } from '../../src/context.ts'
 import { importKey, verifySignature } from '../../src/crypto/jws.ts'
 import { unavailable } from '../../src/lib/error.ts'
-import { UsedSet } from '../../src/lib/used.ts'
+import { ReplaySet } from '../../src/lib/replay_set.ts'
 import { FetchError } from '../../src/net/error.ts'
 import { type Assertion, consumeAssertion, verifyAssertion } from '../../src/oauth/id_jag.ts'
 import type { Client } from '../../src/records/client.ts'
@@ -43,7 +43,7 @@ function aService() {
     store: { findIdpByIssuer: parts.findIdpByIssuer, recordUse: parts.recordUse },
     remoteKeys: { find: parts.find },
     crypto: { verify: parts.verify },
-    used: new UsedSet(1000),
+    used: new ReplaySet(1000),
   } as unknown as App
   const header = { typ: 'oauth-id-jag+jwt', alg: 'ES256', kid: 'k1' }
   const claims = {

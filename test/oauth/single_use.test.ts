@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest'
 import type { App } from '../../src/context.ts'
 import { idFloor } from '../../src/lib/id.ts'
-import { UsedSet } from '../../src/lib/used.ts'
-import { openUsed, useOnce } from '../../src/oauth/single_use.ts'
+import { ReplaySet } from '../../src/lib/replay_set.ts'
+import { openReplayCache, useOnce } from '../../src/oauth/single_use.ts'
 import type { SingleUse } from '../../src/records/single_use.ts'
 import type { Store } from '../../src/store/index.ts'
 import { testClock } from '../support/clock.ts'
@@ -15,7 +15,7 @@ async function process(recorded: SingleUse[] = [], clock = testClock()) {
     asked.push(input)
     return recorded.filter(({ expires_at }) => expires_at > input.now)
   }
-  const used = await openUsed({ listUses } as unknown as Store, clock)
+  const used = await openReplayCache({ listUses } as unknown as Store, clock)
   const app = { used, clock } as unknown as App
   const use = (owner: string, value: string, kind: SingleUse['kind'] = 'dpop', life = 71) =>
     useOnce(app, kind, owner, value, clock.now() + life)
@@ -79,6 +79,6 @@ test('a moment of expiry between two seconds is the later one', async () => {
 
 test('there is room for ten thousand proofs a second, for as long as each of them counts', async () => {
   const { used } = await process()
-  expect(used).toBeInstanceOf(UsedSet)
+  expect(used).toBeInstanceOf(ReplaySet)
   expect(used).toHaveProperty('max', 1_500_000)
 })

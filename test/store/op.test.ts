@@ -3,16 +3,16 @@ import { expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import {
   all,
-  bytes,
+  change,
   flag,
+  idBytes,
   idText,
-  maybeBytes,
+  maybeIdBytes,
   maybeIdText,
   maybeNum,
   maybeStr,
   one,
   orNull,
-  run,
   where,
 } from '../../src/store/op.ts'
 
@@ -20,7 +20,7 @@ test('an operation yields statements and is given what became of them', () => {
   const operation = (function* () {
     const row = yield* one('SELECT 1', 'a')
     const rows = yield* all('SELECT 2')
-    return [row, rows, yield* run('DELETE', 1, null)]
+    return [row, rows, yield* change('DELETE', 1, null)]
   })()
   expect(operation.next().value).toEqual({ sql: 'SELECT 1', params: ['a'], want: 'one' })
   expect(operation.next({ x: 1 }).value).toEqual({ sql: 'SELECT 2', params: [], want: 'all' })
@@ -38,12 +38,12 @@ test('conditions are joined, with their parameters in order; those that are not 
 
 test('an id is stored as 16 bytes and read back as it was', () => {
   const id = newId()
-  expect(bytes(id).length).toBe(16)
-  expect(idText(bytes(id))).toBe(id)
+  expect(idBytes(id).length).toBe(16)
+  expect(idText(idBytes(id))).toBe(id)
 })
 
 test('absent is NULL in the database and undefined here', () => {
-  expect([maybeBytes(undefined), orNull(undefined)]).toEqual([null, null])
+  expect([maybeIdBytes(undefined), orNull(undefined)]).toEqual([null, null])
   expect([maybeStr(null), maybeNum(null), maybeIdText(null), maybeIdText(undefined)]).toEqual(Array(4).fill(undefined))
   expect([maybeStr(''), maybeNum(0), orNull(0), orNull('')]).toEqual(['', 0, 0, ''])
   expect([flag(1), flag(0), flag(null)]).toEqual([true, false, false])

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { retire } from '../../src/cli/retention.ts'
 import { idFloor, newId } from '../../src/lib/id.ts'
 import { migration, readMigrations } from '../../src/store/migrate.ts'
-import { bytes, type Op, type Statement } from '../../src/store/op.ts'
+import { idBytes, type Op, type Statement } from '../../src/store/op.ts'
 import { type InputOf, type OpName, ops } from '../../src/store/operations.ts'
 import { clientSettings, execute, preparePostgres } from '../../src/store/postgres_client.ts'
 import { PostgresConnection } from '../../src/store/postgres_connection.ts'
@@ -36,7 +36,7 @@ const inMonth = (ahead: number, day = 15) =>
 const nameOf = (ahead: number) => new Date(inMonth(ahead) * 1000).toISOString().slice(0, 7).replace('-', '_')
 const idAt = (time: number) => idFloor(time).slice(0, 8) + newId().slice(8)
 /** An id as a literal of SQL. */
-const literal = (id: string) => `'\\x${bytes(id).toString('hex')}'`
+const literal = (id: string) => `'\\x${idBytes(id).toString('hex')}'`
 const sql = (text: string) => server.sql(dsn, text)
 const make = (now: number) => makePartitions(sqlOn, now)
 const sqlOn = (text: string) => connection.query(text).then(({ rows }) => rows as Record<string, unknown>[])
@@ -197,7 +197,7 @@ describe('partitions', { timeout: 90_000 }, () => {
       await make(inMonth(3))
       const months = [1, 2, 3].map((month) =>
         Array.from({ length: rows }, (_, i) => idAt(inMonth(month, 2) + Math.floor((i * 20 * DAY) / rows))).sort(
-          (a, b) => Buffer.compare(bytes(a), bytes(b)),
+          (a, b) => Buffer.compare(idBytes(a), idBytes(b)),
         ),
       )
       await Promise.all(
@@ -221,7 +221,7 @@ describe('partitions', { timeout: 90_000 }, () => {
     test('go as a whole, the rest by rows, and everything is in the file once and in order', async () => {
       const [first, second, third] = await fill(600)
       const name = file()
-      const gone = third.filter((id) => Buffer.compare(bytes(id), bytes(idFloor(inMonth(3, 15)))) < 0)
+      const gone = third.filter((id) => Buffer.compare(idBytes(id), idBytes(idFloor(inMonth(3, 15)))) < 0)
       expect(await all(retire(opened.store, 'issuances', options(name)))).toBe(1200 + gone.length)
       expect(lines(name)).toEqual([...first, ...second, ...gone])
       expect(await partitions()).not.toContain(`issuances_${nameOf(1)}`)

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { newProvider } from '../../src/broker/provider.ts'
 import { newResource } from '../../src/oauth/resource_record.ts'
 import type { BrokerProvider } from '../../src/records/broker_provider.ts'
-import type { Policy } from '../../src/records/resource.ts'
+import type { ResourcePolicy } from '../../src/records/resource.ts'
 import { addExchanger, aPerson, exchange, type Registered } from './exchange.ts'
 import type { Answer } from './flow.ts'
 import { aSlug } from './records.ts'
@@ -36,7 +36,7 @@ export async function addProvider({ app }: TestService, more: Partial<BrokerProv
 }
 
 interface Fields {
-  policy?: Partial<Policy>
+  policy?: Partial<ResourcePolicy>
   uri?: string
   scopes?: { name: string; description: string; upstream: string }[]
 }

@@ -1,7 +1,7 @@
 // Runs the built binary as an operator would.
 import { spawn } from 'node:child_process'
 import { assert, vi } from 'vitest'
-import { run } from '../../src/cli/commands.ts'
+import { runCommandLine } from '../../src/cli/commands.ts'
 import { programFile } from '../../src/lib/paths.ts'
 import type { TestService } from './service.ts'
 
@@ -42,7 +42,7 @@ export async function runHere(args: readonly string[], env: Record<string, strin
     }
   }
   const [stdout, stderr] = [written(process.stdout), written(process.stderr)]
-  const code = await run(['node', 'service', ...args], env)
+  const code = await runCommandLine(['node', 'service', ...args], env)
   return { code, stdout: stdout(), stderr: stderr() }
 }
 

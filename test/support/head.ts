@@ -1,10 +1,10 @@
 // Requests as plain values, as an engine would hand them over.
 
-import type { Head, Request } from '../../src/http/message.ts'
+import type { Request, RequestHead } from '../../src/http/message.ts'
 import { newId } from '../../src/lib/id.ts'
 
 /** The head of a request; a GET of / unless told otherwise. */
-export const head = (more: Partial<Head> = {}): Head => ({
+export const head = (more: Partial<RequestHead> = {}): RequestHead => ({
   method: 'GET',
   path: '/',
   query: '',

@@ -5,7 +5,6 @@ import type { AuthorizationRequest } from '../../src/records/authorization_reque
 import type { BrokerGrant } from '../../src/records/broker_grant.ts'
 import type { BrokerProvider } from '../../src/records/broker_provider.ts'
 import type { Client } from '../../src/records/client.ts'
-import type { Family } from '../../src/records/family.ts'
 import type { FrontingLink } from '../../src/records/fronting_link.ts'
 import type { Idp } from '../../src/records/idp.ts'
 import type { Issuance } from '../../src/records/issuance.ts'
@@ -13,6 +12,7 @@ import type { RefreshToken } from '../../src/records/refresh_token.ts'
 import type { Resource } from '../../src/records/resource.ts'
 import type { Session } from '../../src/records/session.ts'
 import type { SubjectMapping } from '../../src/records/subject_mapping.ts'
+import type { TokenFamily } from '../../src/records/token_family.ts'
 import type { User } from '../../src/records/user.ts'
 import type { XaaPolicy } from '../../src/records/xaa_policy.ts'
 
@@ -118,7 +118,7 @@ export const aRequest = (more: Partial<AuthorizationRequest> = {}): Authorizatio
   ...more,
 })
 
-export const aFamily = (more: Partial<Family> = {}): Family => ({
+export const aFamily = (more: Partial<TokenFamily> = {}): TokenFamily => ({
   id: newId(),
   client_id: newId(),
   user_id: newId(),
@@ -132,7 +132,7 @@ export const aFamily = (more: Partial<Family> = {}): Family => ({
   ...more,
 })
 
-export function aRefreshToken(family: Family, more: Partial<RefreshToken> = {}): RefreshToken {
+export function aRefreshToken(family: TokenFamily, more: Partial<RefreshToken> = {}): RefreshToken {
   const { id, hash } = newBearer('rt')
   return { id, family_id: family.id, hash, expires_at: NOW + 604_800, consumed_at: undefined, ...more }
 }
@@ -172,7 +172,7 @@ export const anEvent = (more: Partial<AuditEvent> = {}): AuditEvent => ({
 })
 
 /** The issuance of a family's access token. */
-export const issuanceOf = (family: Family, more: Partial<Issuance> = {}): Issuance =>
+export const issuanceOf = (family: TokenFamily, more: Partial<Issuance> = {}): Issuance =>
   anIssuance({
     client_id: family.client_id,
     sub: family.user_id,

@@ -10,7 +10,7 @@ import type { Clock } from '../../src/lib/time.ts'
 import { newClient, newUserId, parseClientMetadata } from '../../src/oauth/client_metadata.ts'
 import { newResource } from '../../src/oauth/resource_record.ts'
 import type { Client } from '../../src/records/client.ts'
-import type { Policy, Resource } from '../../src/records/resource.ts'
+import type { Resource, ResourcePolicy } from '../../src/records/resource.ts'
 import type { User } from '../../src/records/user.ts'
 import { closeApp, openApp } from '../../src/server/assemble.ts'
 import { openListeners } from '../../src/server/listeners.ts'
@@ -133,7 +133,7 @@ export async function addClient(
 
 export async function addResource(
   { app }: TestService,
-  fields: { slug?: string; uri?: string; scopes?: string[]; policy?: Partial<Policy> } = {},
+  fields: { slug?: string; uri?: string; scopes?: string[]; policy?: Partial<ResourcePolicy> } = {},
 ): Promise<Resource & { uri: string }> {
   const slug = fields.slug ?? `resource-${++count}`
   const uri = fields.uri ?? `https://${slug}.example.com/mcp`

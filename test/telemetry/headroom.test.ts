@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Headroom, type Loads } from '../../src/telemetry/headroom.ts'
-import { COUNTERS } from '../../src/telemetry/metrics.ts'
+import { COUNTERS } from '../../src/telemetry/metric_names.ts'
 
 /** The grants as tokens are counted by. */
 const GRANT_LABELS = COUNTERS.core_tokens_issued_total.zero

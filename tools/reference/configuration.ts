@@ -1,6 +1,6 @@
 // What follows from the configuration schema: the example file, the schema for editors, the reference page.
 import { stringify } from 'yaml'
-import { envNames, isKey, type Key, keysOf, type Schema } from '../../src/config/key.ts'
+import { type ConfigSchema, envNames, isConfigKey, type Key, keysOf } from '../../src/config/key.ts'
 import { schema } from '../../src/config/schema.ts'
 import { code, page, table } from './markdown.ts'
 
@@ -41,11 +41,11 @@ const EXAMPLE_HEAD = `# yaml-language-server: $schema=docs/reference/config.sche
 /** config.example.yaml: sections are there, keys are commented out, so that it changes nothing as it is. */
 export const renderExample = (): string => `${[EXAMPLE_HEAD, '', ...exampleLines(schema, '', [])].join('\n')}\n`
 
-function exampleLines(entries: Schema, indent: string, at: readonly string[]): string[] {
+function exampleLines(entries: ConfigSchema, indent: string, at: readonly string[]): string[] {
   return Object.entries(entries).flatMap(([name, entry], i) => {
     const path = [...at, name]
     const gap = at.length === 0 && i > 0 ? [''] : []
-    if (!isKey(entry)) return [...gap, `${indent}${name}:`, ...exampleLines(entry, `${indent}  `, path)]
+    if (!isConfigKey(entry)) return [...gap, `${indent}${name}:`, ...exampleLines(entry, `${indent}  `, path)]
     const about = [...wrap(entry.doc), factsOf(path, entry)].map((line) => `${indent}# ${line}`)
     return [...gap, ...about, ...yamlOf(name, entry).map((line) => `${indent}#${line}`)]
   })
@@ -74,13 +74,13 @@ export const renderJsonSchema = (): string =>
   `${JSON.stringify({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Configuration of the service', ...objectOf(schema, []) }, null, 2)}\n`
 
 /** A section that is there but empty is null in YAML. */
-const objectOf = (entries: Schema, at: readonly string[]): object => ({
+const objectOf = (entries: ConfigSchema, at: readonly string[]): object => ({
   type: at.length === 0 ? 'object' : ['object', 'null'],
   additionalProperties: false,
   properties: Object.fromEntries(
     Object.entries(entries).map(([name, entry]) => [
       name,
-      isKey(entry) ? leafOf([...at, name], entry) : objectOf(entry, [...at, name]),
+      isConfigKey(entry) ? leafOf([...at, name], entry) : objectOf(entry, [...at, name]),
     ]),
   ),
 })
@@ -109,13 +109,13 @@ export const renderConfiguration = (): string =>
     'Configuration',
     'src/config/schema.ts',
     PAGE_INTRO,
-    ...Object.entries(schema as Schema).flatMap(([name, entry]) => [
+    ...Object.entries(schema as ConfigSchema).flatMap(([name, entry]) => [
       `## ${name}`,
       table(['Key', 'Form', 'Default', 'Environment', 'Meaning'], rowsOf({ [name]: entry })),
     ]),
   )
 
-const rowsOf = (entries: Schema): string[][] =>
+const rowsOf = (entries: ConfigSchema): string[][] =>
   [...keysOf(entries)].map(({ path, key }) => [
     code(path.join('.')),
     key.form,

@@ -1,5 +1,6 @@
 // docs/reference/metrics.md: what the scrape endpoint offers.
-import { BUCKETS, COUNTERS, GAUGES, HISTOGRAMS, READINGS } from '../../src/telemetry/metrics.ts'
+import { COUNTERS, GAUGES, HISTOGRAMS, READINGS } from '../../src/telemetry/metric_names.ts'
+import { BUCKETS } from '../../src/telemetry/metrics.ts'
 import { code, page, table } from './markdown.ts'
 
 const INTRO = `Names, labels and buckets are stable. \`core_\` names are the original ones, \`ext_\` names came later. A metric without labels, or

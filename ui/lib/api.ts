@@ -24,17 +24,17 @@ export class ApiError extends Error {
 /** Told when the key is no longer taken. */
 export const onRefusedKey: { tell: () => void } = { tell: () => {} }
 
-export type Query = Readonly<Record<string, string | number | boolean | undefined>>
+export type QueryParams = Readonly<Record<string, string | number | boolean | undefined>>
 
 /** A path with the parameters that are not empty. */
-export function withQuery(path: string, query: Query = {}): string {
+export function withQuery(path: string, query: QueryParams = {}): string {
   const used = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
   const text = new URLSearchParams(used.map(([name, value]) => [name, String(value)])).toString()
   return text ? `${path}?${text}` : path
 }
 
 /** Calls the admin API. Throws ApiError; a network failure is one with status 0. */
-export async function send(method: string, path: string, body?: unknown): Promise<Response> {
+export async function sendRequest(method: string, path: string, body?: unknown): Promise<Response> {
   const key = storedKey()
   const headers: Record<string, string> = { authorization: `Bearer ${key}`, accept: 'application/json' }
   if (body !== undefined) headers['content-type'] = 'application/json'
@@ -56,12 +56,12 @@ export async function send(method: string, path: string, body?: unknown): Promis
 
 /** The same, with the answer read. */
 export async function call<T = unknown>(method: string, path: string, body?: unknown): Promise<T> {
-  const response = await send(method, path, body)
+  const response = await sendRequest(method, path, body)
   return (response.status === 204 ? undefined : await response.json()) as T
 }
 
 /** Reads from the admin API. */
-export const get = <T>(path: string, query?: Query): Promise<T> => call<T>('GET', withQuery(path, query))
+export const get = <T>(path: string, query?: QueryParams): Promise<T> => call<T>('GET', withQuery(path, query))
 
 /** An id as a segment of a path. */
 export const segment = (id: string): string => encodeURIComponent(id)

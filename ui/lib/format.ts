@@ -41,7 +41,7 @@ export const fullTime = (time: string): string =>
 
 const SIZES = ['B', 'kB', 'MB', 'GB', 'TB']
 /** Bytes: `12.3 MB`. */
-export function bytes(count: number): string {
+export function formatBytes(count: number): string {
   let [value, step] = [count, 0]
   while (value >= 1000 && step < SIZES.length - 1) [value, step] = [value / 1000, step + 1]
   return `${value < 10 && step > 0 ? value.toFixed(1) : Math.round(value)} ${SIZES[step]}`

@@ -1,7 +1,7 @@
 // Reading from the API into a component: what came, what went wrong, and again.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
-export interface Loaded<T> {
+export interface LoadedAnswer<T> {
   data?: T
   error?: Error
   /** A read is under way. */
@@ -10,8 +10,8 @@ export interface Loaded<T> {
 }
 
 /** Reads when `key` changes and when asked to; what came before stays visible meanwhile. `everyMs` reads again and again while the tab is seen. */
-export function useLoad<T>(key: string, read: () => Promise<T>, everyMs?: number): Loaded<T> {
-  const [state, setState] = useState<Omit<Loaded<T>, 'reload'>>({ busy: true })
+export function useLoad<T>(key: string, read: () => Promise<T>, everyMs?: number): LoadedAnswer<T> {
+  const [state, setState] = useState<Omit<LoadedAnswer<T>, 'reload'>>({ busy: true })
   const latest = useRef({ turn: 0, read })
   latest.current.read = read
 

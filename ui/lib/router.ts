@@ -4,13 +4,13 @@ import { segment, withQuery } from './api.ts'
 
 const BASE = '/admin/ui/'
 
-export interface Place {
+export interface Location {
   /** Decoded segments: `clients`, `abc`. */
   segments: string[]
   query: Record<string, string>
 }
 
-function readPlace(): Place {
+function readPlace(): Location {
   const { pathname, search } = window.location
   const path = pathname.startsWith(BASE) ? pathname.slice(BASE.length) : ''
   return {
@@ -44,7 +44,7 @@ export function go(address: string, { replace = false } = {}): void {
 }
 
 /** The place, kept current. */
-export function usePlace(): Place {
+export function usePlace(): Location {
   const [place, setPlace] = useState(readPlace)
   useEffect(() => {
     const listener = () => setPlace(readPlace())

@@ -1,14 +1,14 @@
 // What the admin API says about its own operations (its OpenAPI document): forms and examples are drawn from it.
 import { get } from './api.ts'
 
-export interface Schema {
+export interface JsonSchema {
   type?: string | string[]
   description?: string
   default?: unknown
   enum?: string[]
-  anyOf?: Schema[]
-  items?: Schema
-  properties?: Record<string, Schema>
+  anyOf?: JsonSchema[]
+  items?: JsonSchema
+  properties?: Record<string, JsonSchema>
   required?: string[]
 }
 export interface Operation {
@@ -19,22 +19,22 @@ export interface Operation {
   command?: string
   /** The command also takes the whole item as JSON from standard input. */
   creates: boolean
-  query: Record<string, Schema>
-  body?: Schema
+  query: Record<string, JsonSchema>
+  body?: JsonSchema
 }
 interface RawOperation {
   operationId: string
   'x-command'?: string
-  parameters?: { name: string; in: string; schema: Schema; description?: string }[]
-  requestBody?: { content: { 'application/json': { schema: Schema } } }
+  parameters?: { name: string; in: string; schema: JsonSchema; description?: string }[]
+  requestBody?: { content: { 'application/json': { schema: JsonSchema } } }
   responses: Record<string, unknown>
 }
-export type Operations = ReadonlyMap<string, Operation>
+export type ApiOperations = ReadonlyMap<string, Operation>
 
-let known: Promise<Operations> | undefined
+let known: Promise<ApiOperations> | undefined
 
 /** Every operation that the server has as configured, by its id such as `client.create`. Read once. */
-export function operations(): Promise<Operations> {
+export function operations(): Promise<ApiOperations> {
   known ??= readOperations().catch((error) => {
     known = undefined
     throw error
@@ -46,7 +46,7 @@ export const forgetOperations = (): void => {
   known = undefined
 }
 
-async function readOperations(): Promise<Operations> {
+async function readOperations(): Promise<ApiOperations> {
   const { paths } = await get<{ paths: Record<string, Record<string, RawOperation>> }>('/admin/openapi.json')
   const all = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, raw]) => asOperation(method.toUpperCase(), path, raw)),
@@ -68,19 +68,20 @@ function asOperation(method: string, path: string, raw: RawOperation): Operation
 }
 
 /** Quotes for a POSIX shell. */
-export const quoted = (text: string): string =>
+export const quotedArgument = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
 /** The same call with curl. The key is a variable, so that it never lands in a shell's history. */
 export function curlOf(method: string, path: string, body?: unknown): string {
   const lines = [
-    `curl -sS${method === 'GET' ? '' : ` -X ${method}`} ${quoted(window.location.origin + path)}`,
+    `curl -sS${method === 'GET' ? '' : ` -X ${method}`} ${quotedArgument(window.location.origin + path)}`,
     `  -H "Authorization: Bearer $SERVICE_ADMIN_API_KEY"`,
   ]
-  if (body !== undefined) lines.push(`  -H 'Content-Type: application/json'`, `  -d ${quoted(JSON.stringify(body))}`)
+  if (body !== undefined)
+    lines.push(`  -H 'Content-Type: application/json'`, `  -d ${quotedArgument(JSON.stringify(body))}`)
   return lines.join(' \\\n')
 }
 
 /** The same with the command line, for what takes its item from standard input. */
-export const commandOf = (command: string, body: unknown): string =>
-  `printf %s ${quoted(JSON.stringify(body))} |\n  ${command} -`
+export const commandLineOf = (command: string, body: unknown): string =>
+  `printf %s ${quotedArgument(JSON.stringify(body))} |\n  ${command} -`

@@ -1,26 +1,26 @@
 // The last hour as lines: what the server keeps in its memory, in the shape that charts take.
-import type { Line } from '../parts/chart.tsx'
+import type { ChartLine } from '../parts/chart.tsx'
 import { get } from './api.ts'
 import type { SeriesAnswer } from './types.ts'
 
 type Point = SeriesAnswer['points'][number]
-export interface Series {
+export interface ChartSeries {
   /** Epoch seconds. */
   times: number[]
   /** A second, by grant. */
-  tokens: Line[]
-  latencies: Line[]
+  tokens: ChartLine[]
+  latencies: ChartLine[]
   /** Most frequent first. */
   errors: [reason: string, count: number][]
-  queues: Line[]
+  queues: ChartLine[]
 }
 
 /** Reads the last hour. */
-export async function readSeries(): Promise<Series> {
+export async function readSeries(): Promise<ChartSeries> {
   const { period, points } = await get<SeriesAnswer>('/admin/stats/series')
   const names = (of: (point: Point) => Record<string, number>) =>
     [...new Set(points.flatMap((point) => Object.keys(of(point))))].sort()
-  const linesOf = (of: (point: Point) => Record<string, number>, divisor: number, none: string): Line[] => {
+  const linesOf = (of: (point: Point) => Record<string, number>, divisor: number, none: string): ChartLine[] => {
     const found = names(of)
     return (found.length > 0 ? found : [none]).map((name) => ({
       name: name.replaceAll('_', ' '),

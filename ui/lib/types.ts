@@ -4,23 +4,23 @@ import type * as answers from '../../src/admin/answers.ts'
 import type * as service from '../../src/admin/answers_service.ts'
 import type { Actor } from '../../src/records/issuance.ts'
 
-export type Client = z.output<typeof answers.client>
-export type NewClient = z.output<typeof answers.newClient>
+export type ClientAnswer = z.output<typeof answers.client>
+export type NewClientAnswer = z.output<typeof answers.newClientAnswer>
 export type FetchedDocument = z.output<typeof answers.fetchedDocument>
-export type User = z.output<typeof answers.user>
+export type UserAnswer = z.output<typeof answers.user>
 export type Grants = z.output<typeof answers.grantsOfUser>
-export type Resource = z.output<typeof answers.resource>
+export type ResourceAnswer = z.output<typeof answers.resource>
 export type Provider = z.output<typeof answers.provider>
 export type Link = z.output<typeof answers.link>
-export type Idp = z.output<typeof answers.idp>
-export type Policy = z.output<typeof answers.xaaPolicy>
+export type IdpAnswer = z.output<typeof answers.idp>
+export type XaaPolicyAnswer = z.output<typeof answers.xaaPolicy>
 export type Mapping = z.output<typeof answers.mapping>
-export type Issuance = z.output<typeof answers.issuance>
+export type IssuanceAnswer = z.output<typeof answers.issuance>
 export type IssuanceDetail = Omit<z.output<typeof answers.issuanceDetail>, 'act'> & { act?: Actor }
-export type Revoked = z.output<typeof answers.revoked>
-export type AuditEvent = z.output<typeof answers.auditEvent>
-export type Trail = z.output<typeof answers.trail>
-export type Keys = z.output<typeof service.keys>
+export type RevokedAnswer = z.output<typeof answers.revoked>
+export type AuditEventAnswer = z.output<typeof answers.auditEvent>
+export type ClientActivityAnswer = z.output<typeof answers.trail>
+export type Keys = z.output<typeof service.keysAnswer>
 export type RevokedKey = z.output<typeof service.revokedKey>
 export type Status = z.output<typeof service.systemStatus>
 export type Stats = z.output<typeof service.stats>

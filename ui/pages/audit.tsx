@@ -1,12 +1,12 @@
 // Audit: what was done, and by whom.
 import { useState } from 'preact/hooks'
-import { send, withQuery } from '../lib/api.ts'
+import { sendRequest, withQuery } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
-import type { Place } from '../lib/router.ts'
+import type { Location } from '../lib/router.ts'
 import { operations } from '../lib/schema.ts'
-import type { AuditEvent } from '../lib/types.ts'
+import type { AuditEventAnswer } from '../lib/types.ts'
 import { type Column, type Filter, List } from '../parts/list.tsx'
-import { Empty, Head, IdLink, Mono, Problem, Time } from '../parts/text.tsx'
+import { Empty, IdLink, Mono, PageHead, ProblemNote, Time } from '../parts/text.tsx'
 
 const TAIL_MS = 2000
 
@@ -18,7 +18,7 @@ const detailOf = (detail: Record<string, unknown>) =>
     .map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : value}`)
     .join('  ')
 
-const COLUMNS: readonly Column<AuditEvent>[] = [
+const COLUMNS: readonly Column<AuditEventAnswer>[] = [
   {
     title: 'What',
     cell: ({ action, detail }) => (
@@ -40,7 +40,7 @@ const COLUMNS: readonly Column<AuditEvent>[] = [
 ]
 
 /** The audit trail. */
-export function Audit({ place: { query } }: { place: Place }) {
+export function Audit({ place: { query } }: { place: Location }) {
   const [isLive, setLive] = useState(false)
   const offered = useLoad('operations', operations)
   const actions = offered.data?.get('audit.list')?.query['action']?.enum ?? []
@@ -51,13 +51,16 @@ export function Audit({ place: { query } }: { place: Place }) {
   ]
   return (
     <>
-      <Head title="Audit" about="What was done in the last 24 hours, and by whom. The export has everything there is.">
+      <PageHead
+        title="Audit"
+        about="What was done in the last 24 hours, and by whom. The export has everything there is."
+      >
         <button type="button" aria-pressed={isLive} class={isLive ? 'primary' : ''} onClick={() => setLive(!isLive)}>
           {isLive ? 'Following' : 'Follow live'}
         </button>
         <Export query={query} />
-      </Head>
-      <List<AuditEvent>
+      </PageHead>
+      <List<AuditEventAnswer>
         label="Audit events"
         path="/admin/audit"
         filters={filters}
@@ -82,7 +85,7 @@ function Export({ query: { action, actor_id, client_id } }: { query: Record<stri
   const save = async () => {
     setBusy(true)
     try {
-      const response = await send('GET', withQuery('/admin/audit/export', { action, actor_id, client_id }))
+      const response = await sendRequest('GET', withQuery('/admin/audit/export', { action, actor_id, client_id }))
       const url = URL.createObjectURL(await response.blob())
       const link = document.createElement('a')
       link.href = url
@@ -100,7 +103,7 @@ function Export({ query: { action, actor_id, client_id } }: { query: Record<stri
       <button type="button" disabled={busy} onClick={() => void save()}>
         {busy ? 'Exporting…' : 'Export'}
       </button>
-      <Problem error={error} />
+      <ProblemNote error={error} />
     </>
   )
 }

@@ -3,10 +3,23 @@ import { useState } from 'preact/hooks'
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href } from '../lib/router.ts'
-import type { Client, FetchedDocument } from '../lib/types.ts'
+import type { ClientAnswer, FetchedDocument } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
-import { Badge, Card, Copy, Facts, Head, Json, Lines, Mono, Name, Problem, sentence, Time } from '../parts/text.tsx'
+import {
+  Badge,
+  Card,
+  Copy,
+  Facts,
+  JsonText,
+  Lines,
+  Mono,
+  Name,
+  PageHead,
+  ProblemNote,
+  sentence,
+  Time,
+} from '../parts/text.tsx'
 import { GRANTS, SecretDialog, SOURCES } from './client_parts.tsx'
 
 const EDITABLE = [
@@ -24,11 +37,11 @@ const from: [string, string] = ['Clients', href(['clients'])]
 /** One client. */
 export function ClientDetail({ client_id }: { client_id: string }) {
   const path = `/admin/clients/${segment(client_id)}`
-  const { data: client, error, reload } = useLoad(path, () => get<Client>(path))
+  const { data: client, error, reload } = useLoad(path, () => get<ClientAnswer>(path))
   if (!client) return <Pending title="Client" from={from} error={error} />
   return (
     <div class="stack">
-      <Head
+      <PageHead
         title={
           <>
             <Name of={client.client_name} />{' '}
@@ -39,7 +52,7 @@ export function ClientDetail({ client_id }: { client_id: string }) {
         from={from}
       >
         <Actions client={client} path={path} onChange={reload} />
-      </Head>
+      </PageHead>
       <Card>
         <Facts of={factsOf(client)} />
       </Card>
@@ -80,7 +93,7 @@ function DocumentCard({ path, onFetched }: { path: string; onFetched: () => void
       }
     >
       <div class="body stack">
-        <Problem error={error} />
+        <ProblemNote error={error} />
         {!fetched && !error && (
           <p class="soft">The client is what its document said last. Fetch it to see it as it is now.</p>
         )}
@@ -89,13 +102,13 @@ function DocumentCard({ path, onFetched }: { path: string; onFetched: () => void
             {fetched.problem ? sentence(fetched.problem) : 'It is valid, and taken over.'}
           </p>
         )}
-        {fetched?.document && <Json of={fetched.document} what="document" />}
+        {fetched?.document && <JsonText of={fetched.document} what="document" />}
       </div>
     </Card>
   )
 }
 
-const factsOf = (client: Client) =>
+const factsOf = (client: ClientAnswer) =>
   [
     ['client_id', <Copy key="id" text={client.client_id} what="client_id" />],
     ['Source', SOURCES[client.registration_source]],
@@ -111,7 +124,7 @@ const factsOf = (client: Client) =>
     ['Last used', <Time key="used" at={client.last_used_at} />],
   ] as const
 
-function Actions({ client, path, onChange }: { client: Client; path: string; onChange: () => void }) {
+function Actions({ client, path, onChange }: { client: ClientAnswer; path: string; onChange: () => void }) {
   const { client_id, client_name, token_endpoint_auth_method: method } = client
   const [secret, setSecret] = useState<string>()
   const rotate = async () => {

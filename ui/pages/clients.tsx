@@ -1,8 +1,8 @@
 // Clients: who may ask for tokens.
 import { useState } from 'preact/hooks'
 import { compact } from '../lib/format.ts'
-import { go, href, type Place } from '../lib/router.ts'
-import type { Client, NewClient } from '../lib/types.ts'
+import { go, href, type Location } from '../lib/router.ts'
+import type { ClientAnswer, NewClientAnswer } from '../lib/types.ts'
 import { Entries } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column, Filter } from '../parts/list.tsx'
@@ -26,13 +26,13 @@ const FILTERS: readonly Filter[] = [
 ]
 
 /** The host that answers go to, or that the document is on. */
-const hostOf = ({ client_id, redirect_uris }: Client): string => {
+const hostOf = ({ client_id, redirect_uris }: ClientAnswer): string => {
   const url = /^https?:/.test(client_id) ? client_id : (redirect_uris[0] ?? '')
   return URL.canParse(url) ? new URL(url).host || new URL(url).protocol : ''
 }
 const tokens = (count = 0) => (count > COUNTED ? `${compact(COUNTED)}+` : compact(count))
 
-const COLUMNS: readonly Column<Client>[] = [
+const COLUMNS: readonly Column<ClientAnswer>[] = [
   {
     title: 'Client',
     cell: (client) => (
@@ -68,19 +68,19 @@ const FIELDS = [
 ]
 
 /** The list of clients, or one of them. */
-export function Clients({ place }: { place: Place }) {
+export function Clients({ place }: { place: Location }) {
   const [, client_id] = place.segments
   return client_id === undefined ? <ClientList /> : <ClientDetail client_id={client_id} />
 }
 
 function ClientList() {
-  const [created, setCreated] = useState<NewClient>()
-  const done = (client: NewClient) => {
+  const [created, setCreated] = useState<NewClientAnswer>()
+  const done = (client: NewClientAnswer) => {
     if (client.client_secret) setCreated(client)
     else go(href(['clients', client.client_id]))
   }
   const create = (
-    <FormButton<NewClient>
+    <FormButton<NewClientAnswer>
       label="Create client"
       title="Create a client"
       operation="client.create"
@@ -93,7 +93,7 @@ function ClientList() {
   )
   return (
     <>
-      <Entries<Client>
+      <Entries<ClientAnswer>
         title="Clients"
         about="Everything that may ask for tokens: applications, agents and machines."
         create={create}

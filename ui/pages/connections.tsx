@@ -1,20 +1,20 @@
 // Connections: how clients fared on their way in, and why one did not get there.
 import { explain, stepName } from '../lib/explain.ts'
 import { href } from '../lib/router.ts'
-import type { Trail } from '../lib/types.ts'
+import type { ClientActivityAnswer } from '../lib/types.ts'
 import { type Column, List } from '../parts/list.tsx'
-import { Badge, Copy, Empty, Head, sentence, Time } from '../parts/text.tsx'
+import { Badge, Copy, Empty, PageHead, sentence, Time } from '../parts/text.tsx'
 
 const EVERY_MS = 5000
 
-const COLUMNS: readonly Column<Trail>[] = [
+const COLUMNS: readonly Column<ClientActivityAnswer>[] = [
   { title: 'Attempt', cell: (trail) => <Attempt trail={trail} /> },
   { title: 'From', kind: 'tight', cell: ({ address }) => <code>{address}</code> },
   { title: 'Last seen', kind: 'tight', cell: ({ steps }) => <Time at={steps.at(-1)?.at} /> },
 ]
 
 /** One line for an attempt, its steps below. */
-function Attempt({ trail: { client_id, failing, steps } }: { trail: Trail }) {
+function Attempt({ trail: { client_id, failing, steps } }: { trail: ClientActivityAnswer }) {
   const last = steps.at(-1)
   const { why, todo } = explain(last?.reason, last?.detail)
   return (
@@ -62,11 +62,11 @@ function Attempt({ trail: { client_id, failing, steps } }: { trail: Trail }) {
 /** The attempts of clients, newest first. */
 export const Connections = () => (
   <>
-    <Head
+    <PageHead
       title="Connections"
       about="The last steps of every client, from the memory of this process: where it stands, why it failed, what to do."
     />
-    <List<Trail>
+    <List<ClientActivityAnswer>
       label="Connections"
       path="/admin/connections"
       query={{ limit: 200 }}

@@ -2,15 +2,15 @@
 import { get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
-import type { Link, Resource } from '../lib/types.ts'
+import type { Link, ResourceAnswer } from '../lib/types.ts'
 import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { Time } from '../parts/text.tsx'
 
 /** Fronting links. */
-export function Fronting() {
+export function FrontingPage() {
   const [version, changed] = useVersion()
-  const resources = useLoad('resources', () => get<Resource[]>('/admin/resources', { limit: 500 })).data ?? []
+  const resources = useLoad('resources', () => get<ResourceAnswer[]>('/admin/resources', { limit: 500 })).data ?? []
   const slugs = resources.map(({ slug, display_name }) => [slug, display_name || slug] as const)
   const create = (
     <FormButton

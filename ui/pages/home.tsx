@@ -1,12 +1,12 @@
 // Home: is it well, who is using it, what is unsafe.
 import { get } from '../lib/api.ts'
-import { bytes, compact, latency, number, span } from '../lib/format.ts'
+import { compact, formatBytes, latency, number, span } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
-import { readSeries, type Series } from '../lib/series.ts'
+import { type ChartSeries, readSeries } from '../lib/series.ts'
 import type { Keys, Stats, Status } from '../lib/types.ts'
 import { Chart } from '../parts/chart.tsx'
-import { Badge, Card, Facts, Head, Problem, Time } from '../parts/text.tsx'
+import { Badge, Card, Facts, PageHead, ProblemNote, Time } from '../parts/text.tsx'
 
 const STATUS_MS = 10_000
 const SERIES_MS = 10_000
@@ -22,10 +22,10 @@ export function Home() {
   const current = keys.data?.keys.find((key) => key.status === 'current')
   return (
     <div class="stack">
-      <Head title="Home" about="The last hour of this process, as it goes on.">
+      <PageHead title="Home" about="The last hour of this process, as it goes on.">
         <Health status={status.data} error={status.error} />
-      </Head>
-      <Problem error={status.error ?? series.error} />
+      </PageHead>
+      <ProblemNote error={status.error ?? series.error} />
       {isUnsafe && <Concerns of={concerns} />}
       <dl class="card figures">
         <Figure name="Tokens a second" value={rate(series.data)} under="last minute" />
@@ -124,7 +124,7 @@ function Concerns({ of }: { of: NonNullable<Status['concerns']> }) {
   )
 }
 
-const Charts = ({ of: { times, tokens, latencies, queues } }: { of: Series }) => (
+const Charts = ({ of: { times, tokens, latencies, queues } }: { of: ChartSeries }) => (
   <>
     <Card title="Tokens a second, by grant">
       <Chart
@@ -148,7 +148,7 @@ const Charts = ({ of: { times, tokens, latencies, queues } }: { of: Series }) =>
   </>
 )
 
-function Errors({ of }: { of?: Series }) {
+function Errors({ of }: { of?: ChartSeries }) {
   if (!of) return <p class="body soft">Reading…</p>
   if (of.errors.length === 0)
     return <p class="body soft">None. Refused and failed requests are counted here by their reason.</p>
@@ -173,14 +173,14 @@ const lastOf = (purges: Status['purges'] = []) =>
     .at(-1)
 
 const LAST = 6
-const rate = (series?: Series) => {
+const rate = (series?: ChartSeries) => {
   if (!series) return undefined
   const sums = series.tokens.flatMap(({ values }) => values.slice(-LAST))
   const total = sums.reduce<number>((sum, each) => sum + (each ?? 0), 0)
   const average = total / Math.max(1, Math.min(LAST, series.times.length))
   return compact(average < 10 ? Math.round(average * 10) / 10 : Math.round(average))
 }
-const worst = (series?: Series) => {
+const worst = (series?: ChartSeries) => {
   const p99 = series?.latencies.find(({ name }) => name === 'p99')?.values.slice(-LAST) ?? []
   const known = p99.filter((each) => each !== null)
   return series && (known.length > 0 ? latency(Math.max(...known)) : 'no traffic')
@@ -201,7 +201,7 @@ const percent = (share: number) => `${Math.round(share * 100)} %`
 
 const sizeOf = (status?: Status) => {
   const size = status?.storage?.bytes
-  return size === undefined ? undefined : bytes(size)
+  return size === undefined ? undefined : formatBytes(size)
 }
 
 /** How fast the database grew since this page first looked, in this tab. */
@@ -217,5 +217,5 @@ function growthOf(status?: Status): string | undefined {
   const hours = (Date.now() - at) / 3_600_000
   if (hours < 1 / 60) return 'growth: in a minute'
   const perDay = ((size - first) / hours) * 24
-  return perDay <= 0 ? 'not growing' : `+${bytes(perDay)} a day`
+  return perDay <= 0 ? 'not growing' : `+${formatBytes(perDay)} a day`
 }

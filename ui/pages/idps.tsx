@@ -2,7 +2,7 @@
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
-import type { Idp } from '../lib/types.ts'
+import type { IdpAnswer } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
@@ -11,7 +11,7 @@ import { say } from '../parts/toast.tsx'
 
 /** The identity providers as options, and the name of one. */
 export function useIdps() {
-  const idps = useLoad('idps', () => get<Idp[]>('/admin/idps')).data ?? []
+  const idps = useLoad('idps', () => get<IdpAnswer[]>('/admin/idps')).data ?? []
   return {
     pairs: idps.map(({ id, name }) => [id, name] as const),
     nameOf: (id: string) => idps.find((idp) => idp.id === id)?.name ?? id,
@@ -33,12 +33,12 @@ export function Idps() {
       onDone={changed}
     />
   )
-  const refresh = async ({ id }: Idp) => {
+  const refresh = async ({ id }: IdpAnswer) => {
     await call('POST', `/admin/idps/${segment(id)}/refresh-keys`)
     say('The keys are fetched.')
   }
   return (
-    <Entries<Idp>
+    <Entries<IdpAnswer>
       title="Identity providers"
       about="Whose assertions (ID-JAG) are accepted: Enterprise-Managed Authorization."
       create={create}

@@ -1,23 +1,23 @@
 // The pages, in the order of the navigation.
 import type { ComponentType } from 'preact'
-import type { Place } from '../lib/router.ts'
+import type { Location } from '../lib/router.ts'
 import { Audit } from './audit.tsx'
 import { Clients } from './clients.tsx'
 import { Connections } from './connections.tsx'
-import { Fronting } from './fronting.tsx'
+import { FrontingPage } from './fronting.tsx'
 import { Home } from './home.tsx'
 import { Idps } from './idps.tsx'
 import { Issuances } from './issuances.tsx'
-import { Keys } from './keys.tsx'
+import { KeysPage } from './keys.tsx'
 import { Mappings } from './mappings.tsx'
 import { Policies } from './policies.tsx'
 import { Providers } from './providers.tsx'
 import { Resources } from './resources.tsx'
-import { Settings } from './settings.tsx'
+import { SettingsPage } from './settings.tsx'
 import { Try } from './try.tsx'
 import { Users } from './users.tsx'
 
-export interface Page {
+export interface PageEntry {
   /** First segment of the address; empty for home. */
   name: string
   title: string
@@ -26,25 +26,25 @@ export interface Page {
   needs?: string
   /** What is typed in stays from one of its addresses to the next. */
   keeps?: true
-  show: ComponentType<{ place: Place }>
+  show: ComponentType<{ place: Location }>
 }
 
-export const HOME: Page = { name: '', title: 'Home', group: '', show: Home }
+export const HOME: PageEntry = { name: '', title: 'Home', group: '', show: Home }
 
-export const PAGES: readonly Page[] = [
+export const PAGES: readonly PageEntry[] = [
   HOME,
   { name: 'connections', title: 'Connections', group: '', show: Connections },
   { name: 'clients', title: 'Clients', group: 'Registry', show: Clients },
   { name: 'users', title: 'Users', group: 'Registry', show: Users },
   { name: 'resources', title: 'Resources', group: 'Registry', show: Resources },
   { name: 'providers', title: 'Providers', group: 'Registry', needs: 'provider.list', show: Providers },
-  { name: 'fronting', title: 'Fronting', group: 'Registry', needs: 'fronting.list', show: Fronting },
+  { name: 'fronting', title: 'Fronting', group: 'Registry', needs: 'fronting.list', show: FrontingPage },
   { name: 'idps', title: 'Identity providers', group: 'Federation', needs: 'idp.list', show: Idps },
   { name: 'policies', title: 'Policies', group: 'Federation', needs: 'policy.list', show: Policies },
   { name: 'mappings', title: 'Subject mappings', group: 'Federation', needs: 'mapping.list', show: Mappings },
   { name: 'issuances', title: 'Issuances', group: 'Record', show: Issuances },
   { name: 'audit', title: 'Audit', group: 'Record', show: Audit },
-  { name: 'keys', title: 'Keys', group: 'Operate', show: Keys },
-  { name: 'settings', title: 'Settings', group: 'Operate', show: Settings },
+  { name: 'keys', title: 'Keys', group: 'Operate', show: KeysPage },
+  { name: 'settings', title: 'Settings', group: 'Operate', show: SettingsPage },
   { name: 'try', title: 'Try it', group: 'Operate', needs: 'try.token', keeps: true, show: Try },
 ]

@@ -5,19 +5,19 @@ import { href } from '../lib/router.ts'
 import type { IssuanceDetail as Detail } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { Pending } from '../parts/entity.tsx'
-import { Badge, Card, Copy, Facts, Head, IdLink, Json, Mono, Time } from '../parts/text.tsx'
+import { Badge, Card, Copy, Facts, IdLink, JsonText, Mono, PageHead, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
 const from: [string, string] = ['Issuances', href(['issuances'])]
 
 /** One issued token. */
-export function IssuanceDetail({ id }: { id: string }) {
+export function IssuancePage({ id }: { id: string }) {
   const path = `/admin/issuances/${segment(id)}`
   const { data: token, error, reload } = useLoad(path, () => get<Detail>(path))
   if (!token) return <Pending title="Issued token" from={from} error={error} />
   return (
     <div class="stack">
-      <Head
+      <PageHead
         from={from}
         title={
           <>
@@ -48,7 +48,7 @@ export function IssuanceDetail({ id }: { id: string }) {
             {token.parent_jti && 'It came of an exchange; the token before it stays.'}
           </ConfirmButton>
         )}
-      </Head>
+      </PageHead>
       <Card title="Who acts for whom">
         <div class="body">
           <Chain token={token} />
@@ -75,7 +75,7 @@ export function IssuanceDetail({ id }: { id: string }) {
       {token.claims && (
         <Card title="Claims">
           <div class="body">
-            <Json of={token.claims} what="claims" />
+            <JsonText of={token.claims} what="claims" />
           </div>
         </Card>
       )}

@@ -3,14 +3,14 @@ import { useState } from 'preact/hooks'
 import { call } from '../lib/api.ts'
 import { number } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
-import { href, type Place } from '../lib/router.ts'
-import type { Issuance, Revoked } from '../lib/types.ts'
+import { href, type Location } from '../lib/router.ts'
+import type { IssuanceAnswer, RevokedAnswer } from '../lib/types.ts'
 import { Confirm } from '../parts/dialog.tsx'
 import { useVersion } from '../parts/entity.tsx'
 import { type Column, type Filter, List } from '../parts/list.tsx'
-import { Badge, Empty, Head, IdLink, Mono, Time } from '../parts/text.tsx'
+import { Badge, Empty, IdLink, Mono, PageHead, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
-import { IssuanceDetail } from './issuance.tsx'
+import { IssuancePage } from './issuance.tsx'
 
 const FILTERS: readonly Filter[] = [
   { name: 'user_id', label: 'User id' },
@@ -28,7 +28,7 @@ const FILTERS: readonly Filter[] = [
 ]
 
 /** What became of a token. */
-const StateOf = ({ of }: { of: Issuance }) =>
+const StateOf = ({ of }: { of: IssuanceAnswer }) =>
   of.revoked_at ? (
     <Badge tone="bad">revoked</Badge>
   ) : Date.parse(of.expires_at) < Date.now() ? (
@@ -37,7 +37,7 @@ const StateOf = ({ of }: { of: Issuance }) =>
     <Badge tone="good">live</Badge>
   )
 
-const COLUMNS: readonly Column<Issuance>[] = [
+const COLUMNS: readonly Column<IssuanceAnswer>[] = [
   {
     title: 'Token',
     cell: (issuance) => (
@@ -82,19 +82,19 @@ const COLUMNS: readonly Column<Issuance>[] = [
 ]
 
 /** The list of issued tokens, or one of them. */
-export function Issuances({ place }: { place: Place }) {
+export function Issuances({ place }: { place: Location }) {
   const [, id] = place.segments
-  return id === undefined ? <IssuanceList place={place} /> : <IssuanceDetail id={id} />
+  return id === undefined ? <IssuanceList place={place} /> : <IssuancePage id={id} />
 }
 
-function IssuanceList({ place: { query } }: { place: Place }) {
+function IssuanceList({ place: { query } }: { place: Location }) {
   const [isRevoking, setRevoking] = useState(false)
   const [version, changed] = useVersion()
   const fitting = { client_id: query['client_id'], user_id: query['user_id'] }
   const isNarrow = Boolean(fitting.client_id || fitting.user_id)
   return (
     <>
-      <Head title="Issuances" about="Every token that was issued, whatever became of it. Rows are never deleted.">
+      <PageHead title="Issuances" about="Every token that was issued, whatever became of it. Rows are never deleted.">
         <button
           type="button"
           class="danger"
@@ -104,14 +104,14 @@ function IssuanceList({ place: { query } }: { place: Place }) {
         >
           Revoke all of these…
         </button>
-      </Head>
-      <List<Issuance>
+      </PageHead>
+      <List<IssuanceAnswer>
         label="Issuances"
         path="/admin/issuances"
         version={version}
         filters={FILTERS}
         columns={COLUMNS}
-        rowsOf={(answer) => (answer as { issuances: Issuance[] }).issuances}
+        rowsOf={(answer) => (answer as { issuances: IssuanceAnswer[] }).issuances}
         keyOf={({ id }) => id}
         page={50}
         empty={
@@ -130,7 +130,7 @@ function IssuanceList({ place: { query } }: { place: Place }) {
 
 /** Counts first, changes nothing by that, and then asks. */
 function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () => void; onDone: () => void }) {
-  const ask = (dry_run: boolean) => call<Revoked>('POST', '/admin/revocations', { ...fitting, dry_run })
+  const ask = (dry_run: boolean) => call<RevokedAnswer>('POST', '/admin/revocations', { ...fitting, dry_run })
   const preview = useLoad('preview', () => ask(true))
   const revoke = async () => {
     const { tokens } = await ask(false)
@@ -147,7 +147,7 @@ function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () 
     </Confirm>
   )
 }
-const tollOf = ({ tokens, families, clients }: Revoked) =>
+const tollOf = ({ tokens, families, clients }: RevokedAnswer) =>
   `${number(tokens)} live tokens and ${number(families)} sign-ins of ${number(clients)} ${clients === 1 ? 'client' : 'clients'},`
 
 const Fitting = ({ of }: { of: object }) => (

@@ -7,14 +7,14 @@ import type { Keys as KeysAnswer, RevokedKey } from '../lib/types.ts'
 import { Confirm, ConfirmButton } from '../parts/dialog.tsx'
 import { useVersion } from '../parts/entity.tsx'
 import { List } from '../parts/list.tsx'
-import { Badge, Copy, Head, Time } from '../parts/text.tsx'
+import { Badge, Copy, PageHead, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
 type Key = KeysAnswer['keys'][number]
 const TONES = { current: 'good', previous: '', next: 'accent' } as const
 
 /** The signing keys. */
-export function Keys() {
+export function KeysPage() {
   const [version, changed] = useVersion()
   const [compromised, setCompromised] = useState<Key>()
   const rotate = async () => {
@@ -23,7 +23,7 @@ export function Keys() {
   }
   return (
     <>
-      <Head
+      <PageHead
         title="Keys"
         about="One key signs; earlier ones stay published until the last token they signed has expired."
       >
@@ -38,7 +38,7 @@ export function Keys() {
           A new key signs from now on. The one before stays in the JWKS while its tokens live, so nothing stops working.
           Resource servers fetch the new key when they meet its kid.
         </ConfirmButton>
-      </Head>
+      </PageHead>
       <List<Key>
         label="Signing keys"
         path="/admin/keys"

@@ -1,7 +1,7 @@
 // Policies: what assertions of identity providers may be redeemed for.
 import { segment } from '../lib/api.ts'
 import { href } from '../lib/router.ts'
-import type { Policy } from '../lib/types.ts'
+import type { XaaPolicyAnswer } from '../lib/types.ts'
 import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { Name } from '../parts/text.tsx'
@@ -27,7 +27,7 @@ export function Policies() {
     />
   )
   return (
-    <Entries<Policy>
+    <Entries<XaaPolicyAnswer>
       title="Policies"
       about="What assertions may be redeemed for. The first policy that fits, oldest first, decides; without one nothing is issued."
       create={create}

@@ -1,17 +1,17 @@
 // Resources: the MCP servers that tokens are for.
 import { get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
-import { go, href, type Place } from '../lib/router.ts'
-import type { Resource } from '../lib/types.ts'
+import { go, href, type Location } from '../lib/router.ts'
+import type { ResourceAnswer } from '../lib/types.ts'
 import { DeleteButton, EditButton, Entries, Pending } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
-import { Badge, Card, Copy, Facts, Head, Lines, Mono, Name, Time } from '../parts/text.tsx'
+import { Badge, Card, Copy, Facts, Lines, Mono, Name, PageHead, Time } from '../parts/text.tsx'
 
 const FIELDS = ['slug', 'uri', 'backend_kind', 'broker_provider_slug', 'display_name', 'scopes', 'policy']
 const START = { backend_kind: 'mint', scopes: [{ name: 'notes:read', description: 'Read your notes' }] }
 
-const COLUMNS: readonly Column<Resource>[] = [
+const COLUMNS: readonly Column<ResourceAnswer>[] = [
   {
     title: 'Resource',
     cell: (resource) => (
@@ -35,14 +35,14 @@ const COLUMNS: readonly Column<Resource>[] = [
 ]
 
 /** The list of resources, or one of them. */
-export function Resources({ place }: { place: Place }) {
+export function Resources({ place }: { place: Location }) {
   const [, slug] = place.segments
   return slug === undefined ? <ResourceList /> : <ResourceDetail slug={slug} />
 }
 
 function ResourceList() {
   const create = (
-    <FormButton<Resource>
+    <FormButton<ResourceAnswer>
       label="Create resource"
       title="Create a resource"
       operation="resource.create"
@@ -53,7 +53,7 @@ function ResourceList() {
     />
   )
   return (
-    <Entries<Resource>
+    <Entries<ResourceAnswer>
       title="Resources"
       about="MCP servers and other APIs that tokens are for. A token is good for one of them."
       create={create}
@@ -84,14 +84,14 @@ const from: [string, string] = ['Resources', href(['resources'])]
 
 function ResourceDetail({ slug }: { slug: string }) {
   const path = `/admin/resources/${segment(slug)}`
-  const { data: resource, error, reload } = useLoad(path, () => get<Resource>(path))
+  const { data: resource, error, reload } = useLoad(path, () => get<ResourceAnswer>(path))
   const config = useLoad('config', () => get<{ server: { issuer: string } }>('/admin/system/config'))
   if (!resource) return <Pending title="Resource" from={from} error={error} />
   const issuer = config.data?.server.issuer ?? ''
   const { policy } = resource
   return (
     <div class="stack">
-      <Head
+      <PageHead
         from={from}
         title={
           <>
@@ -102,7 +102,7 @@ function ResourceDetail({ slug }: { slug: string }) {
           </>
         }
       >
-        <EditButton<Resource>
+        <EditButton<ResourceAnswer>
           operation="resource.update"
           title="Edit the resource"
           params={{ id: resource.id }}
@@ -120,7 +120,7 @@ function ResourceDetail({ slug }: { slug: string }) {
           Clients can get no more tokens for it, and the consents that name it are revoked. Tokens that were issued stay
           on record. This cannot be undone.
         </DeleteButton>
-      </Head>
+      </PageHead>
       <Card>
         <Facts
           of={[

@@ -4,7 +4,7 @@ import { call, get } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import type { DcrMode } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { Badge, Card, Facts, Head, Json, Mono, Problem } from '../parts/text.tsx'
+import { Badge, Card, Facts, JsonText, Mono, PageHead, ProblemNote } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
 const MODES = {
@@ -20,7 +20,7 @@ const MODES = {
 } as const satisfies Record<DcrMode, readonly [name: string, about: string]>
 
 /** Registration mode and configuration. */
-export function Settings() {
+export function SettingsPage() {
   const dcr = useLoad('dcr', () => get<{ mode: DcrMode }>('/admin/settings/dcr'))
   const config = useLoad('config', () => get<Record<string, unknown>>('/admin/system/config'))
   const [wanted, setWanted] = useState<string>()
@@ -31,12 +31,12 @@ export function Settings() {
   const found = flat(config.data ?? {}).filter(([key]) => !wanted || key.includes(wanted))
   return (
     <div class="stack">
-      <Head
+      <PageHead
         title="Settings"
         about="What can be changed while it runs, and the configuration in force. Secrets are masked."
       />
       <Card title="Who may register clients">
-        <Problem error={dcr.error} />
+        <ProblemNote error={dcr.error} />
         {(Object.keys(MODES) as DcrMode[]).map((mode) => (
           <div key={mode} class="body choice">
             <div>
@@ -72,14 +72,14 @@ export function Settings() {
           />
         }
       >
-        <Problem error={config.error} />
+        <ProblemNote error={config.error} />
         <Facts
           of={found.map(([key, value]) => [<code key={key}>{key}</code>, <Mono key="value" of={value} or="empty" />])}
         />
       </Card>
       <details>
         <summary>As JSON</summary>
-        <Json of={config.data} what="configuration" />
+        <JsonText of={config.data} what="configuration" />
       </details>
     </div>
   )

@@ -1,9 +1,9 @@
 // Try it: a token as a client would get one, a token taken apart, an assertion checked step by step.
 import { useState } from 'preact/hooks'
 import { useLoad } from '../lib/load.ts'
-import { href, type Place } from '../lib/router.ts'
+import { href, type Location } from '../lib/router.ts'
 import { operations } from '../lib/schema.ts'
-import { Empty, Head } from '../parts/text.tsx'
+import { Empty, PageHead } from '../parts/text.tsx'
 import { CheckAssertion, DecodeToken, MintToken } from './try_forms.tsx'
 
 const TABS = [
@@ -13,14 +13,14 @@ const TABS = [
 ] as const
 
 /** Things to try. */
-export function Try({ place: { segments } }: { place: Place }) {
+export function Try({ place: { segments } }: { place: Location }) {
   const offered = useLoad('operations', operations)
   const [token, setToken] = useState('')
   const tabs = TABS.filter(({ needs }) => offered.data?.has(needs) ?? true)
   const tab = tabs.find(({ name }) => name === (segments[1] ?? 'mint'))
   return (
     <>
-      <Head
+      <PageHead
         title="Try it"
         about="What a client would get, and exactly why not. Everything here is in the audit trail, without the secrets."
       />

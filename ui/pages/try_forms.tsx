@@ -5,10 +5,10 @@ import { get } from '../lib/api.ts'
 import { explain } from '../lib/explain.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
-import { quoted } from '../lib/schema.ts'
+import { quotedArgument } from '../lib/schema.ts'
 import type { Checked, Decoded, Minted } from '../lib/types.ts'
 import { OperationForm } from '../parts/form.tsx'
-import { Badge, Card, Code, CopyButton, Json, Time } from '../parts/text.tsx'
+import { Badge, Card, Code, CopyButton, JsonText, Time } from '../parts/text.tsx'
 
 interface Props {
   /** A token that was minted here. */
@@ -98,7 +98,7 @@ const MINT_COMMAND = [
 
 const curlFor = (issuer: string) =>
   [
-    `curl -sS ${quoted(`${issuer}/oauth/token`)}`,
+    `curl -sS ${quotedArgument(`${issuer}/oauth/token`)}`,
     `  -u "$CLIENT_ID:$CLIENT_SECRET"`,
     '  -d grant_type=client_credentials',
     '  -d resource="$RESOURCE"',
@@ -137,8 +137,8 @@ export function DecodeToken({ token }: Props) {
                 Expires <Time at={new Date(exp * 1000).toISOString()} />
               </p>
             )}
-            {decoded.header && <Json of={decoded.header} what="header" />}
-            {decoded.claims && <Json of={decoded.claims} what="claims" />}
+            {decoded.header && <JsonText of={decoded.header} what="header" />}
+            {decoded.claims && <JsonText of={decoded.claims} what="claims" />}
           </div>
         )}
       </Card>
@@ -233,7 +233,7 @@ export function CheckAssertion(_: Props) {
                 </li>
               ))}
             </ol>
-            {checked.claims && <Json of={checked.claims} what="claims" />}
+            {checked.claims && <JsonText of={checked.claims} what="claims" />}
           </div>
         )}
       </Card>

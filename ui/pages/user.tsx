@@ -2,11 +2,11 @@
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href } from '../lib/router.ts'
-import type { Grants, User } from '../lib/types.ts'
+import type { Grants, UserAnswer } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
 import { Table } from '../parts/list.tsx'
-import { Badge, Card, Copy, Facts, Head, Name, Problem, Time } from '../parts/text.tsx'
+import { Badge, Card, Copy, Facts, Name, PageHead, ProblemNote, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
 const from: [string, string] = ['Users', href(['users'])]
@@ -14,11 +14,11 @@ const from: [string, string] = ['Users', href(['users'])]
 /** One user. */
 export function UserDetail({ id }: { id: string }) {
   const path = `/admin/users/${segment(id)}`
-  const { data: user, error, reload } = useLoad(path, () => get<User>(path))
+  const { data: user, error, reload } = useLoad(path, () => get<UserAnswer>(path))
   if (!user) return <Pending title="User" from={from} error={error} />
   return (
     <div class="stack">
-      <Head
+      <PageHead
         from={from}
         title={
           <>
@@ -28,7 +28,7 @@ export function UserDetail({ id }: { id: string }) {
         }
       >
         <Actions user={user} path={path} onChange={reload} />
-      </Head>
+      </PageHead>
       <Card>
         <Facts
           of={[
@@ -56,7 +56,7 @@ export function UserDetail({ id }: { id: string }) {
   )
 }
 
-function Actions({ user, path, onChange }: { user: User; path: string; onChange: () => void }) {
+function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onChange: () => void }) {
   const logOut = async () => {
     const { tokens_revoked } = await call<{ tokens_revoked: number }>('DELETE', `${path}/tokens`)
     say(`Signed out: ${tokens_revoked} ${tokens_revoked === 1 ? 'sign-in' : 'sign-ins'} of clients ended.`)
@@ -125,7 +125,7 @@ function GrantsCard({ path }: { path: string }) {
   ]
   return (
     <Card title="What this user allowed">
-      <Problem error={error} />
+      <ProblemNote error={error} />
       {rows.length === 0 && !error && (
         <p class="body soft">Nothing yet. A consent appears here once the user allows a client.</p>
       )}

@@ -1,13 +1,13 @@
 // Users: people who sign in here.
-import { go, href, type Place } from '../lib/router.ts'
-import type { User } from '../lib/types.ts'
+import { go, href, type Location } from '../lib/router.ts'
+import type { UserAnswer } from '../lib/types.ts'
 import { Entries } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
 import { Badge, Name, Time } from '../parts/text.tsx'
 import { UserDetail } from './user.tsx'
 
-const COLUMNS: readonly Column<User>[] = [
+const COLUMNS: readonly Column<UserAnswer>[] = [
   {
     title: 'User',
     cell: (user) => (
@@ -28,14 +28,14 @@ const COLUMNS: readonly Column<User>[] = [
 ]
 
 /** The list of users, or one of them. */
-export function Users({ place }: { place: Place }) {
+export function Users({ place }: { place: Location }) {
   const [, id] = place.segments
   return id === undefined ? <UserList /> : <UserDetail id={id} />
 }
 
 function UserList() {
   const create = (
-    <FormButton<User>
+    <FormButton<UserAnswer>
       label="Create user"
       title="Create a user"
       operation="user.create"
@@ -45,7 +45,7 @@ function UserList() {
     />
   )
   return (
-    <Entries<User>
+    <Entries<UserAnswer>
       title="Users"
       about="People who sign in here and decide what clients may do for them."
       create={create}

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 
-export interface Line {
+export interface ChartLine {
   name: string
   values: (number | null)[]
 }
@@ -10,7 +10,7 @@ interface ChartProps {
   label: string
   /** Epoch seconds. */
   times: number[]
-  lines: readonly Line[]
+  lines: readonly ChartLine[]
   format: (value: number) => string
 }
 const HEIGHT = 168
@@ -88,7 +88,7 @@ function rangeFrom(first: number | null): [number, number] {
 
 const optionsFor = (
   width: number,
-  lines: readonly Line[],
+  lines: readonly ChartLine[],
   format: (value: number) => string,
   few: boolean,
 ): uPlot.Options => ({

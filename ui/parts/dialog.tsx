@@ -1,7 +1,7 @@
 // Dialogs: to fill in, and to be sure.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { Problem } from './text.tsx'
+import { ProblemNote } from './text.tsx'
 
 /** A dialog over the page; Escape closes it. */
 export function Dialog({
@@ -68,7 +68,7 @@ export function Confirm({ title, children, verb, harmless, word, run, onClose }:
             <input id={id} autocomplete="off" value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
           </div>
         )}
-        <Problem error={error} />
+        <ProblemNote error={error} />
         <div class="form-foot">
           <button
             type="submit"

@@ -6,7 +6,7 @@ import { ConfirmButton } from './dialog.tsx'
 import type { Pairs } from './field.tsx'
 import { FormButton } from './form.tsx'
 import { List, type ListProps } from './list.tsx'
-import { Empty, Head, Problem } from './text.tsx'
+import { Empty, PageHead, ProblemNote } from './text.tsx'
 import { say } from './toast.tsx'
 
 /** A number that changes when a list must be read again, and what changes it. */
@@ -29,9 +29,9 @@ interface EntriesProps<T> extends Omit<ListProps<T>, 'label' | 'empty'> {
 /** A page that lists entries of one kind and makes new ones. */
 export const Entries = <T,>({ title, label = title, about, create, none, children, ...list }: EntriesProps<T>) => (
   <>
-    <Head title={title} about={about}>
+    <PageHead title={title} about={about}>
       {create}
-    </Head>
+    </PageHead>
     <List<T>
       {...list}
       label={label}
@@ -92,7 +92,7 @@ export const DeleteButton = ({ what, path, onGone, children }: DeleteProps) => (
 /** An entry that is not there yet, or cannot be read. */
 export const Pending = ({ title, from, error }: { title: string; from: [string, string]; error?: Error }) => (
   <>
-    <Head title={title} from={from} />
-    <Problem error={error} />
+    <PageHead title={title} from={from} />
+    <ProblemNote error={error} />
   </>
 )

@@ -1,10 +1,10 @@
 // One field of a form: drawn by the kind of its schema, written as text, read back as JSON.
 import { words } from '../lib/format.ts'
-import type { Schema } from '../lib/schema.ts'
+import type { JsonSchema } from '../lib/schema.ts'
 
 type Kind = 'text' | 'secret' | 'choice' | 'checks' | 'check' | 'number' | 'lines' | 'json'
 
-function kindOf(name: string, schema: Schema, options: unknown): Kind {
+function kindOf(name: string, schema: JsonSchema, options: unknown): Kind {
   const { type, items, anyOf } = schema
   if (options || schema.enum) return type === 'array' ? 'checks' : 'choice'
   if (type === 'boolean') return 'check'
@@ -14,12 +14,12 @@ function kindOf(name: string, schema: Schema, options: unknown): Kind {
   if (type === 'object' || anyOf) return 'json'
   return /password|secret$/.test(name) ? 'secret' : 'text'
 }
-const isChecked = (schema: Schema) => schema.type === 'boolean'
-const isLines = (schema: Schema) => kindOf('', schema, undefined) === 'lines'
-const isNullable = ({ anyOf }: Schema) => anyOf?.some(({ type }) => type === 'null') ?? false
+const isChecked = (schema: JsonSchema) => schema.type === 'boolean'
+const isLines = (schema: JsonSchema) => kindOf('', schema, undefined) === 'lines'
+const isNullable = ({ anyOf }: JsonSchema) => anyOf?.some(({ type }) => type === 'null') ?? false
 
 /** A stored value as the field shows it. */
-export function writeText(schema: Schema, value: unknown): string | boolean {
+export function writeText(schema: JsonSchema, value: unknown): string | boolean {
   if (isChecked(schema)) return value === true
   if (value === undefined || value === null) return ''
   if (isLines(schema)) return (value as string[]).join('\n')
@@ -27,7 +27,7 @@ export function writeText(schema: Schema, value: unknown): string | boolean {
 }
 
 /** What the field shows as the API takes it. Throws for JSON that is none. */
-export function readValue(schema: Schema, value: string | boolean): unknown {
+export function readValue(schema: JsonSchema, value: string | boolean): unknown {
   if (typeof value === 'boolean') return value
   const kind = kindOf('', schema, undefined)
   if (kind === 'lines') {
@@ -52,7 +52,7 @@ export type Pairs = readonly (readonly [value: string, text: string])[]
 interface FieldProps {
   id: string
   name: string
-  schema: Schema
+  schema: JsonSchema
   isRequired: boolean
   isWrong: boolean
   isLong?: boolean

@@ -2,10 +2,10 @@
 import { useId, useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
-import { commandOf, curlOf, operations, type Schema } from '../lib/schema.ts'
+import { commandLineOf, curlOf, type JsonSchema, operations } from '../lib/schema.ts'
 import { Dialog } from './dialog.tsx'
 import { Field, type Pairs, readValue, writeText } from './field.tsx'
-import { Code, Problem } from './text.tsx'
+import { Code, ProblemNote } from './text.tsx'
 
 type Values = Record<string, string | boolean>
 type Body = Record<string, unknown>
@@ -34,7 +34,7 @@ interface FormProps<T> {
 export function OperationForm<T>({ operation, params = {}, fields, ...rest }: FormProps<T>) {
   const { data, error } = useLoad('operations', operations)
   const of = data?.get(operation)
-  if (error) return <Problem error={error} />
+  if (error) return <ProblemNote error={error} />
   if (!of?.body) return <p class="soft">Reading the form…</p>
   const schemas = of.body.properties ?? {}
   const path = of.path.replace(/\{(\w+)\}/g, (_, name: string) => segment(params[name] ?? ''))
@@ -57,7 +57,7 @@ interface FieldsProps<T> extends Omit<FormProps<T>, 'operation' | 'fields' | 'pa
   command?: string
   creates: boolean
   required: readonly string[]
-  schemas: Record<string, Schema>
+  schemas: Record<string, JsonSchema>
 }
 
 function FieldsForm<T>(props: FieldsProps<T>) {
@@ -111,7 +111,7 @@ function FieldsForm<T>(props: FieldsProps<T>) {
           onValue={(value) => setValues((before) => ({ ...before, [name]: value }))}
         />
       ))}
-      <Problem error={error} />
+      <ProblemNote error={error} />
       <div class="form-foot">
         <button type="submit" class="primary" disabled={busy}>
           {verb}
@@ -138,7 +138,7 @@ function Same({ method, path, command, creates, bodyOf }: SameProps) {
       {isOpen && (
         <div class="stack">
           <Code text={curlOf(method, path, body)} what="curl command" />
-          {command && creates && <Code text={commandOf(command, body)} what="command" />}
+          {command && creates && <Code text={commandLineOf(command, body)} what="command" />}
           {command && !creates && (
             <p class="soft">
               <code>{command} --help</code> lists the flags for this.

@@ -1,11 +1,11 @@
 // Lists: searched and paged by the server; filters and place are in the address, so that they can be shared.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { get, type Query } from '../lib/api.ts'
+import { get, type QueryParams } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
-import { go, href, type Place, usePlace } from '../lib/router.ts'
+import { go, href, type Location, usePlace } from '../lib/router.ts'
 import type { Pairs } from './field.tsx'
-import { Problem } from './text.tsx'
+import { ProblemNote } from './text.tsx'
 
 export interface Column<T> {
   title: string
@@ -25,7 +25,7 @@ export interface ListProps<T> {
   /** The admin API's list. */
   path: string
   /** Fixed parameters. */
-  query?: Query
+  query?: QueryParams
   filters?: readonly Filter[]
   columns: readonly Column<T>[]
   keyOf: (row: T) => string
@@ -63,7 +63,7 @@ export function List<T>(props: ListProps<T>) {
       {filters.length > 0 && <Filters filters={filters} place={place} />}
       <div class="card">
         <div class="body" hidden={!error}>
-          <Problem error={error} />
+          <ProblemNote error={error} />
         </div>
         <Table label={label} columns={columns} rows={rows} keyOf={keyOf} busy={busy} />
         {!busy && !error && rows.length === 0 && (
@@ -129,7 +129,7 @@ export const Table = <T,>({ label, columns, rows, keyOf, busy }: TableProps<T>) 
 const countOf = (count: number, next: string | undefined, after: string | undefined) =>
   next !== undefined || after !== undefined ? `${count} on this page` : count === 1 ? 'One in all' : `${count} in all`
 
-function Filters({ filters, place }: { filters: readonly Filter[]; place: Place }) {
+function Filters({ filters, place }: { filters: readonly Filter[]; place: Location }) {
   const set = (name: string, value: string) =>
     go(href(place.segments, { ...place.query, after: undefined, [name]: value }), { replace: true })
   return (

@@ -2,10 +2,10 @@
 import { useEffect, useState } from 'preact/hooks'
 import { get } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
-import { href, type Place, usePlace } from '../lib/router.ts'
+import { href, type Location, usePlace } from '../lib/router.ts'
 import { forgetOperations, operations } from '../lib/schema.ts'
 import type { Status } from '../lib/types.ts'
-import { HOME, PAGES, type Page } from '../pages/index.ts'
+import { HOME, PAGES, type PageEntry } from '../pages/index.ts'
 import { Mark } from './icons.tsx'
 import { Empty } from './text.tsx'
 
@@ -16,7 +16,7 @@ export function Shell({ onForget }: { onForget: () => void }) {
   const [isOpen, setOpen] = useState(false)
   const status = useLoad('status', () => get<Status>('/admin/system/status'))
   const offered = useLoad('operations', operations)
-  const isThere = ({ needs }: Page) => !needs || !offered.data || offered.data.has(needs)
+  const isThere = ({ needs }: PageEntry) => !needs || !offered.data || offered.data.has(needs)
 
   useEffect(() => () => forgetOperations(), [])
   useEffect(() => {
@@ -69,7 +69,7 @@ export function Shell({ onForget }: { onForget: () => void }) {
   )
 }
 
-const pageOf = ({ segments: [name = ''] }: Place): Page | undefined =>
+const pageOf = ({ segments: [name = ''] }: Location): PageEntry | undefined =>
   name === '' ? HOME : PAGES.find((each) => each.name === name)
 
 const Lost = () => (

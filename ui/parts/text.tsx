@@ -43,7 +43,7 @@ export const Badge = ({ tone = '', children }: Children & { tone?: Tone }) => (
 )
 
 /** The head of a page; `from` leads back. */
-export const Head = ({
+export const PageHead = ({
   title,
   from,
   about,
@@ -85,7 +85,7 @@ export const Empty = ({ title, children }: Children & { title: string }) => (
 )
 
 /** What went wrong, in the words of the server. */
-export const Problem = ({ error }: { error: Error | undefined }) =>
+export const ProblemNote = ({ error }: { error: Error | undefined }) =>
   error ? (
     <p class="note bad" role="alert">
       {sentence(error.message)}
@@ -157,6 +157,6 @@ export const Code = ({ text, what }: { text: string; what: string }) => (
 )
 
 /** A value as JSON. */
-export const Json = ({ of, what }: { of: unknown; what: string }) => (
+export const JsonText = ({ of, what }: { of: unknown; what: string }) => (
   <Code text={JSON.stringify(of, null, 2) ?? ''} what={what} />
 )

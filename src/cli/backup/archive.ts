@@ -5,7 +5,7 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { AtRest } from '../../crypto/at_rest_driver.ts'
+import type { AtRest } from '../../crypto/encryption.ts'
 import { equalSecrets, newId } from '../../lib/id.ts'
 
 const MAGIC = 'service-backup 1\n'

@@ -5,7 +5,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Fetcher, FetchReply } from '../../net/fetcher.ts'
 import { lockHolder } from '../../store/lock.ts'
 import { originOf } from '../origin.ts'
-import { send } from '../send.ts'
+import { runAction } from '../send.ts'
 import { type Finding, fail, ok, warn } from './check.ts'
 
 const LIMITS = { maxBytes: 1024 * 1024, timeoutMs: 10_000, allowHttp: true } as const
@@ -149,4 +149,4 @@ async function metadataAt({ server }: Config, fetcher: Fetcher, slug: string, ur
 }
 
 const operation = (config: Config, env: Env, resource: string, word: string): Promise<unknown> =>
-  send(config, env, actionNamed(resource, word), { params: {}, query: {} })
+  runAction(config, env, actionNamed(resource, word), { params: {}, query: {} })

@@ -4,7 +4,7 @@ import type { Env } from '../../config/env.ts'
 import { loadConfig } from '../../config/load.ts'
 import { formatYaml } from '../../config/yaml.ts'
 import { EXIT, print } from '../output.ts'
-import { type Sender, withSender } from '../send.ts'
+import { type AdminClient, withSender } from '../send.ts'
 import { commandAt, type GlobalOptions } from '../tree.ts'
 import { readDocument } from './document.ts'
 import type { Item } from './kinds.ts'
@@ -15,7 +15,7 @@ const FILE = ['-f, --file <file>', 'The document, YAML or JSON; - reads it from 
 
 /** Adds the commands to `service admin`; `exit` is told how a comparison ended. */
 export function addSetupCommands(program: Command, env: Env, exit: (code: number) => void): void {
-  const within = (work: (sender: Sender) => Promise<void>) =>
+  const within = (work: (sender: AdminClient) => Promise<void>) =>
     withSender(loadConfig(program.opts<GlobalOptions>().config, env).config, env, work)
   const json = () => program.opts<GlobalOptions>().json
 

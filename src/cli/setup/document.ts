@@ -4,10 +4,10 @@ import { parseYaml } from '../../config/yaml.ts'
 import { issuesOf } from '../../lib/field.ts'
 import { readText } from '../input.ts'
 import { UsageError } from '../output.ts'
-import { bodyOf, type Item, isItem, KINDS, type Kind, keyOf, membersOf } from './kinds.ts'
+import { bodyOf, type Item, isItem, itemKey, KINDS, type Kind, membersOf } from './kinds.ts'
 
 /** One thing of a document. */
-export interface Wanted {
+export interface WantedSetup {
   kind: Kind
   key: string
   /** The members that the document names, as the admin API keeps them. */
@@ -17,7 +17,7 @@ export interface Wanted {
 const MAX_BYTES = 64 * 1024 * 1024
 
 /** Reads a document of YAML or JSON; `-` is standard input. Throws UsageError that names every fault with its place. */
-export async function readDocument(file: string): Promise<Wanted[]> {
+export async function readDocument(file: string): Promise<WantedSetup[]> {
   const read = parseYaml(await readText(file, MAX_BYTES), file)
   if ('faults' in read) throw new UsageError(...read.faults.map(({ at, message }) => `${at} ${message}`))
   const { value = {} } = read
@@ -32,7 +32,7 @@ export async function readDocument(file: string): Promise<Wanted[]> {
   return wanted
 }
 
-function readKind(kind: Kind, value: unknown, faults: string[]): Wanted[] {
+function readKind(kind: Kind, value: unknown, faults: string[]): WantedSetup[] {
   if (value === undefined || value === null) return []
   if (!Array.isArray(value)) {
     faults.push(`${kind.name} must be a list`)
@@ -45,7 +45,7 @@ function readKind(kind: Kind, value: unknown, faults: string[]): Wanted[] {
     const wrong = faultsOf(kind, members, item, at)
     faults.push(...wrong)
     if (wrong.length > 0 || !isItem(item)) return []
-    const key = keyOf(kind, item)
+    const key = itemKey(kind, item)
     const first = places.get(key)
     if (first) faults.push(`${at} is the same as ${first}: ${key}`)
     places.set(key, at)

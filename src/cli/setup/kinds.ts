@@ -70,7 +70,7 @@ export const kindNamed = (name: string | undefined): Kind | undefined => KINDS.f
 export const updateOf = ({ resource }: Kind): Action | undefined => findAction(resource, 'update')
 
 /** What one of a kind is called: the values of its key. */
-export const keyOf = ({ key }: Kind, item: Item): string => key.map((name) => String(item[name] ?? '')).join(' ')
+export const itemKey = ({ key }: Kind, item: Item): string => key.map((name) => String(item[name] ?? '')).join(' ')
 
 /** The members that things of a kind have in a document, those of the key first. */
 export function membersOf(kind: Kind): string[] {

@@ -2,13 +2,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { actionNamed } from '../../admin/index.ts'
 import { UsageError } from '../output.ts'
-import type { Sender } from '../send.ts'
-import { asBody, type Wanted } from './document.ts'
+import type { AdminClient } from '../send.ts'
+import { asBody, type WantedSetup } from './document.ts'
 import { type Item, isItem, KINDS, type Kind, kindNamed, updateOf } from './kinds.ts'
 import type { Present, PresentOf } from './present.ts'
 
-export interface Change {
-  wanted: Wanted
+export interface SetupChange {
+  wanted: WantedSetup
   /** What is there; nothing when it is to be created. */
   present?: Present
   /** Members that differ. */
@@ -16,8 +16,8 @@ export interface Change {
 }
 
 /** What differs between a document and what is there, in the order in which it is to be done. Throws UsageError for a reference to nothing. */
-export async function planOf(document: readonly Wanted[], presentOf: PresentOf): Promise<Change[]> {
-  const changes: Change[] = []
+export async function planOf(document: readonly WantedSetup[], presentOf: PresentOf): Promise<SetupChange[]> {
+  const changes: SetupChange[] = []
   const missing: string[] = []
   for (const wanted of document) {
     const { kind, item } = wanted
@@ -40,7 +40,7 @@ function covers(value: unknown, wanted: unknown, merged: boolean): boolean {
 }
 const isNothing = (value: unknown) => value === '' || (Array.isArray(value) && value.length === 0)
 
-async function danglingOf({ kind, key, item }: Wanted, document: readonly Wanted[], presentOf: PresentOf) {
+async function danglingOf({ kind, key, item }: WantedSetup, document: readonly WantedSetup[], presentOf: PresentOf) {
   const other = kindNamed(kind.reference?.kind)
   if (!kind.reference || !other) return undefined
   const named = String(item[kind.reference.member])
@@ -51,7 +51,7 @@ async function danglingOf({ kind, key, item }: Wanted, document: readonly Wanted
 
 /** What is there and not in the document, of the kinds that it lists. */
 export async function extraOf(
-  document: readonly Wanted[],
+  document: readonly WantedSetup[],
   presentOf: PresentOf,
 ): Promise<{ kind: string; key: string }[]> {
   const extra = []
@@ -62,13 +62,13 @@ export async function extraOf(
 }
 
 /** `replace` is for kinds that cannot be changed: what is there is deleted and made again. */
-const verbOf = ({ wanted, present }: Change): 'create' | 'update' | 'replace' =>
+const verbOf = ({ wanted, present }: SetupChange): 'create' | 'update' | 'replace' =>
   !present ? 'create' : updateOf(wanted.kind) ? 'update' : 'replace'
 
 /** Does what is planned, one after the other. Yields what each came to; throws what the first one is refused with. */
 export async function* carryOut(
-  changes: readonly Change[],
-  sender: Sender,
+  changes: readonly SetupChange[],
+  sender: AdminClient,
   presentOf: PresentOf,
 ): AsyncGenerator<Item> {
   const made = new Map<string, string>()
@@ -81,14 +81,14 @@ export async function* carryOut(
   }
 }
 
-async function idOfReference({ kind, item }: Wanted, made: Map<string, string>, presentOf: PresentOf) {
+async function idOfReference({ kind, item }: WantedSetup, made: Map<string, string>, presentOf: PresentOf) {
   const other = kindNamed(kind.reference?.kind)
   if (!kind.reference || !other) return undefined
   const named = String(item[kind.reference.member])
   return made.get(`${other.name} ${named}`) ?? String((await presentOf(other)).get(named)?.shown['id'])
 }
 
-async function carryOutOne(change: Change, sender: Sender, id: string | undefined): Promise<Item> {
+async function carryOutOne(change: SetupChange, sender: AdminClient, id: string | undefined): Promise<Item> {
   const { wanted, present, fields } = change
   const { kind, item } = wanted
   const update = updateOf(kind)
@@ -102,14 +102,14 @@ async function carryOutOne(change: Change, sender: Sender, id: string | undefine
 }
 
 /** A change in words. */
-export function describe(change: Change): Item {
+export function describe(change: SetupChange): Item {
   const { kind, key } = change.wanted
   const changed = change.present ? { fields: change.fields } : {}
   return { action: verbOf(change), kind: kind.name, key, ...changed }
 }
 
 /** A change with the values before and after. */
-export const compare = (change: Change): Item => ({
+export const compare = (change: SetupChange): Item => ({
   ...describe(change),
   changes: change.fields.map((name) => ({
     member: name,

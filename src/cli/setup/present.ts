@@ -1,9 +1,9 @@
 // What is set up: read through the admin API, in the form of a document.
 import { isDeepStrictEqual } from 'node:util'
 import { actionNamed } from '../../admin/index.ts'
-import type { Sender } from '../send.ts'
+import type { AdminClient } from '../send.ts'
 import { asBody } from './document.ts'
-import { bodyOf, type Item, type Kind, keyOf, kindNamed, membersOf } from './kinds.ts'
+import { bodyOf, type Item, itemKey, type Kind, kindNamed, membersOf } from './kinds.ts'
 
 /** One thing that is there. */
 export interface Present {
@@ -17,7 +17,7 @@ export type PresentOf = (kind: Kind) => Promise<Map<string, Present>>
 const PAGE = 500
 
 /** Reads what is there of each kind, once, when it is first asked for. */
-export function readPresent(sender: Sender): PresentOf {
+export function readPresent(sender: AdminClient): PresentOf {
   const read = new Map<Kind, Promise<Map<string, Present>>>()
   const presentOf: PresentOf = (kind) => {
     const known = read.get(kind) ?? load(kind)
@@ -31,7 +31,7 @@ export function readPresent(sender: Sender): PresentOf {
     for await (const shown of pages(sender, kind)) {
       if (kind.ours && !kind.ours(shown)) continue
       const item = itemOf(kind, members, shown, names)
-      all.set(keyOf(kind, item), { item, shown })
+      all.set(itemKey(kind, item), { item, shown })
     }
     return all
   }
@@ -45,7 +45,7 @@ async function namesOf({ reference }: Kind, presentOf: PresentOf): Promise<Map<u
   return new Map([...(await presentOf(other))].map(([key, { shown }]) => [shown['id'], key]))
 }
 
-async function* pages(sender: Sender, kind: Kind): AsyncGenerator<Item> {
+async function* pages(sender: AdminClient, kind: Kind): AsyncGenerator<Item> {
   const list = actionNamed(kind.resource, 'list')
   const paged = list.query?.safeParse({ limit: PAGE, offset: 0 }).success
   for (let offset = 0; ; offset += PAGE) {

@@ -3,10 +3,10 @@ import { actionNamed } from '../../admin/index.ts'
 import type { Config } from '../../config/schema.ts'
 import { digest, newSecret } from '../../lib/id.ts'
 import { UsageError } from '../output.ts'
-import type { Sender } from '../send.ts'
+import type { AdminClient } from '../send.ts'
 import { openCallback } from './callback.ts'
 import { makeOnce } from './make.ts'
-import { askToken, checkRunning, decodeJwt } from './server.ts'
+import { checkRunning, decodeJwt, requestToken } from './server.ts'
 
 /** A public native client: its loopback redirect URI fits any port. */
 const CLIENT = {
@@ -31,7 +31,7 @@ export interface TryOptions {
 /** Walks the flow. `say` is given the address to open. Returns the answer of the token endpoint with its decoded token. */
 export async function tryAuthorize(
   config: Config,
-  sender: Sender,
+  sender: AdminClient,
   { resource, scope, port }: TryOptions,
   say: (url: string) => void,
 ): Promise<Record<string, unknown>> {
@@ -55,7 +55,7 @@ export async function tryAuthorize(
     const code = readAnswer(await callback.answer(WAIT_MS), state, config.server.issuer)
     const { redirect_uri } = callback
     const form = { grant_type: 'authorization_code', client_id: CLIENT.client_id, redirect_uri, code, code_verifier }
-    const answer = await askToken(config, form)
+    const answer = await requestToken(config, form)
     return { ...answer, ...decodeJwt(String(answer['access_token'])) }
   } finally {
     callback.close()
@@ -77,7 +77,7 @@ interface Target {
   scopes: { name: string }[]
 }
 
-async function findResource(sender: Sender, slug: string | undefined): Promise<Target> {
+async function findResource(sender: AdminClient, slug: string | undefined): Promise<Target> {
   const list = actionNamed('resource', 'list')
   const all = (await sender.send(list, { params: {}, query: { backend_kind: 'mint' } })) as Target[]
   const fitting = slug === undefined ? all : all.filter((each) => each.slug === slug)

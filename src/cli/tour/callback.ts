@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-export interface Callback {
+export interface TourCallback {
   /** With the port that it listens on. */
   readonly redirect_uri: string
   /** The query of the first answer. Rejects after `waitMs`. */
@@ -15,7 +15,7 @@ const PAGE =
   '<!doctype html><meta charset=utf-8><title>Done</title><p>Done. You can close this page and go back to the terminal.'
 
 /** Listens on a port of the loopback interface; 0 for any that is free. */
-export async function openCallback(port: number): Promise<Callback> {
+export async function openCallback(port: number): Promise<TourCallback> {
   const server = createServer()
   const answered = new Promise<URLSearchParams>((resolve) => {
     server.on('request', (request, response) => {

@@ -1,11 +1,11 @@
 // Making what a tour needs, once.
 import { actionNamed } from '../../admin/index.ts'
 import { OAuthError } from '../../lib/error.ts'
-import type { Sender } from '../send.ts'
+import type { AdminClient } from '../send.ts'
 
 /** Creates a thing. Returns what the admin API shows of it; undefined when there is one of its name already. */
 export async function makeOnce(
-  sender: Sender,
+  sender: AdminClient,
   resource: string,
   body: Record<string, unknown>,
 ): Promise<Record<string, unknown> | undefined> {

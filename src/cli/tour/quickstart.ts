@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { actionNamed } from '../../admin/index.ts'
 import type { Config } from '../../config/schema.ts'
-import type { Sender } from '../send.ts'
+import type { AdminClient } from '../send.ts'
 import { makeOnce } from './make.ts'
-import { askToken, checkRunning, decodeJwt, quoted } from './server.ts'
+import { checkRunning, decodeJwt, requestToken, shellQuoted } from './server.ts'
 
 const RESOURCE = { slug: 'quickstart', uri: 'https://quickstart.example.com/mcp', backend_kind: 'mint' } as const
 const SCOPE = 'quickstart:read'
@@ -23,7 +23,7 @@ export interface Quickstart {
 }
 
 /** Makes what is missing and asks for a token; may be run again. Throws when no server runs or one step is refused. */
-export async function quickstart(config: Config, sender: Sender): Promise<Quickstart> {
+export async function quickstart(config: Config, sender: AdminClient): Promise<Quickstart> {
   await checkRunning(config)
   const scopes = [{ name: SCOPE, description: 'Read' }]
   await makeOnce(sender, 'resource', { ...RESOURCE, display_name: 'Quickstart', scopes })
@@ -44,7 +44,7 @@ export async function quickstart(config: Config, sender: Sender): Promise<Quicks
 async function askPatiently(config: Config, form: Record<string, string>, secret: string) {
   for (let tries = 1; ; tries++)
     try {
-      return await askToken(config, form, { id: CLIENT_ID, secret })
+      return await requestToken(config, form, { id: CLIENT_ID, secret })
     } catch (error) {
       if (tries === TRIES) throw error
       await sleep(SEEN_MS)
@@ -52,7 +52,7 @@ async function askPatiently(config: Config, form: Record<string, string>, secret
 }
 
 /** Of a client that is there already the secret is not known any more: it gets a new one. */
-async function clientSecret(sender: Sender): Promise<string> {
+async function clientSecret(sender: AdminClient): Promise<string> {
   const made = await makeOnce(sender, 'client', {
     client_id: CLIENT_ID,
     client_name: 'Quickstart',
@@ -67,7 +67,7 @@ async function clientSecret(sender: Sender): Promise<string> {
 
 function commandsFor({ server }: Config, secret: string, form: Record<string, string>): string[] {
   const { slug, uri, backend_kind } = RESOURCE
-  const fields = Object.entries(form).map(([name, value]) => `-d ${quoted(`${name}=${value}`)}`)
+  const fields = Object.entries(form).map(([name, value]) => `-d ${shellQuoted(`${name}=${value}`)}`)
   return [
     `service admin resource create --slug ${slug} --uri ${uri} --backend-kind ${backend_kind} --display-name Quickstart --scopes '${SCOPE}||Read'`,
     `service admin client create --client-id ${CLIENT_ID} --name Quickstart --grant-types client_credentials --auth-method client_secret_basic --scopes ${SCOPE}`,

@@ -5,7 +5,7 @@ import { originOf } from '../origin.ts'
 const PATIENCE_MS = 10_000
 
 /** Asks the running server for tokens. Throws an Error that says what to do when none answers, or when it refuses. */
-export async function askToken(
+export async function requestToken(
   { server }: Config,
   form: Record<string, string>,
   credentials?: { id: string; secret: string },
@@ -43,5 +43,5 @@ export function decodeJwt(token: string): { header: unknown; claims: unknown } {
 }
 
 /** A value as one word of a shell. */
-export const quoted = (value: string): string =>
+export const shellQuoted = (value: string): string =>
   /^[\w./:@=+-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`

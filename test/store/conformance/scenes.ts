@@ -1,9 +1,9 @@
 // Moments that the rules begin in.
 import { newBearer, newId } from '../../../src/lib/id.ts'
 import type { AuthorizationRequest } from '../../../src/records/authorization_request.ts'
-import type { Family } from '../../../src/records/family.ts'
 import type { Issuance } from '../../../src/records/issuance.ts'
 import type { RefreshToken } from '../../../src/records/refresh_token.ts'
+import type { TokenFamily } from '../../../src/records/token_family.ts'
 import type { User } from '../../../src/records/user.ts'
 import type { Store } from '../../../src/store/index.ts'
 import { aFamily, aRefreshToken, aRequest, aUser, issuanceOf, NOW } from '../../support/records.ts'
@@ -42,7 +42,7 @@ export async function approved(store: Store, more: Partial<AuthorizationRequest>
 }
 
 export interface SignedIn extends Scene {
-  family: Family
+  family: TokenFamily
   refresh: RefreshToken
   issuance: Issuance
 }

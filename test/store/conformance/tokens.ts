@@ -1,7 +1,7 @@
 // Rules of authorization requests, codes, families and refresh tokens.
 import { describe, expect, test } from 'vitest'
 import { newBearer, newId } from '../../../src/lib/id.ts'
-import type { Family } from '../../../src/records/family.ts'
+import type { TokenFamily } from '../../../src/records/token_family.ts'
 import { aFamily, anIssuance, aRefreshToken, aRequest, issuanceOf, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 import { approved, redemption, signedIn } from './scenes.ts'
@@ -134,7 +134,7 @@ export function tokenRules(bench: Bench): void {
   })
 
   describe('refresh tokens', () => {
-    const next = (family: Family) => ({ next: aRefreshToken(family), issuance: issuanceOf(family) })
+    const next = (family: TokenFamily) => ({ next: aRefreshToken(family), issuance: issuanceOf(family) })
     const rotate = (used: string, to: ReturnType<typeof next>, now = NOW) =>
       bench.store.rotateRefreshToken({ used, ...to, now })
 

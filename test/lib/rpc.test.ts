@@ -2,7 +2,7 @@
 import { MessageChannel } from 'node:worker_threads'
 import { afterEach, expect, test, vi } from 'vitest'
 import { OAuthError, unavailable } from '../../src/lib/error.ts'
-import { type Answers, Wire } from '../../src/lib/wire.ts'
+import { RpcChannel, type RpcHandlers } from '../../src/lib/rpc.ts'
 
 const ends: (() => void)[] = []
 afterEach(() => {
@@ -10,10 +10,10 @@ afterEach(() => {
 })
 
 /** Asks over a channel of its own. */
-function pair<A extends Answers>(answers: A, asText = false) {
+function pair<A extends RpcHandlers>(answers: A, asText = false) {
   const { port1, port2 } = new MessageChannel()
   ends.push(() => port1.close())
-  const [asking, answering] = [new Wire<A>(port1, { asText }), new Wire<Answers>(port2, { asText })]
+  const [asking, answering] = [new RpcChannel<A>(port1, { asText }), new RpcChannel<RpcHandlers>(port2, { asText })]
   const send = vi.spyOn(port1, 'postMessage')
   asking.listen({})
   answering.listen(answers)

@@ -7,7 +7,7 @@ const MAX_WAIT_MS = 2000
 const full = () => overloaded('outbound', 'too many outgoing requests are under way')
 
 /** `max` at once, 256 in line for 2 seconds each. */
-export class Gate {
+export class Semaphore {
   private readonly max: number
   private running = 0
   private readonly waiting = new Set<() => void>()

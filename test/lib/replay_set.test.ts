@@ -1,11 +1,11 @@
 // Values that may be used once: exact within their time, bounded in number, forgotten afterwards.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { UsedSet } from '../../src/lib/used.ts'
+import { ReplaySet } from '../../src/lib/replay_set.ts'
 import { refusalOf } from '../support/thrown.ts'
 
 test('a value is added once until it expires, and again from that second on', () => {
-  const used = new UsedSet(10)
+  const used = new ReplaySet(10)
   expect(used.add('a', 100, 40)).toBe(true)
   for (const now of [40, 41, 99]) expect(used.add('a', 200, now), String(now)).toBe(false)
   expect(used.add('a', 160, 100)).toBe(true)
@@ -13,19 +13,19 @@ test('a value is added once until it expires, and again from that second on', ()
 })
 
 test('a refused value does not prolong the time of the first one', () => {
-  const used = new UsedSet(10)
+  const used = new ReplaySet(10)
   used.add('a', 100, 40)
   used.add('a', 500, 50)
   expect(used.add('a', 100, 100)).toBe(true)
 })
 
 test('another value is another one', () => {
-  const used = new UsedSet(10)
+  const used = new ReplaySet(10)
   expect(['a', 'b', 'A', ''].map((value) => used.add(value, 100, 0))).toEqual([true, true, true, true])
 })
 
 test('a full set refuses with 503 what it could not remember, and evicts nothing that still counts', async () => {
-  const used = new UsedSet(3)
+  const used = new ReplaySet(3)
   for (const value of ['a', 'b', 'c']) used.add(value, 100, 0)
   const refusal = await refusalOf(() => used.add('d', 100, 99))
   expect([refusal.status, refusal.reason]).toEqual([503, 'used_set_full'])
@@ -35,14 +35,14 @@ test('a full set refuses with 503 what it could not remember, and evicts nothing
 })
 
 test('a full set has room again as soon as its members expire', () => {
-  const used = new UsedSet(3)
+  const used = new ReplaySet(3)
   for (const value of ['a', 'b', 'c']) used.add(value, 100, 0)
   expect(used.add('d', 200, 100)).toBe(true)
   expect(used.size).toBe(1)
 })
 
 test('one that lives long does not keep those that expired after it', () => {
-  const used = new UsedSet(1000)
+  const used = new ReplaySet(1000)
   used.add('an assertion', 1000, 0)
   for (let now = 0; now < 900; now++) used.add(`proof ${now}`, now + 70, now)
   expect(used.size).toBeLessThanOrEqual(72)
@@ -50,7 +50,7 @@ test('one that lives long does not keep those that expired after it', () => {
 })
 
 test('a clock that is set back makes nothing usable again that is still remembered', () => {
-  const used = new UsedSet(10)
+  const used = new ReplaySet(10)
   used.add('a', 100, 50)
   used.add('b', 160, 90)
   expect([used.add('a', 100, 20), used.add('b', 160, 20)]).toEqual([false, false])
@@ -60,7 +60,7 @@ test('for any sequence it answers as a plain list of uses would', () => {
   const step = fc.record({ value: fc.constantFrom('a', 'b', 'c', 'd'), life: fc.nat(20), wait: fc.nat(10) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const used = new UsedSet(1000)
+      const used = new ReplaySet(1000)
       const ends = new Map<string, number>()
       let now = 1000
       for (const { value, life, wait } of steps) {

@@ -1,7 +1,7 @@
 // What front threads counted is moved, not copied.
 import { expect, test } from 'vitest'
 import { Metrics } from '../../src/telemetry/metrics.ts'
-import { addTo, takeFrom } from '../../src/telemetry/move.ts'
+import { addTo, takeFrom } from '../../src/telemetry/transfer.ts'
 
 const lines = async (metrics: Metrics) =>
   (await metrics.render()).text.split('\n').filter((line) => /^core_(http_requests|tokens_issued|db_op)/.test(line))

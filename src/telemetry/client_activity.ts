@@ -4,7 +4,7 @@ import { Lru } from '../lib/lru.ts'
 import { redactText } from './redact.ts'
 
 /** A step on the way of a client, in the words of the protocol. */
-export type Step =
+export type ActivityStep =
   | 'metadata'
   | 'resource_metadata'
   | 'register'
@@ -15,8 +15,8 @@ export type Step =
   | 'introspect'
   | 'revoke'
 
-export interface Passage {
-  step: Step
+export interface StepOutcome {
+  step: ActivityStep
   /** Epoch seconds of the last time. */
   at: number
   status: number
@@ -30,12 +30,12 @@ export interface Passage {
   /** How often this happened in a row. */
   count: number
 }
-export interface Trail {
+export interface ClientActivity {
   /** Empty for steps that name no client. */
   client_id: string
   address: string
   began_at: number
-  passages: Passage[]
+  passages: StepOutcome[]
 }
 
 const MAX_TRAILS = 2000
@@ -44,14 +44,14 @@ const MAX_CLIENT_ID = 256
 const MAX_DETAIL = 200
 
 /** A trail of one of several threads, with the moment (milliseconds) of each of its passages: their seconds do not tell which was first. */
-export interface MarkedTrail {
-  trail: Trail
+export interface MarkedActivity {
+  trail: ClientActivity
   moments: number[]
 }
 
 /** One list of what several threads saw, last seen first: a client whose requests went to several of them has one trail. */
-export function mergeTrails(marked: readonly MarkedTrail[]): Trail[] {
-  const groups = new Map<string, { trails: Trail[]; steps: { passage: Passage; ms: number }[] }>()
+export function mergeActivity(marked: readonly MarkedActivity[]): ClientActivity[] {
+  const groups = new Map<string, { trails: ClientActivity[]; steps: { passage: StepOutcome; ms: number }[] }>()
   for (const { trail, moments } of marked) {
     const key = `${trail.address} ${trail.client_id}`
     const group = groups.get(key) ?? { trails: [], steps: [] }
@@ -65,15 +65,15 @@ export function mergeTrails(marked: readonly MarkedTrail[]): Trail[] {
     .sort((a, b) => lastMs(b) - lastMs(a))
     .slice(0, MAX_TRAILS)
     .map(({ trails, steps }) => ({
-      ...(trails[0] as Trail),
+      ...(trails[0] as ClientActivity),
       began_at: Math.min(...trails.map(({ began_at }) => began_at)),
       passages: runsOf(steps.map(({ passage }) => passage)).slice(-MAX_PASSAGES),
     }))
 }
 
 /** The same outcome several times in a row is one passage that counts. */
-function runsOf(passages: readonly Passage[]): Passage[] {
-  const runs: Passage[] = []
+function runsOf(passages: readonly StepOutcome[]): StepOutcome[] {
+  const runs: StepOutcome[] = []
   for (const passage of passages) {
     const last = runs.at(-1)
     if (last && isSame(last, passage)) runs[runs.length - 1] = { ...passage, count: last.count + passage.count }
@@ -82,13 +82,13 @@ function runsOf(passages: readonly Passage[]): Passage[] {
   return runs
 }
 
-const isSame = (a: Passage, b: Omit<Passage, 'count'>): boolean =>
+const isSame = (a: StepOutcome, b: Omit<StepOutcome, 'count'>): boolean =>
   a.step === b.step && a.reason === b.reason && a.status === b.status
 
 /** The trails of the clients and addresses that were seen last. */
-export class Trails {
-  private readonly trails = new Lru<Trail>(MAX_TRAILS)
-  private readonly moments: WeakMap<Passage, number> | undefined
+export class ActivityLog {
+  private readonly trails = new Lru<ClientActivity>(MAX_TRAILS)
+  private readonly moments: WeakMap<StepOutcome, number> | undefined
 
   /** `isMarking` where marked() will be asked for. */
   constructor(isMarking = false) {
@@ -96,7 +96,7 @@ export class Trails {
   }
 
   /** Adds a step; the same outcome again only counts. */
-  record(client_id: string, address: string, passage: Omit<Passage, 'count'>): void {
+  record(client_id: string, address: string, passage: Omit<StepOutcome, 'count'>): void {
     // Copies: what came with a request must not stay in memory with a part of it.
     const id = ownCopy(client_id.slice(0, MAX_CLIENT_ID))
     const key = `${address} ${id}`
@@ -126,12 +126,12 @@ export class Trails {
   }
 
   /** Every trail, last seen first. */
-  list(): Trail[] {
+  list(): ClientActivity[] {
     return [...this.trails.values()]
   }
 
   /** The same for mergeTrails(). */
-  marked(): MarkedTrail[] {
+  marked(): MarkedActivity[] {
     return this.list().map((trail) => ({
       trail,
       moments: trail.passages.map((passage) => this.moments?.get(passage) ?? 0),

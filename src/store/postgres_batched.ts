@@ -27,7 +27,7 @@ export const settled = (result: Promise<unknown>): Promise<Outcome<unknown>> =>
   )
 
 /** Runs reads on one connection, each as if it were alone. Resolves to their outcomes. */
-export async function readTogether(client: pg.ClientBase, jobs: readonly Job[]): Promise<Outcome<unknown>[]> {
+export async function readBatched(client: pg.ClientBase, jobs: readonly Job[]): Promise<Outcome<unknown>[]> {
   for (const { op } of jobs) await preparePlans(client, op)
   return Promise.all(jobs.map((job) => settled(steps(client, job))))
 }
@@ -39,7 +39,8 @@ export const LOCK_MS = 100
  * statement of this connection was prepared for.
  */
 const APART = /^(55P03|0A000)$/
-export const isApart = (error: unknown): boolean => error instanceof OAuthError && APART.test(codeOf(error.cause) ?? '')
+export const runsIndividually = (error: unknown): boolean =>
+  error instanceof OAuthError && APART.test(codeOf(error.cause) ?? '')
 
 /** Serialization failures and deadlocks: to be done again. */
 const COLLISION = /^40(001|P01)$/
@@ -49,7 +50,7 @@ export const isCollision = (error: unknown): boolean => COLLISION.test(codeOf(er
 const begin = (client: pg.ClientBase) => command(client, `BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}`)
 
 /** Makes changes, each of one statement that returns a row when it was made, in one transaction. Resolves to whether each was made; rejects when none was, or, 503, when nobody knows. */
-export async function changeTogether(client: pg.ClientBase, changes: readonly Statement[]): Promise<boolean[]> {
+export async function changeBatched(client: pg.ClientBase, changes: readonly Statement[]): Promise<boolean[]> {
   await begin(client)
   // A statement that fails makes the server refuse those behind it, and roll back at the COMMIT.
   const rows = await Promise.all([...changes.map((statement) => execute(client, statement)), command(client, 'COMMIT')])
@@ -57,7 +58,7 @@ export async function changeTogether(client: pg.ClientBase, changes: readonly St
 }
 
 /** Runs operations that look at rows and then add some, in one transaction. Resolves to what they return; rejects as changeTogether() does. */
-export async function recordTogether(client: pg.ClientBase, jobs: readonly Job[]): Promise<unknown[]> {
+export async function recordBatched(client: pg.ClientBase, jobs: readonly Job[]): Promise<unknown[]> {
   for (const { op } of jobs) await preparePlans(client, op)
   await begin(client)
   // All of them have ended before the transaction does: none may send a statement after it.
@@ -69,7 +70,7 @@ export async function recordTogether(client: pg.ClientBase, jobs: readonly Job[]
 }
 
 /** Inserts the rows of operations that do nothing else, all or none. Powers of two, so that few statements have to be prepared. */
-export async function appendTogether(client: pg.ClientBase, jobs: readonly Job[]): Promise<void> {
+export async function appendBatched(client: pg.ClientBase, jobs: readonly Job[]): Promise<void> {
   const parts: Statement[] = []
   for (let rest = jobs.map(firstStatement); rest.length > 0; ) {
     const size = 2 ** Math.floor(Math.log2(rest.length))

@@ -1,5 +1,5 @@
 /** The lineage of one sign-in. */
-export interface Family {
+export interface TokenFamily {
   id: string
   client_id: string
   user_id: string

@@ -1,20 +1,20 @@
 // Connection trails: what is kept of the way of a client, and that it is bounded.
 import { describe, expect, test, vi } from 'vitest'
-import { mergeTrails, type Passage, Trails } from '../../src/telemetry/trails.ts'
+import { ActivityLog, mergeActivity, type StepOutcome } from '../../src/telemetry/client_activity.ts'
 
-const passage = (more: Partial<Passage> = {}): Omit<Passage, 'count'> => ({
+const passage = (more: Partial<StepOutcome> = {}): Omit<StepOutcome, 'count'> => ({
   step: 'token',
   at: 1000,
   status: 200,
   request_id: 'r1',
   ...more,
 })
-const refused = (reason: string, more: Partial<Passage> = {}) =>
+const refused = (reason: string, more: Partial<StepOutcome> = {}) =>
   passage({ status: 400, error: 'invalid_grant', detail: 'the code has expired', reason, ...more })
 
 describe('a trail', () => {
   test('holds the steps of one client at one address, in order', () => {
-    const trails = new Trails()
+    const trails = new ActivityLog()
     trails.record('c', '192.0.2.1', passage({ step: 'authorize', status: 303 }))
     trails.record('c', '192.0.2.1', refused('expired_code', { at: 1005, request_id: 'r2' }))
     expect(trails.list()).toEqual([
@@ -40,7 +40,7 @@ describe('a trail', () => {
   })
 
   test('shows no secret that a client put into its id or into what it is told about', () => {
-    const trails = new Trails()
+    const trails = new ActivityLog()
     const secret = `rt_${'A1b2'.repeat(16)}`
     trails.record(`http://localhost/x?token=${secret}`, '192.0.2.1', refused('x', { detail: `not allowed: ${secret}` }))
     expect(JSON.stringify(trails.list())).not.toContain(secret)
@@ -48,7 +48,7 @@ describe('a trail', () => {
   })
 
   test('is another one for another client, for another address, and for those who name no client', () => {
-    const trails = new Trails()
+    const trails = new ActivityLog()
     trails.record('a', '192.0.2.1', passage())
     trails.record('b', '192.0.2.1', passage())
     trails.record('a', '192.0.2.2', passage())
@@ -62,7 +62,7 @@ describe('a trail', () => {
   })
 
   test('counts the same outcome in a row, with the time and the request of the last one', () => {
-    const trails = new Trails()
+    const trails = new ActivityLog()
     for (let i = 0; i < 1000; i++) trails.record('c', 'a', refused('wrong_code', { at: 1000 + i, request_id: `r${i}` }))
     expect(trails.list()[0]?.passages).toEqual([
       { ...refused('wrong_code', { at: 1999, request_id: 'r999' }), count: 1000 },
@@ -75,7 +75,7 @@ describe('a trail', () => {
     ['another status', passage({ status: 201 })],
     ['another reason', refused('other_reason')],
   ])('keeps %s as a step of its own', (_what, next) => {
-    const trails = new Trails()
+    const trails = new ActivityLog()
     trails.record('c', 'a', passage())
     trails.record('c', 'a', next)
     trails.record('c', 'a', passage())
@@ -85,7 +85,7 @@ describe('a trail', () => {
 
 describe('bounds', () => {
   test('thirty steps of a trail: the oldest go', () => {
-    const trails = new Trails()
+    const trails = new ActivityLog()
     for (let i = 0; i < 100; i++) trails.record('c', 'a', refused(`reason ${i}`))
     const reasons = trails.list()[0]?.passages.map(({ reason }) => reason)
     expect(reasons).toHaveLength(30)
@@ -93,7 +93,7 @@ describe('bounds', () => {
   })
 
   test('two thousand trails: the ones that were quiet longest go, and the last seen comes first', () => {
-    const trails = new Trails()
+    const trails = new ActivityLog()
     trails.record('busy', 'a', passage())
     for (let i = 0; i < 1999; i++) trails.record(`c${i}`, 'a', passage())
     trails.record('busy', 'a', passage())
@@ -107,7 +107,7 @@ describe('bounds', () => {
   })
 
   test('256 characters of a client_id, which anybody may make up', () => {
-    const trails = new Trails()
+    const trails = new ActivityLog()
     trails.record('x'.repeat(10_000), 'a', passage())
     expect(trails.list()[0]?.client_id).toBe('x'.repeat(256))
   })
@@ -115,8 +115,8 @@ describe('bounds', () => {
 
 test('what several threads saw of a client is one trail, in the order in which it happened, runs counted together', () => {
   vi.useFakeTimers({ toFake: ['performance'] })
-  const [a, b] = [new Trails(true), new Trails(true)]
-  const seen = (at: Trails, client_id: string, more: Omit<Passage, 'count'>) => {
+  const [a, b] = [new ActivityLog(true), new ActivityLog(true)]
+  const seen = (at: ActivityLog, client_id: string, more: Omit<StepOutcome, 'count'>) => {
     vi.advanceTimersByTime(1)
     at.record(client_id, '192.0.2.1', more)
   }
@@ -126,7 +126,7 @@ test('what several threads saw of a client is one trail, in the order in which i
   seen(b, 'c', passage())
   seen(a, 'c', passage({ request_id: 'r2' }))
   seen(b, 'c', passage({ request_id: 'r3' }))
-  const merged = mergeTrails(structuredClone([...a.marked(), ...b.marked()]))
+  const merged = mergeActivity(structuredClone([...a.marked(), ...b.marked()]))
   vi.useRealTimers()
   expect(merged.map(({ client_id }) => client_id)).toEqual(['c', 'other'])
   expect(merged[0]?.passages.map(({ step, status, count }) => `${step} ${status} ${count}`)).toEqual([

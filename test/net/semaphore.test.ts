@@ -1,6 +1,6 @@
 // So many at once, then a line, then a refusal.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Gate } from '../../src/net/gate.ts'
+import { Semaphore } from '../../src/net/semaphore.ts'
 import { refusalOf } from '../support/thrown.ts'
 
 beforeEach(() => {
@@ -28,7 +28,7 @@ function heldWork() {
 }
 
 test('no more than `max` run at once, and those who wait come in the order they came', async () => {
-  const gate = new Gate(2)
+  const gate = new Semaphore(2)
   const { work, started, endNext } = heldWork()
   const all = [1, 2, 3, 4].map((id) => gate.run(work(id)))
   await vi.advanceTimersByTimeAsync(0)
@@ -42,7 +42,7 @@ test('no more than `max` run at once, and those who wait come in the order they 
 })
 
 test('whoever waits for 2 seconds is refused with 503 and leaves the line', async () => {
-  const gate = new Gate(1)
+  const gate = new Semaphore(1)
   const { work, started, endNext } = heldWork()
   void gate.run(work(1))
   const refusal = refusalOf(() => gate.run(work(2)))
@@ -59,7 +59,7 @@ test('whoever waits for 2 seconds is refused with 503 and leaves the line', asyn
 })
 
 test('a full line refuses at once', async () => {
-  const gate = new Gate(1)
+  const gate = new Semaphore(1)
   const { work } = heldWork()
   void gate.run(work(0))
   for (let i = 1; i <= 256; i++) gate.run(work(i)).catch(() => {})
@@ -67,7 +67,7 @@ test('a full line refuses at once', async () => {
 })
 
 test('work that fails frees its place', async () => {
-  const gate = new Gate(1)
+  const gate = new Semaphore(1)
   await expect(gate.run(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
   expect(gate.isIdle).toBe(true)
   expect(await gate.run(async () => 'next')).toBe('next')

@@ -1,12 +1,12 @@
 // Work that events ask for.
 import { expect, test } from 'vitest'
-import { again } from '../../src/lib/again.ts'
+import { coalesce } from '../../src/lib/coalesce.ts'
 
 /** Work that is ended by hand. */
 function byHand() {
   const runs: { resolve(): void; reject(error: Error): void }[] = []
   const errors: unknown[] = []
-  const ask = again(() => new Promise<void>((resolve, reject) => runs.push({ resolve, reject })), {
+  const ask = coalesce(() => new Promise<void>((resolve, reject) => runs.push({ resolve, reject })), {
     retryMs: 1,
     onError: (error) => errors.push(error),
   })

@@ -4,7 +4,7 @@ import { ApiError } from '../lib/api.ts'
 import { Mark } from './icons.tsx'
 
 /** Asks for the key; `why` says why it is asked for again. */
-export function Gate({ why, onKey }: { why?: string; onKey: (key: string) => Promise<void> }) {
+export function KeyPrompt({ why, onKey }: { why?: string; onKey: (key: string) => Promise<void> }) {
   const [problem, setProblem] = useState<string>()
   const [busy, setBusy] = useState(false)
   const field = useRef<HTMLInputElement>(null)

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Resolves when the work is done, or after so many milliseconds, whichever is first. Rejects as the work does. */
-export async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+export async function withTimeout(ms: number, work: Promise<unknown>): Promise<void> {
   const over = new AbortController()
   try {
     await Promise.race([work, sleep(ms, undefined, { signal: over.signal })])
@@ -14,7 +14,7 @@ export async function atMost(ms: number, work: Promise<unknown>): Promise<void> 
 const REMINDER_MS = 5000
 
 /** Waits for the work, and says every five seconds that it does. Resolves and rejects as the work does. */
-export async function reminding<R>(work: Promise<R>, remind: () => void): Promise<R> {
+export async function withReminders<R>(work: Promise<R>, remind: () => void): Promise<R> {
   const timer = setInterval(remind, REMINDER_MS)
   try {
     return await work

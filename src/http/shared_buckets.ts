@@ -15,7 +15,7 @@ const SWEEP_MS = 60_000
  * A token bucket for each key, which all instances share in the store. The one of this thread is asked first, so that a flood costs the
  * database no more than the limit; what the shared one refuses is refused here until the time it says.
  */
-export class CommonBuckets {
+export class SharedBuckets {
   private readonly kind: string
   private readonly here: Buckets
   private readonly store: BucketStore

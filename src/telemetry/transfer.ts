@@ -1,6 +1,7 @@
 // What several threads count is counted once: a front thread hands over what it counted since it was last asked.
-import type { Labels } from './family.ts'
-import { COUNTERS, type CounterName, HISTOGRAMS, type HistogramName, type Metrics } from './metrics.ts'
+import type { Labels } from './metric_family.ts'
+import { COUNTERS, type CounterName, HISTOGRAMS, type HistogramName } from './metric_names.ts'
+import type { Metrics } from './metrics.ts'
 
 /** What was counted and observed since the last time. */
 export interface Moved {

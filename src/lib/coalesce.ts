@@ -1,7 +1,7 @@
 // Work that is asked for by events: once at a time, again when it was asked for meanwhile, and until it succeeds.
 import { setTimeout as sleep } from 'node:timers/promises'
 
-export interface AgainOptions {
+export interface CoalesceOptions {
   /** Milliseconds to the next try after a failure. */
   retryMs: number
   /** Hears of the first of several failures in a row. */
@@ -9,7 +9,7 @@ export interface AgainOptions {
 }
 
 /** Returns a function that asks for the work. Whatever it was asked before it began, it does once. */
-export function again(work: () => Promise<unknown>, { retryMs, onError }: AgainOptions): () => void {
+export function coalesce(work: () => Promise<unknown>, { retryMs, onError }: CoalesceOptions): () => void {
   let running = false
   let asked = false
   let failing = false

@@ -3,7 +3,7 @@ import type { MessagePort, Worker } from 'node:worker_threads'
 import { codeOf, type ErrorCode, OAuthError } from './error.ts'
 
 /** What one side may be asked: by name, each with one input. */
-export type Answers = Readonly<Record<string, (input: never) => unknown>>
+export type RpcHandlers = Readonly<Record<string, (input: never) => unknown>>
 
 interface Sent {
   /** [number of the question, or 0 where nobody waits; name; input], as JSON where the sender says so: one text crosses several times faster than a list of objects. */
@@ -24,30 +24,30 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-export interface WireOptions {
+export interface RpcOptions {
   /** Whether questions are sent as JSON: only where their inputs are. */
   asText: boolean
 }
 
 /** One end of a wire; `Theirs` is what the other end answers. */
-export class Wire<Theirs extends Answers> {
+export class RpcChannel<Theirs extends RpcHandlers> {
   private readonly port: MessagePort | Worker
-  private readonly options: WireOptions
+  private readonly options: RpcOptions
   private readonly waiting = new Map<number, Waiting>()
   private last = 0
   private asks: [number, string, unknown][] = []
   private replies: [number, unknown, Fault?][] = []
   private scheduled = false
   private broken: Error | undefined
-  private answers: Answers = {}
+  private answers: RpcHandlers = {}
 
-  constructor(port: MessagePort | Worker, options: WireOptions) {
+  constructor(port: MessagePort | Worker, options: RpcOptions) {
     this.port = port
     this.options = options
   }
 
   /** Begins to hear the other side, which may ask this; what it said before waits until then. */
-  listen(answers: Answers): void {
+  listen(answers: RpcHandlers): void {
     this.answers = answers
     this.port.on('message', (sent: Sent) => this.receive(sent))
   }

@@ -4,19 +4,19 @@
 export type Labels = Readonly<Record<string, string>>
 
 /** The label values of one place in a family, in the order of the label names. */
-export interface Place<P> {
+export interface Cell<P> {
   readonly labels: Labels
   readonly held: P
 }
-type Branch<P> = Map<string, Branch<P> | Place<P>>
+type Branch<P> = Map<string, Branch<P> | Cell<P>>
 
 /** Most places of one family: whatever goes wrong with a label, memory and scrape stay bounded. */
 const MAX_PLACES = 2000
 const OVERFLOW = 'other'
 
 /** The places of one metric. */
-export class Family<P> {
-  readonly places: Place<P>[] = []
+export class MetricFamily<P> {
+  readonly places: Cell<P>[] = []
   private readonly root: Branch<P> = new Map()
   private readonly names: readonly string[]
   private readonly make: () => P
@@ -28,12 +28,12 @@ export class Family<P> {
 
   /** What is held for these label values; made at the first call. Beyond the bound all values are `other`. */
   of(labels: Labels | undefined): P {
-    let at: Branch<P> | Place<P> | undefined = this.root
+    let at: Branch<P> | Cell<P> | undefined = this.root
     for (let i = 0; i < this.names.length && at; i++) {
       at = (at as Branch<P>).get(labels?.[this.names[i] as string] ?? '')
     }
     if (this.names.length === 0) at = this.root.get('')
-    return (at as Place<P> | undefined)?.held ?? this.add(labels ?? {})
+    return (at as Cell<P> | undefined)?.held ?? this.add(labels ?? {})
   }
 
   private add(given: Labels): P {
@@ -47,7 +47,7 @@ export class Family<P> {
       branch = next
     }
     const last = path.at(-1) as string
-    const known = branch.get(last) as Place<P> | undefined
+    const known = branch.get(last) as Cell<P> | undefined
     if (known) return known.held
     const labels = Object.fromEntries(this.names.map((name, i) => [name, values[i] as string]))
     const place = { labels, held: this.make() }

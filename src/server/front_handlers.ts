@@ -2,9 +2,9 @@
 import type { App } from '../context.ts'
 import type { SharedKey } from '../crypto/shared_keys.ts'
 import type { OpName } from '../store/operations.ts'
-import { type Moved, takeFrom } from '../telemetry/move.ts'
+import type { MarkedActivity } from '../telemetry/client_activity.ts'
 import type { BucketCounts } from '../telemetry/series.ts'
-import type { MarkedTrail } from '../telemetry/trails.ts'
+import { type Moved, takeFrom } from '../telemetry/transfer.ts'
 
 /** What a front thread did since its last report, and how it stands. */
 export interface FrontReport {
@@ -17,7 +17,7 @@ export interface FrontReport {
 }
 
 /** What a front thread is asked for. */
-export type FrontAnswers = ReturnType<typeof frontAnswers>
+export type FrontHandlers = ReturnType<typeof frontHandlers>
 
 interface Ends {
   note(isHealthy: boolean): void
@@ -26,7 +26,7 @@ interface Ends {
 }
 
 /** Answers what the main thread asks of a front thread. */
-export function frontAnswers(app: App, { note, take, close }: Ends) {
+export function frontHandlers(app: App, { note, take, close }: Ends) {
   let before = performance.eventLoopUtilization()
   const report = (): FrontReport => {
     const now = performance.eventLoopUtilization()
@@ -49,7 +49,7 @@ export function frontAnswers(app: App, { note, take, close }: Ends) {
       else app.store.dropCaches()
     },
     /** Another thread has operations of unknown outcome, or has none any more. */
-    hold: (isUnsettledElsewhere: boolean): void => app.store.driver.unsettled?.hold(isUnsettledElsewhere),
+    hold: (isUnsettledElsewhere: boolean): void => app.store.driver.unsettled?.setHeldElsewhere(isUnsettledElsewhere),
     keys(keys: SharedKey[]): Promise<void> {
       take(keys)
       return app.keyring.reload()
@@ -58,7 +58,7 @@ export function frontAnswers(app: App, { note, take, close }: Ends) {
       note(isHealthy)
       return report()
     },
-    trails: (_: undefined): MarkedTrail[] => app.trails.marked(),
+    trails: (_: undefined): MarkedActivity[] => app.activity.marked(),
     /** Forgets a key set of an identity provider. */
     dropKeys: (jwks_uri: string): void => app.remoteKeys.drop(jwks_uri),
     /** Drains for so many milliseconds at most, ends everything and reports a last time. */

@@ -2,7 +2,7 @@
 import { overloaded } from './error.ts'
 
 /** What tells whether something was used: the set itself, or the thread that has it. */
-export interface Used {
+export interface ReplayCache {
   /** Adds a value until `expires_at`; false when it was there. Throws 503 when the set is full. */
   add(value: string, expires_at: number, now: number): boolean | Promise<boolean>
   /** Forgets a value that was not used after all. */
@@ -10,7 +10,7 @@ export interface Used {
 }
 
 /** A set whose members are forgotten when they expire, however long each of them lives. */
-export class UsedSet {
+export class ReplaySet {
   private readonly max: number
   private readonly values = new Set<string>()
   /** The members by the second in which they expire. */

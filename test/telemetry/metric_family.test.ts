@@ -1,8 +1,8 @@
 // Places of a metric by label values.
 import { expect, test } from 'vitest'
-import { addTiming, Family, newTimings } from '../../src/telemetry/family.ts'
+import { addTiming, MetricFamily, newTimings } from '../../src/telemetry/metric_family.ts'
 
-const open = (...names: string[]) => new Family(names, () => ({ value: 0 }))
+const open = (...names: string[]) => new MetricFamily(names, () => ({ value: 0 }))
 
 test('the same values are one place, whatever the order they are given in', () => {
   const family = open('a', 'b')
