@@ -7,8 +7,8 @@ import type { Op, Statement } from '../src/store/op.ts'
 import { isRead, ops } from '../src/store/operations.ts'
 
 nameThread('store')
-const { file, wal } = workerData as { file: string; wal: boolean }
-const db = openDatabase(file, wal)
+const { file, wal, busyMs } = workerData as { file: string; wal: boolean; busyMs?: number }
+const db = openDatabase(file, wal, busyMs)
 const statements = new Map<string, ReturnType<typeof db.prepare>>()
 let dataVersion = readDataVersion()
 

@@ -61,6 +61,8 @@ export interface AppOptions {
   waits?: boolean
   /** Requests a second that a benchmark measured, by kind of request. */
   knees?: Knees
+  /** The busy timeout of SQLite, where it is not the usual one. */
+  busyMs?: number
 }
 
 /** What differs between a process of its own and one of its front threads. */
@@ -89,6 +91,7 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
     metrics: telemetry.metrics,
     now: clock.now(),
     creates,
+    busyMs: options.busyMs,
     serves: serves ? { ...lockOfServer(config, log, options), check: () => checkListeners(config) } : undefined,
   })
   // The storage thread starts meanwhile.

@@ -30,16 +30,17 @@ const hasNodeApi10 = Number(process.versions['napi']) >= 10
 /** SQLite. From Node 24.19 on the collector may end the process when it frees a statement of better-sqlite3 12; Node 20 cannot load 13. */
 export const Database: typeof Sqlite = hasNodeApi10 ? require('better-sqlite3-napi') : require('better-sqlite3')
 
+/** How long a statement waits for another connection that holds the lock of the database. */
 const BUSY_TIMEOUT_MS = 5000
 const CHECKPOINT_PAGES = 4000
 
-/** Opens a connection with the settings that every part of the service uses. */
-export function openDatabase(file: string, wal: boolean): Sqlite.Database {
+/** Opens a connection with the settings that every part of the service uses; with a busy timeout of its own, if one is given. */
+export function openDatabase(file: string, wal: boolean, busyMs = BUSY_TIMEOUT_MS): Sqlite.Database {
   try {
     mkdirSync(path.dirname(path.resolve(file)), { recursive: true, mode: 0o700 })
     // Created here with its mode: it holds hashes, and its companions take the mode over.
     closeSync(openSync(file, 'a', 0o600))
-    const db = new Database(file, { timeout: BUSY_TIMEOUT_MS })
+    const db = new Database(file, { timeout: busyMs })
     db.pragma(`journal_mode = ${wal ? 'WAL' : 'DELETE'}`)
     // Every answer promises that its rows survive a power cut.
     db.pragma('synchronous = FULL')

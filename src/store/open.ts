@@ -62,9 +62,12 @@ export interface StoreParts {
   creates: boolean
   /** Set where this process serves: no other one may on the same SQLite file, and it is counted among the instances. */
   serves?: ServeLock | undefined
+  /** The busy timeout of SQLite, where it is not the usual one. */
+  busyMs?: number | undefined
 }
 /** Opens the store on the database. A server migrates it, and whoever creates it. Rejects when it cannot be had, or is of an older version. */
-export async function openStore(storage: Storage, { log, metrics, now, creates, serves }: StoreParts): Promise<Store> {
+export async function openStore(storage: Storage, parts: StoreParts): Promise<Store> {
+  const { log, metrics, now, creates, serves, busyMs } = parts
   if (!serves) {
     if (await hasDatabase(storage)) await checkCurrent(storage)
     else if (!creates) throw noDatabase(storage)
@@ -79,7 +82,7 @@ export async function openStore(storage: Storage, { log, metrics, now, creates, 
     )
     if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
     if (driver === 'sqlite')
-      return createStore(openSqlite(sqlite.path, { wal: sqlite.wal, ...isServing, unlock }, log), metrics)
+      return createStore(openSqlite(sqlite.path, { wal: sqlite.wal, ...isServing, busyMs, unlock }, log), metrics)
     const { openPostgres } = await import('./postgres.ts')
     return createStore(await openPostgres(postgres, log, isServing), metrics)
   } catch (error) {

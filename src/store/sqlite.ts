@@ -13,13 +13,15 @@ interface SqliteOptions {
   wal: boolean
   /** Whether this process serves: then it proves that the database can be written, else only that it answers. */
   serves: boolean
+  /** Milliseconds that an operation waits for another process that has the database locked. */
+  busyMs?: number | undefined
   /** Called when the storage thread has ended. */
   unlock?: () => void
 }
 
 /** Starts the storage thread on a migrated database. */
-export function openSqlite(file: string, { wal, serves, unlock = () => {} }: SqliteOptions, log: Logger): Driver {
-  const thread = openThreads({ name: 'store', min: 1, max: 1, ahead: true, workerData: { file, wal } }, log)
+export function openSqlite(file: string, { wal, serves, busyMs, unlock = () => {} }: SqliteOptions, log: Logger): Driver {
+  const thread = openThreads({ name: 'store', min: 1, max: 1, ahead: true, workerData: { file, wal, busyMs } }, log)
   const listeners: (() => void)[] = []
 
   const lane = new Lane<Job, unknown>({

@@ -12,7 +12,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
   let service: TestService
   let client: Client
   beforeAll(async () => {
-    service = await startService({ SERVICE_SERVER_HTTP_ENGINE: engine })
+    service = await startService({ SERVICE_SERVER_HTTP_ENGINE: engine }, undefined, { busyMs: 100 })
     client = await addClient(service)
   })
   afterAll(() => service.close())

@@ -29,7 +29,8 @@ afterEach(async () => {
   for (const each of opened.splice(0)) await each.close()
 })
 const start = async (env: Record<string, string> = {}): Promise<TestService> => {
-  const service = await startService(env)
+  // What it waits for a database that is locked.
+  const service = await startService(env, undefined, { busyMs: 100 })
   opened.unshift(service)
   return service
 }

@@ -31,6 +31,10 @@ describe('opening', () => {
     expect(pragma(file, false, 'journal_mode')).toBe('delete')
   })
 
+  test('a statement waits five seconds for another process that has the database locked', () => {
+    expect(pragma(newFile(), true, 'busy_timeout')).toBe(5000)
+  })
+
   test('a file that is no database, or that is a folder, is an error that names it', () => {
     const text = path.join(tempFolder(), 'text.db')
     writeFileSync(text, 'this is no database, but it is long enough to be looked at\n'.repeat(50))

@@ -10,9 +10,9 @@ import { NOW } from '../support/records.ts'
 import type { Opened } from './conformance.ts'
 
 /** Opens the store of a database file. */
-export function openFile(file: string, wal = true): Opened {
-  const store = createStore(openSqlite(file, { wal, serves: true }, silentLog), new Metrics())
-  return { store, again: async () => openFile(file, wal), close: () => store.driver.close() }
+export function openFile(file: string, wal = true, busyMs?: number): Opened {
+  const store = createStore(openSqlite(file, { wal, serves: true, busyMs }, silentLog), new Metrics())
+  return { store, again: async () => openFile(file, wal, busyMs), close: () => store.driver.close() }
 }
 
 /** A store on a new, migrated file. */

@@ -12,7 +12,7 @@ import { newResource } from '../../src/oauth/resource_record.ts'
 import type { Client } from '../../src/records/client.ts'
 import type { Resource, ResourcePolicy } from '../../src/records/resource.ts'
 import type { User } from '../../src/records/user.ts'
-import { closeApp, openApp } from '../../src/server/assemble.ts'
+import { type AppOptions, closeApp, openApp } from '../../src/server/assemble.ts'
 import { openListeners } from '../../src/server/listeners.ts'
 import { openTelemetry } from '../../src/telemetry/open.ts'
 import { undeclaredDetails } from './audit.ts'
@@ -38,8 +38,15 @@ export const SEALED = {
   SERVICE_DATA_ENCRYPTION_KEY: '5ea1'.repeat(16),
 }
 
-/** Starts a service; `env` holds SERVICE_ variables beside the ones every test needs (`<issuer>` in them is its own), `file` what has no variable. */
-export async function startService(env: Record<string, string> = {}, file?: string): Promise<TestService> {
+/**
+ * Starts a service; `env` holds SERVICE_ variables beside the ones every test needs (`<issuer>` in them is its own), `file` what has no
+ * variable, `options` what is not configured.
+ */
+export async function startService(
+  env: Record<string, string> = {},
+  file?: string,
+  options: Pick<AppOptions, 'busyMs'> = {},
+): Promise<TestService> {
   const folder = mkdtempSync(path.join(tmpdir(), 'service-test-'))
   const [port, adminPort] = [await freePort(), await freePort()]
   const issuer = `http://localhost:${port}`
@@ -59,7 +66,7 @@ export async function startService(env: Record<string, string> = {}, file?: stri
   let ahead = 0
   const clock: Clock = { now: () => Math.floor(Date.now() / 1000) + ahead }
   const telemetry = await openTelemetry(config, readBuild(), variables)
-  const app = await openApp(config, telemetry.log, { clock, env: variables, telemetry })
+  const app = await openApp(config, telemetry.log, { ...options, clock, env: variables, telemetry })
   const fronts: HttpFront[] = []
   for await (const front of openListeners(app)) fronts.push(front)
   return {
