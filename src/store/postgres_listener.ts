@@ -200,9 +200,11 @@ export async function openListener({
       closed = true
       clearInterval(poll)
       clearInterval(retry)
-      if (!client) return
-      await withTimeout(LOST_MS, presence.leave(client))
-      end(client)
+      // The connection may be lost meanwhile.
+      const last = client
+      if (!last) return
+      await withTimeout(LOST_MS, presence.leave(last))
+      end(last)
     },
   }
 }

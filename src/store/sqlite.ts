@@ -20,7 +20,11 @@ interface SqliteOptions {
 }
 
 /** Starts the storage thread on a migrated database. */
-export function openSqlite(file: string, { wal, serves, busyMs, unlock = () => {} }: SqliteOptions, log: Logger): Driver {
+export function openSqlite(
+  file: string,
+  { wal, serves, busyMs, unlock = () => {} }: SqliteOptions,
+  log: Logger,
+): Driver {
   const thread = openThreads({ name: 'store', min: 1, max: 1, ahead: true, workerData: { file, wal, busyMs } }, log)
   const listeners: (() => void)[] = []
 

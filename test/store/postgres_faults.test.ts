@@ -126,6 +126,19 @@ describe('a server that is away', () => {
   })
 })
 
+test('a driver that loses its connection while it is closed is closed all the same', async () => {
+  const driver = await openPostgres(settingsOf(dsn), silentLog)
+  const other = new pg.Client(dsn)
+  await other.connect()
+  // So that it still waits to take its row away when the connection ends.
+  await other.query('BEGIN; LOCK TABLE instances')
+  const closing = driver.close()
+  await eventually(async () => (await waiting()) === 1)
+  await terminate("wait_event_type = 'Lock'")
+  await closing
+  await other.end()
+})
+
 const aUse = { id: anIssuance().id, kind: 'dpop' as const, hash: anIssuance().id, expires_at: NOW + 60 }
 const waiting = async () =>
   (await server.sql(dsn, `SELECT 1 FROM pg_stat_activity WHERE datname = '${name()}' AND wait_event_type = 'Lock'`))
@@ -145,7 +158,7 @@ test('what a newer version did to the tables costs each connection one 503 at mo
 describe('operations at the same time', () => {
   test('of two that wait for each other one is done again', async () => {
     // Whoever looks for a deadlock first is the one that gives up: not before both wait, and not the other one.
-    await server.sql(dsn, `ALTER DATABASE ${name()} SET deadlock_timeout = '4s'`)
+    await server.sql(dsn, `ALTER DATABASE ${name()} SET deadlock_timeout = '2s'`)
     const { store, close } = await opened.again()
     const client = aClient()
     const family = aFamily({ client_id: client.client_id })
