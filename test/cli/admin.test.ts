@@ -5,7 +5,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { okAdmin } from '../support/admin.ts'
-import { envOf, okCli, runCli, runHere } from '../support/cli.ts'
+import { envOf, okCli, okHere, runCli, runHere } from '../support/cli.ts'
 import { post } from '../support/flow.ts'
 import { tempFile, tempFolder } from '../support/folder.ts'
 import { addClient, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
@@ -42,7 +42,7 @@ test.each([
 })
 
 test('--json prints what the admin API answers', async () => {
-  const printed = JSON.parse(await okCli(['admin', 'client', 'list', '--json'], viaServer))
+  const printed = JSON.parse(await okHere(['admin', 'client', 'list', '--json'], viaServer))
   expect(printed).toEqual(await okAdmin(service, 'GET', '/admin/clients'))
 })
 
@@ -73,20 +73,20 @@ describe.each([
     const [id = '', secret = ''] = [valueIn(made, 'client_id'), valueIn(made, 'client_secret')]
     expect(valueIn(made, 'scope')).toBe('mcp:read mcp:write')
     expect((await token(id, secret)).status).toBe(200)
-    const updated = await okCli(['admin', 'client', 'update', '--id', id, '--name', 'Job 2'], env())
+    const updated = await okHere(['admin', 'client', 'update', '--id', id, '--name', 'Job 2'], env())
     expect(valueIn(updated, 'client_name')).toBe('Job 2')
     expect(updated).not.toContain(secret)
-    const rotated = await okCli(['admin', 'client', 'rotate-secret', '--id', id], env())
+    const rotated = await okHere(['admin', 'client', 'rotate-secret', '--id', id], env())
     await expect.poll(async () => (await token(id, valueIn(rotated, 'client_secret'))).status).toBe(200)
     expect((await token(id, secret)).status).toBe(401)
-    expect((await runCli(['admin', 'client', 'delete', '--id', id], env())).stderr).toContain('live tokens')
-    expect(await okCli(['admin', 'client', 'delete', '--id', id, '--force'], env())).toBe('')
-    expect((await runCli(['admin', 'client', 'delete', '--id', id], env())).stderr).toContain('no such client')
+    expect((await runHere(['admin', 'client', 'delete', '--id', id], env())).stderr).toContain('live tokens')
+    expect(await okHere(['admin', 'client', 'delete', '--id', id, '--force'], env())).toBe('')
+    expect((await runHere(['admin', 'client', 'delete', '--id', id], env())).stderr).toContain('no such client')
   })
 
   test('the registration mode reaches the running server', async () => {
     for (const mode of ['admin_only', 'open']) {
-      expect(await okCli(['admin', 'dcr', 'set', '--mode', mode], env())).toBe(`mode=${mode}\n`)
+      expect(await okHere(['admin', 'dcr', 'set', '--mode', mode], env())).toBe(`mode=${mode}\n`)
       await expect.poll(() => okAdmin(service, 'GET', '/admin/settings/dcr'), { timeout: 5000 }).toEqual({ mode })
     }
   })
@@ -96,8 +96,8 @@ describe.each([
     const { client_id } = await addClient(service)
     const create = ['--slug', slug, '--uri', `https://${slug}.example.com/mcp`, '--backend-kind', 'mint']
     const scopes = ['--scopes', 'mcp:read||Read, and more', '--scope-map', 'a:b,c:d']
-    await okCli(['admin', 'resource', 'create', ...create, ...scopes], env())
-    const shown = JSON.parse(await okCli(['admin', 'resource', 'get', '--slug', slug, '--json'], env()))
+    await okHere(['admin', 'resource', 'create', ...create, ...scopes], env())
+    const shown = JSON.parse(await okHere(['admin', 'resource', 'get', '--slug', slug, '--json'], env()))
     expect(shown.scopes).toEqual([
       { name: 'mcp:read', upstream: '', description: 'Read, and more' },
       { name: 'a', upstream: 'b', description: '' },
@@ -105,9 +105,9 @@ describe.each([
     ])
     const policy = ['admin', 'resource', 'policy', 'runtime']
     const named = ['--slug', slug, '--client-id', client_id]
-    expect(await okCli([...policy, 'add', ...named], env())).toBe(`client_ids=${client_id}\n`)
-    expect(await okCli([...policy, 'remove', ...named], env())).toBe('client_ids=\n')
-    expect(await okCli(['admin', 'resource', 'delete', '--slug', slug], env())).toBe('')
+    expect(await okHere([...policy, 'add', ...named], env())).toBe(`client_ids=${client_id}\n`)
+    expect(await okHere([...policy, 'remove', ...named], env())).toBe('client_ids=\n')
+    expect(await okHere(['admin', 'resource', 'delete', '--slug', slug], env())).toBe('')
   })
 
   test('an item comes from standard input; flags win over its members', async () => {
@@ -136,7 +136,8 @@ describe('a password', () => {
   const create = (flags: string[], input = '') => {
     const email = `${newId()}@example.com`
     const args = ['admin', 'user', 'create', '--email', email, '--name', 'Ada', ...flags]
-    return runCli(args, viaServer, input).then((ran) => ({ ...ran, email }))
+    const ran = flags.includes('-') ? runCli(args, viaServer, input) : runHere(args, viaServer)
+    return ran.then((ran) => ({ ...ran, email }))
   }
   const works = async (email: string, password: string) => {
     const user = await service.app.store.findUserByEmail({ email })
@@ -169,14 +170,14 @@ describe('a password', () => {
 
 test('a switch takes false as well', async () => {
   const flags = ['--redirect-uris', 'https://client.example.com/cb', '--agent', 'false', '--json']
-  const made = JSON.parse(await okCli(['admin', 'client', 'create', '--name', 'No agent', ...flags], viaServer))
+  const made = JSON.parse(await okHere(['admin', 'client', 'create', '--name', 'No agent', ...flags], viaServer))
   expect(made.agent).toBe(false)
 })
 
 test('issuances are printed as rows, blank lines between them', async () => {
   const client = await addClient(service)
   for (const _round of [1, 2]) await token(client.client_id, client.client_secret)
-  const printed = await okCli(['admin', 'issuance', 'list', '--client', client.client_id], viaServer)
+  const printed = await okHere(['admin', 'issuance', 'list', '--client', client.client_id], viaServer)
   expect(printed.split('\n\n').map((row) => valueIn(row, 'client_id'))).toEqual([client.client_id, client.client_id])
   expect(printed.match(/^[\w.[\]]+=/gm)).toHaveLength(printed.split('\n').filter(Boolean).length)
 })
@@ -189,14 +190,14 @@ test('the first user is made where nothing was before, without showing the passw
     SERVICE_SIGNING_KEY_PATH: path.join(folder, 'data/keys'),
   }
   const flags = ['--email', 'root@example.com', '--password', PASSWORD, '--name', 'Root', '--role', 'admin']
-  const made = await okCli(['admin', 'user', 'create', ...flags], env)
+  const made = await okHere(['admin', 'user', 'create', ...flags], env)
   expect(made).not.toContain(PASSWORD)
   expect([valueIn(made, 'email'), valueIn(made, 'role')]).toEqual(['root@example.com', 'admin'])
-  expect(await okCli(['admin', 'user', 'list'], env)).toBe(made)
+  expect(await okHere(['admin', 'user', 'list'], env)).toBe(made)
 })
 
 test('a server with another key is not worked around', async () => {
-  const { code, stderr } = await runCli(['admin', 'user', 'list'], { ...viaServer, SERVICE_ADMIN_API_KEY: 'other' })
+  const { code, stderr } = await runHere(['admin', 'user', 'list'], { ...viaServer, SERVICE_ADMIN_API_KEY: 'other' })
   expect([code, stderr]).toEqual([
     5,
     `error: the server at ${service.admin} has another admin.api_key [unauthorized]\n`,
@@ -209,7 +210,7 @@ test('something else that listens at the admin address is not taken for the serv
   try {
     const { port } = stranger.address() as AddressInfo
     const env = { ...viaServer, SERVICE_ADMIN_ADDRESS: `127.0.0.1:${port}` }
-    const { code, stderr } = await runCli(['admin', 'user', 'list'], env)
+    const { code, stderr } = await runHere(['admin', 'user', 'list'], env)
     expect(code).toBe(1)
     expect(stderr).toContain('is it the admin listener of the service?')
   } finally {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { idFloor, newId } from '../../src/lib/id.ts'
 import { Database } from '../../src/store/database.ts'
 import { okAdmin } from '../support/admin.ts'
-import { envOf, runCli } from '../support/cli.ts'
+import { envOf, type Ran, runCli, runHere } from '../support/cli.ts'
 import { authorize, introspect, machineToken, post, redeem, refresh } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
 import { anEvent, anIssuance } from '../support/records.ts'
@@ -16,14 +16,16 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const purge = (...flags: string[]) => runCli(['purge', '--json', ...flags], envOf(service))
-const purged = async (...flags: string[]) => {
-  const { code, stdout, stderr } = await purge(...flags)
+const purge = (...flags: string[]) => runHere(['purge', '--json', ...flags], envOf(service))
+/** In a process of its own, as an operator has it beside the server; its log is on standard output. */
+const purgeBeside = (...flags: string[]) => runCli(['purge', '--json', ...flags], envOf(service))
+const deletedBy = ({ code, stdout, stderr }: Ran) => {
   expect([code, stderr]).toEqual([0, ''])
   return Object.fromEntries(
     (JSON.parse(stdout) as { table: string; deleted: number }[]).map((e) => [e.table, e.deleted]),
   )
 }
+const purged = async (...flags: string[]) => deletedBy(await purge(...flags))
 const inThePast = () => service.app.clock.now() - 10
 
 async function addExpiredSessions(count: number): Promise<void> {
@@ -42,7 +44,7 @@ test('deletes what has expired in windows, beside a running server, and finds no
     created_at: now,
     expires_at: now + 60,
   })
-  const first = await purged()
+  const first = deletedBy(await purgeBeside())
   expect(Object.keys(first)).toEqual([
     'assertion-jti',
     'connect-pending-states',
@@ -54,7 +56,7 @@ test('deletes what has expired in windows, beside a running server, and finds no
     'sessions',
   ])
   expect(first['sessions']).toBe(2500)
-  expect((await purged('--only', 'sessions'))['sessions']).toBe(0)
+  expect(deletedBy(await purgeBeside('--only', 'sessions'))['sessions']).toBe(0)
   expect(await service.app.store.findSession({ id: live, now })).toBeDefined()
 })
 
@@ -137,7 +139,7 @@ test.each([
 })
 
 test('a target that runs out of time is logged with its name, and the exit code says so', async () => {
-  const { code, stdout } = await purge('--only', 'sessions', '--timeout', '1ns')
+  const { code, stdout } = await purgeBeside('--only', 'sessions', '--timeout', '1ns')
   expect(code).toBe(1)
   expect(stdout).toMatch(/"level":"error".*"table":"sessions"/)
 })
@@ -199,7 +201,7 @@ describe('the record', () => {
     const old = anIssuance({ id: idAt(now() - YEAR - 60), expires_at: now() - YEAR })
     await store.recordIssuance(old)
     const file = path.join(tempFolder(), 'no-such-folder', 'x.jsonl')
-    const { code, stdout } = await purge('--only', 'issuances', '--older-than', '365d', '--export', file)
+    const { code, stdout } = await purgeBeside('--only', 'issuances', '--older-than', '365d', '--export', file)
     expect(code).toBe(1)
     expect(stdout).toContain('purge failed')
     expect(await store.findIssuance(old)).toEqual(old)
