@@ -15,6 +15,7 @@ import type { Build } from './lib/build.ts'
 import type { OAuthError } from './lib/error.ts'
 import type { Lru } from './lib/lru.ts'
 import type { ReplayCache } from './lib/replay_set.ts'
+import type { SingleFlight } from './lib/single_flight.ts'
 import type { Clock } from './lib/time.ts'
 import type { Fetcher } from './net/fetcher.ts'
 import type { RemoteKeys } from './net/jwks.ts'
@@ -121,7 +122,7 @@ export type RenewalsInFlight = Map<string, { wanted: string; result: Promise<Ren
 /** Client documents (CIMD): the ones that were fetched, and the ones that are being fetched. */
 export interface Documents {
   known: Lru<KnownDocument>
-  loading: Map<string, Promise<Client>>
+  loading: SingleFlight<Client>
   /** Fetches by host, whatever the port, and by client that is known. */
   hosts: SharedBuckets
   /** Changes of the document of a client that is stored. */

@@ -1,4 +1,5 @@
 // The token that the secret store is called with: had by a login or given, renewed at half of its life, had again when it is refused.
+import { SingleFlight } from '../lib/single_flight.ts'
 import type { Clock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TransitAnswer } from './transit_answer.ts'
@@ -39,15 +40,10 @@ export function openLease(options: Options): TransitLease {
   let held: Held | undefined
   let firstLife = 0
   let loggedInAt = Number.NEGATIVE_INFINITY
-  let underWay: Promise<void> | undefined
+  const calls = new SingleFlight<void>()
 
-  /** Whoever needs a token meanwhile waits for the same one. */
-  const once = (work: () => Promise<void>): Promise<void> => {
-    underWay ??= work().finally(() => {
-      underWay = undefined
-    })
-    return underWay
-  }
+  /** Callers that need a token while one is being obtained wait for that one. */
+  const once = (work: () => Promise<void>): Promise<void> => calls.run('token', work)
   /** Its life is counted from when it was asked for: the answer may have taken long. */
   const hold = (token: string, seconds: number, renewable: boolean, askedAt: number) => {
     const life = seconds || Number.POSITIVE_INFINITY
@@ -109,9 +105,9 @@ export function openLease(options: Options): TransitLease {
     },
     async replace(refused) {
       // Another one may be on its way already.
-      await underWay?.catch(() => {})
+      await calls.settled()
       if (held && held.token !== refused) return held.token
-      if ('token' in credentials || (!underWay && clock.now() < loggedInAt + PAUSE)) return undefined
+      if ('token' in credentials || (!calls.get('token') && clock.now() < loggedInAt + PAUSE)) return undefined
       await once(login)
       return held?.token
     },

@@ -2,6 +2,7 @@
 // connection goes to a judged address. Each request has a connection of its own, so that none rides on an older judgement.
 
 import { codeOf, OAuthError } from '../lib/error.ts'
+import { SingleFlight } from '../lib/single_flight.ts'
 import { type LookUp, lookUpName, socketLookup } from '../lib/system_names.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { isAddress, isAllowedAddress } from './address.ts'
@@ -32,7 +33,7 @@ export function createFetcher(options: FetcherOptions): Fetcher {
   const { allowPrivate, userAgent, resolve = lookUpName, maxTotal = 32, maxPerHost = 8 } = options
   const total = new Semaphore(maxTotal)
   const hosts = new Map<string, Semaphore>()
-  const flights = new Map<string, Promise<FetchReply>>()
+  const gets = new SingleFlight<FetchReply>()
 
   async function addressesOf({ hostname, host }: URL): Promise<string[]> {
     const literal = hostname.replace(/^\[|\]$/g, '')
@@ -69,9 +70,7 @@ export function createFetcher(options: FetcherOptions): Fetcher {
       // Headers may hold credentials, so that the answer is for one caller.
       if (method !== 'GET' || headers || body) return perform(url, request)
       const key = JSON.stringify([url.href, accept, maxBytes, timeoutMs])
-      const flight = flights.get(key) ?? perform(url, request).finally(() => flights.delete(key))
-      flights.set(key, flight)
-      return flight
+      return gets.run(key, () => perform(url, request))
     },
   }
 }

@@ -2,6 +2,7 @@
 // with a key imports it and computes its thumbprint.
 
 import { Lru } from '../lib/lru.ts'
+import { SingleFlight } from '../lib/single_flight.ts'
 import type { Clock } from '../lib/time.ts'
 import type { Jwk, UpstreamAlg } from '../records/jwk.ts'
 import { FetchError } from './error.ts'
@@ -40,7 +41,6 @@ interface KeySet {
   failure?: { error: FetchError; until: number }
   /** Unknown keys cause no fetch before this time. */
   quietUntil: number
-  loading?: Promise<readonly Jwk[]>
 }
 
 const MAX_SETS = 200
@@ -56,6 +56,7 @@ export function createRemoteKeys({
   onLookup,
 }: RemoteKeysOptions): RemoteKeys {
   const sets = new Lru<KeySet>(MAX_SETS)
+  const loads = new SingleFlight<readonly Jwk[], KeySet>()
 
   function setOf(uri: string): KeySet {
     const set = sets.get(uri) ?? { freshUntil: 0, quietUntil: 0 }
@@ -72,16 +73,13 @@ export function createRemoteKeys({
       // A 503 of our own is no fault of the peer, and the next moment may have room.
       if (error instanceof FetchError) set.failure = { error, until: clock.now() + FAILURE_SECONDS }
       throw error
-    } finally {
-      set.loading = undefined
     }
   }
 
-  /** Whoever needs the same set meanwhile waits for the same fetch. */
+  /** Callers that need the same set at the same time share one fetch. */
   function loadOnce(uri: string, set: KeySet): Promise<readonly Jwk[]> {
     onLookup?.('miss')
-    set.loading ??= load(uri, set)
-    return set.loading
+    return loads.run(set, () => load(uri, set))
   }
 
   /** The set anew; where that fails, the one before for as long again: an outage there must not be one here at once. */
@@ -101,7 +99,7 @@ export function createRemoteKeys({
       const set = setOf(uri)
       if (!set.keys || clock.now() >= set.freshUntil) return fitting(await renewed(uri, set), wanted)
       const found = fitting(set.keys, wanted)
-      if (found.length === 0 && (set.loading || clock.now() >= set.quietUntil)) {
+      if (found.length === 0 && (loads.get(set) || clock.now() >= set.quietUntil)) {
         set.quietUntil = clock.now() + cooldown
         return fitting(await loadOnce(uri, set), wanted)
       }

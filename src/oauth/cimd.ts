@@ -9,6 +9,7 @@ import { OAuthError } from '../lib/error.ts'
 import { issuesOf, listOf, text } from '../lib/field.ts'
 import { digest } from '../lib/id.ts'
 import { Lru } from '../lib/lru.ts'
+import { SingleFlight } from '../lib/single_flight.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { FetchError } from '../net/error.ts'
 import type { FetchReply } from '../net/fetcher.ts'
@@ -31,7 +32,7 @@ const FETCH_BURST = 50
 /** Makes the memory of documents; how often is counted in the store. */
 export const openDocuments = (store: BucketStore): Documents => ({
   known: new Lru(MAX_DOCUMENTS),
-  loading: new Map(),
+  loading: new SingleFlight(),
   hosts: new SharedBuckets('document', FETCHES_PER_SECOND, FETCH_BURST, store),
   changes: openDocumentChanges(store),
 })
@@ -62,9 +63,7 @@ export async function resolveDocumentClient(app: App, client_id: string): Promis
     if (last.client) return settle(app, last.client, stored)
   }
   const isKnown = stored !== undefined || last?.client !== undefined
-  const load = loading.get(client_id) ?? fetchInTurn(app, client_id, isKnown).finally(() => loading.delete(client_id))
-  loading.set(client_id, load)
-  return load
+  return loading.run(client_id, () => fetchInTurn(app, client_id, isKnown))
 }
 
 /** What a described client counts for: the stored one follows it, unless it was changed since, here or by another instance. */
