@@ -66,7 +66,7 @@ for (const generation of GENERATIONS) {
   }
 
   test(`${name} comes in by registering, and refreshes`, () =>
-    record(name, 'knows the address of the MCP server only', () => comeInAndRefresh(new Provider())))
+    record(name, 'knows only the URL of the MCP server', () => comeInAndRefresh(new Provider())))
 
   test(`${name} comes in by its document`, async () => {
     const origin = `https://${name.split('/').at(-1)}.matrix.example`
@@ -82,7 +82,7 @@ for (const generation of GENERATIONS) {
 test('mcp-remote comes in by registering, and carries calls from standard input to the server, and refreshes', async () => {
   const folder = tempFolder()
   const user = await addUser(service)
-  await record('mcp-remote', 'as the command of a desktop client', async () => {
+  await record('mcp-remote', 'runs as the command of a desktop client', async () => {
     const transport = new StdioClientTransport({
       command: process.execPath,
       args: [path.join(packageRoot, 'node_modules/mcp-remote/dist/proxy.js'), server.uri, '--allow-http'],
@@ -121,7 +121,7 @@ test('mcp-remote comes in by registering, and carries calls from standard input 
 }, 90_000)
 
 test('oauth4webapi comes in with every request that it has', () =>
-  record('oauth4webapi', 'registers with client_secret_basic; `resource` is given by its caller', async () => {
+  record('oauth4webapi', 'registers with client_secret_basic; its caller sets `resource`', async () => {
     const user = await addUser(service)
     const resource = await addResource(service, { uri: `${service.issuer}/strict/mcp` })
     const about = await oauth.resourceDiscoveryRequest(new URL(resource.uri), INSECURE)
@@ -163,7 +163,7 @@ test('oauth4webapi comes in with every request that it has', () =>
   }))
 
 test('openid-client comes in with every request that it has', () =>
-  record('openid-client', 'registers without naming a method; `resource` is given by its caller', async () => {
+  record('openid-client', 'registers without naming a method; its caller sets `resource`', async () => {
     const user = await addUser(service)
     const resource = await addResource(service)
     const config = await openid.dynamicClientRegistration(

@@ -9,8 +9,8 @@ export interface Story {
   sent: readonly Sent[]
 }
 
-const INTRO = `These clients come in against a running service in every test run, and this page is what they sent: \`test/interop/clients.test.ts\` writes it, and fails when a
-client sends anything else. None needs a setting of its own here. Names only: values are as the standards want them. The authorization request goes through a
+const INTRO = `Every test run connects these clients to a running service and compares their requests with this page. \`test/interop/clients.test.ts\` writes the page, and fails when a
+client sends anything else. None of these clients needs special settings in the service. The tables list parameter names without values. The authorization request goes through a
 browser, so it has no headers of the client.`
 
 export const AUTHORIZE = 'GET /oauth/authorize'
@@ -23,7 +23,7 @@ export const renderClients = (stories: readonly Story[]): string =>
     '<!-- Written by `npx vitest run test/interop/clients.test.ts -u`; do not edit. -->',
     INTRO,
     table(['Client', 'Set-up', ...Object.keys(FACTS)], stories.map(rowOf)),
-    '## What they send, in order',
+    '## Requests in order',
     ...stories.flatMap(({ name, how, sent }) => [
       `### ${name}: ${how}`,
       table(['Request', 'Parameters', 'Client authentication', 'Headers'], sent.map(stepOf)),
