@@ -10,7 +10,8 @@ const SLOW = [
   // Each waits for time-outs of seconds: a host that says nothing, a database that went back in time, a process that has to end.
   'test/faults/{back_in_time,one_server,postgres_silence,slow_names}.test.ts',
   'test/fuzz/**/*.test.ts',
-  'test/interop/pyjwt.test.ts',
+  // Clients in other languages, where their tool chains are.
+  'test/interop/{go,java,pyjwt,python,python_servers,rust}.test.ts',
   // Every page in every width and both colour schemes.
   'test/{pages,ui}/appearance.test.ts',
   'test/soak/**/*.test.ts',

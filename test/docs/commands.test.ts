@@ -1,19 +1,25 @@
 // Every command that the documentation shows is run, in the order in which it stands there, and must do what is shown below it.
 // What cannot be run here says so in a comment above it, with the reason. CONTRIBUTING.md says how to write one.
 import { execFileSync } from 'node:child_process'
+import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
+import { go, python, type Toolchain } from '../interop/toolchain.ts'
 import { type Block, type Doc, docs, isBlock, parse } from './markdown.ts'
 import { isShown } from './output.ts'
 import { isRun, isSettings, runDoc } from './shell.ts'
 
 /** Why blocks are not run, and how many there are: another one is a decision, which is taken here. */
 const NOT_RUN: Readonly<Record<string, number>> = {
+  'installs packages': 1,
   'needs Docker': 1,
   'needs OpenBao or Vault': 1,
   'needs systemd': 1,
   'takes minutes': 2,
 }
+
+/** Where a document says `needs:`. What is not there is skipped, with one line that says why. */
+const toolchains: Record<string, Toolchain> = { python: await python('mcp.txt'), go: await go() }
 
 const shBlocks = (doc: Doc): Block[] => doc.steps.filter(isBlock).filter(({ lang }) => lang === 'sh')
 const where = (doc: Doc, { line }: { line: number }) => `${doc.file}:${line}`
@@ -32,8 +38,11 @@ describe.concurrent('the commands of', () => {
     docs
       .filter(({ steps }) => steps.some((step) => isBlock(step) && isRun(step)))
       .map((doc) => [doc.file, doc] as const),
-  )('%s do what is said', { timeout: 240_000 }, async ([file, doc]) => {
-    const { code, blocks, stderr } = await runDoc(doc)
+  )('%s do what is said', { timeout: 240_000 }, async ([file, doc], { skip }) => {
+    const toolchain = doc.needs === undefined ? { command: [] } : toolchains[doc.needs]
+    if (!toolchain || 'missing' in toolchain) return skip(toolchain?.missing ?? `nobody knows ${doc.needs}`)
+    const [program] = toolchain.command
+    const { code, blocks, stderr } = await runDoc(doc, program && path.dirname(program))
     expect(code, `${file}:${blocks.at(-1)?.line}\n${stderr}${blocks.at(-1)?.stdout}`).toBe(0)
     for (const { shown, of } of shownIn(doc)) {
       const { stdout = '' } = blocks.find(({ line }) => line === of) ?? {}

@@ -30,6 +30,8 @@ export interface Doc {
   prose: string
   /** Settings of the service that its commands run against: what stands in the comment `service: NAME=value …`. */
   settings?: string
+  /** The tool chain that its commands need beside Node: what stands in the comment `needs: …`. */
+  needs?: string
 }
 
 const GENERATED = /^docs\/reference\/|^docs\/security\/(attacks|conformance)\.md$|^CHANGELOG\.md$/
@@ -53,10 +55,11 @@ function readDoc(file: string): Doc {
 }
 
 /** Takes a text apart. */
-export function parse(text: string): Pick<Doc, 'steps' | 'prose' | 'settings'> {
+export function parse(text: string): Pick<Doc, 'steps' | 'prose' | 'settings' | 'needs'> {
   const steps: Doc['steps'] = []
   const prose: string[] = []
   let settings: string | undefined
+  let needs: string | undefined
   let notRun: string | undefined
   const lines = text.split('\n')
   for (let i = 0; i < lines.length; i++) {
@@ -72,7 +75,7 @@ export function parse(text: string): Pick<Doc, 'steps' | 'prose' | 'settings'> {
       i = end
       continue
     }
-    const comment = /^ *<!-- (not run|run|service):/.exec(line)?.[1]
+    const comment = /^ *<!-- (not run|run|service|needs):/.exec(line)?.[1]
     if (comment === undefined) {
       prose.push(line)
       continue
@@ -86,10 +89,11 @@ export function parse(text: string): Pick<Doc, 'steps' | 'prose' | 'settings'> {
       .trim()
     if (comment === 'run') steps.push({ hidden: said, line: i + 1 })
     else if (comment === 'service') settings = said
+    else if (comment === 'needs') needs = said
     else notRun = said
     i = last
   }
-  return { steps, prose: prose.join('\n'), settings }
+  return { steps, prose: prose.join('\n'), settings, needs }
 }
 
 export const isBlock = (step: Block | Hidden): step is Block => 'lang' in step

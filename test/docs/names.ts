@@ -21,15 +21,16 @@ const COMMENTS: Record<string, RegExp> = {
   ts: /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm,
   sql: /--.*$/gm,
   yaml: /(?<=^|\s)#.*$/gm,
+  py: /(?<=^|\s)#.*$/gm,
 }
-const commentsOf = (name: string) => COMMENTS[(/\.(sql|yaml)$/.exec(name)?.[1] ?? 'ts') as string] as RegExp
+const commentsOf = (name: string) => COMMENTS[(/\.(sql|yaml|py)$/.exec(name)?.[1] ?? 'ts') as string] as RegExp
 
 /** Words of every file under these folders, without those of comments. */
 function wordsUnder(folders: readonly string[], pattern: RegExp): Set<string> {
   const words = new Set<string>()
   for (const folder of folders)
     for (const name of readdirSync(path.join(packageRoot, folder), { recursive: true, encoding: 'utf8' })) {
-      if (!/\.(tsx?|mjs|sql|json|yaml)$/.test(name)) continue
+      if (!/\.(tsx?|mjs|sql|json|yaml|py|go)$/.test(name)) continue
       const text = readFileSync(path.join(packageRoot, folder, name), 'utf8').replace(commentsOf(name), '')
       for (const [word] of text.matchAll(pattern)) words.add(word)
     }

@@ -38,7 +38,8 @@ export const isSettings = ({ lang, text }: Block): boolean =>
 const SETTING = /^[A-Z_]+=(\$\([^)]*\)|\S*)( *#.*)?$/
 
 /** What stays in the foreground, and is therefore started in a terminal of its own. */
-const SERVES = /^((?:\w+=\S+ )*)(npm start\b|service serve\b|node \S*server\.mjs)([^#\n]*)(#.*)?$/gm
+const SERVES =
+  /^((?:\w+=\S+ )*)(npm start\b|service serve\b|node \S*server\.mjs|python \S*server\.py|\.\/\S*server\b)([^#\n]*)(#.*)?$/gm
 
 /** What `service bench` would have left behind. */
 const REPORT = reportWith(
@@ -62,7 +63,7 @@ stop() { # the service
 }
 terminal() {
   case "$*" in
-    *server.mjs*)
+    *server.mjs*|*server.py*|./*server*)
       "$@" >terminal-example 2>&1 &
       others="$others $!"
       wait_for "http://localhost:$EXAMPLE_PORT/health" ;;
@@ -88,8 +89,8 @@ function scriptOf({ steps, settings }: Doc, replaced: (text: string) => string):
   return [LIBRARY, ...begun, ...parts].join('\n')
 }
 
-/** Runs every block of a file that is to be run. */
-export async function runDoc(doc: Doc): Promise<RanDoc> {
+/** Runs every block of a file that is to be run; `programs` is a folder of programs that it needs. */
+export async function runDoc(doc: Doc, programs?: string): Promise<RanDoc> {
   const folder = tempFolder()
   for (const name of readdirSync(packageRoot))
     if (!['data', '.git'].includes(name)) symlinkSync(path.join(packageRoot, name), path.join(folder, name))
@@ -116,7 +117,7 @@ export async function runDoc(doc: Doc): Promise<RanDoc> {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...Object.fromEntries(inherited),
-      PATH: `${folder}/bin:${path.dirname(process.execPath)}:${process.env['PATH']}`,
+      PATH: [`${folder}/bin`, path.dirname(process.execPath), programs, process.env['PATH']].filter(Boolean).join(':'),
       PUBLIC_PORT: String(port),
       EXAMPLE_PORT: String(examplePort),
       PORT: String(examplePort),

@@ -13,20 +13,38 @@ export interface McpTestServer {
   close(): void
 }
 
+interface How {
+  /** Who has its resource metadata: the service, or itself. */
+  metadata?: 'service' | 'own'
+  /** Whether challenges and its own metadata name scopes. */
+  scopes?: boolean
+}
+
 /** Starts the server. Everything needs `mcp:read`; the tool `save` needs `mcp:write` too. */
-export async function startMcpServer(service: TestService): Promise<McpTestServer> {
+export async function startMcpServer(
+  service: Pick<TestService, 'app' | 'issuer'>,
+  { metadata = 'service', scopes: named = true }: How = {},
+): Promise<McpTestServer> {
   const keys = createRemoteJWKSet(new URL(`${service.issuer}/.well-known/jwks.json`))
   const http = createServer((request, response) => void answer(request, response).catch(() => response.destroy()))
   await new Promise<void>((resolve) => http.listen(0, () => resolve()))
   const origin = `http://localhost:${(http.address() as AddressInfo).port}`
   const uri = `${origin}/mcp`
+  const METADATA = '/.well-known/oauth-protected-resource/mcp'
+  const about = {
+    resource: uri,
+    authorization_servers: [service.issuer],
+    ...(named ? { scopes_supported: ['mcp:read', 'mcp:write'] } : {}),
+  }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const challenge = (status: number, error: string, scope: string) => {
-      const metadata = `${service.issuer}/.well-known/oauth-protected-resource/mcp`
-      const fields = `error="${error}", scope="${scope}", resource_metadata="${metadata}"`
+      const at = `${metadata === 'own' ? origin : service.issuer}${METADATA}`
+      const fields = `error="${error}", ${named ? `scope="${scope}", ` : ''}resource_metadata="${at}"`
       response.writeHead(status, { 'www-authenticate': `Bearer ${fields}` }).end()
     }
+    if (metadata === 'own' && request.url === METADATA)
+      return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(about))
     if (request.url !== '/mcp') return void response.writeHead(404).end()
     if (request.method !== 'POST') return void response.writeHead(405).end()
     const body = JSON.parse(await text(request))

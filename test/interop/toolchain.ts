@@ -1,0 +1,105 @@
+// The tool chains of other languages, with the clients that drivers use. What they install is pinned, is kept outside the repository
+// for the next run, and is no dependency of the service. Where a tool chain is missing, its tests are skipped with one clear line.
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { packageRoot } from '../../src/lib/paths.ts'
+
+const run = promisify(execFile)
+const CACHE = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), 'service-interop')
+/** Longer installs are given up. */
+const LONGEST_MS = 240_000
+
+/** How to run a driver, or why it cannot be run. */
+export type Toolchain = { command: string[] } | { missing: string }
+
+const folderOf = (language: string) => path.join(packageRoot, 'test/interop', language)
+
+const hashOf = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 12)
+
+/** Makes a folder of the cache once for each content of the file that names the versions. */
+async function installed(name: string, pins: string, install: (folder: string) => Promise<unknown>): Promise<void> {
+  const folder = path.join(CACHE, `${name}-${hashOf(pins)}`)
+  const whole = path.join(folder, '.whole')
+  if (existsSync(whole)) return
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  await install(folder)
+  writeFileSync(whole, '')
+}
+
+const within = { timeout: LONGEST_MS, maxBuffer: 1 << 26 }
+const firstLines = (error: unknown) =>
+  String(error instanceof Error ? error.message : error)
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .slice(0, 3)
+    .join(' ')
+
+/** Fetches what a driver needs, and says in one line of the output what is left out, and why. A driver that does not build is an error. */
+async function prepared(
+  name: string,
+  fetch: () => Promise<unknown>,
+  build: () => Promise<string[]>,
+): Promise<Toolchain> {
+  try {
+    await fetch()
+  } catch (error) {
+    const missing = `${name} is left out: ${firstLines(error)}`
+    process.stderr.write(`${missing}\n`)
+    return { missing }
+  }
+  return { command: await build() }
+}
+
+/** A Python with the packages of a file of requirements. */
+export async function python(requirements: string): Promise<Toolchain> {
+  const file = path.join(folderOf('python'), requirements)
+  const name = `python-${path.basename(requirements, '.txt')}`
+  const binary = path.join(CACHE, `${name}-${hashOf(file)}`, 'bin/python')
+  const install = () =>
+    installed(name, file, async (to) => {
+      await run('python3', ['-m', 'venv', to], within)
+      const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--requirement', file]
+      await run(binary, pip, within)
+    })
+  return prepared(name, install, async () => [binary])
+}
+
+/** The Go driver. Go's own cache makes a second build short. */
+export function go(): Promise<Toolchain> {
+  const binary = path.join(CACHE, 'go-driver')
+  const here = { ...within, cwd: folderOf('go') }
+  const build = async () => {
+    await run('go', ['build', '-o', binary, '.'], here)
+    return [binary]
+  }
+  return prepared('go', () => run('go', ['mod', 'download'], here), build)
+}
+
+/** The Rust driver. */
+export function rust(): Promise<Toolchain> {
+  const target = path.join(CACHE, 'rust')
+  const here = { ...within, cwd: folderOf('rust') }
+  const build = async () => {
+    await run('cargo', ['build', '--quiet', '--locked', '--target-dir', target], here)
+    return [path.join(target, 'debug/driver')]
+  }
+  return prepared('rust', () => run('cargo', ['fetch', '--quiet', '--locked'], here), build)
+}
+
+/** Java that runs a driver from its source, with the jars of a file of dependencies. */
+export function java(source: string, dependencies: string): Promise<Toolchain> {
+  const pom = path.join(folderOf('java'), dependencies)
+  const name = `java-${path.basename(dependencies, '.xml')}`
+  const jars = path.join(CACHE, `${name}-${hashOf(pom)}`)
+  const copy = ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', `-DoutputDirectory=${jars}`]
+  return prepared(
+    name,
+    () => installed(name, pom, () => run('mvn', copy, within)),
+    async () => ['java', '-cp', path.join(jars, '*'), path.join(folderOf('java'), source)],
+  )
+}
