@@ -31,7 +31,7 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): R
   method: action.method,
   path: action.path,
   guard: guard(action.method === 'GET' || action.needs === 'read' ? 'read' : 'write'),
-  ...(action.method === 'GET' ? {} : { body: { type: 'json', limit: MAX_BODY } }),
+  ...(action.method === 'GET' ? {} : { body: { type: 'json', limit: MAX_BODY, optional: action.body === undefined } }),
   async handle(request) {
     const { shown, dry } = await perform(
       forRequest(app, request),

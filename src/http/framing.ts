@@ -1,17 +1,17 @@
-// Refuses requests whose length or meaning two parsers could see differently. The native engine's parser is lenient
-// (docs/decisions/0006), so these rules run before anything else, on both engines.
+// Refuses requests whose length or meaning two parsers could read differently. The parser of the native engine is lenient
+// (docs/decisions/0006), so these rules run before everything else, on both engines.
 import { OAuthError } from '../lib/error.ts'
 import type { RequestHead } from './message.ts'
 
 const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'authorization', 'dpop', 'content-type'])
-/** The methods that any route may have, and the two that answer for them. */
+/** The methods of all routes, with HEAD and OPTIONS, which the router answers itself. */
 export const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const WITHOUT_BODY = new Set(['GET', 'HEAD', 'OPTIONS'])
-/** The native parser takes whatever fits into its receive buffer of 512 KiB. */
+/** The native parser accepts any head that fits into its receive buffer of 512 KiB. */
 const MAX_HEAD_BYTES = 16 * 1024
 const refuse = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
 
-/** What is wrong with the framing of a request; the connection is to be closed. Undefined when all is well. */
+/** What is wrong with the framing of a request, or undefined. The caller closes the connection of a refused request. */
 export function framingFault(head: RequestHead): OAuthError | undefined {
   const { headers, method } = head
   if (sizeOf(head) > MAX_HEAD_BYTES)
@@ -32,15 +32,9 @@ export function framingFault(head: RequestHead): OAuthError | undefined {
     return refuse('the Transfer-Encoding is not supported', 'bad_transfer_encoding')
   if (length !== undefined && encoding !== undefined)
     return refuse('Content-Length and Transfer-Encoding exclude each other', 'two_lengths')
-  if (WITHOUT_BODY.has(method)) {
-    if (encoding !== undefined || Number(length ?? 0) > 0)
-      return refuse(`a ${method} request has no body`, 'unexpected_body')
-  } else if (length === undefined && encoding === undefined && method !== 'DELETE') {
-    // A DELETE may bring a body or not (RFC 9110 §9.3.5). Refused is also what is left of a POST whose Content-Length the
-    // lenient parser did not see.
-    return new OAuthError('length_required', 'the request must say how long its body is')
-  }
-  // h2c is offered by some clients on their first request and may be ignored; anything else would change the protocol.
+  if (WITHOUT_BODY.has(method) && (encoding !== undefined || Number(length ?? 0) > 0))
+    return refuse(`a ${method} request has no body`, 'unexpected_body')
+  // Some clients offer h2c on their first request, which a server may ignore. Any other upgrade would change the protocol.
   if (headers.upgrade !== undefined && headers.upgrade.toLowerCase() !== 'h2c')
     return refuse('protocol upgrades are not supported', 'upgrade')
   return undefined
@@ -52,6 +46,16 @@ function sizeOf({ path, query, headers }: RequestHead): number {
   return size
 }
 
-/** Whether the request brings a body, after framingFault() found nothing. */
+/**
+ * Whether a request that could have a body states no length: its body is empty (RFC 9112 §6.3). The lenient parser may have missed the
+ * Content-Length, so no further request on the same connection can be trusted. A DELETE may have a body or not (RFC 9110 §9.3.5).
+ */
+export const statesNoLength = ({ method, headers }: RequestHead): boolean =>
+  headers['content-length'] === undefined &&
+  headers['transfer-encoding'] === undefined &&
+  method !== 'DELETE' &&
+  !WITHOUT_BODY.has(method)
+
+/** Whether the request has a body, after framingFault() found nothing. */
 export const hasBody = (head: RequestHead): boolean =>
   head.headers['transfer-encoding'] !== undefined || Number(head.headers['content-length'] ?? 0) > 0

@@ -6,7 +6,7 @@ import type { Config } from '../config/schema.ts'
 import { codeOf } from '../lib/error.ts'
 import { newNamed } from '../lib/named.ts'
 import { BodyRoom } from './body_room.ts'
-import { hasBody } from './framing.ts'
+import { hasBody, statesNoLength } from './framing.ts'
 import { type FrontOptions, type HttpFront, headerLines, peerAddress, splitAddress } from './front.ts'
 import type { Reply, RequestHead } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
@@ -116,6 +116,8 @@ export async function openNode(options: FrontOptions): Promise<HttpFront> {
     const accepted = options.accept(head)
     if (accepted instanceof Promise) return send(req, res, await accepted)
     if ('status' in accepted) return send(req, res, accepted)
+    // A request behind it on the same connection must not reach a handler.
+    if (statesNoLength(head)) ended.add(req.socket)
     const body = hasBody(head) ? await readBody(req, accepted.limit, room) : Buffer.alloc(0)
     if (typeof body === 'string') return send(req, res, accepted[body]())
     const late = setTimeout(() => res.destroy(), options.writeTimeoutMs).unref()

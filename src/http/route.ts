@@ -11,8 +11,8 @@ export interface Route {
   /** `/a/{id}/b`; `{ref...}` at the end takes the rest. */
   path: string
   handle(request: Request): Reply | Promise<Reply>
-  /** The type and the most bytes of the body; a route without one refuses bodies. */
-  body?: { type: 'form' | 'json' | 'any'; limit: number }
+  /** Type and maximum size of the body in bytes; `optional` where no body is needed. A route without it refuses bodies. */
+  body?: { type: 'form' | 'json' | 'any'; limit: number; optional?: boolean }
   /** Browsers of allowed origins may call it. */
   cors?: boolean
   /** Bounds how many are worked on at once; who is refused is so before the body is read. */

@@ -5,7 +5,7 @@ import { newId } from '../lib/id.ts'
 import type { ActivityStep } from '../telemetry/client_activity.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { parseTraceparent, type Trace, type Tracer } from '../telemetry/trace.ts'
-import { framingFault, METHODS } from './framing.ts'
+import { framingFault, METHODS, statesNoLength } from './framing.ts'
 import type { Accept } from './front.ts'
 import { empty, type Notes, type Reply, type Request, type RequestHead } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
@@ -62,6 +62,13 @@ export function createRouter(options: RouterOptions): Accept {
 
     const { route, params } = match
     const limit = route.body?.limit ?? 0
+    if (route.body && !route.body.optional && statesNoLength(head))
+      return refuse(
+        new OAuthError('length_required', 'the request must state the length of its body'),
+        route.path,
+        true,
+        route.cors,
+      )
     const { 'content-length': size, expect } = head.headers
     // Of a known length, and not of a client that waits for a sign to send it.
     const canSkip = !unread || (size !== undefined && Number(size) <= limit && expect === undefined)
@@ -180,6 +187,7 @@ export function createRouter(options: RouterOptions): Accept {
 
   function finish(reply: Reply, context: Finishing): Reply {
     const { head, path, startedMs, cors, error } = context
+    if (statesNoLength(head)) reply.close = true
     for (const name in options.headers) reply.headers[name] ??= options.headers[name] as string
     if (cors) addCors(reply, head)
     const seconds = (performance.now() - startedMs) / 1000

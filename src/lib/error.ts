@@ -31,7 +31,7 @@ export const CODES = {
   not_found: code(404, 'There is no such thing.'),
   method_not_allowed: code(405, 'The path exists, but not with this method.'),
   conflict: code(409, 'It exists already, is referenced, or is not in the right state.'),
-  length_required: code(411, 'A request with a body must say how long it is.'),
+  length_required: code(411, 'This endpoint needs a body, and the request states no length.'),
   content_too_large: code(413, 'The request body is larger than this endpoint accepts.'),
   unsupported_media_type: code(415, 'The request body has another content type than this endpoint accepts.'),
   slow_down: code(429, 'Too many requests; Retry-After says when to come back.'),

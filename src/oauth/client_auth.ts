@@ -1,9 +1,10 @@
-// Who is calling: client authentication (RFC 6749 §2.3) by Basic header, by form, or by name only for public clients.
+// Client authentication (RFC 6749 §2.3): by Basic header or by form; a public client only names itself.
 import type { App } from '../context.ts'
 import type { Params, Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest, equalSecrets } from '../lib/id.ts'
 import type { Client } from '../records/client.ts'
+import { SECRET_METHODS } from './client_metadata.ts'
 
 interface Credentials {
   client_id: string
@@ -16,8 +17,9 @@ const twoWays = () =>
     reason: 'two_client_authentications',
   })
 
-/** One text for every failure: a caller must not learn which clients exist. */
-const refuse = (reason: string) => new OAuthError('invalid_client', 'client authentication failed', { reason })
+/** Every failure that depends on a stored client has the same description: a caller must not learn which clients exist. */
+const refuse = (reason: string, description = 'client authentication failed') =>
+  new OAuthError('invalid_client', description, { reason })
 
 /**
  * Authenticates the client of a form request. `kind` confidential refuses public clients.
@@ -44,7 +46,7 @@ export async function authenticateClient(
   return client
 }
 
-/** The client that a client_id names, in any state. */
+/** The stored client with this client_id, whatever its status. */
 export const resolveClient = async (app: App, client_id: string): Promise<Client | undefined> =>
   client_id.length > MAX_CREDENTIAL ? undefined : app.store.findClient({ client_id })
 
@@ -52,10 +54,10 @@ function readCredentials(authorization: string | undefined, form: Params): Crede
   const { client_id, client_secret, client_assertion } = form
   if (client_assertion !== undefined) {
     if (authorization !== undefined || client_secret !== undefined) throw twoWays()
-    throw refuse('assertion_not_offered')
+    throw refuse('assertion_not_offered', `client_assertion is not offered; use ${SECRET_METHODS.join(' or ')}`)
   }
   if (authorization === undefined) {
-    if (client_id === undefined) throw refuse('no_credentials')
+    if (client_id === undefined) throw refuse('no_credentials', 'client_id is missing')
     return { client_id, client_secret }
   }
   const basic = parseBasic(authorization)
@@ -64,7 +66,7 @@ function readCredentials(authorization: string | undefined, form: Params): Crede
   return basic
 }
 
-/** Id and secret of a Basic header, each form-encoded (RFC 6749 §2.3.1). */
+/** Client id and secret of a Basic header; each is form-encoded (RFC 6749 §2.3.1). */
 function parseBasic(authorization: string): Credentials | undefined {
   const [, encoded] = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization) ?? []
   if (!encoded) return undefined

@@ -7,7 +7,8 @@ import { digest, newId, newSecret } from '../lib/id.ts'
 import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
 import type { Client } from '../records/client.ts'
 
-export const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const
+export const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const
+export const AUTH_METHODS = ['none', ...SECRET_METHODS] as const
 const MAX_REDIRECT_URIS = 10
 
 /** What a response adds to the query: there must be one of each. */

@@ -1,12 +1,12 @@
-// What the service says about itself: authorization server metadata (RFC 8414) and protected resource metadata (RFC 9728).
+// Authorization server metadata (RFC 8414), readable as OpenID discovery, and protected resource metadata (RFC 9728).
 import type { Config } from '../config/schema.ts'
 import type { Resource } from '../records/resource.ts'
-import { AUTH_METHODS } from './client_metadata.ts'
+import { AUTH_METHODS, SECRET_METHODS } from './client_metadata.ts'
 import { DPOP_ALGS } from './dpop.ts'
 import { ID_JAG_PROFILE } from './id_jag.ts'
 import { catalogOf } from './resource.ts'
 
-/** Paths of the public listener that others are told about. */
+/** Paths of the public listener that the metadata documents name. */
 export const PATHS = {
   authorize: '/oauth/authorize',
   token: '/oauth/token',
@@ -18,9 +18,7 @@ export const PATHS = {
   connections: '/connections',
 } as const
 
-const CONFIDENTIAL_METHODS = AUTH_METHODS.filter((method) => method !== 'none')
-
-/** The metadata document. Members of features that are off are left out. */
+/** The metadata document. It leaves out members of features that are switched off. */
 export function serverMetadata(
   config: Config,
   offeredGrantTypes: readonly string[],
@@ -40,16 +38,19 @@ export function serverMetadata(
     response_modes_supported: ['query'],
     grant_types_supported: offeredGrantTypes,
     token_endpoint_auth_methods_supported: AUTH_METHODS,
-    introspection_endpoint_auth_methods_supported: CONFIDENTIAL_METHODS,
+    introspection_endpoint_auth_methods_supported: SECRET_METHODS,
     revocation_endpoint_auth_methods_supported: AUTH_METHODS,
     code_challenge_methods_supported: ['S256'],
     ...(scopes.length > 0 ? { scopes_supported: scopes } : {}),
     resource_indicators_supported: true,
     ...(config.cimd.enabled ? { client_id_metadata_document_supported: true } : {}),
     authorization_response_iss_parameter_supported: true,
+    // OpenID Connect Discovery 1.0 §3 requires both. Spring, go-oidc, Nimbus and openidconnect-rs refuse a document without them, or assume RS256.
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: [config.signing.algorithm],
     ...(config.dpop.enabled ? { dpop_signing_alg_values_supported: DPOP_ALGS } : {}),
     authplane_agent_identity_supported: true,
-    // identity_assertion_supported is deprecated and goes with 0.3.0.
+    // identity_assertion_supported is deprecated; version 0.3.0 removes it.
     ...(config.xaa.enabled
       ? { authorization_grant_profiles_supported: [ID_JAG_PROFILE], identity_assertion_supported: true }
       : {}),
@@ -70,7 +71,7 @@ export function resourceMetadata(config: Config, resource: Resource): Record<str
 
 /**
  * The resource that a well-known path names: by the path of its URI (RFC 9728 §3.1), else by its slug. Without a `ref` it
- * is the one whose URI has no path, else the only one there is.
+ * is the resource whose URI has no path, else the only resource.
  */
 export function findDescribed(resources: readonly Resource[], ref: string | undefined): Resource | undefined {
   const described = resources.filter((each) => each.uri !== undefined)

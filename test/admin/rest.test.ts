@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callAdmin } from '../support/admin.ts'
-import { ADMIN_KEY, startService, type TestService } from '../support/service.ts'
+import { ADMIN_KEY, addClient, startService, type TestService } from '../support/service.ts'
+import { Wire } from '../support/wire.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -42,6 +43,25 @@ test('no answer may be stored, and no origin may read it', async () => {
 
 test('an operation without a body takes an empty object as well', async () => {
   expect((await callAdmin(service, 'POST', '/admin/keys/rotate', {})).status).toBe(200)
+})
+
+test('an operation without a body takes a request that states no length, as curl -X PATCH sends it', async () => {
+  const { client_id } = await addClient(service)
+  const send = async (line: string) => {
+    const wire = await Wire.open(Number(new URL(service.admin).port))
+    const head = [`${line} HTTP/1.1`, 'host: localhost', `authorization: Bearer ${ADMIN_KEY}`, '', '']
+    const { status } = await wire.send(head.join('\r\n')).answer()
+    await wire.closed()
+    return status
+  }
+  for (const [path, status] of [
+    [`/admin/clients/${client_id}/suspend`, 'suspended'],
+    [`/admin/clients/${client_id}/reactivate`, 'active'],
+  ]) {
+    expect(await send(`PATCH ${path}`)).toBe(200)
+    expect((await service.app.store.findClient({ client_id }))?.status).toBe(status)
+  }
+  expect(await send(`PATCH /admin/clients/${client_id}`), 'an update needs a body').toBe(411)
 })
 
 test('the metrics are there without the key', async () => {

@@ -67,6 +67,10 @@ export async function openBench(open: OpenEngine, more: Partial<FrontOptions> = 
       }),
       route('GET', '/reject', () => Promise.reject(new Error('broken'))),
       { ...route('POST', '/full', () => empty(200)), admission: new Admission(() => overloaded('test')) },
+      {
+        ...route('POST', '/stop', (request) => json(200, { bytes: request.body.length })),
+        body: { ...body, optional: true },
+      },
       route('POST', '/echo', (request) => ({ status: 200, headers: {}, body: request.body })),
     ],
     headers: {},

@@ -203,6 +203,29 @@ export function engineRules(open: OpenEngine): void {
       wire.leave()
     })
 
+    test('a POST without a length has an empty body where none is needed, and its connection ends', async () => {
+      const wire = (await bench.wire()).send(post('/stop', ''))
+      const answer = await wire.answer()
+      expect([answer.status, answer.body]).toEqual([200, '{"bytes":0}'])
+      await wire.closed()
+    })
+
+    test('a POST without a length is 411 where a body is needed', async () => {
+      const answer = await bench.ask(post('/echo', ''))
+      expect([answer.status, JSON.parse(answer.body).error]).toEqual([411, 'length_required'])
+    })
+
+    test.each([
+      ['a POST without a length', post('/stop', '')],
+      ['a POST whose length is hidden from the parser', post('/stop', ': x\r\ncontent-length: 3\r\n', 'abc')],
+    ])('nothing behind %s is served', async (_what, text) => {
+      const wire = (await bench.wire()).send(text + behind)
+      await wire.closesWithin(60)
+      expect(bench.handled).not.toContain('GET /hello')
+      expect(wire.text).not.toContain('hello')
+      wire.leave()
+    })
+
     test('a request that is refused for its framing says why, and the connection ends', async () => {
       const wire = (await bench.wire()).send(get('/head', 'authorization: a\r\nauthorization: b\r\n'))
       const answer = await wire.answer()
