@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { nameThread } from '../src/lib/thread_name.ts'
 import { runFront } from '../src/server/front_thread.ts'
-import type { FrontData } from '../src/server/supervisor.ts'
+import type { FrontData } from '../src/server/supervisor_handlers.ts'
 
 nameThread('front')
 if (parentPort) await runFront(parentPort, workerData as FrontData)

@@ -22,7 +22,8 @@ import { newSecret } from '../lib/id.ts'
 import type { ReplayCache } from '../lib/replay_set.ts'
 import { type Clock, systemClock } from '../lib/time.ts'
 import { createFetcher, type FetcherOptions, loadHttpClient } from '../net/fetch.ts'
-import { createRemoteKeys } from '../net/jwks.ts'
+import type { Fetcher } from '../net/fetcher.ts'
+import { createRemoteKeys, type RemoteKeys } from '../net/jwks.ts'
 import { createPublicNames } from '../net/public_names.ts'
 import { openDocuments } from '../oauth/cimd.ts'
 import { openOidcProvider } from '../oauth/oidc_provider.ts'
@@ -40,32 +41,35 @@ import { Series } from '../telemetry/series.ts'
 import { followKeys } from './follow_keys.ts'
 import { addGauges } from './gauges.ts'
 
-/** Seconds between two fetches of one key set that tokens with unknown keys may cause. */
+/** Minimum seconds between two fetches of one key set caused by tokens with unknown keys. */
 const UNKNOWN_KEY_COOLDOWN = 30
 
 type Knees = Readonly<Record<string, number>>
 
 export interface AppOptions {
   clock?: Clock
-  /** Holds the keys whose variables the configuration names. */
+  /** The environment: the configuration names variables that hold keys. */
   env?: Env
-  /** What was opened before, where there is a server. */
+  /** The telemetry of a server; metrics that nobody reads otherwise. */
   telemetry?: Pick<Telemetry, 'metrics' | 'tracer'>
-  /** Whether this process serves (default): threads start at once, it has the lock of a SQLite file and counts as an instance. */
+  /** Whether this process serves (default). A server starts its threads at once, locks its SQLite file and counts as an instance. */
   serves?: boolean
-  /** Whether a database and a signing key are made where there are none; as `serves` unless said otherwise. */
+  /** Whether a missing database and a missing signing key are created. Default: the value of `serves`. */
   creates?: boolean
-  /** Makes keys even if live tokens were signed, or values sealed, with keys that are not there. */
+  /** Creates keys even when live tokens were signed, or values encrypted, with keys that are missing. */
   newKeys?: boolean
-  /** Waits until no other server has the SQLite file. */
+  /** Waits until no other server has locked the SQLite file. */
   waits?: boolean
-  /** Requests a second that a benchmark measured, by kind of request. */
+  /** Maximum requests per second that a benchmark measured, by kind of request. */
   knees?: Knees
-  /** The busy timeout of SQLite, where it is not the usual one. */
+  /** The busy timeout of SQLite in milliseconds; tests set it small. */
   busyMs?: number
 }
 
-/** What differs between a process of its own and one of its front threads. */
+type Settings = AppOptions &
+  Required<Pick<AppOptions, 'clock' | 'env' | 'telemetry' | 'serves' | 'creates' | 'newKeys'>>
+
+/** The parts that a front thread opens in another way than a process does. */
 export interface Parts {
   store: Store
   keyring: Keyring
@@ -78,137 +82,80 @@ export interface Parts {
   lockout: Attempting
   activity: ActivityLog
   knees?: Knees
-  /** The metrics of the process, where other threads count them together. */
+  /** Returns the metrics of the whole process; the metrics of this thread when it is absent. */
   scrape?: App['scrape']
 }
 
-/** Migrates and opens the database, opens the keys, starts the threads. Rejects when any part cannot be had. */
+/** Opens every part: migrates and opens the database, opens the keys, starts the threads. Rejects when any part cannot be opened. */
 export async function openApp(config: Config, log: Logger, options: AppOptions = {}): Promise<App> {
   const { clock = systemClock, env = {}, telemetry = { metrics: new Metrics() }, serves = true } = options
   const { creates = serves, newKeys = false } = options
-  const store = await openStore(config.storage, {
-    log,
-    metrics: telemetry.metrics,
-    now: clock.now(),
-    creates,
-    busyMs: options.busyMs,
-    serves: serves ? { ...lockOfServer(config, log, options), check: () => checkListeners(config) } : undefined,
-  })
-  // The storage thread starts meanwhile.
-  if (serves) await loadHttpClient()
-  const mayMake = firstKeyRules(config, { store, clock, log }, { creates, newKeys })
-  const { atRest, replays, keyring } = await begin(config, { store, env, clock, log, ...mayMake })
-  // Front threads sign by themselves: what is left for this one is what an operator tries.
-  const isHub = config.server.front_threads > 1
-  const crypto = openCrypto({ threads: isHub ? 1 : config.server.crypto_threads, eager: serves && !isHub }, log)
-  const { rate_limit } = config
-  const app = assemble(
-    config,
-    log,
-    { clock, env, telemetry },
-    {
-      store,
-      keyring,
-      crypto,
-      lanes: {
-        ...crypto.stats,
-        ...(keyring.remote ? { transit: keyring.remote.lane } : {}),
-        store: store.driver.stats,
-      },
-      atRest,
-      sealing: config.session.secret || newSecret(),
-      refreshSecret: await refreshSecretOf(config, store, clock),
-      replays,
-      lockout: new Lockout({
-        max: rate_limit.auth_fail_max,
-        window: rate_limit.auth_fail_window,
-        lockout: rate_limit.auth_lockout,
-      }),
-      activity: new ActivityLog(),
-      knees: options.knees,
-    },
-  )
-  if (keyring.store !== 'keyfile') followKeys(app)
+  const settings = { ...options, clock, env, telemetry, serves, creates, newKeys }
+  const app = assemble(config, log, settings, await openParts(config, log, settings))
+  if (app.keyring.store !== 'keyfile') followKeys(app)
   addGauges(app)
   app.series.start()
   app.headroom.start()
   return app
 }
 
-/** Puts an app together from its parts. */
-export function assemble(
-  config: Config,
-  log: Logger,
-  { clock, env, telemetry }: Required<Pick<AppOptions, 'clock' | 'env' | 'telemetry'>>,
-  parts: Parts,
-): App {
-  const { metrics, tracer } = telemetry
-  const { crypto, store } = parts
-  const { rate_limit, dcr, server } = config
-  const allowPrivate = config.cimd.allow_private_addresses
-  const openFetcher = (more: Partial<FetcherOptions> = {}) =>
-    createFetcher({ allowPrivate, userAgent: userAgent(), ...more })
-  const app: App = {
-    ...parts,
-    config,
-    log,
-    // Where there are front threads, the main thread is one more.
-    requests: openRequestLog(log, server.front_threads > 1 ? server.front_threads + 1 : 1),
-    metrics,
-    tracer,
-    clock,
-    build: readBuild(),
-    startedAt: clock.now(),
-    env,
-    sealer: createSealer(parts.sealing),
-    successors: createSealer(parts.refreshSecret),
-    fetcher: openFetcher({ resolve: createPublicNames({ readsHosts: allowPrivate }) }),
-    brokerFetcher: openFetcher(),
-    remoteKeys: createRemoteKeys({
-      fetcher: openFetcher(),
-      clock,
-      ttl: config.xaa.jwks_cache_ttl,
-      cooldown: UNKNOWN_KEY_COOLDOWN,
-      allowHttp: config.cimd.allow_private_addresses,
-    }),
-    oidc: config.oidc.enabled
-      ? openOidcProvider({
-          config,
-          fetcher: openFetcher({ allowPrivate: config.oidc.allow_private_addresses || allowPrivate }),
-          crypto,
-          clock,
-          metrics,
-        })
-      : undefined,
-    documents: openDocuments(store),
-    registrations: rate_limit.enabled
-      ? new SharedBuckets('register', dcr.rate_limit, dcr.rate_limit_burst, store)
-      : undefined,
-    knownTokens: new KnownTokens(),
-    admission: new Admission(crypto.refusal, loopBusyMs, crypto.busyMs),
-    series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),
-    headroom: new Headroom({ metrics, clock, knees: parts.knees ?? {} }),
-    renewals: new Map(),
-    engines: {},
-    lifecycle: { draining: false },
-    scrape:
-      parts.scrape ??
-      (async () => {
-        await app.frontPool?.collect()
-        return metrics.render()
-      }),
+async function openParts(config: Config, log: Logger, settings: Settings): Promise<Parts> {
+  const { clock, env, serves, creates, newKeys, knees } = settings
+  const store = await openDatabase(config, log, settings)
+  // The storage thread starts meanwhile.
+  if (serves) await loadHttpClient()
+  const mayCreate = firstKeyRules(config, { store, clock, log }, { creates, newKeys })
+  const { atRest, replays, keyring } = await begin(config, { store, env, clock, log, ...mayCreate })
+  const crypto = openCryptoPool(config, log, serves)
+  const { remote } = keyring
+  return {
+    store,
+    keyring,
+    crypto,
+    lanes: { ...crypto.stats, ...(remote ? { transit: remote.lane } : {}), store: store.driver.stats },
+    atRest,
+    sealing: config.session.secret || newSecret(),
+    refreshSecret: await refreshSecretOf(config, store, clock),
+    replays,
+    lockout: openLockout(config),
+    activity: new ActivityLog(),
+    knees,
   }
-  return app
 }
 
-/** session.secret; without one (local use) a secret that the database keeps, because a retry must be answered after a restart too. */
+const openDatabase = (config: Config, log: Logger, settings: Settings): Promise<Store> =>
+  openStore(config.storage, {
+    log,
+    metrics: settings.telemetry.metrics,
+    now: settings.clock.now(),
+    creates: settings.creates,
+    busyMs: settings.busyMs,
+    serves: settings.serves
+      ? { ...lockOfServer(config, log, settings), check: () => checkListeners(config) }
+      : undefined,
+  })
+
+/** Front threads have signing threads of their own. The supervisor then signs only what the admin API requests. */
+function openCryptoPool({ server }: Config, log: Logger, serves: boolean): CryptoLanes {
+  const isSupervisor = server.front_threads > 1
+  return openCrypto({ threads: isSupervisor ? 1 : server.crypto_threads, eager: serves && !isSupervisor }, log)
+}
+
+const openLockout = ({ rate_limit }: Config): Lockout =>
+  new Lockout({
+    max: rate_limit.auth_fail_max,
+    window: rate_limit.auth_fail_window,
+    lockout: rate_limit.auth_lockout,
+  })
+
+/** session.secret. Without one (local use), a secret that the database stores, because a retried refresh must be answered after a restart too. */
 const refreshSecretOf = async ({ session, oauth }: Config, store: Store, clock: Clock): Promise<string> =>
   session.secret ||
   (oauth.refresh_grace > 0
     ? store.keepSetting({ name: 'refresh_secret', value: newSecret(), now: clock.now() })
     : newSecret())
 
-/** What a start writes and reads first. A store that fails here is closed, or it would keep the process alive. */
+/** Opens the keys and reads what the store must return before the first request. Closes the store when it fails: an open store keeps the process alive. */
 async function begin(
   config: Config,
   { env, log, ...parts }: KeyRules & Pick<App, 'store' | 'env' | 'clock' | 'log'>,
@@ -218,7 +165,7 @@ async function begin(
   let keyring: Keyring | undefined
   try {
     const onError = (error: unknown) =>
-      log.warn({ err: error }, 'the signing keys could not be read; the ones before stay in use')
+      log.warn({ err: error }, 'the signing keys could not be reloaded; the previous keys stay in use')
     const atRest = await openAtRest(config, env, { ...parts, transit })
     const source = keySource(config, { ...parts, transit, atRest })
     keyring = await openKeyring({ source, clock, onError, place: keyPlace(config) })
@@ -231,7 +178,80 @@ async function begin(
   }
 }
 
-/** Ends the threads after what they still do. What a provider is answering just now is kept first: it may answer only once. */
+/** Assembles an app from its parts. */
+export function assemble(
+  config: Config,
+  log: Logger,
+  { clock, env, telemetry }: Required<Pick<AppOptions, 'clock' | 'env' | 'telemetry'>>,
+  parts: Parts,
+): App {
+  const { metrics, tracer } = telemetry
+  const { crypto, store } = parts
+  const { client, broker, keys, oidc } = openFetchers(config)
+  const app: App = {
+    ...parts,
+    config,
+    log,
+    requests: openRequestLog(log, listeningThreads(config)),
+    metrics,
+    tracer,
+    clock,
+    build: readBuild(),
+    startedAt: clock.now(),
+    env,
+    sealer: createSealer(parts.sealing),
+    successors: createSealer(parts.refreshSecret),
+    fetcher: client,
+    brokerFetcher: broker,
+    remoteKeys: openRemoteKeys(config, keys, clock),
+    oidc: oidc && openOidcProvider({ config, fetcher: oidc, crypto, clock, metrics }),
+    documents: openDocuments(store),
+    registrations: openRegistrationLimit(config, store),
+    knownTokens: new KnownTokens(),
+    admission: new Admission(crypto.refusal, loopBusyMs, crypto.busyMs),
+    series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),
+    headroom: new Headroom({ metrics, clock, knees: parts.knees ?? {} }),
+    renewals: new Map(),
+    engines: {},
+    lifecycle: { draining: false },
+    scrape: parts.scrape ?? (() => collectAndRender(app)),
+  }
+  return app
+}
+
+/** The threads that write request lines: the front threads, and the main thread for the admin listener. */
+const listeningThreads = ({ server }: Config): number => (server.front_threads > 1 ? server.front_threads + 1 : 1)
+
+/** One fetcher for each kind of host, so that slow hosts of one kind cannot delay requests to another. */
+function openFetchers(config: Config) {
+  const allowPrivate = config.cimd.allow_private_addresses
+  const open = (more: Partial<FetcherOptions> = {}) => createFetcher({ allowPrivate, userAgent: userAgent(), ...more })
+  return {
+    client: open({ resolve: createPublicNames({ readsHosts: allowPrivate }) }),
+    broker: open(),
+    keys: open(),
+    oidc: config.oidc.enabled ? open({ allowPrivate: config.oidc.allow_private_addresses || allowPrivate }) : undefined,
+  }
+}
+
+const openRemoteKeys = ({ xaa, cimd }: Config, fetcher: Fetcher, clock: Clock): RemoteKeys =>
+  createRemoteKeys({
+    fetcher,
+    clock,
+    ttl: xaa.jwks_cache_ttl,
+    cooldown: UNKNOWN_KEY_COOLDOWN,
+    allowHttp: cimd.allow_private_addresses,
+  })
+
+const openRegistrationLimit = ({ rate_limit, dcr }: Config, store: Store): SharedBuckets | undefined =>
+  rate_limit.enabled ? new SharedBuckets('register', dcr.rate_limit, dcr.rate_limit_burst, store) : undefined
+
+async function collectAndRender({ frontPool, metrics }: App): ReturnType<App['scrape']> {
+  await frontPool?.collect()
+  return metrics.render()
+}
+
+/** Closes the parts when their work in progress is done. Token renewals are awaited first, because a provider may return a refresh token only once. */
 export async function closeApp(app: App): Promise<void> {
   app.lifecycle.draining = true
   await Promise.allSettled([...app.renewals.values()].map(({ result }) => result))

@@ -1,34 +1,65 @@
-// What a front thread does when the main thread asks for it.
+// The RPC handlers of a front thread: what the supervisor asks of it.
 import type { App } from '../context.ts'
 import type { SharedKey } from '../crypto/shared_keys.ts'
-import type { OpName } from '../store/operations.ts'
 import type { MarkedActivity } from '../telemetry/client_activity.ts'
+import { mapValues } from '../telemetry/lanes.ts'
 import type { BucketCounts } from '../telemetry/series.ts'
 import { type Moved, takeFrom } from '../telemetry/transfer.ts'
+import type { Write } from './supervisor_handlers.ts'
 
-/** What a front thread did since its last report, and how it stands. */
+/** What a front thread counted since its last report, and its present state. */
 export interface FrontReport {
   moved: Moved
   answered: BucketCounts
   lanes: App['lanes']
   caches: App['store']['caches']
-  /** Share of its time that its event loop was busy. */
+  /** Utilisation of its event loop, 0 to 1. */
   busy: number
 }
 
-/** What a front thread is asked for. */
+/** The procedures of a front thread. */
 export type FrontHandlers = ReturnType<typeof frontHandlers>
 
-interface Ends {
-  note(isHealthy: boolean): void
-  take(keys: SharedKey[]): void
+interface FrontActions {
+  /** Takes over the supervisor's verdict on the health of the database. */
+  setHealthy(isHealthy: boolean): void
+  setKeys(keys: SharedKey[]): void
   close(waitMs: number): Promise<void>
 }
 
-/** Answers what the main thread asks of a front thread. */
-export function frontHandlers(app: App, { note, take, close }: Ends) {
+/** Makes the handlers of a front thread. */
+export function frontHandlers(app: App, { setHealthy, setKeys, close }: FrontActions) {
+  const report = createReporter(app)
+  return {
+    /** Removes what a write changed from the caches; without a write, clears them. */
+    forget(write: Write | undefined): void {
+      if (write) app.store.forget(write.op, write.input)
+      else app.store.dropCaches()
+    },
+    /** Another thread has operations of unknown outcome, or has none any more. */
+    hold: (isUnsettledElsewhere: boolean): void => app.store.driver.unsettled?.setHeldElsewhere(isUnsettledElsewhere),
+    keys(keys: SharedKey[]): Promise<void> {
+      setKeys(keys)
+      return app.keyring.reload()
+    },
+    report({ isHealthy }: { isHealthy: boolean }): FrontReport {
+      setHealthy(isHealthy)
+      return report()
+    },
+    activity: (_: undefined): MarkedActivity[] => app.activity.marked(),
+    /** Removes a key set of an identity provider from the cache. */
+    dropKeys: (jwks_uri: string): void => app.remoteKeys.drop(jwks_uri),
+    /** Drains for up to `waitMs`, closes everything and returns the last report. */
+    async close(waitMs: number): Promise<FrontReport> {
+      await close(waitMs)
+      return report()
+    },
+  }
+}
+
+function createReporter(app: App): () => FrontReport {
   let before = performance.eventLoopUtilization()
-  const report = (): FrontReport => {
+  return () => {
     const now = performance.eventLoopUtilization()
     const { utilization } = performance.eventLoopUtilization(now, before)
     before = now
@@ -36,35 +67,8 @@ export function frontHandlers(app: App, { note, take, close }: Ends) {
       moved: takeFrom(app.metrics),
       answered: app.series.takeAnswered(),
       lanes: app.lanes,
-      caches: Object.fromEntries(
-        Object.entries(app.store.caches).map(([name, { hits, misses }]) => [name, { hits, misses }]),
-      ),
+      caches: mapValues(app.store.caches, ({ hits, misses }) => ({ hits, misses })),
       busy: Number(utilization.toFixed(3)),
     }
-  }
-  return {
-    /** Forgets what a write changed; everything without one. */
-    forget(write: { op: OpName; input: unknown } | undefined): void {
-      if (write) app.store.forget(write.op, write.input)
-      else app.store.dropCaches()
-    },
-    /** Another thread has operations of unknown outcome, or has none any more. */
-    hold: (isUnsettledElsewhere: boolean): void => app.store.driver.unsettled?.setHeldElsewhere(isUnsettledElsewhere),
-    keys(keys: SharedKey[]): Promise<void> {
-      take(keys)
-      return app.keyring.reload()
-    },
-    report({ isHealthy }: { isHealthy: boolean }): FrontReport {
-      note(isHealthy)
-      return report()
-    },
-    trails: (_: undefined): MarkedActivity[] => app.activity.marked(),
-    /** Forgets a key set of an identity provider. */
-    dropKeys: (jwks_uri: string): void => app.remoteKeys.drop(jwks_uri),
-    /** Drains for so many milliseconds at most, ends everything and reports a last time. */
-    async close(waitMs: number): Promise<FrontReport> {
-      await close(waitMs)
-      return report()
-    },
   }
 }

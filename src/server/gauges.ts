@@ -1,4 +1,4 @@
-// What others keep and the scrape asks for: queues, caches, connections, health, the age of the key.
+// Metrics read at scrape time: queues, caches, connection pool, health, key age.
 import type { App } from '../context.ts'
 import type { LaneStats } from '../lib/lane.ts'
 import { addedUp, allLanes, mapValues, ofLanes } from '../telemetry/lanes.ts'
@@ -15,27 +15,27 @@ const LANE_COUNTERS: readonly (readonly [ReadingName, keyof LaneStats, scale?: n
   ['ext_lane_busy_seconds_total', 'busy_ms', 0.001],
 ]
 
-/** What counts a table is asked for at most so often, however many scrapes there are. */
-const COUNT_EVERY_MS = 15_000
+/** Counting a table is slow: the result is reused for this time, whatever the scrape rate. */
+const RECOUNT_MS = 15_000
 
-function seldom(count: () => Promise<number>): () => Promise<number> {
+function cached(count: () => Promise<number>): () => Promise<number> {
   let last: { ms: number; counting: Promise<number> } | undefined
   return () => {
-    if (!last || performance.now() - last.ms >= COUNT_EVERY_MS) last = { ms: performance.now(), counting: count() }
+    if (!last || performance.now() - last.ms >= RECOUNT_MS) last = { ms: performance.now(), counting: count() }
     return last.counting
   }
 }
 
-/** Registers the gauges of an app. */
+/** Registers the gauges of an app, and the counters that its parts keep. */
 export function addGauges(app: App): void {
   const { metrics, store, keyring, clock, build, headroom } = app
   metrics.gauge(
     'core_active_clients',
-    seldom(() => store.countActiveClients()),
+    cached(() => store.countActiveClients()),
   )
   metrics.gauge(
     'core_active_token_families',
-    seldom(() => store.countActiveFamilies()),
+    cached(() => store.countActiveFamilies()),
   )
   metrics.gauge('ext_storage_healthy', () => Number(store.driver.isHealthy()))
   metrics.gauge('ext_instances', () => store.driver.instances())

@@ -1,4 +1,4 @@
-// The two listeners, public and admin: their routes, limits and HTTP engine.
+// The public and the admin listener: routes, limits and HTTP engine of each.
 import { adminRoutes } from '../admin/rest.ts'
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
@@ -15,21 +15,21 @@ import { loadNative, openUws } from '../http/uws.ts'
 import type { OAuthError } from '../lib/error.ts'
 import type { ActivityStep } from '../telemetry/client_activity.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { openFronts } from './front_pool.ts'
+import { openFrontPool } from './front_pool.ts'
 
-/** Opens the listeners of an app: the public one and, where it is enabled, the admin one. Whoever finds the service ready finds both. */
+/** Opens the public listener and, when it is enabled, the admin listener. When the service reports ready, both are open. */
 export async function* openListeners(app: App): AsyncGenerator<HttpFront> {
   const { admin, server } = app.config
   const hasThreads = server.front_threads > 1
-  // The first thread serves while the others still start.
+  // The first front thread serves while the others still start, so the admin listener opens before it.
   if (admin.enabled && hasThreads) yield await openAdmin(app)
-  const front = await (hasThreads ? openFronts(app) : openFront(app))
+  const front = await (hasThreads ? openFrontPool(app) : openFront(app))
   app.engines.public = front.engine
   yield front
   if (admin.enabled && !hasThreads) yield await openAdmin(app)
 }
 
-/** Opens the public listener in this thread, with the share of this process in the limit on requests. Rejects when its address is taken. */
+/** Opens the public listener in this thread. `limiter` is the share of this process in the request limit. Rejects when the address is taken. */
 export async function openFront(app: App, limiter: Limiter | undefined = ownLimiter(app)): Promise<HttpFront> {
   const { server } = app.config
   const proxies = server.trusted_proxies
@@ -40,10 +40,10 @@ export async function openFront(app: App, limiter: Limiter | undefined = ownLimi
     addressOf: proxies.length > 0 ? createAddressReader(proxies) : undefined,
     onStep: (step, request, reply, error) => {
       if (step === 'token') app.series.answered((performance.now() - request.startedMs) / 1000)
-      leaveTrail(app, step, request, reply, error)
+      recordStep(app, step, request, reply, error)
     },
   })
-  // The memory for what is still coming is that of the process.
+  // The memory limit for incomplete bodies holds for the process.
   const bodyRoomBytes = Math.floor(ROOM_BYTES / server.front_threads)
   return openEngine(app.config, app.log, { ...options, shared: server.front_threads > 1, bodyRoomBytes })
 }
@@ -53,8 +53,8 @@ const ownLimiter = ({ config: { rate_limit }, store }: App): Limiter | undefined
     ? new TokenBucket(rate_limit.requests_per_second, rate_limit.burst, store.driver.instances)
     : undefined
 
-/** Remembers how a step went, in the words that the client was told. */
-function leaveTrail(
+/** Adds the outcome of a step to the client activity, with the error message that the client received. */
+function recordStep(
   { activity, clock }: App,
   step: ActivityStep,
   request: Request,
@@ -71,7 +71,7 @@ function leaveTrail(
   })
 }
 
-/** The engine that was asked for; node:http where no native build loads. */
+/** Opens the configured engine; node:http when no native build loads. */
 async function openEngine({ server }: Config, log: Logger, options: FrontOptions): Promise<HttpFront> {
   if (server.http_engine === 'node') return openNode(options)
   if (server.http_engine === 'uws' || loadNative()) return openUws(options)

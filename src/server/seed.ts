@@ -1,4 +1,4 @@
-// What the configuration creates at boot: providers and resources, each once, by slug. What exists stays as operators left it.
+// Creates the providers and resources of the configuration at start, each once, identified by slug. Existing ones are not changed.
 
 import { newProvider } from '../broker/provider.ts'
 import type { App } from '../context.ts'
@@ -27,7 +27,7 @@ async function seedResources({ config, store, clock, log }: App): Promise<void> 
     else
       log.warn(
         { slug: record.slug, uri: record.uri, outcome },
-        'a resource of the configuration was not created: another one has its uri, or its provider is gone',
+        'a resource of the configuration was not created: another resource has its uri, or its provider does not exist',
       )
   }
 }

@@ -1,4 +1,4 @@
-// `service serve`: both listeners up, warnings said, signals handled, everything drained at the end.
+// `service serve`: opens both listeners, logs the warnings, handles signals, and drains everything at the end.
 
 import type { Env } from '../config/env.ts'
 import { loadConfig } from '../config/load.ts'
@@ -13,15 +13,15 @@ import { type AppOptions, closeApp, openApp } from './assemble.ts'
 import { openListeners } from './listeners.ts'
 import { seed } from './seed.ts'
 
-/** What `serve` does beside serving. */
+/** Hooks and options of `serve`. */
 export interface ServeOptions extends Pick<AppOptions, 'waits' | 'newKeys'> {
   /** Reads the capacity report that the configuration names. */
   readKnees?: ((config: Config) => Promise<AppOptions['knees']>) | undefined
-  /** Called once it listens. */
+  /** Called once, when both listeners are open. */
   onReady?: ((app: App) => void) | undefined
 }
 
-/** Runs the service until SIGTERM or SIGINT. Rejects with ConfigError, or when a part cannot be had; resolves to the exit code. */
+/** Runs the service until SIGTERM or SIGINT, and resolves with the exit code. Rejects with ConfigError, or when a part cannot be opened. */
 export async function serve(file: string | undefined, env: Env, options: ServeOptions = {}): Promise<number> {
   const { config, warnings } = loadConfig(file, env)
   const telemetry = await openTelemetry(config, readBuild(), env)
@@ -30,7 +30,7 @@ export async function serve(file: string | undefined, env: Env, options: ServeOp
   const app = await openApp(config, log, { env, telemetry, knees: await readKnees?.(config), ...how })
   const fronts: HttpFront[] = []
   try {
-    for (const say of [...warnings, ...warningsOf(config, await effectiveDcrMode(app))]) log.warn(say)
+    for (const warning of [...warnings, ...warningsOf(config, await effectiveDcrMode(app))]) log.warn(warning)
     await seed(app)
     app.metrics.addProcessMetrics()
     for await (const front of openListeners(app)) fronts.push(front)
@@ -45,7 +45,7 @@ export async function serve(file: string | undefined, env: Env, options: ServeOp
       'ready',
     )
     onReady?.(app)
-    void lookUpstream(app)
+    void discoverUpstream(app)
     const signal = await Promise.race([untilSignal(app), ...fronts.flatMap(({ failed }) => failed ?? [])])
     log.info({ signal }, 'shutting down')
     return 0
@@ -59,10 +59,13 @@ export async function serve(file: string | undefined, env: Env, options: ServeOp
   }
 }
 
-/** A provider that is not what the configuration says should be noticed before people do. It is looked for again when they come. */
-async function lookUpstream({ oidc, log }: App): Promise<void> {
+/** Fetches the metadata of the upstream provider, so that a wrong oidc.issuer shows in the log before the first sign-in. A sign-in retries it. */
+async function discoverUpstream({ oidc, log }: App): Promise<void> {
   await oidc?.find().catch((error: unknown) => {
-    log.warn({ err: error }, 'the identity provider of oidc.issuer cannot be used now')
+    log.warn(
+      { err: error },
+      'the identity provider at oidc.issuer cannot be used: its metadata could not be fetched or is not valid; the next sign-in fetches it again',
+    )
   })
 }
 
@@ -80,7 +83,7 @@ async function reloadKeys({ keyring, log, metrics }: App): Promise<void> {
     await keyring.reload()
     log.info({ kid: keyring.current().kid }, 'signing keys reloaded')
   } catch (error) {
-    log.error({ err: error }, 'the signing keys could not be reloaded; the ones before stay in use')
+    log.error({ err: error }, 'the signing keys could not be reloaded; the previous keys stay in use')
   }
   metrics.observe('core_key_reload_duration_seconds', (performance.now() - startedMs) / 1000)
 }

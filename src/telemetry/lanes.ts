@@ -34,5 +34,5 @@ export function addedUp<T extends object>(records: readonly Readonly<Record<stri
 }
 
 /** A figure of each entry of a record. */
-export const mapValues = <T>(record: Readonly<Record<string, T>>, value: (each: T) => number): Record<string, number> =>
+export const mapValues = <T, R>(record: Readonly<Record<string, T>>, value: (each: T) => R): Record<string, R> =>
   Object.fromEntries(Object.entries(record).map(([name, each]) => [name, value(each)]))

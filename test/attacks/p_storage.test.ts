@@ -143,7 +143,7 @@ test('P06 SIGHUP with a broken or missing key file keeps the keys in use and say
     writeFileSync(file, 'broken')
     instance.signal('SIGHUP')
     await eventually(() => instance.errors().length > told)
-    expect(instance.errors().at(-1)).toContain('the ones before stay in use')
+    expect(instance.errors().at(-1)).toContain('the previous keys stay in use')
     expect(await jwks()).toBe(before)
     writeFileSync(file, right)
   }

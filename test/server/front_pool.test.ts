@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import type { App } from '../../src/context.ts'
 import { closeApp, openApp } from '../../src/server/assemble.ts'
-import { openFronts } from '../../src/server/front_pool.ts'
+import { openFrontPool } from '../../src/server/front_pool.ts'
 import { type LogEvent, openLogger } from '../../src/telemetry/logger.ts'
 import { tempFolder } from '../support/folder.ts'
 import { freePort } from '../support/free_port.ts'
@@ -51,8 +51,8 @@ describe('they do not start', () => {
   test('where somebody listens already, which would get a part of the connections', async () => {
     const port = await freePort()
     const [first, second] = [await appAt(port), await appAt(port)]
-    const front = await openFronts(first.app)
-    await expect(openFronts(second.app)).rejects.toThrow('EADDRINUSE')
+    const front = await openFrontPool(first.app)
+    await expect(openFrontPool(second.app)).rejects.toThrow('EADDRINUSE')
     await front.close(1000)
   })
 
@@ -62,7 +62,7 @@ describe('they do not start', () => {
     const workers = watchWorkers()
     // The thread refuses what it is given.
     Object.assign(app.config.data_encryption, { driver: 'aes_master' })
-    await expect(openFronts(app)).rejects.toThrow(/front thread \d failed/)
+    await expect(openFrontPool(app)).rejects.toThrow(/front thread \d failed/)
     expect(workers.map(({ threadId }) => threadId)).toEqual([-1, -1])
     await expect(Wire.open(port)).rejects.toThrow('ECONNREFUSED')
   })
@@ -72,7 +72,7 @@ test('when one fails the others drain, and whoever runs them is told why', async
   const port = await freePort()
   const { app } = await appAt(port)
   const workers = watchWorkers()
-  const front = await openFronts(app)
+  const front = await openFrontPool(app)
   // What an uncaught exception in the thread says.
   workers[0]?.emit('message', { asks: [[0, 'failed', { message: 'a fault of ours', stack: 'Error: at x' }]] })
   await expect(front.failed).rejects.toThrow(/front thread 1 failed: a fault of ours/)
@@ -84,7 +84,7 @@ test('when one fails the others drain, and whoever runs them is told why', async
 test('what they log is a line of the one log, with its error', async () => {
   const { app, lines } = await appAt(await freePort())
   const workers = watchWorkers()
-  const front = await openFronts(app)
+  const front = await openFrontPool(app)
   const err = {
     name: 'TypeError',
     message: 'no',
@@ -100,7 +100,7 @@ test('what is in flight when they shut down is answered, and nobody listens afte
   const port = await freePort()
   const { app } = await appAt(port)
   const { authorization } = basic(await addClient({ app }))
-  const front = await openFronts(app)
+  const front = await openFrontPool(app)
   const body = 'grant_type=client_credentials'
   const head = `POST /oauth/token HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\nauthorization: ${authorization}\r\ncontent-length: ${body.length}\r\n\r\n`
   const wires = await Promise.all(Array.from({ length: 24 }, () => Wire.open(port)))

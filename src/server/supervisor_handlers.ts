@@ -1,4 +1,4 @@
-// What the main thread does for its front threads: everything of which a process may have only one.
+// The RPC handlers of the supervisor: what front threads ask of the main thread, which owns everything that a process has only once.
 import type { Env } from '../config/env.ts'
 import type { App } from '../context.ts'
 import type { SharedKey } from '../crypto/shared_keys.ts'
@@ -9,43 +9,47 @@ import { lookUpName } from '../lib/system_names.ts'
 import type { OpName } from '../store/operations.ts'
 import type { LogEvent } from '../telemetry/logger.ts'
 
-/** What a front thread is given when it starts. */
+/** The data that a front thread starts with. */
 export interface FrontData {
   config: Serialised
   env: Env
   sealing: string
   refreshSecret: string
-  /** Of the limit on requests. */
+  /** The memory of the token bucket that limits requests; undefined when limits are off. */
   bucket: SharedArrayBuffer | undefined
   keyStore: string
   keys: SharedKey[]
 }
 
-/** What the main thread is asked for: everything there may be only one of. */
+/** A store operation and its input. */
+export interface Write {
+  op: OpName
+  input: unknown
+}
+
+/** The procedures of the supervisor. */
 export type SupervisorHandlers = ReturnType<typeof supervisorHandlers>
 
-interface Heard {
+/** What a front thread tells the supervisor about itself. */
+interface FrontNotices {
   opened(engine: string): void
   failed(error: { message: string; stack: string }): void
-  wrote(what: { op: OpName; input: unknown }): Promise<unknown>
+  wrote(write: Write): Promise<unknown>
   unsettled(isUnsettled: boolean): Promise<unknown>
 }
 
-/** Answers what the front threads ask of the main thread. */
-export function supervisorHandlers(app: App, { opened, failed, wrote, unsettled }: Heard) {
+/** Makes the handlers of the supervisor for one front thread. */
+export function supervisorHandlers(app: App, notices: FrontNotices) {
   const { store, crypto, replays, lockout, keyring, log } = app
   return {
-    opened,
-    failed,
-    wrote,
-    unsettled,
-    call: ({ op, input }: { op: OpName; input: unknown }): unknown => store.driver.call(op, input),
-    use: ({ value, expires_at, now }: { value: string; expires_at: number; now: number }) =>
+    ...notices,
+    call: ({ op, input }: Write): unknown => store.driver.call(op, input),
+    useOnce: ({ value, expires_at, now }: { value: string; expires_at: number; now: number }) =>
       replays.add(value, expires_at, now),
-    giveBack: (value: string) => replays.remove(value),
+    forgetUse: (value: string) => replays.remove(value),
     hashPassword: (password: string) => crypto.hashPassword(password),
     verifyPassword: ({ password, hash }: { password: string; hash?: string }) => crypto.verifyPassword(password, hash),
-    /** Whether a key is there; every thread has it then. */
+    /** Looks for a signing key. When it exists, every thread has it afterwards. */
     seek: async (kid: string) => (await keyring.seek(kid)) !== undefined,
     async sign({ kid, input }: { kid: string; input: string }): Promise<string> {
       const key = keyring.keys().find((each) => each.kid === kid)?.key
@@ -58,14 +62,14 @@ export function supervisorHandlers(app: App, { opened, failed, wrote, unsettled 
     lookUpName,
     log({ level, msg, fields }: LogEvent): void {
       const { err, ...rest } = fields
-      log[level as 'info']({ ...rest, ...(err ? { err: described(err) } : {}) }, msg)
+      log[level as 'info']({ ...rest, ...(err ? { err: asError(err) } : {}) }, msg)
     },
   }
 }
 
-/** An error of another thread, as its log line had it. */
-function described(err: unknown): unknown {
+/** Restores an error from the log line of another thread. */
+function asError(err: unknown): unknown {
   if (typeof err !== 'object' || err === null) return err
   const { cause, ...rest } = err as { message?: string; cause?: unknown }
-  return Object.assign(new Error(rest.message), rest, cause ? { cause: described(cause) } : {})
+  return Object.assign(new Error(rest.message), rest, cause ? { cause: asError(cause) } : {})
 }
