@@ -11,6 +11,8 @@ interface Credentials {
   client_secret?: string
 }
 const MAX_CREDENTIAL = 2048
+/** What a secret is compared with where there is none. */
+const OF_NO_CLIENT = digest('')
 
 const twoWays = () =>
   new OAuthError('invalid_request', 'only one way to authenticate the client may be used', {
@@ -34,12 +36,15 @@ export async function authenticateClient(
   const { client_id, client_secret } = readCredentials(request.headers.authorization, form)
   request.notes.client_id = client_id
   const client = await resolveClient(app, client_id)
+  // The same work for a client that does not exist.
+  const isRight =
+    client_secret !== undefined && equalSecrets(digest(client_secret), client?.secret_hash ?? OF_NO_CLIENT)
   if (!client) throw refuse('unknown_client')
   if (client.secret_hash === undefined) {
     if (client_secret !== undefined) throw refuse('secret_of_public_client')
   } else {
     if (client_secret === undefined) throw refuse('missing_secret')
-    if (!equalSecrets(digest(client_secret), client.secret_hash)) throw refuse('wrong_secret')
+    if (!isRight) throw refuse('wrong_secret')
   }
   if (client.status !== 'active') throw refuse('client_suspended')
   if (kind === 'confidential' && client.secret_hash === undefined) throw refuse('public_client')
