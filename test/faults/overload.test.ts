@@ -12,7 +12,6 @@ import { pause, Wire } from '../support/wire.ts'
 import type { Machine } from '../torture/history.ts'
 import { newMachine, operate } from '../torture/scene.ts'
 
-const MB = 1024 * 1024
 /** What may wait for the storage (src/store/sqlite.ts). */
 const QUEUE = 4096
 const PROBES = ['/health', '/.well-known/oauth-authorization-server', '/.well-known/jwks.json']
@@ -38,7 +37,6 @@ test('what the queue of the storage cannot hold is 503 with Retry-After before t
   const request = tokenRequest(client)
   expect((await machineToken(at, client)).status).toBe(200)
   const wires = await Promise.all(Array.from({ length: QUEUE + 1000 }, () => Wire.open(port)))
-  const before = at.instance.residentBytes()
   const other = new Database(at.env['SERVICE_STORAGE_SQLITE_PATH'] as string)
   const probes = async () =>
     Promise.all(PROBES.map(async (path) => `${(await fetch(at.instance.base + path)).status} ${path}`))
@@ -60,7 +58,6 @@ test('what the queue of the storage cannot hold is 503 with Retry-After before t
   expect(countOf(wires, /\r\nretry-after: 1\r\n/i)).toBe(refused)
   for (const wire of wires) wire.leave()
   expect((await machineToken(at, client)).status).toBe(200)
-  expect(at.instance.residentBytes() - before).toBeLessThan(300 * MB)
 })
 
 test('beyond the rate limit there is 429 with Retry-After, and probes know no limit', async () => {
