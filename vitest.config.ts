@@ -7,8 +7,8 @@ const SLOW = [
   'test/bench/**/*.test.ts',
   'test/docs/commands.test.ts',
   'test/faults/failover/**/*.test.ts',
-  // Each waits for time-outs of seconds: a host that says nothing, a database that went back in time, a process that has to end.
-  'test/faults/{back_in_time,one_server,postgres_silence,slow_names}.test.ts',
+  // Each waits for time-outs of seconds, or needs the machine for itself: a host that says nothing, a process that has to end, a crowd.
+  'test/faults/{back_in_time,one_server,overload,postgres_silence,slow_names}.test.ts',
   'test/fuzz/**/*.test.ts',
   // Clients in other languages, where their tool chains are.
   'test/interop/{go,java,pyjwt,python,python_servers,rust}.test.ts',
