@@ -81,12 +81,14 @@ describe('what the documentation names is there', () => {
     const doc: Doc = {
       file: 'x.md',
       text: ['`SERVICE', 'NO', 'SUCH_THING`'].join('_'),
-      ...parse('`server.isuer` `server.issuer` `GET /admin/nothing` `/oauth/token` `wrong_secrets` `invalid_client`'),
+      ...parse(
+        '`server.isuer` `server.issuer` `GET /admin/nothing` `/oauth/token` `wrong_secrets` `invalid_client` `core_tokens_total` `oidc_scope` `oidc_iat` `client_full` `crypto_lane_full`',
+      ),
     }
     expect(unknownSettings(doc)).toEqual(['server.isuer'])
     expect(unknownVariables(doc)).toHaveLength(1)
     expect(unknownEndpoints(doc)).toEqual(['GET /admin/nothing'])
-    expect(unknownWords(doc)).toEqual(['wrong_secrets'])
+    expect(unknownWords(doc)).toEqual(['wrong_secrets', 'core_tokens_total', 'oidc_scope', 'client_full'])
     expect(commandFault(commands, 'service admin client creat --name x')).toBe('service admin client has no creat')
     expect(commandFault(commands, "service purge --onyl 'a b'")).toBe('service purge has no --onyl')
     expect(commandFault(commands, 'service admin key revoke --kid $(x) --dry-run # why')).toBeUndefined()

@@ -9,6 +9,7 @@ import type { App } from '../../src/context.ts'
 import { scrapeRoutes } from '../../src/endpoints/metrics.ts'
 import { publicRoutes } from '../../src/endpoints/routes.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
+import { COUNTERS, GAUGES, HISTOGRAMS, READINGS } from '../../src/telemetry/metric_names.ts'
 import { runHere } from '../support/cli.ts'
 
 const keys = [...keysOf(schema)]
@@ -48,16 +49,38 @@ const SHIPPED = ['src', 'workers', 'migrations', 'bench', 'deploy', 'examples']
 /** Every snake_case word of the sources: fields, reasons, codes, actions, tables. */
 const words = new Set([...wordsUnder(SHIPPED, /[a-z0-9]+(?:_[a-z0-9]+)+/g), ...OF_OTHERS])
 
-/** What stands in quotes: what a reason is put together from. */
-const parts = wordsUnder(['src'], /'[a-z0-9_]+'/g)
-const COMPOSED = /^(?:(?:oidc_upstream|oidc|cimd|jwks|missing|login)_(.+)|(.+?)(?:_lane)?_full)$/
-const isComposed = (word: string): boolean => {
-  const [, ending, lane] = COMPOSED.exec(word) ?? []
-  return parts.has(`'${ending ?? lane}'`)
-}
-/** Whether the sources have a snake_case word: a field, a code, a reason, an action, a metric or a setting. */
+/** Reasons that are put together: their form, and the files that have the other part in quotes. */
+const COMPOSED: readonly (readonly [form: RegExp, files: readonly string[]])[] = [
+  [/^cimd_(.+)$/, ['src/oauth/cimd.ts', 'src/net/error.ts']],
+  [/^jwks_(.+)$/, ['src/net/error.ts']],
+  [/^oidc_upstream_(.+)$/, ['src/oauth/upstream_errors.ts']],
+  [
+    /^oidc_(.+)$/,
+    ['src/oauth/oidc_provider.ts', 'src/oauth/id_token.ts', 'src/oauth/federated_user.ts', 'src/net/error.ts'],
+  ],
+  [/^login_(.+)$/, ['src/endpoints/login.ts']],
+  [/^missing_(.+)$/, ['src/grants/authorization_code.ts']],
+  [/^(.+)_lane_full$/, ['src/crypto/pool.ts', 'src/crypto/transit_signer.ts', 'src/store/sqlite.ts']],
+  [/^(.+)_full$/, ['src/http/admission.ts', 'src/http/router.ts', 'src/lib/replay_set.ts', 'src/net/semaphore.ts']],
+]
+const quoted = new Map(
+  COMPOSED.flatMap(([, files]) => files).map((file) => {
+    const text = readFileSync(path.join(packageRoot, file), 'utf8').replace(commentsOf(file), '')
+    return [file, new Set([...text.matchAll(/'([a-z0-9_]+)'/g)].map(([, part]) => part))]
+  }),
+)
+const isComposed = (word: string): boolean =>
+  COMPOSED.some(([form, files]) => {
+    const part = form.exec(word)?.[1]
+    return part !== undefined && files.some((file) => quoted.get(file)?.has(part))
+  })
+
+const METRICS = new Set([COUNTERS, READINGS, HISTOGRAMS, GAUGES].flatMap((names) => Object.keys(names)))
+/** Whether there is a snake_case word: a metric, or in the sources a field, a code, a reason, an action or a setting. */
 export const isWord = (word: string): boolean =>
-  words.has(word) || words.has(word.replace(/_(bucket|sum|count)$/, '')) || isComposed(word)
+  /^(core|ext)_/.test(word)
+    ? METRICS.has(word) || METRICS.has(word.replace(/_(bucket|sum|count)$/, ''))
+    : words.has(word) || isComposed(word)
 
 /** Of the configuration, and of the tests and tools. */
 export const variables = new Set([
