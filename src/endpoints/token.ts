@@ -2,14 +2,14 @@
 import type { App } from '../context.ts'
 import type { Grant } from '../grants/grant.ts'
 import { checkEnabled, checkRegistered, grants } from '../grants/index.ts'
-import { json, NO_STORE, type Params, parseForm, type Reply, type Request } from '../http/message.ts'
+import { json, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { refuseDetails } from '../oauth/authorization.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
-import { checkBinding, newNonce, type Proof, verifyProof } from '../oauth/dpop.ts'
-import { issue, type TokenResponse } from '../oauth/issue.ts'
-import { giveBack } from '../oauth/single_use.ts'
+import { checkBinding, newNonce, type Proof, replayedProof, verifyProof } from '../oauth/dpop.ts'
+import { issue } from '../oauth/issue.ts'
+import { giveBack, isUsedBefore } from '../oauth/single_use.ts'
 import { inSpan } from '../oauth/traced.ts'
 import type { Client } from '../records/client.ts'
 
@@ -19,53 +19,52 @@ const BY_TYPE = new Map(grants.map((grant) => [grant.type, grant]))
 export async function token(app: App, request: Request): Promise<Reply> {
   const form = parseForm(request)
   const grant = grantFor(app, form.grant_type)
-  const denied = grant.counters?.denied
   const nonce = request.headers.dpop && app.config.dpop.enabled ? { 'dpop-nonce': newNonce(app) } : undefined
-  try {
-    const response = await run(app, request, form, grant)
-    return json(200, response, nonce ? { ...NO_STORE, ...nonce } : NO_STORE)
-  } catch (error) {
-    if (!(error instanceof OAuthError)) throw error
-    if (denied) app.metrics.count(denied, { reason: error.reason })
-    throw nonce ? error.withHeaders(nonce) : error
-  }
-}
-
-async function run(app: App, request: Request, form: Params, grant: Grant): Promise<TokenResponse> {
-  const client = await authenticateClient(app, request, form, grant.clients)
+  let client: Client | undefined
   let proof: Proof | undefined
   try {
+    client = await authenticateClient(app, request, form, grant.clients)
     refuseDetails(form)
     checkRegistered(client, grant)
     proof = await verifyProof(app, request)
     checkBinding(client, proof)
-    const authorization = await inSpan(app, request, `grant ${grant.name}`, (app) =>
-      grant.run(app, { request, form, client, proof }),
-    )
+    const input = { request, form, client, proof }
+    const authorization = await inSpan(app, request, `grant ${grant.name}`, (app) => grant.run(app, input))
     const response = await issue(app, request, authorization)
     if (grant.counters?.issued) app.metrics.count(grant.counters.issued, authorization.labels)
-    return response
+    return json(200, response, nonce ? { ...NO_STORE, ...nonce } : NO_STORE)
   } catch (error) {
-    await giveBack(app, proof?.use, error)
-    recordDenial(app, request, grant, client, error)
-    throw error
+    throw await refusalOf(app, { request, grant, client, proof, nonce }, isUsedBefore(error) ? replayedProof() : error)
   }
 }
 
-/** Only of a client that has proved who it is: anybody else could fill the trail. Nobody waits for it. */
-function recordDenial(app: App, request: Request, grant: Grant, client: Client, error: unknown): void {
-  if (!(error instanceof OAuthError) || error.status >= 500 || client.secret_hash === undefined) return
-  // A nonce that has run out is no refusal: the client comes again with a new one.
+interface Refused {
+  request: Request
+  grant: Grant
+  /** Known once it is authenticated. */
+  client?: Client
+  proof?: Proof
+  nonce?: Record<string, string>
+}
+
+/** Does everything that follows from a refusal. Returns what is thrown to the router: the refusal, with the DPoP nonce. */
+async function refusalOf(app: App, refused: Refused, error: unknown): Promise<unknown> {
+  const { request, grant, client, proof, nonce } = refused
+  await giveBack(app, proof?.use, error)
+  if (!(error instanceof OAuthError)) return error
+  if (client) recordDenial(app, request, grant, client, error)
+  const { denied } = grant.counters ?? {}
+  if (denied) app.metrics.count(denied, { reason: error.reason })
+  return nonce ? error.withHeaders(nonce) : error
+}
+
+/** Only for a client that has authenticated: anybody else could fill the audit trail. The answer does not wait for the record. */
+function recordDenial(app: App, request: Request, grant: Grant, { client_id, secret_hash }: Client, error: OAuthError) {
+  if (error.status >= 500 || secret_hash === undefined) return
+  // An expired nonce is no refusal: the client repeats the request with a new one.
   if (error.code === 'use_dpop_nonce') return
-  const { client_id } = client
   const detail = { reason: error.reason }
-  audit(app, {
-    action: grant.denied,
-    actor_id: client_id,
-    client_id,
-    ...sentBy(request),
-    detail,
-  })
+  audit(app, { action: grant.denied, actor_id: client_id, client_id, ...sentBy(request), detail })
 }
 
 function grantFor(app: App, type: string | undefined): Grant {

@@ -3,20 +3,35 @@ import type { App } from '../context.ts'
 import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest, equalSecrets, newId, parseBearer } from '../lib/id.ts'
-import { audit, sentBy } from '../oauth/audit.ts'
+import type { AuditEntry } from '../oauth/audit.ts'
+import { type Commit, ISSUED, noteOutcome, type Outcome } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { checkCovered, remainingScope, scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
 import type { TokenFamily } from '../records/token_family.ts'
-import type { NewIssuance } from '../store/issuances.ts'
 import type { Grant, GrantInput } from './grant.ts'
 import { newRefreshToken } from './refresh_token.ts'
 
 export const CODE_PREFIX = 'ac'
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/
 
-const refuse = (reason: string) => new OAuthError('invalid_grant', 'the authorization code is not valid', { reason })
+const INVALID = 'the authorization code is not valid'
+const refuse = (reason: string) => new OAuthError('invalid_grant', INVALID, { reason })
+
+/** The code and its verifier arrive a second time: everything that was issued for the first use is revoked (RFC 6749 §4.1.2). */
+const REUSED: Outcome = {
+  event: ({ id, ip, client_id, sub }): AuditEntry<'auth_code_reused'> => ({
+    action: 'auth_code_reused',
+    actor_id: sub,
+    client_id,
+    ip,
+    request_id: id,
+  }),
+  refusal: { description: INVALID, reason: 'code_reused' },
+}
+/** Where another request was first, the store operation has already revoked what that one was given. */
+const OUTCOMES = { redeemed: ISSUED, used: REUSED }
 
 export const authorizationCode = {
   type: 'authorization_code',
@@ -61,15 +76,10 @@ function checkProof(form: Params, client: Client, request: AuthorizationRequest)
   if (!VERIFIER.test(verifier) || !equalSecrets(digest(verifier), request.code_challenge)) throw refuse('pkce_mismatch')
 }
 
-/** Somebody holds code and verifier a second time: what the first use gave out is revoked (RFC 6749 §4.1.2). */
 async function reused(app: App, { request, client }: GrantInput, code: AuthorizationRequest): Promise<OAuthError> {
   await app.store.revokeRedemption({ authorization_id: code.id, now: app.clock.now() })
-  await audit(app, {
-    action: 'auth_code_reused',
-    actor_id: code.user_id,
-    client_id: client.client_id,
-    ...sentBy(request),
-  })
+  const { id, remote: ip } = request
+  await noteOutcome(app, REUSED, { id, ip, client_id: client.client_id, sub: code.user_id })
   return refuse('code_reused')
 }
 
@@ -84,12 +94,18 @@ function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequ
     resource,
     consent_id,
     authorization_id: request.id,
-    // Nothing but the key stands between a stolen refresh token of a public client and its use (RFC 9449 §5).
+    // A public client has no secret: only the key protects a stolen refresh token from use (RFC 9449 §5).
     jkt: input.client.secret_hash === undefined ? input.proof?.jkt : undefined,
     created_at: now,
   }
   const mayRefresh = input.client.grant_types.includes('refresh_token')
   const refresh = mayRefresh ? newRefreshToken(app, family.id, now) : undefined
+  const commit: Commit = {
+    op: 'redeemCode',
+    input: { family, refresh: refresh?.stored, now },
+    outcomes: OUTCOMES,
+    refresh_token: refresh?.value,
+  }
   return {
     grant_type: 'authorization_code',
     client: input.client,
@@ -98,13 +114,8 @@ function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequ
     lifetime: app.config.dcr.default_token_expiry,
     family_id: family.id,
     consent_id,
-    refresh_token: refresh?.value,
     jkt: input.proof?.jkt,
     proof: input.proof,
-    async commit(issuance: NewIssuance) {
-      const outcome = await app.store.redeemCode({ family, refresh: refresh?.stored, issuance, now })
-      if (outcome === 'used') throw await reused(app, input, request)
-      return undefined
-    },
+    commit,
   }
 }

@@ -3,17 +3,33 @@
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type Bearer, bearerOf, equalSecrets, newBearer, newId, parseBearer } from '../lib/id.ts'
-import { audit, sentBy } from '../oauth/audit.ts'
+import type { AuditEntry } from '../oauth/audit.ts'
+import { type Commit, ISSUED, noteOutcome, type Outcome, type TokenRequest } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { checkCovered, checkWithin, parseScope, remainingScope, scopeNames } from '../oauth/resource.ts'
 import type { RefreshToken } from '../records/refresh_token.ts'
 import type { TokenFamily } from '../records/token_family.ts'
-import type { NewIssuance } from '../store/issuances.ts'
 import type { Grant, GrantInput } from './grant.ts'
 
 export const REFRESH_TOKEN_PREFIX = 'rt'
 
-const refuse = (reason: string) => new OAuthError('invalid_grant', 'the refresh token is not valid', { reason })
+const INVALID = 'the refresh token is not valid'
+const refuse = (reason: string) => new OAuthError('invalid_grant', INVALID, { reason })
+
+/** Either the client or a thief used the token first. The family has ended (RFC 9700 §4.14.2), which is counted and recorded once. */
+const REUSED: Outcome = {
+  counter: 'core_refresh_token_reuse_total',
+  event: ({ id, ip, client_id, sub, family_id }): AuditEntry<'refresh_token_reused'> => ({
+    action: 'refresh_token_reused',
+    actor_id: sub,
+    client_id,
+    ip,
+    request_id: id,
+    detail: { family: family_id },
+  }),
+  refusal: { description: INVALID, reason: 'refresh_token_reused' },
+}
+const REVOKED: Outcome = { refusal: { description: INVALID, reason: 'family_revoked' } }
 
 export const refreshToken = {
   type: 'refresh_token',
@@ -35,7 +51,7 @@ export const refreshToken = {
     const isRetry = isWithinGrace(app, token)
     if (token.consumed_at !== undefined && !isRetry) {
       const ended = await app.store.revokeFamily({ id: family.id, reason: 'refresh_reuse', now: app.clock.now() })
-      if (ended > 0) await noteReuse(app, input, family)
+      if (ended > 0) await noteOutcome(app, REUSED, tokenRequestOf(input, family))
       throw refuse('refresh_token_reused')
     }
     if (family.revoked_at !== undefined) throw refuse('family_revoked')
@@ -82,6 +98,17 @@ function rotation(app: App, input: GrantInput, used: Bearer, family: TokenFamily
   const now = app.clock.now()
   const retried_since = retriedSince(app)
   const { value, stored } = newRefreshToken(app, family.id, now, retried_since === undefined ? undefined : used)
+  const commit: Commit = {
+    op: 'rotateRefreshToken',
+    input: { used: used.id, next: stored, retried_since, now },
+    outcomes: {
+      rotated: ISSUED,
+      retried: { next: { decide: answerRetry, sent: used } },
+      reused: REUSED,
+      revoked: REVOKED,
+    },
+    refresh_token: value,
+  }
   return {
     grant_type: 'refresh_token',
     client: input.client,
@@ -90,42 +117,33 @@ function rotation(app: App, input: GrantInput, used: Bearer, family: TokenFamily
     lifetime: app.config.dcr.default_token_expiry,
     family_id: family.id,
     consent_id: family.consent_id,
-    refresh_token: value,
     jkt: input.proof?.jkt,
     proof: input.proof,
-    async commit(issuance: NewIssuance) {
-      const outcome = await app.store.rotateRefreshToken({ used: used.id, next: stored, retried_since, issuance, now })
-      if (outcome === 'rotated') return undefined
-      if (outcome === 'retried') return answerRetry(app, used, issuance, family)
-      if (outcome === 'reused') await noteReuse(app, input, family)
-      throw refuse(outcome === 'reused' ? 'refresh_token_reused' : 'family_revoked')
-    },
+    commit,
   }
 }
 
-/** Records the token of a retry. Returns the newest refresh token of the family, derived from the one that was sent. */
-async function answerRetry(app: App, used: Bearer, issuance: NewIssuance, family: TokenFamily): Promise<string> {
-  let newest = used
-  for (const { id, hash, expires_at } of await app.store.findSuccessors({ id: used.id })) {
+/** What answers a retry: the newest refresh token of the family, derived from the one that was sent. */
+async function answerRetry(app: App, sent: Bearer, { family_id = '' }: TokenRequest): Promise<Commit> {
+  let newest = sent
+  for (const { id, hash, expires_at } of await app.store.findSuccessors({ id: sent.id })) {
     newest = successor(app, newest, id)
-    // Made with another session.secret. Nobody's fault, so nothing ends; the client signs in again.
+    // It was derived with another session.secret, which is nobody's fault: nothing ends, and the client signs in again.
     if (!equalSecrets(newest.hash, hash)) throw refuse('refresh_retry_not_derivable')
     if (expires_at <= app.clock.now()) throw refuse('refresh_token_expired')
   }
-  const outcome = await app.store.recordRetry({ family_id: family.id, issuance: { ...issuance, retry: true } })
-  if (outcome === 'revoked') throw refuse('family_revoked')
-  app.metrics.count('ext_refresh_retries_total')
-  return newest.value
+  return {
+    op: 'recordRetry',
+    input: { family_id },
+    outcomes: { recorded: { counter: 'ext_refresh_retries_total' }, revoked: REVOKED },
+    refresh_token: newest.value,
+  }
 }
 
-/** Thief or owner, nobody can tell: the family has ended (RFC 9700 §4.14.2), which is counted and recorded once. */
-async function noteReuse(app: App, { request, client }: GrantInput, family: TokenFamily): Promise<void> {
-  app.metrics.count('core_refresh_token_reuse_total')
-  await audit(app, {
-    action: 'refresh_token_reused',
-    actor_id: family.user_id,
-    client_id: client.client_id,
-    ...sentBy(request),
-    detail: { family: family.id },
-  })
-}
+const tokenRequestOf = ({ request, client }: GrantInput, { id, user_id }: TokenFamily): TokenRequest => ({
+  id: request.id,
+  ip: request.remote,
+  client_id: client.client_id,
+  sub: user_id,
+  family_id: id,
+})

@@ -5,6 +5,7 @@ import type { App } from '../context.ts'
 import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { findLiveToken, type LiveToken } from '../oauth/access_token.ts'
+import { ISSUED, type Outcome } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import {
   type Allowed,
@@ -18,7 +19,6 @@ import { actorsBehind, allowFronted, findFronting } from '../oauth/fronting.ts'
 import { resolveTarget, scopeNames } from '../oauth/resource.ts'
 import type { Actor } from '../records/issuance.ts'
 import type { Resource } from '../records/resource.ts'
-import type { NewIssuance } from '../store/issuances.ts'
 import type { Grant, GrantInput } from './grant.ts'
 
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
@@ -28,6 +28,16 @@ const MAX_EXCHANGES = 32
 
 const invalid = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
 const refuse = (description: string, reason: string) => new OAuthError('invalid_grant', description, { reason })
+
+const INVALID_SUBJECT = 'the subject token is not valid'
+/** What the exchange rests on was revoked or deleted after it was read. */
+const revoked = (reason: string): Outcome => ({ refusal: { description: INVALID_SUBJECT, reason } })
+const OUTCOMES = {
+  recorded: ISSUED,
+  subject_revoked: revoked('subject_revoked'),
+  consent_revoked: revoked('consent_revoked'),
+  link_deleted: revoked('link_deleted'),
+}
 
 export const tokenExchange = {
   type: 'urn:ietf:params:oauth:grant-type:token-exchange',
@@ -42,7 +52,7 @@ export const tokenExchange = {
     const { form, client, proof } = input
     checkParams(form)
     const subject = await findLiveToken(app, form.subject_token as string)
-    if (!subject) throw refuse('the subject token is not valid', 'invalid_subject_token')
+    if (!subject) throw refuse(INVALID_SUBJECT, 'invalid_subject_token')
     const { claims, issuance } = subject
     if (subject.exchanges >= MAX_EXCHANGES)
       throw invalid('too many exchanges followed one another', 'too_many_exchanges')
@@ -71,11 +81,7 @@ export const tokenExchange = {
       parent_id: issuance.id,
       labels: { kind: form.actor_token === undefined && !link ? 'impersonation' : 'delegation' },
       extra: { issued_token_type: ACCESS_TOKEN },
-      async commit(next: NewIssuance) {
-        const outcome = await app.store.recordExchange({ ...next, link })
-        if (outcome !== 'recorded') throw refuse('the subject token is not valid', outcome)
-        return undefined
-      },
+      commit: { op: 'recordExchange', input: { link }, outcomes: OUTCOMES },
     }
   },
 } satisfies Grant

@@ -7,8 +7,8 @@ import type { Client } from '../records/client.ts'
 import type { Actor, Issuance } from '../records/issuance.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import { claimsOf, tokenType } from './access_token.ts'
-import { type Proof, replayedProof } from './dpop.ts'
-import { isUsedBefore } from './single_use.ts'
+import { type Commit, runCommit } from './commit.ts'
+import type { Proof } from './dpop.ts'
 
 /** What a grant decided. Says nothing about JWTs, rows, metrics or HTTP. */
 export interface Authorization {
@@ -30,18 +30,14 @@ export interface Authorization {
   family_id?: string
   consent_id?: string
   parent_id?: string
-  refresh_token?: string
   /** The token of a provider that is handed out instead of one of ours. */
   vended?: { provider: string; access_token: string; expires_in: number }
   /** Labels of the grant's own counter. */
   labels?: Record<string, string>
   /** Further members of the answer. */
   extra?: Record<string, string>
-  /**
-   * Commits what belongs to the token; without it only the issuance is recorded. Returns the refresh token to answer with where it
-   * is another one than was decided. Throws when another request was first.
-   */
-  commit?(issuance: NewIssuance): Promise<string | undefined>
+  /** What is committed with the record of the token; without it only that record. */
+  commit?: Commit
 }
 
 /** A token response (RFC 6749 §5.1). */
@@ -76,14 +72,14 @@ type Tokens = Pick<TokenResponse, 'access_token' | 'refresh_token'>
 async function sign(app: App, key: SigningKey, a: Authorization, issuance: NewIssuance): Promise<Tokens> {
   const signed = app.crypto.sign(key, claimsOf(issuance, app.config.server.issuer))
   if (isRemote(key)) await signed
-  const [access_token, refresh_token = a.refresh_token] = await Promise.all([signed, commit(app, a, issuance)])
+  const [access_token, refresh_token] = await Promise.all([signed, runCommit(app, a.commit, issuance)])
   app.knownTokens.signed(access_token, issuance.issued_at)
   return { access_token, refresh_token }
 }
 
 /** What a provider gave is recorded as what we issue is: who has it, for whom, for what. The token itself is not. */
 async function handOut(app: App, a: Authorization, issuance: NewIssuance): Promise<Tokens> {
-  const refresh_token = await commit(app, a, issuance)
+  const refresh_token = await runCommit(app, a.commit, issuance)
   return { access_token: a.vended?.access_token as string, refresh_token }
 }
 
@@ -117,16 +113,6 @@ function noteUse(app: App, { client_id, registration_source, last_used_at = 0 }:
   app.store.touchClient({ client_id, now }).catch((error) => {
     app.log.warn({ err: error, client_id }, 'the use of a client could not be noted')
   })
-}
-
-async function commit(app: App, a: Authorization, issuance: NewIssuance): Promise<string | undefined> {
-  try {
-    if (a.commit) return await a.commit(issuance)
-    await app.store.recordIssuance(issuance)
-    return undefined
-  } catch (error) {
-    throw isUsedBefore(error) ? replayedProof() : error
-  }
 }
 
 function metricsOf({ metrics }: App, request: Request, issuance: Issuance): void {

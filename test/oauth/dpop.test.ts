@@ -29,7 +29,7 @@ function bench(config: Partial<typeof DPOP> = {}, { issuer = ISSUER, start = 1_8
     clock,
     crypto: { verify },
     metrics: new Metrics(),
-    used: new ReplaySet(1000),
+    replays: new ReplaySet(1000),
     sealer: createSealer(secret),
   }
   const app = parts as unknown as App

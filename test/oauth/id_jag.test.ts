@@ -43,7 +43,7 @@ function aService() {
     store: { findIdpByIssuer: parts.findIdpByIssuer, recordUse: parts.recordUse },
     remoteKeys: { find: parts.find },
     crypto: { verify: parts.verify },
-    used: new ReplaySet(1000),
+    replays: new ReplaySet(1000),
   } as unknown as App
   const header = { typ: 'oauth-id-jag+jwt', alg: 'ES256', kid: 'k1' }
   const claims = {

@@ -15,11 +15,11 @@ async function process(recorded: SingleUse[] = [], clock = testClock()) {
     asked.push(input)
     return recorded.filter(({ expires_at }) => expires_at > input.now)
   }
-  const used = await openReplayCache({ listUses } as unknown as Store, clock)
-  const app = { used, clock } as unknown as App
+  const replays = await openReplayCache({ listUses } as unknown as Store, clock)
+  const app = { replays, clock } as unknown as App
   const use = (owner: string, value: string, kind: SingleUse['kind'] = 'dpop', life = 71) =>
     useOnce(app, kind, owner, value, clock.now() + life)
-  return { use, asked, clock, used }
+  return { use, asked, clock, replays }
 }
 
 test('a value is used once; its record is what another process needs to know', async () => {
@@ -78,7 +78,7 @@ test('a moment of expiry between two seconds is the later one', async () => {
 })
 
 test('there is room for ten thousand proofs a second, for as long as each of them counts', async () => {
-  const { used } = await process()
-  expect(used).toBeInstanceOf(ReplaySet)
-  expect(used).toHaveProperty('max', 1_500_000)
+  const { replays } = await process()
+  expect(replays).toBeInstanceOf(ReplaySet)
+  expect(replays).toHaveProperty('max', 1_500_000)
 })
