@@ -1,13 +1,15 @@
-// Route tables. One wrapper does for every route: framing, limits, CORS, timing, metrics, log and errors.
-
-import { type ErrorCode, OAuthError, overloaded } from '../lib/error.ts'
+// The router: finds the route of a request, applies the checks that all routes share, calls the handler, and gives every answer
+// its headers, metrics, span and log line.
+import { OAuthError, overloaded } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import type { ActivityStep } from '../telemetry/client_activity.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { parseTraceparent, type Trace, type Tracer } from '../telemetry/trace.ts'
+import { checkBodyType } from './body_type.ts'
+import { Cors } from './cors.ts'
 import { framingFault, METHODS, statesNoLength } from './framing.ts'
-import type { Accept } from './front.ts'
-import { empty, type Notes, type Reply, type Request, type RequestHead } from './message.ts'
+import type { Accept, Accepted } from './front.ts'
+import { empty, type Reply, type Request, type RequestHead } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
 import type { Limiter } from './rate_limit.ts'
 import type { RequestLog } from './request_log.ts'
@@ -20,96 +22,119 @@ export interface RouterOptions {
   headers: Readonly<Record<string, string>>
   allowedOrigins: readonly string[]
   limiter?: Limiter
-  /** The address of who asks, where it is not that of the peer. */
+  /** Returns the address of the client. Without it, the address of the peer counts. */
   addressOf?(head: RequestHead): string
-  /** Told of every answer of a route that is a step. */
+  /** Called for every answer of a route that has a step. */
   onStep?(step: ActivityStep, request: Request, reply: Reply, error: OAuthError | undefined): void
   metrics: Metrics
   requests: RequestLog
-  /** Only where requests are traced. */
+  /** Set when requests are traced. */
   tracer?: Tracer
 }
 
-const PREFLIGHT_AGE_SECONDS = 86_400
-const TYPES = { form: 'application/x-www-form-urlencoded', json: 'application/json' } as const
+/** What an answer needs to know of its route. */
+type Place = Pick<Route, 'path' | 'cors'>
 
-/** Builds the function that an engine asks about every request. */
+const UNMATCHED: Place = { path: 'unmatched' }
+const NO_PARAMS = Object.freeze({})
+const NO_BODY = Buffer.alloc(0)
+
+/** Creates the function that an engine calls with the head of every request. */
 export function createRouter(options: RouterOptions): Accept {
-  const table = new RouteTable(options.routes)
+  const router = new Router(options)
+  return (head) => router.accept(head)
+}
 
-  return (received) => {
-    const head = options.addressOf ? { ...received, remote: options.addressOf(received) } : received
-    const startedMs = performance.now()
-    const id = newId()
-    const refuse = (error: OAuthError, path: string, close: boolean, cors = false): Reply =>
-      finish({ ...problem(error, head, id), close }, { head, id, startedMs, path, cors, error })
+class Router {
+  private readonly options: RouterOptions
+  private readonly table: RouteTable
+  private readonly cors: Cors
 
-    const fault = framingFault(head)
-    if (fault) return refuse(fault, 'unmatched', true)
-    const methods = table.find(head.path)
-    // A refused request whose body was never read cannot share its connection with the next one.
-    const unread = head.method !== 'GET' && head.method !== 'HEAD'
-    if (!methods) return refuse(new OAuthError('not_found', 'there is nothing at this path'), 'unmatched', unread)
-    const match = methods.get(head.method === 'HEAD' ? 'GET' : (head.method as Method))
-    const known = match?.route ?? anyOf(methods)
+  constructor(options: RouterOptions) {
+    this.options = options
+    this.table = new RouteTable(options.routes)
+    this.cors = new Cors(options.allowedOrigins)
+  }
+
+  /** Decides on a request by its head: an answer, or how much body it may send. */
+  accept(head: RequestHead): Reply | Promise<Reply> | Accepted {
+    const request = newRequest(head, this.options.addressOf?.(head) ?? head.remote)
+    const fault = framingFault(request)
+    if (fault) return this.refuse(fault, request, UNMATCHED, true)
+    const methods = this.table.find(request.path)
+    const close = mayHaveBody(request)
+    if (!methods) return this.refuse(nothingHere(), request, UNMATCHED, close)
+    const match = methods.get(request.method === 'HEAD' ? 'GET' : (request.method as Method))
+    const route = match?.route ?? anyOf(methods)
     try {
-      known.guard?.(head)
+      route.guard?.(request)
     } catch (thrown) {
-      return refuse(asOAuthError(thrown), known.path, unread, known.cors)
+      return this.refuse(asOAuthError(thrown), request, route, close)
     }
-    if (head.method === 'OPTIONS') return preflight(methods, { head, id, startedMs })
-    if (!match) return refuse(wrongMethod(methods), known.path, unread, known.cors)
+    if (request.method === 'OPTIONS') return this.preflight(methods, request)
+    if (!match) return this.refuse(wrongMethod(methods), request, route, close)
+    request.params = match.params
+    return this.admit(route, request)
+  }
 
-    const { route, params } = match
+  /** Checks the stated length of the body, and applies the limits: rate, size of the body, overload. */
+  private admit(route: Route, request: Request): Reply | Promise<Reply> | Accepted {
+    if (route.body && !route.body.optional && statesNoLength(request))
+      return this.refuse(lengthRequired(), request, route, true)
     const limit = route.body?.limit ?? 0
-    if (route.body && !route.body.optional && statesNoLength(head))
-      return refuse(
-        new OAuthError('length_required', 'the request must state the length of its body'),
-        route.path,
-        true,
-        route.cors,
-      )
-    const { 'content-length': size, expect } = head.headers
-    // Of a known length, and not of a client that waits for a sign to send it.
-    const canSkip = !unread || (size !== undefined && Number(size) <= limit && expect === undefined)
-    const wait = route.unlimited ? 0 : (options.limiter?.take() ?? 0)
-    if (wait > 0) return refuse(tooMany(wait), route.path, !canSkip, route.cors)
-    const refuseLarge = () => refuse(tooLarge(limit), route.path, true, route.cors)
-    if (Number(size ?? 0) > limit) return refuseLarge()
-    const full = route.admission?.refusal()
-    if (full) {
-      const refused = () => refuse(full, route.path, !canSkip, route.cors)
-      return (canSkip ? route.admission?.hold()?.then(refused) : undefined) ?? refused()
-    }
-
+    const wait = route.unlimited ? 0 : (this.options.limiter?.take() ?? 0)
+    if (wait > 0) return this.refuse(tooMany(wait), request, route, !canSkipBody(request, limit))
+    const refuseLarge = () => this.refuse(tooLarge(limit), request, route, true)
+    if (Number(request.headers['content-length'] ?? 0) > limit) return refuseLarge()
+    const overload = route.admission?.refusal()
+    if (overload) return this.refuseOverload(overload, request, route, canSkipBody(request, limit))
     return {
       limit,
       tooLarge: refuseLarge,
-      crowded: () => refuse(crowded(), route.path, true, route.cors),
-      answer: (body) => {
-        const { method, path, query, headers, repeated, remote } = head
-        const request: Request = {
-          method,
-          path,
-          query,
-          headers,
-          repeated,
-          remote,
-          id,
-          startedMs,
-          params,
-          body,
-          notes: {},
-        }
-        if (options.tracer || headers.traceparent) trace(route, request)
-        return answer(route, request)
-      },
+      crowded: () => this.refuse(crowded(), request, route, true),
+      answer: (body) => this.answer(route, request, body),
     }
   }
 
-  function trace(route: Route, request: Request): void {
+  /** Calls the handler. A handler that returns no promise is answered in the same turn, so that pipelined requests do not wait for one. */
+  private answer(route: Route, request: Request, body: Buffer): Reply | Promise<Reply> {
+    request.body = body
+    if (this.options.tracer || request.headers.traceparent) this.trace(route, request)
+    route.admission?.begin()
+    let reply: Reply | Promise<Reply>
+    try {
+      if (route.body) checkBodyType(route.body.type, request)
+      reply = route.handle(request)
+    } catch (thrown) {
+      return this.handlerFailed(thrown, route, request)
+    }
+    if (!(reply instanceof Promise)) return this.handled(reply, route, request)
+    return reply.then(
+      (value) => this.handled(value, route, request),
+      (thrown) => this.handlerFailed(thrown, route, request),
+    )
+  }
+
+  private handled(reply: Reply, route: Route, request: Request): Reply {
+    route.admission?.end()
+    return this.finishStep(reply, request, route, request.notes.refusal)
+  }
+
+  private handlerFailed(thrown: unknown, route: Route, request: Request): Reply {
+    route.admission?.end()
+    const error = asOAuthError(thrown)
+    const reply = route.renderError?.(error, request) ?? problem(error, request, request.id)
+    return this.finishStep(reply, request, route, error)
+  }
+
+  private finishStep(reply: Reply, request: Request, route: Route, error: OAuthError | undefined): Reply {
+    if (route.step) this.options.onStep?.(route.step, request, reply, error)
+    return this.finish(reply, request, route, error)
+  }
+
+  private trace(route: Route, request: Request): void {
     const parent = parseTraceparent(request.headers.traceparent)
-    request.trace = options.tracer?.begin(`${route.method} ${route.path}`, parent, {
+    request.trace = this.options.tracer?.begin(`${route.method} ${route.path}`, parent, {
       'http.request.method': request.method,
       'http.route': route.path,
       request_id: request.id,
@@ -117,153 +142,95 @@ export function createRouter(options: RouterOptions): Accept {
     request.trace_id = request.trace?.trace_id ?? parent?.trace_id
   }
 
-  // A handler that answers at once is answered at once: pipelined requests must not wait for a promise.
-  function answer(route: Route, request: Request): Reply | Promise<Reply> {
-    route.admission?.begin()
-    const context = {
-      head: request,
-      id: request.id,
-      startedMs: request.startedMs,
-      path: route.path,
-      cors: route.cors,
-      trace_id: request.trace_id,
-      trace: request.trace,
-      notes: request.notes,
-    }
-    const step = (reply: Reply, error = request.notes.refusal) => {
-      if (route.step) options.onStep?.(route.step, request, reply, error)
-    }
-    const done = (reply: Reply) => {
-      route.admission?.end()
-      step(reply)
-      const { refusal } = request.notes
-      return finish(reply, refusal ? { ...context, error: refusal } : context)
-    }
-    const failed = (thrown: unknown) => {
-      route.admission?.end()
-      const error = asOAuthError(thrown)
-      const reply = route.renderError?.(error, request) ?? problem(error, request, request.id)
-      step(reply, error)
-      return finish(reply, { ...context, error })
-    }
-    let reply: Reply | Promise<Reply>
-    try {
-      if (route.body) checkType(route.body.type, request)
-      reply = route.handle(request)
-    } catch (thrown) {
-      return failed(thrown)
-    }
-    return reply instanceof Promise ? reply.then(done, failed) : done(reply)
-  }
-
-  function preflight(
-    methods: ReadonlyMap<Method, Match>,
-    context: Pick<Finishing, 'head' | 'id' | 'startedMs'>,
-  ): Reply {
+  private preflight(methods: ReadonlyMap<Method, Match>, request: Request): Reply {
     const { path, cors } = anyOf(methods)
-    if (!cors) return finish(problem(wrongMethod(methods), context.head, context.id), { ...context, path, cors: false })
-    const allowed = originOf(context.head)
-    const headers: Record<string, string> = allowed
-      ? {
-          'access-control-allow-methods': 'GET, POST, OPTIONS',
-          'access-control-allow-headers': 'Content-Type, Authorization, DPoP, MCP-Protocol-Version',
-          'access-control-max-age': String(PREFLIGHT_AGE_SECONDS),
-        }
-      : {}
-    return finish(empty(204, headers), { ...context, path, cors: true })
+    if (!cors) return this.finish(problem(wrongMethod(methods), request, request.id), request, { path })
+    return this.finish(empty(204, this.cors.preflightHeaders(request)), request, { path, cors })
   }
 
-  interface Finishing {
-    head: RequestHead
-    id: string
-    startedMs: number
-    path: string
-    cors?: boolean
-    error?: OAuthError
-    trace_id?: string
-    trace?: Trace
-    notes?: Notes
+  /** Answers without the handler. A connection whose body was not read must be closed: the body would be taken for the next request. */
+  private refuse(error: OAuthError, request: Request, place: Place, close: boolean): Reply {
+    return this.finish({ ...problem(error, request, request.id), close }, request, place, error)
   }
 
-  function finish(reply: Reply, context: Finishing): Reply {
-    const { head, path, startedMs, cors, error } = context
-    if (statesNoLength(head)) reply.close = true
-    for (const name in options.headers) reply.headers[name] ??= options.headers[name] as string
-    if (cors) addCors(reply, head)
-    const seconds = (performance.now() - startedMs) / 1000
-    // Label values are from a fixed set, whatever is sent.
-    const labels = { method: METHODS.has(head.method) ? head.method : 'other', path, status: String(reply.status) }
-    options.metrics.count('core_http_requests_total', labels)
-    options.metrics.observe('core_http_request_duration_seconds', seconds, labels)
-    if (error) options.metrics.count('ext_refusals_total', { error: error.code, reason: error.reason })
-    if (context.trace) {
-      context.trace.set({
-        'http.response.status_code': reply.status,
-        ...(error ? { 'error.reason': error.reason } : {}),
-      })
-      context.trace.end(reply.status >= 500 ? (error?.reason ?? 'server_error') : undefined)
-    }
-    if (error || options.requests.hasAll) logRequest(reply, seconds, context)
+  /** Many refusals at once wait a moment when their bodies can be skipped: clients would otherwise repeat them at once. */
+  private refuseOverload(error: OAuthError, request: Request, route: Route, canSkip: boolean): Reply | Promise<Reply> {
+    const refused = () => this.refuse(error, request, route, !canSkip)
+    return (canSkip ? route.admission?.hold()?.then(refused) : undefined) ?? refused()
+  }
+
+  /** Gives an answer its headers, counts and times it, ends its span and logs it. */
+  private finish(reply: Reply, request: Request, { path, cors }: Place, error?: OAuthError): Reply {
+    const { headers, metrics, requests } = this.options
+    if (statesNoLength(request)) reply.close = true
+    for (const name in headers) reply.headers[name] ??= headers[name] as string
+    if (cors) this.cors.addTo(reply, request)
+    const seconds = (performance.now() - request.startedMs) / 1000
+    // A fixed set of label values, whatever method is sent.
+    const method = METHODS.has(request.method) ? request.method : 'other'
+    const labels = { method, path, status: String(reply.status) }
+    metrics.count('core_http_requests_total', labels)
+    metrics.observe('core_http_request_duration_seconds', seconds, labels)
+    if (error) metrics.count('ext_refusals_total', { error: error.code, reason: error.reason })
+    if (request.trace) endTrace(request.trace, reply, error)
+    if (error || requests.hasAll) this.log(reply, request, path, seconds, error)
     return reply
   }
 
-  function logRequest({ status }: Reply, seconds: number, context: Finishing): void {
-    const { head, id, path, error, trace_id, notes } = context
-    options.requests.answered({
-      request_id: id,
-      trace_id,
-      method: head.method,
+  private log({ status }: Reply, request: Request, path: string, seconds: number, error?: OAuthError): void {
+    this.options.requests.answered({
+      request_id: request.id,
+      trace_id: request.trace_id,
+      method: request.method,
       path,
       status,
       ms: Math.round(seconds * 1e5) / 100,
-      remote: head.remote,
-      client_id: notes?.client_id,
+      remote: request.remote,
+      client_id: request.notes.client_id,
       error,
     })
   }
+}
 
-  function originOf(head: RequestHead): string | undefined {
-    const { origin } = head.headers
-    if (!origin) return undefined
-    if (options.allowedOrigins.includes('*')) return '*'
-    return options.allowedOrigins.includes(origin) ? origin : undefined
-  }
+/** One literal, so that all requests have one hidden class: handlers read them on the hot path. */
+const newRequest = ({ method, path, query, headers, repeated }: RequestHead, remote: string): Request => ({
+  method,
+  path,
+  query,
+  headers,
+  repeated,
+  remote,
+  id: newId(),
+  startedMs: performance.now(),
+  params: NO_PARAMS,
+  body: NO_BODY,
+  notes: {},
+})
 
-  function addCors(reply: Reply, head: RequestHead): void {
-    if (options.allowedOrigins.length === 0) return
-    const origin = originOf(head)
-    if (!options.allowedOrigins.includes('*')) reply.headers['vary'] = 'Origin'
-    if (!origin) return
-    reply.headers['access-control-allow-origin'] = origin
-    reply.headers['access-control-expose-headers'] = 'DPoP-Nonce, WWW-Authenticate, Retry-After'
-  }
+const mayHaveBody = ({ method }: RequestHead): boolean => method !== 'GET' && method !== 'HEAD'
+
+/** Whether the engine can skip the body and keep the connection: its length is known and small, and the client does not wait for `100 Continue`. */
+function canSkipBody(request: RequestHead, limit: number): boolean {
+  const { 'content-length': size, expect } = request.headers
+  return !mayHaveBody(request) || (size !== undefined && Number(size) <= limit && expect === undefined)
+}
+
+function endTrace(trace: Trace, { status }: Reply, error: OAuthError | undefined): void {
+  trace.set({ 'http.response.status_code': status, ...(error ? { 'error.reason': error.reason } : {}) })
+  trace.end(status >= 500 ? (error?.reason ?? 'server_error') : undefined)
 }
 
 const anyOf = (methods: ReadonlyMap<Method, Match>): Route => (methods.values().next().value as Match).route
+
+const nothingHere = () => new OAuthError('not_found', 'there is nothing at this path')
 
 function wrongMethod(methods: ReadonlyMap<Method, Match>): OAuthError {
   const allow = [...methods.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
   return new OAuthError('method_not_allowed', `this path takes ${allow}`, { headers: { allow } })
 }
+const lengthRequired = () => new OAuthError('length_required', 'the request must state the length of its body')
 const tooMany = (wait: number) =>
   new OAuthError('slow_down', 'too many requests', { reason: 'rate_limited', headers: { 'retry-after': String(wait) } })
 const tooLarge = (limit: number): OAuthError =>
   new OAuthError('content_too_large', `the body may have at most ${limit} bytes`)
 const crowded = (): OAuthError => overloaded('body_room', 'too many requests are still being sent')
-
-function checkType(type: 'form' | 'json' | 'any', request: Request): void {
-  const { 'content-type': given = '', 'content-encoding': encoding = 'identity' } = request.headers
-  const refuse = (description: string, code: ErrorCode = 'unsupported_media_type') => new OAuthError(code, description)
-  if (encoding !== 'identity') throw refuse('the body must not be encoded')
-  if (type === 'any' || given === TYPES[type] || (request.body.length === 0 && type === 'json')) return
-  const [media = '', ...parameters] = given
-    .toLowerCase()
-    .split(';')
-    .map((part) => part.trim())
-  if (media !== TYPES[type]) throw refuse(`the body must be ${TYPES[type]}`)
-  const charset = parameters
-    .find((each) => each.startsWith('charset='))
-    ?.slice(8)
-    .replaceAll('"', '')
-  if (charset !== undefined && charset !== 'utf-8') throw refuse('the body must be UTF-8')
-}
