@@ -1,5 +1,6 @@
 import { hash } from '@node-rs/argon2'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eventsOf } from '../support/admin.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { signIn } from '../support/flow.ts'
 import { addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
@@ -48,6 +49,11 @@ describe('signing in', () => {
       answers.push(`${answer.status} ${/role="alert"[^>]*>([^<]+)/.exec(answer.text)?.[1]}`)
     }
     expect(new Set(answers)).toEqual(new Set(['422 Email or password is wrong.']))
+    // They are recorded, and name nobody: a password is sometimes typed where the email belongs.
+    const failed = await eventsOf(service, 'user_login_failed')
+    expect(failed.map(({ actor_id, detail }) => ({ actor_id, detail }))).toEqual(
+      answers.map(() => ({ actor_id: '', detail: {} })),
+    )
   })
 
   test('a form without the token of this browser, or from another site, is refused', async () => {
@@ -118,13 +124,14 @@ describe('what ends a session', () => {
   }
 
   test('logging out, also for a copy of the cookie', async () => {
-    const { browser, isLive } = await signedIn()
+    const { user, browser, isLive } = await signedIn()
     const copy = browser.cookies.get(COOKIE) ?? ''
     const answer = await browser.post(`${service.issuer}/logout`, {})
     expect([answer.status, answer.location]).toEqual([303, `${service.issuer}/login`])
     expect(browser.cookies.has(COOKIE)).toBe(false)
     browser.cookies.set(COOKIE, copy)
     expect(await isLive()).toBe(false)
+    expect(await eventsOf(service, 'user_logout')).toMatchObject([{ actor_id: user.id }])
   })
 
   test('another site cannot log a user out', async () => {

@@ -1,8 +1,9 @@
-// What the token endpoint leaves in the audit trail.
+// What the token endpoint leaves in the audit log.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { grants } from '../../src/grants/index.ts'
 import { eventsOf } from '../support/admin.ts'
-import { post } from '../support/flow.ts'
-import { addClient, startService, type TestService } from '../support/service.ts'
+import { authorize, post, redeem } from '../support/flow.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -36,4 +37,26 @@ test('a refusal that costs the caller nothing leaves no row', async () => {
     code: 'x',
   })
   await vi.waitFor(async () => expect((await eventsOf(service, 'token_issue_denied')).length).toBe(before.length + 1))
+})
+
+test.each(grants.map(({ type, denied }) => [denied, type]))('a refusal is %s for %s', async (denied, grant_type) => {
+  const client = await addClient(service)
+  expect((await post(`${service.issuer}/oauth/token`, client, { grant_type, scope: 'not-registered' })).status).toBe(
+    400,
+  )
+  const ofClient = async () => (await eventsOf(service, denied)).filter((each) => each.client_id === client.client_id)
+  await expect.poll(async () => (await ofClient()).length).toBe(1)
+})
+
+test('a code that is used again is recorded with its user, its client and where the request came from, whoever is first', async () => {
+  const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
+  const reuses = async () =>
+    (await eventsOf(service, 'auth_code_reused')).filter((each) => each.client_id === client.client_id)
+  const code = await authorize(service, client, user, { resource: resource.uri })
+  expect((await redeem(service, client, code)).status).toBe(200)
+  expect((await redeem(service, client, code)).status).toBe(400)
+  await expect.poll(reuses).toMatchObject([{ actor_id: user.id, ip: '127.0.0.1', request_id: expect.any(String) }])
+  const next = await authorize(service, client, user, { resource: resource.uri }, code.browser)
+  await Promise.all([redeem(service, client, next), redeem(service, client, next)])
+  await expect.poll(async () => (await reuses()).map(({ actor_id }) => actor_id)).toEqual([user.id, user.id])
 })

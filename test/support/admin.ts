@@ -41,6 +41,7 @@ export async function okAdmin<B = Record<string, unknown>>(
 
 interface Event {
   kind: string
+  actor_id: string
   client_id: string
   detail: Record<string, unknown>
 }
