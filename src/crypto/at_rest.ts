@@ -1,11 +1,12 @@
 // Encryption at rest: what the database may not hold in clear. A sealed text opens only for the purpose and the row it was made for.
 
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { hkdfSync } from 'node:crypto'
 import type { Env } from '../config/env.ts'
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../lib/time.ts'
 import type { SealPurpose } from '../records/seal_purpose.ts'
 import { openLogger } from '../telemetry/logger.ts'
+import { decrypt, encrypt, KEY_BYTES, NONCE_BYTES, randomNonce } from './aead.ts'
 import type { AtRest } from './encryption.ts'
 import type { MayMakeFirst } from './key_source.ts'
 import { type TransitParts, transitParts } from './transit_client.ts'
@@ -48,9 +49,6 @@ function commandParts({ observability: { logging } }: Config): TransitParts {
 
 /** `aes1.<key id>.<nonce, ciphertext and tag>` */
 const SEALED = /^aes1\.([A-Za-z0-9_-]{8})\.([A-Za-z0-9_-]{38,})$/
-const KEY_BYTES = 32
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
 const KEY_ID_BYTES = 6
 const HEX_KEY = /^[0-9a-f]{64}$/i
 
@@ -66,9 +64,8 @@ export function aesMaster(key: string, oldKey?: string): AtRest {
   return {
     driver: 'aes_master',
     async seal(purpose, row, plaintext) {
-      const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', current.keyOf(purpose), nonce).setAAD(boundTo(purpose, row))
-      const sealed = Buffer.concat([nonce, cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()])
+      const context = { key: current.keyOf(purpose), nonce: randomNonce(), aad: boundTo(purpose, row) }
+      const sealed = Buffer.concat([context.nonce, encrypt(context, Buffer.from(plaintext))])
       return `aes1.${current.id}.${sealed.toString('base64url')}`
     },
     async open(purpose, row, sealed) {
@@ -80,15 +77,13 @@ export function aesMaster(key: string, oldKey?: string): AtRest {
           `${row}: sealed with the key ${id}, which is neither of data_encryption.aes_master.key_env nor of old_key_env`,
         )
       const bytes = Buffer.from(text, 'base64url')
-      const decipher = createDecipheriv('aes-256-gcm', master.keyOf(purpose), bytes.subarray(0, NONCE_BYTES))
-        .setAAD(boundTo(purpose, row))
-        .setAuthTag(bytes.subarray(-TAG_BYTES))
-      try {
-        const plain = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES))
-        return Buffer.concat([plain, decipher.final()]).toString('utf8')
-      } catch {
-        throw new Error(`${row}: the sealed text was changed, or belongs to another row`)
-      }
+      const nonce = bytes.subarray(0, NONCE_BYTES)
+      const plaintext = decrypt(
+        { key: master.keyOf(purpose), nonce, aad: boundTo(purpose, row) },
+        bytes.subarray(NONCE_BYTES),
+      )
+      if (!plaintext) throw new Error(`${row}: the sealed text was changed, or belongs to another row`)
+      return plaintext.toString('utf8')
     },
     isCurrent: (sealed) => SEALED.exec(sealed)?.[1] === current.id,
   }

@@ -1,46 +1,48 @@
-// Values that travel through a browser: encrypted and authenticated (JWE, A256GCM), or bound by a MAC. Every purpose has
+// Values that travel through a browser: encrypted and authenticated (JWE, A256GCM), or authenticated by a MAC. Every purpose has
 // a key of its own, derived from session.secret.
 import { createHmac, hkdfSync } from 'node:crypto'
-import { CompactEncrypt, compactDecrypt } from 'jose'
+import { decrypt, encrypt, KEY_BYTES, randomNonce, TAG_BYTES } from './aead.ts'
 
 export interface Sealer {
-  /** An encrypted and authenticated text of a value. */
-  seal(value: object): Promise<string>
+  /** Encrypts and authenticates a value. */
+  seal(value: object): string
   /** The value, or undefined when the text was not made by seal() with this secret. */
-  open(text: string): Promise<Record<string, unknown> | undefined>
+  open(text: string): Record<string, unknown> | undefined
   /** A MAC over a text for one purpose, as base64url. */
   mac(purpose: string, text: string): string
 }
 
-/** What browsers keep of a cookie. */
+/** Browsers keep cookies up to this length. */
 const MAX_LENGTH = 4096
+
+/** The protected header of every sealed value; other algorithms are not accepted. Direct encryption has no encrypted key (RFC 7516 §5.1). */
+const HEADER = Buffer.from('{"alg":"dir","enc":"A256GCM"}').toString('base64url')
+const AAD = Buffer.from(HEADER)
+/** JWE Compact Serialization (RFC 7516 §7.1): header, no key, nonce, ciphertext, tag. */
+const SEALED = new RegExp(`^${HEADER}\\.\\.([\\w-]{16})\\.([\\w-]+)\\.([\\w-]{22})$`)
 
 /** Derives the keys of all purposes from a secret. */
 export function createSealer(secret: string): Sealer {
-  const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', secret, 'service', purpose, 32))
-  const sealing = derive('session cookie')
+  const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', secret, 'service', purpose, KEY_BYTES))
+  const key = derive('session cookie')
   const macs = new Map<string, Buffer>()
   const macKey = (purpose: string) => {
-    const key = macs.get(purpose) ?? derive(`mac ${purpose}`)
-    macs.set(purpose, key)
-    return key
+    const known = macs.get(purpose) ?? derive(`mac ${purpose}`)
+    macs.set(purpose, known)
+    return known
   }
   return {
-    seal: (value) =>
-      new CompactEncrypt(Buffer.from(JSON.stringify(value)))
-        .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
-        .encrypt(sealing),
-    async open(text) {
+    seal(value) {
+      const nonce = randomNonce()
+      const sealed = encrypt({ key, nonce, aad: AAD }, Buffer.from(JSON.stringify(value)))
+      const parts = [nonce, sealed.subarray(0, -TAG_BYTES), sealed.subarray(-TAG_BYTES)]
+      return [HEADER, '', ...parts.map((part) => part.toString('base64url'))].join('.')
+    },
+    open(text) {
       if (text.length > MAX_LENGTH) return undefined
-      try {
-        const { plaintext } = await compactDecrypt(text, sealing, {
-          keyManagementAlgorithms: ['dir'],
-          contentEncryptionAlgorithms: ['A256GCM'],
-        })
-        return JSON.parse(Buffer.from(plaintext).toString('utf8')) as Record<string, unknown>
-      } catch {
-        return undefined
-      }
+      const [nonce, ...sealed] = (SEALED.exec(text) ?? []).slice(1).map((part) => Buffer.from(part, 'base64url'))
+      const plaintext = nonce && decrypt({ key, nonce, aad: AAD }, Buffer.concat(sealed))
+      return plaintext && (JSON.parse(plaintext.toString('utf8')) as Record<string, unknown>)
     },
     mac: (purpose, text) => createHmac('sha256', macKey(purpose)).update(text).digest('base64url'),
   }

@@ -36,7 +36,7 @@ export async function keepPendingLogin(
     throw new OAuthError('invalid_request', 'this request is too long to come back to', { reason: 'oidc_long_target' })
   const secrets = { state: newSecret(), nonce: newSecret(), verifier: newSecret() }
   const login = { ...secrets, target, until: app.clock.now() + LIFETIME_SECONDS }
-  const sealed = await app.sealer.seal(login)
+  const sealed = app.sealer.seal(login)
   const others = parseCookies(request).flatMap(([name]) => (name.startsWith(prefix(app)) ? [name] : []))
   const forgotten = others.slice(0, Math.max(0, others.length + 1 - MAX_PENDING))
   return {
@@ -55,7 +55,7 @@ export async function findLogin(
   state: string | undefined,
 ): Promise<PendingLogin | undefined> {
   const sealed = state && cookieOf(request, nameOf(app, state))
-  const opened = (sealed && (await app.sealer.open(sealed))) || {}
+  const opened = (sealed && app.sealer.open(sealed)) || {}
   const login = opened as Partial<PendingLogin>
   const isOurs = state !== undefined && login.until !== undefined && equalSecrets(login.state ?? '', state)
   return isOurs && (login.until ?? 0) > app.clock.now() ? (login as PendingLogin) : undefined

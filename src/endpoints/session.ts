@@ -14,7 +14,7 @@ export type SignedIn = NonNullable<ResultOf<'findSession'>>
 /** Who is signed in at the browser that sent a request. */
 export async function findSignedIn(app: App, request: RequestHead): Promise<SignedIn | undefined> {
   const cookie = cookieOf(request, sessionName(app))
-  const { sid } = (cookie && (await app.sealer.open(cookie))) || {}
+  const { sid } = (cookie && app.sealer.open(cookie)) || {}
   if (typeof sid !== 'string' || !isId(sid)) return undefined
   return app.store.findSession({ id: sid, now: app.clock.now() })
 }
@@ -27,7 +27,7 @@ export async function startSession(app: App, request: RequestHead, user_id: stri
   const before = await findSignedIn(app, request)
   await app.store.createSession(session)
   if (before) await app.store.deleteSession({ id: before.session.id })
-  return setCookie(app, sessionName(app), await app.sealer.seal({ sid: session.id }), max_age)
+  return setCookie(app, sessionName(app), app.sealer.seal({ sid: session.id }), max_age)
 }
 
 /** Ends the session of a browser. Returns the Set-Cookie headers that clear its cookies. */

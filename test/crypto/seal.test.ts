@@ -15,46 +15,46 @@ const derived = (purpose: string) => hkdf(sha256, utf8ToBytes(SECRET), utf8ToByt
 describe('sealed values', () => {
   test('a value comes back as it was', async () => {
     const value = { id: 'x', n: 1, list: ['ä'] }
-    expect(await sealer.open(await sealer.seal(value))).toEqual(value)
+    expect(sealer.open(sealer.seal(value))).toEqual(value)
   })
 
   test('a process that starts again with the same secret opens what was sealed before', async () => {
-    expect(await createSealer(SECRET).open(await sealer.seal({ a: 1 }))).toEqual({ a: 1 })
+    expect(createSealer(SECRET).open(sealer.seal({ a: 1 }))).toEqual({ a: 1 })
   })
 
   test('the value cannot be read, and sealing it again gives another text', async () => {
-    const [one, two] = [await sealer.seal({ user: 'alice' }), await sealer.seal({ user: 'alice' })]
+    const [one, two] = [sealer.seal({ user: 'alice' }), sealer.seal({ user: 'alice' })]
     expect(one).not.toBe(two)
     for (const part of one.split('.')) expect(Buffer.from(part, 'base64url').toString()).not.toContain('alice')
   })
 
   test('another secret opens nothing', async () => {
-    expect(await createSealer(`${SECRET}!`).open(await sealer.seal({ a: 1 }))).toBeUndefined()
+    expect(createSealer(`${SECRET}!`).open(sealer.seal({ a: 1 }))).toBeUndefined()
   })
 
   test('every part of the text is protected', async () => {
-    const sealed = await sealer.seal({ a: 1 })
+    const sealed = sealer.seal({ a: 1 })
     const parts = sealed.split('.')
     for (const [i, part] of parts.entries()) {
       if (part === '') continue
       const changed = (part.startsWith('A') ? 'B' : 'A') + part.slice(1)
       const text = parts.with(i, changed).join('.')
-      expect(await sealer.open(text), `part ${i}`).toBeUndefined()
+      expect(sealer.open(text), `part ${i}`).toBeUndefined()
     }
   })
 
   test.each(['', 'x', 'a.b.c.d.e', '....', '{}', 'x'.repeat(5000)])('%j opens to nothing', async (text) => {
-    expect(await sealer.open(text)).toBeUndefined()
+    expect(sealer.open(text)).toBeUndefined()
   })
 
   test('what is sealed with another algorithm opens to nothing, although the key is right', async () => {
     const key = derived('session cookie')
     const text = Buffer.from('{"a":1}')
     const right = await new CompactEncrypt(text).setProtectedHeader({ alg: 'dir', enc: 'A256GCM' }).encrypt(key)
-    expect(await sealer.open(right)).toEqual({ a: 1 })
+    expect(sealer.open(right)).toEqual({ a: 1 })
     const other = await new CompactEncrypt(text).setProtectedHeader({ alg: 'A256KW', enc: 'A256GCM' }).encrypt(key)
     await expect(compactDecrypt(other, key)).resolves.toBeDefined()
-    expect(await sealer.open(other)).toBeUndefined()
+    expect(sealer.open(other)).toBeUndefined()
   })
 })
 

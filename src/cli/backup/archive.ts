@@ -1,19 +1,17 @@
 // The backup file: a line that names the format, a line of JSON that says what is inside, then the files one after the other in
 // chunks. Each chunk carries a tag that binds it to its place and to that line, under a key that only this file has.
-import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
+import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { decrypt, encrypt, KEY_BYTES, NONCE_BYTES, TAG_BYTES } from '../../crypto/aead.ts'
 import type { AtRest } from '../../crypto/encryption.ts'
 import { equalSecrets, newId } from '../../lib/id.ts'
 
 const MAGIC = 'service-backup 1\n'
 const CHUNK_BYTES = 1024 * 1024
 const MAX_HEADER_BYTES = 1024 * 1024
-const TAG_BYTES = 16
-const NONCE_BYTES = 12
-const KEY_BYTES = 32
 
 export interface Entry {
   /** As in the archive: `service.db`, `keys/<name>`. */
@@ -134,26 +132,23 @@ function sealer(header: string, key: Buffer | undefined): Seal {
     length.writeUInt32BE(chunk.length)
     const bound = boundTo(header, index, last)
     if (!key) return Buffer.concat([length, chunk, checksum(bound, chunk)])
-    const cipher = createCipheriv('aes-256-gcm', key, nonceOf(index)).setAAD(bound)
-    return Buffer.concat([length, cipher.update(chunk), cipher.final(), cipher.getAuthTag()])
+    return Buffer.concat([length, encrypt({ key, nonce: nonceOf(index), aad: bound }, chunk)])
   }
 }
 
 function unsealer(header: string, key: Buffer | undefined): (sealed: Buffer, index: number, last: boolean) => Buffer {
   return (sealed, index, last) => {
-    const [chunk, tag] = [sealed.subarray(0, -TAG_BYTES), sealed.subarray(-TAG_BYTES)]
     const bound = boundTo(header, index, last)
-    if (!key) {
-      if (equalSecrets(checksum(bound, chunk).toString('hex'), tag.toString('hex'))) return chunk
-      throw damaged()
-    }
-    const decipher = createDecipheriv('aes-256-gcm', key, nonceOf(index)).setAAD(bound).setAuthTag(tag)
-    try {
-      return Buffer.concat([decipher.update(chunk), decipher.final()])
-    } catch {
-      throw damaged()
-    }
+    const chunk = key ? decrypt({ key, nonce: nonceOf(index), aad: bound }, sealed) : checked(bound, sealed)
+    if (!chunk) throw damaged()
+    return chunk
   }
+}
+
+/** The chunk of an archive that is not encrypted, or undefined when its checksum differs. */
+function checked(bound: Buffer, sealed: Buffer): Buffer | undefined {
+  const [chunk, tag] = [sealed.subarray(0, -TAG_BYTES), sealed.subarray(-TAG_BYTES)]
+  return equalSecrets(checksum(bound, chunk).toString('hex'), tag.toString('hex')) ? chunk : undefined
 }
 
 const checksum = (bound: Buffer, chunk: Buffer) =>
