@@ -23,13 +23,13 @@ interface Name {
 const MAX_NAMES = 1000
 /** A known name is answered from its last addresses after this. */
 const SLOW_MS = 1000
-/** How long callers wait for a name that is not known. The look-up itself may take longer. */
+/** The look-up itself may take longer. */
 const DEADLINE_MS = 5000
 /** How long the last addresses of a name are used while look-ups fail or are slow. */
 const STALE_MS = 3_600_000
 
-/** Makes the look-up of names by `resolve`, with the rules above. */
-export function createSystemNames(resolve: LookUp): LookUp {
+/** Makes the look-up of names by `resolve`, with the rules above. Callers wait `deadlineMs` for a name that is not known. */
+export function createSystemNames(resolve: LookUp, deadlineMs = DEADLINE_MS): LookUp {
   const names = new Lru<Name>(MAX_NAMES)
   let slowLine: Promise<unknown> = Promise.resolve()
 
@@ -69,7 +69,7 @@ export function createSystemNames(resolve: LookUp): LookUp {
       name.running.catch(() => {})
     }
     const { running, last } = name
-    if (!last || performance.now() > last.atMs + STALE_MS) return inTime(running, DEADLINE_MS)
+    if (!last || performance.now() > last.atMs + STALE_MS) return inTime(running, deadlineMs)
     try {
       return wasSlow ? last.addresses : await inTime(running, SLOW_MS)
     } catch (error) {

@@ -16,14 +16,21 @@ const DEADLINE_MS = 5000
 const LOOPBACK = ['127.0.0.1', '::1']
 const LOCALHOST = /(^|\.)localhost\.?$/
 
-/** Makes a look-up of names that strangers choose. With `readsHosts` the names in /etc/hosts are known too. */
-export function createPublicNames({ readsHosts }: { readsHosts: boolean }): LookUp {
+interface PublicNamesOptions {
+  /** Whether the names in /etc/hosts are known too. */
+  readsHosts: boolean
+  /** Milliseconds after which a look-up is given up. */
+  deadlineMs?: number
+}
+
+/** Makes a look-up of names that strangers choose. */
+export function createPublicNames({ readsHosts, deadlineMs = DEADLINE_MS }: PublicNamesOptions): LookUp {
   const gate = new Semaphore(MAX_LOOKUPS)
   const running = new Map<string, Promise<string[]>>()
 
   async function find(hostname: string): Promise<string[]> {
     const known = readsHosts ? addressesIn(await readFile('/etc/hosts', 'utf8').catch(() => ''), hostname) : []
-    return known.length > 0 ? known : gate.run(() => query(hostname))
+    return known.length > 0 ? known : gate.run(() => query(hostname, deadlineMs))
   }
 
   return (hostname) => {
@@ -35,10 +42,10 @@ export function createPublicNames({ readsHosts }: { readsHosts: boolean }): Look
 }
 
 /** Asks for both kinds of addresses. One kind is enough when the other one fails or is not answered in time. */
-async function query(hostname: string): Promise<string[]> {
+async function query(hostname: string, deadlineMs: number): Promise<string[]> {
   // A resolver of its own can be cancelled alone, and reads /etc/resolv.conf as it is now.
   const resolver = new dns.promises.Resolver({ timeout: TRY_MS, tries: TRIES })
-  const timer = setTimeout(() => resolver.cancel(), DEADLINE_MS)
+  const timer = setTimeout(() => resolver.cancel(), deadlineMs)
   try {
     const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
     const addresses = [v4, v6].flatMap((each) => (each.status === 'fulfilled' ? each.value : []))

@@ -65,9 +65,17 @@ test.runIf(ownName)('a name in /etc/hosts is known only where private addresses 
   expect(await createPublicNames({ readsHosts: true })(ownName)).toContain(address)
 })
 
-test('64 names may hang at a time; what waits for longer than two seconds is refused, and names are given up after five', async () => {
+test('a look-up has five seconds', async () => {
   const server = await startNames()
-  const fresh = createPublicNames({ readsHosts: false })
+  server.names.set('app.test', ['192.0.2.1'])
+  const timers = vi.spyOn(globalThis, 'setTimeout')
+  await lookUp('app.test')
+  expect(timers).toHaveBeenCalledWith(expect.any(Function), 5000)
+})
+
+test('64 names may hang at a time; what waits for longer than two seconds is refused, and names are given up at the deadline', async () => {
+  const server = await startNames()
+  const fresh = createPublicNames({ readsHosts: false, deadlineMs: 2500 })
   const hung = Array.from({ length: 64 }, (_, i) =>
     fresh(`hang${i}.test`).then(
       () => 'found',
@@ -85,5 +93,5 @@ test('a name server that leaves one kind of question unanswered costs that kind 
   const server = await startNames()
   server.names.set('app.test', ['192.0.2.1'])
   server.unanswered = 'AAAA'
-  expect(await lookUp('app.test')).toEqual(['192.0.2.1'])
+  expect(await createPublicNames({ readsHosts: false, deadlineMs: 300 })('app.test')).toEqual(['192.0.2.1'])
 })

@@ -74,7 +74,7 @@ describe('several hosts', () => {
     const names = createSystemNames(async (hostname) => {
       if (hostname === 'silent.test') return new Promise(() => {})
       return (await lookup(hostname, { all: true })).map(({ address }) => address)
-    })
+    }, 300)
     lookUpNamesBy((hostname) => {
       asked.push(hostname)
       return names(hostname)
