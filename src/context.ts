@@ -20,7 +20,7 @@ import type { Clock } from './lib/time.ts'
 import type { Fetcher } from './net/fetcher.ts'
 import type { RemoteKeys } from './net/jwks.ts'
 import type { Client } from './records/client.ts'
-import type { Renewed } from './records/upstream_token.ts'
+import type { RenewalResult } from './records/upstream_token.ts'
 import type { Store } from './store/index.ts'
 import type { ActivityLog, ClientActivity } from './telemetry/client_activity.ts'
 import type { Headroom } from './telemetry/headroom.ts'
@@ -86,8 +86,8 @@ export interface App {
   frontPool?: FrontPool
   /** The metrics of the whole process in the text format of Prometheus. */
   scrape(): Promise<{ type: string; text: string }>
-  /** Upstream tokens that are being asked for. */
-  readonly renewals: RenewalsInFlight
+  /** Upstream tokens that are being requested, by connection and scopes. */
+  readonly renewals: SingleFlight<RenewalResult>
   /** Which HTTP engine serves which listener; filled by serve(). */
   readonly engines: { public?: string; admin?: string }
   /** `draining` from the first signal on: no new requests are wanted. */
@@ -115,9 +115,6 @@ export interface FrontThreadReport {
   /** Share of its time that its event loop was busy. */
   busy: number
 }
-
-/** Upstream tokens that are being requested, by connection. */
-export type RenewalsInFlight = Map<string, { wanted: string; result: Promise<Renewed> }>
 
 /** Client documents (CIMD): the ones that were fetched, and the ones that are being fetched. */
 export interface Documents {

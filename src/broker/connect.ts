@@ -1,5 +1,5 @@
-// The connect flow: a user goes to a provider and comes back with a code. What is remembered meanwhile is bound to the user, the
-// provider and the return URL, and used once.
+// The connect flow: a user authorizes at a provider and returns with a code. The state in between is bound to the user, the provider
+// and the return URL, and is used once.
 import { createHmac } from 'node:crypto'
 import type { App } from '../context.ts'
 import type { Params } from '../http/message.ts'
@@ -16,45 +16,50 @@ import type { BrokerProvider } from '../records/broker_provider.ts'
 import type { ConnectState } from '../records/connect_state.ts'
 import type { Resource } from '../records/resource.ts'
 import { connect, type NewConnection } from './connection.ts'
-import { sealing } from './credential.ts'
+import { requireEncryption } from './credential.ts'
 import { authorizeUrl, redeemUpstreamCode } from './oauth.ts'
 import { protocolOf } from './protocols.ts'
 import { upstreamScopes } from './provider.ts'
 import { UpstreamRefusal } from './upstream.ts'
 
-/** Seconds that a user may take at the provider. */
+/** Seconds within which a user must return from the provider. */
 const STATE_LIFETIME = 600
 
-const bad = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
-const badTarget = (description: string, reason: string) => new OAuthError('invalid_target', description, { reason })
+const invalidRequest = (description: string, reason: string) =>
+  new OAuthError('invalid_request', description, { reason })
+const invalidTarget = (description: string, reason: string) => new OAuthError('invalid_target', description, { reason })
 
-/** Throws 503 that names the key to set, while users cannot connect at all. */
+/** Throws 503 with the name of the missing setting when connections are not enabled. */
 export function checkBrokerEnabled(app: App): void {
-  sealing(app)
+  requireEncryption(app)
   if (!app.config.connect.state_secret)
-    throw new OAuthError('temporarily_unavailable', 'upstream connections are off: connect.state_secret is not set', {
-      reason: 'connect_off',
-    })
+    throw new OAuthError(
+      'temporarily_unavailable',
+      'upstream connections are disabled: connect.state_secret is not set',
+      {
+        reason: 'connect_off',
+      },
+    )
 }
 
-/** What a user is to be connected to, and where to go afterwards. */
-export interface WantedConnection {
+/** A request to connect: the provider, the resource, and the URL to return to. */
+export interface ConnectRequest {
   provider: BrokerProvider
   resource: Resource
   return_url: string
 }
 
-/** Reads a request to connect. Throws invalid_request or invalid_target; not_found for what cannot be the slug of a provider. */
-export async function readWanted(app: App, slug: string, params: Params): Promise<WantedConnection> {
+/** Reads a request to connect. Throws invalid_request or invalid_target; not_found for a malformed slug. */
+export async function readConnectRequest(app: App, slug: string, params: Params): Promise<ConnectRequest> {
   if (!SLUG.test(slug)) throw new OAuthError('not_found', 'there is no such provider', { reason: 'bad_slug' })
   const provider = await app.store.findProvider({ name: slug })
-  if (!provider) throw bad('the provider is not known', 'unknown_provider')
+  if (!provider) throw invalidRequest('the provider is not known', 'unknown_provider')
   const resource = await resourceOf(app, provider, params.resource)
   const { return_url } = params
-  if (return_url === undefined) throw bad('return_url is missing', 'missing_return_url')
-  if (!isAllowed(app, resource, return_url)) throw bad('return_url is not on the list', 'return_url_not_allowed')
+  if (return_url === undefined) throw invalidRequest('return_url is missing', 'missing_return_url')
+  if (!isAllowed(app, resource, return_url)) throw invalidRequest('return_url is not allowed', 'return_url_not_allowed')
   if (protocolOf(provider).connects === 'operator')
-    throw badTarget('users do not connect to this provider by themselves', 'no_connect_step')
+    throw invalidTarget('users cannot connect to this provider; an operator connects them', 'no_connect_step')
   return { provider, resource, return_url }
 }
 
@@ -62,16 +67,16 @@ async function resourceOf({ store }: App, provider: BrokerProvider, name: string
   if (name === undefined) {
     const own = await store.listResources({ broker_provider_slug: provider.slug, limit: 2 })
     if (own.length > 1)
-      throw bad('several resources have their tokens from this provider: name one', 'ambiguous_resource')
+      throw invalidRequest('several resources use this provider; resource is required', 'ambiguous_resource')
     if (own[0]) return own[0]
-    throw badTarget('no resource has its tokens from this provider', 'no_resource')
+    throw invalidTarget('no resource uses this provider', 'no_resource')
   }
   const resource = (await store.findResource({ uri: name })) ?? (await store.findResourceByName({ name }))
   if (resource?.broker_provider_slug === provider.slug) return resource
-  throw badTarget('the resource does not have its tokens from this provider', 'resource_of_another_provider')
+  throw invalidTarget('the resource does not use this provider', 'resource_of_another_provider')
 }
 
-/** The list of the resource, where it has one, is in place of the general one. */
+/** The list of the resource replaces the configured list, unless it is empty. */
 function isAllowed({ config }: App, { policy }: Resource, return_url: string): boolean {
   if (return_url === config.server.issuer + PATHS.connections) return true
   const own = policy.connect.allowed_return_urls
@@ -83,16 +88,16 @@ const mac = ({ config }: App, ...parts: string[]) =>
   createHmac('sha256', config.connect.state_secret).update(JSON.stringify(parts)).digest('base64url')
 const stateOf = (app: App, { id, user_id, return_url }: ConnectState, { slug }: BrokerProvider): string =>
   `${id}.${mac(app, 'state', id, user_id, slug, return_url)}`
-/** Not stored: whoever reads the database cannot redeem a code. */
+/** The PKCE verifier is derived, not stored: read access to the database is not enough to redeem a code. */
 const verifierOf = (app: App, { id }: ConnectState): string => mac(app, 'verifier', id)
 const callbackOf = ({ config }: App, { slug }: BrokerProvider): string =>
   `${config.connect.redirect_base_url.replace(/\/$/, '')}${PATHS.connect}/${slug}/callback`
 
-/** Remembers where a user goes. Returns the URL at the provider. */
+/** Stores the state of a connect flow. Returns the authorization URL of the provider. */
 export async function beginConnect(
   app: App,
   user_id: string,
-  { provider, resource, return_url }: WantedConnection,
+  { provider, resource, return_url }: ConnectRequest,
 ): Promise<string> {
   const scope = (await scopesFor(app, user_id, provider, resource)).join(' ')
   const state: ConnectState = {
@@ -114,58 +119,59 @@ export async function beginConnect(
   return url
 }
 
-/** Everything the resource knows, and what was granted before for others of the provider: connecting takes nothing away. */
+/** Every scope of the resource, and the scopes that the user granted earlier for other resources of the provider: connecting removes no scope. */
 async function scopesFor(app: App, user_id: string, provider: BrokerProvider, resource: Resource): Promise<string[]> {
   const own = upstreamScopes(resource, catalogOf(resource))
-  const before = await app.store.findBrokerGrant({ user_id, broker_provider_id: provider.id })
-  if (!before) return own
+  const existing = await app.store.findBrokerGrant({ user_id, broker_provider_id: provider.id })
+  if (!existing) return own
   const all = await app.store.listResources({ broker_provider_slug: provider.slug })
   const known = all.flatMap((each) => upstreamScopes(each, catalogOf(each)))
-  const granted = scopeNames(before.scopes_granted).filter((name) => known.includes(name))
+  const granted = scopeNames(existing.scopes_granted).filter((name) => known.includes(name))
   return [...new Set([...own, ...granted])]
 }
 
-/** What a provider sends back with a user. */
+/** The request with which a provider sends a user back. */
 export interface ConnectCallback {
   /** The provider in the path. */
   slug: string
   params: Params
 }
 
-/** The user who does it, for the audit trail. */
-export interface Doer {
+/** The user who acts, for the audit trail. */
+export interface AuditActor {
   actor_id: string
   ip: string
   request_id: string
 }
 
-/** Connects a user and records it. Throws invalid_request when the provider went meanwhile. */
+/** Connects a user and records the event. Throws invalid_request when the provider was deleted in the meantime. */
 export async function connectAs(
   app: App,
-  doer: Doer,
+  actor: AuditActor,
   provider: BrokerProvider,
   connection: Omit<NewConnection, 'user_id'>,
 ): Promise<void> {
-  const made = await connect(app, provider, { ...connection, user_id: doer.actor_id })
-  if (!made) throw bad('the provider is not known', 'unknown_provider')
-  await audit(app, { action: 'broker_grant_created', detail: made.detail, ...doer })
+  const connected = await connect(app, provider, { ...connection, user_id: actor.actor_id })
+  if (!connected) throw invalidRequest('the provider is not known', 'unknown_provider')
+  await audit(app, { action: 'broker_grant_created', detail: connected.detail, ...actor })
 }
 
 /**
- * Connects a user who comes back. Returns where the browser goes on to: the return URL, with `error` when the provider
- * refused or cannot be reached. Throws invalid_request for a state that is unknown, used, expired or forged, access_denied for that of another user.
+ * Connects a user who returns from the provider. Returns the URL to redirect to: the return URL, with `error` when the provider
+ * refused or cannot be reached. Throws invalid_request for a state that is unknown, used, expired or forged, access_denied for the
+ * state of another user.
  */
-export async function finishConnect(app: App, { slug, params }: ConnectCallback, doer: Doer): Promise<string> {
+export async function finishConnect(app: App, { slug, params }: ConnectCallback, actor: AuditActor): Promise<string> {
   const { code, state: text = '' } = params
-  if (code === undefined && params.error === undefined) throw bad('code is missing', 'missing_code')
+  if (code === undefined && params.error === undefined) throw invalidRequest('code is missing', 'missing_code')
   const { state, provider } = await findState(app, slug, text)
-  if (state.user_id !== doer.actor_id)
-    throw new OAuthError('access_denied', 'somebody else began this', { reason: 'state_of_another_user' })
+  if (state.user_id !== actor.actor_id)
+    throw new OAuthError('access_denied', 'another user started this connection', { reason: 'state_of_another_user' })
   if (!(await app.store.takeConnectState({ id: state.id }))) throw badState('state_used')
   const failed = async (reason: string, error?: unknown): Promise<void> => {
-    const detail = { provider: slug, user_id: doer.actor_id, reason }
-    app.log.warn({ ...detail, request_id: doer.request_id, err: error }, 'a user could not be connected')
-    await audit(app, { action: 'broker_connect_failed', detail, ...doer })
+    const detail = { provider: slug, user_id: actor.actor_id, reason }
+    app.log.warn({ ...detail, request_id: actor.request_id, err: error }, 'a user could not be connected to a provider')
+    await audit(app, { action: 'broker_connect_failed', detail, ...actor })
   }
   if (code === undefined) {
     await failed(upstreamReason(params.error))
@@ -176,18 +182,18 @@ export async function finishConnect(app: App, { slug, params }: ConnectCallback,
       code,
       code_verifier: verifierOf(app, state),
       redirect_uri: callbackOf(app, provider),
-      asked: scopeNames(state.scope),
+      requested: scopeNames(state.scope),
     })
-    await connectAs(app, doer, provider, { credential, granted })
+    await connectAs(app, actor, provider, { credential, granted })
     return state.return_url
   } catch (error) {
     await failed(error instanceof UpstreamRefusal ? `upstream_${error.code}` : asOAuthError(error).reason, error)
-    const isAway = error instanceof OAuthError && error.code === 'temporarily_unavailable'
-    return withError(state, isAway ? 'temporarily_unavailable' : 'server_error')
+    const isUnavailable = error instanceof OAuthError && error.code === 'temporarily_unavailable'
+    return withError(state, isUnavailable ? 'temporarily_unavailable' : 'server_error')
   }
 }
 
-const badState = (reason: string) => bad('this way back has expired or was used already', reason)
+const badState = (reason: string) => invalidRequest('this connection request has expired or was already used', reason)
 
 async function findState(app: App, slug: string, text: string) {
   const [id = ''] = text.split('.')

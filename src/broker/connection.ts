@@ -1,4 +1,4 @@
-// The connection of a user to a provider: found, made, ended.
+// The connection of a user to a provider: find, create, end.
 import type { App } from '../context.ts'
 import { newId } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
@@ -14,7 +14,7 @@ import {
 } from './credential.ts'
 import { protocolOf } from './protocols.ts'
 
-/** The connection in force with its credential; made now, where the protocol needs nobody for that. */
+/** The active connection with its credential. Creates it when the protocol needs no action of the user. */
 export async function findConnection(
   app: App,
   user_id: string,
@@ -23,14 +23,14 @@ export async function findConnection(
   const owner = { user_id, broker_provider_id: provider.id }
   const grant = await app.store.findBrokerGrant(owner)
   if (grant) return openConnection(app, grant)
-  const { initial } = protocolOf(provider)
-  const user = initial && (await app.store.findUser({ id: user_id }))
-  const credential = user && initial(provider, user)
+  const { initialCredential } = protocolOf(provider)
+  const user = initialCredential && (await app.store.findUser({ id: user_id }))
+  const credential = user && initialCredential(provider, user)
   if (!credential) return undefined
   const made = await connect(app, provider, { user_id, credential, granted: [] })
   if (made) await audit(app, { action: 'broker_grant_created', actor_id: 'system', ip: '', detail: made.detail })
-  const begun = await app.store.findBrokerGrant(owner)
-  return begun && { grant: begun, credential }
+  const created = await app.store.findBrokerGrant(owner)
+  return created && { grant: created, credential }
 }
 
 export interface NewConnection {
@@ -40,13 +40,13 @@ export interface NewConnection {
   granted: readonly string[]
 }
 
-/** A connection that was made or ended, and what the audit trail says about it. */
+/** A connection that was created or ended, with the detail for the audit trail. */
 export interface ConnectionChange {
   id: string
   detail: DetailOf<'broker_grant_created' | 'broker_grant_revoked'>
 }
 
-/** Connects a user, or connects again. Undefined when the provider went meanwhile. */
+/** Connects a user, or replaces the connection. Undefined when the provider was deleted in the meantime. */
 export async function connect(
   app: App,
   provider: BrokerProvider,
@@ -70,8 +70,8 @@ export async function connect(
 }
 
 /**
- * Ends a connection, and tells the provider where it can be told: that may fail, the connection is gone all the same.
- * Undefined when there is no such connection; without a detail it had ended before.
+ * Ends a connection and revokes its credential at the provider when the protocol supports that. A failure of that revocation is
+ * logged; the connection has ended anyway. Returns undefined when there is no such connection, no detail when it had already ended.
  */
 export async function disconnect(app: App, id: string): Promise<Partial<ConnectionChange> | undefined> {
   const grant = await app.store.revokeBrokerGrant({ id, now: app.clock.now() })
@@ -81,17 +81,20 @@ export async function disconnect(app: App, id: string): Promise<Partial<Connecti
   const provider = await app.store.findProvider({ name: broker_provider_id })
   const slug = provider?.slug ?? ''
   app.metrics.count('core_connection_disconnect_total', { provider: slug })
-  if (provider) await tell(app, provider, grant)
+  if (provider) await revokeUpstream(app, provider, grant)
   return { id, detail: { grant_id: id, user_id, provider: slug } }
 }
 
-async function tell(app: App, provider: BrokerProvider, grant: BrokerGrant): Promise<void> {
-  const { end } = protocolOf(provider)
-  if (!end) return
+async function revokeUpstream(app: App, provider: BrokerProvider, grant: BrokerGrant): Promise<void> {
+  const { revoke } = protocolOf(provider)
+  if (!revoke) return
   try {
     const credential = await openCredential(app, grant)
-    if (credential) await end(app, provider, credential)
+    if (credential) await revoke(app, provider, credential)
   } catch (error) {
-    app.log.warn({ err: error, provider: provider.slug }, 'the provider was not told that a connection has ended')
+    app.log.warn(
+      { err: error, provider: provider.slug },
+      'the credential of an ended connection could not be revoked at the provider',
+    )
   }
 }

@@ -1,4 +1,4 @@
-// What a connection holds of its user: the credential, sealed in one text for one row, with the tokens that are still fresh.
+// The credential of a connection: encrypted as one text, bound to its row, together with the tokens that have not expired.
 
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
@@ -9,7 +9,7 @@ import { brokerGrantRow } from '../store/sealed.ts'
 export interface Credential {
   refresh_token?: string
   api_key?: string
-  /** In whose name a service account acts. */
+  /** The user that a service account impersonates. */
   impersonate_sub?: string
   tokens: UpstreamToken[]
 }
@@ -24,27 +24,31 @@ type Owner = Pick<BrokerGrant, 'user_id' | 'broker_provider_id'>
 
 const rowOf = ({ user_id, broker_provider_id }: Owner): string => brokerGrantRow(user_id, broker_provider_id)
 
-/** The encryption that credentials need. Throws 503 that names what is to be set. */
-export function sealing({ atRest, config }: App) {
+/** The encryption for credentials. Throws 503 with the name of the setting that is missing. */
+export function requireEncryption({ atRest, config }: App) {
   if (atRest) return atRest
-  throw new OAuthError('temporarily_unavailable', 'upstream connections are off: data_encryption.driver is not set', {
-    reason: 'encryption_off',
-    cause: new Error(`data_encryption.driver is ${JSON.stringify(config.data_encryption.driver)}`),
-  })
+  throw new OAuthError(
+    'temporarily_unavailable',
+    'upstream connections are disabled: data_encryption.driver is not set',
+    {
+      reason: 'encryption_off',
+      cause: new Error(`data_encryption.driver is ${JSON.stringify(config.data_encryption.driver)}`),
+    },
+  )
 }
 
-/** The sealed text of a credential. */
+/** Encrypts a credential. */
 export const sealCredential = (app: App, owner: Owner, credential: Credential): Promise<string> =>
-  sealing(app).seal('broker_grant', rowOf(owner), JSON.stringify(credential))
+  requireEncryption(app).seal('broker_grant', rowOf(owner), JSON.stringify(credential))
 
-/** The credential in a row; undefined when it holds none. Throws when it was sealed for another row, or with a key that is gone. */
+/** Decrypts the credential of a row; undefined when the row has none. Throws when it was encrypted for another row, or with a missing key. */
 export async function openCredential(app: App, grant: BrokerGrant): Promise<Credential | undefined> {
-  const atRest = sealing(app)
+  const atRest = requireEncryption(app)
   if (grant.credential === undefined) return undefined
   return JSON.parse(await atRest.open('broker_grant', rowOf(grant), grant.credential)) as Credential
 }
 
-/** A connection from its row; undefined without one, or when it holds no credential. Throws as openCredential() does. */
+/** The connection of a row; undefined without a row, or when the row has no credential. Throws the errors of openCredential(). */
 export async function openConnection(
   app: App,
   grant: BrokerGrant | undefined,
@@ -55,13 +59,14 @@ export async function openConnection(
 
 const MAX_TOKENS = 8
 
-/** A credential with one more token, and without those that nobody needs any more. */
+/** Adds a token to a credential. Removes expired tokens, and the token that had the same scopes. */
 export function withToken(credential: Credential, token: UpstreamToken, now: number): Credential {
-  const others = credential.tokens.filter((each) => isUsable(each, now) && !isFor(each, token.scope))
+  const others = credential.tokens.filter((each) => isUsable(each, now) && !hasScopes(each, token.scope))
   return { ...credential, tokens: [...others, token].slice(-MAX_TOKENS) }
 }
 
+/** Whether a token may still be handed out. */
 export const isUsable = ({ usable_until = 0 }: UpstreamToken, now: number): boolean => now < usable_until
-/** Whether a token is for these scopes and no others. */
-export const isFor = ({ scope }: UpstreamToken, wanted: readonly string[]): boolean =>
+/** Whether a token has exactly these scopes. */
+export const hasScopes = ({ scope }: UpstreamToken, wanted: readonly string[]): boolean =>
   scope.length === wanted.length && wanted.every((name) => scope.includes(name))

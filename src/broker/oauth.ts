@@ -1,13 +1,13 @@
-// Protocol `oauth`: the user is sent to the provider, whose refresh token is kept and exchanged for access tokens.
+// Protocol `oauth`: the user authorizes at the provider; its refresh token is stored and exchanged for access tokens.
 import type { z } from 'zod'
 import { oauthConfig } from '../config/provider_record.ts'
 import type { App } from '../context.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
-import { type Credential, isFor, isUsable, withToken } from './credential.ts'
+import { type Credential, hasScopes, isUsable, withToken } from './credential.ts'
 import type { Protocol } from './protocol.ts'
 import { configOf } from './provider.ts'
 import { secretOf } from './secret.ts'
-import { askForToken, postUpstream } from './upstream.ts'
+import { postUpstream, requestToken } from './upstream.ts'
 
 type OAuthConfig = z.output<typeof oauthConfig>
 
@@ -16,10 +16,10 @@ export const oauth = {
   connects: 'redirect',
   scoped: true,
 
-  held({ tokens, refresh_token }, wanted, now) {
-    const exact = tokens.find((each) => isUsable(each, now) && isFor(each, wanted))
+  storedToken({ tokens, refresh_token }, wanted, now) {
+    const exact = tokens.find((each) => isUsable(each, now) && hasScopes(each, wanted))
     if (exact || refresh_token !== undefined) return exact
-    // Without a refresh token there is the one access token, for everything that was granted.
+    // Without a refresh token the only token is the first access token, which has every granted scope.
     return tokens.find(
       ({ scope, expires_at }) =>
         wanted.every((name) => scope.includes(name)) && (expires_at === undefined || now < expires_at),
@@ -31,17 +31,17 @@ export const oauth = {
     if (refresh_token === undefined) return undefined
     const config = configOf(provider, oauthConfig)
     const form = { grant_type: 'refresh_token', refresh_token, scope: wanted.join(' ') || undefined }
-    const question = { url: config.token_url, ...authenticated(app, config, form) }
-    const { token, ...answer } = await askForToken(app, provider, question, wanted, config.response_format)
+    const request = { url: config.token_url, ...authenticated(app, config, form) }
+    const { token, ...answer } = await requestToken(app, provider, request, wanted, config.response_format)
     const kept = { ...credential, refresh_token: answer.refresh_token ?? refresh_token }
     if (!wanted.every((name) => token.scope.includes(name))) return { credential: kept }
-    // It was asked for these, whatever else the provider put in.
+    // Only the requested scopes are recorded, even when the provider granted more.
     const own = { ...token, scope: [...wanted] }
     return { credential: withToken(kept, own, app.clock.now()), token: own }
   },
 
-  /** By RFC 7009. */
-  async end(app, provider, credential) {
+  /** Revokes the token by RFC 7009. */
+  async revoke(app, provider, credential) {
     const config = configOf(provider, oauthConfig)
     const token = credential.refresh_token ?? credential.tokens[0]?.access_token
     if (config.revoke_url === undefined || token === undefined) return
@@ -51,7 +51,7 @@ export const oauth = {
   },
 } satisfies Protocol
 
-/** Where the user is sent: the authorization endpoint with a request for a code (RFC 6749 §4.1.1, RFC 7636). */
+/** The URL of the authorization request at the provider (RFC 6749 §4.1.1, RFC 7636). */
 export function authorizeUrl(
   provider: BrokerProvider,
   request: { redirect_uri: string; scope: string; state: string; code_challenge: string },
@@ -65,24 +65,24 @@ export function authorizeUrl(
   return url.href
 }
 
-/** Redeems a code of the provider. Returns the credential, and the scopes that were granted of those `asked`. Throws UpstreamRefusal, or 503. */
+/** Redeems a code of the provider. Returns the credential and the granted scopes. Throws UpstreamRefusal, or 503. */
 export async function redeemUpstreamCode(
   app: App,
   provider: BrokerProvider,
-  { asked, ...proof }: { code: string; code_verifier: string; redirect_uri: string; asked: readonly string[] },
+  { requested, ...proof }: { code: string; code_verifier: string; redirect_uri: string; requested: readonly string[] },
 ): Promise<{ credential: Credential; granted: string[] }> {
   const config = configOf(provider, oauthConfig)
-  const question = {
+  const request = {
     url: config.token_url,
     ...authenticated(app, config, { grant_type: 'authorization_code', ...proof }),
   }
-  const { token, refresh_token } = await askForToken(app, provider, question, asked, config.response_format)
+  const { token, refresh_token } = await requestToken(app, provider, request, requested, config.response_format)
   return { credential: { refresh_token, tokens: [token] }, granted: token.scope }
 }
 
 const formEncoded = (text: string) => new URLSearchParams({ _: text }).toString().slice(2)
 
-/** A form with our credentials at the provider (RFC 6749 §2.3.1). */
+/** Adds the client credentials of this service at the provider to a form (RFC 6749 §2.3.1). */
 function authenticated(app: App, config: OAuthConfig, form: Record<string, string | undefined>) {
   const { client_id } = config
   const client_secret = secretOf(app, config.client_secret_ref)

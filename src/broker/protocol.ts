@@ -1,4 +1,4 @@
-// What a protocol is: how users connect to a provider, and how a token for them is had there.
+// The interface of a provider protocol: how users connect to a provider, and how tokens are obtained from it.
 
 import type { App } from '../context.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
@@ -8,28 +8,29 @@ import type { Credential } from './credential.ts'
 
 export interface Protocol {
   readonly name: BrokerProvider['protocol']
-  /** How users connect: at the provider, by a key that they type in, or not by themselves. */
+  /** How users connect: by a redirect to the provider, by an API key that they enter, or only through an operator. */
   readonly connects: 'redirect' | 'key' | 'operator'
-  /** Whether the provider says what it granted, so that it can be too little. */
+  /** Whether the provider reports the granted scopes, which can be fewer than requested. */
   readonly scoped: boolean
-  /** A token for these scopes that needs no question. */
-  held(credential: Credential, wanted: readonly string[], now: number): UpstreamToken | undefined
-  /** Asks for a fresh one. Undefined when there is nothing to ask with. Throws UpstreamRefusal, or 503. */
+  /** A stored token with these scopes, obtained without a request to the provider. */
+  storedToken(credential: Credential, wanted: readonly string[], now: number): UpstreamToken | undefined
+  /** Requests a new token. Undefined when the credential does not allow a request. Throws UpstreamRefusal, or 503. */
   renew?(
     app: App,
     provider: BrokerProvider,
     credential: Credential,
     wanted: readonly string[],
   ): Promise<Renewal | undefined>
-  /** Tells the provider that a credential is not needed any more, where it can be told. Throws 503. */
-  end?(app: App, provider: BrokerProvider, credential: Credential): Promise<void>
-  /** The credential of a user who needs no connection of their own. */
-  initial?(provider: BrokerProvider, user: User): Credential | undefined
+  /** Revokes a credential at the provider. Throws 503. */
+  revoke?(app: App, provider: BrokerProvider, credential: Credential): Promise<void>
+  /** The credential of a user who does not have to connect. */
+  initialCredential?(provider: BrokerProvider, user: User): Credential | undefined
 }
 
+/** The result of a request for a new token. */
 export interface Renewal {
-  /** What is to be kept, whatever else: the one before may be worth nothing now. */
+  /** Must be stored in any case: the previous credential may no longer be valid. */
   credential: Credential
-  /** None when the provider granted less than what was wanted. */
+  /** Absent when the provider granted fewer scopes than requested. */
   token?: UpstreamToken
 }

@@ -1,4 +1,4 @@
-// The protocols. What differs between them is in their files, and nowhere else.
+// The list of protocols. Every difference between them is in their own files.
 import type { BrokerProvider } from '../records/broker_provider.ts'
 import { apikey } from './apikey.ts'
 import { oauth } from './oauth.ts'

@@ -1,4 +1,4 @@
-// A broker provider: from how it is written to the one that is stored, and what others ask about it.
+// Broker providers: the record of a new one, look-up, configuration, upstream scope names.
 import type { z } from 'zod'
 import type { ProviderRecord } from '../config/provider_record.ts'
 import type { App } from '../context.ts'
@@ -7,34 +7,34 @@ import { newId } from '../lib/id.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
 import type { Resource } from '../records/resource.ts'
 
-/** A provider that is new at `now`. */
-export const newProvider = (written: ProviderRecord, now: number): BrokerProvider => ({
-  ...written,
+/** The record of a new provider, created at `now`. */
+export const newProvider = (record: ProviderRecord, now: number): BrokerProvider => ({
+  ...record,
   id: `bp_${newId()}`,
   version: 1,
   created_at: now,
   updated_at: now,
 })
 
-/** What a provider that an operator has to mend is refused with; the caller is not told why. */
-export const notSetUp = (reason: string, cause: Error) =>
-  new OAuthError('server_error', 'the provider is not set up', { reason, cause })
+/** The error for a provider that an operator must fix. The caller does not see the cause. */
+export const misconfigured = (reason: string, cause: Error) =>
+  new OAuthError('server_error', 'the provider is not configured correctly', { reason, cause })
 
-/** The provider that a broker resource has its tokens from. Throws server_error when it is gone. */
+/** The provider of a broker resource. Throws server_error when it does not exist. */
 export async function providerOf({ store }: App, resource: Resource): Promise<BrokerProvider> {
   const provider = await store.findProvider({ name: resource.broker_provider_slug ?? '' })
-  if (!provider) throw notSetUp('provider_missing', new Error(`resource ${resource.slug} has no provider`))
+  if (!provider) throw misconfigured('provider_missing', new Error(`resource ${resource.slug} has no provider`))
   return provider
 }
 
-/** The config_data of a provider as its protocol reads it. Throws server_error when it is that of another one. */
+/** The config_data of a provider, parsed by the schema of its protocol. Throws server_error when it does not match. */
 export function configOf<T extends z.ZodType>({ slug, config_data }: BrokerProvider, schema: T): z.output<T> {
   const result = schema.safeParse(config_data)
   if (result.success) return result.data
-  throw notSetUp('provider_config', new Error(`config_data of provider ${slug} does not fit its protocol`))
+  throw misconfigured('provider_config', new Error(`config_data of provider ${slug} does not match its protocol`))
 }
 
-/** What scopes of a resource are called at its provider: their upstream name, else their own; each once. */
+/** The names of scopes at the provider, without duplicates: the upstream name of each scope, or its own name when it has none. */
 export function upstreamScopes({ scopes }: Resource, names: readonly string[]): string[] {
   const found = scopes.filter(({ name }) => names.includes(name))
   return [

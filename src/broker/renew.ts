@@ -1,4 +1,5 @@
-// A fresh token of a provider: asked for by one at a time, whichever process it is in, and kept before anybody gets it.
+// Renewal of an upstream token. A lease in the database lets one process at a time send the request to the provider. The new
+// credential is stored before any caller receives the token.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../context.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
@@ -6,98 +7,82 @@ import { newId } from '../lib/id.ts'
 import { audit } from '../oauth/audit.ts'
 import type { ConnectionEnd } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
-import type { Lack, Renewed } from '../records/upstream_token.ts'
+import type { NoTokenReason, RenewalResult } from '../records/upstream_token.ts'
 import type { GrantLease } from '../store/connections.ts'
 import { openConnection, sealCredential, type UpstreamConnection } from './credential.ts'
 import type { Renewal } from './protocol.ts'
 import { protocolOf } from './protocols.ts'
-import { mayBeAnswered, UPSTREAM_PATIENCE, UpstreamRefusal } from './upstream.ts'
+import { isOutcomeUnknown, UPSTREAM_TIMEOUT, UpstreamRefusal } from './upstream.ts'
 
-/** Longer than a request to the provider takes, so that who holds it is done or dead when it ends. */
-const LEASE_SECONDS = 3 * UPSTREAM_PATIENCE
-const PATIENCE_MS = 20_000
-const LOOK_AGAIN_MS = 50
+/** Longer than a request to the provider takes: when a lease expires, its holder has finished or died. */
+const LEASE_SECONDS = 3 * UPSTREAM_TIMEOUT
+const LEASE_TIMEOUT_MS = 20_000
+const POLL_MS = 50
 
-/** A token for these upstream scopes: asked for now, or what somebody else just got. Throws 503 when the provider is away, or server_error. */
-export async function renew(
+/**
+ * A token with these upstream scopes: requested now, or obtained by a concurrent request. Requests of this process for the same
+ * scopes share one renewal. Throws 503 when the provider is unavailable, or server_error.
+ */
+export const renew = (
   app: App,
   provider: BrokerProvider,
   connection: UpstreamConnection,
   wanted: readonly string[],
-): Promise<Renewed> {
-  const { id } = connection.grant
-  const name = wanted.join(' ')
-  const flight = app.renewals.get(id)
-  if (flight?.wanted === name) return flight.result
-  const result = inTurn(app, provider, connection, wanted, flight?.result)
-  const mine = { wanted: name, result }
-  app.renewals.set(id, mine)
-  try {
-    return await result
-  } finally {
-    if (app.renewals.get(id) === mine) app.renewals.delete(id)
-  }
-}
+): Promise<RenewalResult> =>
+  app.renewals.run(`${connection.grant.id} ${wanted.join(' ')}`, () => renewInTurn(app, provider, connection, wanted))
 
-/** Waits for whoever asks for the same connection, here or in another process, and looks each time what came of it. */
-async function inTurn(
+/** Waits for the lease of the connection. After each wait, reads what the holder of the lease has stored. */
+async function renewInTurn(
   app: App,
   provider: BrokerProvider,
   first: UpstreamConnection,
   wanted: readonly string[],
-  before: Promise<Renewed> | undefined,
-): Promise<Renewed> {
-  const { held, renew: ask } = protocolOf(provider)
+): Promise<RenewalResult> {
+  const { storedToken, renew: request } = protocolOf(provider)
   let connection = first
-  if (before) {
-    await before.catch(() => {})
-    const found = await look(app, connection)
-    if (!found) return 'missing'
-    connection = found
-  }
-  for (const deadline = performance.now() + PATIENCE_MS; performance.now() < deadline; await sleep(LOOK_AGAIN_MS)) {
+  for (const deadline = performance.now() + LEASE_TIMEOUT_MS; performance.now() < deadline; await sleep(POLL_MS)) {
     const now = app.clock.now()
-    const token = held(connection.credential, wanted, now)
+    const token = storedToken(connection.credential, wanted, now)
     if (token) return token
-    if (!ask) return 'missing'
+    if (!request) return 'missing'
     const { id, version } = connection.grant
     const lease = { id, lease_id: newId() }
     if (await app.store.leaseBrokerGrant({ ...lease, version, now, until: now + LEASE_SECONDS })) {
-      const question = () => ask(app, provider, connection.credential, wanted)
-      const answer = await underLease(app, provider, connection, lease, question)
-      if (answer !== 'changed') return answer
+      const send = () => request(app, provider, connection.credential, wanted)
+      const result = await renewWithLease(app, provider, connection, lease, send)
+      if (result !== 'changed') return result
     }
-    const found = await look(app, connection)
+    const found = await reload(app, connection)
     if (!found) return 'missing'
     connection = found
   }
   throw unavailable('the provider is not available at the moment', { reason: 'upstream_busy' })
 }
 
-/** The connection as it is now. */
-const look = async (app: App, { grant }: UpstreamConnection): Promise<UpstreamConnection | undefined> =>
+/** The connection as it is stored now. */
+const reload = async (app: App, { grant }: UpstreamConnection): Promise<UpstreamConnection | undefined> =>
   openConnection(app, await app.store.findBrokerGrant(grant))
 
-/** Asks, and keeps the answer. `changed` when the connection was made anew or ended meanwhile. */
-async function underLease(
+/** Sends the request and stores the new credential. `changed` when the connection was replaced or ended in the meantime. */
+async function renewWithLease(
   app: App,
   provider: BrokerProvider,
   connection: UpstreamConnection,
   lease: GrantLease,
-  ask: () => Promise<Renewal | undefined>,
-): Promise<Renewed | 'changed'> {
+  send: () => Promise<Renewal | undefined>,
+): Promise<RenewalResult | 'changed'> {
   const count = (outcome: string) =>
     app.metrics.count('ext_upstream_token_refresh_total', { provider: provider.slug, outcome })
   const wasUnsure = isUnsure(connection, app.clock.now())
   let renewal: Renewal | undefined
   try {
-    renewal = await ask()
+    renewal = await send()
   } catch (error) {
     const isRefused = error instanceof UpstreamRefusal
     count(isRefused ? 'refused' : 'unavailable')
     if (isRefused && error.code === 'invalid_grant')
-      return ended(app, provider, lease, wasUnsure ? 'answer_lost' : 'refused_by_provider')
-    await release(app, lease, wasUnsure || (rotates(connection) && mayBeAnswered(error)))
+      return endConnection(app, provider, lease, wasUnsure ? 'answer_lost' : 'refused_by_provider')
+    await release(app, lease, wasUnsure || (canRotate(connection) && isOutcomeUnknown(error)))
     if (isRefused && error.code === 'invalid_scope') return 'insufficient'
     if (!isRefused) throw error
     throw new OAuthError('server_error', 'the provider refused this service', {
@@ -111,55 +96,62 @@ async function underLease(
   }
   count(renewal.token ? 'refreshed' : 'downgraded')
   const { credential, token = 'insufficient' } = renewal
-  const saved = await keep(app, lease, () => sealCredential(app, connection.grant, credential))
+  const saved = await save(app, lease, () => sealCredential(app, connection.grant, credential))
   return saved ? token : 'changed'
 }
 
-/** Whether an answer can hold a new credential in place of this one. */
-const rotates = ({ credential }: UpstreamConnection): boolean => credential.refresh_token !== undefined
+/** Whether a response of the provider can replace this credential. */
+const canRotate = ({ credential }: UpstreamConnection): boolean => credential.refresh_token !== undefined
 
-/** Whether an answer about this credential was lost: that of a request which failed, or of a process that never gave its lease back. */
+/** Whether a response about this credential may have been lost: a request failed, or a process did not release its lease. */
 const isUnsure = (connection: UpstreamConnection, now: number): boolean => {
   const { unsure_since, leased_until = Number.POSITIVE_INFINITY } = connection.grant
-  return rotates(connection) && (unsure_since !== undefined || leased_until <= now)
+  return canRotate(connection) && (unsure_since !== undefined || leased_until <= now)
 }
 
-/** The provider does not take the credential any more: the user has to connect again, and it is not asked again before. */
-async function ended(
+/** The provider no longer accepts the credential. The connection ends, so no further request is sent until the user connects again. */
+async function endConnection(
   app: App,
   provider: BrokerProvider,
   lease: GrantLease,
   reason: ConnectionEnd,
-): Promise<Lack | 'changed'> {
+): Promise<NoTokenReason | 'changed'> {
   const grant = await app.store.revokeBrokerGrant({ ...lease, reason, now: app.clock.now() })
   if (!grant) return 'changed'
   const detail = { grant_id: grant.id, user_id: grant.user_id, provider: provider.slug, reason }
   await audit(app, { action: 'broker_grant_revoked', actor_id: 'system', ip: '', detail })
-  return lackAfter(reason)
+  return noTokenAfter(reason)
 }
 
-/** What a user lacks whose connection ended. */
-export const lackAfter = (reason: ConnectionEnd | undefined): Lack => (reason === 'answer_lost' ? 'lost' : 'missing')
+/** Why there is no token after a connection has ended for a reason. */
+export const noTokenAfter = (reason: ConnectionEnd | undefined): NoTokenReason =>
+  reason === 'answer_lost' ? 'lost' : 'missing'
 
-/** A lease that is not given back ends by itself; then the connection is unsure, too. */
+/** A lease that could not be released expires; the connection is then marked unsure too. */
 async function release(app: App, lease: GrantLease, unsure: boolean): Promise<void> {
   const { store, clock } = app
   const released = unsure ? store.releaseUnsure({ ...lease, now: clock.now() }) : store.releaseBrokerGrant(lease)
   await released.catch((error) => {
-    app.log.warn({ err: error, grant_id: lease.id }, 'a lease could not be given back; it ends by itself')
+    app.log.warn(
+      { err: error, grant_id: lease.id },
+      'the lease of a connection could not be released; it expires by itself',
+    )
   })
 }
 
 const ATTEMPTS = 5
 const FIRST_WAIT_MS = 100
 
-/** Keeps a credential. Tries again: the provider may have taken the one before back, and then this one is the only one. */
-async function keep(app: App, lease: GrantLease, seal: () => Promise<string>): Promise<boolean> {
+/** Stores a credential. Retries on failure: the provider may have revoked the previous credential, and this is then the only valid one. */
+async function save(app: App, lease: GrantLease, seal: () => Promise<string>): Promise<boolean> {
   for (let attempt = 1; ; attempt++)
     try {
       return await app.store.saveCredential({ ...lease, credential: await seal(), now: app.clock.now() })
     } catch (error) {
-      app.log.error({ err: error, grant_id: lease.id, attempt }, 'a renewed credential could not be kept yet')
+      app.log.error(
+        { err: error, grant_id: lease.id, attempt },
+        'a renewed credential could not be stored; the operation is retried',
+      )
       if (attempt === ATTEMPTS) throw error
       await sleep(FIRST_WAIT_MS * 2 ** attempt)
     }

@@ -1,13 +1,13 @@
-// Protocol `service_account`: an account of ours at the provider asks in the name of the user, with an assertion (RFC 7523).
+// Protocol `service_account`: a service account at the provider requests tokens for the user, with a JWT assertion (RFC 7523).
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { serviceAccountConfig } from '../config/provider_record.ts'
 import { digest, newId } from '../lib/id.ts'
 import type { Alg } from '../records/jwk.ts'
-import { isFor, isUsable, withToken } from './credential.ts'
+import { hasScopes, isUsable, withToken } from './credential.ts'
 import type { Protocol } from './protocol.ts'
-import { configOf, notSetUp } from './provider.ts'
+import { configOf, misconfigured } from './provider.ts'
 import { secretOf } from './secret.ts'
-import { askForToken } from './upstream.ts'
+import { requestToken } from './upstream.ts'
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
@@ -16,7 +16,7 @@ export const serviceAccount = {
   connects: 'operator',
   scoped: false,
 
-  held: ({ tokens }, wanted, now) => tokens.find((each) => isUsable(each, now) && isFor(each, wanted)),
+  storedToken: ({ tokens }, wanted, now) => tokens.find((each) => isUsable(each, now) && hasScopes(each, wanted)),
 
   async renew(app, provider, credential, wanted) {
     const { token_url, sa_email, sa_key_ref, algorithm, token_ttl_seconds } = configOf(provider, serviceAccountConfig)
@@ -35,19 +35,19 @@ export const serviceAccount = {
     const header = Buffer.from(JSON.stringify({ typ: 'JWT', alg: algorithm })).toString('base64url')
     const signing = { kid: `service account ${digest(pem)}`, alg: algorithm, key: privateKey(pem, algorithm), header }
     const assertion = await app.crypto.sign(signing, claims)
-    const question = { url: token_url, form: { grant_type: JWT_BEARER, assertion } }
-    const { token } = await askForToken(app, provider, question, wanted)
+    const request = { url: token_url, form: { grant_type: JWT_BEARER, assertion } }
+    const { token } = await requestToken(app, provider, request, wanted)
     if (!wanted.every((name) => token.scope.includes(name))) return { credential }
     const own = { ...token, scope: [...wanted] }
     return { credential: withToken(credential, own, now), token: own }
   },
 
-  initial(provider, user) {
+  initialCredential(provider, user) {
     const { impersonate } = configOf(provider, serviceAccountConfig)
     if (impersonate === 'account') return { tokens: [] }
-    // The email of a federated user is what somebody else's identity provider says.
-    const isOurs = impersonate === 'email' && user.provider === 'local' && user.email !== undefined
-    return isOurs ? { impersonate_sub: user.email, tokens: [] } : undefined
+    // The email of a federated user comes from another identity provider and is not trusted here.
+    const isTrusted = impersonate === 'email' && user.provider === 'local' && user.email !== undefined
+    return isTrusted ? { impersonate_sub: user.email, tokens: [] } : undefined
   },
 } satisfies Protocol
 
@@ -56,5 +56,5 @@ function privateKey(pem: string, alg: Alg): KeyObject {
     const key = createPrivateKey(pem)
     if (key.asymmetricKeyType === (alg === 'ES256' ? 'ec' : 'rsa')) return key
   } catch {}
-  throw notSetUp('secret_unusable', new Error(`the key of the service account is no PEM private key for ${alg}`))
+  throw misconfigured('secret_unusable', new Error(`the key of the service account is no PEM private key for ${alg}`))
 }

@@ -1,4 +1,5 @@
-// Asking a provider: one POST to one of its endpoints, and what its answer means. Nothing that it says is passed on in its words.
+// Requests to a provider: one POST to one of its endpoints, and the interpretation of the response. Texts of the provider are never
+// passed on to callers.
 import type { App } from '../context.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
 import { DAY } from '../lib/time.ts'
@@ -10,10 +11,10 @@ import type { UpstreamToken } from '../records/upstream_token.ts'
 
 const MAX_BYTES = 1024 * 1024
 const TIMEOUT_MS = 10_000
-/** Longest time (seconds) that a request to a provider is under way. */
-export const UPSTREAM_PATIENCE = TIMEOUT_MS / 1000
+/** Maximum duration of a request to a provider, in seconds. */
+export const UPSTREAM_TIMEOUT = TIMEOUT_MS / 1000
 
-/** The codes of RFC 6749 §5.2; any other one is told as `other`. */
+/** The error codes of RFC 6749 §5.2; any other code is reported as `other`. */
 const CODES = [
   'invalid_request',
   'invalid_client',
@@ -23,12 +24,12 @@ const CODES = [
   'invalid_scope',
 ]
 
-/** Reason of a 503 after which the provider may have done what it was asked. */
+/** Reason of a 503 after which the provider may have processed the request. */
 const ANSWER_LOST = 'upstream_answer_lost'
-/** Failures of a fetch before the request was sent. */
+/** Reasons of fetch failures before the request was sent. */
 const NOT_SENT: readonly string[] = ['bad_url', 'blocked_address', 'dns_failed', 'connect_failed', 'tls_failed']
 
-/** The provider said no. */
+/** The provider answered with an error. */
 export class UpstreamRefusal extends Error {
   readonly code: string
   constructor({ slug }: BrokerProvider, code: string, detail: string) {
@@ -37,29 +38,29 @@ export class UpstreamRefusal extends Error {
   }
 }
 
-interface Question {
+interface UpstreamRequest {
   url: string
   form: Readonly<Record<string, string | undefined>>
   headers?: Readonly<Record<string, string>>
 }
 
-/** Whether a question that failed may have been answered: then nobody knows whether the provider did what it was asked. */
-export const mayBeAnswered = (error: unknown): boolean =>
+/** Whether the provider may have processed a request that failed. */
+export const isOutcomeUnknown = (error: unknown): boolean =>
   error instanceof UpstreamRefusal
     ? error.code === 'other'
     : error instanceof OAuthError && error.reason === ANSWER_LOST
 
-/** Posts a form to a provider. Throws 503 when it cannot be reached or says that it is not well. */
-export async function postUpstream(app: App, { slug }: BrokerProvider, { url, form, headers }: Question) {
-  const away = (cause: Error, reason: string) =>
+/** Posts a form to a provider. Throws 503 when the provider cannot be reached, or answers with 429 or a server error. */
+export async function postUpstream(app: App, { slug }: BrokerProvider, { url, form, headers }: UpstreamRequest) {
+  const failed = (cause: Error, reason: string) =>
     unavailable('the provider is not available at the moment', { reason, cause })
-  const given = Object.entries(form).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  const fields = Object.entries(form).filter((entry): entry is [string, string] => entry[1] !== undefined)
   let reply: FetchReply
   try {
     reply = await app.brokerFetcher.fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
-      body: new URLSearchParams(given).toString(),
+      body: new URLSearchParams(fields).toString(),
       accept: 'application/json',
       maxBytes: MAX_BYTES,
       timeoutMs: TIMEOUT_MS,
@@ -67,13 +68,13 @@ export async function postUpstream(app: App, { slug }: BrokerProvider, { url, fo
     })
   } catch (error) {
     if (!(error instanceof FetchError)) throw error
-    throw away(error, NOT_SENT.includes(error.reason) ? 'upstream_unavailable' : ANSWER_LOST)
+    throw failed(error, NOT_SENT.includes(error.reason) ? 'upstream_unavailable' : ANSWER_LOST)
   }
   const { status } = reply
-  const said = new Error(`provider ${slug}: status ${status}`)
-  if (status === 429) throw away(said, 'upstream_unavailable')
-  // Of what stands in front of the provider, maybe, while the provider did what it was asked.
-  if (status >= 500) throw away(said, ANSWER_LOST)
+  const cause = new Error(`provider ${slug}: status ${status}`)
+  if (status === 429) throw failed(cause, 'upstream_unavailable')
+  // A proxy in front of the provider may have sent this status although the provider processed the request.
+  if (status >= 500) throw failed(cause, ANSWER_LOST)
   return reply
 }
 
@@ -83,25 +84,25 @@ export interface TokenAnswer {
 }
 
 /**
- * Asks the token endpoint of a provider. `asked` are the scopes that were asked for: without a word about them they were
- * granted (RFC 6749 §5.1). Throws UpstreamRefusal, or 503.
+ * Sends a request to the token endpoint of a provider. When the response has no scope, the `requested` scopes were granted
+ * (RFC 6749 §5.1). Throws UpstreamRefusal, or 503.
  */
-export async function askForToken(
+export async function requestToken(
   app: App,
   provider: BrokerProvider,
-  question: Question,
-  asked: readonly string[],
+  request: UpstreamRequest,
+  requested: readonly string[],
   format: 'standard' | 'form' = 'standard',
 ): Promise<TokenAnswer> {
-  const reply = await postUpstream(app, provider, question)
+  const reply = await postUpstream(app, provider, request)
   const answer = jsonObjectOf(reply) ?? (format === 'form' ? formOf(reply) : undefined)
-  // Some answer 200 and mean no.
+  // Some providers send an error with status 200.
   if (answer?.['error'] !== undefined || reply.status >= 300)
     throw new UpstreamRefusal(provider, knownCode(answer?.['error']), `status ${reply.status}`)
   const access_token = credentialIn(answer?.['access_token'])
   if (!answer || !access_token) throw new UpstreamRefusal(provider, 'other', 'no access token in the answer')
-  const saysScope = typeof answer['scope'] === 'string'
-  const scope = saysScope ? namesIn(String(answer['scope'])) : [...asked]
+  const hasScope = typeof answer['scope'] === 'string'
+  const scope = hasScope ? namesIn(String(answer['scope'])) : [...requested]
   return {
     token: { access_token, scope, ...lifeOf(answer['expires_in'], app.clock.now()) },
     refresh_token: credentialIn(answer['refresh_token']),
@@ -109,7 +110,7 @@ export async function askForToken(
 }
 
 const [MAX_SCOPES, MAX_SCOPE_NAME] = [500, 255]
-/** The names in a scope; what no honest provider would say is left out. */
+/** The names in a scope. Names that are too long are dropped, and so are names beyond the maximum number. */
 const namesIn = (scope: string): string[] =>
   scope
     .split(/[\s,]+/)
@@ -117,7 +118,7 @@ const namesIn = (scope: string): string[] =>
     .slice(0, MAX_SCOPES)
 
 const MAX_CREDENTIAL = 16_384
-/** What tokens are made of (RFC 6749 §A.12): clients put them into headers. */
+/** The characters of a token (RFC 6749 §A.12). Clients send tokens in HTTP headers. */
 const VSCHARS = /^[\x20-\x7e]+$/
 const credentialIn = (value: unknown): string | undefined =>
   typeof value === 'string' && VSCHARS.test(value) && value.length <= MAX_CREDENTIAL ? value : undefined
@@ -130,7 +131,7 @@ const knownCode = (error: unknown): string => (typeof error === 'string' && CODE
 const MAX_LIFE = 10 * 365 * DAY
 const MAX_MARGIN = 60
 
-/** When a token ends, and until when it is handed out: up to a minute before, so that whoever gets it has some use of it. */
+/** The expiry of a token, and the time until which it is handed out: up to a minute earlier, so that its receiver can still use it. */
 function lifeOf(expires_in: unknown, now: number): Pick<UpstreamToken, 'expires_at' | 'usable_until'> {
   const seconds = typeof expires_in === 'string' ? Number(expires_in) : expires_in
   if (typeof seconds !== 'number' || !(seconds > 0) || seconds > MAX_LIFE) return {}

@@ -1,4 +1,4 @@
-// Vending: the token of a user at the provider of a broker resource. Who may ask for it was decided before.
+// Vending: the token of a user at the provider of a broker resource. Callers check beforehand who may request it.
 
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
@@ -7,32 +7,32 @@ import { checkDeclared, scopeNames } from '../oauth/resource.ts'
 import type { ConnectionEnd } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
 import type { Resource } from '../records/resource.ts'
-import type { Lack, UpstreamToken } from '../records/upstream_token.ts'
+import type { NoTokenReason, UpstreamToken } from '../records/upstream_token.ts'
 import { findConnection } from './connection.ts'
 import { protocolOf } from './protocols.ts'
 import { providerOf, upstreamScopes } from './provider.ts'
-import { lackAfter, renew } from './renew.ts'
+import { noTokenAfter, renew } from './renew.ts'
 
 export interface VendRequest {
-  /** Whose token. */
+  /** The user whose token is requested. */
   user_id: string
-  /** The broker resource that it is for. */
+  /** The broker resource of the token. */
   resource: Resource
-  /** Scopes of the resource, as they were allowed; at least one. */
+  /** The allowed scopes of the resource; at least one. */
   scope: readonly string[]
 }
 export interface Vended {
   /** Slug of the provider. */
   provider: string
   access_token: string
-  /** Seconds; 0 when the provider does not say. */
+  /** Seconds; 0 when the provider gives no expiry. */
   expires_in: number
 }
 
 /**
- * The token of a user at a provider, for some scopes of a resource: a fresh one, or one that is still good. Throws
- * consent_required that says where the user can connect, temporarily_unavailable when the provider is away, invalid_scope
- * for what the resource does not declare, server_error when the provider is not set up.
+ * The token of a user at a provider, for scopes of a resource: a stored token that is still valid, or a new one. Throws
+ * consent_required with the URL at which the user can connect, temporarily_unavailable when the provider is unavailable,
+ * invalid_scope for a scope that the resource does not declare, server_error when the provider is not configured correctly.
  */
 export async function vend(app: App, { user_id, resource, scope }: VendRequest): Promise<Vended> {
   const startedMs = performance.now()
@@ -52,17 +52,17 @@ async function tokenFor(
   provider: BrokerProvider,
   user_id: string,
   wanted: string[],
-): Promise<UpstreamToken | Lack> {
+): Promise<UpstreamToken | NoTokenReason> {
   const connection = await findConnection(app, user_id, provider)
-  if (!connection) return lackAfter(await endOf(app, provider, user_id))
-  const { held, scoped } = protocolOf(provider)
+  if (!connection) return noTokenAfter(await endReason(app, provider, user_id))
+  const { storedToken, scoped } = protocolOf(provider)
   const granted = scopeNames(connection.grant.scopes_granted)
   if (scoped && !wanted.every((name) => granted.includes(name))) return 'insufficient'
-  return held(connection.credential, wanted, app.clock.now()) ?? renew(app, provider, connection, wanted)
+  return storedToken(connection.credential, wanted, app.clock.now()) ?? renew(app, provider, connection, wanted)
 }
 
-/** Why the last connection of a user to a provider ended. */
-async function endOf({ store }: App, { id }: BrokerProvider, user_id: string): Promise<ConnectionEnd | undefined> {
+/** The reason why the last connection of a user to a provider ended. */
+async function endReason({ store }: App, { id }: BrokerProvider, user_id: string): Promise<ConnectionEnd | undefined> {
   const grants = await store.listBrokerGrants({ user_id })
   return grants.find(({ broker_provider_id }) => broker_provider_id === id)?.ended_reason
 }
@@ -72,14 +72,19 @@ const CAUSES = {
   lost: {
     cause: 'consent_missing',
     reason: 'upstream_answer_lost',
-    why: ' again: an answer of the provider was lost on its way, and the connection with it',
+    why: ' again: a response of the provider was lost, and the connection ended with it',
   },
   insufficient: { cause: 'scope_insufficient', reason: 'upstream_scope_insufficient', why: '' },
 } as const
 
-/** The user can help: by connecting, or by connecting again. Of an account that nobody connects, an operator can. */
-function connectionRequired(app: App, provider: BrokerProvider, { slug }: Resource, lack: Lack): OAuthError {
-  const { cause, reason, why } = CAUSES[lack]
+/** The user must connect, or connect again. For protocols without a connect flow an operator must connect the user. */
+function connectionRequired(
+  app: App,
+  provider: BrokerProvider,
+  { slug }: Resource,
+  missing: NoTokenReason,
+): OAuthError {
+  const { cause, reason, why } = CAUSES[missing]
   if (protocolOf(provider).connects === 'operator')
     return new OAuthError('access_denied', `an operator must connect the user to ${slug}`, { reason })
   const { issuer } = app.config.server

@@ -1,14 +1,14 @@
-// GET and POST /connect/{provider}, and its callback: a user lets a broker resource have tokens of a provider.
+// GET and POST /connect/{provider}, and its callback: a user connects to the provider of a broker resource.
 
 import { isApiKey } from '../broker/apikey.ts'
 import {
+  type AuditActor,
   beginConnect,
+  type ConnectRequest,
   checkBrokerEnabled,
   connectAs,
-  type Doer,
   finishConnect,
-  readWanted,
-  type WantedConnection,
+  readConnectRequest,
 } from '../broker/connect.ts'
 import { protocolOf } from '../broker/protocols.ts'
 import { configOf } from '../broker/provider.ts'
@@ -25,24 +25,24 @@ import { basePath, pathAndQuery, toLogin } from './urls.ts'
 
 const slugOf = ({ params }: Request): string => params['provider'] ?? ''
 
-/** Who does something at a browser, for the audit trail. */
-export const doerOf = (request: Request, { user }: SignedIn): Doer => ({ actor_id: user.id, ...sentBy(request) })
+/** The signed-in user of a request, for the audit trail. */
+export const actorOf = (request: Request, { user }: SignedIn): AuditActor => ({ actor_id: user.id, ...sentBy(request) })
 
 /**
- * Sends a user to the provider, or asks for a key of it. A browser shows the account first: whoever can make a browser use another
- * session than the user thinks would have the user connect the account of somebody else.
+ * Redirects a user to the provider, or asks for an API key. A browser first shows the account: an attacker who can replace the
+ * session cookie of a browser could otherwise make a user connect to the account of the attacker.
  */
 export async function startConnect(app: App, request: Request): Promise<Reply> {
   checkBrokerEnabled(app)
   const signedIn = await findSignedIn(app, request)
   if (!signedIn) return toLogin(app, pathAndQuery(request))
-  const wanted = await readWanted(app, slugOf(request), parseParams(request.query))
-  if (takesKey(wanted)) return keyPage(app, signedIn, wanted)
-  if (isOfBrowser(request)) return connectPage(app, signedIn, wanted)
-  return redirect(await beginConnect(app, signedIn.user.id, wanted))
+  const connectRequest = await readConnectRequest(app, slugOf(request), parseParams(request.query))
+  if (usesApiKey(connectRequest)) return keyPage(app, signedIn, connectRequest)
+  if (isOfBrowser(request)) return connectPage(app, signedIn, connectRequest)
+  return redirect(await beginConnect(app, signedIn.user.id, connectRequest))
 }
 
-/** Takes a user back from the provider. */
+/** Completes the connect flow when the user returns from the provider. */
 export async function connectCallback(app: App, request: Request): Promise<Reply> {
   checkBrokerEnabled(app)
   const params = parseParams(request.query)
@@ -50,36 +50,36 @@ export async function connectCallback(app: App, request: Request): Promise<Reply
     throw new OAuthError('invalid_request', 'state is missing', { reason: 'missing_state' })
   const signedIn = await findSignedIn(app, request)
   if (!signedIn) throw new OAuthError('access_denied', 'you are not signed in', { reason: 'not_signed_in' })
-  return redirect(await finishConnect(app, { slug: slugOf(request), params }, doerOf(request, signedIn)))
+  return redirect(await finishConnect(app, { slug: slugOf(request), params }, actorOf(request, signedIn)))
 }
 
-const takesKey = ({ provider }: WantedConnection): boolean => protocolOf(provider).connects === 'key'
-const purposeOf = ({ provider }: WantedConnection) => `connect ${provider.id}`
+const usesApiKey = ({ provider }: ConnectRequest): boolean => protocolOf(provider).connects === 'key'
+const purposeOf = ({ provider }: ConnectRequest) => `connect ${provider.id}`
 
-interface Step {
+interface PageParts {
   status?: number
-  /** What is asked for in the form. */
+  /** Input fields of the form. */
   fields?: Markup
-  /** What stands below it. */
+  /** Content below the form. */
   after?: Markup
 }
-/** What is connected to whose account, and the button that goes on. */
+/** The page with the provider, the resource, the account, and the button to continue. */
 function connectPage(
   app: App,
   signedIn: SignedIn,
-  wanted: WantedConnection,
-  { status, fields, after }: Step = {},
+  connectRequest: ConnectRequest,
+  { status, fields, after }: PageParts = {},
 ): Reply {
-  const { provider, resource, return_url } = wanted
+  const { provider, resource, return_url } = connectRequest
   const { user } = signedIn
-  const here = new URLSearchParams({ resource: resource.slug, return_url })
-  const again = new URLSearchParams({ redirect: `${PATHS.connect}/${provider.slug}?${here}`, prompt: 'login' })
+  const query = new URLSearchParams({ resource: resource.slug, return_url })
+  const again = new URLSearchParams({ redirect: `${PATHS.connect}/${provider.slug}?${query}`, prompt: 'login' })
   return page(
     `Connect ${provider.display_name}`,
     html`<h1>Connect <bdi>${provider.display_name}</bdi></h1>
-<p class="soft">so that <bdi>${resource.display_name}</bdi> can be used in your name.</p>
+<p class="soft"><bdi>${resource.display_name}</bdi> can then be used in your name.</p>
 <form method="post" action="${basePath(app)}${PATHS.connect}/${provider.slug}">
-<input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, purposeOf(wanted))}">
+<input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, purposeOf(connectRequest))}">
 <input type="hidden" name="resource" value="${resource.slug}">
 <input type="hidden" name="return_url" value="${return_url}">
 ${fields}<button class="main wide">Connect</button>
@@ -89,33 +89,34 @@ ${after}<footer class="soft"><span>Signed in as <bdi>${user.email ?? user.name}<
   )
 }
 
-function keyPage(app: App, signedIn: SignedIn, wanted: WantedConnection, problem?: string): Reply {
-  const { provider } = wanted
+function keyPage(app: App, signedIn: SignedIn, connectRequest: ConnectRequest, problem?: string): Reply {
+  const { provider } = connectRequest
   const { issuance_instructions_url: help } = configOf(provider, apikeyConfig)
-  return connectPage(app, signedIn, wanted, {
+  return connectPage(app, signedIn, connectRequest, {
     status: problem ? 422 : 200,
     fields: html`${problem && html`<p class="note bad" role="alert" id="problem">${problem}</p>`}
 <label for="api_key">Key of <bdi>${provider.display_name}</bdi></label>
 <input type="password" id="api_key" name="api_key" autocomplete="off" required maxlength="4096" autofocus${problem && html` aria-describedby="problem"`}>
 `,
     after: html`${help && html`<p class="soft after"><a href="${help}" rel="noreferrer">Where to find your key</a></p>`}
-<p class="soft after">It is stored encrypted. You can end this at any time under <a href="${basePath(app)}${PATHS.connections}">your connections</a>.</p>
+<p class="soft after">The key is stored encrypted. You can disconnect at any time under <a href="${basePath(app)}${PATHS.connections}">your connections</a>.</p>
 `,
   })
 }
 
-/** Goes on from the page: to the provider, or with the key that the user typed in. */
+/** Handles the form of the page: redirects to the provider, or stores the API key that the user entered. */
 export async function submitConnect(app: App, request: Request): Promise<Reply> {
   checkBrokerEnabled(app)
   const form: Params = parseForm(request)
   const signedIn = await findSignedIn(app, request)
   if (!signedIn) throw new OAuthError('access_denied', 'you are not signed in', { reason: 'not_signed_in' })
-  const wanted = await readWanted(app, slugOf(request), form)
-  checkForm(app, request, signedIn, purposeOf(wanted), form.csrf_token)
-  if (!takesKey(wanted)) return redirect(await beginConnect(app, signedIn.user.id, wanted))
+  const connectRequest = await readConnectRequest(app, slugOf(request), form)
+  checkForm(app, request, signedIn, purposeOf(connectRequest), form.csrf_token)
+  if (!usesApiKey(connectRequest)) return redirect(await beginConnect(app, signedIn.user.id, connectRequest))
   const api_key = form.api_key?.trim() ?? ''
-  if (!isApiKey(api_key)) return keyPage(app, signedIn, wanted, 'This does not look like a key. Copy it once more.')
+  if (!isApiKey(api_key))
+    return keyPage(app, signedIn, connectRequest, 'This is not a valid key. Please copy it again.')
   const connection = { credential: { api_key, tokens: [] }, granted: [] }
-  await connectAs(app, doerOf(request, signedIn), wanted.provider, connection)
-  return redirect(wanted.return_url)
+  await connectAs(app, actorOf(request, signedIn), connectRequest.provider, connection)
+  return redirect(connectRequest.return_url)
 }

@@ -19,6 +19,7 @@ import type { CryptoLanes } from '../crypto/pool.ts'
 import { Buckets } from '../http/rate_limit.ts'
 import { codeOf, OAuthError } from '../lib/error.ts'
 import { digest } from '../lib/id.ts'
+import { SingleFlight } from '../lib/single_flight.ts'
 import type { Clock } from '../lib/time.ts'
 import { isLocalhost } from '../lib/url.ts'
 import { FetchError } from '../net/error.ts'
@@ -66,7 +67,7 @@ export function openOidcProvider({ config, fetcher, crypto, clock, metrics }: Pa
       metrics.count(outcome === 'hit' ? 'core_oidc_jwks_cache_hits_total' : 'core_oidc_jwks_cache_misses_total'),
   })
   let known: Known | undefined
-  let loading: Promise<Known> | undefined
+  const loads = new SingleFlight<Known>()
 
   async function load(): Promise<Known> {
     const found = await discovery(new URL(oidc.issuer), oidc.client_id, {}, undefined, {
@@ -84,11 +85,8 @@ export function openOidcProvider({ config, fetcher, crypto, clock, metrics }: Pa
   /** The metadata; of an earlier time while the provider is away. */
   async function current(): Promise<Known> {
     if (known && clock.now() < known.freshUntil) return known
-    loading ??= load().finally(() => {
-      loading = undefined
-    })
     try {
-      known = await loading
+      known = await loads.run(oidc.issuer, load)
     } catch (error) {
       if (!known) throw judge(error, unreachable)
     }

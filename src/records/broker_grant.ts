@@ -1,4 +1,4 @@
-/** Why a connection ended that the provider refused: it was revoked there, or the answer that had replaced its credential was lost. */
+/** Why a connection ended: the provider refused its credential, or the response with the replacement credential was lost. */
 export type ConnectionEnd = 'refused_by_provider' | 'answer_lost'
 
 /** The connection of a user to a provider. */
@@ -6,15 +6,15 @@ export interface BrokerGrant {
   id: string
   user_id: string
   broker_provider_id: string
-  /** Sealed; none once it is revoked. */
+  /** Encrypted; absent after the connection is revoked. */
   credential?: string
   /** Upstream scopes, space-separated. */
   scopes_granted: string
-  /** Until when whoever leased it may ask the provider for a new token. */
+  /** Expiry of the lease whose holder may request a new token from the provider. */
   leased_until?: number
-  /** Since when an answer of the provider is missing that may have replaced the credential. */
+  /** The time since which a response of the provider is missing that may have replaced the credential. */
   unsure_since?: number
-  /** Why it ended, where the provider refused it. */
+  /** Set when the provider no longer accepted the credential. */
   ended_reason?: ConnectionEnd
   version: number
   created_at: number

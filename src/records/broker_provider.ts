@@ -1,10 +1,10 @@
-/** Where upstream tokens are had from. */
+/** An upstream provider for broker resources. */
 export interface BrokerProvider {
   id: string
   slug: string
   display_name: string
   protocol: 'oauth' | 'apikey' | 'service_account'
-  /** As it was written; the protocol says what is in it (config/provider_record.ts). */
+  /** As configured; its members depend on the protocol (config/provider_record.ts). */
   config_data: Record<string, unknown>
   version: number
   created_at: number

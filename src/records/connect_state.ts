@@ -1,11 +1,11 @@
-/** A user who is on the way to a provider and back. */
+/** A connect flow in progress: the user has been sent to the provider and has not returned. */
 export interface ConnectState {
   id: string
   user_id: string
   broker_provider_id: string
   resource_id: string
   return_url: string
-  /** Upstream scopes that were asked for, space-separated. */
+  /** Requested upstream scopes, space-separated. */
   scope: string
   expires_at: number
 }

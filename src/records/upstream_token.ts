@@ -1,16 +1,16 @@
 /** An access token of a provider. */
 export interface UpstreamToken {
   access_token: string
-  /** In the words of the provider, as far as it is known. */
+  /** The scope names of the provider, as far as they are known. */
   scope: string[]
-  /** When it ends; not known of some. */
+  /** When it expires; absent when the provider does not say. */
   expires_at?: number
-  /** Until when it is handed out: a while before its end. Without it, it is handed out once. */
+  /** The time until which it is handed out, which is earlier than its expiry. Without this time it is handed out once. */
   usable_until?: number
 }
 
 /** Why there is no token, where the user can help: there is no connection, its scopes are insufficient, or its credential was lost. */
-export type Lack = 'missing' | 'insufficient' | 'lost'
+export type NoTokenReason = 'missing' | 'insufficient' | 'lost'
 
-/** The answer to a request for an upstream token. */
-export type Renewed = UpstreamToken | Lack
+/** The result of the renewal of an upstream token. */
+export type RenewalResult = UpstreamToken | NoTokenReason

@@ -20,6 +20,7 @@ import { SharedBuckets } from '../http/shared_buckets.ts'
 import { readBuild, userAgent } from '../lib/build.ts'
 import { newSecret } from '../lib/id.ts'
 import type { ReplayCache } from '../lib/replay_set.ts'
+import { SingleFlight } from '../lib/single_flight.ts'
 import { type Clock, systemClock } from '../lib/time.ts'
 import { createFetcher, type FetcherOptions, loadHttpClient } from '../net/fetch.ts'
 import type { Fetcher } from '../net/fetcher.ts'
@@ -211,7 +212,7 @@ export function assemble(
     admission: new Admission(crypto.refusal, loopBusyMs, crypto.busyMs),
     series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),
     headroom: new Headroom({ metrics, clock, knees: parts.knees ?? {} }),
-    renewals: new Map(),
+    renewals: new SingleFlight(),
     engines: {},
     lifecycle: { draining: false },
     scrape: parts.scrape ?? (() => collectAndRender(app)),
@@ -254,7 +255,7 @@ async function collectAndRender({ frontPool, metrics }: App): ReturnType<App['sc
 /** Closes the parts when their work in progress is done. Token renewals are awaited first, because a provider may return a refresh token only once. */
 export async function closeApp(app: App): Promise<void> {
   app.lifecycle.draining = true
-  await Promise.allSettled([...app.renewals.values()].map(({ result }) => result))
+  await app.renewals.settled()
   app.series.stop()
   app.headroom.stop()
   app.keyring.close()

@@ -31,7 +31,7 @@ async function connected() {
   const connections = async () => (await member.browser.open(`${service.issuer}/connections`)).text
   return { ...scene, last, ending, connections }
 }
-const LOST = 'was lost on its way'
+const LOST = 'was lost, and '
 
 test.each(['cut', '502', 'no JSON'] as const)(
   'a connection whose renewal was answered and lost (%s) is kept, tried once more, and then ends with that reason',
