@@ -1,7 +1,6 @@
 // How two runs differ before anything that they measured: machine, settings, calibration; and what of it forbids a verdict.
 
-import { median } from '../statistics.ts'
-import { digits } from './figures.ts'
+import { digits, median } from './figures.ts'
 import { middleRound, type Report, resultKey } from './report.ts'
 
 export interface Machines {

@@ -33,10 +33,16 @@ export const client = z.strictObject({
   agent_description: z.string(),
   status: z.enum(['active', 'suspended']),
   registration_source: z.enum(['admin', 'dcr', 'cimd']),
+  default_resource: z
+    .string()
+    .optional()
+    .describe('URI of the resource that a client_credentials request is for when it names none.'),
   operator_set: documentFields
     .partial()
     .optional()
-    .describe('Of a client that is a document: what an operator set, which limits what the document says.'),
+    .describe(
+      'For a client that is a document: what an operator set, which limits what the document says. For a client that registered itself: the scope that an operator set, which limits it.',
+    ),
   issued_at: at,
   updated_at: at,
   last_used_at: at.optional(),
@@ -79,6 +85,7 @@ export const resource = z.strictObject({
   display_name: z.string(),
   scopes: z.array(z.strictObject({ name: z.string(), description: z.string(), upstream: z.string() })),
   policy: z.strictObject({ exchange: allowedClients, runtime: clientIds, connect: allowedUrls.optional() }),
+  warning: z.string().optional().describe('Why clients cannot send this URI, and the form that they send.'),
   created_at: at,
   updated_at: at,
 })

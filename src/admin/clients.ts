@@ -3,52 +3,18 @@ import { z } from 'zod'
 import { longestLife } from '../config/lifetimes.ts'
 import type { App } from '../context.ts'
 import { offeredGrantTypes } from '../grants/index.ts'
-import { bool, int, name, text, word } from '../lib/field.ts'
+import { bool, int, name, word } from '../lib/field.ts'
 import { digest, idFloor, idTime } from '../lib/id.ts'
-import { DAY, rfc3339 } from '../lib/time.ts'
-import { isHttpUrl } from '../lib/url.ts'
+import { DAY } from '../lib/time.ts'
 import { inspectDocument, isUrlShaped } from '../oauth/cimd.ts'
-import {
-  checkClient,
-  clientFields,
-  clientRecord,
-  isUserId,
-  newClient,
-  newClientSecret,
-  shownClient,
-} from '../oauth/client_metadata.ts'
+import { checkClient, newClient, newClientSecret } from '../oauth/client_metadata.ts'
 import { setByOperator } from '../oauth/document_client.ts'
 import type { Client } from '../records/client.ts'
 import { type ActionResult, type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
+import { changedByOperator, clientJson, creatable, defaultResourceOf, fixed, patchable } from './client_members.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
-
-const chosenId = text(2048)
-  .regex(/^(?!\.{1,2}$)[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
-  .refine((id) => !isUserId(id), 'must not look like the id of a user')
-  .refine((id) => !/^(admin|system)(:|$)/.test(id), 'must not look like an operator: both are actors of audit events')
-  .refine((id) => !isHttpUrl(id), 'must not be a URL: those name client metadata documents')
-
-const creatable = clientRecord.in.extend({
-  client_id: chosenId.optional().describe('A stable id of your choice; without it one is made.'),
-})
-
-const mutable = {
-  client_name: clientFields.client_name,
-  grant_types: clientFields.grant_types,
-  redirect_uris: clientFields.redirect_uris,
-  scope: clientFields.scope,
-  application_type: clientFields.application_type,
-  agent_description: clientFields.agent_description,
-  dpop_bound_access_tokens: clientFields.dpop_bound_access_tokens,
-}
-const FIXED = 'Fixed since its creation; may be sent as it is.'
-const fixed = {
-  token_endpoint_auth_method: clientFields.token_endpoint_auth_method.describe(FIXED),
-  agent: clientFields.agent.describe(FIXED),
-}
-const patchable = z.object({ ...mutable, ...fixed }).partial()
 
 const scopesFlag: FlagRule = {
   field: 'scope',
@@ -56,24 +22,6 @@ const scopesFlag: FlagRule = {
   value: 'name',
   read: (values) => values.join(' '),
 }
-
-/** A client as the admin API shows it. */
-const clientJson = (client: Client) => ({
-  client_id: client.client_id,
-  ...shownClient(client),
-  dpop_bound_access_tokens: client.dpop_bound_access_tokens,
-  agent: client.is_agent,
-  is_agent: client.is_agent,
-  agent_description: client.agent_description,
-  status: client.status,
-  registration_source: client.registration_source,
-  ...(client.operator_set ? { operator_set: client.operator_set } : {}),
-  issued_at: rfc3339(client.issued_at),
-  updated_at: rfc3339(client.updated_at),
-  ...(client.last_used_at === undefined ? {} : { last_used_at: rfc3339(client.last_used_at) }),
-  id: client.client_id,
-  name: client.client_name,
-})
 
 /** Tokens of a client that are counted; one more says that there are more. */
 const COUNTED = 1000
@@ -154,14 +102,12 @@ export const clients: AdminResource = {
         without: ['response_types'],
       },
       async run(app, { body }) {
-        const { client_id, agent, ...metadata } = body
+        const { client_id, agent, default_resource, ...metadata } = body
         checkClient(metadata, offeredGrantTypes(app.config))
-        const { client, client_secret } = newClient(
-          { ...metadata, is_agent: agent },
-          'admin',
-          app.clock.now(),
-          client_id,
-        )
+        const uri = await defaultResourceOf(app, default_resource)
+        const made = newClient({ ...metadata, is_agent: agent }, 'admin', app.clock.now(), client_id)
+        const { client_secret } = made
+        const client = { ...made.client, default_resource: uri }
         if ((await app.store.createClient(client)) === 'exists')
           throw conflict('there is a client with this client_id already', 'client_exists')
         const { client_id: id, ...shown } = clientJson(client)
@@ -182,7 +128,7 @@ export const clients: AdminResource = {
     update: action({
       method: 'PATCH',
       path: '/admin/clients/{client_id}',
-      doc: 'Changes the named members of a client. Of a client that is a document they stay, and limit what the document says: an empty scope or list is no limit.',
+      doc: 'Changes the named members of a client. For a client that is a document they stay, and limit what the document says: an empty scope or list is no limit. The scope of a client that registered itself becomes a limit, where it was a default.',
       answer: answers.client,
       body: patchable,
       audit: 'client_updated',
@@ -193,14 +139,16 @@ export const clients: AdminResource = {
       run: (app, { params, body }) =>
         retryStale(async () => {
           const client = await getClient(app, params.client_id)
-          const { token_endpoint_auth_method, agent, ...patch } = body
+          const { token_endpoint_auth_method, agent, default_resource, ...patch } = body
           const refixed = changedFields(client, { token_endpoint_auth_method, is_agent: agent })
           if (refixed.length > 0) throw invalid(`${refixed.join(', ')} cannot be changed`, 'fixed_field')
-          const next = { ...setByOperator(client, patch), updated_at: app.clock.now() }
-          const { operator_set = {}, ...changed } = next
-          const named = Object.keys(patch).map((name) => [name, Reflect.get(changed, name)])
-          const limits = changedFields(client.operator_set ?? {}, operator_set)
-          const fields = [...new Set([...changedFields(client, Object.fromEntries(named)), ...limits])]
+          const next = {
+            ...setByOperator(client, patch),
+            updated_at: app.clock.now(),
+            default_resource:
+              default_resource === undefined ? client.default_resource : await defaultResourceOf(app, default_resource),
+          }
+          const fields = changedByOperator(client, next, Object.keys(patch))
           if (fields.length === 0) return { shown: clientJson(client) }
           // What it has already stays, also when the server no longer offers it.
           checkClient(next, [...offeredGrantTypes(app.config), ...client.grant_types])

@@ -5,6 +5,7 @@ import type { App } from '../context.ts'
 import { quoteNames } from '../lib/bounded.ts'
 import { bool, int, name, slug, text, word } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
+import { canonicalUrl, rootTwin } from '../lib/url.ts'
 import { audit } from '../oauth/audit.ts'
 import { nameOf } from '../oauth/resource.ts'
 import { newResource, resourceFieldsOf } from '../oauth/resource_record.ts'
@@ -33,9 +34,25 @@ async function resourceJson({ store }: App, { policy: { connect, ...policy }, ..
     display_name: resource.display_name,
     scopes: resource.scopes,
     policy: resource.backend_kind === 'broker' ? { ...policy, connect } : policy,
+    ...warningOf(resource.uri),
     created_at: rfc3339(resource.created_at),
     updated_at: rfc3339(resource.updated_at),
   }
+}
+
+/** A URI that is not in its canonical form is taken as it is written, but no client sends it: URL parsers rewrite it. */
+function warningOf(uri: string | undefined): { warning?: string } {
+  const canonical = uri === undefined ? undefined : canonicalUrl(uri)
+  if (canonical === undefined || canonical === uri) return {}
+  return { warning: `clients cannot send this URI: they send ${canonical} instead; register that form` }
+}
+
+/** With `oauth.match_root_slash` the two forms of a URI without a path are one resource, which cannot be registered twice. Throws conflict. */
+async function checkRootTwin(app: App, { id, uri }: Pick<Resource, 'id' | 'uri'>): Promise<void> {
+  const twin = uri === undefined || !app.config.oauth.match_root_slash ? undefined : rootTwin(uri)
+  const other = twin === undefined ? undefined : await app.store.findResource({ uri: twin })
+  if (other && other.id !== id)
+    throw conflict(`${twin} is registered, which oauth.match_root_slash makes the same`, 'resource_exists')
 }
 
 /** The resource of an id or slug. Throws not_found. */
@@ -48,6 +65,7 @@ export async function getResource({ store }: App, name: string): Promise<Resourc
 /** Writes a resource that was read before. Throws conflict for a taken slug or uri, invalid_request for unknown clients. */
 export async function writeResource(app: App, stored: Resource, next: Resource): Promise<Resource | 'stale'> {
   await checkClients(app, next.policy, stored.policy)
+  await checkRootTwin(app, next)
   const changed = { ...next, updated_at: app.clock.now() }
   const outcome = await app.store.updateResource(changed)
   checkOutcome(outcome)
@@ -171,6 +189,7 @@ export const resources: AdminResource = {
       async run(app, { body }) {
         const resource = newResource(await withProvider(app, body), app.clock.now())
         await checkClients(app, resource.policy)
+        await checkRootTwin(app, resource)
         checkOutcome(await app.store.createResource(resource))
         return {
           shown: await resourceJson(app, resource),

@@ -39,7 +39,7 @@ const STEPS: readonly { check: string; about: string; reasons: RegExp }[] = [
   {
     check: 'resource',
     about: 'Request and assertion agree on one resource, which is known here.',
-    reasons: /^(assertion_resource|ambiguous_resource|missing_resource|resource_not_found|broker_resource)$/,
+    reasons: /^(assertion_resource|ambiguous_resource|missing_resource|resource_not_found|root_slash|broker_resource)$/,
   },
   {
     check: 'scope',

@@ -100,11 +100,15 @@ export const oauthKeys = {
   oauth: {
     require_scope: boolKey({
       default: true,
-      doc: 'Refuse authorize requests without scope; else they get every scope of the resource.',
+      doc: 'Refuse authorize requests without scope. With false they get the scope that the client registered, or else every scope of the resource. A resource without scopes never needs one.',
     }),
     narrow_scopes: boolKey({
       default: true,
-      doc: 'Leave out scopes of other resources from an authorize request that names a resource, as long as one remains.',
+      doc: 'Grant the part of the requested scope that the named resource declares and the client may have, as long as one scope remains. With false a request for more is refused.',
+    }),
+    match_root_slash: boolKey({
+      default: false,
+      doc: 'Accept https://host/ for a resource registered as https://host, and the reverse. URIs with a path always match exactly.',
     }),
     refresh_grace: durationKey({
       default: '0s',

@@ -20,7 +20,7 @@ import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Consent } from '../records/consent.ts'
 import { errorPage } from './pages.ts'
 import { findSignedIn, type SignedIn } from './session.ts'
-import { basePath, pathAndQuery, toLogin } from './urls.ts'
+import { basePath, pathAndQuery, placeOf, toLogin } from './urls.ts'
 
 /** Seconds that a person may take to decide. */
 const REQUEST_LIFETIME = 600
@@ -40,12 +40,31 @@ export async function authorize(app: App, request: Request): Promise<Reply> {
   } catch (error) {
     if (!(error instanceof OAuthError) || error.status >= 500) throw error
     app.metrics.count('core_auth_denied_total', { reason: error.code })
-    // Anybody may have registered such a client: without a person at the browser this would be an open redirector (RFC 9700 §4.11.2).
-    if (back.client.registration_source !== 'admin' && !signedIn) throw error
+    if (mayRedirect(back, signedIn)) {
+      request.notes.refusal = error
+      return redirect(responseUri(app, back, error))
+    }
+    if (!prefersHtml(request)) throw error
     request.notes.refusal = error
-    return redirect(responseUri(app, back, error))
+    return refusalPage(app, request, back, error)
   }
 }
+
+/**
+ * Whether an error may be sent to the redirect URI without a person who decides. Anybody may have registered a client, which
+ * would make this an open redirector (RFC 9700 §4.11.2). A loopback address leads nowhere else, and a command line client waits there.
+ */
+const mayRedirect = ({ client, redirect_uri }: ReturnAddress, signedIn: SignedIn | undefined): boolean =>
+  client.registration_source === 'admin' || signedIn !== undefined || isLoopbackHost(new URL(redirect_uri).hostname)
+
+/** Says what is wrong. The person may go back to the application, which then gets the error. */
+const refusalPage = (app: App, { id }: Request, back: ReturnAddress, error: OAuthError): Reply =>
+  errorPage(TITLE, `${error.message}.`, id, {
+    status: error.status,
+    back: { href: responseUri(app, back, error), place: placeOf(back.redirect_uri) },
+  })
+
+const TITLE = 'This request cannot be served'
 
 async function proceed(
   app: App,
@@ -117,6 +136,7 @@ function toRequest(
     redirect_uri: back.redirect_uri,
     redirect_uri_sent: back.redirect_uri_sent,
     scope: requested.scope.join(' '),
+    asked_scope: (requested.asked_scope.length > 0 ? requested.asked_scope : requested.scope).join(' '),
     resource: requested.resource?.uri,
     state: back.state,
     code_challenge: requested.code_challenge,
@@ -144,10 +164,10 @@ async function grantAtOnce(
   return responseUri(app, back, { code: code.value })
 }
 
-/** Refusals that have nowhere to be sent: a page for people, a problem document for programs. */
+/** Refusals that cannot be sent anywhere: a page for people, a problem document for programs. */
 export const renderAuthorizeError = (error: OAuthError, request: Request): Reply =>
   prefersHtml(request)
-    ? errorPage('This request cannot be served', `${error.message}.`, request.id, {
+    ? errorPage(TITLE, `${error.message}.`, request.id, {
         status: error.status,
         headers: error.more.headers,
       })

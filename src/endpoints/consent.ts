@@ -19,7 +19,7 @@ import type { Resource } from '../records/resource.ts'
 import { CODE_LIFETIME } from './authorize.ts'
 import { errorPage, page } from './pages.ts'
 import { findSignedIn, type SignedIn, sessionToken } from './session.ts'
-import { basePath, pathAndQuery, toLogin } from './urls.ts'
+import { basePath, pathAndQuery, placeOf, toLogin } from './urls.ts'
 
 const EXPIRED = 'This request has expired or was already decided.'
 const refuse = (request: Request, status: number, text: string): Reply =>
@@ -63,24 +63,20 @@ async function findPending(
 
 function consentPage(app: App, pending: Pending, signedIn: SignedIn): Reply {
   const { request, client, resource } = pending
-  const { host, hostname } = new URL(request.redirect_uri)
-  const scopes = scopeNames(request.scope).map((name) => scopeItem(name, resource))
+  const { hostname } = new URL(request.redirect_uri)
   return page(
     `Allow ${client.client_name}?`,
     html`<h1><bdi>${client.client_name}</bdi> asks for access</h1>
 <dl>
 <div><dt>Access to</dt><dd>${resource ? html`<bdi>${resource.display_name}</bdi> <code>${resource.uri}</code>` : 'your account'}</dd></div>
-<div><dt>Afterwards you will be sent to</dt><dd class="host">${host}</dd></div>
+<div><dt>Afterwards you will be sent to</dt><dd class="host">${placeOf(request.redirect_uri)}</dd></div>
 </dl>
 ${isLoopbackHost(hostname) && html`<p class="note warn">This is a program on your own device. Allow it only if you started it yourself just now.</p>`}
 ${client.registration_source !== 'admin' && html`<p class="note warn">This application chose its own name${documentHost(client)}. Check the address above.</p>`}
 <form method="post" action="${basePath(app)}/consent">
 <input type="hidden" name="session_id" value="${request.id}">
 <input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, `consent ${request.id}`)}">
-<fieldset>
-<legend>It wants to</legend>
-<ul>${scopes}</ul>
-</fieldset>
+${request.scope === '' ? WITHOUT_SCOPES : scopeChoice(request, resource)}
 <div class="buttons">
 <button name="action" value="deny">Deny</button>
 <button class="main" name="action" value="allow">Allow</button>
@@ -94,6 +90,13 @@ ${client.registration_source !== 'admin' && html`<p class="note warn">This appli
 const documentHost = ({ client_id, registration_source }: Client): Markup | false =>
   registration_source === 'cimd' && html` and is described by <bdi>${new URL(client_id).host}</bdi>`
 
+const scopeChoice = ({ scope }: AuthorizationRequest, resource: Resource | undefined): Markup => html`<fieldset>
+<legend>It wants to</legend>
+<ul>${scopeNames(scope).map((name) => scopeItem(name, resource))}</ul>
+</fieldset>`
+
+const WITHOUT_SCOPES = html`<p class="note">This resource has no separate permissions. The application can use all of it.</p>`
+
 function scopeItem(name: string, resource: Resource | undefined): Markup {
   const description = resource?.scopes.find((each) => each.name === name)?.description
   return html`<li><label><input type="checkbox" name="scopes" value="${name}" checked><span>${description ? html`<bdi>${description}</bdi> <code>${name}</code>` : name}</span></label></li>`
@@ -101,12 +104,12 @@ function scopeItem(name: string, resource: Resource | undefined): Markup {
 
 /** The same request once more, after a new login. */
 function asSomebodyElse(app: App, request: AuthorizationRequest): string {
-  const { client_id, scope, code_challenge, state, resource, dpop_jkt } = request
+  const { client_id, scope, asked_scope = scope, code_challenge, state, resource, dpop_jkt } = request
   const query = new URLSearchParams({
     response_type: 'code',
     client_id,
     ...(request.redirect_uri_sent ? { redirect_uri: request.redirect_uri } : {}),
-    scope,
+    scope: asked_scope,
     ...(state === undefined ? {} : { state }),
     ...(resource === undefined ? {} : { resource }),
     ...(dpop_jkt === undefined ? {} : { dpop_jkt }),
@@ -131,7 +134,8 @@ export async function decideConsent(app: App, request: Request): Promise<Reply> 
   if (form.action !== 'allow') return refuse(request, 400, 'The decision is missing.')
   const approved = scopeNames(form.scopes ?? '')
   const asked = scopeNames(pending.request.scope)
-  if (approved.length === 0) return refuse(request, 400, 'Nothing was allowed. Choose at least one item, or deny.')
+  if (approved.length === 0 && asked.length > 0)
+    return refuse(request, 400, 'Nothing was allowed. Choose at least one item, or deny.')
   if (!approved.every((name) => asked.includes(name))) return refuse(request, 400, 'More was allowed than asked for.')
   return allow(app, request, pending, approved)
 }

@@ -68,6 +68,11 @@ interface PageOptions {
   headers?: Record<string, string | string[]>
 }
 
+interface ErrorPageOptions extends PageOptions {
+  /** Where the application waits for the error. */
+  back?: { href: string; place: string }
+}
+
 /** A whole page. */
 export function page(title: string, body: Markup, { status = 200, headers = {} }: PageOptions = {}): Reply {
   const document = html`<!doctype html>
@@ -92,11 +97,17 @@ ${body}
 }
 
 /** A page that says what went wrong and what to do. */
-export const errorPage = (title: string, text: string, requestId: string, options: PageOptions): Reply =>
+export const errorPage = (
+  title: string,
+  text: string,
+  requestId: string,
+  { back, ...options }: ErrorPageOptions,
+): Reply =>
   page(
     title,
     html`<h1>${title}</h1>
 <p class="note bad" role="alert">${text.replace(/^[a-z](?=[a-z]* )/, (first) => first.toUpperCase())}</p>
+${back && html`<p class="after"><a class="button main" href="${back.href}">Return to ${back.place}</a></p>`}
 <p class="soft after">Go back to the application and try again. If this happens again, give its support this number:<br><code>${requestId}</code></p>`,
     options,
   )

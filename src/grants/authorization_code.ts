@@ -52,7 +52,7 @@ export const authorizationCode = {
     if (request.consumed_at !== undefined) throw await reused(app, input, request)
     if ((request.code_expires_at ?? 0) <= app.clock.now()) throw refuse('code_expired')
     checkBound(request.dpop_jkt, input.proof)
-    checkCovered(form.resource, request.resource)
+    checkCovered(app, form.resource, request.resource)
     if (found.user_status !== 'active') throw refuse('user_inactive')
     if (found.consent_revoked) throw refuse('consent_revoked')
     const { resource } = request
@@ -85,12 +85,13 @@ async function reused(app: App, { request, client }: GrantInput, code: Authoriza
 
 function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequest) {
   const now = app.clock.now()
-  const { client_id, user_id, scope, resource, consent_id } = request
+  const { client_id, user_id, scope, asked_scope, resource, consent_id } = request
   const family: TokenFamily = {
     id: newId(),
     client_id,
     user_id,
     scope,
+    asked_scope: asked_scope === scope ? undefined : asked_scope,
     resource,
     consent_id,
     authorization_id: request.id,

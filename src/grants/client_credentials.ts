@@ -1,6 +1,12 @@
 // The client credentials grant (RFC 6749 §4.4): a machine acts for itself. Needs no read: everything is in memory.
-import { catalogOf, checkDeclared, checkWithin, parseScope, resolveMint, scopeNames } from '../oauth/resource.ts'
+import { machineScope } from '../oauth/requested_scope.ts'
+import { resolveMint } from '../oauth/resource.ts'
 import type { Grant } from './grant.ts'
+
+const NO_RESOURCE = {
+  reason: 'no_resource_named',
+  text: 'no resource was named: no resource server will accept this token',
+}
 
 export const clientCredentials = {
   type: 'client_credentials',
@@ -11,13 +17,11 @@ export const clientCredentials = {
   enabled: (config) => config.client_credentials.enabled,
   counters: { issued: 'ext_client_credentials_issued_total', denied: 'ext_client_credentials_denied_total' },
 
-  async run(app, { form, client, proof }) {
-    const allowed = scopeNames(client.scope)
-    const requested = form.scope === undefined ? undefined : parseScope(form.scope)
-    if (requested) checkWithin(requested, allowed, 'beyond_client_scope')
-    const resource = form.resource === undefined ? undefined : await resolveMint(app, form.resource)
-    if (resource && requested) checkDeclared(requested, resource)
-    const names = requested ?? (resource ? allowed.filter((name) => catalogOf(resource).includes(name)) : allowed)
+  async run(app, { request, form, client, proof }) {
+    const uri = form.resource ?? client.default_resource
+    const resource = uri === undefined ? undefined : await resolveMint(app, uri)
+    const names = await machineScope(app, form.scope, resource, client)
+    if (!resource) request.notes.remark = NO_RESOURCE
     return {
       grant_type: 'client_credentials',
       client,

@@ -2,15 +2,8 @@
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type Assertion, consumeAssertion, verifyAssertion } from '../oauth/id_jag.ts'
-import {
-  atLeastOne,
-  catalogOf,
-  checkDeclared,
-  checkWithin,
-  parseScope,
-  resolveMint,
-  scopeNames,
-} from '../oauth/resource.ts'
+import { machineScope } from '../oauth/requested_scope.ts'
+import { atLeastOne, catalogOf, isSameResource, resolveMint, scopeNames } from '../oauth/resource.ts'
 import { applyPolicies, resolveSubject } from '../oauth/xaa_policy.ts'
 import type { Client } from '../records/client.ts'
 import type { Grant } from './grant.ts'
@@ -55,18 +48,17 @@ export async function redemptionOf(
   { uri, scope: asked, client }: { uri?: string; scope?: string; client: Client },
   assertion: Assertion,
 ) {
-  const requested = asked === undefined ? undefined : parseScope(asked)
-  const wanted = wantedScope(client, assertion, requested)
   const resource = uri === undefined ? undefined : await resolveMint(app, uri)
-  if (requested && resource) checkDeclared(requested, resource)
-  const declared = resource ? wanted.filter((name) => catalogOf(resource).includes(name)) : wanted
-  const scope = await applyPolicies(app, assertion, client, resource, declared)
+  const wanted = assertedScope(await machineScope(app, asked, resource, client), assertion)
+  const needsNone = resource !== undefined && catalogOf(resource).length === 0
+  const scope = await applyPolicies(app, assertion, client, resource, needsNone ? [] : atLeastOne(wanted))
   return { resource, scope: scope.join(' '), sub: await resolveSubject(app, assertion) }
 }
 
 /** The one resource that request and assertion agree on. Throws invalid_target. */
 export function targetOf(app: App, requested: string | undefined, { resources }: Assertion): string | undefined {
-  if (requested !== undefined && resources.length > 0 && !resources.includes(requested))
+  const isAsserted = (uri: string) => resources.some((each) => isSameResource(app, each, uri))
+  if (requested !== undefined && resources.length > 0 && !isAsserted(requested))
     throw target('the assertion is for another resource', 'assertion_resource')
   if (requested === undefined && resources.length > 1) throw target('one resource must be named', 'ambiguous_resource')
   const uri = requested ?? resources[0]
@@ -74,17 +66,6 @@ export function targetOf(app: App, requested: string | undefined, { resources }:
   return uri
 }
 
-/**
- * What is asked for, or else everything the client is registered for, as far as the assertion speaks of it: clients ask for
- * what they need, and their identity provider narrows it. Throws invalid_scope.
- */
-function wantedScope(
-  client: Client,
-  { scope }: Assertion,
-  requested: readonly string[] | undefined,
-): readonly string[] {
-  const registered = scopeNames(client.scope)
-  if (requested) checkWithin(requested, registered, 'beyond_client_scope')
-  const asserted = scope === undefined ? undefined : scopeNames(scope)
-  return atLeastOne((requested ?? registered).filter((name) => asserted === undefined || asserted.includes(name)))
-}
+/** The part of a scope that the assertion speaks of: clients ask for what they need, and their identity provider narrows it. */
+const assertedScope = (names: readonly string[], { scope }: Assertion): readonly string[] =>
+  scope === undefined ? names : names.filter((name) => scopeNames(scope).includes(name))

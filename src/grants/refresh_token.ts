@@ -6,7 +6,8 @@ import { type Bearer, bearerOf, equalSecrets, newBearer, newId, parseBearer } fr
 import type { AuditEntry } from '../oauth/audit.ts'
 import { type Commit, ISSUED, noteOutcome, type Outcome, type TokenRequest } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
-import { checkCovered, checkWithin, parseScope, remainingScope, scopeNames } from '../oauth/resource.ts'
+import { refreshedScope } from '../oauth/requested_scope.ts'
+import { checkCovered, remainingScope } from '../oauth/resource.ts'
 import type { RefreshToken } from '../records/refresh_token.ts'
 import type { TokenFamily } from '../records/token_family.ts'
 import type { Grant, GrantInput } from './grant.ts'
@@ -59,8 +60,8 @@ export const refreshToken = {
     if (found.user_status !== 'active') throw refuse('user_inactive')
     if (found.consent_revoked) throw refuse('consent_revoked')
     checkBound(family.jkt, input.proof)
-    checkCovered(form.resource, family.resource)
-    const wanted = form.scope === undefined ? scopeNames(family.scope) : narrowed(form.scope, family.scope)
+    checkCovered(app, form.resource, family.resource)
+    const wanted = await refreshedScope(app, form.scope, family)
     const scope = await remainingScope(app, wanted, {
       client,
       resource: family.resource,
@@ -69,12 +70,6 @@ export const refreshToken = {
     return { ...rotation(app, input, bearer, family), scope }
   },
 } satisfies Grant
-
-function narrowed(requested: string, granted: string): string[] {
-  const names = parseScope(requested)
-  checkWithin(names, scopeNames(granted), 'beyond_granted_scope')
-  return names
-}
 
 /** The moment after which a token was consumed that may still be retried; undefined where no retry is answered. */
 const retriedSince = ({ config, clock }: App): number | undefined =>

@@ -16,7 +16,7 @@ import {
   type Exchange,
 } from '../oauth/exchange_policy.ts'
 import { actorsBehind, allowFronted, findFronting } from '../oauth/fronting.ts'
-import { resolveTarget, scopeNames } from '../oauth/resource.ts'
+import { isSameResource, resolveTarget, scopeNames } from '../oauth/resource.ts'
 import type { Actor } from '../records/issuance.ts'
 import type { Resource } from '../records/resource.ts'
 import type { Grant, GrantInput } from './grant.ts'
@@ -50,7 +50,7 @@ export const tokenExchange = {
 
   async run(app, input) {
     const { form, client, proof } = input
-    checkParams(form)
+    checkParams(app, form)
     const subject = await findLiveToken(app, form.subject_token as string)
     if (!subject) throw refuse(INVALID_SUBJECT, 'invalid_subject_token')
     const { claims, issuance } = subject
@@ -86,14 +86,15 @@ export const tokenExchange = {
   },
 } satisfies Grant
 
-function checkParams(form: Params): void {
+function checkParams(app: App, form: Params): void {
   if (form.subject_token === undefined) throw invalid('subject_token is missing', 'missing_subject_token')
   checkType('subject_token_type', form.subject_token_type)
   if (form.actor_token !== undefined) checkType('actor_token_type', form.actor_token_type)
   else if (form.actor_token_type !== undefined)
     throw invalid('actor_token_type needs an actor_token', 'missing_actor_token')
   if (form.requested_token_type !== undefined) checkType('requested_token_type', form.requested_token_type)
-  if (form.audience !== undefined && form.resource !== undefined && form.audience !== form.resource)
+  const { audience, resource = audience } = form
+  if (audience !== undefined && resource !== undefined && !isSameResource(app, audience, resource))
     throw new OAuthError('invalid_target', 'audience and resource name different targets', { reason: 'two_targets' })
 }
 

@@ -39,8 +39,10 @@ export interface Notes {
   client_id?: string
   /** Why the token that was asked about is not active: for operators, the caller is not told. */
   inactive?: string | undefined
-  /** A refusal that was answered by other means than an error: a redirect. */
+  /** A refusal that was answered by other means than an error: a redirect or a page. */
   refusal?: OAuthError
+  /** What an operator should know about a request that was answered: for the log and the client activity. */
+  remark?: { reason: string; text: string }
 }
 
 export interface Reply {

@@ -14,6 +14,8 @@ export interface Answered {
   /** The client that the request names, whether or not it is one. */
   client_id: string | undefined
   error: OAuthError | undefined
+  /** What an operator should know about a request that was not refused. */
+  remark?: { reason: string; text: string } | undefined
 }
 export interface RequestLog {
   /** Whether a request that was not refused has a line too. */
@@ -69,12 +71,18 @@ export function openRequestLog(log: Logger, threads: number): RequestLog {
     return true
   }
 
+  const remarked = ({ reason, text }: { reason: string; text: string }, client_id: string | undefined): void =>
+    count(`${reason} ${client_id}`, TELL_EVERY_MS, (requests) => log.info({ reason, client_id, requests }, text), true)
+
   return {
     get hasAll() {
       return log.isLevelEnabled('debug')
     },
-    answered({ error, client_id, ...request }) {
-      if (!error) return log.debug({ ...request, client_id }, 'request')
+    answered({ error, client_id, remark, ...request }) {
+      if (!error) {
+        if (remark) remarked(remark, client_id?.slice(0, MAX_CLIENT_ID))
+        return log.debug({ ...request, client_id }, 'request')
+      }
       const { code, reason, status } = error
       if (isOverloaded(error)) {
         const told = 'more is asked for than can be answered soon: some requests are told 503'

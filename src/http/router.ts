@@ -173,7 +173,7 @@ class Router {
     metrics.observe('core_http_request_duration_seconds', seconds, labels)
     if (error) metrics.count('ext_refusals_total', { error: error.code, reason: error.reason })
     if (request.trace) endTrace(request.trace, reply, error)
-    if (error || requests.hasAll) this.log(reply, request, path, seconds, error)
+    if (error || request.notes.remark || requests.hasAll) this.log(reply, request, path, seconds, error)
     return reply
   }
 
@@ -188,6 +188,7 @@ class Router {
       remote: request.remote,
       client_id: request.notes.client_id,
       error,
+      remark: request.notes.remark,
     })
   }
 }

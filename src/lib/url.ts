@@ -35,6 +35,22 @@ export function normalisedUrl(text: string): string | undefined {
   return url.origin + path
 }
 
+/** The other form of an http(s) URL without a path: with a slash at its end, or without it (RFC 3986 §6.2.3). Undefined for other URLs. */
+export function rootTwin(text: string): string | undefined {
+  if (!/^https?:\/\/[^/?#]+\/?$/i.test(text)) return undefined
+  return text.endsWith('/') ? text.slice(0, -1) : `${text}/`
+}
+
+/**
+ * An http(s) URL as parsers write it, which is what clients send: lower case, no default port, no dot segments. A URL without a
+ * path keeps its slash, or the lack of it.
+ */
+export function canonicalUrl(text: string): string | undefined {
+  const url = parseHttpUrl(text)
+  if (!url) return undefined
+  return rootTwin(text) !== undefined && !text.endsWith('/') ? url.href.replace(/\/$/, '') : url.href
+}
+
 /** Whether a browser says that another site makes this request (Fetch Metadata §2.3): it is never a form or page of ours. */
 export const isCrossSite = ({ headers }: { headers: Readonly<Record<string, string | undefined>> }): boolean =>
   ['cross-site', 'same-site'].includes(headers['sec-fetch-site'] ?? '')

@@ -7,15 +7,8 @@ import type { Client } from '../records/client.ts'
 import type { Resource } from '../records/resource.ts'
 import { isUrlShaped, resolveDocumentClient } from './cimd.ts'
 import { resolveClient } from './client_auth.ts'
-import {
-  catalogOf,
-  checkDeclared,
-  checkWithin,
-  listAllResources,
-  parseScope,
-  resolveMint,
-  scopeNames,
-} from './resource.ts'
+import { authorizedScope, parseScope } from './requested_scope.ts'
+import { resolveMint } from './resource.ts'
 
 /** Where a response may be sent: a client and one of its own redirect URIs. */
 export interface ReturnAddress {
@@ -29,6 +22,8 @@ export interface ReturnAddress {
 /** What a valid request asks for. */
 export interface Requested {
   scope: string[]
+  /** The scope parameter as it was sent: more than `scope` where something is left out. */
+  asked_scope: string[]
   resource?: Resource
   code_challenge: string
   /** Key that the code is to be bound to (RFC 9449 §10). */
@@ -90,7 +85,8 @@ export async function parseRequested(app: App, params: Params, client: Client): 
   const code_challenge = parseChallenge(params)
   const resource = params.resource === undefined ? undefined : await resolveMint(app, params.resource)
   return {
-    scope: await requestedScope(app, params.scope, resource, client),
+    scope: await authorizedScope(app, params.scope, resource, client),
+    asked_scope: parseScope(params.scope ?? ''),
     resource,
     code_challenge,
     dpop_jkt: app.config.dpop.enabled ? parseJkt(params.dpop_jkt) : undefined,
@@ -125,46 +121,6 @@ function parseJkt(dpop_jkt: string | undefined): string | undefined {
   if (dpop_jkt !== undefined && !SHA256.test(dpop_jkt))
     throw refuse('invalid_request', 'dpop_jkt is not a key thumbprint', 'malformed_dpop_jkt')
   return dpop_jkt
-}
-
-/** What is asked for: declared by the resource, and within what the client registered for. */
-async function requestedScope(
-  app: App,
-  scope: string | undefined,
-  resource: Resource | undefined,
-  client: Client,
-): Promise<string[]> {
-  const registered = scopeNames(client.scope)
-  if (scope !== undefined) {
-    const names = await declaredScope(app, parseScope(scope), resource)
-    if (registered.length > 0) checkWithin(names, registered, 'beyond_client_scope')
-    return names
-  }
-  if (app.config.oauth.require_scope) throw refuse('invalid_scope', 'scope is missing', 'missing_scope')
-  const catalog = resource ? catalogOf(resource) : []
-  const names = registered.length > 0 ? catalog.filter((name) => registered.includes(name)) : catalog
-  if (names.length === 0) throw refuse('invalid_scope', 'scope is missing, and there is none to assume', 'no_scope')
-  return names
-}
-
-/**
- * Some clients ask for every scope of the metadata document. What belongs to other resources only is left out, as long as
- * something remains; a scope that no resource declares is refused.
- */
-async function declaredScope(app: App, names: string[], resource: Resource | undefined): Promise<string[]> {
-  if (!resource) return declaredSomewhere(app, names)
-  const own = names.filter((name) => catalogOf(resource).includes(name))
-  if (own.length === names.length) return names
-  const everywhere = app.config.oauth.narrow_scopes ? (await listAllResources(app)).flatMap(catalogOf) : []
-  if (own.length === 0 || !names.every((name) => everywhere.includes(name))) checkDeclared(names, resource)
-  return own
-}
-
-/** Without a resource a scope must at least mean something to one of them. */
-async function declaredSomewhere(app: App, names: string[]): Promise<string[]> {
-  const everywhere = (await listAllResources(app)).flatMap(catalogOf)
-  if (everywhere.length > 0) checkWithin(names, everywhere, 'scope_not_in_catalog')
-  return names
 }
 
 /** The redirect URI with the response in its query; `iss` names us, so that a client is never mixed up (RFC 9207). */

@@ -12,10 +12,15 @@ function hostOf(redirect_uri: string): string {
   return isLoopbackHost(hostname) ? hostname : host || protocol
 }
 
-/** Whether the user has allowed these scopes to this redirect URI, and has not taken one of them back since. */
+/**
+ * Whether the user has allowed these scopes to this redirect URI, and has not taken one of them back since. A request without
+ * scopes, at a resource that declares none, is for all of the resource: a consent to some scopes does not cover it.
+ */
 export function covers(consent: Consent, scope: readonly string[], redirect_uri: string): boolean {
+  const here = consent.redirect_hosts[hostOf(redirect_uri)]
+  if (scope.length === 0) return here === ''
   const now = scopeNames(consent.scope)
-  const shown = scopeNames(consent.redirect_hosts[hostOf(redirect_uri)] ?? '')
+  const shown = scopeNames(here ?? '')
   return scope.every((name) => now.includes(name) && shown.includes(name))
 }
 
@@ -25,13 +30,16 @@ interface Decision {
   approved: readonly string[]
   redirect_uri: string
 }
-/** What holds after a decision: what was not asked for stays as it was, what was asked for is as decided now. */
+/**
+ * What holds after a decision: what was not asked for stays as it was, what was asked for is as decided now. A decision about a
+ * resource without scopes replaces all that was allowed there.
+ */
 export function decided(
   before: Consent | undefined,
   { asked, approved, redirect_uri }: Decision,
 ): Pick<Consent, 'scope' | 'redirect_hosts'> {
-  const withApproved = (scope = '') =>
-    [...scopeNames(scope).filter((name) => !asked.includes(name)), ...approved].join(' ')
+  const isKept = (name: string) => asked.length > 0 && !asked.includes(name)
+  const withApproved = (scope = '') => [...scopeNames(scope).filter(isKept), ...approved].join(' ')
   const { [hostOf(redirect_uri)]: here, ...others } = before?.redirect_hosts ?? {}
   const kept = Object.entries(others).slice(1 - MAX_HOSTS)
   return {

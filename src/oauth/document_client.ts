@@ -84,9 +84,16 @@ function withinLimits(document: DocumentFields, set: Partial<DocumentFields>): D
   }
 }
 
-/** A client with what an operator sets of it. What they set of a document stays when the document changes. */
+/**
+ * A client with what an operator sets of it. What they set of a document stays when the document changes. The scope of a client
+ * that registered itself becomes a limit, where it was a default.
+ */
 export function setByOperator(client: Client, patch: Partial<Client>): Client {
-  if (client.registration_source !== 'cimd') return { ...client, ...patch }
+  if (client.registration_source !== 'cimd') {
+    const { scope } = patch
+    const isLimited = client.registration_source === 'dcr' && scope !== undefined
+    return { ...client, ...patch, ...(isLimited ? { operator_set: { scope } } : {}) }
+  }
   const document = client.document ?? fieldsOf(client)
   const set = FIELDS.filter((name) => patch[name] !== undefined).map((name) => [name, patch[name]])
   const operator_set = { ...client.operator_set, ...Object.fromEntries(set) }

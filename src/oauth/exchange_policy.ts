@@ -9,16 +9,8 @@ import type { Resource } from '../records/resource.ts'
 import type { LiveToken } from './access_token.ts'
 import { isUserId } from './client_metadata.ts'
 import { PATHS } from './metadata.ts'
-import {
-  atLeastOne,
-  catalogOf,
-  checkDeclared,
-  checkWithin,
-  listAllResources,
-  nameOf,
-  parseScope,
-  scopeNames,
-} from './resource.ts'
+import { declaredScope, requestedNames } from './requested_scope.ts'
+import { atLeastOne, catalogOf, checkDeclared, checkWithin, listAllResources, nameOf, scopeNames } from './resource.ts'
 
 export interface Exchange {
   caller: Client
@@ -45,27 +37,36 @@ export function allowSameAudience(app: App, exchange: Exchange): Allowed {
   if (!isSelfExchange(app, exchange))
     throw new OAuthError('access_denied', 'a resource must be named', { reason: 'self_exchange_not_allowed' })
   const held = scopeNames(claims.scope ?? '')
-  const requested = exchange.scope === undefined ? held : parseScope(exchange.scope)
-  checkWithin(requested, held, 'subject_scope_ceiling')
+  const requested = requestedNames(exchange.scope, held) ?? held
+  checkWithin(requested, held, 'subject_scope_ceiling', SUBJECT)
   return { resource: claims.aud?.[0], scope: atLeastOne(requested).join(' ') }
 }
 
 /** Into a resource of ours. Throws invalid_scope, access_denied for a client that no list names, or consent_required. */
 export async function allowMint(app: App, exchange: Exchange, resource: Resource): Promise<Allowed> {
-  const wanted = wantedOf(exchange, resource)
+  const wanted = await wantedOf(app, exchange, resource)
   if (!isOwn(exchange)) checkNamed(exchange.caller, resource)
-  const most = atLeastOne(wanted).join(' ')
+  const most = neededBy(resource, wanted).join(' ')
   if (isSelfExchange(app, exchange)) return { resource: resource.uri, scope: most }
   return { resource: resource.uri, ...(await coveredBy(app, exchange, resource, wanted)) }
 }
 
+const SUBJECT = 'the subject token has'
+
+/** The names themselves. Throws invalid_scope for none at a resource that declares some. */
+const neededBy = (resource: Resource, names: readonly string[]): readonly string[] =>
+  catalogOf(resource).length === 0 ? names : atLeastOne(names)
+
 /** What is asked for of a resource: what the subject token holds and the resource declares, without a scope all of that. Throws invalid_scope. */
-function wantedOf({ subject, scope }: Exchange, resource: Resource): string[] {
+async function wantedOf(app: App, { subject, scope }: Exchange, resource: Resource): Promise<string[]> {
+  const catalog = catalogOf(resource)
   const held = scopeNames(subject.claims.scope ?? '')
-  if (scope === undefined) return held.filter((name) => catalogOf(resource).includes(name))
-  const requested = parseScope(scope)
+  const requested = requestedNames(scope, catalog)
+  if (requested === undefined) return held.filter((name) => catalog.includes(name))
+  // A resource without scopes needs none: those of other resources are left out there.
+  if (catalog.length === 0) return declaredScope(app, requested, resource)
   checkDeclared(requested, resource)
-  checkWithin(requested, held, 'subject_scope_ceiling')
+  checkWithin(requested, held, 'subject_scope_ceiling', SUBJECT)
   return requested
 }
 
@@ -80,8 +81,12 @@ async function coveredBy(
   if (!consent) throw consentRequired(app, exchange, resource, wanted, 'consent_missing')
   const consented = scopeNames(consent.scope)
   const missing = wanted.filter((name) => !consented.includes(name))
-  if (exchange.scope !== undefined && missing.length > 0)
+  // Without scopes the token is for all of the resource: a consent to some of its scopes is less than that.
+  const isLess = wanted.length === 0 && consented.length > 0
+  const isNamed = requestedNames(exchange.scope, wanted) !== undefined
+  if (isLess || (isNamed && missing.length > 0))
     throw consentRequired(app, exchange, resource, missing, 'scope_insufficient')
+  if (wanted.length === 0) return { scope: '', consent_id: consent.id }
   return { scope: atLeastOne(wanted.filter((name) => consented.includes(name))).join(' '), consent_id: consent.id }
 }
 
@@ -93,7 +98,7 @@ async function coveredBy(
 export async function allowBroker(app: App, exchange: Exchange, resource: Resource): Promise<Allowed> {
   if (!isUserId(exchange.subject.claims.sub))
     throw new OAuthError('access_denied', 'only users are connected to providers', { reason: 'subject_not_user' })
-  const wanted = wantedOf(exchange, resource)
+  const wanted = await wantedOf(app, exchange, resource)
   const target = nameOf(resource)
   const { allowed_client_ids } = resource.policy.exchange
   const most = atLeastOne(wanted).join(' ')

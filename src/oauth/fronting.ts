@@ -8,7 +8,8 @@ import type { Actor } from '../records/issuance.ts'
 import type { Resource } from '../records/resource.ts'
 import type { LiveToken } from './access_token.ts'
 import type { Allowed, Exchange } from './exchange_policy.ts'
-import { atLeastOne, catalogOf, checkDeclared, checkWithin, nameOf, parseScope, scopeNames } from './resource.ts'
+import { requestedNames } from './requested_scope.ts'
+import { atLeastOne, catalogOf, checkDeclared, checkWithin, nameOf, scopeNames } from './resource.ts'
 
 /** The resource of ours that a subject token is for, where the target is another one, and its link to the target. */
 export interface FrontingStep {
@@ -40,11 +41,11 @@ export function allowFronted(exchange: Exchange, source: Resource, link: Frontin
   const entries = Object.entries(link.scope_map)
   const held = scopeNames(exchange.subject.claims.scope ?? '')
   const reachable = new Set(entries.filter(([name]) => held.includes(name)).flatMap(([, targets]) => targets))
-  if (exchange.scope === undefined) {
+  const requested = requestedNames(exchange.scope, catalogOf(target))
+  if (requested === undefined) {
     const names = catalogOf(target).filter((name) => reachable.has(name))
     return { resource: nameOf(target), scope: atLeastOne(names).join(' '), link }
   }
-  const requested = parseScope(exchange.scope)
   checkDeclared(requested, target)
   checkWithin(
     requested,

@@ -1,23 +1,37 @@
-// Resource indicators (RFC 8707) and scopes (RFC 6749 §3.3): what a request asks for and what it may have.
+// Resources (RFC 8707) and the scopes that they declare (RFC 6749 §3.3). What a request asks for is in requested_scope.ts.
 import type { App } from '../context.ts'
 import { quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
-import { normalisedUrl, parseHttpUrl } from '../lib/url.ts'
+import { normalisedUrl, parseHttpUrl, rootTwin } from '../lib/url.ts'
 import type { Client } from '../records/client.ts'
 import type { Resource } from '../records/resource.ts'
 
-const MAX_SCOPE_LENGTH = 8192
-const SCOPE_TOKENS = /^[\x21\x23-\x5b\x5d-\x7e]+(?: +[\x21\x23-\x5b\x5d-\x7e]+)*$/
-
-/** The resource that a URI names, byte for byte. Throws invalid_target. */
+/** The resource that a URI names, byte for byte unless `oauth.match_root_slash` says otherwise. Throws invalid_target. */
 async function resolveResource(app: App, uri: string): Promise<Resource> {
-  const resource = await app.store.findResource({ uri })
+  const resource = await findNamedResource(app, uri)
   if (resource) return resource
   const near = await findNear(app, uri)
-  throw new OAuthError('invalid_target', `the resource is not known${near ? `; ${near} is registered` : ''}`, {
-    reason: 'resource_not_found',
-  })
+  if (near !== undefined && near === rootTwin(uri))
+    throw unknownResource(uri, `${near} is registered; oauth.match_root_slash accepts both`, 'root_slash')
+  throw unknownResource(uri, near && `${near} is registered`, 'resource_not_found')
 }
+
+const unknownResource = (uri: string, hint: string | undefined, reason: string) =>
+  new OAuthError('invalid_target', `the resource is not known: ${quoteNames([uri])}${hint ? `; ${hint}` : ''}`, {
+    reason,
+  })
+
+/** The resource that a URI names; a URI without a path also names the one with a slash more or less where `oauth.match_root_slash` is on. */
+export async function findNamedResource(app: App, uri: string): Promise<Resource | undefined> {
+  const twin = app.config.oauth.match_root_slash ? rootTwin(uri) : undefined
+  return (
+    (await app.store.findResource({ uri })) ?? (twin === undefined ? undefined : app.store.findResource({ uri: twin }))
+  )
+}
+
+/** Whether two URIs name the same resource. */
+export const isSameResource = ({ config }: App, a: string, b: string): boolean =>
+  a === b || (config.oauth.match_root_slash && rootTwin(a) === b)
 
 /** The resource that an exchange is into: by its URI, or a broker resource by its slug, as those may have no URI. Throws invalid_target. */
 export async function resolveTarget(app: App, target: string): Promise<Resource> {
@@ -45,13 +59,6 @@ export async function resolveMint(app: App, uri: string): Promise<Resource> {
 /** Every registered resource, oldest first. */
 export const listAllResources = (app: App): Promise<Resource[]> => app.store.listResources({})
 
-/** The names of a scope parameter, each once. Throws invalid_scope for characters that no scope may hold. */
-export function parseScope(text: string): string[] {
-  if (text.length > MAX_SCOPE_LENGTH || !SCOPE_TOKENS.test(text))
-    throw new OAuthError('invalid_scope', 'the scope is malformed', { reason: 'malformed_scope' })
-  return [...new Set(text.split(' ').filter(Boolean))]
-}
-
 /** The names in a stored scope. */
 export const scopeNames = (scope: string): string[] => scope.split(' ').filter(Boolean)
 
@@ -61,26 +68,52 @@ export const nameOf = ({ uri, slug }: Resource): string => uri ?? slug
 /** The scope names that a resource declares. */
 export const catalogOf = (resource: Resource): string[] => resource.scopes.map((each) => each.name)
 
+/** Scope names as an error message lists them. */
+const listed = (names: readonly string[]): string => (names.length > 0 ? quoteNames(names) : 'none')
+
+/** What a resource declares, for an error message. */
+export const declares = (resource: Resource): string => `declares ${listed(catalogOf(resource))}`
+
 /** Refuses scopes that the resource does not declare. Throws invalid_scope. */
 export function checkDeclared(names: readonly string[], resource: Resource): void {
   const declared = catalogOf(resource)
   const unknown = names.filter((name) => !declared.includes(name))
   if (unknown.length > 0)
-    throw new OAuthError('invalid_scope', `the resource does not declare: ${quoteNames(unknown)}`, {
-      reason: 'scope_not_in_catalog',
-    })
+    throw new OAuthError(
+      'invalid_scope',
+      `the resource does not declare ${quoteNames(unknown)}; it ${declares(resource)}`,
+      {
+        reason: 'scope_not_in_catalog',
+      },
+    )
 }
 
-/** Refuses scopes beyond what is allowed; never narrows silently. Throws invalid_scope. */
-export function checkWithin(names: readonly string[], allowed: readonly string[], reason: string): void {
+/** Refuses scopes beyond what is allowed. `holder` begins the part of the message that lists what is. Throws invalid_scope. */
+export function checkWithin(
+  names: readonly string[],
+  allowed: readonly string[],
+  reason: string,
+  holder?: string,
+): void {
   const beyond = names.filter((name) => !allowed.includes(name))
-  if (beyond.length > 0) throw new OAuthError('invalid_scope', `not allowed: ${quoteNames(beyond)}`, { reason })
+  if (beyond.length === 0) return
+  const hint = holder === undefined ? '' : `; ${holder} ${listed(allowed)}`
+  throw new OAuthError('invalid_scope', `not allowed: ${quoteNames(beyond)}${hint}`, { reason })
 }
 
-/** The names themselves. Throws invalid_scope for none: a token without a scope is of no use, and must never be taken for one with every scope. */
+/** The names themselves. Throws invalid_scope for none: a token without a scope is of no use at a resource that has some. */
 export function atLeastOne(names: readonly string[]): readonly string[] {
   if (names.length > 0) return names
   throw new OAuthError('invalid_scope', 'nothing is left of the scope', { reason: 'default_scope_empty' })
+}
+
+/**
+ * The scopes that an operator limits a client to; undefined where no operator did. What a client registers about itself is a
+ * default, not a limit: consent and the resource bound it.
+ */
+export function scopeCeiling({ registration_source, scope, operator_set }: Client): string[] | undefined {
+  const set = registration_source === 'admin' ? scope : operator_set?.scope
+  return set ? scopeNames(set) : undefined
 }
 
 /** What a granted scope rests on. */
@@ -91,7 +124,7 @@ interface Basis {
   consented?: string
 }
 /**
- * What is left of a granted scope today: what the resource still declares, the client is still registered for and the user
+ * What is left of a granted scope today: what the resource still declares, the operator allows the client and the user
  * still consents to. Throws invalid_target when the resource is gone, invalid_scope when nothing is left.
  */
 export async function remainingScope(
@@ -100,11 +133,11 @@ export async function remainingScope(
   { client, resource, consented }: Basis,
 ): Promise<string> {
   const catalog = resource === undefined ? undefined : catalogOf(await resolveMint(app, resource))
-  const registered = scopeNames(client.scope)
+  const ceiling = scopeCeiling(client)
   const allowed = consented === undefined ? undefined : scopeNames(consented)
   const left = names
     .filter((name) => catalog === undefined || catalog.includes(name))
-    .filter((name) => registered.length === 0 || registered.includes(name))
+    .filter((name) => ceiling === undefined || ceiling.includes(name))
     .filter((name) => allowed === undefined || allowed.includes(name))
   if (left.length === 0 && names.length > 0)
     throw new OAuthError('invalid_scope', 'nothing is left of the scope that was granted', { reason: 'scope_is_gone' })
@@ -112,7 +145,8 @@ export async function remainingScope(
 }
 
 /** A `resource` at the token endpoint must be the one of the grant (RFC 8707 §2.2). Throws invalid_target. */
-export function checkCovered(requested: string | undefined, granted: string | undefined): void {
-  if (requested !== undefined && requested !== granted)
+export function checkCovered(app: App, requested: string | undefined, granted: string | undefined): void {
+  const isOther = granted === undefined || (requested !== undefined && !isSameResource(app, requested, granted))
+  if (requested !== undefined && isOther)
     throw new OAuthError('invalid_target', 'the grant does not cover this resource', { reason: 'resource_not_covered' })
 }

@@ -6,10 +6,14 @@ import type { Resource } from '../records/resource.ts'
 import type { XaaPolicy } from '../records/xaa_policy.ts'
 import { isUserId } from './client_metadata.ts'
 import type { Assertion } from './id_jag.ts'
+import { isSameResource } from './resource.ts'
 
 const denied = (description: string, reason: string) => new OAuthError('access_denied', description, { reason })
 
-/** The part of `scope` that the first matching policy of the identity provider leaves. Throws access_denied when none does. */
+/**
+ * The part of `scope` that the first matching policy of the identity provider leaves. At a resource
+ * without scopes none is needed; a policy that limits scopes does not cover it. Throws access_denied when no policy matches, or each leaves nothing.
+ */
 export async function applyPolicies(
   app: App,
   { idp }: Assertion,
@@ -18,9 +22,9 @@ export async function applyPolicies(
   scope: readonly string[],
 ): Promise<string[]> {
   const policies = await app.store.listPolicies({ idp_id: idp.id })
-  for (const policy of policies.filter((each) => covers(each, client, resource))) {
+  for (const policy of policies.filter((each) => covers(app, each, client, resource))) {
     const left = policy.scopes ? scope.filter((name) => policy.scopes?.includes(name)) : [...scope]
-    if (left.length === 0) continue
+    if (left.length === 0 && (scope.length > 0 || policy.scopes)) continue
     app.metrics.count('ext_xaa_policy_evaluation_total', { result: 'allowed' })
     return left
   }
@@ -28,10 +32,13 @@ export async function applyPolicies(
   throw denied('no policy allows this', 'policy_denied')
 }
 
-const covers = ({ enabled, client_ids, resources }: XaaPolicy, client: Client, resource: Resource | undefined) =>
-  enabled &&
-  (client_ids.length === 0 || client_ids.includes(client.client_id)) &&
-  (resources.length === 0 || (resource?.uri !== undefined && resources.includes(resource.uri)))
+function covers(app: App, policy: XaaPolicy, { client_id }: Client, resource: Resource | undefined): boolean {
+  const { enabled, client_ids, resources } = policy
+  const { uri } = resource ?? {}
+  const namesResource = uri !== undefined && resources.some((each) => isSameResource(app, each, uri))
+  const namesClient = client_ids.length === 0 || client_ids.includes(client_id)
+  return enabled && namesClient && (resources.length === 0 || namesResource)
+}
 
 /**
  * The `sub` of the token: the mapped one, else (unless `strict`) one that no user or client here can have.

@@ -10,6 +10,8 @@ export interface AuthorizationRequest {
   /** The request named the redirect_uri, so the token request must too. */
   redirect_uri_sent: boolean
   scope: string
+  /** What the request asked for: its scope parameter, or what was assumed without one. `scope` is the part that is granted. */
+  asked_scope?: string
   resource?: string
   state?: string
   code_challenge: string

@@ -26,7 +26,12 @@ export interface Client extends DocumentFields {
   updated_at: number
   /** When it was last given a token, to the day; kept for clients that registered themselves. */
   last_used_at?: number
-  /** Of a client that is a document: what an operator set. Its fields are what is left of that and of the document. */
+  /** Resource of a client_credentials request that names none: the URI of a registered resource. Only operators set it. */
+  default_resource?: string
+  /**
+   * What an operator set of a client that is a document: its fields are what is left of that and of the document. Of a client
+   * that registered itself: the scope, which is a limit from then on.
+   */
   operator_set?: Partial<DocumentFields>
   /** What the document itself says, where an operator set something. */
   document?: DocumentFields

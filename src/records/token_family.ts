@@ -4,6 +4,8 @@ export interface TokenFamily {
   client_id: string
   user_id: string
   scope: string
+  /** What the authorization request asked for, where it is more than `scope`: a refresh request may repeat it. */
+  asked_scope?: string
   resource?: string
   consent_id?: string
   authorization_id: string

@@ -67,6 +67,9 @@ function recordStep(
     status: error?.status ?? reply.status,
     ...(error ? { error: error.code, detail: error.message, reason: error.reason } : {}),
     ...(request.notes.inactive ? { reason: request.notes.inactive } : {}),
+    ...(request.notes.remark && !error
+      ? { detail: request.notes.remark.text, reason: request.notes.remark.reason }
+      : {}),
     request_id: request.id,
   })
 }

@@ -12,16 +12,18 @@ import {
   is,
   maybeIdText,
   maybeNum,
+  maybeStr,
   num,
   type Op,
   one,
+  orNull,
   type Row,
   str,
 } from './op.ts'
 
 const COLUMNS = `client_id, secret_hash, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method,
   application_type, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at, last_used_at,
-  operator_set, document`
+  operator_set, document, default_resource`
 
 const read = (row: Row): Client => ({
   client_id: str(row.client_id),
@@ -44,6 +46,7 @@ const read = (row: Row): Client => ({
   last_used_at: maybeNum(row.last_used_at),
   operator_set: maybeDecoded(row.operator_set),
   document: maybeDecoded(row.document),
+  default_resource: maybeStr(row.default_resource),
 })
 
 const maybeDecoded = <T>(value: unknown): T | undefined => (value === null ? undefined : decoded<T>(value))
@@ -64,6 +67,7 @@ const mutable = (c: Client) => [
   Number(c.dpop_bound_access_tokens),
   maybeEncoded(c.operator_set),
   maybeEncoded(c.document),
+  orNull(c.default_resource),
   c.updated_at,
 ]
 
@@ -133,8 +137,8 @@ export function* listKnownClients({ client_ids }: { client_ids: string[] }): Op<
 export function* createClient(client: Client): Op<'created' | 'exists'> {
   const added = yield* change(
     `INSERT INTO clients (secret_hash, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method, application_type, scope, status,
-       is_agent, agent_description, dpop_bound_access_tokens, operator_set, document, updated_at, client_id, registration_source, version, issued_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
+       is_agent, agent_description, dpop_bound_access_tokens, operator_set, document, default_resource, updated_at, client_id, registration_source, version, issued_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
     ...mutable(client),
     client.client_id,
     client.registration_source,
@@ -148,7 +152,7 @@ export function* createClient(client: Client): Op<'created' | 'exists'> {
 export function* updateClient(client: Client): Op<'updated' | 'stale'> {
   const changed = yield* change(
     `UPDATE clients SET secret_hash = ?, client_name = ?, redirect_uris = ?, grant_types = ?, response_types = ?, token_endpoint_auth_method = ?,
-       application_type = ?, scope = ?, status = ?, is_agent = ?, agent_description = ?, dpop_bound_access_tokens = ?, operator_set = ?, document = ?, updated_at = ?, version = version + 1
+       application_type = ?, scope = ?, status = ?, is_agent = ?, agent_description = ?, dpop_bound_access_tokens = ?, operator_set = ?, document = ?, default_resource = ?, updated_at = ?, version = version + 1
      WHERE client_id = ? AND version = ?`,
     ...mutable(client),
     client.client_id,

@@ -34,6 +34,7 @@ const readRequest = (row: Row): AuthorizationRequest => ({
   redirect_uri: str(row.redirect_uri),
   redirect_uri_sent: flag(row.redirect_uri_sent),
   scope: str(row.scope),
+  asked_scope: maybeStr(row.asked_scope),
   resource: maybeStr(row.resource),
   state: maybeStr(row.state),
   code_challenge: str(row.code_challenge),
@@ -52,6 +53,7 @@ const readFamily = (row: Row, id: unknown): TokenFamily => ({
   client_id: str(row.client_id),
   user_id: str(row.user_id),
   scope: str(row.scope),
+  asked_scope: maybeStr(row.asked_scope),
   resource: maybeStr(row.resource),
   consent_id: maybeIdText(row.consent_id),
   authorization_id: idText(row.authorization_id),
@@ -63,8 +65,8 @@ const readFamily = (row: Row, id: unknown): TokenFamily => ({
 /** Records a request that waits for the decision of its user, or that needs none and is a code at once. */
 export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
   yield* change(
-    `INSERT INTO authorization_requests (id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, resource, state, code_challenge, dpop_jkt, client, consent_id,
-       code_hash, code_expires_at, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO authorization_requests (id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, asked_scope, resource, state, code_challenge, dpop_jkt, client, consent_id,
+       code_hash, code_expires_at, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     idBytes(r.id),
     r.client_id,
     r.user_id,
@@ -72,6 +74,7 @@ export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
     r.redirect_uri,
     Number(r.redirect_uri_sent),
     r.scope,
+    orNull(r.asked_scope),
     orNull(r.resource),
     orNull(r.state),
     r.code_challenge,
@@ -197,11 +200,12 @@ export function* redeemCode(r: {
     return 'used'
   }
   yield* change(
-    'INSERT INTO token_families (id, client_id, user_id, scope, resource, consent_id, authorization_id, jkt, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    'INSERT INTO token_families (id, client_id, user_id, scope, asked_scope, resource, consent_id, authorization_id, jkt, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     idBytes(family.id),
     family.client_id,
     family.user_id,
     family.scope,
+    orNull(family.asked_scope),
     orNull(family.resource),
     maybeIdBytes(family.consent_id),
     idBytes(family.authorization_id),

@@ -22,7 +22,7 @@ export interface StepOutcome {
   status: number
   /** Error code, for failures. */
   error?: string
-  /** What was wrong, in the words that the client was told; the beginning of a long text. */
+  /** What was wrong, in the words that the client got, or what an operator should know; the beginning of a long text. */
   detail?: string
   /** What exactly was refused, in the words of the log. */
   reason?: string

@@ -1,30 +1,35 @@
-// The metrics of the service: counted here, rendered by prom-client. Label values are always from a fixed set.
+// The table of all metrics. Names, labels and buckets of the specification are stable; label values are always from a fixed set.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Counter, collectDefaultMetrics, Gauge, Histogram as PromHistogram, Registry } from 'prom-client'
-import { bounded, Histogram } from '../lib/histogram.ts'
-import { type Cell, type Labels, MetricFamily, type Tally } from './metric_family.ts'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import {
+  addTiming,
+  type Cell,
+  type Labels,
+  MetricFamily,
+  newTimings,
+  type Tally,
+  type Timings,
+} from './metric_family.ts'
 import type { CounterName, GaugeName, HistogramName, ReadingName } from './metric_names.ts'
 import { COUNTERS, GAUGES, HISTOGRAMS, READINGS } from './metric_names.ts'
 
-/** Bounds in seconds, stable by specification. */
 export const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-const SECONDS = bounded(BUCKETS)
 
 type Reading = number | Record<string, number>
 type Read = () => Reading | Promise<Reading>
 
-const READ_TIMEOUT_MS = 1000
-/** Returns undefined when reading fails or takes too long, so that a scrape shows the other metrics while storage is unavailable. */
+const PATIENCE_MS = 1000
+/** What is read; nothing when it fails or takes too long, so that the scrape tells the rest also when storage is away. */
 const inTime = (read: Read): Promise<Reading | undefined> =>
-  Promise.race([(async () => read())().catch(() => undefined), sleep(READ_TIMEOUT_MS, undefined, { ref: false })])
+  Promise.race([(async () => read())().catch(() => undefined), sleep(PATIENCE_MS, undefined, { ref: false })])
 
 const rowsOf = (reading: Reading = {}, label = ''): { labels: Labels; value: number }[] =>
   typeof reading === 'number'
     ? [{ labels: {}, value: reading }]
     : Object.entries(reading).map(([key, value]) => ({ labels: { [label]: key }, value }))
 
-/** A metric and its values. A histogram has one value per bucket, then its sum and its count. */
+/** A metric as it stands; a histogram is a row per bucket, then its sum and its count. */
 export interface MetricSample {
   name: string
   help: string
@@ -37,12 +42,12 @@ interface HistogramRule {
   readonly labels: readonly string[]
 }
 interface CounterRule extends HistogramRule {
-  /** Values of its only label that are exported as 0 before they are counted. */
+  /** Values of its one label that are there, at 0, from the start. */
   readonly zero?: readonly string[]
 }
 
-/** Registers a counter that prom-client fills from `tallies` at every scrape. */
-function registerCounter(
+/** A counter as prom-client renders it, filled from what was counted when it is asked for. */
+function showCounter(
   registry: Registry,
   name: string,
   help: string,
@@ -56,57 +61,57 @@ function registerCounter(
     registers: [registry],
     collect() {
       this.reset()
-      for (const { labels, held } of tallies.cells) this.inc(labels, held.value)
+      for (const { labels, held } of tallies.places) this.inc(labels, held.value)
     },
   })
 }
 
 /** A histogram that prom-client renders from our buckets. */
-class RenderedHistogram extends PromHistogram<string> {
-  private readonly timings: MetricFamily<Histogram>
-  private readonly about: { name: string; help: string }
+class ShownHistogram extends Histogram<string> {
+  private readonly timings: MetricFamily<Timings>
+  private readonly shown: { name: string; help: string }
 
-  constructor(registry: Registry, name: string, help: string, timings: MetricFamily<Histogram>) {
+  constructor(registry: Registry, name: string, help: string, timings: MetricFamily<Timings>) {
     super({ name, help, registers: [registry] })
-    this.about = { name, help }
+    this.shown = { name, help }
     this.timings = timings
   }
 
-  /** prom-client calls this to render. Its own get() builds on it. */
+  /** What prom-client calls to render; its own get() builds on this. */
   async getForPromString(): Promise<object> {
-    return { ...this.about, type: 'histogram', aggregator: 'sum', values: this.timings.cells.flatMap(this.rows) }
+    return { ...this.shown, type: 'histogram', aggregator: 'sum', values: this.timings.places.flatMap(this.rows) }
   }
 
-  private readonly rows = ({ labels: sharedLabels, held: { counts, count, sum } }: Cell<Histogram>) => {
-    const { name } = this.about
+  private readonly rows = ({ labels: sharedLabels, held: { bounds, counts, sum } }: Cell<Timings>) => {
+    const { name } = this.shown
     let total = 0
-    const buckets = counts.map((inBucket, i) => {
-      total += inBucket
-      return { metricName: `${name}_bucket`, labels: { le: BUCKETS[i] ?? '+Inf' }, sharedLabels, value: total }
+    const buckets = counts.map((count, i) => {
+      total += count
+      return { metricName: `${name}_bucket`, labels: { le: bounds[i] ?? '+Inf' }, sharedLabels, value: total }
     })
     const row = (what: string, value: number) => ({ metricName: `${name}_${what}`, labels: {}, sharedLabels, value })
-    return [...buckets, row('sum', sum), row('count', count)]
+    return [...buckets, row('sum', sum), row('count', total)]
   }
 }
 
-/** The metrics of one service: counted and observed by name, rendered at every scrape. */
+/** The metrics of one service: counted and observed by name, rendered for the scrape. */
 export class Metrics {
   private readonly registry = new Registry()
   private readonly tallies = new Map<CounterName, MetricFamily<Tally>>()
-  private readonly timings = new Map<HistogramName, MetricFamily<Histogram>>()
+  private readonly timings = new Map<HistogramName, MetricFamily<Timings>>()
 
   constructor() {
     for (const [name, { help, labels, zero }] of Object.entries(COUNTERS) as [CounterName, CounterRule][]) {
       const tallies = new MetricFamily(labels, () => ({ value: 0 }))
       for (const value of zero ?? (labels.length === 0 ? [''] : [])) tallies.of({ [labels[0] ?? '']: value })
       this.tallies.set(name, tallies)
-      registerCounter(this.registry, name, help, labels, tallies)
+      showCounter(this.registry, name, help, labels, tallies)
     }
     for (const [name, { help, labels }] of Object.entries(HISTOGRAMS) as [HistogramName, HistogramRule][]) {
-      const timings = new MetricFamily(labels, () => new Histogram(SECONDS))
+      const timings = new MetricFamily(labels, () => newTimings(BUCKETS))
       if (labels.length === 0) timings.of(undefined)
       this.timings.set(name, timings)
-      new RenderedHistogram(this.registry, name, help, timings)
+      new ShownHistogram(this.registry, name, help, timings)
     }
   }
 
@@ -116,20 +121,21 @@ export class Metrics {
   }
 
   observe(name: HistogramName, seconds: number, labels?: Labels): void {
-    this.timings.get(name)?.of(labels).record(seconds)
+    const timings = this.timings.get(name)?.of(labels)
+    if (timings) addTiming(timings, seconds)
   }
 
-  /** The values of a counter, by its labels. */
+  /** What a counter has reached, by its label values. */
   counted(name: CounterName): readonly Cell<Tally>[] {
-    return this.tallies.get(name)?.cells ?? []
+    return this.tallies.get(name)?.places ?? []
   }
 
-  /** The durations of a histogram, by its labels. */
-  timed(name: HistogramName): MetricFamily<Histogram> {
-    return this.timings.get(name) as MetricFamily<Histogram>
+  /** The durations of a histogram, by its label values. */
+  timed(name: HistogramName): MetricFamily<Timings> {
+    return this.timings.get(name) as MetricFamily<Timings>
   }
 
-  /** Registers a gauge that is read at every scrape: a number, or one per value of `label`. */
+  /** Registers a gauge whose value is asked for at every scrape: a number, or one per value of `label`. */
   gauge(name: GaugeName, read: Read, label?: string): void {
     new Gauge({
       name,
@@ -138,7 +144,7 @@ export class Metrics {
       registers: [this.registry],
       async collect() {
         const reading = await inTime(read)
-        // A failed reading must not show the value of the last scrape, or the initial 0.
+        // What it was at the last scrape, or the 0 it begins with, is not what it is now.
         if (label) this.reset()
         else this.remove()
         for (const { labels, value } of rowsOf(reading, label)) this.set(labels, value)
@@ -146,7 +152,7 @@ export class Metrics {
     })
   }
 
-  /** Registers a counter that is read at every scrape, per value of `label`. */
+  /** Registers a counter whose value is asked for at every scrape, per value of `label`. */
   reading(name: ReadingName, read: () => Record<string, number>, label: string): void {
     new Counter({
       name,
@@ -165,7 +171,7 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry })
   }
 
-  /** Every metric with its values, for other exporters. */
+  /** Every metric with its values, for other ways out. */
   async samples(): Promise<MetricSample[]> {
     const all = await this.registry.getMetricsAsJSON()
     return all.map(({ name, help, type, values }) => ({ name, help, type: String(type), values }))

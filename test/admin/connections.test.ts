@@ -82,7 +82,7 @@ test('each failure with its reason, in the words that the client was told', asyn
       step: 'authorize',
       status: 400,
       error: 'invalid_target',
-      detail: `the resource is not known; ${resource.uri} is registered`,
+      detail: `the resource is not known: ${resource.uri}/; ${resource.uri} is registered`,
       reason: 'resource_not_found',
     },
     expect.objectContaining({ step: 'token', status: 400, error: 'invalid_grant' }),

@@ -45,6 +45,7 @@ test('creates a resource and shows it by id, by slug and in the list', async () 
     broker_provider_slug: '',
     scopes: [{ name: 'a', description: 'About a', upstream: '' }],
     policy: { exchange: { allowed_client_ids: [] }, runtime: { client_ids: [] } },
+    warning: 'clients cannot send this URI: they send https://bytes.example.com/mcp/ instead; register that form',
     created_at: expect.stringMatching(/Z$/),
     updated_at: expect.stringMatching(/Z$/),
   })

@@ -205,7 +205,7 @@ test('A18 scopes beyond the registration, the resource or all resources are refu
   const anyScope = (await addTestClient({ scope: '' })).client_id
   const narrow = (await addTestClient({ scope: 'mcp:read' })).client_id
   const wrong: Record<string, string>[] = [
-    { client_id: narrow, resource: resource.uri, scope: 'mcp:read mcp:write' },
+    { client_id: narrow, resource: resource.uri, scope: 'mcp:write' },
     { client_id: narrow, scope: 'admin' },
     { client_id: anyScope, resource: resource.uri, scope: 'admin' },
     { client_id: anyScope, resource: resource.uri, scope: 'mcp:read admin' },

@@ -133,7 +133,7 @@ describe('H06 more than the policy allows', () => {
     expect(await asked(at)).toBe('mcp:read')
     expect(await asked(at, undefined, { scope: 'mcp:write' })).toBe(DENIED)
     expect(await asked(scene, BOTH, { scope: 'mcp:write' })).toBe('mcp:write')
-    expect(await asked(at, 'mcp:admin')).toBe('400 invalid_scope beyond_client_scope')
+    expect(await asked(at, 'mcp:admin')).toBe('400 invalid_scope scope_not_in_catalog')
   })
 
   test('a client without a registered scope gets nothing of the policy', async () => {

@@ -23,6 +23,7 @@ clients:
     grant_types: [client_credentials]
     token_endpoint_auth_method: client_secret_post
     scope: notes:read
+    default_resource: https://notes.example.com/mcp
 resources:
   - slug: notes
     uri: https://notes.example.com/mcp

@@ -180,10 +180,10 @@ test('of everything that is wrong the first thing in order is told, and only tha
       'assertion_resource',
       () => Object.assign(a.claims, { resource: 'https://unknown.example' }),
     ],
-    [400, 'invalid_scope', 'malformed_scope', () => Object.assign(a.fields, { scope: 'mcp:read mcp:admin' })],
-    [400, 'invalid_scope', 'beyond_client_scope', () => Object.assign(a.fields, { scope: 'mcp:read mcp:write' })],
-    [400, 'invalid_scope', 'default_scope_empty', () => Object.assign(a.claims, { scope: 'mcp:read no:such' })],
     [400, 'invalid_target', 'resource_not_found', () => [drop('resource')(), delete a.fields['resource']]],
+    [400, 'invalid_scope', 'malformed_scope', () => Object.assign(a.fields, { scope: 'mcp:read mcp:admin' })],
+    [400, 'invalid_scope', 'scope_not_in_catalog', () => Object.assign(a.fields, { scope: 'mcp:read mcp:write' })],
+    [400, 'invalid_scope', 'default_scope_empty', () => Object.assign(a.claims, { scope: 'mcp:read no:such' })],
     [403, 'access_denied', 'policy_denied', () => okAdmin(service, 'POST', '/admin/xaa/policies', { idp_id })],
     [400, 'invalid_grant', 'subject_inactive', () => Object.assign(a.claims, { sub: 'employee-2' })],
   ]

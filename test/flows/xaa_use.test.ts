@@ -164,8 +164,8 @@ const burnt: [string, unknown[], Case][] = [
     { claims: () => ({ scope: 'mcp:read' }), wrong: () => ({ fields: { scope: 'mcp:write' } }) },
   ],
   [
-    'a scope that the client is not registered for',
-    [400, 'invalid_scope', 'beyond_client_scope'],
+    'a scope that no resource declares',
+    [400, 'invalid_scope', 'scope_not_in_catalog'],
     { wrong: () => ({ fields: { scope: 'mcp:admin' } }) },
   ],
   ['a malformed scope', [400, 'invalid_scope', 'malformed_scope'], { wrong: () => ({ fields: { scope: '"' } }) }],

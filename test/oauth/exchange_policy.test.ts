@@ -168,10 +168,14 @@ describe('into a resource of ours', () => {
       ['of a subject token that has none', 'read', { held: undefined }, 'subject_scope_ceiling'],
       ['that the target does not declare', 'read', { held: 'read write', declared: ['write'] }, 'scope_not_in_catalog'],
       ['with characters that no scope has', 'read\twrite', { held: 'read write' }, 'malformed_scope'],
-      ['that is only blanks', '  ', { held: 'read write' }, 'malformed_scope'],
     ])('a name %s is refused with invalid_scope', async (_what, scope, given, reason) => {
       const refusal = await refusalOf(() => scopeOf(scope, given))
       expect([refusal.code, refusal.reason]).toEqual(['invalid_scope', reason])
+    })
+
+    test('only blanks, or names of OpenID Connect that the target does not declare, name nothing', async () => {
+      for (const scope of ['  ', ' openid  email '])
+        expect(await scopeOf(scope, { held: 'read write' })).toBe('read write')
     })
 
     test('what is named is given exactly, each name once', async () => {

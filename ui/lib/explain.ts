@@ -37,6 +37,21 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
     'Register it under exactly this URI. A trailing slash counts.',
   ],
   [
+    /^root_slash$/,
+    'The resource that it asked for is registered with a slash more or less.',
+    'Set oauth.match_root_slash, which accepts both forms.',
+  ],
+  [
+    /^no_resource_named$/,
+    'No resource was named: no resource server will accept this token.',
+    'Set the default resource on the page of the client, or have the client send resource.',
+  ],
+  [
+    /^(missing_scope|no_scope)$/,
+    'The client asked for no scope, and the resource has some.',
+    'List the scopes in the metadata of the resource server, or set oauth.require_scope: false.',
+  ],
+  [
     /^(resource_not_covered|two_targets)$/,
     'The resource is not the one that the user allowed.',
     'The client must ask for the resource that it named when the user consented.',

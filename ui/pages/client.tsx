@@ -30,6 +30,7 @@ const EDITABLE = [
   'application_type',
   'agent_description',
   'dpop_bound_access_tokens',
+  'default_resource',
 ]
 
 const from: [string, string] = ['Clients', href(['clients'])]
@@ -115,6 +116,8 @@ const factsOf = (client: ClientAnswer) =>
     ['Grant types', <Lines key="grants" of={client.grant_types} />],
     ['Redirect URIs', <Lines key="uris" of={client.redirect_uris} />],
     ['Scope', <Mono key="scope" of={client.scope} or="none of its own" />],
+    client.default_resource !== undefined &&
+      (['Default resource', <Mono key="default" of={client.default_resource} />] as const),
     ['Authentication', <code key="auth">{client.token_endpoint_auth_method}</code>],
     ['Application type', client.application_type],
     ['DPoP', client.dpop_bound_access_tokens ? 'only bound tokens' : 'bound when it sends a proof'],

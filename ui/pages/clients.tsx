@@ -64,6 +64,7 @@ const FIELDS = [
   'agent',
   'agent_description',
   'dpop_bound_access_tokens',
+  'default_resource',
   'client_id',
 ]
 

@@ -6,7 +6,7 @@ import type { ResourceAnswer } from '../lib/types.ts'
 import { DeleteButton, EditButton, Entries, Pending } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
-import { Badge, Card, Copy, Facts, Lines, Mono, Name, PageHead, Time } from '../parts/text.tsx'
+import { Badge, Card, Copy, Facts, Lines, Mono, Name, PageHead, sentence, Time } from '../parts/text.tsx'
 
 const FIELDS = ['slug', 'uri', 'backend_kind', 'broker_provider_slug', 'display_name', 'scopes', 'policy']
 const START = { backend_kind: 'mint', scopes: [{ name: 'notes:read', description: 'Read your notes' }] }
@@ -121,6 +121,11 @@ function ResourceDetail({ slug }: { slug: string }) {
           on record. This cannot be undone.
         </DeleteButton>
       </PageHead>
+      {resource.warning && (
+        <p class="note warn" role="status">
+          {sentence(resource.warning)}
+        </p>
+      )}
       <Card>
         <Facts
           of={[
@@ -149,7 +154,7 @@ function ResourceDetail({ slug }: { slug: string }) {
       </Card>
       <Card title="Scopes">
         {resource.scopes.length === 0 ? (
-          <p class="body soft">None declared: clients ask for what they are registered for.</p>
+          <p class="body soft">None declared: clients need no scope, and the tokens carry none.</p>
         ) : (
           <Facts
             of={resource.scopes.map(({ name, description, upstream }) => [

@@ -7,6 +7,7 @@ import { lockHolder } from '../../store/lock.ts'
 import { originOf } from '../origin.ts'
 import { runAction } from '../send.ts'
 import { type Finding, fail, ok, warn } from './check.ts'
+import { type ClientTrail, clientFindings } from './clients.ts'
 
 const LIMITS = { maxBytes: 1024 * 1024, timeoutMs: 10_000, allowHttp: true } as const
 /** Tokens carry times: beyond this, verifiers begin to refuse them. */
@@ -33,6 +34,7 @@ export async function checkServer(config: Config, { env, fetcher, running }: Ser
     ...(await issuer(config, fetcher)),
     ...(await adminKey(config, env)),
     ...(await resources(config, env, fetcher)),
+    ...(await clients(config, env)),
   ]
 }
 
@@ -116,37 +118,68 @@ async function adminKey(config: Config, env: Env): Promise<Finding[]> {
   }
 }
 
-interface Resource {
+interface ShownResource {
   slug: string
   uri: string
-  backend_kind: string
+  scopes: unknown[]
+  warning?: string
 }
 
 /** What an MCP client reads first: the resource names this server as its authorization server (RFC 9728). */
 async function resources(config: Config, env: Env, fetcher: Fetcher): Promise<Finding[]> {
-  const all = (await operation(config, env, 'resource', 'list').catch(() => [])) as Resource[]
+  const all = (await operation(config, env, 'resource', 'list').catch(() => [])) as ShownResource[]
   const described = all.filter(({ uri }) => uri)
   if (described.length === 0)
     return [warn('resources', 'there is none with a URI', '`service quickstart`, or `service admin resource create`')]
-  return Promise.all(described.map(({ slug, uri }) => metadataAt(config, fetcher, slug, uri)))
+  const found = await Promise.all(described.map((resource) => resourceAt(config, fetcher, resource)))
+  return found.flat()
 }
 
-async function metadataAt({ server }: Config, fetcher: Fetcher, slug: string, uri: string): Promise<Finding> {
+async function resourceAt(config: Config, fetcher: Fetcher, resource: ShownResource): Promise<Finding[]> {
+  const { slug, uri, warning } = resource
+  const check = `resource ${slug}`
   const { origin, pathname } = new URL(uri)
   const url = `${origin}/.well-known/oauth-protected-resource${pathname === '/' ? '' : pathname}`
-  const here = `${server.issuer}/.well-known/oauth-protected-resource/${slug}`
   const got = await get(fetcher, url)
   const document = 'reply' in got && got.reply.status === 200 ? jsonOf(got.reply) : {}
   const servers = document['authorization_servers']
-  if (Array.isArray(servers) && servers.includes(server.issuer) && document['resource'] === uri)
-    return ok(`resource ${slug}`, `${url} names this server`)
+  const isNamed = Array.isArray(servers) && servers.includes(config.server.issuer) && document['resource'] === uri
   const said = 'reply' in got ? `answers ${got.reply.status} and does not name this server` : got.error
-  return warn(
-    `resource ${slug}`,
-    `${url} ${said}`,
-    `serve what ${here} says there, or point WWW-Authenticate resource_metadata at it`,
-  )
+  const here = `${config.server.issuer}/.well-known/oauth-protected-resource/${slug}`
+  const fix = `serve what ${here} says there, or point WWW-Authenticate resource_metadata at it`
+  return [
+    isNamed ? ok(check, `${url} names this server`) : warn(check, `${url} ${said}`, fix),
+    ...(isNamed ? missingScopes(config, check, url, resource, document['scopes_supported']) : []),
+    ...(warning ? [warn(check, warning, `service admin resource update --slug ${slug} --uri with that form`)] : []),
+  ]
 }
 
-const operation = (config: Config, env: Env, resource: string, word: string): Promise<unknown> =>
-  runAction(config, env, actionNamed(resource, word), { params: {}, query: {} })
+/** Clients take the scopes that they ask for from this metadata. Without any they send none, which `oauth.require_scope` refuses. */
+function missingScopes(
+  { oauth }: Config,
+  check: string,
+  url: string,
+  { scopes }: ShownResource,
+  listed: unknown,
+): Finding[] {
+  const isListed = Array.isArray(listed) && listed.length > 0
+  if (isListed || scopes.length === 0 || !oauth.require_scope) return []
+  return [
+    warn(
+      check,
+      `${url} lists no scopes, and oauth.require_scope is on: clients that ask for none are refused`,
+      'add scopes_supported there, or set oauth.require_scope: false',
+    ),
+  ]
+}
+
+/** What clients ran into that a setting changes. */
+async function clients(config: Config, env: Env): Promise<Finding[]> {
+  const query = { limit: MAX_TRAILS }
+  const trails = await operation(config, env, 'connection', 'list', query).catch(() => [])
+  return clientFindings(trails as ClientTrail[])
+}
+const MAX_TRAILS = 2000
+
+const operation = (config: Config, env: Env, resource: string, word: string, query = {}): Promise<unknown> =>
+  runAction(config, env, actionNamed(resource, word), { params: {}, query })

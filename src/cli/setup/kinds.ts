@@ -26,6 +26,8 @@ export interface Kind {
   readonly without?: readonly string[]
   /** Members of which a change names only a part; any other is replaced as a whole. */
   readonly merged?: readonly string[]
+  /** Members that name things which are made later: they are set when everything is there. */
+  readonly late?: readonly string[]
   /** Whether what the admin API shows was set up by an operator; without it everything was. */
   readonly ours?: (shown: Item) => boolean
 }
@@ -41,6 +43,7 @@ export const KINDS: readonly Kind[] = [
     resource: 'client',
     key: ['client_id'],
     at: ({ client_id }) => ({ client_id: String(client_id) }),
+    late: ['default_resource'],
     ours: ({ registration_source }) => registration_source === 'admin',
   },
   {

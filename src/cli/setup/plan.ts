@@ -79,6 +79,16 @@ export async function* carryOut(
     const { client_secret } = answer
     yield { ...describe(change), ...(client_secret === undefined ? {} : { client_secret }) }
   }
+  for (const change of changes) await setLate(change, sender)
+}
+
+/** Sets the members that name things which came later in the document. */
+async function setLate({ wanted: { kind, item }, fields }: SetupChange, sender: AdminClient): Promise<void> {
+  const late = fields.filter((name) => kind.late?.includes(name))
+  const update = updateOf(kind)
+  if (late.length === 0 || !update) return
+  const body = Object.fromEntries(late.map((name) => [name, item[name]]))
+  await sender.send(update, { params: kind.at(item), query: {}, body })
 }
 
 async function idOfReference({ kind, item }: WantedSetup, made: Map<string, string>, presentOf: PresentOf) {
@@ -90,10 +100,11 @@ async function idOfReference({ kind, item }: WantedSetup, made: Map<string, stri
 
 async function carryOutOne(change: SetupChange, sender: AdminClient, id: string | undefined): Promise<Item> {
   const { wanted, present, fields } = change
-  const { kind, item } = wanted
+  const { kind } = wanted
+  const item = Object.fromEntries(Object.entries(wanted.item).filter(([name]) => !kind.late?.includes(name)))
   const update = updateOf(kind)
   if (present && update) {
-    const body = Object.fromEntries(fields.map((name) => [name, item[name]]))
+    const body = Object.fromEntries(fields.filter((name) => name in item).map((name) => [name, item[name]]))
     return (await sender.send(update, { params: kind.at(present.shown), query: {}, body })) as Item
   }
   if (present) await sender.send(actionNamed(kind.resource, 'delete'), { params: kind.at(present.shown), query: {} })

@@ -1,0 +1,82 @@
+// A client in the admin API: the members that operators write, and the ones that they are shown.
+import { z } from 'zod'
+import type { App } from '../context.ts'
+import { text } from '../lib/field.ts'
+import { rfc3339 } from '../lib/time.ts'
+import { isHttpUrl } from '../lib/url.ts'
+import { clientFields, clientRecord, isUserId, shownClient } from '../oauth/client_metadata.ts'
+import { findNamedResource } from '../oauth/resource.ts'
+import type { Client } from '../records/client.ts'
+import { changedFields, invalid } from './outcome.ts'
+
+const chosenId = text(2048)
+  .regex(/^(?!\.{1,2}$)[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
+  .refine((id) => !isUserId(id), 'must not look like the id of a user')
+  .refine((id) => !/^(admin|system)(:|$)/.test(id), 'must not look like an operator: both are actors of audit events')
+  .refine((id) => !isHttpUrl(id), 'must not be a URL: those name client metadata documents')
+
+const defaultResource = z
+  .preprocess((value) => (value === null ? '' : value), text(2048))
+  .describe(
+    'URI of the registered resource that a client_credentials request is for when it names none. Empty or null: none.',
+  )
+
+/** What creates a client. */
+export const creatable = clientRecord.in.extend({
+  client_id: chosenId.optional().describe('A stable id of your choice; without it one is made.'),
+  default_resource: defaultResource.optional(),
+})
+
+const mutable = {
+  client_name: clientFields.client_name,
+  grant_types: clientFields.grant_types,
+  redirect_uris: clientFields.redirect_uris,
+  scope: clientFields.scope,
+  application_type: clientFields.application_type,
+  agent_description: clientFields.agent_description,
+  dpop_bound_access_tokens: clientFields.dpop_bound_access_tokens,
+  default_resource: defaultResource,
+}
+const FIXED = 'Fixed since its creation; may be sent as it is.'
+/** Members that stay as they were created. */
+export const fixed = {
+  token_endpoint_auth_method: clientFields.token_endpoint_auth_method.describe(FIXED),
+  agent: clientFields.agent.describe(FIXED),
+}
+/** What changes a client. */
+export const patchable = z.object({ ...mutable, ...fixed }).partial()
+
+/** A client as the admin API shows it. */
+export const clientJson = (client: Client) => ({
+  client_id: client.client_id,
+  ...shownClient(client),
+  dpop_bound_access_tokens: client.dpop_bound_access_tokens,
+  agent: client.is_agent,
+  is_agent: client.is_agent,
+  agent_description: client.agent_description,
+  status: client.status,
+  registration_source: client.registration_source,
+  ...(client.default_resource === undefined ? {} : { default_resource: client.default_resource }),
+  ...(client.operator_set ? { operator_set: client.operator_set } : {}),
+  issued_at: rfc3339(client.issued_at),
+  updated_at: rfc3339(client.updated_at),
+  ...(client.last_used_at === undefined ? {} : { last_used_at: rfc3339(client.last_used_at) }),
+  id: client.client_id,
+  name: client.client_name,
+})
+
+/** The registered URI of the default resource that an operator names; undefined for an empty one. Throws invalid_request. */
+export async function defaultResourceOf(app: App, uri: string | undefined): Promise<string | undefined> {
+  if (!uri) return undefined
+  const resource = await findNamedResource(app, uri)
+  if (resource?.backend_kind === 'mint') return resource.uri
+  throw invalid('default_resource must be the URI of a registered mint resource', 'unknown_default_resource')
+}
+
+/** The members that an update changed: those that it names, and those that it set for good. */
+export function changedByOperator(before: Client, next: Client, named: readonly string[]): string[] {
+  const values = Object.fromEntries(named.map((name) => [name, Reflect.get(next, name)]))
+  const limits = changedFields(before.operator_set ?? {}, next.operator_set ?? {})
+  const fields = [...new Set([...changedFields(before, values), ...limits])]
+  return before.default_resource === next.default_resource ? fields : [...fields, 'default_resource']
+}

@@ -1,0 +1,147 @@
+// What a scope parameter asks for (RFC 6749 §3.3), and how much of it can be granted.
+import type { App } from '../context.ts'
+import { OAuthError } from '../lib/error.ts'
+import type { Client } from '../records/client.ts'
+import type { Resource } from '../records/resource.ts'
+import type { TokenFamily } from '../records/token_family.ts'
+import {
+  catalogOf,
+  checkDeclared,
+  checkWithin,
+  declares,
+  listAllResources,
+  scopeCeiling,
+  scopeNames,
+} from './resource.ts'
+
+const MAX_SCOPE_LENGTH = 8192
+const SCOPE_CHARACTERS = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
+
+/** The scopes of OpenID Connect. Many clients add them to every request, whatever the server offers. */
+const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'offline_access'])
+
+/** The names in a scope parameter, each once. Throws invalid_scope for characters that no scope may hold. */
+export function parseScope(text: string): string[] {
+  if (text.length > MAX_SCOPE_LENGTH || !SCOPE_CHARACTERS.test(text))
+    throw new OAuthError('invalid_scope', 'the scope is malformed', { reason: 'malformed_scope' })
+  return [...new Set(scopeNames(text))]
+}
+
+/** The names without those of OpenID Connect that are not among the offered ones. */
+const withoutOpenId = (names: readonly string[], offered: readonly string[]): string[] =>
+  names.filter((name) => offered.includes(name) || !OPENID_SCOPES.has(name))
+
+/**
+ * What a request asks for of what is offered to it. Undefined where it names nothing, which is a request without scope.
+ * Throws invalid_scope.
+ */
+export function requestedNames(scope: string | undefined, offered: readonly string[]): string[] | undefined {
+  const names = withoutOpenId(parseScope(scope ?? ''), offered)
+  return names.length > 0 ? names : undefined
+}
+
+/** The scopes that any resource declares. */
+const declaredAnywhere = async (app: App): Promise<string[]> => (await listAllResources(app)).flatMap(catalogOf)
+
+/**
+ * The requested scopes that the resource declares. With `oauth.narrow_scopes` those that only other resources declare are left
+ * out, because clients without a hint ask for every scope of the metadata document. Throws invalid_scope.
+ */
+export async function declaredScope(app: App, names: string[], resource: Resource): Promise<string[]> {
+  const catalog = catalogOf(resource)
+  const own = names.filter((name) => catalog.includes(name))
+  if (own.length === names.length) return names
+  const everywhere = app.config.oauth.narrow_scopes ? await declaredAnywhere(app) : []
+  const isNothingLeft = own.length === 0 && catalog.length > 0
+  if (isNothingLeft || !names.every((name) => everywhere.includes(name))) checkDeclared(names, resource)
+  return own
+}
+
+/**
+ * The requested scopes that the client may have. With `oauth.narrow_scopes` the others are left out, as long as one remains.
+ * Throws invalid_scope.
+ */
+function allowedScope(app: App, names: string[], allowed: readonly string[], client: Client): string[] {
+  const left = names.filter((name) => allowed.includes(name))
+  const isNarrowed = app.config.oauth.narrow_scopes && (left.length > 0 || names.length === 0)
+  if (!isNarrowed) checkWithin(names, allowed, 'beyond_client_scope', mayHave(client))
+  return left
+}
+
+const mayHave = ({ client_id }: Client): string => `${client_id} may have`
+
+/** What an authorization request asks for and the client may have. Throws invalid_scope. */
+export async function authorizedScope(
+  app: App,
+  scope: string | undefined,
+  resource: Resource | undefined,
+  client: Client,
+): Promise<string[]> {
+  const offered = resource ? catalogOf(resource) : await declaredAnywhere(app)
+  const names = requestedNames(scope, offered)
+  if (names === undefined) return assumedScope(app, resource, offered, client)
+  const declared = resource ? await declaredScope(app, names, resource) : declaredSomewhere(names, offered)
+  return allowedScope(app, declared, scopeCeiling(client) ?? declared, client)
+}
+
+/**
+ * What a machine asks for and may have; without a scope, all that it is registered for. Nobody consents for a machine, so that
+ * what it registered about itself is a limit here. Without a resource it gets exactly what it asks for. Throws invalid_scope.
+ */
+export async function machineScope(
+  app: App,
+  scope: string | undefined,
+  resource: Resource | undefined,
+  client: Client,
+): Promise<readonly string[]> {
+  const registered = scopeNames(client.scope)
+  const offered = resource ? catalogOf(resource) : registered
+  const names = requestedNames(scope, offered)
+  if (names === undefined) return registered.filter((name) => offered.includes(name))
+  if (resource) return allowedScope(app, await declaredScope(app, names, resource), registered, client)
+  checkWithin(names, registered, 'beyond_client_scope', mayHave(client))
+  return names
+}
+
+/** Without a resource a scope must at least mean something to one of them. */
+function declaredSomewhere(names: string[], offered: readonly string[]): string[] {
+  if (offered.length > 0) checkWithin(names, offered, 'scope_not_in_catalog')
+  return names
+}
+
+/** The scope of a request that names none. Throws invalid_scope where one is required. */
+function assumedScope(
+  { config }: App,
+  resource: Resource | undefined,
+  offered: readonly string[],
+  client: Client,
+): string[] {
+  if (resource && offered.length === 0) return []
+  const hint = resource ? `; ${resource.uri} ${declares(resource)}` : ''
+  if (config.oauth.require_scope)
+    throw missing(`scope is missing${hint}; oauth.require_scope: false makes it optional`, 'missing_scope')
+  const registered = withoutOpenId(scopeNames(client.scope), offered)
+  const candidates = resource && registered.length === 0 ? offered : registered.filter((name) => offered.includes(name))
+  const names = candidates.filter((name) => scopeCeiling(client)?.includes(name) ?? true)
+  if (names.length === 0) throw missing(`scope is missing, and there is no default${hint}`, 'no_scope')
+  return [...names]
+}
+
+const missing = (description: string, reason: string) => new OAuthError('invalid_scope', description, { reason })
+
+/**
+ * What a refresh request asks for of what was granted; without a scope, all of it. What the authorization request asked for and
+ * the user did not grant is left out, as long as one scope remains. Throws invalid_scope.
+ */
+export async function refreshedScope(app: App, scope: string | undefined, family: TokenFamily): Promise<string[]> {
+  const granted = scopeNames(family.scope)
+  const names = requestedNames(scope, granted)
+  if (names === undefined) return granted
+  const asked = scopeNames(family.asked_scope ?? family.scope)
+  const left = names.filter((name) => granted.includes(name))
+  const isLess = left.length > 0 || granted.length === 0
+  // A resource without scopes needs none: those of other resources are left out there, as at the authorization request.
+  const elsewhere = granted.length === 0 && app.config.oauth.narrow_scopes ? await declaredAnywhere(app) : []
+  checkWithin(names, isLess ? [...asked, ...elsewhere] : granted, 'beyond_granted_scope', 'the grant has')
+  return left
+}

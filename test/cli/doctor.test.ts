@@ -1,0 +1,80 @@
+// What doctor finds out about resources and clients from the metadata of resource servers and the steps of clients.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { clientFindings } from '../../src/cli/doctor/clients.ts'
+import { envOf, runHere } from '../support/cli.ts'
+import { addResource, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+interface Finding {
+  check: string
+  result: string
+  message: string
+}
+const findings = async (slug: string, variables: Record<string, string> = {}) => {
+  const { stdout } = await runHere(['doctor', '--json'], { ...envOf(service), ...variables })
+  return (JSON.parse(stdout) as Finding[]).filter(({ check }) => check === `resource ${slug}`)
+}
+
+describe('a resource', () => {
+  test('whose server lists no scopes while they are required is warned about, with what to set', async () => {
+    const server = createServer((_, response) =>
+      response.end(
+        JSON.stringify({ resource: uri, authorization_servers: [service.issuer], scopes_supported: listed }),
+      ),
+    ).listen(0)
+    const uri = `http://localhost:${(server.address() as AddressInfo).port}/mcp`
+    let listed: string[] | undefined
+    try {
+      const { slug } = await addResource(service, { uri })
+      expect(await findings(slug)).toMatchObject([
+        { result: 'ok' },
+        {
+          result: 'warn',
+          message: expect.stringContaining('lists no scopes, and oauth.require_scope is on'),
+          fix: expect.stringContaining('oauth.require_scope: false'),
+        },
+      ])
+      expect(await findings(slug, { SERVICE_OAUTH_REQUIRE_SCOPE: 'false' })).toMatchObject([{ result: 'ok' }])
+      listed = ['mcp:read']
+      expect(await findings(slug)).toMatchObject([{ result: 'ok' }])
+    } finally {
+      server.close()
+    }
+  })
+
+  test('whose URI no client can send is warned about, with the form that clients send', async () => {
+    const { slug } = await addResource(service, { uri: 'http://LOCALHOST:1/a/../mcp' })
+    expect((await findings(slug)).at(-1)).toMatchObject({
+      result: 'warn',
+      message: expect.stringContaining('http://localhost:1/mcp'),
+      fix: expect.stringContaining(`--slug ${slug}`),
+    })
+  })
+})
+
+describe('the steps of a client', () => {
+  const step = (reason?: string, name = 'authorize') => ({ step: name, detail: `detail of ${reason}`, reason })
+
+  test.each([
+    ['missing_scope', 'oauth.require_scope: false'],
+    ['root_slash', 'oauth.match_root_slash: true'],
+    ['no_resource_named', '--id c_1 --default-resource'],
+  ])('that end with %s are warned about once for each client, with what to set', (reason, fix) => {
+    const trail = { client_id: 'c_1', steps: [step(), step(reason)] }
+    expect(clientFindings([trail, trail])).toEqual([
+      { check: 'client c_1', result: 'warn', message: `detail of ${reason}`, fix: expect.stringContaining(fix) },
+    ])
+  })
+
+  test('that went well since, or failed for another reason, are not', () => {
+    const steps = [step('missing_scope'), step(), step('pkce_mismatch', 'token')]
+    expect(clientFindings([{ client_id: 'c_1', steps }])).toEqual([])
+  })
+})
