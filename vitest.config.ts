@@ -6,9 +6,8 @@ import { defineConfig } from 'vitest/config'
 const SLOW = [
   'test/bench/**/*.test.ts',
   'test/docs/commands.test.ts',
-  'test/faults/failover/**/*.test.ts',
-  // Each waits for time-outs of seconds, or needs the machine for itself: a host that says nothing, a process that has to end, a crowd.
-  'test/faults/{back_in_time,one_server,overload,postgres_silence,slow_names}.test.ts',
+  // They wait for time-outs of seconds, start many processes, or need the machine for themselves.
+  'test/faults/**/*.test.ts',
   'test/fuzz/**/*.test.ts',
   // Clients in other languages, where their tool chains are.
   'test/interop/{go,java,pyjwt,python,python_servers,rust}.test.ts',
