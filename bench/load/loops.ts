@@ -2,7 +2,8 @@
 // when it is time, answered or not, as real clients do: a server that stalls delays everybody who comes meanwhile, and the
 // closed loop, which waits politely, never sees them (coordinated omission).
 import { setTimeout } from 'node:timers/promises'
-import { Histogram } from './histogram.ts'
+import type { Histogram } from '../../src/lib/histogram.ts'
+import { newLatencies } from '../statistics.ts'
 
 /** Time as the loops see it; a test brings its own. */
 export interface Pace {
@@ -30,11 +31,11 @@ export interface LoadTally {
   lateness: Histogram
 }
 export const newTally = (): LoadTally => ({
-  latency: new Histogram(),
+  latency: newLatencies(),
   errors: 0,
   seconds: 0,
   due: 0,
-  lateness: new Histogram(),
+  lateness: newLatencies(),
 })
 
 /** An open loop looks this often whether a request is due. Shorter is not to be had from a timer. */

@@ -1,12 +1,12 @@
 // autocannon in a process of its own, so that it shares no event loop with whoever measures.
 import autocannon from 'autocannon'
-import { Histogram } from '../load/histogram.ts'
 import type { LoadPlan } from '../load/load.ts'
 import { onPlans } from '../run/children.ts'
 import type { Counted } from '../run/sample.ts'
+import { newLatencies, percentilesOf } from '../statistics.ts'
 
 onPlans<LoadPlan>(async ({ url, bodies, connections, seconds }) => {
-  const latency = new Histogram()
+  const latency = newLatencies()
   let firstError: string | undefined
   let opened = 0
   let [startedMs, endedMs] = [0, 0]
@@ -43,6 +43,6 @@ onPlans<LoadPlan>(async ({ url, bodies, connections, seconds }) => {
     answers: result['2xx'],
     errors: result.non2xx + result.errors,
     first_error: firstError,
-    latency_ms: latency.percentiles(),
+    latency_ms: percentilesOf(latency),
   } satisfies Counted
 })

@@ -2,8 +2,9 @@
 // the rounds cannot say what noise is, or the runs are not alike, nothing is called better or worse.
 
 import { FOREIGN, type Sample } from '../run/sample.ts'
+import { median } from '../statistics.ts'
 import { compareRuns, type Machines, type Runs, renderRuns } from './compare_runs.ts'
-import { digits, median } from './figures.ts'
+import { digits } from './figures.ts'
 import { middleRound, type Report, resultKey, type WorkResult } from './report.ts'
 import { aligned, pairsOf } from './table.ts'
 

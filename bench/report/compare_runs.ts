@@ -1,6 +1,7 @@
 // How two runs differ before anything that they measured: machine, settings, calibration; and what of it forbids a verdict.
 
-import { digits, median } from './figures.ts'
+import { median } from '../statistics.ts'
+import { digits } from './figures.ts'
 import { middleRound, type Report, resultKey } from './report.ts'
 
 export interface Machines {

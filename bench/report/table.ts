@@ -2,7 +2,8 @@
 
 import { planVerdict } from '../plan/verdict.ts'
 import { FOREIGN, type Sample } from '../run/sample.ts'
-import { digits, median } from './figures.ts'
+import { median } from '../statistics.ts'
+import { digits } from './figures.ts'
 import { middleRound, type Report, resultKey, type WorkResult, YARDSTICK } from './report.ts'
 
 /** Everything a reader needs to take the figures again. */

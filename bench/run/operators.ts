@@ -1,4 +1,5 @@
 // What operators do on a full database, and what token traffic feels of it: list pages, statistics, a purge, an emergency stop.
+
 import { once } from 'node:events'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,6 +11,7 @@ import { callLoopback } from '../load/loopback.ts'
 import { type BenchTarget, HOT_CLIENTS } from '../load/target.ts'
 import { beginTraffic, tokenRequest } from '../load/traffic.ts'
 import { aligned } from '../report/table.ts'
+import { median, percentilesOf } from '../statistics.ts'
 import { start, stopAll, tempDir } from './children.ts'
 import { storageEnv, withoutDatabase } from './databases.ts'
 import { type Known, type Population, populate } from './populate.ts'
@@ -134,11 +136,7 @@ async function measurePages(target: BenchTarget, known: Known): Promise<string[]
       took.push(performance.now() - startedMs)
     }
     const [first = 0, ...rest] = took
-    const sorted = rest.sort((a, b) => a - b)
-    rows.push([
-      page.replace(/[A-Za-z0-9_-]{22,}/g, '…'),
-      ...[first, sorted[ROUNDS / 2] ?? 0, sorted.at(-1) ?? 0].map(digits),
-    ])
+    rows.push([page.replace(/[A-Za-z0-9_-]{22,}/g, '…'), ...[first, median(rest), Math.max(...rest)].map(digits)])
   }
   return rows
 }
@@ -153,7 +151,7 @@ async function underTraffic(target: BenchTarget, what: string, work: () => Promi
   const done = await work()
   const seconds = (performance.now() - startedMs) / 1000
   const { latency, errors } = await end()
-  const { p50, p99, max } = latency.percentiles()
+  const { p50, p99, max } = percentilesOf(latency)
   return [what, seconds.toFixed(1), digits(p50), digits(p99), digits(max), String(errors), done]
 }
 

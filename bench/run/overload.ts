@@ -1,4 +1,5 @@
 // Far more than there is room for: what those get who are admitted, who is refused, and how soon it is over.
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../../src/config/env.ts'
 import { bestGenerator, runLoad } from '../load/load.ts'
@@ -6,6 +7,7 @@ import type { LoadTally } from '../load/loops.ts'
 import { type BenchTarget, HOT_CLIENTS } from '../load/target.ts'
 import { beginTraffic, tokenRequest } from '../load/traffic.ts'
 import { aligned } from '../report/table.ts'
+import { percentilesOf } from '../statistics.ts'
 import { stopAll } from './children.ts'
 import { withoutDatabase } from './databases.ts'
 import type { Sample } from './sample.ts'
@@ -65,19 +67,19 @@ async function crowd(target: BenchTarget, seconds: number): Promise<string[]> {
   const tokens = beginTraffic(target, RATE, tokenRequest(target))
   const during = await crowded
   const [served, found] = [await tokens(), await documents()]
-  served.latency.add(first.latency)
-  served.lateness.add(first.lateness)
+  served.latency.add(first.latency.contents())
+  served.lateness.add(first.lateness.contents())
   const end = beginTraffic(target, RATE, tokenRequest(target))
   await sleep(AFTER_MS)
   const after = await end()
-  const p99 = ({ latency }: LoadTally) => latency.percentiles().p99.toFixed(1)
+  const p99 = ({ latency }: LoadTally) => percentilesOf(latency).p99.toFixed(1)
   return [
     whole(before.per_s),
     whole(during.per_s + during.errors / during.seconds),
     whole(during.per_s),
-    served.latency.percentiles().p50.toFixed(1),
+    percentilesOf(served.latency).p50.toFixed(1),
     p99(served),
-    served.lateness.percentiles().p99.toFixed(1),
+    percentilesOf(served.lateness).p99.toFixed(1),
     p99(first),
     p99(found),
     String(found.errors),

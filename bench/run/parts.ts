@@ -11,8 +11,8 @@ import { openSqlite } from '../../src/store/sqlite.ts'
 import { openLogger } from '../../src/telemetry/logger.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { newKeyPair } from '../load/signer.ts'
-import { median } from '../report/figures.ts'
 import { aligned } from '../report/table.ts'
+import { median } from '../statistics.ts'
 import { tempDir } from './children.ts'
 
 /** Each part is measured this often, for about this long each time. */

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { CORES, ROLES, type Role } from '../../src/telemetry/proc.ts'
 import type { LoadTally } from '../load/loops.ts'
+import { percentilesOf } from '../statistics.ts'
 import type { Usage } from './probe.ts'
 
 /** A figure that may not be had on this machine, or of this server. */
@@ -64,8 +65,8 @@ export const counted = (
   answers: latency.count,
   errors,
   first_error: firstError,
-  latency_ms: latency.percentiles(),
-  late_ms: lateness.percentile(0.99),
+  latency_ms: percentilesOf(latency),
+  late_ms: lateness.quantile(0.99),
 })
 
 /** Puts what was counted and what it cost together. */

@@ -1,16 +1,17 @@
 // The RPC handlers of a front thread: what the supervisor asks of it.
 import type { App } from '../context.ts'
 import type { SharedKey } from '../crypto/shared_keys.ts'
+import type { HistogramCounts } from '../lib/histogram.ts'
 import type { MarkedActivity } from '../telemetry/client_activity.ts'
 import { mapValues } from '../telemetry/lanes.ts'
-import type { BucketCounts } from '../telemetry/series.ts'
 import { type Moved, takeFrom } from '../telemetry/transfer.ts'
 import type { Write } from './supervisor_handlers.ts'
 
 /** What a front thread counted since its last report, and its present state. */
 export interface FrontReport {
   moved: Moved
-  answered: BucketCounts
+  /** Durations of the answers of the token endpoint. */
+  answered: HistogramCounts
   lanes: App['lanes']
   caches: App['store']['caches']
   /** Utilisation of its event loop, 0 to 1. */

@@ -1,77 +1,80 @@
-// Operations that are one statement on PostgreSQL where nothing stands against them: a transaction of several costs a round trip
-// for each, and holds its locks meanwhile. Where something does, nothing is done, and the operation itself says what it is.
+// Operations that run as one statement on PostgreSQL: a transaction of several statements costs a round trip for each, and keeps its
+// locks meanwhile. Such a statement makes all changes of the operation, or none. When it makes none, the operation itself is run
+// and finds the reason. The statements are written here; a test derives the same SQL from the operations.
 import type { Job } from './database.ts'
 import type { Op, Row, Statement } from './op.ts'
-import { type OpName, ops } from './operations.ts'
-
-/**
- * Operations each of whose changes rests on the statement before it having found or touched a row, and on nothing else that it
- * found; with the columns of the row that is held, all of which must be null.
- */
-const FUSED: ReadonlyMap<OpName, Row> = new Map<OpName, Row>([
-  ['rotateRefreshToken', { revoked_at: null }],
-  ['redeemCode', {}],
-  ['recordIssuance', {}],
-])
+import { type InputOf, type OpName, ops } from './operations.ts'
 
 export interface Fused {
-  /** Returns a row when all of it was done; else nothing was. */
+  /** Returns a row when it has made all changes, and no row when it has made none. */
   statement: Statement
-  /** What the operation returns then. */
+  /** The result of the operation when all changes are made. */
   value: unknown
 }
 
-/**
- * The one statement of an operation; undefined for one that has none: because of what it is, or because a later change may touch
- * nothing without failing, so that the ones before would stand without it.
- */
+/** A change that is made when the condition is true; it returns a row then. */
+type Step = (condition: string) => string
+
+const lockFamily: Step = (condition) =>
+  `SELECT 1 FROM (SELECT revoked_at FROM token_families WHERE id = ? FOR UPDATE) held WHERE ${condition} AND held.revoked_at IS NULL`
+const consumeToken: Step = (condition) =>
+  `UPDATE refresh_tokens SET consumed_at = ?, next_id = ? WHERE id = ? AND consumed_at IS NULL AND ${condition} RETURNING 1`
+const consumeCode: Step = (condition) =>
+  `UPDATE authorization_requests SET consumed_at = ? WHERE id = ? AND consumed_at IS NULL AND ${condition} RETURNING 1`
+const addFamily: Step = (condition) =>
+  `INSERT INTO token_families (id, client_id, user_id, scope, resource, consent_id, authorization_id, jkt, created_at) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${condition} RETURNING 1`
+const addToken: Step = (condition) =>
+  `INSERT INTO refresh_tokens (id, family_id, hash, expires_at) SELECT ?, ?, ?, ? WHERE ${condition} RETURNING 1`
+/** Fails when the proof was used before: the changes before it must not be made without it. */
+const addUse: Step = (condition) =>
+  `INSERT INTO single_uses (id, kind, hash, expires_at) SELECT ?, ?, ?, ? WHERE ${condition} RETURNING 1`
+/** Makes no change when the proof was used before; there are no changes before it. */
+const addUseFirst: Step = (condition) =>
+  `INSERT INTO single_uses (id, kind, hash, expires_at) SELECT ?, ?, ?, ? WHERE ${condition} ON CONFLICT DO NOTHING RETURNING 1`
+const addIssuance: Step = (condition) =>
+  `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry)
+     SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${condition} RETURNING 1`
+
+/** One statement of several steps. Each step makes its change only if the step before it has returned a row. */
+function chain(...steps: readonly Step[]): string {
+  const parts = steps.map((step, i) => `s${i} AS (${step(i > 0 ? `EXISTS (SELECT 1 FROM s${i - 1})` : 'true')})`)
+  return `WITH ${parts.join(', ')} SELECT 1 AS done FROM s${steps.length - 1}`
+}
+
+const ROTATE = chain(lockFamily, consumeToken, addToken, addIssuance)
+const ROTATE_WITH_PROOF = chain(lockFamily, consumeToken, addToken, addUse, addIssuance)
+const REDEEM = chain(consumeCode, addFamily, addIssuance)
+const REDEEM_WITH_PROOF = chain(consumeCode, addFamily, addUse, addIssuance)
+const REDEEM_WITH_REFRESH = chain(consumeCode, addFamily, addToken, addIssuance)
+const REDEEM_WITH_REFRESH_AND_PROOF = chain(consumeCode, addFamily, addToken, addUse, addIssuance)
+const RECORD_WITH_PROOF = chain(addUseFirst, addIssuance)
+
+/** The statement of each operation, by its input. */
+const FUSED: Partial<Record<OpName, (input: never) => string | undefined>> = {
+  rotateRefreshToken: ({ issuance }: InputOf<'rotateRefreshToken'>) => (issuance.use ? ROTATE_WITH_PROOF : ROTATE),
+  redeemCode({ refresh, issuance }: InputOf<'redeemCode'>) {
+    if (refresh) return issuance.use ? REDEEM_WITH_REFRESH_AND_PROOF : REDEEM_WITH_REFRESH
+    return issuance.use ? REDEEM_WITH_PROOF : REDEEM
+  },
+  recordIssuance: ({ use }: InputOf<'recordIssuance'>) => (use ? RECORD_WITH_PROOF : undefined),
+}
+
+/** The row that the operations read: that of a family that is not revoked. */
+const LIVE_FAMILY: Row = { revoked_at: null }
+
+/** The one statement of an operation; undefined for an operation that has none. */
 export function fuse({ op, input }: Job): Fused | undefined {
-  const expected = FUSED.get(op)
-  if (!expected) return undefined
+  const sql = FUSED[op]?.(input as never)
+  if (sql === undefined) return undefined
+  const { statements, value } = rehearse({ op, input })
+  return { statement: { sql, params: statements.flatMap(({ params }) => params), want: 'one' }, value }
+}
+
+/** The statements that an operation yields, and what it returns, when nothing prevents its changes. */
+export function rehearse({ op, input }: Job): { statements: Statement[]; value: unknown } {
   const operation = (ops[op] as (input: unknown) => Op<unknown>)(input)
   const statements: Statement[] = []
   let step = operation.next()
-  for (; !step.done; step = operation.next(step.value.want === 'run' ? 1 : expected)) statements.push(step.value)
-  const [, ...rest] = statements.filter(({ hold }) => !hold)
-  if (!rest.every(({ sql }) => ADDING.test(sql))) return undefined
-  return {
-    statement: {
-      sql: chained(statements, expected),
-      params: statements.flatMap(({ params }) => params),
-      want: 'one',
-    },
-    value: step.value,
-  }
-}
-
-/** It adds its row, or fails when what makes it do nothing instead is left out. */
-const ADDING = /^INSERT (?!.*DO UPDATE)/s
-const OR_NOTHING = / ON CONFLICT DO NOTHING$/
-
-const known = new Map<string, string>()
-
-/** Each statement, where the one before it found or touched a row. */
-function chained(statements: readonly Statement[], expected: Row): string {
-  const key = statements.map(({ sql }) => sql).join(';')
-  const made = known.get(key)
-  if (made) return made
-  const links = statements.map(
-    (statement, i) =>
-      `s${i} AS (${i > 0 ? link(failing(statement), expected, `EXISTS (SELECT 1 FROM s${i - 1})`) : link(statement, expected, 'true')})`,
-  )
-  const sql = `WITH ${links.join(', ')} SELECT 1 AS done FROM s${statements.length - 1}`
-  known.set(key, sql)
-  return sql
-}
-
-const failing = (statement: Statement): Statement => ({ ...statement, sql: statement.sql.replace(OR_NOTHING, '') })
-
-function link({ sql, hold }: Statement, expected: Row, condition: string): string {
-  if (hold) {
-    const columns = Object.keys(expected).map((name) => `held.${name} IS NULL`)
-    return `SELECT 1 FROM (${sql} FOR UPDATE) held WHERE ${[condition, ...columns].join(' AND ')}`
-  }
-  const insert = /^(INSERT .*?)VALUES \(([^)]*)\)(.*)$/s.exec(sql)
-  if (insert) return `${insert[1]}SELECT ${insert[2]} WHERE ${condition}${insert[3]} RETURNING 1`
-  return `${sql} AND ${condition} RETURNING 1`
+  for (; !step.done; step = operation.next(step.value.want === 'run' ? 1 : LIVE_FAMILY)) statements.push(step.value)
+  return { statements, value: step.value }
 }

@@ -1,35 +1,30 @@
-// The table of all metrics. Names, labels and buckets of the specification are stable; label values are always from a fixed set.
+// The metrics of the service: counted here, rendered by prom-client. Label values are always from a fixed set.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import {
-  addTiming,
-  type Cell,
-  type Labels,
-  MetricFamily,
-  newTimings,
-  type Tally,
-  type Timings,
-} from './metric_family.ts'
+import { Counter, collectDefaultMetrics, Gauge, Histogram as PromHistogram, Registry } from 'prom-client'
+import { bounded, Histogram } from '../lib/histogram.ts'
+import { type Cell, type Labels, MetricFamily, type Tally } from './metric_family.ts'
 import type { CounterName, GaugeName, HistogramName, ReadingName } from './metric_names.ts'
 import { COUNTERS, GAUGES, HISTOGRAMS, READINGS } from './metric_names.ts'
 
+/** Bounds in seconds, stable by specification. */
 export const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const SECONDS = bounded(BUCKETS)
 
 type Reading = number | Record<string, number>
 type Read = () => Reading | Promise<Reading>
 
-const PATIENCE_MS = 1000
-/** What is read; nothing when it fails or takes too long, so that the scrape tells the rest also when storage is away. */
+const READ_TIMEOUT_MS = 1000
+/** Returns undefined when reading fails or takes too long, so that a scrape shows the other metrics while storage is unavailable. */
 const inTime = (read: Read): Promise<Reading | undefined> =>
-  Promise.race([(async () => read())().catch(() => undefined), sleep(PATIENCE_MS, undefined, { ref: false })])
+  Promise.race([(async () => read())().catch(() => undefined), sleep(READ_TIMEOUT_MS, undefined, { ref: false })])
 
 const rowsOf = (reading: Reading = {}, label = ''): { labels: Labels; value: number }[] =>
   typeof reading === 'number'
     ? [{ labels: {}, value: reading }]
     : Object.entries(reading).map(([key, value]) => ({ labels: { [label]: key }, value }))
 
-/** A metric as it stands; a histogram is a row per bucket, then its sum and its count. */
+/** A metric and its values. A histogram has one value per bucket, then its sum and its count. */
 export interface MetricSample {
   name: string
   help: string
@@ -42,12 +37,12 @@ interface HistogramRule {
   readonly labels: readonly string[]
 }
 interface CounterRule extends HistogramRule {
-  /** Values of its one label that are there, at 0, from the start. */
+  /** Values of its only label that are exported as 0 before they are counted. */
   readonly zero?: readonly string[]
 }
 
-/** A counter as prom-client renders it, filled from what was counted when it is asked for. */
-function showCounter(
+/** Registers a counter that prom-client fills from `tallies` at every scrape. */
+function registerCounter(
   registry: Registry,
   name: string,
   help: string,
@@ -61,57 +56,57 @@ function showCounter(
     registers: [registry],
     collect() {
       this.reset()
-      for (const { labels, held } of tallies.places) this.inc(labels, held.value)
+      for (const { labels, held } of tallies.cells) this.inc(labels, held.value)
     },
   })
 }
 
 /** A histogram that prom-client renders from our buckets. */
-class ShownHistogram extends Histogram<string> {
-  private readonly timings: MetricFamily<Timings>
-  private readonly shown: { name: string; help: string }
+class RenderedHistogram extends PromHistogram<string> {
+  private readonly timings: MetricFamily<Histogram>
+  private readonly about: { name: string; help: string }
 
-  constructor(registry: Registry, name: string, help: string, timings: MetricFamily<Timings>) {
+  constructor(registry: Registry, name: string, help: string, timings: MetricFamily<Histogram>) {
     super({ name, help, registers: [registry] })
-    this.shown = { name, help }
+    this.about = { name, help }
     this.timings = timings
   }
 
-  /** What prom-client calls to render; its own get() builds on this. */
+  /** prom-client calls this to render. Its own get() builds on it. */
   async getForPromString(): Promise<object> {
-    return { ...this.shown, type: 'histogram', aggregator: 'sum', values: this.timings.places.flatMap(this.rows) }
+    return { ...this.about, type: 'histogram', aggregator: 'sum', values: this.timings.cells.flatMap(this.rows) }
   }
 
-  private readonly rows = ({ labels: sharedLabels, held: { bounds, counts, sum } }: Cell<Timings>) => {
-    const { name } = this.shown
+  private readonly rows = ({ labels: sharedLabels, held: { counts, count, sum } }: Cell<Histogram>) => {
+    const { name } = this.about
     let total = 0
-    const buckets = counts.map((count, i) => {
-      total += count
-      return { metricName: `${name}_bucket`, labels: { le: bounds[i] ?? '+Inf' }, sharedLabels, value: total }
+    const buckets = counts.map((inBucket, i) => {
+      total += inBucket
+      return { metricName: `${name}_bucket`, labels: { le: BUCKETS[i] ?? '+Inf' }, sharedLabels, value: total }
     })
     const row = (what: string, value: number) => ({ metricName: `${name}_${what}`, labels: {}, sharedLabels, value })
-    return [...buckets, row('sum', sum), row('count', total)]
+    return [...buckets, row('sum', sum), row('count', count)]
   }
 }
 
-/** The metrics of one service: counted and observed by name, rendered for the scrape. */
+/** The metrics of one service: counted and observed by name, rendered at every scrape. */
 export class Metrics {
   private readonly registry = new Registry()
   private readonly tallies = new Map<CounterName, MetricFamily<Tally>>()
-  private readonly timings = new Map<HistogramName, MetricFamily<Timings>>()
+  private readonly timings = new Map<HistogramName, MetricFamily<Histogram>>()
 
   constructor() {
     for (const [name, { help, labels, zero }] of Object.entries(COUNTERS) as [CounterName, CounterRule][]) {
       const tallies = new MetricFamily(labels, () => ({ value: 0 }))
       for (const value of zero ?? (labels.length === 0 ? [''] : [])) tallies.of({ [labels[0] ?? '']: value })
       this.tallies.set(name, tallies)
-      showCounter(this.registry, name, help, labels, tallies)
+      registerCounter(this.registry, name, help, labels, tallies)
     }
     for (const [name, { help, labels }] of Object.entries(HISTOGRAMS) as [HistogramName, HistogramRule][]) {
-      const timings = new MetricFamily(labels, () => newTimings(BUCKETS))
+      const timings = new MetricFamily(labels, () => new Histogram(SECONDS))
       if (labels.length === 0) timings.of(undefined)
       this.timings.set(name, timings)
-      new ShownHistogram(this.registry, name, help, timings)
+      new RenderedHistogram(this.registry, name, help, timings)
     }
   }
 
@@ -121,21 +116,20 @@ export class Metrics {
   }
 
   observe(name: HistogramName, seconds: number, labels?: Labels): void {
-    const timings = this.timings.get(name)?.of(labels)
-    if (timings) addTiming(timings, seconds)
+    this.timings.get(name)?.of(labels).record(seconds)
   }
 
-  /** What a counter has reached, by its label values. */
+  /** The values of a counter, by its labels. */
   counted(name: CounterName): readonly Cell<Tally>[] {
-    return this.tallies.get(name)?.places ?? []
+    return this.tallies.get(name)?.cells ?? []
   }
 
-  /** The durations of a histogram, by its label values. */
-  timed(name: HistogramName): MetricFamily<Timings> {
-    return this.timings.get(name) as MetricFamily<Timings>
+  /** The durations of a histogram, by its labels. */
+  timed(name: HistogramName): MetricFamily<Histogram> {
+    return this.timings.get(name) as MetricFamily<Histogram>
   }
 
-  /** Registers a gauge whose value is asked for at every scrape: a number, or one per value of `label`. */
+  /** Registers a gauge that is read at every scrape: a number, or one per value of `label`. */
   gauge(name: GaugeName, read: Read, label?: string): void {
     new Gauge({
       name,
@@ -144,7 +138,7 @@ export class Metrics {
       registers: [this.registry],
       async collect() {
         const reading = await inTime(read)
-        // What it was at the last scrape, or the 0 it begins with, is not what it is now.
+        // A failed reading must not show the value of the last scrape, or the initial 0.
         if (label) this.reset()
         else this.remove()
         for (const { labels, value } of rowsOf(reading, label)) this.set(labels, value)
@@ -152,7 +146,7 @@ export class Metrics {
     })
   }
 
-  /** Registers a counter whose value is asked for at every scrape, per value of `label`. */
+  /** Registers a counter that is read at every scrape, per value of `label`. */
   reading(name: ReadingName, read: () => Record<string, number>, label: string): void {
     new Counter({
       name,
@@ -171,7 +165,7 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry })
   }
 
-  /** Every metric with its values, for other ways out. */
+  /** Every metric with its values, for other exporters. */
   async samples(): Promise<MetricSample[]> {
     const all = await this.registry.getMetricsAsJSON()
     return all.map(({ name, help, type, values }) => ({ name, help, type: String(type), values }))

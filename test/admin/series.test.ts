@@ -21,7 +21,7 @@ test('tokens, refusals and durations of the token endpoint are there once their 
   expect((await ask(client_secret)).status).toBe(200)
   expect((await ask('wrong')).status).toBe(401)
   service.advance(10)
-  service.app.series.look()
+  service.app.series.sample()
   const { period, points } = await shown()
   expect(period).toBe(10)
   const sum = (of: (point: Point) => number) => points.reduce((total, point) => total + of(point), 0)

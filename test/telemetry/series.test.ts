@@ -1,7 +1,7 @@
 // The ring of the last hour.
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Metrics } from '../../src/telemetry/metrics.ts'
-import { Durations, PERIOD, Series } from '../../src/telemetry/series.ts'
+import { PERIOD, Series } from '../../src/telemetry/series.ts'
 
 function open() {
   const metrics = new Metrics()
@@ -18,10 +18,10 @@ test('a period holds what happened in it, and nothing of the ones before', () =>
   series.answered(0.002)
   expect(series.points()).toEqual([])
   state.now += PERIOD
-  series.look()
+  series.sample()
   metrics.count('core_tokens_issued_total', { grant_type: 'refresh_token' })
   state.now += PERIOD
-  series.look()
+  series.sample()
   expect(series.points()).toEqual([
     {
       at: 1_000_000,
@@ -40,12 +40,12 @@ test('of a queue the longest that was seen counts', () => {
   const { state, series } = open()
   for (const waiting of [1, 7, 2]) {
     state.waiting = waiting
-    series.look()
+    series.sample()
   }
   state.waiting = 0
   state.now += PERIOD
-  series.look()
-  series.look()
+  series.sample()
+  series.sample()
   expect(series.points().map(({ queues }) => queues)).toEqual([{ store: 7 }])
 })
 
@@ -54,7 +54,7 @@ test('an hour is kept, and of the reasons the twenty most frequent', () => {
   for (let i = 1; i <= 30; i++) metrics.count('ext_refusals_total', { error: 'e', reason: `r${i}` }, i)
   for (let i = 0; i < 400; i++) {
     state.now += PERIOD
-    series.look()
+    series.sample()
     if (i > 0) continue
     const errors = series.points()[0]?.errors ?? {}
     expect(Object.keys(errors)).toHaveLength(20)
@@ -62,21 +62,4 @@ test('an hour is kept, and of the reasons the twenty most frequent', () => {
   }
   expect(series.points()).toHaveLength(360)
   expect(series.points(state.now - 2 * PERIOD)).toHaveLength(2)
-})
-
-describe('durations', () => {
-  test('have quantiles that are exact to a tenth', () => {
-    const durations = new Durations()
-    for (let ms = 1; ms <= 1000; ms++) durations.add(ms / 1000)
-    expect(Math.abs((durations.quantile(0.5) ?? 0) / 0.5 - 1)).toBeLessThan(0.1)
-    expect(Math.abs((durations.quantile(0.99) ?? 0) / 0.99 - 1)).toBeLessThan(0.1)
-  })
-
-  test.each([0, 1e-9, 0.5, 1e9])('%d seconds find a place', (seconds) => {
-    const durations = new Durations()
-    durations.add(seconds)
-    expect(durations.quantile(0.99)).toBeGreaterThan(0)
-  })
-
-  test('there is no quantile of none', () => expect(new Durations().quantile(0.5)).toBeUndefined())
 })

@@ -7,7 +7,7 @@ const lines = async (metrics: Metrics) =>
   (await metrics.render()).text.split('\n').filter((line) => /^core_(http_requests|tokens_issued|db_op)/.test(line))
 
 test('two threads that count are shown like one that counted it all, however often they are asked', async () => {
-  const [one, hub] = [new Metrics(), new Metrics()] as const
+  const [one, supervisor] = [new Metrics(), new Metrics()] as const
   const threads = [new Metrics(), new Metrics()]
   const work = (metrics: Metrics, i: number) => {
     metrics.count('core_http_requests_total', { method: 'GET', path: `/${i % 2}`, status: '200' })
@@ -17,9 +17,9 @@ test('two threads that count are shown like one that counted it all, however oft
   for (let i = 0; i < 9; i++) {
     work(one, i)
     work(threads[i % 2] as Metrics, i)
-    if (i % 3 === 0) for (const thread of threads) addTo(hub, structuredClone(takeFrom(thread)))
+    if (i % 3 === 0) for (const thread of threads) addTo(supervisor, structuredClone(takeFrom(thread)))
   }
-  for (const thread of threads) addTo(hub, takeFrom(thread))
+  for (const thread of threads) addTo(supervisor, takeFrom(thread))
   for (const thread of threads) expect(takeFrom(thread)).toEqual({ counts: [], timings: [] })
-  expect((await lines(hub)).sort()).toEqual((await lines(one)).sort())
+  expect((await lines(supervisor)).sort()).toEqual((await lines(one)).sort())
 })
