@@ -404,6 +404,19 @@ describe('revocation', () => {
     expect((await introspect(service, client, access_token))['active']).toBe(true)
   })
 
+  test('a refresh token of another client, or with another secret than its own, ends nothing', async () => {
+    const { client, authorized } = await signedIn()
+    const { access_token, refresh_token } = (await redeem(service, client, authorized)).body
+    const sameId = `${String(refresh_token).slice(0, -42)}${'A'.repeat(42)}`
+    for (const [by, token] of [
+      [await addClient(service), refresh_token],
+      [client, sameId],
+    ] as const)
+      expect((await revoke(by, token)).status).toBe(200)
+    expect((await introspect(service, client, access_token))['active']).toBe(true)
+    expect((await refresh(service, client, refresh_token)).status).toBe(200)
+  })
+
   test('a public client revokes by name; a wrong secret and an unknown kind of token are refused', async () => {
     const { client, authorized } = await signedIn({}, { token_endpoint_auth_method: 'none' })
     const open = { client_id: client.client_id }
