@@ -31,7 +31,7 @@ function addCommand(command: Command, action: Action, env: Env): void {
     if (flag.secret) command.addOption(fileOptionOf(flag))
   }
   const creates = action.status === 201
-  if (creates) command.argument('[-]', 'Reads the item as JSON from standard input; flags win over its members.')
+  if (creates) command.argument('[-]', 'Reads the item as JSON from standard input. Flags override its members.')
   command.action(async (...words: unknown[]) => {
     const { config: file, json } = command.optsWithGlobals<GlobalOptions>()
     const source = creates ? words[0] : undefined
@@ -58,13 +58,13 @@ function optionOf({ name, kind, value, doc, required, default: fallback }: Flag)
 const fileOptionOf = ({ name }: Flag) =>
   new Option(`--${name}-file <file>`, `Reads --${name} from a file; --${name} - from standard input.`)
 
-/** The flags, with the secrets that are in files and on standard input in their place. */
+/** Replaces the flags that name a file by the secret in it. */
 async function readSecrets(flags: readonly Flag[], given: Record<string, unknown>, itemComes: boolean) {
   const read = { ...given }
   for (const flag of flags.filter(({ secret }) => secret)) {
     const [name, file] = [optionOf(flag).attributeName(), given[fileOptionOf(flag).attributeName()]]
     if (given[name] !== undefined && file !== undefined)
-      throw new UsageError(`--${flag.name} and --${flag.name}-file exclude each other`)
+      throw new UsageError(`--${flag.name} and --${flag.name}-file cannot be used together`)
     if (given[name] === '-' && itemComes)
       throw new UsageError(`standard input cannot hold both the item and --${flag.name}`)
     const from = given[name] === '-' ? '-' : file
@@ -73,7 +73,7 @@ async function readSecrets(flags: readonly Flag[], given: Record<string, unknown
   return read
 }
 
-/** The flags, with the JSON objects that are in files and on standard input in their place. */
+/** Replaces the flags that name a file by the JSON object in it. */
 async function readJson(flags: readonly Flag[], given: Record<string, unknown>, itemComes: boolean) {
   const read = { ...given }
   for (const flag of flags.filter(({ json }) => json)) {
@@ -85,7 +85,7 @@ async function readJson(flags: readonly Flag[], given: Record<string, unknown>, 
   return read
 }
 
-/** What the flags say, over what `item` says. Throws UsageError that names every missing flag. */
+/** Merges the flags into `item`; flags override its members. Throws UsageError that names every missing flag. */
 function readFlags(flags: readonly Flag[], given: Record<string, unknown>, item?: Record<string, unknown>): RawInput {
   const said = { params: {} as Record<string, string>, query: {}, body: {} }
   const missing: string[] = []
@@ -108,6 +108,6 @@ function readFlag({ kind, read }: Flag, value: unknown): unknown {
   return kind === 'list' ? items.map((item) => item.trim()).filter(Boolean) : value
 }
 
-/** As text, only the rows of an answer that has them in a member. */
+/** As text, only the rows of an answer that has its rows in a member. */
 const rowsOf = (answer: unknown, { cli }: Action, json: boolean | undefined): unknown =>
   json || !cli || !cli.rows ? answer : (answer as Record<string, unknown>)[cli.rows]

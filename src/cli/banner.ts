@@ -1,11 +1,11 @@
-// What `serve` says to a person at a terminal once it listens; programs read the log.
+// What `serve` prints on a terminal once it listens. Programs read the log instead.
 import path from 'node:path'
 import { warningsOf } from '../config/notices.ts'
 import type { Config } from '../config/schema.ts'
 import { isLocalhost } from '../lib/url.ts'
 import { originOf } from './origin.ts'
 
-/** Where both listeners and the data are, and what must not stay as it is. */
+/** The addresses of both listeners, the place of the data, and settings that are unsafe in production. */
 export function bannerOf(config: Config, version: string): string {
   const { server, admin, storage, signing } = config
   const sqlite = storage.driver === 'sqlite'
@@ -16,11 +16,13 @@ export function bannerOf(config: Config, version: string): string {
     ['keys', signing.key_store === 'keyfile' ? path.resolve(signing.key_path) : signing.key_store],
   ]
   const unsafe = warningsOf(config, config.dcr.mode)
-  const local = isLocalhost(server.issuer) ? ' The issuer is on localhost, which allows it; production does not.' : ''
+  const local = isLocalhost(server.issuer)
+    ? ' They are accepted because the issuer is on localhost. Production refuses them.'
+    : ''
   return [
     `\nservice ${version}\n`,
     ...rows.map(([name = '', value]) => `  ${name.padEnd(10)} ${value}`),
-    ...(unsafe.length > 0 ? [`\n  Unsafe as it is:${local}`, ...unsafe.map((each) => `  - ${each}`)] : []),
+    ...(unsafe.length > 0 ? [`\n  Unsafe settings:${local}`, ...unsafe.map((each) => `  - ${each}`)] : []),
     '\n  In another terminal: `service quickstart` for a first token, `service doctor` for a check.\n\n',
   ].join('\n')
 }

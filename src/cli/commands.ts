@@ -1,4 +1,4 @@
-// The command line of the service: the commands of the server, and where all others come from.
+// The command line: the commands of the server, and the modules of all others.
 import { Command, CommanderError } from 'commander'
 import type { Env } from '../config/env.ts'
 import { ConfigError, loadConfig } from '../config/load.ts'
@@ -13,7 +13,7 @@ import { addFirstSteps } from './first_steps.ts'
 import { EXIT, exitCodeOf, print, printError, printProblems, UsageError } from './output.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
 
-/** Runs the command line. Resolves to the exit code (EXIT); unless it did what was asked, there are `error: ` lines on standard error. */
+/** Runs the command line. Resolves to the exit code (EXIT). A failure also writes `error: ` lines to standard error. */
 export async function runCommandLine(argv: readonly string[], env: Env): Promise<number> {
   let code = 0
   const program = await commandTree(
@@ -27,26 +27,26 @@ export async function runCommandLine(argv: readonly string[], env: Env): Promise
     await program.parseAsync([...argv])
     return code
   } catch (error) {
-    // Commander has said what it had to say.
+    // Commander has printed the message already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
     printError(error)
     return exitCodeOf(error)
   }
 }
 
-/** The commands: what these arguments need of them, or all. `exit` is told what a command ends with when that is not 0. */
+/** Builds the commands that these arguments need, or all. `exit` takes the exit code of a command when it is not 0. */
 export async function commandTree(env: Env, exit: (code: number) => void, argv?: readonly string[]): Promise<Command> {
   const program = new Command('service')
     .description('Authorization server for MCP.')
-    .option('--config <path>', 'YAML file with the configuration; SERVICE_ variables win over it.')
+    .option('--config <path>', 'Configuration file in YAML. SERVICE_ variables override it.')
     .option('--json', 'Print JSON instead of key=value lines.')
     .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError('(add --help to see what there is)')
+    .showHelpAfterError('(add --help for usage)')
     .exitOverride()
   addServerCommands(program, env, exit)
   addFirstSteps(program, env, exit)
-  commandAt(program, 'admin').description('Operator commands; they mirror the admin API.')
-  // The admin operations bring the whole service with them: other commands start without.
+  commandAt(program, 'admin').description('Commands of operators. Each mirrors an operation of the admin API.')
+  // The admin operations load the whole service. Other commands start faster without them.
   const has = (...words: string[]) => !argv || words.some((word) => argv.includes(word))
   if (has('admin', 'completion')) {
     ;(await import('./admin.ts')).addAdminCommands(program, env)
@@ -63,12 +63,11 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
   const options = () => program.opts<GlobalOptions>()
   program
     .command('serve')
-    .description('Starts both listeners. SIGTERM and SIGINT drain and stop, SIGHUP reloads the signing keys.')
-    .option('--wait', 'Where another server has the SQLite file, wait until it has ended.')
-    .option(
-      '--new-keys',
-      'Make keys where there are none, even if that ends live tokens or leaves sealed values unreadable.',
+    .description(
+      'Runs the service. SIGTERM and SIGINT finish the requests in flight and stop it. SIGHUP reloads the signing keys.',
     )
+    .option('--wait', 'Wait while another server uses the SQLite file.')
+    .option('--new-keys', 'Generate missing keys, even if live tokens become invalid or encrypted values unreadable.')
     .action(async ({ wait: waits, newKeys }: { wait?: boolean; newKeys?: boolean }) => {
       const { serve } = await import('../server/serve.ts')
       try {
@@ -81,7 +80,7 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
     })
   program
     .command('migrate')
-    .description('Applies pending database migrations; serve does so too.')
+    .description('Applies pending database migrations. `serve` applies them too.')
     .action(async () => {
       const { config, json } = options()
       const { storage } = loadConfig(config, env).config
@@ -90,17 +89,20 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
     })
   program
     .command('purge')
-    .description('Deletes what has expired. serve never does so: schedule it.')
+    .description('Deletes expired rows. `serve` never deletes them: schedule this command.')
     .option(
       '--only <a,b>',
-      `Of ${Object.keys(PURGE_TARGETS).join(', ')}: all of them by default; unused-clients: registrations never used in 30 days; audit-events or issuances: what is older than --older-than.`,
+      `What to delete: ${Object.keys(PURGE_TARGETS).join(', ')} (default: all of these); unused-clients, which are registrations that were not used within 30 days; audit-events or issuances older than --older-than.`,
     )
     .option(
       '--older-than <duration>',
-      'For audit-events and issuances, which are kept for good otherwise: such as 365d.',
+      'Minimum age of the audit-events or issuances to delete, such as 365d. They are never deleted without it.',
     )
-    .option('--export <file>', 'For these: where the rows are appended as JSON lines before they are deleted.')
-    .option('--timeout <duration>', 'Stop after this time; 0 for never.', '10m')
+    .option(
+      '--export <file>',
+      'File to which audit-events or issuances are appended as JSON lines before they are deleted.',
+    )
+    .option('--timeout <duration>', 'Stop after this time. 0 means no limit.', '10m')
     .action(async (flags: { only?: string; timeout: string; olderThan?: string; export?: string }) => {
       const { config, json } = options()
       const { purge } = await import('./purge.ts')
@@ -111,9 +113,9 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
   program
     .command('backup')
     .description(
-      'Writes a backup of the SQLite database, beside a running server. Encrypted, and with the signing keys, when data_encryption is configured.',
+      'Writes a backup of the SQLite database. The server may run. With data_encryption the backup is encrypted and contains the signing keys.',
     )
-    .requiredOption('--to <file>', 'The backup; must not exist.')
+    .requiredOption('--to <file>', 'Backup file to write. It must not exist.')
     .action(async ({ to }: { to: string }) => {
       const { config, json } = options()
       const { backup } = await import('./backup/backup.ts')
@@ -121,10 +123,10 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
     })
   program
     .command('restore')
-    .description('Puts a backup in the place of the database, while no server runs. Checks it first.')
-    .requiredOption('--from <file>', 'The backup.')
-    .option('--force', 'Put a database that is there aside.')
-    .option('--allow-unencrypted', 'Restore a backup in clear although data_encryption is configured.')
+    .description('Replaces the database with a backup, after checking it. The server must be stopped.')
+    .requiredOption('--from <file>', 'Backup file to read.')
+    .option('--force', 'Rename an existing database instead of refusing.')
+    .option('--allow-unencrypted', 'Restore an unencrypted backup although data_encryption is configured.')
     .action(async (flags: { from: string; force?: boolean; allowUnencrypted?: boolean }) => {
       const { config, json } = options()
       const { restore } = await import('./backup/restore.ts')
@@ -134,13 +136,13 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
   program
     .command('rekey')
     .description(
-      'Seals again, with the newest key of data_encryption, what an older one has sealed. Instances may go on running.',
+      'Encrypts again, with the newest key of data_encryption, every value that an older key encrypted. Instances may run.',
     )
     .action(async () => {
       const { config, json } = options()
       const { rekeyAll } = await import('./rekey.ts')
       const done = await rekeyAll(config, env, ({ table, column, rows, resealed }) =>
-        process.stderr.write(`${table}.${column}: ${rows} rows, ${resealed} sealed again\n`),
+        process.stderr.write(`${table}.${column}: ${rows} rows, ${resealed} encrypted again\n`),
       )
       print(done, json)
       const unreadable = done.filter((each) => each.unreadable > 0)
@@ -150,9 +152,9 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
   program
     .command('completion')
     .argument('<shell>', SHELLS.join(', '))
-    .description('Prints a script that completes commands and flags: source it from the profile of the shell.')
+    .description('Prints a completion script. Source it from the profile of the shell.')
     .action((shell: string) => {
-      if (!isShell(shell)) throw new UsageError(`there is completion for ${SHELLS.join(', ')}; not for ${shell}`)
+      if (!isShell(shell)) throw new UsageError(`completion exists for ${SHELLS.join(', ')}, not for ${shell}`)
       process.stdout.write(completionScript(program, shell))
     })
   program

@@ -1,13 +1,13 @@
-// Completion scripts for shells, made from the tree of commands. They need no call of the binary while somebody types.
+// Completion scripts for shells, generated from the tree of commands. They do not call the binary.
 import type { Command } from 'commander'
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof SHELLS)[number]
 
-/** Whether there is completion for it. */
+/** Whether completion exists for a shell. */
 export const isShell = (name: string): name is Shell => (SHELLS as readonly string[]).includes(name)
 
-/** What may follow a path of commands, or a flag that takes one of some words: `service admin dcr set --mode`. */
+/** The words that may follow a path of commands, or a flag with fixed values: `service admin dcr set --mode`. */
 type Words = ReadonlyMap<string, readonly string[]>
 
 /** The script for a shell. */

@@ -9,7 +9,7 @@ import { EXIT, print, UsageError } from './output.ts'
 import type { AdminClient } from './send.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
 
-/** Adds the commands; `exit` is told how the check ended. */
+/** Adds the commands. `exit` takes the exit code of the check. */
 export function addFirstSteps(program: Command, env: Env, exit: (code: number) => void): void {
   const options = () => program.opts<GlobalOptions>()
   const within = async (work: (config: Config, sender: AdminClient) => Promise<void>) => {
@@ -21,7 +21,7 @@ export function addFirstSteps(program: Command, env: Env, exit: (code: number) =
   program
     .command('quickstart')
     .description(
-      'Makes a resource, a client and a token on the running server, and prints the commands that do the same.',
+      'Creates a resource and a client on the running server, requests a token, and prints the commands that do the same.',
     )
     .action(() =>
       within(async (config, sender) => {
@@ -32,12 +32,12 @@ export function addFirstSteps(program: Command, env: Env, exit: (code: number) =
       }),
     )
 
-  commandAt(program, 'try').description('Walks a flow against the running server.')
+  commandAt(program, 'try').description('Runs a flow against the running server.')
   commandAt(program, 'try authorize')
-    .description('Signs a person in with the browser, as a native client, and shows the token.')
-    .option('--resource <slug>', 'What the token is for; the only resource without it.')
-    .option('--scope <names>', 'What to ask for, separated by spaces; everything without it.')
-    .option('--port <number>', 'Where to wait for the browser; any free port without it.', '0')
+    .description('Signs a user in with the browser, as a native client does, and shows the token.')
+    .option('--resource <slug>', 'Resource that the token is for. Default: the only resource.')
+    .option('--scope <names>', 'Scopes to request, separated by spaces. Default: all scopes of the resource.')
+    .option('--port <number>', 'Port of the loopback redirect URI. 0 means any free port.', '0')
     .action((flags: { resource?: string; scope?: string; port: string }) =>
       within(async (config, sender) => {
         const port = Number(flags.port)
@@ -51,9 +51,12 @@ export function addFirstSteps(program: Command, env: Env, exit: (code: number) =
   program
     .command('doctor')
     .description(
-      'Checks settings, files, the database and the running server, and says what to do. Ends with 1 when something fails.',
+      'Checks configuration, files, the database and the running server, and suggests corrections. Exits with 1 when a check fails.',
     )
-    .option('--running', 'A server that does not answer is a failure; so it is where one has the SQLite file.')
+    .option(
+      '--running',
+      'Fail when no server answers. Without it, that is a failure only while a server uses the SQLite file.',
+    )
     .action(async ({ running = false }: { running?: boolean }) => {
       const findings = await examine(options().config, env, running)
       const { findingsText } = await import('./doctor/check.ts')
@@ -79,7 +82,7 @@ async function examine(file: string | undefined, env: Env, running: boolean): Pr
   const { checkServer } = await import('./doctor/server.ts')
   const { checkStorage } = await import('./doctor/storage.ts')
   const { createFetcher } = await import('../net/fetch.ts')
-  // It asks the addresses of this machine and of its own network: that is where the set-up is.
+  // The set-up is on this machine and its network, so private addresses are allowed.
   const fetcher = createFetcher({ allowPrivate: true, userAgent: `service-doctor/${readBuild().version}` })
   const storage = await checkStorage(config)
   const isBroken = storage.some(({ result }) => result === 'fail')

@@ -3,12 +3,12 @@ import { z } from 'zod'
 import { type Action, type FlagRule, kebab, paramNames } from '../admin/action.ts'
 
 export interface Flag {
-  /** Without the dashes. */
+  /** The name without the dashes. */
   name: string
-  /** What it fills: a path parameter, a query parameter or a member of the body. */
+  /** Whether it is a path parameter, a query parameter or a member of the body. */
   part: 'params' | 'query' | 'body'
   field: string
-  /** A switch may go without a value, a list is comma-separated, `many` is repeated. */
+  /** A `switch` needs no value, a `list` is comma-separated, `many` may be repeated. */
   kind: 'text' | 'switch' | 'list' | 'many'
   /** The word for the value in the help text. */
   value: string
@@ -47,7 +47,7 @@ export function flagsOf(action: Action): Flag[] {
 }
 
 const PLACEHOLDERS = { text: 'text', switch: 'true|false', list: 'a,b', many: 'text' } as const
-/** Defaults that need no word. */
+/** Defaults that the help does not show. */
 const SILENT = ['', 'false']
 
 function flagOf({ part, name: field, required, schema }: Field, name: string, rule?: FlagRule, shared = false): Flag {
@@ -72,11 +72,11 @@ const hasText = ({ type, items }: JsonSchema) => type !== 'object' && !(type ===
 
 const PARAMS: Readonly<Record<string, string>> = {
   id: 'Its id.',
-  client_id: 'Its client_id.',
+  client_id: 'Client id of the client.',
   kid: 'Its kid.',
   slug: 'Slug or id of the resource.',
-  source: 'Slug of the resource in front.',
-  target: 'Slug of the resource behind it.',
+  source: 'Slug of the fronting resource (the gateway).',
+  target: 'Slug of the resource behind the gateway.',
 }
 
 function fieldsOf({ path, query, body }: Action): Field[] {

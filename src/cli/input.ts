@@ -1,10 +1,10 @@
-// What commands read beside their flags: items, secrets and documents, from files or from standard input.
+// Input of commands beside their flags: items, secrets and documents, from files or standard input.
 import { createReadStream } from 'node:fs'
 import { UsageError } from './output.ts'
 
 const MAX_BYTES = 1024 * 1024
 
-/** The text of a file; `-` is standard input. Throws UsageError when it cannot be read, or holds more: a device never ends. */
+/** The text of a file; `-` is standard input. Throws UsageError when it cannot be read or is larger than `maxBytes`, because a device never ends. */
 export async function readText(file: string, maxBytes = MAX_BYTES): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0

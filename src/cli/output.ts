@@ -1,8 +1,8 @@
-// What commands print: key=value lines or JSON on standard output, `error: ` lines on standard error.
+// The output of commands: key=value lines or JSON on standard output, `error: ` lines on standard error.
 import { ConfigError } from '../config/load.ts'
 import { OAuthError } from '../lib/error.ts'
 
-/** A command line that cannot be carried out as written; one message per fault. */
+/** A command line with mistakes, one message for each. */
 export class UsageError extends Error {
   readonly faults: readonly string[]
   constructor(...faults: string[]) {
@@ -11,17 +11,16 @@ export class UsageError extends Error {
   }
 }
 
-/** What a command ends with, for scripts. */
+/** Exit codes. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, not_found: 3, conflict: 4, refused: 5 } as const
-/** What that means. */
+/** The meaning of each exit code. */
 export const EXIT_MEANS: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: 'Done.',
-  failed:
-    'It failed, the configuration is not valid, or what was checked is not as it should be (`doctor`, `admin diff`).',
-  usage: 'The command line, or a value in it, cannot be used as it is.',
-  not_found: 'There is no such thing.',
-  conflict: 'It exists already, is in use, or is not in the right state.',
-  refused: 'The API key is wrong, may not do this, or there were too many requests.',
+  failed: 'The command failed, the configuration is not valid, or a check failed (`doctor`, `admin diff`).',
+  usage: 'The command line or a value in it is not valid.',
+  not_found: 'The named item does not exist.',
+  conflict: 'The item exists already, is in use, or is in the wrong state.',
+  refused: 'The API key is wrong or lacks the capability, or there were too many requests.',
 }
 
 /** The exit code of a command that ended with this error. */
@@ -39,20 +38,20 @@ const EXIT_BY_STATUS: Readonly<Record<number, number>> = {
   429: EXIT.refused,
 }
 
-/** Prints an answer: as JSON, or as lines with a blank one between the items of a list. Nothing for nothing. */
+/** Prints an answer as JSON, or as lines with a blank line between the items of a list. Prints nothing for an empty answer. */
 export function print(answer: unknown, asJson: boolean | undefined): void {
   if (answer === undefined) return
   const text = asJson ? JSON.stringify(answer) : asText(answer)
   if (text !== '') process.stdout.write(`${text}\n`)
 }
 
-/** Prints a configuration that cannot be used as a log event, for those who collect the logs of `serve`. */
+/** Prints the problems of a configuration as a log event, because operators collect the log of `serve`. */
 export function printProblems({ problems }: ConfigError): void {
   const event = { level: 'error', time: new Date().toISOString(), msg: 'the configuration is not valid', problems }
   process.stderr.write(`${JSON.stringify(event)}\n`)
 }
 
-/** Prints what went wrong, a line for each fault; a refusal with its code (docs/reference/errors.md). */
+/** Prints an error, one line for each problem, with its code (docs/reference/errors.md). */
 export function printError(error: unknown): void {
   for (const fault of faultsOf(error)) process.stderr.write(`error: ${fault}\n`)
 }
@@ -77,7 +76,7 @@ function faultsOf(error: unknown): readonly string[] {
   if (!(error instanceof Error)) return [String(error)]
   if (!(error instanceof OAuthError)) return [error.message]
   const { cause } = error.more
-  // Some say their cause themselves.
+  // Some messages contain their cause already.
   const why = cause instanceof Error && !error.message.includes(cause.message) ? `: ${cause.message}` : ''
   return [`${error.message}${why} [${error.code}]`]
 }

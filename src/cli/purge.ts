@@ -1,4 +1,4 @@
-// `service purge`: deletes what has expired, beside a running server or without one.
+// `service purge`: deletes expired rows. The server may run.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../config/env.ts'
 import { longestLife } from '../config/lifetimes.ts'
@@ -13,29 +13,29 @@ import { withStore } from '../store/work.ts'
 import { UsageError } from './output.ts'
 import { RECORD_KINDS, type Retention, retire } from './retention.ts'
 
-/** Small enough that a running server, which must wait meanwhile, gets its turn within milliseconds. */
+/** Rows of one window. A running server waits for a window, so it must take only milliseconds. */
 const ROWS = 250
-/** Of the time that a window took, and at least so long: SQLite gives the lock to whoever asks, not to who has waited longest. */
+/** Pause after a window, as a share of its time within limits: SQLite does not queue writers, so a server needs a pause to get the lock. */
 const PAUSE = { share: 2, leastMs: 10, mostMs: 250 }
-/** Only when it is named: registrations that were never used in thirty days. */
+/** Registrations that were not used within thirty days. Deleted only when --only names them. */
 const UNUSED_CLIENTS = 'unused-clients'
 const FAMILIES = 'token-families'
-/** Looked at together: each look goes through the refresh tokens and the live access tokens once. */
+/** Families of one query, which reads the refresh tokens and the live access tokens once. */
 const FAMILY_ROWS = 10_000
 const UNUSED_SECONDS = 30 * DAY
 
-/** Everything that --only may name. */
+/** Every target that --only accepts. */
 const TARGET_NAMES: readonly string[] = [...Object.keys(PURGE_TARGETS), UNUSED_CLIENTS, ...Object.keys(RECORD_KINDS)]
 
 export interface PurgeOptions {
   config: string | undefined
-  /** Comma list of targets; all when undefined. */
+  /** Targets, separated by commas. Default: all. */
   only?: string
-  /** Go duration; 0 for no limit. */
+  /** A Go duration. 0 means no limit. */
   timeout: string
-  /** Go duration: only with a record, whose older rows go. */
+  /** A Go duration: the minimum age of records to delete. */
   olderThan?: string
-  /** File that they are appended to before. */
+  /** File to which the records are appended before they are deleted. */
   export?: string
 }
 export interface Purged {
@@ -43,7 +43,7 @@ export interface Purged {
   deleted: number
 }
 
-/** Purges the targets one after the other. A target that fails is logged; the others still run. Returns what was deleted and whether all went well. */
+/** Purges the targets one after the other. A failure is logged and the next target runs. Returns the deleted rows by target, and whether every target succeeded. */
 export async function purge(
   { config: file, only, timeout, ...more }: PurgeOptions,
   env: Env,
@@ -51,7 +51,7 @@ export async function purge(
   const targets = readTargets(only)
   const retention = readRetention(targets, more)
   const seconds = parseDuration(timeout)
-  if (seconds === undefined) throw new UsageError('--timeout must be a duration such as 30s or 10m; 0 for none')
+  if (seconds === undefined) throw new UsageError('--timeout must be a duration such as 30s or 10m, or 0 for no limit')
   const { config } = loadConfig(file, env)
   return withStore(config, async (store, log) => {
     const deadlineMs = seconds === 0 ? Number.POSITIVE_INFINITY : performance.now() + seconds * 1000
@@ -73,12 +73,12 @@ export async function purge(
   })
 }
 
-/** Deletes window after window, and counts the rows in `run`. Throws at the deadline. */
+/** Deletes window by window and counts the rows in `run`. Throws at the deadline. */
 async function drain(deleting: AsyncGenerator<number>, run: { deleted: number }, deadlineMs: number): Promise<void> {
   let beganMs = performance.now()
   for await (const rows of deleting) {
     run.deleted += rows
-    if (performance.now() > deadlineMs) throw new Error(`--timeout was reached; ${run.deleted} rows are deleted`)
+    if (performance.now() > deadlineMs) throw new Error(`--timeout was reached after ${run.deleted} rows were deleted`)
     await rest(performance.now() - beganMs)
     beganMs = performance.now()
   }
@@ -100,29 +100,29 @@ function readTargets(only: string | undefined): string[] {
 
 const isRecord = (target: string): target is keyof typeof RECORD_KINDS => Object.hasOwn(RECORD_KINDS, target)
 
-/** The record is let go by itself, by age, and never without saying where it is kept. */
+/** Audit events and issuances are deleted alone, by age, and only with an export file. */
 function readRetention(targets: readonly string[], { olderThan, export: file }: Partial<PurgeOptions>) {
   if (!targets.some(isRecord)) {
     if (olderThan !== undefined || file !== undefined)
       throw new UsageError(`--older-than and --export are for --only ${Object.keys(RECORD_KINDS).join(' and --only ')}`)
     return undefined
   }
-  if (targets.length > 1) throw new UsageError(`${targets.find(isRecord)} is purged by itself`)
+  if (targets.length > 1) throw new UsageError(`${targets.find(isRecord)} cannot be purged together with other targets`)
   const seconds = parseDuration(olderThan ?? '')
   if (seconds === undefined || seconds < DAY)
     throw new UsageError('--older-than must be a duration of a day or more, such as 365d')
   if (file === undefined)
-    throw new UsageError('--export must name the file that the rows are appended to; /dev/null keeps none')
+    throw new UsageError('--export must name the file to append the rows to; /dev/null discards them')
   return { olderThan: seconds, file, now: systemClock.now() }
 }
 
 interface Bounds {
   retention: Retention | undefined
-  /** Seconds that an access token lives at most. */
+  /** Maximum lifetime of an access token, in seconds. */
   life: number
 }
 
-/** Deletes window by window, so that the traffic of a running server goes on in between. Yields how many rows went. */
+/** Deletes window by window, so that a running server can write between them. Yields the number of deleted rows. */
 async function* windows(store: Store, target: string, { retention, life }: Bounds): AsyncGenerator<number> {
   const now = systemClock.now()
   if (retention && isRecord(target)) return yield* retire(store, target, retention)
@@ -141,7 +141,7 @@ async function* windows(store: Store, target: string, { retention, life }: Bound
   }
 }
 
-/** Deletes the families that nothing can come of any more, a few at a time. */
+/** Deletes the token families that cannot issue tokens any more, a few at a time. */
 async function* endedFamilies(store: Store, now: number, life: number): AsyncGenerator<number> {
   const liveFrom = idFloor(now - life - SKEW_SECONDS)
   for (let after: string | undefined = ''; after !== undefined; ) {
@@ -158,7 +158,7 @@ async function* endedFamilies(store: Store, now: number, life: number): AsyncGen
   }
 }
 
-/** Leaves the database to others for a while after a window that took so long. */
+/** Pauses after a window, in proportion to its time, so that others can use the database. */
 const rest = (tookMs: number): Promise<void> =>
   sleep(Math.min(PAUSE.mostMs, Math.max(PAUSE.leastMs, tookMs * PAUSE.share)))
 type WindowResult = ResultOf<'purgeWindow'>

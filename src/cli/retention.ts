@@ -1,4 +1,4 @@
-// `service purge --only audit-events|issuances --older-than … --export FILE`: the record, which nothing else ever deletes.
+// `service purge --only audit-events|issuances --older-than … --export FILE`. No other command deletes these records.
 import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,7 +24,7 @@ export interface Retention {
   now: number
 }
 
-/** What may be let go by age. */
+/** Records that may be deleted by age. */
 export const RECORD_KINDS = {
   'audit-events': {
     table: 'audit_events',
@@ -41,8 +41,8 @@ export const RECORD_KINDS = {
 type RecordName = keyof typeof RECORD_KINDS
 
 /**
- * Exports and deletes the rows of a record that are older: nothing goes that is not in the file. Whole partitions go at once,
- * the rest page by page. Yields how many went, also none after each page of a partition.
+ * Exports and then deletes the older rows of a record. Every deleted row is in the file. Whole partitions are dropped, other
+ * rows are deleted page by page. Yields the number of deleted rows; 0 after each exported page of a partition.
  */
 export async function* retire(store: Store, name: RecordName, options: Retention): AsyncGenerator<number> {
   const fd = openExport(options.file)
@@ -59,14 +59,14 @@ export async function* retire(store: Store, name: RecordName, options: Retention
 interface Job extends Pick<Retention, 'now'> {
   store: Store
   name: RecordName
-  /** Only ids before this one. */
+  /** Exclusive upper bound of the ids. */
   before: string
   fd: number
 }
 
 async function* deletePages({ store, name, before, now, fd }: Job): AsyncGenerator<number> {
   const { table, list } = RECORD_KINDS[name]
-  // Some rows of partitions that could not go are in the file.
+  // Rows of a partition that could not be dropped are in the file already.
   const exported = await exportedRanges(store, table)
   const isExported = (id: string) => exported.some(({ begin, to }) => isBehind(id, begin) && !isBehind(id, to))
   for (let after = ''; ; ) {
@@ -88,7 +88,7 @@ async function* dropPartitions({ store, name, before, now, fd }: Job): AsyncGene
     if (isBehind(end, before)) return
     const so = known.find((each) => each.partition === partition)
     for (let [after, exported] = [so?.to ?? beginOf(from), so?.rows ?? 0]; ; ) {
-      // Also what has not expired: such a row stays, and its partition with it.
+      // A row that has not expired keeps its whole partition.
       const rows = await list(store, { after, before: end, limit: ROWS, now: Number.MAX_SAFE_INTEGER })
       if (rows.some((row) => 'expires_at' in row && row.expires_at > now)) break
       append(fd, name, rows)
@@ -116,7 +116,7 @@ const beginOf = (ms: number): string => (Number.isFinite(ms) ? idFloor(ms / 1000
 
 type Rows = readonly (AuditEvent | Issuance)[]
 
-/** A lock that is not had at once is asked for again: nobody has to wait for it long. */
+/** Tries the lock again after a short wait, so that other transactions never queue behind it for long. */
 async function dropSoon(store: Store, partition: InputOf<'dropPartition'>): Promise<void> {
   for (let tries = 1; ; tries++)
     try {
@@ -127,10 +127,10 @@ async function dropSoon(store: Store, partition: InputOf<'dropPartition'>): Prom
     }
 }
 
-/** Opens the export at its end. The file and its name survive a power cut from here on; a line that a crash cut short is ended. */
+/** Opens the export for appending. The file and its name are synced to disk. A line that a crash truncated is ended with a newline. */
 function openExport(file: string): number {
   const fd = openSync(file, 'a', 0o600)
-  // A pipe or /dev/null has nothing to keep.
+  // A pipe or /dev/null cannot be synced.
   if (!fstatSync(fd).isFile()) return fd
   try {
     syncFolder(path.dirname(realpathSync(file)))
@@ -153,7 +153,7 @@ function endsWithNewline(file: string): boolean {
   }
 }
 
-/** Returns when every row is on the disk. Throws, and leaves the file as it was, when one is not. */
+/** Appends the rows and syncs them to disk. On failure it throws and truncates the file to its former length. */
 function append(fd: number, name: RecordName, rows: Rows): void {
   const { shown } = RECORD_KINDS[name]
   const before = fstatSync(fd)
@@ -162,12 +162,12 @@ function append(fd: number, name: RecordName, rows: Rows): void {
     writeAll(fd, rows.map((row) => `${JSON.stringify(shown(row as never))}\n`).join(''), done)
     if (before.isFile()) fsyncSync(fd)
   } catch (error) {
-    // Nothing is taken away that another process has appended meanwhile.
+    // Rows that another process appended meanwhile are not truncated.
     if (before.isFile() && fstatSync(fd).size === before.size + done.bytes) ftruncateSync(fd, before.size)
     throw error
   }
 }
 
-/** Whether an id comes behind another one; every id comes behind none. */
+/** Whether an id is greater than another one, or there is no other one. */
 const isBehind = (id: string, other: string): boolean =>
   Buffer.compare(Buffer.from(id, 'base64url'), Buffer.from(other, 'base64url')) > 0

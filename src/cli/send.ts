@@ -1,5 +1,5 @@
-// Where an admin command is carried out: by the running server, so that what it remembers stays true, or else in this
-// process on the same database and keys.
+// Runs an admin operation: on the running server, so that its caches stay correct, or else in this process on the same
+// database and keys.
 import type { Action } from '../admin/action.ts'
 import { ADMIN } from '../admin/api_key.ts'
 import { actionNamed } from '../admin/index.ts'
@@ -13,17 +13,17 @@ import { openLogger } from '../telemetry/logger.ts'
 import { originOf } from './origin.ts'
 
 const PATIENCE_MS = 30_000
-/** Nobody listens there, so nothing was sent. Any other failure may have come after the work was done. */
+/** Errors that prove that no request was sent. After any other error the operation may have been done. */
 const NOBODY = ['ECONNREFUSED', 'EADDRNOTAVAIL', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
 
-/** Carries out operations, there or here, until it is closed. */
+/** Runs admin operations until it is closed. */
 export interface AdminClient {
-  /** Returns what the operation shows. Throws OAuthError when it is refused. */
+  /** Returns the answer of the operation. Throws OAuthError when it is refused. */
   send(action: Action, input: RawInput): Promise<unknown>
   close(): Promise<void>
 }
 
-/** Asks the running server each time; when none answers, works in this process from then on. */
+/** Uses the running server. When none listens, it runs this and all later operations in this process. */
 export function openSender(config: Config, env: Env): AdminClient {
   const { enabled, address, api_key } = config.admin
   let here: Promise<App> | undefined
@@ -41,7 +41,7 @@ export function openSender(config: Config, env: Env): AdminClient {
   }
 }
 
-/** Opens a sender for some work, and closes it. */
+/** Opens an admin client for some work and closes it afterwards. */
 export async function withSender<R>(config: Config, env: Env, work: (sender: AdminClient) => Promise<R>): Promise<R> {
   const sender = openSender(config, env)
   try {
@@ -51,11 +51,11 @@ export async function withSender<R>(config: Config, env: Env, work: (sender: Adm
   }
 }
 
-/** Carries out one operation. Returns what it shows. Throws OAuthError when it is refused, there or here. */
+/** Runs one operation. Returns its answer. Throws OAuthError when it is refused. */
 export const runAction = (config: Config, env: Env, action: Action, input: RawInput): Promise<unknown> =>
   withSender(config, env, (sender) => sender.send(action, input))
 
-/** Asks the server. Undefined when none listens. */
+/** Sends the request to the server. Returns undefined when none listens. */
 async function request(origin: string, key: string, action: Action, input: RawInput): Promise<Response | undefined> {
   const path = action.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(input.params[name] ?? ''))
   const query = new URLSearchParams()
@@ -79,24 +79,25 @@ async function readAnswer(response: Response): Promise<unknown> {
   const answer: unknown = await response.json().catch(() => undefined)
   if (response.ok && answer !== undefined) return answer
   const { origin } = new URL(response.url)
-  if (response.status === 401) throw new OAuthError('unauthorized', `the server at ${origin} has another admin.api_key`)
+  if (response.status === 401)
+    throw new OAuthError('unauthorized', `the server at ${origin} uses another admin.api_key`)
   const { error, error_description = '' } = (answer ?? {}) as { error?: string; error_description?: string }
   if (error && Object.hasOwn(CODES, error)) throw new OAuthError(error as ErrorCode, error_description)
-  throw new Error(`${origin} answered ${response.status}; is it the admin listener of the service?`)
+  throw new Error(`${origin} answered ${response.status}. Is it the admin listener of the service?`)
 }
 
-/** `admin user create --role admin` may come before anything else. No other command makes a database or a signing key. */
+/** `admin user create --role admin` may be the first command. No other command creates a database or a signing key. */
 const makesFirstAdmin = (action: Action, { body }: RawInput): boolean =>
   action === actionNamed('user', 'create') && (body as { role?: unknown } | undefined)?.role === 'admin'
 
-/** Opens what the server would open; threads only for what needs them. */
+/** Opens the parts that the server would open. Threads start only when they are needed. */
 async function openHere(config: Config, env: Env, creates: boolean): Promise<App> {
   const { openApp } = await import('../server/assemble.ts')
   const { logging } = config.observability
   const quiet = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
   const isNew = creates && !(await hasDatabase(config.storage))
   const app = await openApp(config, quiet, { env, serves: false, creates })
-  if (isNew) process.stderr.write(`made the database at ${describeStorage(config.storage)}\n`)
+  if (isNew) process.stderr.write(`created the database at ${describeStorage(config.storage)}\n`)
   return app
 }
 

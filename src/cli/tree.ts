@@ -1,4 +1,4 @@
-// The tree of commands: finding the place for one, and what all of them take.
+// The tree of commands and the flags that all of them take.
 import type { Command } from 'commander'
 
 /** Flags that every command takes, before or after its name. */
@@ -7,6 +7,6 @@ export interface GlobalOptions {
   json?: boolean
 }
 
-/** The command that some words name, made where it is missing. */
+/** The command that the words name. It is created when it is missing. */
 export const commandAt = (program: Command, words: string): Command =>
   words.split(' ').reduce((at, word) => at.commands.find((each) => each.name() === word) ?? at.command(word), program)

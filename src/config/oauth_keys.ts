@@ -24,18 +24,18 @@ export const oauthKeys = {
       default: 'open',
       doc: 'Who may register clients. open is for development only. The mode set by `admin dcr set` wins.',
     }),
-    approved_redirects: listKey({ doc: 'Patterns for approved_redirects; `*` stays within its part of the URL.' }),
+    approved_redirects: listKey({ doc: 'Patterns for approved_redirects; `*` matches within one part of the URL.' }),
     rate_limit: floatKey({
       default: 10,
       min: 0.01,
       max: 100_000,
-      doc: 'Registrations per second per address, at all instances together.',
+      doc: 'Registrations per second from one address, counted across all instances.',
     }),
     rate_limit_burst: intKey({
       default: 20,
       min: 1,
       max: 1_000_000,
-      doc: 'Registrations at once per address, at all instances together.',
+      doc: 'Burst of registrations from one address, counted across all instances.',
     }),
     default_token_expiry: durationKey({
       default: '15m',
@@ -43,7 +43,7 @@ export const oauthKeys = {
     }),
     default_refresh_expiry: durationKey({
       default: '168h',
-      doc: 'Lifetime of a refresh token; each rotation starts it anew.',
+      doc: 'Lifetime of a refresh token. Each rotation restarts it.',
     }),
   },
   cimd: {
@@ -51,18 +51,18 @@ export const oauthKeys = {
     require_https: boolKey({ default: true, doc: 'false is accepted only with a localhost issuer.' }),
     cache_ttl: durationKey({
       default: '1h',
-      doc: 'Longest time a document is kept; its own cache headers may say less.',
+      doc: 'Maximum time a document is cached. Its own cache headers may shorten it.',
     }),
     fetch_timeout: durationKey({ default: '10s', doc: 'Deadline of one fetch.' }),
     allow_private_addresses: boolKey({
       default: false,
-      doc: 'Let outgoing fetches reach loopback and private networks; only with a localhost issuer.',
+      doc: 'Let outbound fetches reach loopback and private networks. Only with a localhost issuer.',
     }),
   },
   session: {
     cookie_name: textKey({
       default: 'service_session',
-      doc: 'Name of the session cookie. With session.secure the prefix __Host- is put before it, unless the issuer is localhost.',
+      doc: 'Name of the session cookie. With session.secure it gets the prefix __Host-, unless the issuer is localhost.',
     }),
     max_age: durationKey({ default: '24h', doc: 'How long a sign-in lasts.' }),
     secure: boolKey({
@@ -72,7 +72,7 @@ export const oauthKeys = {
     same_site: wordKey({ of: ['lax', 'strict', 'none'], default: 'lax', doc: 'SameSite of the cookies.' }),
     secret: secretKey({
       minBytes: 32,
-      doc: 'Signs and encrypts cookies. Required when the issuer is not localhost; else an ephemeral one is made.',
+      doc: 'Signs and encrypts cookies. Required when the issuer is not localhost; otherwise an ephemeral one is generated.',
     }),
   },
   rate_limit: {
@@ -84,17 +84,22 @@ export const oauthKeys = {
       default: 100,
       min: 1,
       max: 10_000_000,
-      doc: 'One bucket for all callers; with several instances on one PostgreSQL each takes its share.',
+      doc: 'Requests per second of all callers together. Instances on one PostgreSQL share it.',
       env: ['RATE_LIMIT_RPS'],
     }),
-    burst: intKey({ default: 200, min: 1, max: 10_000_000, doc: 'Requests at once, at all instances together.' }),
+    burst: intKey({
+      default: 200,
+      min: 1,
+      max: 10_000_000,
+      doc: 'Burst of requests of all callers together. Instances on one PostgreSQL share it.',
+    }),
     auth_fail_max: intKey({
       default: 10,
       min: 0,
       max: 1_000_000,
-      doc: 'Failed logins of an address, at all instances together, before it is locked out; 0 switches the lockout off.',
+      doc: 'Failed logins from one address before it is locked out, counted across all instances. 0 disables the lockout.',
     }),
-    auth_fail_window: durationKey({ default: '10m', doc: 'The time in which failed logins are counted.' }),
+    auth_fail_window: durationKey({ default: '10m', doc: 'Period in which failed logins are counted.' }),
     auth_lockout: durationKey({ default: '15m', doc: 'How long a lockout lasts.' }),
   },
   oauth: {
@@ -127,9 +132,9 @@ export const oauthKeys = {
     proof_lifetime: durationKey({
       default: '60s',
       max: 600,
-      doc: 'How far the iat of a proof may be from now.',
+      doc: 'Maximum age of a proof, by its iat.',
     }),
-    require_nonce: boolKey({ default: false, doc: 'Every proof must carry a nonce of this service.' }),
+    require_nonce: boolKey({ default: false, doc: 'Require a nonce of this service in every proof.' }),
   },
   token_exchange: {
     enabled: boolKey({ default: true, doc: 'Offer token exchange (RFC 8693).' }),
@@ -137,7 +142,7 @@ export const oauthKeys = {
       default: false,
       doc: 'A client may exchange its own token without naming a resource, and into any resource without consent and without being on its lists.',
     }),
-    max_chain_depth: intKey({ default: 5, min: 1, max: 10, doc: 'Longest chain of actors.' }),
+    max_chain_depth: intKey({ default: 5, min: 1, max: 10, doc: 'Maximum number of actors in the act claim.' }),
     token_expiry: durationKey({
       default: '1h',
       doc: 'Lifetime of exchanged tokens, never beyond that of the subject token.',
@@ -145,12 +150,12 @@ export const oauthKeys = {
   },
   xaa: {
     enabled: boolKey({ default: true, doc: 'Accept ID-JAG assertions of trusted identity providers.' }),
-    jwks_cache_ttl: durationKey({ default: '1h', doc: 'How long keys of an identity provider are kept.' }),
-    token_expiry: durationKey({ default: '1h', doc: 'Lifetime of the tokens.' }),
+    jwks_cache_ttl: durationKey({ default: '1h', doc: 'How long keys of an identity provider are cached.' }),
+    token_expiry: durationKey({ default: '1h', doc: 'Lifetime of the tokens that are issued for an assertion.' }),
     max_assertion_age: durationKey({
       default: '5m',
       max: 12 * 3600,
-      doc: 'Oldest assertion, by its iat.',
+      doc: 'Maximum age of an assertion, by its iat.',
     }),
     subject_mode: wordKey({
       of: ['auto_map', 'strict'],
@@ -165,17 +170,17 @@ export const oauthKeys = {
   oidc: {
     enabled: boolKey({ default: false, doc: 'Let users sign in at an upstream OpenID provider.' }),
     issuer: urlKey({ doc: 'Issuer of the provider; https in production.' }),
-    client_id: textKey({ doc: 'Client id there.' }),
-    client_secret: secretKey({ doc: 'Client secret there.' }),
-    redirect_uri: urlKey({ doc: 'Our callback, <issuer>/oidc/callback; https in production.' }),
+    client_id: textKey({ doc: 'Client id of this service at the provider.' }),
+    client_secret: secretKey({ doc: 'Client secret of this service at the provider.' }),
+    redirect_uri: urlKey({ doc: 'Callback of this service: <issuer>/oidc/callback. https in production.' }),
     display_name: textKey({ doc: 'Text of the login button.' }),
-    scopes: listKey({ default: ['openid', 'email', 'profile'], doc: 'Scopes to ask for.' }),
+    scopes: listKey({ default: ['openid', 'email', 'profile'], doc: 'Scopes to request.' }),
     show_local_login: boolKey({ default: true, doc: 'Also offer the password form.' }),
-    include_groups_scope: boolKey({ default: true, doc: 'Ask for groups where the provider offers it.' }),
+    include_groups_scope: boolKey({ default: true, doc: 'Request the scope groups where the provider offers it.' }),
     connector_id: textKey({ doc: 'Connector of a Dex provider.' }),
     allow_private_addresses: boolKey({
       default: false,
-      doc: 'Let the provider, and whatever its metadata names, be at private addresses.',
+      doc: 'Allow private addresses for the provider and for the URLs in its metadata.',
     }),
   },
   resources: recordsKey(resourceRecord, {
@@ -185,7 +190,10 @@ export const oauthKeys = {
     doc: 'Broker providers to create at boot; an existing slug is left as it is.',
   }),
   connect: {
-    state_secret: secretKey({ minBytes: 32, doc: 'Key of the connect-flow state; differs from session.secret.' }),
+    state_secret: secretKey({
+      minBytes: 32,
+      doc: 'Key that protects the state of the connect flow. Must differ from session.secret.',
+    }),
     allowed_return_urls: listKey({ doc: 'Return URLs of the connect flow; a resource may override them.' }),
     redirect_base_url: urlKey({ default: 'http://localhost:9000', doc: 'Base of the connect callbacks.' }),
   },

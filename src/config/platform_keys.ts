@@ -23,8 +23,8 @@ export const platformKeys = {
       default: ':9000',
       doc: 'Where the public listener binds: host:port, or :port for every interface.',
     }),
-    read_timeout: durationKey({ default: '30s', doc: 'How long a request may take to arrive.' }),
-    write_timeout: durationKey({ default: '30s', doc: 'How long an answer may take.' }),
+    read_timeout: durationKey({ default: '30s', doc: 'Maximum time for a request to arrive.' }),
+    write_timeout: durationKey({ default: '30s', doc: 'Maximum time to send a response.' }),
     idle_timeout: durationKey({
       default: '120s',
       doc: 'How long an idle connection is kept. Fixed at about 10s on the uWebSockets.js engine.',
@@ -35,10 +35,10 @@ export const platformKeys = {
       doc: 'How long requests in flight may finish after SIGTERM or SIGINT.',
     }),
     allowed_origins: listKey({
-      doc: 'Origins that browsers may call from (CORS). Empty: none. `*` is for local development.',
+      doc: 'Origins of web pages that may call the service from a browser (CORS). Empty: none. `*` is for local development.',
     }),
     trusted_proxies: listKey({
-      doc: 'Addresses or CIDR ranges of the proxies in front, whose X-Forwarded-For is believed. Empty: none.',
+      doc: 'Addresses or CIDR ranges of the proxies in front, whose X-Forwarded-For header is trusted. Empty: none.',
     }),
     http_engine: wordKey({
       of: ['auto', 'uws', 'node'],
@@ -49,13 +49,13 @@ export const platformKeys = {
       default: 1,
       min: 1,
       max: 64,
-      doc: 'Threads that serve the public listener, all on one port: for machines of 8 cores and more, on Linux with uWebSockets.js. With more than one, the main thread keeps what they share.',
+      doc: 'Number of threads that serve the public listener on one port. More than one is useful on machines with 8 cores or more, and needs Linux and uWebSockets.js. The main thread then supervises them.',
     }),
     crypto_threads: intKey({
       default: 0,
       min: 0,
       max: 256,
-      doc: 'Threads that sign and verify; 0 is one less than the machine has cores, at least 1.',
+      doc: 'Number of threads that sign and verify. 0: one less than the number of cores, at least 1.',
     }),
   },
   storage: {
@@ -70,13 +70,18 @@ export const platformKeys = {
     },
     postgres: {
       dsn: secretKey({
-        doc: 'Connection string as libpq has it: postgres://user:password@host:5432/database?sslmode=verify-full, with one or several hosts, or keyword=value text.',
+        doc: 'Connection string in the syntax of libpq: postgres://user:password@host:5432/database?sslmode=verify-full, with one or several hosts, or keyword=value text.',
       }),
       password_file: textKey({
-        doc: 'File with the password, read at each connection. It takes the place of a password in the connection string.',
+        doc: 'File with the password, read at each connection. It replaces a password in the connection string.',
       }),
-      max_conns: intKey({ default: 25, min: 1, max: 1000, doc: 'Most connections of one instance.' }),
-      min_conns: intKey({ default: 5, min: 0, max: 1000, doc: 'Connections that are kept open.' }),
+      max_conns: intKey({ default: 25, min: 1, max: 1000, doc: 'Maximum number of connections of one instance.' }),
+      min_conns: intKey({
+        default: 5,
+        min: 0,
+        max: 1000,
+        doc: 'Number of connections that stay open when they are idle.',
+      }),
       max_conn_lifetime: durationKey({ default: '1h', doc: 'A connection is replaced after this time.' }),
       max_conn_idle_time: durationKey({
         default: '30m',
@@ -136,7 +141,7 @@ export const platformKeys = {
       auth_method: wordKey({
         of: ['token', 'approle', ''],
         default: '',
-        doc: 'How to authenticate there.',
+        doc: 'How to authenticate at the transit secret store.',
         env: ['DATA_ENCRYPTION_VAULT_AUTH_METHOD'],
       }),
       token_env: textKey({
@@ -168,7 +173,7 @@ export const platformKeys = {
       doc: 'Where the admin listener binds. Never expose it publicly: 127.0.0.1:9001 is a good choice.',
     }),
     api_key: secretKey({
-      doc: 'Key of the admin API, for everything. Without one, and without api_keys, every admin call is refused. Required when the issuer is not localhost.',
+      doc: 'Key of the admin API, with every capability. Without it and without api_keys, every admin request is refused. Required when the issuer is not localhost.',
     }),
     api_keys: recordsKey(apiKeyRecord, {
       doc: 'Further keys of the admin API, so that the audit trail says who did what. Each has a name, the SHA-256 of the key in hex, and a capability: read or write.',
@@ -177,13 +182,13 @@ export const platformKeys = {
   },
   observability: {
     capacity_report: textKey({
-      doc: 'Report of `service bench`, taken on this machine: status and metrics then show use against the rates it found. Empty: the ceiling is worked out from the traffic.',
+      doc: 'Report of `service bench`, taken on this machine: status and metrics then compare the traffic with the rates in it. Empty: the ceiling is estimated from the traffic.',
     }),
     logging: {
       level: wordKey({
         of: ['debug', 'info', 'warn', 'error'],
         default: 'info',
-        doc: 'Least level that is logged.',
+        doc: 'Lowest level that is logged.',
         env: ['LOG_LEVEL'],
       }),
       format: wordKey({
@@ -201,18 +206,18 @@ export const platformKeys = {
         stdout: boolKey({ default: true, doc: 'Log to standard output.', env: ['LOG_STDOUT'] }),
         otel: boolKey({ default: false, doc: 'Log to an OTLP endpoint.', env: ['LOG_OTEL'] }),
         otel_endpoint: textKey({ doc: 'OTLP gRPC endpoint, host:port.', env: ['LOG_OTEL_ENDPOINT'] }),
-        insecure: boolKey({ default: false, doc: 'Without TLS.', env: ['LOG_OTEL_INSECURE'] }),
+        insecure: boolKey({ default: false, doc: 'Connect without TLS.', env: ['LOG_OTEL_INSECURE'] }),
       },
     },
     tracing: {
       enabled: boolKey({ default: false, doc: 'Send traces.', env: ['TRACING_ENABLED'] }),
       endpoint: textKey({ doc: 'OTLP gRPC endpoint, host:port.', env: ['TRACING_ENDPOINT'] }),
-      insecure: boolKey({ default: false, doc: 'Without TLS.', env: ['TRACING_INSECURE'] }),
+      insecure: boolKey({ default: false, doc: 'Connect without TLS.', env: ['TRACING_INSECURE'] }),
       sample_rate: floatKey({
         default: 1,
         min: 0,
         max: 1,
-        doc: 'Share of requests that are traced.',
+        doc: 'Share of requests that are traced, from 0 to 1.',
         env: ['TRACING_SAMPLE_RATE'],
       }),
     },
@@ -220,21 +225,21 @@ export const platformKeys = {
       provider: wordKey({
         of: ['prometheus', 'otel', 'both', 'none'],
         default: 'prometheus',
-        doc: 'Where metrics go.',
+        doc: 'How metrics are exported.',
         env: ['METRICS_PROVIDER'],
       }),
       path: textKey({ default: '/metrics', doc: 'Scrape path.', env: ['METRICS_PATH'] }),
       listener: wordKey({
         of: ['admin', 'public'],
         default: 'admin',
-        doc: 'Which listener serves the scrape; it needs no key there.',
+        doc: 'Listener that serves the metrics. They need no key.',
         env: ['METRICS_LISTENER'],
       }),
       otel_endpoint: textKey({
         doc: 'OTLP gRPC endpoint, host:port, for otel and both.',
         env: ['METRICS_OTEL_ENDPOINT'],
       }),
-      insecure: boolKey({ default: false, doc: 'Without TLS.', env: ['METRICS_INSECURE'] }),
+      insecure: boolKey({ default: false, doc: 'Connect without TLS.', env: ['METRICS_INSECURE'] }),
     },
   },
 } as const

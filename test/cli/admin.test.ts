@@ -158,7 +158,7 @@ describe('a password', () => {
 
   test.each([
     ['a file that is not there', ['--password-file', '/nowhere'], '/nowhere cannot be read'],
-    ['both a value and a file', ['--password', 'x', '--password-file', '/nowhere'], 'exclude each other'],
+    ['both a value and a file', ['--password', 'x', '--password-file', '/nowhere'], 'cannot be used together'],
     ['standard input for the item too', ['--password', '-', '-'], 'cannot hold both'],
     ['an empty file', ['--password-file', '/dev/null'], 'password must have at least'],
   ])('is refused from %s', async (_what, flags, message) => {
@@ -200,7 +200,7 @@ test('a server with another key is not worked around', async () => {
   const { code, stderr } = await runHere(['admin', 'user', 'list'], { ...viaServer, SERVICE_ADMIN_API_KEY: 'other' })
   expect([code, stderr]).toEqual([
     5,
-    `error: the server at ${service.admin} has another admin.api_key [unauthorized]\n`,
+    `error: the server at ${service.admin} uses another admin.api_key [unauthorized]\n`,
   ])
 })
 
@@ -212,7 +212,7 @@ test('something else that listens at the admin address is not taken for the serv
     const env = { ...viaServer, SERVICE_ADMIN_ADDRESS: `127.0.0.1:${port}` }
     const { code, stderr } = await runHere(['admin', 'user', 'list'], env)
     expect(code).toBe(1)
-    expect(stderr).toContain('is it the admin listener of the service?')
+    expect(stderr).toContain('Is it the admin listener of the service?')
   } finally {
     stranger.close()
   }

@@ -161,7 +161,7 @@ test.each([
   [
     'a reference to nothing',
     'mappings: [{idp: https://no.example, federated_subject: a, local_subject: b}]',
-    'there is no idp https://no.example',
+    'idp https://no.example does not exist',
   ],
   ['broken YAML', 'clients: [', ':1:11'],
   ['no members', '- a', 'must hold providers, clients, '],

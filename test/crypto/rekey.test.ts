@@ -1,4 +1,4 @@
-// `service rekey`: what an older key has sealed is sealed again, while others read and write.
+// `service rekey`: what an older key has sealed is encrypted again, while others read and write.
 import path from 'node:path'
 import type Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -55,7 +55,7 @@ async function run(atRest = after, onBatch = async () => {}) {
   return Object.fromEntries(done)
 }
 
-test('every row is sealed again, in bounded batches, and opens without the old key', async () => {
+test('every row is encrypted again, in bounded batches, and opens without the old key', async () => {
   await addGrants(450, before)
   let batches = 0
   const done = await run(after, async () => void batches++)
@@ -144,7 +144,7 @@ test('the command needs the keys, says how far it is, and fails when a row is le
   expect(missing.stderr).toContain('error: broker_grants.credential: broker:')
   const done = await runHere(['rekey', '--json'], { ...keys, SERVICE_DATA_OLD_KEY: OLD })
   expect(done.code).toBe(0)
-  expect(done.stderr).toContain('broker_grants.credential: 3 rows, 3 sealed again')
+  expect(done.stderr).toContain('broker_grants.credential: 3 rows, 3 encrypted again')
   expect(JSON.parse(done.stdout)).toContainEqual({
     table: 'broker_grants',
     column: 'credential',

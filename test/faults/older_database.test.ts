@@ -98,7 +98,7 @@ test('doctor in another folder names the files that it looked for, and makes non
       }),
       expect.objectContaining({
         check: 'signing keys',
-        message: `${path.join(folder, 'keys')} is made at the first start`,
+        message: `${path.join(folder, 'keys')} is created at the first start`,
       }),
     ]),
   )

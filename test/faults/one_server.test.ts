@@ -135,7 +135,7 @@ test('an empty file, or a database of something else, is no database either', as
 test('the first administrator makes the database and says which; after migrate commands work and make no key', async () => {
   const { folder, env, database } = await inEmptyFolder()
   const create = ['admin', 'user', 'create', '--email', 'root@example.com', '--role', 'admin', ...PASSWORD]
-  expect(await runCli(create, env)).toMatchObject({ code: 0, stderr: `made the database at ${database}\n` })
+  expect(await runCli(create, env)).toMatchObject({ code: 0, stderr: `created the database at ${database}\n` })
   rmSync(path.join(folder, 'data'), { recursive: true })
   expect((await runCli(['migrate'], env)).code).toBe(0)
   expect((await runCli(['admin', 'client', 'list'], env)).code).toBe(0)

@@ -1,5 +1,5 @@
-// The backup file: a line that names the format, a line of JSON that says what is inside, then the files one after the other in
-// chunks. Each chunk carries a tag that binds it to its place and to that line, under a key that only this file has.
+// The backup file: a line that names the format, a line of JSON that lists the contents, then the files in chunks. Each chunk
+// has a tag that binds it to its position and to the JSON line, under a key of this file only.
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -14,7 +14,7 @@ const CHUNK_BYTES = 1024 * 1024
 const MAX_HEADER_BYTES = 1024 * 1024
 
 export interface Entry {
-  /** As in the archive: `service.db`, `keys/<name>`. */
+  /** Name in the archive: `service.db` or `keys/<name>`. */
   name: string
   bytes: number
 }
@@ -24,14 +24,14 @@ export interface Header {
   created_at: string
   version: string
   entries: Entry[]
-  /** The key of this file, sealed; an archive in clear has none. */
+  /** The key of this file, encrypted. An unencrypted archive has none. */
   key?: string
 }
 export type Source = Entry & { file: string }
 
 const rowOf = (id: string) => `backup:${id}`
 
-/** Writes an archive, encrypted when there is encryption at rest. The file must not exist. */
+/** Writes an archive, encrypted when data_encryption is configured. The file must not exist. */
 export async function writeArchive(
   to: string,
   sources: readonly Source[],
@@ -56,7 +56,7 @@ export async function writeArchive(
   await pipeline(Readable.from(chunks()), createWriteStream(to, { flags: 'wx', mode: 0o600, flush: true }))
 }
 
-/** The bytes of all files as one stream, cut into chunks of equal size. Throws when a file changed its size. */
+/** The bytes of all files as one stream, cut into chunks of equal size. Throws when the size of a file changes meanwhile. */
 async function* inChunks(sources: readonly Source[]): AsyncGenerator<Buffer> {
   let rest = Buffer.alloc(0)
   for (const { file, bytes } of sources) {
@@ -71,7 +71,7 @@ async function* inChunks(sources: readonly Source[]): AsyncGenerator<Buffer> {
   if (rest.length > 0) yield rest
 }
 
-/** What is known of an archive before its files are read. Throws when it is none, or its key cannot be had. */
+/** The header of an archive. Throws when the file is no archive or its key cannot be decrypted. */
 export async function readHeader(file: string): Promise<Header> {
   const handle = await open(file, 'r')
   try {
@@ -84,11 +84,11 @@ export async function readHeader(file: string): Promise<Header> {
 
 export interface Opening {
   atRest: AtRest | undefined
-  /** Whether an archive in clear is read where there is encryption at rest. Anybody could have written it. */
+  /** Whether an unencrypted archive is accepted although data_encryption is configured. Anybody could have written it. */
   allowsClear: boolean
 }
 
-/** Reads an archive and hands on the bytes of its files in order. Throws when anything in it was changed or is missing. */
+/** Reads an archive and passes on the bytes of its files in order. Throws when a part of it was changed or is missing. */
 export async function readArchive(
   file: string,
   { atRest, allowsClear }: Opening,
@@ -98,10 +98,11 @@ export async function readArchive(
   try {
     const { text, end } = await readHead(handle)
     const { id, key, entries } = JSON.parse(text) as Header
-    if (key && !atRest) throw new Error('the backup is encrypted: configure data_encryption as it was when it was made')
+    if (key && !atRest)
+      throw new Error('the backup is encrypted: configure data_encryption with the key that encrypted it')
     if (!key && atRest && !allowsClear)
       throw new Error(
-        'the backup is not encrypted, but data_encryption is configured: anybody could have written it. --allow-unencrypted restores it nevertheless',
+        'the backup is not encrypted, but data_encryption is configured: anybody could have written it. Use --allow-unencrypted to restore it',
       )
     const opened = key && atRest ? Buffer.from(await atRest.open('backup', rowOf(id), key), 'base64url') : undefined
     const place = placer(entries, onBytes)
@@ -112,20 +113,20 @@ export async function readArchive(
   }
 }
 
-const damaged = () => new Error('the backup is damaged: it was cut or changed')
+const damaged = () => new Error('the backup is damaged: it was truncated or changed')
 
 async function readHead(handle: FileHandle): Promise<{ text: string; end: number }> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAX_HEADER_BYTES), 0, MAX_HEADER_BYTES, 0)
   const start = buffer.subarray(0, bytesRead)
   const newline = start.indexOf('\n', MAGIC.length)
   if (!start.toString('latin1', 0, MAGIC.length).startsWith(MAGIC) || newline === -1)
-    throw new Error('this is not a backup of the service, or of a newer version')
+    throw new Error('this is not a backup of the service, or a newer version wrote it')
   return { text: start.toString('utf8', MAGIC.length, newline), end: newline + 1 }
 }
 
 type Seal = (chunk: Buffer, index: number, last: boolean) => Buffer
 
-/** Each chunk as its length, itself and its tag. Without a key it is readable, and the tag only finds damage. */
+/** Writes each chunk as length, content and tag. Without a key the content is readable and the tag only detects damage. */
 function sealer(header: string, key: Buffer | undefined): Seal {
   return (chunk, index, last) => {
     const length = Buffer.alloc(4)
@@ -161,7 +162,7 @@ function boundTo(header: string, index: number, last: boolean): Buffer {
   return Buffer.concat([createHash('sha256').update(header).digest(), place])
 }
 
-/** The key is used for one file only, so that the number of the chunk is nonce enough. */
+/** The key is used for one file only, so the number of the chunk is a sufficient nonce. */
 function nonceOf(index: number): Buffer {
   const nonce = Buffer.alloc(NONCE_BYTES)
   nonce.writeBigUInt64BE(BigInt(index), NONCE_BYTES - 8)
@@ -184,7 +185,7 @@ async function* openChunks(handle: FileHandle, start: number, unseal: ReturnType
   }
 }
 
-/** Gives every file its bytes of the stream. */
+/** Splits the stream into the files. */
 function placer(entries: readonly Entry[], onBytes: (entry: Entry, bytes: Buffer) => Promise<void>) {
   let [at, taken] = [0, 0]
   const place = async (chunk: Buffer): Promise<void> => {

@@ -1,4 +1,4 @@
-// `service backup`: the database as it is at this moment, and the signing keys where they are files and the backup is encrypted.
+// `service backup`: a consistent copy of the database, and the signing keys when they are files and the backup is encrypted.
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Env } from '../../config/env.ts'
@@ -17,16 +17,15 @@ export interface BackedUp {
   file: string
   bytes: number
   encrypted: boolean
-  /** Signing keys are in it. */
+  /** Whether it contains the signing keys. */
   keys: boolean
 }
 
-/** Writes a backup of the SQLite database to a new file, beside a running server or without one. Throws and leaves nothing when it cannot. */
+/** Writes a backup of the SQLite database to a new file, The server may run. On failure it throws and leaves no file. */
 export async function backup(configFile: string | undefined, env: Env, to: string): Promise<BackedUp> {
   const { config } = loadConfig(configFile, env)
   const { storage, signing } = config
-  if (storage.driver !== 'sqlite')
-    throw new UsageError('PostgreSQL is backed up with its own tools: pg_dump, or its WAL')
+  if (storage.driver !== 'sqlite') throw new UsageError('back up PostgreSQL with its own tools: pg_dump, or its WAL')
   if (existsSync(to)) throw new UsageError(`${to} exists already`)
   const database = storage.sqlite.path
   if (!(await hasDatabase(storage))) throw noDatabase(storage)
@@ -34,7 +33,7 @@ export async function backup(configFile: string | undefined, env: Env, to: strin
   const copy = path.join(path.dirname(path.resolve(to)), `.${newId()}.db`)
   try {
     copyDatabase(database, copy)
-    // Private keys in clear would make every copy of the file as good as the server itself.
+    // With unencrypted private keys, every copy of the file could sign tokens.
     const keys = atRest && signing.key_store === 'keyfile' ? keyFiles(signing.key_path) : []
     const about = { created_at: rfc3339(systemClock.now()), version: readBuild().version }
     await writeArchive(to, [sourceOf('service.db', copy), ...keys], about, atRest)

@@ -1,4 +1,4 @@
-// `service restore`: a backup in the place of the database, checked before anything is replaced.
+// `service restore`: replaces the database with a backup, which is checked first.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import path from 'node:path'
@@ -15,7 +15,7 @@ import { type Entry, type Opening, readArchive, readHeader } from './archive.ts'
 
 export interface Restored {
   database: string
-  /** Where what was there before is now; empty when nothing was. */
+  /** New name of the former database. Empty when there was none. */
   before: string
   created_at: string
   keys: string
@@ -23,7 +23,7 @@ export interface Restored {
 
 const ENTRY = /^(service\.db|keys\/[\w.-]+\.(pem|json))$/
 
-/** Puts a backup in place. Throws, and changes nothing, when it is damaged, a server runs, or there is a database and not `force`. */
+/** Restores a backup. Throws and changes nothing when the backup is damaged, a server runs, or a database exists and `force` is not set. */
 export async function restore(
   configFile: string | undefined,
   env: Env,
@@ -31,14 +31,14 @@ export async function restore(
 ): Promise<Restored> {
   const { config } = loadConfig(configFile, env)
   const { storage, signing } = config
-  if (storage.driver !== 'sqlite') throw new UsageError('PostgreSQL is restored with its own tools')
+  if (storage.driver !== 'sqlite') throw new UsageError('restore PostgreSQL with its own tools')
   if (!existsSync(from)) throw new UsageError(`there is no file ${from}`)
   const database = path.resolve(storage.sqlite.path)
-  if (existsSync(database) && !force) throw new UsageError(`${database} exists: --force puts it aside`)
+  if (existsSync(database) && !force) throw new UsageError(`${database} exists: use --force to rename it`)
   await checkStopped(config, database)
   const { entries, created_at } = await readHeader(from)
   const stranger = entries.find(({ name }) => !ENTRY.test(name))
-  if (stranger) throw new Error(`the backup holds ${stranger.name}, which this version does not know`)
+  if (stranger) throw new Error(`the backup contains ${stranger.name}, which this version does not know`)
 
   mkdirSync(path.dirname(database), { recursive: true, mode: 0o700 })
   const unlock = await lockDatabase(database, { as: 'service restore' })
@@ -57,7 +57,7 @@ export async function restore(
   }
 }
 
-/** A running server would go on with the file that it has open. */
+/** A running server would keep using the former file. */
 async function checkStopped({ server }: Config, database: string): Promise<void> {
   const holder = lockHolder(database)
   if (holder) throw new UsageError(`${database} is in use by ${holder}: stop it first`)
@@ -85,18 +85,18 @@ async function unpack(from: string, folder: string, entries: readonly Entry[], o
   }
 }
 
-/** Keys that are there stay: they may be newer. Returns what became of those in the backup. */
+/** Existing keys are kept, because they may be newer. Returns what was done with the keys in the backup. */
 function placeKeys(from: string, folder: string): string {
   if (!existsSync(from)) return 'none in the backup'
   if (existsSync(path.join(folder, 'keys.json'))) return `${folder} stays as it is`
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  // The index comes last: keys without it are refused, and not taken for all there are.
+  // The index is written last: a folder of keys without an index is refused.
   const names = readdirSync(from).sort((a, b) => Number(a.endsWith('.json')) - Number(b.endsWith('.json')))
   for (const name of names) replaceFile(path.join(folder, name), readFileSync(path.join(from, name)))
   return `restored to ${folder}`
 }
 
-/** The database with its companions, under another name. */
+/** Renames the database and its -wal and -shm files. */
 function putAside(database: string): string {
   if (!existsSync(database)) return ''
   const aside = `${database}.before-${new Date().toISOString().replace(/[:.]/g, '')}`

@@ -1,11 +1,11 @@
-// What a check of the set-up finds, and how it is said.
+// The findings of `service doctor` and their text form.
 
-/** `warn` works but should not stay; `fail` does not work. */
+/** `warn`: it works but should be changed. `fail`: it does not work. */
 export interface Finding {
   check: string
   result: 'ok' | 'warn' | 'fail'
   message: string
-  /** What to do about it. */
+  /** The suggested correction. */
   fix?: string
 }
 
@@ -13,7 +13,7 @@ export const ok = (check: string, message: string): Finding => ({ check, result:
 export const warn = (check: string, message: string, fix: string): Finding => ({ check, result: 'warn', message, fix })
 export const fail = (check: string, message: string, fix: string): Finding => ({ check, result: 'fail', message, fix })
 
-/** A line for each finding, with what to do below it. */
+/** A line for each finding, with the suggested correction below it. */
 export const findingsText = (findings: readonly Finding[]): string =>
   findings
     .map(

@@ -1,4 +1,4 @@
-// Whether the signing keys are where the configuration says, and closed to others.
+// Checks that the signing keys exist where the configuration says, and that other users cannot read them.
 import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import type { Config } from '../../config/schema.ts'
@@ -11,11 +11,11 @@ import { secrecy } from './machine.ts'
 
 const CHECK = 'signing keys'
 
-/** Checks the key folder. Where it has no key, the database is asked what a start would ask it, unless it cannot be. */
+/** Checks the key folder. When it has no key, the database tells whether a start would create one. */
 export async function checkKeys(config: Config, canAsk: boolean): Promise<Finding[]> {
   if (config.signing.key_store !== 'keyfile') return []
   const folder = path.resolve(config.signing.key_path)
-  const found = secrecy(CHECK, folder, ok(CHECK, `${folder} is made at the first start`))
+  const found = secrecy(CHECK, folder, ok(CHECK, `${folder} is created at the first start`))
   if (found.result === 'fail' || !canAsk || hasKeys(folder) || !(await hasDatabase(config.storage))) return [found]
   const rules = { creates: true, newKeys: false }
   try {

@@ -1,4 +1,4 @@
-// What can be seen without asking the server: settings, files, the native HTTP engine.
+// Checks that need no running server: configuration, files, the native HTTP engine.
 import { existsSync, type Stats, statfsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { warningsOf } from '../../config/notices.ts'
@@ -9,10 +9,10 @@ import { isLoopbackHost } from '../../lib/url.ts'
 import { type Finding, fail, ok, warn } from './check.ts'
 
 const LEAST_FREE_BYTES = 1024 ** 3
-/** Bits for the group and for everybody else. */
+/** Permission bits of the group and of other users. */
 const OTHERS = 0o077
 
-/** Checks a configuration that was read, with the warnings of reading it. */
+/** Checks a configuration and the warnings of its loading. */
 export function checkMachine(config: Config, warnings: readonly string[]): Finding[] {
   const unsafe = [...warnings, ...warningsOf(config, config.dcr.mode)]
   return [
@@ -30,29 +30,29 @@ function engine({ server }: Config): Finding {
   if (server.http_engine === 'node') return ok('http engine', 'node:http, as configured')
   return warn(
     'http engine',
-    'no native build of uWebSockets.js loads here: node:http is several times slower',
+    'no native build of uWebSockets.js loads here, and node:http is several times slower',
     'use Node 20 to 25 on Linux with glibc 2.27 or newer, macOS or Windows',
   )
 }
 
 function database(file: string): Finding[] {
   const folder = path.dirname(file)
-  const missing = warn('database', `${file} does not exist yet`, 'is storage.sqlite.path right? `serve` makes it')
+  const missing = warn('database', `${file} does not exist yet`, 'check storage.sqlite.path; `serve` creates the file')
   if (!existsSync(folder)) return [missing]
   const { bavail, bsize } = statfsSync(folder)
   const free = bavail * bsize
   const space = `${Math.floor(free / 1024 ** 2)} MiB free in ${folder}`
   return [
     existsSync(file) && !statSync(file).isFile()
-      ? fail('database', `${file} is not a file`, 'storage.sqlite.path: the path of a file')
+      ? fail('database', `${file} is not a file`, 'set storage.sqlite.path to the path of a file')
       : secrecy('database', file, missing),
     free < LEAST_FREE_BYTES
-      ? fail('disk', space, 'when it is full, no token is issued: make room, and see `service purge`')
+      ? fail('disk', space, 'no token is issued when the disk is full: free space, and see `service purge`')
       : ok('disk', space),
   ]
 }
 
-/** Whether only the user of the service can read a file or folder; `missing` where there is none. */
+/** Checks that only the user of the service can read a file or folder. Returns `missing` when it does not exist. */
 export function secrecy(check: string, place: string, missing: Finding): Finding {
   let stats: Stats
   try {
@@ -60,10 +60,10 @@ export function secrecy(check: string, place: string, missing: Finding): Finding
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return missing
-    return fail(check, `${place} cannot be read: ${code}`, 'run this as the user of the service')
+    return fail(check, `${place} cannot be read: ${code}`, 'run this command as the user of the service')
   }
-  if ((stats.mode & OTHERS) === 0) return ok(check, `${place} is readable by its user only`)
-  return warn(check, `${place} is open to other users of this machine`, `chmod go= ${place}`)
+  if ((stats.mode & OTHERS) === 0) return ok(check, `${place} is readable only by its owner`)
+  return warn(check, `${place} is readable by other users of this machine`, `chmod go= ${place}`)
 }
 
 function adminAddress({ admin }: Config): Finding {
@@ -73,6 +73,6 @@ function adminAddress({ admin }: Config): Finding {
   return warn(
     'admin listener',
     `${admin.address} is reachable from other machines`,
-    'admin.address: 127.0.0.1:9001, or a firewall in front',
+    'set admin.address to 127.0.0.1:9001, or protect it with a firewall',
   )
 }

@@ -1,4 +1,4 @@
-// What the running server says, over the addresses that clients use.
+// Checks of the running server, over the addresses that clients use.
 import { actionNamed } from '../../admin/index.ts'
 import type { Env } from '../../config/env.ts'
 import type { Config } from '../../config/schema.ts'
@@ -10,7 +10,7 @@ import { type Finding, fail, ok, warn } from './check.ts'
 import { type ClientTrail, clientFindings } from './clients.ts'
 
 const LIMITS = { maxBytes: 1024 * 1024, timeoutMs: 10_000, allowHttp: true } as const
-/** Tokens carry times: beyond this, verifiers begin to refuse them. */
+/** Clock difference in seconds from which verifiers begin to refuse tokens. */
 const CLOCK_SECONDS = 5
 const METADATA = '/.well-known/oauth-authorization-server'
 
@@ -26,7 +26,7 @@ export async function checkServer(config: Config, { env, fetcher, running }: Ser
   const local = await get(fetcher, `${originOf(config.server.address)}/health`)
   if (!('reply' in local)) return [silent(config, running)]
   const answers = health(local.reply)
-  // What else it answers then follows from that.
+  // Its other answers follow from that.
   if (answers.result === 'fail') return [answers, clocks(local.reply)]
   return [
     answers,
@@ -38,12 +38,16 @@ export async function checkServer(config: Config, { env, fetcher, running }: Ser
   ]
 }
 
-/** Without a server the set-up may be checked before its start. One that has the database must answer. */
+/** Without a server the set-up is checked before its start. A server that uses the database must answer. */
 function silent({ server, storage }: Config, running: boolean): Finding {
   const message = `nothing answers at ${server.address}`
   const holder = storage.driver === 'sqlite' ? lockHolder(storage.sqlite.path) : undefined
   if (holder)
-    return fail('server', `${message}, but the database is in use by ${holder}`, 'is server.address right? See its log')
+    return fail(
+      'server',
+      `${message}, but the database is in use by ${holder}`,
+      'check server.address and the log of the server',
+    )
   return running
     ? fail('server', message, 'start it: `service serve`; see its log')
     : warn('server', message, 'start it: `service serve`')
@@ -85,7 +89,7 @@ async function issuer({ server }: Config, fetcher: Fetcher): Promise<Finding[]> 
       fail(
         'issuer',
         `${server.issuer}${METADATA} answers ${got.reply.status}, issuer ${String(issuer)}`,
-        'server.issuer must be the URL that clients use, and the proxy must pass its paths on',
+        'server.issuer must be the URL that clients use, and the proxy must pass its paths',
       ),
     ]
   return [ok('issuer', `${server.issuer} serves its metadata`), await keys(fetcher, String(jwks_uri))]
@@ -93,7 +97,7 @@ async function issuer({ server }: Config, fetcher: Fetcher): Promise<Finding[]> 
 
 function clocks({ headers }: FetchReply): Finding {
   const there = Date.parse(headers['date'] ?? '')
-  if (Number.isNaN(there)) return ok('clock', 'the answer has no Date to compare with')
+  if (Number.isNaN(there)) return ok('clock', 'the answer has no Date header to compare with')
   const seconds = Math.round(Math.abs(Date.now() - there) / 1000)
   return seconds <= CLOCK_SECONDS
     ? ok('clock', `${seconds} s apart from the server`)
@@ -105,7 +109,7 @@ async function keys(fetcher: Fetcher, url: string): Promise<Finding> {
   const { keys } = 'reply' in got ? jsonOf(got.reply) : {}
   return Array.isArray(keys) && keys.length > 0
     ? ok('keys', `${keys.length} published at ${url}`)
-    : fail('keys', `none at ${url}`, 'resource servers cannot verify tokens: check the proxy')
+    : fail('keys', `no keys at ${url}`, 'resource servers cannot verify tokens: check the proxy')
 }
 
 async function adminKey(config: Config, env: Env): Promise<Finding[]> {
@@ -114,7 +118,7 @@ async function adminKey(config: Config, env: Env): Promise<Finding[]> {
     await operation(config, env, 'system', 'status')
     return [ok('admin API', `answers at ${config.admin.address}`)]
   } catch (error) {
-    return [fail('admin API', (error as Error).message, 'use the admin.api_key that the server runs with')]
+    return [fail('admin API', (error as Error).message, 'use the admin.api_key of the running server')]
   }
 }
 
@@ -125,12 +129,12 @@ interface ShownResource {
   warning?: string
 }
 
-/** What an MCP client reads first: the resource names this server as its authorization server (RFC 9728). */
+/** Checks the resource metadata (RFC 9728), which an MCP client reads first: it must name this server as authorization server. */
 async function resources(config: Config, env: Env, fetcher: Fetcher): Promise<Finding[]> {
   const all = (await operation(config, env, 'resource', 'list').catch(() => [])) as ShownResource[]
   const described = all.filter(({ uri }) => uri)
   if (described.length === 0)
-    return [warn('resources', 'there is none with a URI', '`service quickstart`, or `service admin resource create`')]
+    return [warn('resources', 'no resource has a URI', '`service quickstart`, or `service admin resource create`')]
   const found = await Promise.all(described.map((resource) => resourceAt(config, fetcher, resource)))
   return found.flat()
 }

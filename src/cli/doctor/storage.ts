@@ -1,4 +1,4 @@
-// Whether the database is sound: the pages of a SQLite file, what PostgreSQL answers.
+// Checks the database: the pages of a SQLite file, or the answers of PostgreSQL.
 import { execFile } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
@@ -7,14 +7,14 @@ import { programFile } from '../../lib/paths.ts'
 import { hasDatabase } from '../../store/open.ts'
 import { type Finding, fail, ok, warn } from './check.ts'
 
-/** How long the check of a file may take: it reads all of it. */
+/** Maximum time of the integrity check in milliseconds. It reads the whole file. */
 const MOST_MS = 30_000
 
-/** Checks the database that is configured, beside a running server or without one. */
+/** Checks the configured database. The server may run. */
 export const checkStorage = ({ storage }: Config): Promise<Finding[]> =>
   storage.driver === 'sqlite' ? integrity(path.resolve(storage.sqlite.path)) : postgres(storage)
 
-/** Exported for tests: `mostMs` is how long it may take. */
+/** Exported for tests. `mostMs` is the maximum time in milliseconds. */
 export async function integrity(file: string, mostMs = MOST_MS): Promise<Finding[]> {
   if (!existsSync(file) || !statSync(file).isFile()) return []
   const { killed, said } = await new Promise<{ killed: boolean; said: string }>((resolve) => {
@@ -31,7 +31,7 @@ export async function integrity(file: string, mostMs = MOST_MS): Promise<Finding
         `check a copy: sqlite3 copy.db 'PRAGMA quick_check'`,
       ),
     ]
-  if (said === 'ok') return [ok('integrity', `the pages of ${file} are sound`)]
+  if (said === 'ok') return [ok('integrity', `the pages of ${file} are intact`)]
   return [
     fail(
       'integrity',

@@ -1,4 +1,4 @@
-// `admin apply`, `admin diff` and `admin export`: what is set up, as one document that can be kept under version control.
+// `admin apply`, `admin diff` and `admin export`: the set-up as one document that can be kept under version control.
 import type { Command } from 'commander'
 import type { Env } from '../../config/env.ts'
 import { loadConfig } from '../../config/load.ts'
@@ -11,18 +11,18 @@ import type { Item } from './kinds.ts'
 import { carryOut, compare, describe, extraOf, kindsNamed, planOf } from './plan.ts'
 import { readPresent, withoutDefaults } from './present.ts'
 
-const FILE = ['-f, --file <file>', 'The document, YAML or JSON; - reads it from standard input.'] as const
+const FILE = ['-f, --file <file>', 'Document in YAML or JSON. - reads it from standard input.'] as const
 
-/** Adds the commands to `service admin`; `exit` is told how a comparison ended. */
+/** Adds the commands to `service admin`. `exit` takes the exit code of a comparison. */
 export function addSetupCommands(program: Command, env: Env, exit: (code: number) => void): void {
   const within = (work: (sender: AdminClient) => Promise<void>) =>
     withSender(loadConfig(program.opts<GlobalOptions>().config, env).config, env, work)
   const json = () => program.opts<GlobalOptions>().json
 
   commandAt(program, 'admin apply')
-    .description('Makes what a document lists and changes what differs. Deletes nothing that it does not list.')
+    .description('Creates and changes items so that they match a document. Items that it does not list are kept.')
     .requiredOption(...FILE)
-    .option('--dry-run', 'Only say what would be done.')
+    .option('--dry-run', 'Print the changes without making them.')
     .action(({ file, dryRun }: { file: string; dryRun?: boolean }) =>
       within(async (sender) => {
         const document = await readDocument(file)
@@ -33,14 +33,14 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
           if (dryRun) done.push(...plan.map(describe))
           else for await (const each of carryOut(plan, sender, presentOf)) done.push(each)
         } finally {
-          // Also when one is refused: what was done before it is done, and secrets are shown once.
+          // Printed even when a later change is refused, because secrets are shown only once.
           print([...done, { unchanged: document.length - plan.length }], json())
         }
       }),
     )
 
   commandAt(program, 'admin diff')
-    .description('Says how what is set up differs from a document; ends with 1 when it does.')
+    .description('Prints how the set-up differs from a document. Exits with 1 when it differs.')
     .requiredOption(...FILE)
     .action(({ file }: { file: string }) =>
       within(async (sender) => {
@@ -55,7 +55,7 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
 
   commandAt(program, 'admin export')
     .description(
-      'Prints what operators set up as a document for apply. Without secrets, users and what registered itself.',
+      'Prints the set-up as a document for `apply`, without secrets, users and clients that registered themselves.',
     )
     .option('--only <a,b>', 'Only these kinds.')
     .action(({ only = '' }: { only?: string }) =>
@@ -63,7 +63,7 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
         const presentOf = readPresent(sender)
         const document: Record<string, Item[]> = {}
         for (const kind of kindsNamed(only.split(',').filter(Boolean))) {
-          // Sorted, so that two exports can be compared line by line.
+          // Sorted, so that exports can be compared line by line.
           const present = [...(await presentOf(kind))].sort(([a], [b]) => (a < b ? -1 : 1))
           const items = present.map(([, { item }]) => withoutDefaults(kind, item))
           if (items.length > 0) document[kind.name] = items

@@ -1,4 +1,4 @@
-// The set-up document: read and checked as a whole, before anything is changed.
+// Reads the set-up document and checks it as a whole before any change.
 import { nearest } from '../../config/load.ts'
 import { parseYaml } from '../../config/yaml.ts'
 import { issuesOf } from '../../lib/field.ts'
@@ -6,17 +6,17 @@ import { readText } from '../input.ts'
 import { UsageError } from '../output.ts'
 import { bodyOf, type Item, isItem, itemKey, KINDS, type Kind, membersOf } from './kinds.ts'
 
-/** One thing of a document. */
+/** One item of a document. */
 export interface WantedSetup {
   kind: Kind
   key: string
-  /** The members that the document names, as the admin API keeps them. */
+  /** The members that the document names, in the form of the admin API. */
   item: Item
 }
 
 const MAX_BYTES = 64 * 1024 * 1024
 
-/** Reads a document of YAML or JSON; `-` is standard input. Throws UsageError that names every fault with its place. */
+/** Reads a document of YAML or JSON; `-` is standard input. Throws UsageError that names every mistake and its place. */
 export async function readDocument(file: string): Promise<WantedSetup[]> {
   const read = parseYaml(await readText(file, MAX_BYTES), file)
   if ('faults' in read) throw new UsageError(...read.faults.map(({ at, message }) => `${at} ${message}`))
@@ -54,7 +54,7 @@ function readKind(kind: Kind, value: unknown, faults: string[]): WantedSetup[] {
 }
 
 function faultsOf(kind: Kind, members: readonly string[], item: unknown, at: string): string[] {
-  if (!isItem(item)) return [`${at} must hold members and values`]
+  if (!isItem(item)) return [`${at} must be an object`]
   const { key } = kind
   const missing = key.filter((name) => item[name] === undefined).map((name) => `${at}.${name} is required`)
   const result = bodyOf(kind).safeParse(asBody(kind, item))
@@ -72,14 +72,14 @@ function unknownMembers(item: Item, members: readonly string[], at: string): str
   })
 }
 
-/** What the admin API takes; a reference stands for itself until the id is known. */
+/** The body for the admin API. A reference is kept as it is until the id is known. */
 export function asBody({ reference }: Kind, item: Item, id?: string): Item {
   if (!reference) return item
   const { [reference.member]: named, ...rest } = item
   return { ...rest, [reference.field]: id ?? named }
 }
 
-/** The members that a document names, with the short forms spelled out. */
+/** The members that a document names, with short forms expanded. */
 function normal(kind: Kind, item: Item): Item {
   const spelled = bodyOf(kind).parse(asBody(kind, item)) as Item
   const { reference } = kind

@@ -1,41 +1,41 @@
-// What a set-up document can hold: kinds of things that the admin API keeps, each known by a name of its own.
+// The kinds of items that a set-up document can contain. Each item is identified by its key.
 import { z } from 'zod'
 import type { Action } from '../../admin/action.ts'
 import { actionNamed, findAction } from '../../admin/index.ts'
 
 export type Item = Record<string, unknown>
 
-/** Whether a value is an object, and no list. */
+/** Whether a value is an object and not a list. */
 export const isItem = (value: unknown): value is Item =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export interface Kind {
-  /** The member of the document that lists them. */
+  /** The member of the document that lists the items. */
   readonly name: string
-  /** The admin resource that keeps them. */
+  /** The admin resource of the items. */
   readonly resource: string
-  /** The members that together say which one it is. */
+  /** The members that identify an item. */
   readonly key: readonly string[]
-  /** The parameters by which the admin API takes one for changing it. */
+  /** The path parameters of the operation that changes an item. */
   readonly at: (shown: Item) => Record<string, string>
-  /** Members that name a thing of another kind: by its key in a document, by its id in the admin API. */
+  /** Members that refer to an item of another kind: by key in a document, by id in the admin API. */
   readonly reference?: { readonly member: string; readonly field: string; readonly kind: string }
-  /** What the admin API shows in the members of a document, where those have other names. */
+  /** Members whose names differ in the admin API. */
   readonly read?: (shown: Item) => Item
-  /** Members that no document has: ids are others elsewhere. */
+  /** Members that a document never has, because ids differ between installations. */
   readonly without?: readonly string[]
-  /** Members of which a change names only a part; any other is replaced as a whole. */
+  /** Members that a change merges. Every other member is replaced as a whole. */
   readonly merged?: readonly string[]
-  /** Members that name things which are made later: they are set when everything is there. */
+  /** Members that refer to items which are created later. They are set when all items exist. */
   readonly late?: readonly string[]
-  /** Whether what the admin API shows was set up by an operator; without it everything was. */
+  /** Whether an operator set up an item. Default: always true. */
   readonly ours?: (shown: Item) => boolean
 }
 
 const byId = (shown: Item) => ({ id: String(shown['id']) })
 const ofIdp = { member: 'idp', field: 'idp_id', kind: 'idps' } as const
 
-/** In the order in which they are made: whatever names another comes after it. */
+/** In the order of creation: an item comes after the items that it refers to. */
 export const KINDS: readonly Kind[] = [
   { name: 'providers', resource: 'provider', key: ['slug'], at: byId },
   {
@@ -66,16 +66,16 @@ export const KINDS: readonly Kind[] = [
   { name: 'mappings', resource: 'mapping', key: ['idp', 'federated_subject'], at: byId, reference: ofIdp },
 ]
 
-/** The kind of a name; undefined for another word, and for none. */
+/** The kind with a name, or undefined. */
 export const kindNamed = (name: string | undefined): Kind | undefined => KINDS.find((kind) => kind.name === name)
 
-/** How one of a kind is changed; undefined where it cannot be. */
+/** The operation that changes an item of a kind, or undefined. */
 export const updateOf = ({ resource }: Kind): Action | undefined => findAction(resource, 'update')
 
-/** What one of a kind is called: the values of its key. */
+/** The key of an item as text. */
 export const itemKey = ({ key }: Kind, item: Item): string => key.map((name) => String(item[name] ?? '')).join(' ')
 
-/** The members that things of a kind have in a document, those of the key first. */
+/** The members that items of a kind have in a document, key members first. */
 export function membersOf(kind: Kind): string[] {
   const { properties = {} } = z.toJSONSchema(bodyOf(kind), { io: 'input', unrepresentable: 'any' })
   const { key, reference, without = [] } = kind
@@ -83,7 +83,7 @@ export function membersOf(kind: Kind): string[] {
   return [...key, ...names.filter((name) => ![...key, ...without].includes(name))]
 }
 
-/** The schema of what creates one. */
+/** The schema of the body that creates an item. */
 export function bodyOf(kind: Kind): z.ZodType {
   const { body } = actionNamed(kind.resource, 'create')
   if (!body) throw new Error(`${kind.name} are created without a body`)

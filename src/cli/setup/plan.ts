@@ -1,4 +1,4 @@
-// From a document and what is there to what has to be done, and doing it.
+// Compares a document with the set-up, and makes the changes.
 import { isDeepStrictEqual } from 'node:util'
 import { actionNamed } from '../../admin/index.ts'
 import { UsageError } from '../output.ts'
@@ -9,13 +9,13 @@ import type { Present, PresentOf } from './present.ts'
 
 export interface SetupChange {
   wanted: WantedSetup
-  /** What is there; nothing when it is to be created. */
+  /** The existing item, or undefined when it must be created. */
   present?: Present
   /** Members that differ. */
   fields: string[]
 }
 
-/** What differs between a document and what is there, in the order in which it is to be done. Throws UsageError for a reference to nothing. */
+/** The changes that make the set-up match a document, in order. Throws UsageError for a reference to an item that does not exist. */
 export async function planOf(document: readonly WantedSetup[], presentOf: PresentOf): Promise<SetupChange[]> {
   const changes: SetupChange[] = []
   const missing: string[] = []
@@ -32,7 +32,7 @@ export async function planOf(document: readonly WantedSetup[], presentOf: Presen
   return changes
 }
 
-/** Whether a value says what is wanted; of a merged one only the wanted members count. Nothing is as good as null and empty. */
+/** Whether an existing value equals the wanted one. Of a merged member only the wanted parts count. Absent, null and empty are equal. */
 function covers(value: unknown, wanted: unknown, merged: boolean): boolean {
   if (merged && isItem(wanted))
     return Object.entries(wanted).every(([name, each]) => covers(isItem(value) ? value[name] : undefined, each, true))
@@ -46,7 +46,7 @@ async function danglingOf({ kind, key, item }: WantedSetup, document: readonly W
   const named = String(item[kind.reference.member])
   const known =
     document.some((each) => each.kind === other && each.key === named) || (await presentOf(other)).has(named)
-  return known ? undefined : `${kind.name} ${key}: there is no ${kind.reference.member} ${named}`
+  return known ? undefined : `${kind.name} ${key}: ${kind.reference.member} ${named} does not exist`
 }
 
 /** What is there and not in the document, of the kinds that it lists. */
