@@ -45,7 +45,9 @@ describe('the greeting of serve', () => {
     expect(text).toContain('http://localhost:9000')
     expect(text).toContain('http://127.0.0.1:9001/admin/ui/')
     expect(text).toContain(path.resolve('data/service.db'))
-    expect(text).toMatch(/Unsafe settings: They are accepted because the issuer is on localhost[\s\S]*- admin.api_key is empty/)
+    expect(text).toMatch(
+      /Unsafe settings: They are accepted because the issuer is on localhost[\s\S]*- admin.api_key is empty/,
+    )
   })
 
   test('is silent about safety where nothing is unsafe', () => {

@@ -211,7 +211,11 @@ describe('the record', () => {
     ['without an age', ['--only', 'issuances', '--export', 'x'], '--older-than must be'],
     ['of less than a day', ['--only', 'issuances', '--older-than', '1h', '--export', 'x'], '--older-than must be'],
     ['without a file', ['--only', 'audit-events', '--older-than', '365d'], '--export must name'],
-    ['with other targets', ['--only', 'jti,issuances', '--older-than', '365d', '--export', 'x'], 'together with other targets'],
+    [
+      'with other targets',
+      ['--only', 'jti,issuances', '--older-than', '365d', '--export', 'x'],
+      'together with other targets',
+    ],
     ['for what has no age', ['--only', 'jti', '--older-than', '365d'], '--older-than and --export are for'],
     ['for everything', ['--older-than', '365d', '--export', 'x'], '--older-than and --export are for'],
   ])('is not touched %s', async (_what, flags, fault) => {
