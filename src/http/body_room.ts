@@ -1,9 +1,9 @@
-// Memory for request bodies that have come in part: bounded for a listener, however many connections are slow.
+// Memory for incomplete request bodies. It is bounded per listener, whatever the number of slow connections.
 
-/** What all bodies that are still coming may hold together. */
+/** Default maximum of all incomplete bodies together. */
 export const ROOM_BYTES = 64 * 1024 * 1024
 
-/** The room of one listener. A body that comes in one piece, as nearly all do, never needs any. */
+/** The room of one listener. A body that arrives in one chunk, as nearly all do, needs none. */
 export class BodyRoom {
   private free: number
 
@@ -11,14 +11,14 @@ export class BodyRoom {
     this.free = bytes
   }
 
-  /** Takes room for so many bytes; false when there is not so much. */
+  /** Takes room for some bytes. Returns false when there is not enough. */
   take(bytes: number): boolean {
     if (bytes > this.free) return false
     this.free -= bytes
     return true
   }
 
-  /** Gives back what was taken. */
+  /** Returns room that was taken. */
   give(bytes: number): void {
     this.free += bytes
   }

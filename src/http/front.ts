@@ -1,54 +1,55 @@
-// What an HTTP engine is: it copies a request into plain values, asks `accept`, reads the body if told to, and writes the reply.
+// The contract of an HTTP engine: it copies a request into plain values, calls `accept`, reads the body when the request is accepted,
+// and writes the reply.
 import { Lru } from '../lib/lru.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Reply, RequestHead } from './message.ts'
 
-/** A request that may send its body: at most `limit` bytes. */
+/** A request that may send a body of up to `limit` bytes. */
 export interface Accepted {
   limit: number
-  /** Answers a body of more than that, which says so only while it comes. */
+  /** Answers a body that turns out to be larger while it is read. */
   tooLarge(): Reply
-  /** Answers a body for which there is no memory left. */
+  /** Answers when there is no memory left for the body. */
   crowded(): Reply
   /** Answers the request; never rejects. */
   answer(body: Buffer): Reply | Promise<Reply>
 }
-/** Decides on a request by its head alone: an answer (the body is never read, but skipped), or how much body it may send. */
+/** Decides on a request by its head alone: an answer (the body is skipped, not read), or how much body it may send. */
 export type Accept = (head: RequestHead) => Reply | Promise<Reply> | Accepted
 
 export interface FrontOptions {
   /** `host:port` or `:port`. */
   address: string
-  /** Whether other threads of this process listen there too. */
+  /** Whether other threads of this process listen on the same address. */
   shared?: boolean
   accept: Accept
   readTimeoutMs: number
   writeTimeoutMs: number
   idleTimeoutMs: number
-  /** What bodies that are still coming may hold together; ROOM_BYTES when not said. */
+  /** Maximum bytes of all incomplete bodies together. Default: ROOM_BYTES. */
   bodyRoomBytes?: number
   log: Logger
 }
 
 export interface HttpFront {
-  /** Which engine serves, for the log and the status page. */
+  /** Name of the engine, for the log and the status page. */
   readonly engine: string
-  /** Rejects when it can serve no longer; never where that ends the process by itself. */
+  /** Rejects when it can no longer serve. Absent when such a failure ends the process anyway. */
   readonly failed?: Promise<never>
-  /** Stops accepting, waits up to `waitMs` for requests in flight, then cuts what is left. */
+  /** Stops accepting, waits up to `waitMs` for the requests in flight, then cuts the others. */
   close(waitMs: number): Promise<void>
 }
 
-/** Splits an address of the configuration; an empty host means every interface. */
+/** Splits an address of the configuration. An empty host means all interfaces. */
 export function splitAddress(address: string): { host: string; port: number } {
   const at = address.lastIndexOf(':')
   return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) }
 }
 
-/** Addresses by their text, as the same peers come again and again. */
+/** Cache of normalised addresses: the same peers send many requests. */
 const addresses = new Lru<string>(10_000)
 
-/** The address of a peer as people write it: IPv4 where it is mapped into IPv6, else the shortest form. */
+/** The address of a peer in its usual form: IPv4 when it is mapped into IPv6, otherwise the shortest form. */
 export function peerAddress(text: string): string {
   if (!text.includes(':')) return text
   return addresses.memo(text, (known) => shortAddress(known.split('%')[0] as string))
@@ -65,7 +66,7 @@ function shortAddress(plain: string): string {
     : short
 }
 
-/** The one writer of header values: control characters and non-ASCII never reach the wire. Throws for such a value. */
+/** The header lines of a reply. Both engines write only these. Throws for a value with control characters or non-ASCII characters. */
 export function headerLines(reply: Reply): [string, string][] {
   const lines: [string, string][] = []
   for (const name in reply.headers) {

@@ -1,4 +1,4 @@
-// Requests and replies as plain values; the engines copy into one and out of the other.
+// Requests and replies as plain values. The engines fill the first and write the second.
 import { OAuthError } from '../lib/error.ts'
 import { parseObject } from '../lib/json.ts'
 import { newNamed } from '../lib/named.ts'
@@ -10,36 +10,36 @@ export interface RequestHead {
   path: string
   /** The raw query, without the question mark. */
   query: string
-  /** Lower-case names; a header that came twice is joined with a comma. */
+  /** Names are lower-case. The values of a repeated header are joined with a comma. */
   headers: Readonly<Record<string, string | undefined>>
-  /** Names of headers that came more than once. */
+  /** Names of the headers that were sent more than once. */
   repeated: readonly string[]
   /** The address of the peer of the TCP connection. */
   remote: string
 }
 
 export interface Request extends RequestHead {
-  /** Time-ordered id of this request; the token that it issues has it as jti. */
+  /** Time-ordered id of the request. It becomes the jti of the token that the request issues. */
   id: string
   body: Buffer
   /** Decoded path parameters of the route. */
   params: Readonly<Record<string, string>>
-  /** `performance.now()` at the arrival. */
+  /** `performance.now()` when the head was received. */
   startedMs: number
-  /** The trace it belongs to: ours, or the one that its caller names. */
+  /** Id of its trace: the one of this service, or the one that the caller sent. */
   trace_id?: string
-  /** Its span, where it is sampled. */
+  /** Its span, when it is sampled. */
   trace?: Trace
-  /** What the handler found out, for those who watch the way of a client. */
+  /** What the handler learned, for the log and the client activity. */
   notes: Notes
 }
 
 export interface Notes {
-  /** The client that asks, as far as it says so. */
+  /** The client that the request names. */
   client_id?: string
-  /** Why the token that was asked about is not active: for operators, the caller is not told. */
+  /** Why an introspected token is not active. Shown to operators, not to the caller. */
   inactive?: string | undefined
-  /** A refusal that was answered by other means than an error: a redirect or a page. */
+  /** A refusal that was answered with a redirect or a page in place of an error. */
   refusal?: OAuthError
   /** What an operator should know about a request that was answered: for the log and the client activity. */
   remark?: { reason: string; text: string }
@@ -49,7 +49,7 @@ export interface Reply {
   status: number
   headers: Record<string, string | string[]>
   body: string | Buffer
-  /** Sent instead of the body, as it comes: only on node:http, which serves the admin listener. */
+  /** Streamed in place of the body: only on node:http, which serves the admin listener. */
   stream?: AsyncIterable<string>
   /** Close the connection after this answer. */
   close?: boolean
@@ -126,7 +126,7 @@ function decode(text: string): string {
   if (!/[%+\x00\ufffd]/.test(text)) return text
   try {
     const value = decodeURIComponent(text.replaceAll('+', ' '))
-    // U+FFFD in the raw text is what a byte that is no UTF-8 was decoded to.
+    // U+FFFD in the raw text stands for a byte that is not valid UTF-8.
     if (!value.includes('\0') && !text.includes('\ufffd')) return value
   } catch {}
   throw new OAuthError('invalid_request', 'a parameter is not valid UTF-8 text', { reason: 'bad_encoding' })
@@ -142,12 +142,12 @@ export function parseJson(request: Request): Record<string, unknown> {
   return value
 }
 
-/** White space of HTTP (RFC 9110 §5.6.3). No other: browsers count it as part of a name, which then has no prefix to protect. */
+/** Trims the white space of HTTP only (RFC 9110 §5.6.3): browsers count other white space as part of a cookie name, which then lacks its protecting prefix. */
 const trimmed = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, '')
 
 /**
- * The names and values of the cookies of a request, in its order. Only a semicolon ends a cookie (RFC 6265 §4.2.1): a comma may be in
- * a value that a sibling domain chose.
+ * The names and values of the cookies of a request, in their order. Only a semicolon ends a cookie (RFC 6265 §4.2.1): the value of a
+ * cookie of a sibling domain may contain a comma.
  */
 export const parseCookies = (request: RequestHead): [name: string, value: string][] =>
   (request.headers.cookie ?? '').split(';').flatMap((part): [string, string][] => {
@@ -156,7 +156,7 @@ export const parseCookies = (request: RequestHead): [name: string, value: string
     return name === '' ? [] : [[name, trimmed(part.slice(eq + 1))]]
   })
 
-/** The value of a cookie. Throws invalid_request for two of the name: a sibling domain may have set one of them, and nothing says which. */
+/** The value of a cookie. Throws invalid_request when two cookies have the name: a sibling domain may have set one, and they cannot be told apart. */
 export function cookieOf(request: RequestHead, name: string): string | undefined {
   const [cookie, ...more] = parseCookies(request).filter((each) => each[0] === name)
   if (more.length === 0) return cookie?.[1]
@@ -167,7 +167,7 @@ export function cookieOf(request: RequestHead, name: string): string | undefined
   )
 }
 
-/** True when the caller would rather see a page than a problem document. */
+/** Whether the caller prefers an HTML page to a problem document. */
 export const prefersHtml = (request: RequestHead): boolean => {
   const accept = request.headers.accept ?? ''
   const html = accept.indexOf('text/html')

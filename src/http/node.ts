@@ -1,5 +1,5 @@
-// The reference engine: node:http. Serves the admin listener, and the public one where no native build loads.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+// The reference engine: node:http. It serves the admin listener, and the public listener when no native build of the fast engine loads.
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import type { Config } from '../config/schema.ts'
@@ -12,7 +12,7 @@ import type { Reply, RequestHead } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
 
 const MAX_HEADER_BYTES = 16 * 1024
-/** How often requests that are late are looked for. */
+/** How often the server looks for requests that take too long. */
 const SWEEP_MS = 1000
 
 function copyHead(req: IncomingMessage): RequestHead {
@@ -39,7 +39,7 @@ function copyHead(req: IncomingMessage): RequestHead {
   }
 }
 
-/** The body, or why it is refused. Rejects when the client goes away. */
+/** Resolves with the body, or with why it is refused. Rejects when the client disconnects. */
 function readBody(req: IncomingMessage, limit: number, room: BodyRoom): Promise<Buffer | 'tooLarge' | 'crowded'> {
   const whole = Number(req.headers['content-length'])
   const chunks: Buffer[] = []
@@ -64,11 +64,11 @@ function readBody(req: IncomingMessage, limit: number, room: BodyRoom): Promise<
     })
     req.on('end', () => resolve(Buffer.concat(chunks)))
     req.on('error', reject)
-    req.on('close', () => reject(new Error('the client went away')))
+    req.on('close', () => reject(new Error('the client disconnected')))
   }).finally(() => room.give(held))
 }
 
-/** Connections that got their last answer: nothing that comes behind it is processed (RFC 9112 §9.6). */
+/** Connections whose last answer was sent: no further request of theirs is processed (RFC 9112 §9.6). */
 const ended = new WeakSet<Socket>()
 
 function send(req: IncomingMessage, res: ServerResponse, reply: Reply): void {
@@ -90,47 +90,15 @@ function send(req: IncomingMessage, res: ServerResponse, reply: Reply): void {
 /** Opens a listener on node:http. Throws when the address is taken. */
 export async function openNode(options: FrontOptions): Promise<HttpFront> {
   const room = new BodyRoom(options.bodyRoomBytes)
-  const server = createServer(
-    {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      // framingFault() refuses it: here the refusal would let through what comes behind.
-      requireHostHeader: false,
-      requestTimeout: options.readTimeoutMs,
-      headersTimeout: options.readTimeoutMs,
-      keepAliveTimeout: options.idleTimeoutMs,
-      connectionsCheckingInterval: SWEEP_MS,
-    },
-    (req, res) =>
-      void respond(req, res).catch((error) => {
-        if (res.destroyed) return
-        options.log.error({ err: error }, 'the answer could not be written')
-        send(req, res, { ...problem(asOAuthError(error), undefined), close: true })
-      }),
-  )
+  const server = createServer(serverOptions(options), (req, res) => {
+    respond(req, res, options, room, server).catch((error: unknown) => {
+      if (res.destroyed) return
+      options.log.error({ err: error }, 'the answer could not be written')
+      send(req, res, { ...problem(asOAuthError(error), undefined), close: true })
+    })
+  })
   server.on('clientError', refuseBadRequest)
-
-  async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    res.on('error', () => {})
-    if (ended.has(req.socket)) return
-    const head = copyHead(req)
-    const accepted = options.accept(head)
-    if (accepted instanceof Promise) return send(req, res, await accepted)
-    if ('status' in accepted) return send(req, res, accepted)
-    // A request behind it on the same connection must not reach a handler.
-    if (statesNoLength(head)) ended.add(req.socket)
-    const body = hasBody(head) ? await readBody(req, accepted.limit, room) : Buffer.alloc(0)
-    if (typeof body === 'string') return send(req, res, accepted[body]())
-    const late = setTimeout(() => res.destroy(), options.writeTimeoutMs).unref()
-    try {
-      const reply = await accepted.answer(body)
-      send(req, res, server.listening ? reply : { ...reply, close: true })
-    } finally {
-      clearTimeout(late)
-    }
-  }
-
   await listen(server, options.address)
-
   return {
     engine: 'node:http',
     async close(waitMs) {
@@ -140,6 +108,42 @@ export async function openNode(options: FrontOptions): Promise<HttpFront> {
       await closed
       clearTimeout(late)
     },
+  }
+}
+
+const serverOptions = ({ readTimeoutMs, idleTimeoutMs }: FrontOptions): ServerOptions => ({
+  maxHeaderSize: MAX_HEADER_BYTES,
+  // framingFault() refuses requests without Host. A refusal by the server would still serve the next request of the connection.
+  requireHostHeader: false,
+  requestTimeout: readTimeoutMs,
+  headersTimeout: readTimeoutMs,
+  keepAliveTimeout: idleTimeoutMs,
+  connectionsCheckingInterval: SWEEP_MS,
+})
+
+async function respond(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { accept, writeTimeoutMs }: FrontOptions,
+  room: BodyRoom,
+  server: Server,
+): Promise<void> {
+  res.on('error', () => {})
+  if (ended.has(req.socket)) return
+  const head = copyHead(req)
+  const accepted = accept(head)
+  if (accepted instanceof Promise) return send(req, res, await accepted)
+  if ('status' in accepted) return send(req, res, accepted)
+  // A request behind it on the same connection must not reach a handler.
+  if (statesNoLength(head)) ended.add(req.socket)
+  const body = hasBody(head) ? await readBody(req, accepted.limit, room) : Buffer.alloc(0)
+  if (typeof body === 'string') return send(req, res, accepted[body]())
+  const late = setTimeout(() => res.destroy(), writeTimeoutMs).unref()
+  try {
+    const reply = await accepted.answer(body)
+    send(req, res, server.listening ? reply : { ...reply, close: true })
+  } finally {
+    clearTimeout(late)
   }
 }
 
@@ -157,20 +161,20 @@ function listen(server: Server, address: string): Promise<void> {
   })
 }
 
-/** Rejects where somebody listens already: threads that share an address would share it with another process too. */
+/** Rejects when the address is in use. Threads that share a port would otherwise share it with another process too. */
 export async function checkFree(address: string): Promise<void> {
   const server = createServer()
   await listen(server, address)
   await new Promise((resolve) => server.close(resolve))
 }
 
-/** Rejects where somebody listens already on an address that the service would listen on. */
+/** Rejects when an address of the service is in use. */
 export async function checkListeners({ server, admin }: Pick<Config, 'server' | 'admin'>): Promise<void> {
   await checkFree(server.address)
   if (admin.enabled) await checkFree(admin.address)
 }
 
-/** What the parser itself refuses: a plain 400 and the end of the connection. */
+/** Answers requests that the parser refuses with a plain 400, and closes the connection. */
 function refuseBadRequest(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const status =

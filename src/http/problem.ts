@@ -1,9 +1,9 @@
-// The only renderer of API errors: RFC 9457 problem details with the OAuth members of RFC 6749 §5.2 beside them.
+// The only renderer of API errors: RFC 9457 problem details that also have the OAuth members of RFC 6749 §5.2.
 import { STATUS_CODES } from 'node:http'
 import { OAuthError } from '../lib/error.ts'
 import { NO_STORE, type Reply, type RequestHead } from './message.ts'
 
-/** Anything thrown, as an OAuthError: what is not one is a server_error whose cause stays in the log. */
+/** Converts a thrown value to an OAuthError. Any other error becomes server_error; its cause is shown only in the log. */
 export const asOAuthError = (error: unknown): OAuthError =>
   error instanceof OAuthError ? error : new OAuthError('server_error', 'internal error', { cause: error })
 
@@ -42,7 +42,7 @@ const describe = (text: string): string =>
         .replaceAll('\\', '/')
         .replace(/[^\x20-\x7e]/gu, '?')
 
-/** OAuth libraries that ask for application/json alone do not look into other types. */
+/** OAuth libraries that accept only application/json do not read other types. */
 function contentType(head: RequestHead | undefined): string {
   const accept = head?.headers.accept ?? ''
   const wantsPlain =

@@ -1,10 +1,10 @@
-// Who asks, behind proxies: the forwarded address counts only as far as the proxies that wrote it are trusted.
+// The address of a client behind proxies. A forwarded address counts only when the proxy that added it is trusted.
 import { BlockList, isIP } from 'node:net'
 import { parseRange } from '../lib/range.ts'
 import { peerAddress } from './front.ts'
 import type { RequestHead } from './message.ts'
 
-/** Makes the function that tells the address of a request: that of the peer, or what trusted proxies say about it. */
+/** Creates the function that returns the client address of a request: the peer, or the address that trusted proxies forwarded. */
 export function createAddressReader(trusted: readonly string[]): (head: RequestHead) => string {
   const list = new BlockList()
   for (const range of trusted.map(parseRange)) if (range) list.addSubnet(range.address, range.bits, range.family)
@@ -12,7 +12,7 @@ export function createAddressReader(trusted: readonly string[]): (head: RequestH
 
   return ({ remote, headers }) => {
     let address = remote
-    // Each proxy adds the address that it saw at the end; what stands before the first untrusted one anybody may have written.
+    // Each proxy appends the address that it received the request from. Entries before the first untrusted address can be forged.
     for (const entry of (headers['x-forwarded-for'] ?? '').split(',').reverse()) {
       const before = isTrusted(address) ? forwardedAddress(entry) : undefined
       if (before === undefined) break
@@ -22,7 +22,7 @@ export function createAddressReader(trusted: readonly string[]): (head: RequestH
   }
 }
 
-/** The address of an X-Forwarded-For entry, which may have a port. */
+/** The address of an X-Forwarded-For entry, which may include a port. */
 function forwardedAddress(entry: string): string | undefined {
   const text = entry.trim()
   const [, v6, v4] = /^(?:\[([0-9a-f:.]+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/i.exec(text) ?? []

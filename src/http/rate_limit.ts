@@ -1,8 +1,8 @@
-// Limits on how often something may happen. All of them are bounded in memory.
+// Rate limits and the login lockout. All of them are bounded in memory.
 import { Lru } from '../lib/lru.ts'
 import { peerAddress } from './front.ts'
 
-/** A token bucket: `rate` per second, `burst` at once, or a share of it where several take part. */
+/** A token bucket: `rate` per second and `burst` at once, divided among several instances. */
 export class TokenBucket implements Limiter {
   private readonly rate: number
   private readonly burst: number
@@ -10,7 +10,7 @@ export class TokenBucket implements Limiter {
   private tokens: number
   private at = performance.now()
 
-  /** `among` says how many divide it. */
+  /** `among` returns the number of instances that share the limit. */
   constructor(rate: number, burst: number, among: () => number = () => 1) {
     this.rate = rate
     this.burst = burst
@@ -18,14 +18,14 @@ export class TokenBucket implements Limiter {
     this.tokens = burst
   }
 
-  /** Takes one. Returns 0, or the whole seconds until the next one is there. */
+  /** Takes a token. Returns 0, or the seconds until the next token, rounded up. */
   take(): number {
     const wait = this.wait()
     if (wait === 0) this.tokens--
     return wait
   }
 
-  /** The same without taking one. */
+  /** Returns the same without taking a token. */
   wait(): number {
     const now = performance.now()
     const among = this.among()
@@ -35,14 +35,14 @@ export class TokenBucket implements Limiter {
     return this.tokens < 1 ? Math.max(1, Math.ceil((1 - this.tokens) / rate)) : 0
   }
 
-  /** Has none until so many seconds from now, as somebody says who knows of more takes. */
+  /** Empties the bucket for the given time: a shared bucket, which counts the takes of other instances too, has no token until then. */
   emptyFor(seconds: number): void {
     this.wait()
     this.tokens = Math.min(this.tokens, 1 - (seconds * this.rate) / this.among())
   }
 }
 
-/** What limits how often: takes one and returns 0, or the whole seconds until the next one is there. */
+/** A rate limit. take() returns 0, or the seconds until the next token, rounded up. */
 export interface Limiter {
   take(): number
 }
@@ -50,17 +50,17 @@ export interface Limiter {
 const NANOS = 1e9
 
 /**
- * The same bucket in memory that several threads share: it holds the moment at which it would be full again (GCRA, the token
- * bucket with one number for its state), which is moved on by compare and exchange, and how many divide it. Starts full.
+ * A token bucket in memory that several threads share. Its state is the time at which it will be full again (GCRA, a token bucket
+ * whose state is one number), changed by compare-and-exchange, and the number of instances that share the limit. It starts full.
  */
 export class SharedBucket implements Limiter {
   readonly memory: SharedArrayBuffer
-  /** When it is full, and among how many it is divided. */
+  /** The time at which it is full, and the number of instances. */
   private readonly cells: BigInt64Array
   private readonly each: bigint
   private readonly burst: number
 
-  /** `memory` is that of the bucket to share; a new one where there is none. */
+  /** `memory` belongs to the bucket to share. Without it, a new bucket is created. */
   constructor(rate: number, burst: number, memory?: SharedArrayBuffer) {
     this.memory = memory ?? new SharedArrayBuffer(16)
     this.cells = new BigInt64Array(this.memory)
@@ -69,7 +69,7 @@ export class SharedBucket implements Limiter {
     this.burst = burst
   }
 
-  /** Has each of so many instances take its share from now on; this one does so in all its threads. */
+  /** Sets the number of instances that share the limit, for all threads of this process. */
   divideAmong(instances: number): void {
     Atomics.store(this.cells, 1, BigInt(instances))
   }
@@ -77,10 +77,10 @@ export class SharedBucket implements Limiter {
   take(): number {
     const among = Number(Atomics.load(this.cells, 1))
     const each = this.each * BigInt(among)
-    // A share of the burst at a share of the rate fills in the same time; one request must always fit.
+    // A share of the burst refills at a share of the rate in the same time. One request must always fit.
     const most = this.each * BigInt(Math.max(this.burst, among))
     for (;;) {
-      // One clock for all threads; each has a performance.now() of its own.
+      // hrtime is one clock for all threads. performance.now() begins at the start of each thread.
       const now = process.hrtime.bigint()
       const before = Atomics.load(this.cells, 0)
       const isFull = before <= now
@@ -105,17 +105,17 @@ export class Buckets {
     this.burst = burst
   }
 
-  /** Takes one of a key. Returns 0, or the whole seconds until the next one is there. */
+  /** Takes a token of a key. Returns 0, or the seconds until the next token, rounded up. */
   take(key: string): number {
     return this.of(key).take()
   }
 
-  /** The same without taking one. */
+  /** Returns the same without taking a token. */
   wait(key: string): number {
     return this.known.get(key)?.wait() ?? 0
   }
 
-  /** A key has none until so many seconds from now. */
+  /** Empties the bucket of a key for the given time. */
   emptyFor(key: string, seconds: number): void {
     this.of(key).emptyFor(seconds)
   }
@@ -127,7 +127,7 @@ export class Buckets {
   }
 }
 
-/** The part of an address that one subscriber has: the whole IPv4 address, the /64 of an IPv6 one. */
+/** The part of an address that identifies a subscriber: the whole IPv4 address, or the /64 prefix of an IPv6 address. */
 export function subscriber(address: string): string {
   const plain = peerAddress(address)
   if (!plain.includes(':')) return plain
@@ -141,11 +141,11 @@ export function subscriber(address: string): string {
 }
 
 interface LockoutOptions {
-  /** Failures that lock out; 0 switches the lockout off. */
+  /** Number of failures that lock an address out; 0 disables the lockout. */
   max: number
-  /** Seconds in which they are counted. */
+  /** Seconds for which a failure counts. */
   window: number
-  /** Seconds that a lockout lasts. */
+  /** Duration of a lockout in seconds. */
   lockout: number
 }
 interface Attempts {
@@ -154,17 +154,17 @@ interface Attempts {
   lockedUntilMs: number
 }
 
-/** What became of an attempt; nothing is known of one that was broken off. */
+/** The outcome of an attempt; `undecided` when it was aborted. */
 export type LoginResult = 'success' | 'failure' | 'undecided'
 
-/** Attempts of each address, counted here or where they are counted for all threads. */
+/** Counts login attempts by address, in this thread or, for all threads, in the supervisor. */
 export interface Attempting {
   begin(address: string): number | Promise<number>
   end(address: string, result: LoginResult): boolean | Promise<boolean>
   readonly locked: number
 }
 
-/** Failed logins per address. An attempt is counted while it is under way, so that parallel ones cannot overtake the counter. */
+/** Failed logins by address. An attempt in progress counts as a failure, so that parallel attempts cannot exceed the limit. */
 export class Lockout implements Attempting {
   private readonly options: LockoutOptions
   private readonly known = new Lru<Attempts>(MAX_TRACKED)
@@ -173,7 +173,7 @@ export class Lockout implements Attempting {
     this.options = options
   }
 
-  /** Begins an attempt. Returns 0 when it may go on, else the seconds to wait. */
+  /** Begins an attempt. Returns 0 when it is allowed, otherwise the seconds to wait. */
   begin(address: string): number {
     const { max } = this.options
     if (max === 0) return 0
@@ -185,7 +185,7 @@ export class Lockout implements Attempting {
     return 0
   }
 
-  /** Ends an attempt that begin() let through. Returns true when it locked the address out. */
+  /** Ends an attempt that begin() allowed. Returns true when it locked the address out. */
   end(address: string, result: LoginResult): boolean {
     const { max, lockout } = this.options
     if (max === 0) return false
@@ -199,7 +199,7 @@ export class Lockout implements Attempting {
     return true
   }
 
-  /** How many addresses are locked out now. */
+  /** The number of addresses that are locked out now. */
   get locked(): number {
     const nowMs = performance.now()
     return [...this.known.values()].filter(({ lockedUntilMs }) => lockedUntilMs > nowMs).length

@@ -1,4 +1,4 @@
-// What the log says about requests: a line for each that is refused, at most so many a second; of a flood only its size.
+// The log lines of requests. Every refused request has a line, up to a number of lines per second; beyond it only their count.
 import { isOverloaded, type OAuthError } from '../lib/error.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
@@ -11,91 +11,135 @@ export interface Answered {
   status: number
   ms: number
   remote: string
-  /** The client that the request names, whether or not it is one. */
+  /** The client that the request names, whether or not it exists. */
   client_id: string | undefined
   error: OAuthError | undefined
   /** What an operator should know about a request that was not refused. */
   remark?: { reason: string; text: string } | undefined
 }
 export interface RequestLog {
-  /** Whether a request that was not refused has a line too. */
+  /** Whether requests that were not refused are logged too. */
   readonly hasAll: boolean
   answered(request: Answered): void
 }
 
 const LINES_PER_SECOND = 50
 const SECOND_MS = 1000
-const TELL_EVERY_MS = 10_000
+/** Interval between two lines about the same limit, or about the same unavailable part. */
+const REPEAT_MS = 10_000
 const MAX_CLIENT_ID = 256
 const REFUSED = 'request refused'
 
-/** Opens the log of the requests of one of so many threads, which have the lines of a second together. */
+/** Opens the request log of one of `threads` threads, which share the lines of a second. */
 export function openRequestLog(log: Logger, threads: number): RequestLog {
-  const linesPerSecond = Math.floor(LINES_PER_SECOND / threads) || 1
-  const budget = { lines: 0, endsMs: Number.NEGATIVE_INFINITY }
-  const counts = new Map<string, number>()
-  const failedMs = new Map<string, number>()
-
-  /** Adds one; says after some time how many they are, and the first at once unless it was said otherwise. */
-  const count = (key: string, everyMs: number, say: (count: number) => void, sayFirst: boolean): void => {
-    const before = counts.get(key)
-    if (before === undefined && sayFirst) say(1)
-    counts.set(key, (before ?? 0) + (before === undefined && sayFirst ? 0 : 1))
-    if (before === undefined) setTimeout(end, everyMs, key, everyMs, say).unref()
-  }
-  const end = (key: string, everyMs: number, say: (count: number) => void): void => {
-    const more = counts.get(key) ?? 0
-    counts.delete(key)
-    if (more === 0) return
-    say(more)
-    // The next ones wait as long again.
-    counts.set(key, 0)
-    setTimeout(end, everyMs, key, everyMs, say).unref()
-  }
-  const leftOut = (left_out: number) =>
-    log.info({ left_out }, 'more requests were refused than there are log lines for')
-  const refused = (fields: object): void => {
-    const nowMs = performance.now()
-    if (nowMs >= budget.endsMs) Object.assign(budget, { lines: linesPerSecond, endsMs: nowMs + SECOND_MS })
-    if (budget.lines-- > 0) log.info(fields, REFUSED)
-    else {
-      log.debug(fields, REFUSED)
-      count('left_out', SECOND_MS, leftOut, false)
-    }
-  }
-  /** Whether a part that is away was not told of within the last seconds: its requests all fail alike. */
-  const isNew = (reason: string): boolean => {
-    const nowMs = performance.now()
-    if (nowMs - (failedMs.get(reason) ?? Number.NEGATIVE_INFINITY) < TELL_EVERY_MS) return false
-    failedMs.set(reason, nowMs)
-    return true
-  }
-
-  const remarked = ({ reason, text }: { reason: string; text: string }, client_id: string | undefined): void =>
-    count(`${reason} ${client_id}`, TELL_EVERY_MS, (requests) => log.info({ reason, client_id, requests }, text), true)
-
+  const refused = new RefusalLines(log, Math.floor(LINES_PER_SECOND / threads) || 1)
+  const counters = new Counters()
+  const outages = new Outages()
   return {
     get hasAll() {
       return log.isLevelEnabled('debug')
     },
     answered({ error, client_id, remark, ...request }) {
+      const client = client_id?.slice(0, MAX_CLIENT_ID)
       if (!error) {
-        if (remark) remarked(remark, client_id?.slice(0, MAX_CLIENT_ID))
+        if (remark)
+          counters.countAndReport(`${remark.reason} ${client}`, (requests) =>
+            log.info({ reason: remark.reason, client_id: client, requests }, remark.text),
+          )
         return log.debug({ ...request, client_id }, 'request')
       }
       const { code, reason, status } = error
-      if (isOverloaded(error)) {
-        const told = 'more is asked for than can be answered soon: some requests are told 503'
-        return count(reason, TELL_EVERY_MS, (requests) => log.warn({ reason, requests }, told), true)
-      }
-      if (status === 429) {
-        const told = 'requests beyond a limit were answered with 429'
-        return count(reason, TELL_EVERY_MS, (requests) => log.info({ reason, requests }, told), true)
-      }
-      const fields = { ...request, client_id: client_id?.slice(0, MAX_CLIENT_ID), error: code, reason }
-      const isFault = status >= 500 && (code !== 'temporarily_unavailable' || isNew(reason))
+      if (isOverloaded(error))
+        return counters.countAndReport(reason, (requests) =>
+          log.warn({ reason, requests }, 'overload: requests were refused with 503'),
+        )
+      if (status === 429)
+        return counters.countAndReport(reason, (requests) =>
+          log.info({ reason, requests }, 'requests beyond a limit were refused with 429'),
+        )
+      const fields = { ...request, client_id: client, error: code, reason }
+      const isFault = status >= 500 && (code !== 'temporarily_unavailable' || outages.isNew(reason))
       if (isFault) log.error({ ...fields, err: error.cause ?? error }, 'request failed')
-      else refused(fields)
+      else refused.write(fields)
     },
+  }
+}
+
+/** A line for each refused request up to a number per second; the others are counted. */
+class RefusalLines {
+  private readonly log: Logger
+  private readonly perSecond: number
+  private readonly omitted = new Counters()
+  private left = 0
+  private endsMs = Number.NEGATIVE_INFINITY
+
+  constructor(log: Logger, perSecond: number) {
+    this.log = log
+    this.perSecond = perSecond
+  }
+
+  write(fields: object): void {
+    const nowMs = performance.now()
+    if (nowMs >= this.endsMs) {
+      this.left = this.perSecond
+      this.endsMs = nowMs + SECOND_MS
+    }
+    if (this.left-- > 0) this.log.info(fields, REFUSED)
+    else {
+      this.log.debug(fields, REFUSED)
+      this.omitted.count('left_out', SECOND_MS, (left_out) =>
+        this.log.info({ left_out }, 'more requests were refused than are logged'),
+      )
+    }
+  }
+}
+
+type Say = (count: number) => void
+
+/** Events that are counted and reported at intervals, by key. */
+class Counters {
+  private readonly counts = new Map<string, number>()
+
+  /** Reports the first event at once, and the number of further ones after each interval. */
+  countAndReport(key: string, say: Say): void {
+    if (this.counts.has(key)) this.count(key, REPEAT_MS, say)
+    else {
+      say(1)
+      this.begin(key, 0, REPEAT_MS, say)
+    }
+  }
+
+  /** Counts an event, and reports the number of events after the interval. */
+  count(key: string, everyMs: number, say: Say): void {
+    const before = this.counts.get(key)
+    if (before === undefined) this.begin(key, 1, everyMs, say)
+    else this.counts.set(key, before + 1)
+  }
+
+  private begin(key: string, count: number, everyMs: number, say: Say): void {
+    this.counts.set(key, count)
+    setTimeout(() => this.end(key, everyMs, say), everyMs).unref()
+  }
+
+  private end(key: string, everyMs: number, say: Say): void {
+    const count = this.counts.get(key) ?? 0
+    this.counts.delete(key)
+    if (count === 0) return
+    say(count)
+    // Further events wait for another interval.
+    this.begin(key, 0, everyMs, say)
+  }
+}
+
+/** Parts that are unavailable: their requests all fail alike, so one line per interval is enough. */
+class Outages {
+  private readonly reportedMs = new Map<string, number>()
+
+  /** Whether a part was not reported within the last interval. Marks it as reported. */
+  isNew(reason: string): boolean {
+    const nowMs = performance.now()
+    if (nowMs - (this.reportedMs.get(reason) ?? Number.NEGATIVE_INFINITY) < REPEAT_MS) return false
+    this.reportedMs.set(reason, nowMs)
+    return true
   }
 }

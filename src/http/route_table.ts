@@ -1,4 +1,4 @@
-// Which route a path has: by the whole path, else by its segments.
+// Finds the routes of a path: by the whole path, otherwise segment by segment.
 import type { Method, Route } from './route.ts'
 
 export interface Match {
@@ -7,7 +7,7 @@ export interface Match {
 }
 const NO_PARAMS = Object.freeze({})
 
-/** The routes of a listener. Throws for two of one method and path. */
+/** The routes of a listener. Throws when two have the same method and path. */
 export class RouteTable {
   private readonly exact = new Map<string, Map<Method, Match>>()
   private readonly patterns: { segments: string[]; rest: boolean; methods: Map<Method, Route> }[] = []
@@ -23,13 +23,13 @@ export class RouteTable {
       if (path.includes('{')) this.patterns.push({ segments: path.split('/'), rest: path.endsWith('...}'), methods })
       else this.exact.set(path, new Map([...methods].map(([method, route]) => [method, { route, params: NO_PARAMS }])))
     }
-    // Static segments before parameters, so that `/users/me` would win over `/users/{id}`; what takes the rest comes last.
+    // Patterns with fewer parameters first: `/users/me/{part}` wins over `/users/{id}/{part}`. Patterns that match the rest of a path are last.
     const order = ({ segments, rest }: { segments: string[]; rest: boolean }) =>
       (rest ? 1000 : 0) + segments.filter((each) => each.startsWith('{')).length
     this.patterns.sort((a, b) => order(a) - order(b))
   }
 
-  /** What a path has, by method; undefined when there is nothing. */
+  /** Returns the routes of a path by method; undefined when there are none. */
   find(path: string): ReadonlyMap<Method, Match> | undefined {
     const exact = this.exact.get(path)
     if (exact) return exact

@@ -1,9 +1,9 @@
-// What is limited for one address or host, at all instances together (docs/decisions/0011).
+// Rate limits by key (an address or a host) that hold for all instances together (docs/decisions/0011).
 import { Buckets } from './rate_limit.ts'
 
 /** The store operations of the buckets. Times and costs are in microseconds. */
 export interface BucketStore {
-  /** Returns 0, or how long the bucket needs to have one more. */
+  /** Returns 0, or the time until the bucket has another token. */
   takeFromBucket(input: { name: string; now: number; each: number; most: number }): Promise<number>
   sweepBuckets(input: { now: number }): Promise<unknown>
 }
@@ -12,8 +12,8 @@ const MICROS = 1e6
 const SWEEP_MS = 60_000
 
 /**
- * A token bucket for each key, which all instances share in the store. The one of this thread is asked first, so that a flood costs the
- * database no more than the limit; what the shared one refuses is refused here until the time it says.
+ * A token bucket for each key, shared by all instances in the store. The bucket of this thread is asked first, so that a flood causes
+ * no more database operations than the limit. When the shared bucket refuses, this thread refuses until the time that it states.
  */
 export class SharedBuckets {
   private readonly kind: string
@@ -23,7 +23,7 @@ export class SharedBuckets {
   private readonly most: number
   private sweptMs = performance.now()
 
-  /** `kind` tells its keys from those of other limits. */
+  /** `kind` separates its keys from those of other limits. */
   constructor(kind: string, rate: number, burst: number, store: BucketStore) {
     this.kind = kind
     this.here = new Buckets(rate, burst)
@@ -32,7 +32,7 @@ export class SharedBuckets {
     this.most = this.each * burst
   }
 
-  /** Takes one of a key, here at once. Returns 0, or the whole seconds until the next one is there. Rejects when the store is away. */
+  /** Takes a token of a key. Returns 0, or the seconds until the next token, rounded up. Rejects when the store is unavailable. */
   async take(key: string): Promise<number> {
     const wait = this.here.take(key)
     if (wait > 0) return wait
@@ -45,7 +45,7 @@ export class SharedBuckets {
     return Math.max(1, Math.ceil(seconds))
   }
 
-  /** How long a key has to wait by what is known here, without taking one. */
+  /** Returns the seconds that a key has to wait, as far as this thread knows, without taking a token. */
   wait(key: string): number {
     return this.here.wait(key)
   }
@@ -53,7 +53,7 @@ export class SharedBuckets {
   private sweep(now: number): void {
     if (performance.now() - this.sweptMs < SWEEP_MS) return
     this.sweptMs = performance.now()
-    // The next one finds what this one leaves.
+    // When a sweep fails, the next one removes the same rows.
     void this.store.sweepBuckets({ now }).catch(() => {})
   }
 }
