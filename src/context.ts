@@ -33,15 +33,15 @@ import type { Tracer } from './telemetry/trace.ts'
 export interface App {
   readonly config: Config
   readonly log: Logger
-  /** The lines about requests: the listeners of a thread share their bound. */
+  /** The log of requests. The listeners of a thread share its limit on lines. */
   readonly requests: RequestLog
   readonly metrics: Metrics
-  /** Only where requests are traced. */
+  /** Set when requests are traced. */
   readonly tracer?: Tracer
   readonly clock: Clock
   readonly build: Build
   readonly startedAt: number
-  /** Holds the secrets that records name; asked by broker/secret.ts only. */
+  /** The environment, which has the secrets that records name. Only broker/secret.ts reads it. */
   readonly env: Env
   readonly store: Store
   readonly keyring: Keyring
@@ -49,40 +49,40 @@ export interface App {
   /** Every queue, by name. */
   readonly lanes: Lanes
   readonly sealer: Sealer
-  /** What the sealer works with: front threads need the same. */
+  /** The secret of `sealer`. Front threads use the same one. */
   readonly sealing: string
-  /** Derives the text of a refresh token from that of the token that it replaces (`oauth.refresh_grace`): the same at every instance, after every restart. */
+  /** Derives a refresh token from the token that it replaces (`oauth.refresh_grace`). The result is the same at every instance and after every restart. */
   readonly successors: Pick<Sealer, 'mac'>
   /** The secret of `successors`. */
   readonly refreshSecret: string
-  /** Encrypts what the database may not hold in clear; undefined when data_encryption is off. */
+  /** Encrypts secrets in the database; undefined when data_encryption is off. */
   readonly atRest: AtRest | undefined
   readonly knownTokens: KnownTokens
-  /** Who is let in to have something signed or verified. */
+  /** Admission control for requests that sign or verify. */
   readonly admission: Admission
-  /** The way out to hosts that callers name. */
+  /** For requests to hosts that callers name. */
   readonly fetcher: Fetcher
-  /** The way out to broker providers. */
+  /** For requests to broker providers. */
   readonly brokerFetcher: Fetcher
-  /** Keys of identity providers; fetched apart, so that slow strangers cannot hold them up. */
+  /** Keys of identity providers. They have a fetcher of their own, so that slow hosts named by callers cannot delay them. */
   readonly remoteKeys: RemoteKeys
-  /** Proofs and assertions that were used and would still be accepted. */
+  /** Replay cache: proofs and assertions that were used and have not expired. */
   readonly replays: ReplayCache
   /** Client documents: which are fresh, and which are being fetched. */
   readonly documents: Documents
-  /** The upstream provider that people may sign in at; none when it is not enabled. */
+  /** The upstream provider that users sign in at; undefined when it is not enabled. */
   readonly oidc?: OidcProvider
-  /** Registrations by address; none when limits are off. */
+  /** Limit on registrations by address; undefined when limits are off. */
   readonly registrations?: SharedBuckets
-  /** How clients fared on their way in. */
+  /** The last protocol steps of each client. */
   readonly activity: ActivityLog
-  /** The last hour, in short periods. */
+  /** Statistics of the last hour, in periods of ten seconds. */
   readonly series: Series
-  /** How much more this process could do. */
+  /** Capacity and utilisation of this process. */
   readonly headroom: Headroom
   /** Failed logins by address. */
   readonly lockout: Attempting
-  /** The threads that serve, where this one only has what they share. */
+  /** The front threads; set in the supervisor of several. */
   frontPool?: FrontPool
   /** The metrics of the whole process in the text format of Prometheus. */
   scrape(): Promise<{ type: string; text: string }>

@@ -1,113 +1,116 @@
-// Who is let in while more is asked for than can be done: so many that they are answered soon. The others are told at once to
-// come again, and where many do so at once all the same, they wait a moment for it: or refusing them would be all that is done.
+// Admission control under overload: accepts only as many requests as are answered soon, and refuses the others at once with 503. When
+// many clients repeat refused requests immediately, their refusals are delayed, because refusing would otherwise take all the time.
 import { type OAuthError, overloaded } from '../lib/error.ts'
 
-/** Those who ask are a crowd when there are more than are done in so many milliseconds, and more than these: a machine that is busy with something else does everything slowly. */
-const CROWD = { ms: 35, least: 96 }
-/** So many more are let in of a burst, after a window with rest. */
+/**
+ * Overload threshold: the requests in progress exceed what is completed in this time, and exceed the minimum. The minimum keeps a machine
+ * that is busy with other work, and does everything slowly, from refusing.
+ */
+const OVERLOAD = { ms: 35, least: 96 }
+/** Burst credits granted after an unsaturated window: the requests completed in this time, and at least the minimum. */
 const BURST = { ms: 30, least: 192 }
-/** Of a crowd, so many are let in as are done in so many milliseconds, and never fewer than these. */
-const ROOM = { ms: 10, least: 24 }
-/** More wait in no queue. */
-const MOST = 4096
-/** How long it is looked at what is done, before it is decided anew. */
+/** Limit on requests in progress under overload: the requests completed in this time, and at least the minimum. */
+const OVERLOADED = { ms: 10, least: 24 }
+/** Maximum number of requests in progress in any case. */
+const MAX_IN_PROGRESS = 4096
+/** Length of the measuring window after which the limit is adapted. */
 const WINDOW_MS = 250
-/** Of a window, the part that a thread is busy which has no rest. */
-const NO_REST = 0.75
-/** A window that lasts so long ended without anybody who asked: a crowd is gone. */
+/** Utilisation above which a thread counts as saturated. */
+const SATURATED = 0.75
+/** A window ends with the next request. A window of this length had no requests at its end: the overload is over. */
 const QUIET_MS = 1000
-/** A window in which fewer were answered says nothing of what can be done: the process may just be starting. */
-const TELLING = 24
-/** Of the best rate of a window so much counts in the next one. */
-const FADE = 0.95
-/** The room grows by so much in a window with rest in which somebody was refused. */
+/** Minimum answers of a window that measures the throughput: with fewer, the process may just be starting. */
+const MIN_ANSWERS = 24
+/** Factor by which the best measured throughput decays with each window. */
+const DECAY = 0.95
+/** Factor by which the limit grows after an unsaturated window with refusals. */
 const GROWTH = 1.1
-/** So many refusals of a beat leave at once, any more after as long as a beat. */
-const BEAT = { ms: 200, refusals: 100 }
+/** Refusals per interval that are sent at once. Further ones are delayed by about one interval. */
+const REFUSAL_INTERVAL = { ms: 200, most: 100 }
 
-/** Something that may be what limits the rate: how many milliseconds it has been busy since it began. */
+/** Busy milliseconds, since the start, of a resource that can limit the throughput. */
 export type BusyMs = () => number
 /** This thread. */
 export const loopBusyMs: BusyMs = () => performance.eventLoopUtilization().active
 
-/** What the threads had done when it began. */
+/** The start of a measurement: its time, and the busy time of each resource then. */
 interface Span {
   startMs: number
   busyMs: readonly number[]
 }
 
-/** Bounds the requests that one thread works on at once by what it gets done (Little's law). */
+/** Limits the requests in progress of one thread by its throughput (Little's law). */
 export class Admission {
   private readonly full = overloaded('front')
   private readonly next: () => OAuthError | undefined
-  private readonly limits: readonly BusyMs[]
-  /** Requests that a millisecond without rest does, by the best of the last windows; unknown before there was one. */
+  private readonly resources: readonly BusyMs[]
+  /** Requests per millisecond of a saturated thread: the best of the last windows. Undefined before the first one. */
   private rate: number | undefined
-  private room = MOST
-  /** How many more may come, once. */
-  private spare = 0
+  private limit = MAX_IN_PROGRESS
+  /** Requests above the limit that are still accepted, once. */
+  private burstCredits = 0
   private burst: Span | undefined
-  private underWay = 0
-  private held = 0
+  private inProgress = 0
+  private delayed = 0
   private window: Span & { most: number; done: number; refused: number }
-  private beat = { startMs: Number.NEGATIVE_INFINITY, refusals: 0 }
+  private refusals = { startMs: Number.NEGATIVE_INFINITY, count: 0 }
 
-  /** `next` says why what a request needs next has no room for it. */
-  constructor(next: () => OAuthError | undefined, ...limits: readonly BusyMs[]) {
+  /** `next` returns the refusal of the queue that a request needs next, when it is full. */
+  constructor(next: () => OAuthError | undefined, ...resources: readonly BusyMs[]) {
     this.next = next
-    this.limits = limits
+    this.resources = resources
     this.window = this.newWindow()
   }
 
-  /** Why the next request is not let in, 503; undefined when it is. */
+  /** The refusal (503) of the next request; undefined when it is accepted. */
   refusal(): OAuthError | undefined {
     if (performance.now() - this.window.startMs >= WINDOW_MS) this.adapt()
-    if (this.underWay < this.room || this.takeSpare()) return this.next()
+    if (this.inProgress < this.limit || this.takeBurstCredit()) return this.next()
     this.window.refused++
     return this.full
   }
 
-  /** A request is let in. */
+  /** A request was accepted. */
   begin(): void {
-    this.underWay++
+    this.inProgress++
     this.count()
   }
 
-  /** It is answered. */
+  /** A request was answered. */
   end(): void {
-    this.underWay--
+    this.inProgress--
     this.window.done++
   }
 
-  /** What a refusal waits for; undefined when it leaves at once. */
+  /** The delay of a refusal; undefined when it is sent at once. */
   hold(): Promise<void> | undefined {
     const nowMs = performance.now()
-    if (nowMs - this.beat.startMs >= BEAT.ms) this.beat = { startMs: nowMs, refusals: 0 }
-    if (this.beat.refusals++ < BEAT.refusals) return undefined
-    this.held++
+    if (nowMs - this.refusals.startMs >= REFUSAL_INTERVAL.ms) this.refusals = { startMs: nowMs, count: 0 }
+    if (this.refusals.count++ < REFUSAL_INTERVAL.most) return undefined
+    this.delayed++
     this.count()
     return new Promise((resolve) => {
       const leave = () => {
-        this.held--
+        this.delayed--
         resolve()
       }
-      // They come back as they are sent away: not all in the same moment.
-      setTimeout(leave, Math.round(BEAT.ms * (0.5 + Math.random())))
+      // Clients repeat a request when the refusal arrives: random delays spread them.
+      setTimeout(leave, Math.round(REFUSAL_INTERVAL.ms * (0.5 + Math.random())))
     })
   }
 
-  // The most of a window, not those of its end: answers leave in bunches, and between two of them hardly anybody is here.
+  // The maximum of a window, not the value at its end: answers are sent in batches, and between two batches few requests are in progress.
   private count(): void {
-    this.window.most = Math.max(this.window.most, this.underWay + this.held)
+    this.window.most = Math.max(this.window.most, this.inProgress + this.delayed)
   }
 
-  /** Whether it comes in as one of a burst. The last one that may tells whether it was one. */
-  private takeSpare(): boolean {
-    if (this.spare === 0 || this.underWay >= MOST) return false
+  /** Accepts a request as part of a burst. The last credit decides whether it was a burst or an overload. */
+  private takeBurstCredit(): boolean {
+    if (this.burstCredits === 0 || this.inProgress >= MAX_IN_PROGRESS) return false
     this.burst ??= this.newSpan()
-    if (--this.spare > 0) return true
-    // Threads with rest wait for something else, which fewer requests would not make faster.
-    if (this.hadRest(this.burst)) this.open()
+    if (--this.burstCredits > 0) return true
+    // Unsaturated threads wait for something else, which fewer requests would not make faster.
+    if (this.isUnsaturated(this.burst)) this.open()
     else this.close()
     return true
   }
@@ -115,43 +118,43 @@ export class Admission {
   private adapt(): void {
     const { done, most, refused, startMs } = this.window
     const lastedMs = performance.now() - startMs
-    const rested = this.hadRest(this.window)
+    const unsaturated = this.isUnsaturated(this.window)
     const rate = done / lastedMs
-    // Refusals take time as well: a window with some does not say that less can be done.
-    if (!rested && done >= TELLING) this.rate = Math.max(rate, (this.rate ?? 0) * (refused > 0 ? 1 : FADE))
-    if (rested && (refused === 0 || lastedMs >= QUIET_MS)) this.open()
-    else if (rested) this.room = Math.min(this.doneIn(CROWD), this.room * GROWTH)
-    else if (most > this.doneIn(CROWD)) this.close(rate)
-    else this.room = this.doneIn(CROWD)
-    this.spare = Math.min(this.spare, this.doneIn(BURST))
+    // Refusals take time too: a lower rate in a window with refusals does not show a lower throughput.
+    if (!unsaturated && done >= MIN_ANSWERS) this.rate = Math.max(rate, (this.rate ?? 0) * (refused > 0 ? 1 : DECAY))
+    if (unsaturated && (refused === 0 || lastedMs >= QUIET_MS)) this.open()
+    else if (unsaturated) this.limit = Math.min(this.doneIn(OVERLOAD), this.limit * GROWTH)
+    else if (most > this.doneIn(OVERLOAD)) this.close(rate)
+    else this.limit = this.doneIn(OVERLOAD)
+    this.burstCredits = Math.min(this.burstCredits, this.doneIn(BURST))
     this.window = this.newWindow()
   }
 
   private open(): void {
-    this.room = this.doneIn(CROWD)
-    this.spare = this.doneIn(BURST)
+    this.limit = this.doneIn(OVERLOAD)
+    this.burstCredits = this.doneIn(BURST)
     this.burst = undefined
   }
 
   private close(rate = this.rate): void {
-    this.room = this.doneIn(ROOM, rate)
-    this.spare = 0
+    this.limit = this.doneIn(OVERLOADED, rate)
+    this.burstCredits = 0
   }
 
-  private doneIn({ ms, least }: typeof ROOM, rate = this.rate ?? Number.POSITIVE_INFINITY): number {
-    return Math.min(MOST, Math.max(least, Math.round(rate * ms)))
+  private doneIn({ ms, least }: typeof OVERLOADED, rate = this.rate ?? Number.POSITIVE_INFINITY): number {
+    return Math.min(MAX_IN_PROGRESS, Math.max(least, Math.round(rate * ms)))
   }
 
-  private hadRest({ startMs, busyMs }: Span): boolean {
+  private isUnsaturated({ startMs, busyMs }: Span): boolean {
     const lastedMs = performance.now() - startMs
-    return this.limits.every((limit, i) => limit() - (busyMs[i] as number) < NO_REST * lastedMs)
+    return this.resources.every((busy, i) => busy() - (busyMs[i] as number) < SATURATED * lastedMs)
   }
 
   private newSpan(): Span {
-    return { startMs: performance.now(), busyMs: this.limits.map((limit) => limit()) }
+    return { startMs: performance.now(), busyMs: this.resources.map((busy) => busy()) }
   }
 
   private newWindow() {
-    return { ...this.newSpan(), most: this.underWay + this.held, done: 0, refused: 0 }
+    return { ...this.newSpan(), most: this.inProgress + this.delayed, done: 0, refused: 0 }
   }
 }

@@ -1,9 +1,9 @@
-// How clients fare on their way in: the last steps of each, with the reason of every failure. In memory, bounded, no secrets.
+// Client activity: the last protocol steps of each client, with the reason of every failure. In memory, bounded, without secrets.
 import { clip, ownCopy } from '../lib/bounded.ts'
 import { Lru } from '../lib/lru.ts'
 import { redactText } from './redact.ts'
 
-/** A step on the way of a client, in the words of the protocol. */
+/** A protocol step of a client. */
 export type ActivityStep =
   | 'metadata'
   | 'resource_metadata'
@@ -17,17 +17,17 @@ export type ActivityStep =
 
 export interface StepOutcome {
   step: ActivityStep
-  /** Epoch seconds of the last time. */
+  /** Epoch seconds of the last occurrence. */
   at: number
   status: number
   /** Error code, for failures. */
   error?: string
-  /** What was wrong, in the words that the client got, or what an operator should know; the beginning of a long text. */
+  /** The error description that the client received, or a remark for the operator. Truncated. */
   detail?: string
-  /** What exactly was refused, in the words of the log. */
+  /** The reason of the refusal, as in the log. */
   reason?: string
   request_id: string
-  /** How often this happened in a row. */
+  /** Number of consecutive occurrences. */
   count: number
 }
 export interface ClientActivity {
@@ -38,46 +38,46 @@ export interface ClientActivity {
   passages: StepOutcome[]
 }
 
-const MAX_TRAILS = 2000
-const MAX_PASSAGES = 30
+const MAX_CLIENTS = 2000
+const MAX_STEPS = 30
 const MAX_CLIENT_ID = 256
 const MAX_DETAIL = 200
 
-/** A trail of one of several threads, with the moment (milliseconds) of each of its passages: their seconds do not tell which was first. */
+/** The activity of a client in one of several threads, with the time of each step in milliseconds: seconds do not order the steps of two threads. */
 export interface MarkedActivity {
-  trail: ClientActivity
+  activity: ClientActivity
   moments: number[]
 }
 
-/** One list of what several threads saw, last seen first: a client whose requests went to several of them has one trail. */
+/** Merges the activity of several threads, most recent first. A client whose requests went to several threads has one entry. */
 export function mergeActivity(marked: readonly MarkedActivity[]): ClientActivity[] {
-  const groups = new Map<string, { trails: ClientActivity[]; steps: { passage: StepOutcome; ms: number }[] }>()
-  for (const { trail, moments } of marked) {
-    const key = `${trail.address} ${trail.client_id}`
-    const group = groups.get(key) ?? { trails: [], steps: [] }
+  const groups = new Map<string, { entries: ClientActivity[]; steps: { outcome: StepOutcome; ms: number }[] }>()
+  for (const { activity, moments } of marked) {
+    const key = `${activity.address} ${activity.client_id}`
+    const group = groups.get(key) ?? { entries: [], steps: [] }
     groups.set(key, group)
-    group.trails.push(trail)
-    group.steps.push(...trail.passages.map((passage, i) => ({ passage, ms: moments[i] ?? 0 })))
+    group.entries.push(activity)
+    group.steps.push(...activity.passages.map((outcome, i) => ({ outcome, ms: moments[i] ?? 0 })))
   }
   const lastMs = ({ steps }: { steps: { ms: number }[] }) => steps.at(-1)?.ms ?? 0
   for (const { steps } of groups.values()) steps.sort((a, b) => a.ms - b.ms)
   return [...groups.values()]
     .sort((a, b) => lastMs(b) - lastMs(a))
-    .slice(0, MAX_TRAILS)
-    .map(({ trails, steps }) => ({
-      ...(trails[0] as ClientActivity),
-      began_at: Math.min(...trails.map(({ began_at }) => began_at)),
-      passages: runsOf(steps.map(({ passage }) => passage)).slice(-MAX_PASSAGES),
+    .slice(0, MAX_CLIENTS)
+    .map(({ entries, steps }) => ({
+      ...(entries[0] as ClientActivity),
+      began_at: Math.min(...entries.map(({ began_at }) => began_at)),
+      passages: runsOf(steps.map(({ outcome }) => outcome)).slice(-MAX_STEPS),
     }))
 }
 
-/** The same outcome several times in a row is one passage that counts. */
+/** Combines consecutive steps with the same outcome into one with a count. */
 function runsOf(passages: readonly StepOutcome[]): StepOutcome[] {
   const runs: StepOutcome[] = []
-  for (const passage of passages) {
+  for (const outcome of passages) {
     const last = runs.at(-1)
-    if (last && isSame(last, passage)) runs[runs.length - 1] = { ...passage, count: last.count + passage.count }
-    else runs.push(passage)
+    if (last && isSame(last, outcome)) runs[runs.length - 1] = { ...outcome, count: last.count + outcome.count }
+    else runs.push(outcome)
   }
   return runs
 }
@@ -85,56 +85,56 @@ function runsOf(passages: readonly StepOutcome[]): StepOutcome[] {
 const isSame = (a: StepOutcome, b: Omit<StepOutcome, 'count'>): boolean =>
   a.step === b.step && a.reason === b.reason && a.status === b.status
 
-/** The trails of the clients and addresses that were seen last. */
+/** The activity of the clients and addresses that were seen last. */
 export class ActivityLog {
-  private readonly trails = new Lru<ClientActivity>(MAX_TRAILS)
+  private readonly entries = new Lru<ClientActivity>(MAX_CLIENTS)
   private readonly moments: WeakMap<StepOutcome, number> | undefined
 
-  /** `isMarking` where marked() will be asked for. */
+  /** `isMarking` is set when marked() will be called. */
   constructor(isMarking = false) {
     this.moments = isMarking ? new WeakMap() : undefined
   }
 
-  /** Adds a step; the same outcome again only counts. */
-  record(client_id: string, address: string, passage: Omit<StepOutcome, 'count'>): void {
-    // Copies: what came with a request must not stay in memory with a part of it.
+  /** Adds a step. A step with the same outcome as the last one only increases its count. */
+  record(client_id: string, address: string, outcome: Omit<StepOutcome, 'count'>): void {
+    // Copies: a slice of a request text would keep the whole text in memory.
     const id = ownCopy(client_id.slice(0, MAX_CLIENT_ID))
     const key = `${address} ${id}`
-    let trail = this.trails.get(key)
-    if (!trail) {
-      // A client may have put a secret where its id belongs.
-      trail = { client_id: redactText(id), address, began_at: passage.at, passages: [] }
-      this.trails.set(key, trail)
+    let activity = this.entries.get(key)
+    if (!activity) {
+      // A client may send a secret in place of its id.
+      activity = { client_id: redactText(id), address, began_at: outcome.at, passages: [] }
+      this.entries.set(key, activity)
     }
-    const last = trail.passages.at(-1)
-    if (last && isSame(last, passage)) {
-      last.at = passage.at
-      last.request_id = passage.request_id
+    const last = activity.passages.at(-1)
+    if (last && isSame(last, outcome)) {
+      last.at = outcome.at
+      last.request_id = outcome.request_id
       last.count++
       this.moments?.set(last, performance.timeOrigin + performance.now())
       return
     }
-    const { detail } = passage
+    const { detail } = outcome
     const first = {
-      ...passage,
+      ...outcome,
       ...(detail === undefined ? {} : { detail: clip(redactText(detail), MAX_DETAIL) }),
       count: 1,
     }
-    trail.passages.push(first)
+    activity.passages.push(first)
     this.moments?.set(first, performance.timeOrigin + performance.now())
-    if (trail.passages.length > MAX_PASSAGES) trail.passages.shift()
+    if (activity.passages.length > MAX_STEPS) activity.passages.shift()
   }
 
-  /** Every trail, last seen first. */
+  /** The activity of every client, most recent first. */
   list(): ClientActivity[] {
-    return [...this.trails.values()]
+    return [...this.entries.values()]
   }
 
-  /** The same for mergeTrails(). */
+  /** The same, for mergeActivity(). */
   marked(): MarkedActivity[] {
-    return this.list().map((trail) => ({
-      trail,
-      moments: trail.passages.map((passage) => this.moments?.get(passage) ?? 0),
+    return this.list().map((activity) => ({
+      activity,
+      moments: activity.passages.map((outcome) => this.moments?.get(outcome) ?? 0),
     }))
   }
 }

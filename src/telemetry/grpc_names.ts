@@ -1,16 +1,16 @@
-// How gRPC finds the collectors: by the look-up of names that everything else uses. Its own one would have each of three channels
-// hold a thread of libuv's while a name server is silent, and then nobody else could look anything up.
+// Name resolution of the collectors for gRPC: the resolver that the whole service uses. With gRPC's own resolver, each of three
+// channels would block a thread of libuv while a name server does not answer, and no other name could be resolved.
 import { createRequire } from 'node:module'
 import type * as Grpc from '@grpc/grpc-js'
 import type { experimental as names } from '@grpc/grpc-js'
 import { lookUpName } from '../lib/system_names.ts'
 
-/** The gRPC of the exporters, wherever npm put it: another copy would have resolvers of its own. */
+/** The gRPC package that the exporters load, wherever npm installed it: another copy would have resolvers of its own. */
 const ofExporters = createRequire(createRequire(import.meta.url).resolve('@opentelemetry/exporter-trace-otlp-grpc'))
 const { experimental, status } = ofExporters('@grpc/grpc-js') as typeof Grpc
 
-/** A collector that moved is found this long after its last look-up at the latest. */
-const LOOKUP_EVERY_MS = 10_000
+/** Minimum interval between two look-ups of a collector. */
+const LOOKUP_INTERVAL_MS = 10_000
 
 class CollectorNames implements names.Resolver {
   private readonly host: string
@@ -42,13 +42,13 @@ class CollectorNames implements names.Resolver {
     this.timer = undefined
   }
 
-  /** Tells the channel what was found, unless that has gone meanwhile. */
+  /** Passes the result to the channel, unless the channel was closed meanwhile. */
   private async resolve(timer: NodeJS.Timeout): Promise<void> {
     const { host, port } = this
     const addresses = await lookUpName(host).catch(() => undefined)
     if (this.timer !== timer) return
     this.timer = undefined
-    this.nextAtMs = performance.now() + LOOKUP_EVERY_MS
+    this.nextAtMs = performance.now() + LOOKUP_INTERVAL_MS
     const answer: names.StatusOr<names.Endpoint[]> = addresses
       ? experimental.statusOrFromValue(addresses.map((each) => ({ addresses: [{ host: each, port }] })))
       : experimental.statusOrFromError({ code: status.UNAVAILABLE, details: `the name ${host} cannot be resolved` })
@@ -56,5 +56,5 @@ class CollectorNames implements names.Resolver {
   }
 }
 
-/** Has every channel that is opened from now on find its host this way. */
+/** Makes every channel that is opened from now on use this resolver. */
 export const useSystemNames = (): void => experimental.registerResolver('dns', CollectorNames)

@@ -1,30 +1,30 @@
-// How much more this process could do: how busy each of its parts is, and the rate at which the busiest one would be full. With
-// the rates that a benchmark found on this machine, use is told against those.
+// Capacity: the utilisation of each part of the process, and the request rate at which the busiest part would be saturated. When the
+// configuration names a benchmark report of this machine, utilisation is relative to the rates that it measured.
 import { type Clock, DAY } from '../lib/time.ts'
 import type { Metrics } from './metrics.ts'
 import { CORES, machineMicros, threadMicros } from './proc.ts'
 
-/** Busy microseconds since the start, and how many workers share them. */
+/** Busy microseconds since the start, and the number of workers that they are summed over. */
 export interface LoadSample {
   us: number
   of: number
 }
-/** Parts of the service by their names; `process` is all of it, and `machine` whatever runs there. */
+/** Parts of the service by name. `process` is the whole process, `machine` everything that runs on the machine. */
 export type Loads = Readonly<Record<string, LoadSample>>
 
 export interface HeadroomShown {
-  /** Answers of the public listener a second, lately. */
+  /** Answers of the public listener per second, smoothed. */
   requests_per_s: number
-  /** Share of its time that each part is busy, lately: 1 is full. */
+  /** Utilisation of each part, smoothed: 0 to 1. */
   parts: Record<string, number>
   busiest?: string
-  /** The rate at which the objective would be missed, or the busiest part would be full. Absent before it was measured. */
+  /** Request rate at which the latency objective would be missed, or the busiest part would be saturated. Absent before it was measured. */
   ceiling_per_s?: number
-  /** Share of the ceiling that is in use. */
+  /** Utilisation of the ceiling, 0 to 1. */
   use?: number
-  /** Where the ceiling is from: a report of `service bench`, or the busiest time of the last day. */
+  /** Source of the ceiling: a report of `service bench`, or the traffic of the last day. */
   source: 'report' | 'traffic' | 'none'
-  /** Epoch seconds, and how busy the busiest part was then, where the ceiling is from traffic. */
+  /** With a ceiling from traffic: when it was measured (epoch seconds), and the utilisation of the busiest part then. */
   measured_at?: number
   measured_use?: number
 }
@@ -32,24 +32,24 @@ export interface HeadroomShown {
 interface HeadroomParts {
   metrics: Pick<Metrics, 'counted'>
   clock: Clock
-  /** Requests a second that a benchmark found for each kind of work; empty without a report. */
+  /** Maximum requests per second that a benchmark measured, by kind of work. Empty without a report. */
   knees: Readonly<Record<string, number>>
-  /** Milliseconds that only go forward, and what the parts have done so far. Those of this process unless a test brings others. */
+  /** A monotonic clock in milliseconds, and the busy time of the parts. Tests replace them. */
   nowMs?: () => number
   loads?: () => Loads
 }
 
-const LOOK_MS = 5000
-/** A part that is busier than this answers late. */
-const FULL = 0.9
-/** Below this use the cost of a request is mostly that of being there: it says nothing about a ceiling. */
-const LEAST_USE = 0.05
-/** Whatever else runs on the machine, the scheduler leaves the service about so much of it. */
-const LEAST_ROOM = 0.5
-/** The weight of the newest look. */
+const SAMPLE_MS = 5000
+/** Utilisation above which a part answers late. */
+const SATURATED = 0.9
+/** Below this utilisation, the cost per request is mostly idle cost and says nothing about the ceiling. */
+const MIN_USE = 0.05
+/** Share of the machine that the scheduler leaves to the service, whatever else runs there. */
+const MIN_MACHINE_SHARE = 0.5
+/** Weight of the newest sample in the moving average. */
 const WEIGHT = 0.3
 
-/** What each kind of traffic is called in a report: by the label of its grant, and by the path of a POST. */
+/** Name of each kind of work in a report: by the grant_type label, and by the path of a POST. */
 const WORK_OF_GRANT: Readonly<Record<string, string>> = {
   client_credentials: 'client_credentials',
   authorization_code: 'authorization_code',
@@ -64,13 +64,14 @@ const WORK_OF_PATH: Readonly<Record<string, string>> = {
 }
 const ADMIN = /^\/(admin|metrics)/
 
-/** Threads of this process by their names, and the machine they share. Empty where the system does not tell. */
+/** Busy time of the threads of this process by name, of the process and of the machine. Empty when the system does not provide it. */
 function ownLoads(): Loads {
   const loads: Record<string, LoadSample> = {}
   let own = 0
   for (const [tid, { role, us }] of threadMicros(process.pid)) {
     own += us
     if (role === 'other' && tid !== process.pid) continue
+    // The main thread, where front threads serve. The name is the value of a metric label.
     const name = role === 'other' ? 'hub' : role
     const load = loads[name] ?? { us: 0, of: 0 }
     loads[name] = { us: load.us + us, of: load.of + 1 }
@@ -80,21 +81,21 @@ function ownLoads(): Loads {
   return { ...loads, process: { us: own, of: CORES }, machine: { us: machine, of: CORES } }
 }
 
-interface Look {
+interface LoadSamples {
   ms: number
   requests: number
   works: Record<string, number>
   loads: Loads
 }
 
-/** Looks every five seconds; show() tells what it saw. */
+/** Samples every five seconds; show() returns the result. */
 export class Headroom {
   private readonly parts: HeadroomParts
-  private last: Look
+  private last: LoadSamples
   private rate = 0
   private workRates: Record<string, number> = {}
   private busy: Record<string, number> = {}
-  /** What a request takes of each part, in seconds of all of it, when the busiest one was so busy. */
+  /** Busy seconds of each part per request, measured when the busiest part had the utilisation `use`. */
   private learned?: { costs: Record<string, number>; use: number; at: number }
   private timer?: NodeJS.Timeout
 
@@ -103,17 +104,17 @@ export class Headroom {
     this.last = this.now()
   }
 
-  /** Begins to look; stop() ends it. */
+  /** Samples until stop(). */
   start(): void {
-    this.timer = setInterval(() => this.look(), LOOK_MS)
+    this.timer = setInterval(() => this.sample(), SAMPLE_MS)
     this.timer.unref()
   }
   stop(): void {
     clearInterval(this.timer)
   }
 
-  /** Compares now with the last look. */
-  look(): void {
+  /** Compares the present with the last sample. */
+  sample(): void {
     const { last } = this
     const now = this.now()
     const seconds = (now.ms - last.ms) / 1000
@@ -138,20 +139,20 @@ export class Headroom {
     )
   }
 
-  /** The busiest look of a day says most about the ceiling: the busier, the more requests share a commit. What others do says nothing. */
+  /** Keeps the costs of the busiest sample of a day: the higher the utilisation, the more requests share a commit. Load of other processes is ignored. */
   private learn(rate: number, shares: readonly (readonly [string, number])[]): void {
     const at = this.parts.clock.now()
     const stale = this.learned === undefined || at - this.learned.at > DAY
     const use = Math.max(0, ...shares.map(([, share]) => share))
-    if (rate > 0 && use >= LEAST_USE && (stale || use >= (this.learned?.use ?? 0)))
+    if (rate > 0 && use >= MIN_USE && (stale || use >= (this.learned?.use ?? 0)))
       this.learned = { costs: Object.fromEntries(shares.map(([name, share]) => [name, share / rate])), use, at }
   }
 
-  /** The rate at which the first part would be full, with what others leave of the machine now; no less than what is borne. */
+  /** The rate at which the first part would be saturated, given what other processes leave of the machine; at least the present rate. */
   private ceilingOf(costs: Readonly<Record<string, number>>): number {
     const { machine = 0, process = 0 } = this.busy
-    const left = Math.max(LEAST_ROOM, 1 - Math.max(0, machine - process))
-    const rates = Object.entries(costs).map(([name, cost]) => (FULL * (name === 'process' ? left : 1)) / cost)
+    const left = Math.max(MIN_MACHINE_SHARE, 1 - Math.max(0, machine - process))
+    const rates = Object.entries(costs).map(([name, cost]) => (SATURATED * (name === 'process' ? left : 1)) / cost)
     return Math.max(this.rate, Math.min(...rates))
   }
 
@@ -167,10 +168,10 @@ export class Headroom {
     const { knees } = this.parts
     const known = Object.entries(this.workRates).filter(([work]) => knees[work])
     if (Object.keys(knees).length > 0) {
-      // Each kind of request takes its share: at half the knee of one kind, half of the machine is left for the others.
+      // Each kind of work uses its share: at half of the maximum rate of one kind, half of the capacity is left for the others.
       const use = known.reduce((sum, [work, rate]) => sum + rate / (knees[work] ?? 1), 0)
       const rate = known.reduce((sum, [, each]) => sum + each, 0)
-      // Which of them is the ceiling depends on what is asked.
+      // The ceiling depends on the present mix of requests.
       const ceiling = use > 0 ? { ceiling_per_s: round(rate / use) } : {}
       return { ...shown, ...ceiling, use: round(use, 3), source: 'report' }
     }
@@ -187,7 +188,7 @@ export class Headroom {
     }
   }
 
-  private now(): Look {
+  private now(): LoadSamples {
     const { metrics, nowMs = () => performance.now(), loads = ownLoads } = this.parts
     const works: Record<string, number> = {}
     const add = (work: string | undefined, count: number) => {

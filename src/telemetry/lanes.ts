@@ -1,4 +1,4 @@
-// The queues of a process, those of one name in several threads added up.
+// The queues (lanes) of a process. Queues of the same name in several threads are summed.
 import type { LaneStats } from '../lib/lane.ts'
 
 /** Queues by name. */
@@ -9,18 +9,18 @@ interface HasLanes {
   frontPool?: { reports(): readonly { lanes: Lanes }[] }
 }
 
-/** Every queue by name, those of one name in several threads as one. */
+/** Every queue by name. Queues of the same name in several threads are summed. */
 export const allLanes = ({ frontPool, lanes }: HasLanes): Lanes =>
   frontPool ? (addedUp([lanes, ...frontPool.reports().map((each) => each.lanes)]) as Lanes) : lanes
 
-/** How many jobs wait, by lane. */
+/** Number of waiting jobs, by queue. */
 export const waitingIn = (lanes: Lanes): Record<string, number> => ofLanes(lanes, 'waiting')
 
-/** One figure of every lane. */
+/** One statistic of every queue. */
 export const ofLanes = (lanes: Lanes, field: keyof LaneStats, scale = 1): Record<string, number> =>
   mapValues(lanes, (stats) => stats[field] * scale)
 
-/** Figures by name, added up over several records of them. */
+/** Sums statistics by name over several records. */
 export function addedUp<T extends object>(records: readonly Readonly<Record<string, T>>[]): Record<string, T> {
   const sums: Record<string, Record<string, number>> = {}
   for (const record of records)
@@ -33,6 +33,6 @@ export function addedUp<T extends object>(records: readonly Readonly<Record<stri
   return sums as Record<string, T>
 }
 
-/** A figure of each entry of a record. */
+/** Maps the values of a record. */
 export const mapValues = <T, R>(record: Readonly<Record<string, T>>, value: (each: T) => R): Record<string, R> =>
   Object.fromEntries(Object.entries(record).map(([name, each]) => [name, value(each)]))

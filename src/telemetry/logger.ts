@@ -1,23 +1,23 @@
-// The log: one event a line, JSON or text, whatever the input. Secrets never get here; objects are logged by named fields only.
+// The log: one event per line, JSON or text. Secrets are not passed to it; objects are logged by named fields only.
 import pino from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { Secret } from '../lib/secret.ts'
 import { redactFields, redactText } from './redact.ts'
 import { withSourcePlaces } from './source_place.ts'
 
-/** What may be a field of a line: everything but the secrets of the configuration. */
+/** Types that may be a field of a line: all except the secrets of the configuration. */
 export type Loggable<F> = { readonly [K in keyof F]: F[K] extends Secret ? never : F[K] }
 
 interface Log {
   <F extends object>(fields: Loggable<F>, message: string): void
   (message: string): void
 }
-/** The log as the service sees it: fields by name, then what happened. */
+/** The interface of the log: fields by name, then the message. */
 export interface Logger extends Record<'debug' | 'info' | 'warn' | 'error', Log> {
   isLevelEnabled(level: 'debug' | 'info' | 'warn' | 'error'): boolean
 }
 
-/** A line of the log on another way out. */
+/** A line of the log, for another output. */
 export interface LogEvent {
   level: string
   /** RFC 3339. */
@@ -26,7 +26,7 @@ export interface LogEvent {
   fields: Record<string, unknown>
 }
 
-/** How much is kept for later when standard output cannot be written to. Lines beyond it are lost. */
+/** Buffer for lines while standard output cannot be written to. Lines beyond it are lost. */
 const UNWRITTEN_CHARACTERS = 1024 * 1024
 
 /** Opens the log as configured. Lines are written synchronously, so that none is lost when the process ends. */
@@ -34,7 +34,7 @@ export function openLogger(config: Config['observability']['logging'], send?: (e
   const stdout = config.outputs.stdout
     ? pino.destination({ dest: 1, sync: true, maxLength: UNWRITTEN_CHARACTERS })
     : undefined
-  // A full disk under the log does not end the service: the lines are written when there is room again.
+  // A full disk does not end the service: the lines are written when there is space again.
   stdout?.on('error', () => {})
   const format = config.format === 'text' ? asText : (line: string) => line
   const destination = {
@@ -76,7 +76,7 @@ function eventOf(line: string): LogEvent {
   return { time, level, msg, fields }
 }
 
-/** JSON lets these through: control characters beyond ASCII, and what some readers take for the end of a line. */
+/** Characters that JSON does not escape: control characters beyond ASCII, and characters that some readers treat as line ends. */
 const UNPRINTABLE = /[\u007f-\u009f\u2028\u2029]/g
 const printable = (line: string) =>
   line.replace(UNPRINTABLE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
@@ -95,6 +95,6 @@ function callSite(): string {
     .split('\n')
     .slice(1)
   const frame = frames.find((each) => !each.includes('/pino/') && !each.includes('telemetry/logger'))
-  // Of code without a map, such as a bundle that was replaced meanwhile, nobody can say.
+  // Unknown for code without a source map, such as a bundle that was replaced while it runs.
   return /([^\s(]+\.ts:\d+)\)?$/.exec(frame ?? '')?.[1] ?? 'unknown'
 }

@@ -1,4 +1,4 @@
-// The telemetry of a process: its metrics, its log and, where they are on, its exports and its tracer.
+// Opens the telemetry of a process: metrics, log and, when they are enabled, exports and tracer.
 import type { Env } from '../config/env.ts'
 import type { Config } from '../config/schema.ts'
 import type { Build } from '../lib/build.ts'
@@ -10,13 +10,13 @@ import type { Tracer } from './trace.ts'
 export interface Telemetry {
   readonly log: Logger
   readonly metrics: Metrics
-  /** Only where tracing is on. */
+  /** Set when tracing is enabled. */
   readonly tracer?: Tracer
-  /** Sends what is left, for a few seconds at most. */
+  /** Sends what is queued, for a few seconds at most. */
   close(): Promise<void>
 }
 
-/** Opens what `observability` asks for. */
+/** Opens the telemetry that the section `observability` configures. */
 export async function openTelemetry(config: Config, build: Build, env: Env): Promise<Telemetry> {
   const { observability } = config
   const metrics = new Metrics()
@@ -29,7 +29,7 @@ export async function openTelemetry(config: Config, build: Build, env: Env): Pro
   }
 }
 
-/** The telemetry of a front thread: its lines go to `send`, its counts to the main thread, its spans out from here. */
+/** Opens the telemetry of a front thread. Its log lines go to `send`, its counts to the supervisor; it exports its spans itself. */
 export async function openThreadTelemetry(
   { observability }: Config,
   build: Build,
@@ -50,7 +50,7 @@ export async function openThreadTelemetry(
   }
 }
 
-/** OpenTelemetry is loaded only where something is exported. */
+/** Loads OpenTelemetry only when something is exported. */
 async function exportsFor(settings: ExportSettings, metrics: Metrics, build: Build): Promise<Exports | undefined> {
   if (!settings.metrics && !settings.traces && !settings.logs) return undefined
   const { openExports } = await import('./otlp.ts')
@@ -62,7 +62,7 @@ const BATCH_MS = 1000
 
 function exportSettings({ metrics, tracing, logging }: Config['observability'], env: Env): ExportSettings {
   const { outputs } = logging
-  // The variables that OpenTelemetry has for these; its defaults are longer.
+  // The standard variables of OpenTelemetry, whose defaults are longer.
   const ms = (name: string, otherwise: number) => Number(env[name]) || otherwise
   return {
     metrics: ['otel', 'both'].includes(metrics.provider)

@@ -1,8 +1,8 @@
-// Push to OpenTelemetry collectors: metrics, traces and logs by OTLP over gRPC. Loaded only where one of them is on.
-// No globals of OpenTelemetry are set and no async context is kept: a trace travels with the request that it is of.
+// Push to OpenTelemetry collectors: metrics, traces and logs by OTLP over gRPC. Loaded only when one of them is enabled. It sets no
+// globals of OpenTelemetry and keeps no async context: a trace is passed along with its request.
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { core, resources, type tracing } from '@opentelemetry/sdk-node'
+import { type api, core, resources, type metrics as sdk, type tracing } from '@opentelemetry/sdk-node'
 import type { Build } from '../lib/build.ts'
 import { withTimeout } from '../lib/timeout.ts'
 import { useSystemNames } from './grpc_names.ts'
@@ -14,7 +14,7 @@ import { Outbox } from './outbox.ts'
 import type { Tracer } from './trace.ts'
 
 export interface ExportTarget {
-  /** `host:port`; a scheme in front is left out, as `insecure` says what is spoken. */
+  /** `host:port`. A scheme is ignored: `insecure` selects plain text or TLS. */
   endpoint: string
   insecure: boolean
 }
@@ -24,19 +24,20 @@ export interface ExportSettings {
   logs?: ExportTarget
   /** Milliseconds between two pushes of the metrics. */
   metricsEveryMs: number
-  /** Milliseconds that spans and log records are gathered for a batch. */
+  /** Milliseconds for which spans and log records are collected into a batch. */
   batchMs: number
 }
 
 export interface Exports {
   readonly tracer?: Tracer
   readonly log?: (event: LogEvent) => void
-  /** Sends what is left, for a few seconds at most. */
+  /** Sends what is queued, for a few seconds at most. */
   close(): Promise<void>
 }
 
-/** How long one push may take; and how long the end of the process waits for the last ones. */
+/** Timeout of one push. */
 const SEND_MS = 5000
+/** How long the end of the process waits for the last pushes. */
 const CLOSE_MS = 3000
 const MAX_QUEUE = 2048
 const MAX_BATCH = 512
@@ -47,64 +48,61 @@ interface Exporter<T> {
   shutdown(): Promise<void>
 }
 
-/** Connects to the collectors of these settings; they need not be there. */
+/** Opens the exports of these settings. The collectors need not be reachable. */
 export async function openExports(settings: ExportSettings, metrics: Metrics, build: Build): Promise<Exports> {
   useSystemNames()
-  const resource = resourceOf(build)
-  const scope = { name: 'service', version: build.version }
-  const ends: (() => Promise<unknown>)[] = []
+  const exports = new OtlpExports(settings, metrics, build)
+  const { traces, logs, metrics: pushed } = settings
+  const tracer = traces ? await exports.openTraces(traces) : undefined
+  const log = logs ? await exports.openLogs(logs) : undefined
+  if (pushed) await exports.openMetrics(pushed)
+  return { tracer, log, close: () => exports.close() }
+}
 
-  function outboxFor<T>(signal: Signal, exporter: Exporter<T[]>): Outbox<T> {
-    const outbox = new Outbox<T>({
-      send: (batch) => delivered(exporter, batch),
-      delayMs: settings.batchMs,
-      maxQueue: MAX_QUEUE,
-      maxBatch: MAX_BATCH,
-      onSent: (count) => metrics.count('ext_telemetry_sent_total', { signal }, count),
-      onDropped: (count) => metrics.count('ext_telemetry_dropped_total', { signal }, count),
-    })
-    ends.push(() => outbox.drain().then(() => exporter.shutdown()))
-    return outbox
+/** The open exports: one queue and one exporter for each signal. */
+class OtlpExports {
+  private readonly settings: ExportSettings
+  private readonly metrics: Metrics
+  private readonly resource: resources.Resource
+  private readonly scope: core.InstrumentationScope
+  private readonly ends: (() => Promise<unknown>)[] = []
+
+  constructor(settings: ExportSettings, metrics: Metrics, build: Build) {
+    this.settings = settings
+    this.metrics = metrics
+    this.resource = resourceOf(build)
+    this.scope = { name: 'service', version: build.version }
   }
 
-  let tracer: Tracer | undefined
-  if (settings.traces) {
+  async openTraces(target: ExportTarget & { sampleRate: number }): Promise<Tracer> {
     const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-grpc')
-    const spans = outboxFor<tracing.ReadableSpan>('traces', new OTLPTraceExporter(connection(settings.traces)))
-    tracer = openTracer({ resource, scope, sampleRate: settings.traces.sampleRate, onEnd: (span) => spans.put(span) })
+    const spans = this.outbox<tracing.ReadableSpan>('traces', new OTLPTraceExporter(connection(target)))
+    const { resource, scope } = this
+    return openTracer({ resource, scope, sampleRate: target.sampleRate, onEnd: (span) => spans.put(span) })
   }
 
-  let log: Exports['log']
-  if (settings.logs) {
+  async openLogs(target: ExportTarget): Promise<Exports['log']> {
     const { OTLPLogExporter } = await import('@opentelemetry/exporter-logs-otlp-grpc')
     const { recordOf } = await import('./otlp_logs.ts')
-    const records = outboxFor('logs', new OTLPLogExporter(connection(settings.logs)))
-    log = (event) => records.put(recordOf(event, resource, scope))
+    const records = this.outbox('logs', new OTLPLogExporter(connection(target)))
+    return (event) => records.put(recordOf(event, this.resource, this.scope))
   }
 
-  if (settings.metrics) {
+  /** Pushes the metrics at an interval, one push at a time: while a collector hangs, pushes are skipped, and the next one has all values. */
+  async openMetrics(target: ExportTarget): Promise<void> {
     const { OTLPMetricExporter } = await import('@opentelemetry/exporter-metrics-otlp-grpc')
-    const exporter = new OTLPMetricExporter(connection(settings.metrics))
+    const exporter = new OTLPMetricExporter(connection(target))
     const start = core.hrTime()
-    const readMetrics = async () => {
-      const samples = await metrics.samples()
-      return { resource, scopeMetrics: [{ scope, metrics: metricsOf(samples, start, core.hrTime()) }] }
-    }
-    // One push at a time: while a collector hangs, the next ones are left out, and the one after them tells it all.
     let pushing: Promise<void> | undefined
     const push = () => {
-      pushing ??= readMetrics()
-        .then((read) => delivered(exporter, read))
-        .catch(() => false)
-        .then((arrived) => {
-          metrics.count(arrived ? 'ext_telemetry_sent_total' : 'ext_telemetry_dropped_total', { signal: 'metrics' })
-          pushing = undefined
-        })
+      pushing ??= this.pushMetrics(exporter, start).finally(() => {
+        pushing = undefined
+      })
       return pushing
     }
-    const timer = setInterval(() => void push(), settings.metricsEveryMs)
+    const timer = setInterval(() => void push(), this.settings.metricsEveryMs)
     timer.unref()
-    ends.push(async () => {
+    this.ends.push(async () => {
       clearInterval(timer)
       await pushing
       await push()
@@ -112,10 +110,32 @@ export async function openExports(settings: ExportSettings, metrics: Metrics, bu
     })
   }
 
-  return {
-    tracer,
-    log,
-    close: () => withTimeout(CLOSE_MS, Promise.allSettled(ends.map((end) => end()))),
+  /** Sends what is queued, for CLOSE_MS at most. */
+  close(): Promise<void> {
+    return withTimeout(CLOSE_MS, Promise.allSettled(this.ends.map((end) => end())))
+  }
+
+  private async pushMetrics(exporter: Exporter<sdk.ResourceMetrics>, start: api.HrTime): Promise<void> {
+    const { metrics, resource, scope } = this
+    const arrived = await metrics
+      .samples()
+      .then((samples) => metricsOf(samples, start, core.hrTime()))
+      .then((read) => delivered(exporter, { resource, scopeMetrics: [{ scope, metrics: read }] }))
+      .catch(() => false)
+    metrics.count(arrived ? 'ext_telemetry_sent_total' : 'ext_telemetry_dropped_total', { signal: 'metrics' })
+  }
+
+  private outbox<T>(signal: Signal, exporter: Exporter<T[]>): Outbox<T> {
+    const outbox = new Outbox<T>({
+      send: (batch) => delivered(exporter, batch),
+      delayMs: this.settings.batchMs,
+      maxQueue: MAX_QUEUE,
+      maxBatch: MAX_BATCH,
+      onSent: (count) => this.metrics.count('ext_telemetry_sent_total', { signal }, count),
+      onDropped: (count) => this.metrics.count('ext_telemetry_dropped_total', { signal }, count),
+    })
+    this.ends.push(() => outbox.drain().then(() => exporter.shutdown()))
+    return outbox
   }
 }
 
@@ -129,7 +149,7 @@ const delivered = <T>(exporter: Exporter<T>, items: T): Promise<boolean> =>
     exporter.export(items, ({ code }) => resolve(code === core.ExportResultCode.SUCCESS))
   })
 
-/** Who sends: name and version, this process, and what OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME say. */
+/** The resource attributes: name and version, this process, and the values of OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME. */
 const resourceOf = ({ version }: Build): resources.Resource =>
   resources
     .resourceFromAttributes({

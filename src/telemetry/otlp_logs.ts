@@ -1,4 +1,4 @@
-// Lines of the log as OTLP records.
+// Converts log lines to OTLP records.
 import { type api, core, type logs, type resources } from '@opentelemetry/sdk-node'
 import type { LogEvent } from './logger.ts'
 
@@ -7,7 +7,7 @@ const SEVERITY: Readonly<Record<string, number>> = { debug: 5, info: 9, warn: 13
 const SAMPLED = 1
 const NO_SPAN = '0000000000000000'
 
-/** The record of an event; its trace is the one whose id is among the fields. */
+/** The record of a log line. Its field `trace_id` becomes the trace of the record. */
 export function recordOf(
   { level, time, msg, fields }: LogEvent,
   resource: resources.Resource,

@@ -1,4 +1,4 @@
-// The metrics of the scrape as OTLP has them: the same names, labels and buckets, so that both tell the same.
+// Converts the metrics of the scrape to OTLP, with the same names, labels and buckets.
 import { type api, metrics as sdk } from '@opentelemetry/sdk-node'
 import type { MetricSample } from './metrics.ts'
 
@@ -7,7 +7,7 @@ type Rows = MetricSample['values']
 
 const DOUBLE = 1 as api.ValueType
 
-/** Turns samples into OTLP metrics; all are cumulative since `start`. */
+/** Converts samples to OTLP metrics, cumulative since `start`. */
 export function metricsOf(samples: readonly MetricSample[], start: api.HrTime, end: api.HrTime): MetricData[] {
   const point = <T>(attributes: api.Attributes, value: T) => ({ startTime: start, endTime: end, attributes, value })
   return samples.flatMap(({ name, help, type, values }): MetricData[] => {
@@ -27,7 +27,7 @@ export function metricsOf(samples: readonly MetricSample[], start: api.HrTime, e
   })
 }
 
-/** UCUM units, as far as the names say. */
+/** The UCUM unit that the name of a metric states. */
 function unitOf(name: string): string {
   if (name.includes('_seconds')) return 's'
   return name.includes('_bytes') ? 'By' : '1'
@@ -40,7 +40,7 @@ interface Distribution {
   count: number
 }
 
-/** Puts the rows of a histogram together again: cumulative buckets, then sum and count, label values by label values. */
+/** Groups the rows of a histogram by labels: cumulative buckets, then sum and count. */
 function byLabels(name: string, rows: Rows): Iterable<Distribution> {
   const found = new Map<string, Distribution>()
   for (const { metricName, labels: all, value } of rows) {

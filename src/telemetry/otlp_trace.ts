@@ -1,4 +1,4 @@
-// Spans of OpenTelemetry behind our own Trace. Which requests are traced is decided here, before anything is made for them.
+// Spans of OpenTelemetry behind the interface Trace. Sampling is decided here, before anything is allocated for a request.
 import { api, type core, type resources, tracing } from '@opentelemetry/sdk-node'
 import { OAuthError } from '../lib/error.ts'
 import { type Attributes, formatTraceparent, type Trace, type TraceParent, type Tracer } from './trace.ts'
@@ -6,12 +6,12 @@ import { type Attributes, formatTraceparent, type Trace, type TraceParent, type 
 interface TracerParts {
   resource: resources.Resource
   scope: core.InstrumentationScope
-  /** Share of the requests that are traced, 0 to 1, where the caller did not decide. */
+  /** Share of the requests that are traced, 0 to 1, when the caller did not decide. */
   sampleRate: number
   onEnd(span: tracing.ReadableSpan): void
 }
 
-/** Makes traces. What a caller says about sampling is followed (parent-based sampling). */
+/** Creates the tracer. It follows the sampling decision of the caller (parent-based sampling). */
 export function openTracer({ resource, scope, sampleRate, onEnd }: TracerParts): Tracer {
   const spanProcessor: tracing.SpanProcessor = {
     onStart() {},
@@ -86,7 +86,7 @@ class SpanTrace implements Trace {
   }
 }
 
-/** Never the message of an error, which may hold what was sent. */
+/** The reason of an error. Never its message, which may contain data of the request. */
 function reasonOf(error: unknown): string {
   if (error instanceof OAuthError) return error.reason
   const { reason } = error as { reason?: unknown }

@@ -1,19 +1,19 @@
-// What goes to a collector: a bounded queue that is sent in batches, one at a time. Whoever puts something in never waits;
-// when the collector is away or slow, what does not fit is dropped and counted.
+// The queue to a collector: bounded, and sent in batches, one at a time. put() never waits. When the collector is unavailable or
+// slow, items that do not fit are dropped and counted.
 
 export interface OutboxOptions<T> {
-  /** Sends a batch. Resolves to whether it arrived; bounded in time by itself. */
+  /** Sends a batch. Resolves to whether it arrived. It has a timeout of its own. */
   send(batch: T[]): Promise<boolean>
-  /** Milliseconds between a first item and its batch. */
+  /** Milliseconds from the first item to its batch. */
   delayMs: number
   maxQueue: number
   maxBatch: number
-  /** Told how many items arrived, and how many were given up. */
+  /** Called with the number of items that arrived, or were dropped. */
   onSent(count: number): void
   onDropped(count: number): void
 }
 
-/** A bounded queue towards a collector. */
+/** A bounded queue to a collector. */
 export class Outbox<T> {
   private readonly options: OutboxOptions<T>
   private queue: T[] = []
@@ -36,7 +36,7 @@ export class Outbox<T> {
     else if (!this.timer && !this.sending) this.flushIn(delayMs)
   }
 
-  /** Sends what is there, then resolves; what fails is dropped. */
+  /** Sends everything that is queued, then resolves. Batches that fail are dropped. */
   async drain(): Promise<void> {
     while (this.sending || this.queue.length > 0) {
       this.flush()

@@ -1,8 +1,8 @@
-// What processes and the machine have used so far, from /proc. Linux only: elsewhere every figure is NaN.
+// CPU time, memory and I/O of processes and of the machine, from /proc. Linux only: on other systems every value is NaN.
 import { readdirSync, readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 
-/** Who burns the CPU of the service: the thread that parses and decides, those that sign, store and hash, and the rest (GC, I/O). */
+/** Threads by their work: `front` parses and decides, the others sign, store and hash; `other` is the rest (GC, I/O). */
 export const ROLES = ['front', 'crypto', 'store', 'password', 'other'] as const
 export type Role = (typeof ROLES)[number]
 export type ByRole = Record<Role, number>
@@ -17,11 +17,11 @@ const read = (file: string): string | undefined => {
   }
 }
 
-/** CPU microseconds of each thread of a process since its start, by thread id. The main thread is the front, unless it has front threads. */
+/** CPU microseconds of each thread of a process since its start, by thread id. The main thread has the role `front`, unless the process has front threads. */
 export function threadMicros(pid: number): Map<number, { role: Role; us: number }> {
   const threads = new Map<number, { role: Role; us: number }>()
   for (const tid of list(`/proc/${pid}/task`)) {
-    // The first figure is nanoseconds on a processor.
+    // The first number is nanoseconds on a processor.
     const ns = Number(read(`/proc/${pid}/task/${tid}/schedstat`)?.split(' ')[0])
     const name = read(`/proc/${pid}/task/${tid}/comm`)?.trim() ?? ''
     const role = tid === pid ? 'other' : roleNamed(name)
@@ -32,7 +32,7 @@ export function threadMicros(pid: number): Map<number, { role: Role; us: number 
   return threads
 }
 
-/** CPU microseconds of a process since its start, all threads that live. */
+/** CPU microseconds of a process since its start, over all threads that still run. */
 export const processMicros = (pid: number): number =>
   [...threadMicros(pid).values()].reduce((sum, { us }) => sum + us, 0)
 
@@ -44,11 +44,11 @@ function list(folder: string): number[] {
   }
 }
 
-/** Bytes that a process had written to storage. */
+/** Bytes that a process has written to storage. */
 export const bytesWrittenBy = (pid: number): number =>
   Number(/^write_bytes: (\d+)/m.exec(read(`/proc/${pid}/io`) ?? '')?.[1] ?? Number.NaN)
 
-/** Resident memory of a process in MiB: now, and at its highest. */
+/** Resident memory of a process in MiB: now, and the peak. */
 export function memoryMiB(pid: number): { now: number; peak: number } {
   const status = read(`/proc/${pid}/status`) ?? ''
   const of = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1] ?? Number.NaN) / 1024
@@ -59,15 +59,15 @@ export const CORES = cpus().length
 
 const MICROS_PER_TICK = 10_000
 const [IDLE, IO_WAIT] = [3, 4]
-/** Microseconds that the processors rested since the machine was started, from the text of /proc/stat. NaN without it. */
+/** Idle microseconds of all processors since the machine was started, from the text of /proc/stat. NaN without it. */
 export function restMicros(stat: string): number {
   const ticks = /^cpu +(.*)$/m.exec(stat)?.[1]?.split(' ').map(Number) ?? []
   return ((ticks[IDLE] ?? Number.NaN) + (ticks[IO_WAIT] ?? Number.NaN)) * MICROS_PER_TICK
 }
 
 /**
- * Microseconds that the processors did not rest, from any point in time. The kernel clocks rest to the nanosecond, but looks only
- * at each tick (10 ms) who is at work: bursts between two ticks, as servers have, are missing in what /proc/stat calls busy.
+ * Busy microseconds of all processors, from an arbitrary origin. They are computed from the idle time, which the kernel measures in
+ * nanoseconds. The busy time of /proc/stat is sampled at each tick (10 ms), and misses the short bursts that servers have.
  */
 export const machineMicros = (): number => performance.now() * 1000 * CORES - restMicros(read('/proc/stat') ?? '')
 

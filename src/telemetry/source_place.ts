@@ -1,11 +1,11 @@
-// Where the running code comes from: stacks and places in the log name lines of the sources, not of the bundle.
+// Source locations: stacks and call sites in the log name lines of the sources, not of the bundle.
 import { readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageRoot } from '../lib/paths.ts'
 
-/** The maps that were needed; reading one takes milliseconds. */
+/** Cache of source maps; reading one takes milliseconds. */
 const maps = new Map<string, SourceMap | undefined>()
 
 function mapOf(file: string): SourceMap | undefined {
@@ -24,7 +24,7 @@ function readMap(file: string): SourceMap | undefined {
 /** `file:line:column` of built code, the file as a path or URL. */
 const PLACE = /((?:file:\/\/)?\/\S+?\.js):(\d+):(\d+)/g
 
-/** A text with every place in built code as a place in its source, from the root of the package: `src/oauth/issue.ts:57`. Where there is no map, the place stays. */
+/** Replaces every location in built code with the location in its source, such as `src/oauth/issue.ts:57`. Locations without a source map stay. */
 export const withSourcePlaces = (text: string): string =>
   text.replace(PLACE, (place, named: string, line: string, column: string) => {
     const file = named.startsWith('file:') ? fileURLToPath(named) : named

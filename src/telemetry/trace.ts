@@ -1,21 +1,21 @@
-// Traces as the rest of the service sees them: W3C trace context in and out, spans around work. What records and sends them
-// is behind Tracer, and loaded only where tracing is on.
+// The interface of tracing: W3C trace context in and out, spans around work. The implementation is behind Tracer, and is loaded only
+// when tracing is enabled.
 
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** A span of a request that is traced. Requests that are not have none, so that they pay nothing. */
+/** A span of a request that is sampled. Other requests have none, so that tracing costs them nothing. */
 export interface Trace {
   readonly trace_id: string
-  /** What to send along with requests made from within this span (W3C Trace Context §3.2). */
+  /** The traceparent header of requests made within this span (W3C Trace Context §3.2). */
   readonly traceparent: string
-  /** Does work in a span below this one. Passes on what it returns or throws; a failure is noted by its reason. */
+  /** Runs work in a child span. Returns or throws what the work does; a failure is recorded by its reason. */
   span<R>(name: string, attributes: Attributes, work: (inner: Trace) => Promise<R>): Promise<R>
   set(attributes: Attributes): void
-  /** Ends it; `failure` is what went wrong, by its reason. */
+  /** Ends the span; `failure` is the reason of a failure. */
   end(failure?: string): void
 }
 
-/** What a caller said about its own trace. */
+/** The trace context that a caller sent. */
 export interface TraceParent {
   trace_id: string
   span_id: string
@@ -23,18 +23,18 @@ export interface TraceParent {
 }
 
 export interface Tracer {
-  /** Begins the trace of a request; undefined when this one is not sampled. */
+  /** Begins the trace of a request; undefined when it is not sampled. */
   begin(name: string, parent: TraceParent | undefined, attributes: Attributes): Trace | undefined
 }
 
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const ZEROS = /^0+$/
 
-/** Reads a traceparent header. Undefined for anything that the standard tells to ignore. */
+/** Parses a traceparent header. Undefined for every value that the standard requires to be ignored. */
 export function parseTraceparent(header: string | undefined): TraceParent | undefined {
   const [, version, trace_id = '', span_id = '', flags = '', more] = TRACEPARENT.exec(header ?? '') ?? []
   if (version === undefined || version === 'ff' || ZEROS.test(trace_id) || ZEROS.test(span_id)) return undefined
-  // Version 00 has nothing behind the flags; later ones may.
+  // Version 00 ends after the flags; later versions may continue.
   if (version === '00' && more !== undefined) return undefined
   return { trace_id, span_id, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }

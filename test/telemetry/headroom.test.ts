@@ -50,7 +50,7 @@ function world(knees: Record<string, number> = {}) {
       count('core_http_requests_total', { method: 'POST', path: '/login', status: '303' }, logins)
       const used = { front, crypto, process: front + crypto, machine: front + crypto + others }
       for (const [name, each] of Object.entries(used)) (loads[name] as { us: number }).us += each * 1e6
-      headroom.look()
+      headroom.sample()
     },
     wait(more: number) {
       seconds += more

@@ -195,7 +195,7 @@ describe('metrics', () => {
     expect(pushed.get('core_tokens_issued_total')).toMatchObject({
       type: 'sum',
       monotonic: true,
-      description: 'Access tokens issued, any grant',
+      description: 'Access tokens issued, by grant type',
     })
     expect(pushed.get('core_tokens_issued_total')?.points).toContainEqual(
       expect.objectContaining({ attributes: { grant_type: 'client_credentials' }, value: 1 }),
