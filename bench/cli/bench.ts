@@ -1,4 +1,4 @@
-// `service bench`: what this machine does.
+// `service bench`: measures the service on this machine.
 import type { Command } from 'commander'
 import { print, UsageError } from '../../src/cli/output.ts'
 import type { GlobalOptions } from '../../src/cli/tree.ts'
@@ -27,7 +27,7 @@ const SCALE: Readonly<Record<string, number>> = { k: 1e3, M: 1e6 }
 const rows = reading((text) =>
   text.split(',').map((part) => {
     const [, count, unit = ''] = /^(\d+)([kM]?)$/.exec(part.trim()) ?? []
-    if (!count) throw new Error('It is numbers of rows such as 0,1M.')
+    if (!count) throw new Error('Expected numbers of rows such as 0,1M.')
     return Number(count) * (SCALE[unit] ?? 1)
   }),
 )
@@ -56,70 +56,78 @@ interface BenchFlags {
   out?: string
 }
 
-/** Adds `bench` and `bench compare`. `exit` is told the exit code. */
+/** Adds `bench` and `bench compare`. `exit` receives the exit code. */
 export function addBenchCommands(program: Command, env: Env, exit: (code: number) => void): void {
   const options = () => program.opts<GlobalOptions>()
   const command = program
     .command('bench')
     .description(
-      `Measures the service on this machine, over loopback and on a temporary database: ${subjects.join(', ')}; token is all of them, parts what one of each part costs, operators what list pages and a purge cost beside a million tokens, overload what a crowd gets and does, postgres what one instance and two do on PostgreSQL.`,
+      `Measures the service on this machine, over loopback and on a temporary database. Scenarios: ${subjects.join(', ')}. token: all of them. parts: the cost of each building block. operators: list pages and a purge with a million tokens stored. overload: served and refused requests at ten times the capacity. postgres: one and two instances on PostgreSQL.`,
     )
-    .argument('[scenarios...]', 'What to measure.')
-    .option('--connections <n>', 'Connections of the load generator.', numberIn(1, 10_000), 64)
-    .option('--clients <n>', 'Machine clients in rotation.', numberIn(1, 10_000), HOT_CLIENTS)
-    .option('--seconds <n>', 'How long each measurement lasts. (default: 10)', numberIn(1, 3600))
+    .argument('[scenarios...]', 'The scenarios to measure.')
+    .option('--connections <n>', 'Number of connections of the load generator.', numberIn(1, 10_000), 64)
+    .option('--clients <n>', 'Number of clients, used in rotation.', numberIn(1, 10_000), HOT_CLIENTS)
+    .option('--seconds <n>', 'Duration of each measurement in seconds. (default: 10)', numberIn(1, 3600))
     .option('--warmup <n>', 'Seconds of load before each measurement. (default: 2)', numberIn(1, 600))
-    .option('--rounds <n>', 'Measurements of the ceiling of each server, in turns. (default: 2)', numberIn(1, 100))
+    .option(
+      '--rounds <n>',
+      'Measurements of the maximum rate of each server, alternating between servers. (default: 2)',
+      numberIn(1, 100),
+    )
     .option(
       '--generator <wrk|autocannon|own>',
-      'For ceilings of requests that can be repeated. (default: the first that is here)',
+      'Load generator for the maximum rate of repeatable requests. (default: the first one installed)',
       wordsOf(GENERATORS),
     )
-    .option('--store <sqlite,postgres>', 'Databases.', wordsOf(STORES), ['sqlite'])
-    .option('--alg <ES256,RS256>', 'Signatures.', wordsOf(ALGS), ['ES256'])
-    .option('--fill <n,n>', 'Issuances in the database before, such as 0,1M,10M.', rows, [0])
-    .option('--cold', 'Also with 20,000 distinct clients and empty caches.', false)
+    .option('--store <sqlite,postgres>', 'Databases to measure.', wordsOf(STORES), ['sqlite'])
+    .option('--alg <ES256,RS256>', 'Signature algorithms to measure.', wordsOf(ALGS), ['ES256'])
+    .option('--fill <n,n>', 'Issuances stored before the measurement, such as 0,1M,10M.', rows, [0])
+    .option('--cold', 'Also measure with 20,000 distinct clients and empty caches.', false)
     .option(
       '--slo-p99 <duration>',
-      'The objective: the knee is the highest rate that keeps it without an error.',
+      'Latency objective. The knee is the highest rate that meets it without an error.',
       millis,
       25,
     )
-    .option('--no-open', 'Without the open loop: ceilings only.')
+    .option('--no-open', 'Skip the open loop: measure maximum rates only.')
     .option(
       '--mix <work=share,...>',
-      'Also measure a mix and its parts, and hold it against what the planner says.',
+      'Also measure a mix and its parts, and compare it with the plan of service plan.',
       reading(parseMix),
     )
-    .option('--service-only', 'Without oidc-provider: for tuning.', false)
+    .option('--service-only', 'Do not measure oidc-provider, the reference server. For tuning.', false)
     .option(
       `--peer <${PEER_SYNTAX}>`,
-      'Another server that is running on loopback; may be repeated.',
+      'Another server to measure, running on loopback. May be repeated.',
       (text: string, before: string[] = []) => [...before, text],
     )
     .option(
       '--yardstick',
-      'Each work in turns with the least that signs, commits and answers: how fast the machine is just then. In a checkout only.',
+      'Alternate each workload with a minimal program that signs, commits and answers, as a reference for the current speed of the machine. Only in a checkout.',
       false,
     )
-    .option('--postgres <dsn>', 'PostgreSQL server on loopback, for a temporary database in it.')
-    .option('--database <file|dsn>', 'Use this database instead of a temporary one. It keeps what the run writes.')
-    .option('--max-minutes <n>', 'End after this time with what there is.', numberIn(1, 24 * 60), 120)
-    .option('--smoke', 'One round of a second each: shows that everything works, says nothing about speed.', false)
+    .option('--postgres <dsn>', 'PostgreSQL server on loopback. The run creates a temporary database in it.')
+    .option('--database <file|dsn>', 'Use this database in place of a temporary one. It keeps the data of the run.')
+    .option('--max-minutes <n>', 'End after this time with a report of the results so far.', numberIn(1, 24 * 60), 120)
+    .option(
+      '--smoke',
+      'Measure for one second each: tests that everything works. The results say nothing about speed.',
+      false,
+    )
     .option(
       '--out <file>',
-      'Where the report goes, as JSON and beside it as HTML. (default: bench/results of a checkout, else the working folder)',
+      'File of the report (JSON); an HTML report is written next to it. (default: in bench/results of a checkout, otherwise in the working folder)',
     )
     .action(async (scenarios: string[], flags: BenchFlags) => {
       const settings = settingsOf(scenarios, flags, env)
       if (settings.scenarios.length > 0 || settings.mix) exit(await measure(settings, flags, options()))
       const say = (text: string) => void process.stderr.write(`${text}\n`)
-      for (const [name, measureApart] of Object.entries(APART))
-        if (scenarios.includes(name)) write(`\n${await measureApart(settings, flags.smoke, say)}`)
+      for (const [name, measureStandalone] of Object.entries(STANDALONE))
+        if (scenarios.includes(name)) write(`\n${await measureStandalone(settings, flags.smoke, say)}`)
     })
   command
     .command('compare')
-    .description('Shows what changed between two reports; changes within the noise of their rounds are called so.')
+    .description('Shows the changes between two reports. Changes within the noise of their rounds are marked.')
     .argument('<before>', 'Report (JSON).')
     .argument('<after>', 'Report (JSON).')
     .action((before: string, after: string) => {
@@ -129,8 +137,8 @@ export function addBenchCommands(program: Command, env: Env, exit: (code: number
     })
 }
 
-/** What is measured by itself, and is no load. */
-const APART = {
+/** Scenarios that are not workloads and print tables of their own. */
+const STANDALONE = {
   parts: () => measureParts(),
   operators: ({ env }, smoke, say) => measureOperators(smoke ? SMALL : LARGE, env, say),
   overload: ({ env, seconds }, _, say) => measureOverload(seconds, env, say),
@@ -139,17 +147,17 @@ const APART = {
 function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings {
   const isShared = scenarios.includes(SHARED.name)
   const named = isShared ? [...scenarios, ...SHARED.works] : scenarios
-  const known = named.filter((name) => name !== SHARED.name && !(name in APART))
+  const known = named.filter((name) => name !== SHARED.name && !(name in STANDALONE))
   const unknown = known.filter((name) => worksOf(name, true).length === 0)
   if (unknown.length > 0 || (scenarios.length === 0 && !flags.mix))
     throw new UsageError(
-      `${unknown.length ? `${unknown.join(', ')} is no scenario` : 'no scenario is named'}; there are token, ${[...subjects, SHARED.name, ...Object.keys(APART)].join(', ')}`,
+      `${unknown.length ? `unknown scenario: ${unknown.join(', ')}` : 'name a scenario'}; scenarios: token, ${[...subjects, SHARED.name, ...Object.keys(STANDALONE)].join(', ')}`,
     )
   const { smoke, serviceOnly } = flags
-  // Only our own loop leads connections to several instances.
+  // Only the built-in generator can connect to several instances.
   const generator = isShared ? 'own' : (flags.generator?.[0] ?? bestGenerator())
   if (generator === 'wrk' && !wrkVersion()) throw new UsageError('wrk is not installed')
-  if (flags.yardstick && !hasFile('yardstick')) throw new UsageError('the yardstick comes with the checkout')
+  if (flags.yardstick && !hasFile('yardstick')) throw new UsageError('--yardstick works only in a checkout')
   const settings: Settings = {
     ...flags,
     scenarios: known,
@@ -171,7 +179,7 @@ function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings 
   return settings
 }
 
-/** Not read as it is parsed: commander would print it, with its secret. */
+/** Parsed here and not by commander, which would print the text of a faulty flag, with its secret. */
 function peerOf(text: string): ForeignPeer {
   try {
     return parsePeer(text)
@@ -184,17 +192,17 @@ async function measure(settings: Settings, { out }: BenchFlags, { json }: Global
   const files = reportFiles(out, settings.smoke)
   const interrupted = new AbortController()
   const progress = openProgress((line) => process.stderr.write(line))
-  // The first signal ends the run with what it has; the second one ends the process, and what it started with it.
+  // The first signal ends the run with a report of the results so far. The second signal ends the process and its children.
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   let firstMs: number | undefined
   const onSignal = (signal: NodeJS.Signals) => {
     if (firstMs === undefined) {
       firstMs = performance.now()
-      progress.say('ending: the report says what was measured so far')
+      progress.say('ending: the report has the results so far')
       interrupted.abort()
       return
     }
-    // npm passes on what the terminal has sent already.
+    // npm forwards the signal that the terminal has already sent.
     if (performance.now() - firstMs < ECHO_MS) return
     killAll()
     process.off(signal, onSignal)

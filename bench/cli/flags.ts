@@ -1,9 +1,8 @@
-// How the flags of `service bench` and `service plan` are read.
+// Parsers of the flags of `service bench` and `service plan`.
 import { InvalidArgumentError } from 'commander'
 import { parseDuration } from '../../src/lib/time.ts'
 
-// What a flag says is read as it is parsed, so that a mistake is a usage error before anything starts.
-/** Reads a flag; what it throws is a usage error. */
+/** Turns a parser into one for commander: an error that it throws is a usage error before anything starts. */
 export const reading =
   <R>(read: (text: string) => R) =>
   (text: string): R => {
@@ -17,19 +16,20 @@ export const reading =
 export const numberIn = (min: number, max: number) =>
   reading((text) => {
     const value = Number(text)
-    if (text.trim() === '' || !(value >= min && value <= max)) throw new Error(`It is a number from ${min} to ${max}.`)
+    if (text.trim() === '' || !(value >= min && value <= max))
+      throw new Error(`Expected a number from ${min} to ${max}.`)
     return value
   })
-/** Some of these words, with commas between them. */
+/** A list of these words, separated by commas. */
 export const wordsOf = <W extends string>(words: readonly W[]) =>
   reading((text) => {
     const chosen = words.filter((word) => text.split(',').includes(word))
-    if (chosen.length !== text.split(',').length) throw new Error(`It is some of ${words.join(', ')}.`)
+    if (chosen.length !== text.split(',').length) throw new Error(`Expected a list of ${words.join(', ')}.`)
     return chosen
   })
 /** A duration, in milliseconds. */
 export const millis = reading((text) => {
   const seconds = parseDuration(text)
-  if (!seconds) throw new Error('It is a duration such as 25ms.')
+  if (!seconds) throw new Error('Expected a duration such as 25ms.')
   return seconds * 1000
 })

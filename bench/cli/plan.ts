@@ -1,4 +1,4 @@
-// `service plan`: what a load would need, from what `service bench` measured.
+// `service plan`: the resources that a load needs, computed from a report of `service bench`.
 import type { Command } from 'commander'
 import { print, UsageError } from '../../src/cli/output.ts'
 import type { GlobalOptions } from '../../src/cli/tree.ts'
@@ -32,29 +32,33 @@ export function addPlanCommand(program: Command, env: Env): void {
   program
     .command('plan')
     .description(
-      'Says what a load needs: instances, processors, memory, database, disk; with the formulas, from a report of bench.',
+      'Computes what a load needs from a report of service bench: instances, processors, memory, database and disk, with the formulas.',
     )
-    .requiredOption('--rate <n>', 'Requests a second at the peak.', numberIn(1, 1e9))
+    .requiredOption('--rate <n>', 'Requests per second at peak load.', numberIn(1, 1e9))
     .requiredOption(
       '--mix <work=share,...>',
-      'What they are: client_credentials=80,refresh_token=15,exchange=5.',
+      'Workloads and their shares, such as client_credentials=80,refresh_token=15,exchange=5.',
       reading(parsePlannedMix),
     )
-    .option('--slo-p99 <duration>', 'The objective.', millis, 25)
-    .option('--average <n>', 'Requests a second on average, for what is stored. (default: the rate)', numberIn(0, 1e9))
+    .option('--slo-p99 <duration>', 'Latency objective.', millis, 25)
+    .option(
+      '--average <n>',
+      'Requests per second on average, for the growth of the database. (default: --rate)',
+      numberIn(0, 1e9),
+    )
     .option('--store <sqlite|postgres>', 'Database.', wordsOf(STORES), ['sqlite'])
-    .option('--alg <ES256|RS256>', 'Signatures.', wordsOf(ALGS), ['ES256'])
-    .option('--cores <n>', 'Processors of an instance. (default: those of the report)', numberIn(1, 1024))
-    .option('--front-threads <n>', 'server.front_threads of an instance.', numberIn(1, 64), 1)
-    .option('--headroom <share>', 'Share of the capacity that stays free.', numberIn(0, 0.9), 0.3)
-    .option('--retention-days <n>', 'How long rows are kept before they are purged.', numberIn(1, 36_500), 30)
-    .option('--from <file>', 'Report of service bench. (default: observability.capacity_report)')
+    .option('--alg <ES256|RS256>', 'Signature algorithm.', wordsOf(ALGS), ['ES256'])
+    .option('--cores <n>', 'Processors of each instance. (default: the number in the report)', numberIn(1, 1024))
+    .option('--front-threads <n>', 'server.front_threads of each instance.', numberIn(1, 64), 1)
+    .option('--headroom <share>', 'Share of the capacity that is kept free.', numberIn(0, 0.9), 0.3)
+    .option('--retention-days <n>', 'Days for which rows are kept before they are purged.', numberIn(1, 36_500), 30)
+    .option('--from <file>', 'The report of service bench. (default: observability.capacity_report)')
     .action((flags: PlanFlags) => {
       const { rate, average = rate } = flags
       if (average > rate)
-        throw new UsageError(`--average (${average}) is above --rate (${rate}): the rate is that of the peak`)
+        throw new UsageError(`--average (${average}) is above --rate (${rate}), which is the rate at peak load`)
       const file = flags.from ?? loadConfig(options().config, env).config.observability.capacity_report
-      // Another machine has other costs, so a report is never guessed.
+      // There is no default report: costs differ between machines.
       if (!file)
         throw new UsageError(
           'no report: name one of this machine with --from or observability.capacity_report; `service bench` makes it',
@@ -76,7 +80,7 @@ export function addPlanCommand(program: Command, env: Env): void {
     })
 }
 
-/** Reads a mix. Throws for a work that is there twice: which of the shares was meant nobody knows. */
+/** Parses a mix. Throws for a workload that occurs twice, because its share would be ambiguous. */
 function parsePlannedMix(text: string): NonNullable<Settings['mix']> {
   const mix = parseMix(text)
   const names = mix.map(({ work }) => work.name)

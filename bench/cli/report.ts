@@ -1,4 +1,4 @@
-// Where the report of `service bench` goes: looked at before anything is measured, written and printed at the end.
+// The report files of `service bench`: checked before anything is measured, written at the end.
 import { closeSync, existsSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { EXIT, print, UsageError } from '../../src/cli/output.ts'
@@ -12,14 +12,14 @@ export interface ReportFiles {
   json: string
   html: string
 }
-/** What a run ends with that a signal ended. */
+/** Exit code of a run that a signal ended. */
 const INTERRUPTED = 130
 
-/** Names the two files of a report, after either of them. Throws a usage error unless both can be written. */
+/** The two files of a report, given the name of either. Throws a usage error unless both can be written. */
 export function reportFiles(out: string | undefined, smoke: boolean): ReportFiles {
   const named = path.resolve(out ?? path.join(defaultFolder(smoke), defaultName()))
   const files = { json: named.replace(/\.html$/i, '.json'), html: `${named.replace(/\.(json|html)$/i, '')}.html` }
-  if (out === '' || /[/\\]$/.test(out ?? '')) throw new UsageError(`--out ${out}: it names no file`)
+  if (out === '' || /[/\\]$/.test(out ?? '')) throw new UsageError(`--out ${out}: this is not a file name`)
   for (const file of [files.json, files.html])
     try {
       makeFolder(path.dirname(file))
@@ -30,7 +30,7 @@ export function reportFiles(out: string | undefined, smoke: boolean): ReportFile
   return files
 }
 
-/** Writes a report and prints what it says. Returns the exit code; a report that cannot be written is printed all the same. */
+/** Writes a report and prints it. Returns the exit code. A report that cannot be written is still printed. */
 export function finish(report: Report, files: ReportFiles, asJson: boolean | undefined): number {
   const fault = faultOf(() => {
     writeFileSync(files.json, `${JSON.stringify(report, null, 1)}\n`)
@@ -60,7 +60,7 @@ function faultOf(work: () => void): string | undefined {
   }
 }
 
-/** Smoke runs are no history, and an installation keeps none. */
+/** Smoke runs are not kept in bench/results, and installations have no such folder. */
 const defaultFolder = (smoke: boolean): string =>
   existsSync(path.join(packageRoot, '.git')) && !smoke ? resultsFolder : process.cwd()
 
@@ -69,14 +69,14 @@ function defaultName(): string {
   return `service-bench-${time}-${readVersion().commit.split(' ')[0]}.json`
 }
 
-/** One folder after the other: mkdir of Node, told to make them all, never ends where the system says there is none, as in /proc. */
+/** Creates the folders one by one: the recursive mkdir of Node does not return where the system reports ENOENT, as in /proc. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   makeFolder(path.dirname(folder))
   mkdirSync(folder)
 }
 
-/** Throws unless a file can be written; leaves what is in it, and none behind. */
+/** Throws unless a file can be written. It keeps the contents of an existing file, and removes a new one. */
 function tryWriting(file: string): void {
   const isNew = !existsSync(file)
   closeSync(openSync(file, 'a'))

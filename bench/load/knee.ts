@@ -31,7 +31,7 @@ function disturbance(sample: Sample, sloMs: number): string | undefined {
   const { late_ms, latency_ms, busy } = sample
   const material = Math.max(LATE.ofObjective * sloMs, LATE.ofLatency * (latency_ms.p99 ?? Number.POSITIVE_INFINITY))
   if ((late_ms ?? 0) > material) return 'the load generator itself was late'
-  return (busy.foreign ?? 0) > FOREIGN.said * CORES ? 'others used the machine' : undefined
+  return (busy.foreign ?? 0) > FOREIGN.said * CORES ? 'other programs used the machine' : undefined
 }
 
 /** What was measured on the way, in the order of the rates, and the knee so far. */

@@ -1,4 +1,4 @@
-// A report for a browser: one file, with its plots, that needs nothing else.
+// A report as an HTML document: one file with plots, without external resources.
 import { html, Markup } from '../../src/lib/html.ts'
 import { ROLES } from '../../src/telemetry/proc.ts'
 import type { Sample } from '../run/sample.ts'
@@ -42,18 +42,18 @@ export function renderHtml(report: Report): string {
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>service bench ${report.created_at}</title><style>${new Markup(STYLE)}</style></head><body><main>
-<h1>service ${report.version}: what this machine does</h1>
-<p class="soft">${report.created_at} · ${report.commit}${report.partial && ' · interrupted'}${report.settings.smoke && ' · smoke run: no figures to quote'}</p>
-<section><h2>Verdict</h2><ul>${verdict(report).map((sentence) => html`<li>${sentence}</li>`)}</ul></section>
-<section><h2>Figures</h2>${figures(report.results)}</section>
+<h1>service ${report.version}: benchmark report</h1>
+<p class="soft">${report.created_at} · ${report.commit}${report.partial && ' · interrupted'}${report.settings.smoke && ' · smoke run: the results say nothing about speed'}</p>
+<section><h2>Conclusions</h2><ul>${verdict(report).map((sentence) => html`<li>${sentence}</li>`)}</ul></section>
+<section><h2>Results</h2>${figures(report.results)}</section>
 ${
   climbed.length > 0 &&
-  html`<section><h2>Latency against rate</h2><p class="soft">Open loop: requests come whether the ones before were answered or not, and each waits from the moment it was due.<i class="p50"></i>p50<i class="p99"></i>p99<i class="p999"></i>p99.9</p>
+  html`<section><h2>Latency by rate</h2><p class="soft">Open loop: requests are sent at a fixed rate, and the latency of each is measured from the time when it was due.<i class="p50"></i>p50<i class="p99"></i>p99<i class="p999"></i>p99.9</p>
 <div class="plots">${climbed.map((result) => html`<div><h3>${nameOf(result)}</h3>${latencyPlot(result, report.settings.slo_p99_ms)}</div>`)}</div></section>`
 }
-<section><h2>Processor time of one answer, by thread</h2><p class="soft">${[...ROLES, 'database'].map((role) => html`<i class="${role}"></i>${role}`)}</p>
+<section><h2>CPU time per answer, by thread</h2><p class="soft">${[...ROLES, 'database'].map((role) => html`<i class="${role}"></i>${role}`)}</p>
 ${costPlots(measured)}</section>
-<section><h2>Growth of the database for one answer</h2>
+<section><h2>Growth of the database per answer</h2>
 ${barPlot(
   measured.map(({ sample, name }) => ({
     name,
@@ -62,13 +62,13 @@ ${barPlot(
   'bytes',
 )}</section>
 ${rates(report.results)}
-<section><h2>How it was taken</h2><pre>${describeRun(report)}</pre></section>
+<section><h2>Method</h2><pre>${describeRun(report)}</pre></section>
 </main></body></html>
 `
   return page.text
 }
 
-/** A password costs a hundred times as much as a token: on one scale nobody would see the tokens. */
+/** A password costs a hundred times as much as a token: on one scale, the bars of tokens would be invisible. */
 const HEAVY_US = 3000
 
 interface Named {
@@ -76,7 +76,7 @@ interface Named {
   sample: Sample
 }
 
-/** Processor time by thread. What is heavy has a scale of its own, and a word that says so. */
+/** CPU time by thread. Workloads with a high cost have a scale of their own, with a note. */
 function costPlots(measured: readonly Named[]): Markup {
   const cost = ({ sample }: Named) => sample.cpu_us.total ?? 0
   const most = (all: readonly Named[]) =>
@@ -98,7 +98,7 @@ function costPlots(measured: readonly Named[]): Markup {
   return html`${plotOf(light)}${
     light.length > 0 &&
     heavy.length > 0 &&
-    html`<p class="soft scale">ANOTHER SCALE from here on: the longest bar above is ${most(light)} us, the longest one below ${most(heavy)} us.</p>`
+    html`<p class="soft scale">DIFFERENT SCALE below: the longest bar above is ${most(light)} us, the longest bar below ${most(heavy)} us.</p>`
   }${plotOf(heavy)}`
 }
 
@@ -119,7 +119,7 @@ function latencyPlot({ ladder, knee }: WorkResult, sloMs: number): Markup {
   })
 }
 
-/** Ceilings of the servers of the run beside each other, where there is more than one. */
+/** The maximum rates of the servers of the run, when there are several. */
 function rates(results: readonly WorkResult[]): Markup | false {
   const bars = results.flatMap((result) => {
     const sample = middleRound(result)
@@ -128,12 +128,12 @@ function rates(results: readonly WorkResult[]): Markup | false {
   })
   return (
     results.some(({ store }) => store === 'none') &&
-    html`<section><h2>Ceilings beside the peers of this run</h2>${barPlot(bars, 'requests/s')}</section>`
+    html`<section><h2>Maximum rates of all servers of this run</h2>${barPlot(bars, 'requests/s')}</section>`
   )
 }
 
 const COLUMNS: readonly [string, (sample: Sample) => string][] = [
-  ['ceiling/s', ({ per_s }) => digits(per_s, 0)],
+  ['max/s', ({ per_s }) => digits(per_s, 0)],
   ['p50 ms', ({ latency_ms }) => digits(latency_ms.p50, 1)],
   ['p95', ({ latency_ms }) => digits(latency_ms.p95, 1)],
   ['p99', ({ latency_ms }) => digits(latency_ms.p99, 1)],
@@ -150,7 +150,7 @@ const COLUMNS: readonly [string, (sample: Sample) => string][] = [
 ]
 
 const figures = (results: readonly WorkResult[]): Markup =>
-  html`<table><thead><tr><th>work</th>${COLUMNS.map(([name]) => html`<th>${name}</th>`)}<th>errors</th><th>knee/s</th><th>what limits it</th></tr></thead><tbody>${results.map(
+  html`<table><thead><tr><th>workload</th>${COLUMNS.map(([name]) => html`<th>${name}</th>`)}<th>errors</th><th>knee/s</th><th>limited by</th></tr></thead><tbody>${results.map(
     (result) => {
       const sample = middleRound(result)
       const errors = result.rounds.reduce((sum, each) => sum + each.errors, 0)

@@ -1,4 +1,4 @@
-// Plots as SVG, drawn here: a report is one file that needs no script and no network.
+// Plots as SVG, so that a report is one file that needs no script and no network.
 import { html, type Markup } from '../../src/lib/html.ts'
 
 const WIDTH = 460
@@ -7,21 +7,21 @@ const EDGE = { left: 52, right: 14, top: 14, bottom: 34 }
 
 export interface PlotLine {
   name: string
-  /** Class of the style sheet that colours it. */
+  /** CSS class of its colour. */
   look: string
   points: readonly { x: number; y: number }[]
 }
 export interface LinePlot {
   lines: readonly PlotLine[]
-  /** A horizontal line that must not be crossed. */
+  /** A horizontal line: the limit. */
   bound: { y: number; name: string }
-  /** A vertical line that marks what was found. */
+  /** A vertical line: the result. */
   mark?: { x: number; name: string }
   xName: string
   yName: string
 }
 
-/** Round steps that cover 0 to `most`. */
+/** Axis steps of round numbers from 0 to `most`. */
 function steps(most: number): number[] {
   const raw = most / 4
   const power = 10 ** Math.floor(Math.log10(raw))
@@ -31,7 +31,7 @@ function steps(most: number): number[] {
 const short = (value: number): string =>
   value >= 1e6 ? `${value / 1e6}M` : value >= 10_000 ? `${value / 1000}k` : `${Number(value.toPrecision(3))}`
 
-/** Lines over a linear x and a logarithmic y. */
+/** Line plot with a linear x axis and a logarithmic y axis. */
 export function linePlot({ lines, bound, mark, xName, yName }: LinePlot): Markup {
   const all = lines.flatMap(({ points }) => points).filter(({ x, y }) => Number.isFinite(x) && y > 0)
   if (all.length === 0) return html``

@@ -1,4 +1,4 @@
-// A report as text: how it was taken, one Markdown table, and the verdict in words.
+// A report as text: how it was measured, a Markdown table, and the conclusions in words.
 
 import { planVerdict } from '../plan/verdict.ts'
 import { FOREIGN, type Sample } from '../run/sample.ts'
@@ -6,7 +6,7 @@ import { median } from '../statistics.ts'
 import { digits } from './figures.ts'
 import { middleRound, type Report, resultKey, type WorkResult, YARDSTICK } from './report.ts'
 
-/** Everything a reader needs to take the figures again. */
+/** Everything that a reader needs to repeat the measurement. */
 export function describeRun({ version, commit, machine, settings, calibration, partial, seconds }: Report): string {
   const { connections, rounds, warmup, slo_p99_ms, callers, versions, smoke, clients } = settings
   const busy = machine.load_average > machine.cores / 4
@@ -17,19 +17,19 @@ export function describeRun({ version, commit, machine, settings, calibration, p
     `machine: ${machine.cores} x ${machine.model}, ${machine.memory_gib} GiB, ${machine.os}, Node ${machine.node}, OpenSSL ${machine.openssl}; load average at the start ${machine.load_average.toFixed(2)}`,
     `calibration: ES256 ${digits(calibration.es256_sign_per_s, 0)} signatures/s and ${digits(calibration.es256_verify_per_s, 0)} verifications/s on one core, RS256 ${digits(calibration.rs256_sign_per_s, 0)}/s, ` +
       `${digits(calibration.fsync_per_s, 0)} forced writes/s, HTTP ${digits(calibration.http_per_s, 0)}/s at ${digits(calibration.http_cpu_us, 1)} us`,
-    `load: ${connections} connections on loopback from the same machine, ${clients === undefined ? '' : `${clients} machine clients in rotation, `}${rounds} x ${settings.seconds} s after ${warmup} s of warm-up, servers in turns; objective p99 <= ${slo_p99_ms} ms, no errors`,
-    `service: rate limiting OFF, log level warn, synchronous=FULL${callers.length ? `; set by the caller: ${callers.join(', ')}` : ''}; took ${Math.round(seconds)} s`,
-    ...(machine.tmpfs ? ['ON TMPFS, WHERE A COMMIT COSTS NOTHING'] : []),
-    ...(busy ? ['THE MACHINE WAS BUSY AT THE START: these figures are not for publishing'] : []),
-    ...(smoke ? ['A SMOKE RUN: it shows that everything works, and says nothing about speed'] : []),
-    ...(partial ? ['INTERRUPTED: what is missing was not measured'] : []),
+    `load: ${connections} connections on loopback from the same machine, ${clients === undefined ? '' : `${clients} clients in rotation, `}${rounds} x ${settings.seconds} s after ${warmup} s of warm-up, servers alternating; objective p99 <= ${slo_p99_ms} ms, no errors`,
+    `service: rate limiting OFF, log level warn, synchronous=FULL${callers.length ? `; set by the caller: ${callers.join(', ')}` : ''}; duration ${Math.round(seconds)} s`,
+    ...(machine.tmpfs ? ['ON TMPFS: COMMITS COST NOTHING THERE'] : []),
+    ...(busy ? ['THE MACHINE WAS BUSY AT THE START: do not publish these results'] : []),
+    ...(smoke ? ['SMOKE RUN: it tests that everything works and says nothing about speed'] : []),
+    ...(partial ? ['INTERRUPTED: missing results were not measured'] : []),
   ].join('\n')
 }
 
 const HEADER = [
-  'work',
+  'workload',
   'server',
-  'ceiling/s',
+  'max/s',
   'p50 ms',
   'p99 ms',
   'p99.9 ms',
@@ -42,11 +42,11 @@ const HEADER = [
   'knee/s',
   'to the peer',
   'to the yardstick',
-  'what limits it',
+  'limited by',
 ]
 const TEXT_COLUMNS = new Set([0, 1, 15])
 
-/** One line for each result: the round in the middle, the errors of all. */
+/** One line per result: the values of the median round, and the errors of all rounds. */
 export function table({ results }: Report): string {
   return aligned([HEADER, ...results.map((result) => line(result, results))], TEXT_COLUMNS)
 }
@@ -84,14 +84,14 @@ const figuresOf = ({ per_s, latency_ms, cpu_us, database_bytes }: Sample): strin
   digits(database_bytes, 0),
 ]
 
-/** What a figure was of that of another server, round for round. */
+/** The ratios of a value to that of another server, round by round. */
 export const pairsOf = (result: WorkResult, other: WorkResult, of: (sample: Sample) => number | null): number[] =>
   result.rounds.flatMap((round, i) => {
     const [mine, its] = [of(round), other.rounds[i] ? of(other.rounds[i]) : null]
     return mine !== null && its ? mine / its : []
   })
 
-/** The median of the rounds' ratios to another server of the same run, and their range. */
+/** The median of the ratios to another server of the same run, and their range. */
 function ratio(result: WorkResult, all: readonly WorkResult[], isOther: (server: string) => boolean): string {
   if (result.store === 'none') return ''
   const peer = all.find(
@@ -104,7 +104,7 @@ function ratio(result: WorkResult, all: readonly WorkResult[], isOther: (server:
   return pairs.length > 1 ? `${text} (${digits(Math.min(...pairs), 2)} to ${digits(Math.max(...pairs), 2)})` : text
 }
 
-/** What the run says, a sentence for each result of the service. */
+/** The conclusions of a run: a sentence for each result of the service. */
 export function verdict({ results, settings, plan_check, machine }: Report): string[] {
   const sentences = results
     .filter(({ store }) => store !== 'none')
@@ -112,23 +112,23 @@ export function verdict({ results, settings, plan_check, machine }: Report): str
       const { knee, knee_at_least, failed, ladder } = result
       const sample = middleRound(result)
       const name = resultKey(result)
-      if (failed || !sample) return `${name} could not be measured: ${failed ?? 'the run ended before'}.`
+      if (failed || !sample) return `${name} could not be measured: ${failed ?? 'the run ended before it'}.`
       const rate = digits(knee?.offered_per_s, 0)
       const kept = knee
-        ? ` It keeps p99 within ${settings.slo_p99_ms} ms up to ${knee_at_least ? `at least ${rate}/s: above it ${knee_at_least}` : `${rate}/s, and no more`}.`
+        ? ` It keeps p99 within ${settings.slo_p99_ms} ms up to ${knee_at_least ? `at least ${rate}/s: above it, ${knee_at_least}` : `${rate}/s`}.`
         : ladder.length > 0
-          ? ` No rate that was tried keeps p99 within ${settings.slo_p99_ms} ms${knee_at_least ? `, but ${knee_at_least}` : ''}.`
+          ? ` It did not keep p99 within ${settings.slo_p99_ms} ms at any measured rate${knee_at_least ? `, but ${knee_at_least}` : ''}.`
           : ''
       const foreign =
         (sample.busy.foreign ?? 0) > FOREIGN.said * machine.cores
-          ? ` Others used ${digits(sample.busy.foreign, 1)} processors meanwhile.`
+          ? ` Other programs used ${digits(sample.busy.foreign, 1)} processors during the measurement.`
           : ''
-      return `${name}: ${digits(sample.per_s, 0)}/s at ${digits(sample.cpu_us.total, 0)} us; limit: ${sample.bottleneck}.${kept}${foreign}`
+      return `${name}: ${digits(sample.per_s, 0)}/s at ${digits(sample.cpu_us.total, 0)} us; limited by: ${sample.bottleneck}.${kept}${foreign}`
     })
   return plan_check ? [...sentences, planVerdict(plan_check)] : sentences
 }
 
-/** A Markdown table that reads well as text too. Figures are right-aligned. */
+/** A Markdown table with aligned columns. Numbers are right-aligned. */
 export function aligned([header = [], ...lines]: readonly string[][], text: ReadonlySet<number>): string {
   const all = [header, ...lines]
   const widths = header.map((_, column) => Math.max(3, ...all.map((cells) => cells[column]?.length ?? 0)))

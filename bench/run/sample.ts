@@ -1,43 +1,43 @@
-// One measurement as it stands in a report: rates, latencies, and what an answer cost in every part of the machine.
+// One measurement in a report: rates, latencies, and the cost of an answer in every part of the machine.
 import { z } from 'zod'
 import { CORES, ROLES, type Role } from '../../src/telemetry/proc.ts'
 import type { LoadTally } from '../load/loops.ts'
 import { percentilesOf } from '../statistics.ts'
 import type { Usage } from './probe.ts'
 
-/** A figure that may not be had on this machine, or of this server. */
+/** A value that is null when this machine, or the server, does not provide it. */
 const figure = z.number().nullable()
-/** As a sample holds it: no figure is null in memory as in JSON, so that `??` finds it. */
+/** NaN and infinity as null, as in JSON, so that `??` works. */
 const known = (value: number | null): number | null => (Number.isFinite(value) ? value : null)
 const byRole = z.object({ front: figure, crypto: figure, store: figure, password: figure, other: figure })
 
 export const sampleSchema = z.object({
   loop: z.enum(['closed', 'open']),
-  offered_per_s: figure.describe('Open loop: requests a second that were due.'),
+  offered_per_s: figure.describe('Open loop: requests per second that were due.'),
   seconds: z.number().describe('Measured time.'),
   answers: z.number().describe('Expected answers.'),
-  errors: z.number().describe('Everything else: other answers, broken connections, requests that nobody took.'),
+  errors: z.number().describe('Unexpected answers, broken connections, and due requests that were not sent.'),
   first_error: z.string().optional(),
-  per_s: z.number().describe('Expected answers a second.'),
+  per_s: z.number().describe('Expected answers per second.'),
   latency_ms: z.object({ p50: figure, p95: figure, p99: figure, p999: figure, max: figure }),
-  late_ms: figure.describe('Open loop: p99 of how late the load generator itself was.'),
-  cpu_us: byRole.extend({ total: figure, database: figure }).describe('CPU of the server for one answer, by thread.'),
+  late_ms: figure.describe('Open loop: p99 of the lateness of the load generator itself.'),
+  cpu_us: byRole.extend({ total: figure, database: figure }).describe('CPU time of the server per answer, by thread.'),
   busy: byRole
     .extend({ database: figure, generator: figure, machine: figure, foreign: figure })
     .describe(
-      'Processors in use. machine: time in which processors did not rest, of other virtual machines too where they kept them; where clocks disagree, at least the sum of the parts. foreign: what is in machine and in no part, so what has nothing to do with the measurement, and work of the kernel that no thread is charged with; 0 where it is less than the clocks disagree by.',
+      'Processors in use. machine: all processors that were not idle, including time that other virtual machines took; at least the sum of the parts, when clocks disagree. foreign: the part of machine that belongs to no part of the measurement, and kernel work that is not charged to a thread; 0 when it is below the disagreement of the clocks.',
     ),
-  threads: byRole.describe('Threads of the server.'),
+  threads: byRole.describe('Number of threads of the server.'),
   lanes: z
     .record(z.string(), z.object({ batch: figure, busy: figure }))
-    .describe('Jobs in a batch, and the workers that were busy on average.'),
-  written_bytes: figure.describe('Written to storage by the server, for one answer.'),
-  database_bytes: figure.describe('Growth of the database, for one answer.'),
-  log_bytes: figure.describe('Written to the log of PostgreSQL, for one answer.'),
-  fsyncs: figure.describe('Of one answer.'),
+    .describe('Average jobs per batch, and average number of busy workers, by queue.'),
+  written_bytes: figure.describe('Bytes that the server wrote to storage, per answer.'),
+  database_bytes: figure.describe('Growth of the database, per answer.'),
+  log_bytes: figure.describe('Bytes written to the write-ahead log of PostgreSQL, per answer.'),
+  fsyncs: figure.describe('fsync calls per answer.'),
   gc: z
     .object({ share: figure, pause_ms: figure })
-    .describe('Garbage collection of the front thread: share of the time, mean pause.'),
+    .describe('Garbage collection of the front thread: share of the time, and mean pause.'),
   memory_mib: z.object({ now: figure, peak: figure }),
   bottleneck: z.string(),
 })
@@ -54,7 +54,7 @@ export interface Counted {
   late_ms?: number
 }
 
-/** What a tally of one of our own loops says. */
+/** The counts of a built-in loop. */
 export const counted = (
   { latency, errors, firstError, seconds, lateness }: LoadTally,
   offered_per_s?: number,
@@ -69,7 +69,7 @@ export const counted = (
   late_ms: lateness.quantile(0.99),
 })
 
-/** Puts what was counted and what it cost together. */
+/** Combines counts and resource usage into a sample. */
 export function sampleOf(count: Counted, usage: Usage): Sample {
   const { seconds, answers } = count
   const { p50, p95, p99, p999, max } = count.latency_ms
@@ -79,7 +79,7 @@ export function sampleOf(count: Counted, usage: Usage): Sample {
     Object.fromEntries(ROLES.map((role) => [role, of(role)])) as Record<Role, R>
   const total = ROLES.reduce((sum, role) => sum + usage.cpu_us[role], 0)
   const parts = total + usage.generator_us + (usage.database_us || 0)
-  // The clocks of threads and of the machine are not the same: what its parts used, the machine did. Unknown parts prove nothing.
+  // The clocks of threads and of the machine differ: the machine used at least the sum of its parts. Unknown parts do not count.
   const machine = Math.max(usage.machine_us, Number.isNaN(parts) ? 0 : parts)
   const busy = {
     ...roles((role) => cores(usage.cpu_us[role])),
@@ -114,15 +114,15 @@ export function sampleOf(count: Counted, usage: Usage): Sample {
   }
 }
 
-/** Above this share of its time a part is what limits the rate. */
+/** Utilisation above which a part limits the rate. */
 const SATURATED = 0.85
 const MACHINE_FULL = 0.93
-/** Share of the machine that others may use before it is said, and above which it is they that limit the rate. */
+/** Share of the machine used by other programs above which it is reported, and above which they limit the rate. */
 export const FOREIGN = { said: 0.1, decides: 0.25 } as const
-/** Rows that the storage thread commits together at most; at half of it the disk cannot be hidden any more. */
+/** Maximum rows of one commit of the storage thread. Above half of it, the disk limits the rate. */
 export const MOST_ROWS = 256
 
-/** The part that limits the rate, in words. `cores` are those of the machine. */
+/** The part that limits the rate, in words. `cores` is the number of processors of the machine. */
 export function bottleneckOf(
   { busy, threads, lanes }: Pick<Sample, 'busy' | 'threads' | 'lanes'>,
   cores = CORES,
@@ -130,20 +130,20 @@ export function bottleneckOf(
   const share = (role: Role) => (busy[role] ?? 0) / Math.max(1, threads[role] ?? 1)
   const { batch = 0, busy: storing = 0 } = lanes['store'] ?? {}
   const foreign = busy.foreign ?? 0
-  if (busy.front === null) return 'not to be seen from outside'
+  if (busy.front === null) return 'unknown: the server shows no thread times'
   const parts: [string, number][] = [
     ['the front thread', share('front')],
     [`the crypto thread${(threads.crypto ?? 0) > 1 ? 's' : ''}`, share('crypto')],
     ['the password threads', share('password')],
     ['the storage thread', share('store')],
-    // Commits are shared: a storage lane that is always under way is at its end only when its batches are full.
+    // Requests share commits: a storage queue that is always busy is saturated only when its batches are full.
     ['the disk', (threads.store ?? 0) > 0 && (batch ?? 0) > MOST_ROWS / 2 ? (storing ?? 0) : 0],
     ['the database server', (busy.database ?? 0) / cores],
     ['the load generator', busy.generator ?? 0],
   ]
   const [name, most] = parts.reduce((a, b) => (b[1] > a[1] ? b : a))
   if (foreign > FOREIGN.decides * cores)
-    return `others on this machine, who used ${foreign.toFixed(1)} of its ${cores} processors`
-  if ((busy.machine ?? 0) >= MACHINE_FULL * cores) return `all ${cores} processors are busy, most of all ${name}`
-  return most >= SATURATED ? name : 'nothing is saturated: it waits for round trips'
+    return `other programs on this machine, which used ${foreign.toFixed(1)} of its ${cores} processors`
+  if ((busy.machine ?? 0) >= MACHINE_FULL * cores) return `all ${cores} processors are busy, mostly with ${name}`
+  return most >= SATURATED ? name : 'nothing is saturated: the load waits for round trips'
 }

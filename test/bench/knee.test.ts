@@ -114,11 +114,11 @@ test('others on the machine void what fails beside them, and nothing that is kep
     return rate < from ? sample : { ...sample, busy: { ...sample.busy, foreign: CORES / 2 } }
   }
   const failing = await climbTo(beside(6000, 6000))
-  expect(failing.knee_at_least).toBe('others used the machine')
+  expect(failing.knee_at_least).toBe('other programs used the machine')
   const kept = await climbTo(beside(1e9, 0))
   expect([kept.knee?.offered_per_s, kept.void_steps]).toEqual([10_000, undefined])
   const none = await climbTo(beside(0, 0))
-  expect([none.knee, none.knee_at_least]).toEqual([null, 'others used the machine'])
+  expect([none.knee, none.knee_at_least]).toEqual([null, 'other programs used the machine'])
 })
 
 test('lateness that is a trifle beside the latencies is no excuse for a server', async () => {

@@ -22,7 +22,7 @@ test.each([
   ['a report of another schema', JSON.stringify({ ...report, schema: 99 })],
   ['JSON of something else', '{}'],
 ])('%s is refused', (_what, text) => {
-  expect(() => readReport(written(text))).toThrow('is no report')
+  expect(() => readReport(written(text))).toThrow('is not a report')
 })
 
 test('the HTML is one file without script or reference to elsewhere, and shows names as text', () => {
@@ -42,9 +42,9 @@ test('the text names what limits the rate, the knee, and the ratio to the peer',
 test('a bar on another scale is said to be on one', () => {
   const login = resultWith('login', [{ per_s: 60, front: 15_000 }])
   const both = renderHtml({ ...report, results: [...report.results, login] })
-  expect(both).toMatch(/ANOTHER SCALE[^<]* above is 80 us, the longest one below 15,040 us/)
+  expect(both).toMatch(/DIFFERENT SCALE[^<]* above is 80 us, the longest bar below 15,040 us/)
   for (const results of [[login], report.results])
-    expect(renderHtml({ ...report, results })).not.toContain('ANOTHER SCALE')
+    expect(renderHtml({ ...report, results })).not.toContain('DIFFERENT SCALE')
 })
 
 test('a knee that is a lower bound is called so, with the reason', () => {
@@ -52,10 +52,12 @@ test('a knee that is a lower bound is called so, with the reason', () => {
     const bounded = reportWith([resultWith('xaa', [{ per_s: 1000 }], knees, { knee_at_least: why })])
     return { sentence: verdict(bounded)[0], table: table(bounded) }
   }
-  expect(said([{ per_s: 700 }]).sentence).toContain('up to 700/s, and no more.')
+  expect(said([{ per_s: 700 }]).sentence).toContain('up to 700/s.')
   const late = said([{ per_s: 700 }], 'the load generator itself was late')
-  expect(late.sentence).toContain('up to at least 700/s: above it the load generator itself was late.')
+  expect(late.sentence).toContain('up to at least 700/s: above it, the load generator itself was late.')
   expect(late.table).toContain('>= 700')
-  const none = said([{ per_s: 700, p99: 90 }], 'others used the machine')
-  expect(none.sentence).toContain('No rate that was tried keeps p99 within 25 ms, but others used the machine.')
+  const none = said([{ per_s: 700, p99: 90 }], 'other programs used the machine')
+  expect(none.sentence).toContain(
+    'It did not keep p99 within 25 ms at any measured rate, but other programs used the machine.',
+  )
 })

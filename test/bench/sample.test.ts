@@ -41,7 +41,7 @@ test('a full machine is said to be full, and who fills it', () => {
 })
 
 test('what others use is not taken for a limit of the service', () => {
-  expect(limitOf({ front: 0.97, machine: 8, foreign: 4 })).toContain('others on this machine')
+  expect(limitOf({ front: 0.97, machine: 8, foreign: 4 })).toContain('other programs on this machine')
 })
 
 const none = Number.NaN
@@ -85,7 +85,7 @@ test('what there is no figure for is null in memory as in JSON, so that the next
   const unknown = sampleOf(empty, unseen)
   expect(unknown).toEqual(sampleSchema.parse(JSON.parse(JSON.stringify(unknown))))
   expect(unknown.gc.share).toBeNull()
-  expect(unknown.bottleneck).toBe('not to be seen from outside')
+  expect(unknown.bottleneck).toBe('unknown: the server shows no thread times')
 })
 
 test('a machine used at least what its parts did; what is left was used by others', () => {
