@@ -144,6 +144,6 @@ export function bottleneckOf(
   const [name, most] = parts.reduce((a, b) => (b[1] > a[1] ? b : a))
   if (foreign > FOREIGN.decides * cores)
     return `other programs on this machine, which used ${foreign.toFixed(1)} of its ${cores} processors`
-  if ((busy.machine ?? 0) >= MACHINE_FULL * cores) return `all ${cores} processors are busy, mostly with ${name}`
+  if ((busy.machine ?? 0) >= MACHINE_FULL * cores) return `all ${cores} processors are busy, mostly ${name}`
   return most >= SATURATED ? name : 'nothing is saturated: the load waits for round trips'
 }

@@ -37,7 +37,7 @@ test('a storage lane that is always under way is at its end only when its batche
 })
 
 test('a full machine is said to be full, and who fills it', () => {
-  expect(limitOf({ front: 0.7, machine: 7.9 })).toBe('all 8 processors are busy, most of all the front thread')
+  expect(limitOf({ front: 0.7, machine: 7.9 })).toBe('all 8 processors are busy, mostly the front thread')
 })
 
 test('what others use is not taken for a limit of the service', () => {
