@@ -156,7 +156,8 @@ test('B13 a code that was bound to a key (dpop_jkt) needs a proof of that key', 
 test('B15 guessing: every random code is invalid_grant, and the limiter bites', async () => {
   const limited = await startService({
     SERVICE_RATE_LIMIT_ENABLED: 'true',
-    SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '10',
+    // So slow that a busy machine does not see it refilled.
+    SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '1',
     SERVICE_RATE_LIMIT_BURST: '200',
   })
   try {
