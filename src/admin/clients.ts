@@ -7,7 +7,7 @@ import { bool, int, name, word } from '../lib/field.ts'
 import { digest, idFloor, idTime } from '../lib/id.ts'
 import { DAY } from '../lib/time.ts'
 import { inspectDocument, isUrlShaped } from '../oauth/cimd.ts'
-import { checkClient, newClient, newClientSecret } from '../oauth/client_metadata.ts'
+import { checkClient, newClient, newClientSecret, type Offered } from '../oauth/client_metadata.ts'
 import { setByOperator } from '../oauth/document_client.ts'
 import type { Client } from '../records/client.ts'
 import { type ActionResult, type AdminResource, action, type FlagRule } from './action.ts'
@@ -22,6 +22,11 @@ const scopesFlag: FlagRule = {
   value: 'name',
   read: (values) => values.join(' '),
 }
+
+const offeredBy = ({ config }: App): Offered => ({
+  grant_types: offeredGrantTypes(config),
+  redirect_schemes: config.dcr.redirect_schemes,
+})
 
 /** Tokens of a client that are counted; one more says that there are more. */
 const COUNTED = 1000
@@ -103,7 +108,7 @@ export const clients: AdminResource = {
       },
       async run(app, { body }) {
         const { client_id, agent, default_resource, ...metadata } = body
-        checkClient(metadata, offeredGrantTypes(app.config))
+        checkClient(metadata, offeredBy(app))
         const uri = await defaultResourceOf(app, default_resource)
         const made = newClient({ ...metadata, is_agent: agent }, 'admin', app.clock.now(), client_id)
         const { client_secret } = made
@@ -150,8 +155,7 @@ export const clients: AdminResource = {
           }
           const fields = changedByOperator(client, next, Object.keys(patch))
           if (fields.length === 0) return { shown: clientJson(client) }
-          // What it has already stays, also when the server no longer offers it.
-          checkClient(next, [...offeredGrantTypes(app.config), ...client.grant_types])
+          checkClient(next, offeredBy(app), client)
           if ((await app.store.updateClient(next)) === 'stale') return 'stale'
           return { shown: clientJson(next), changed: { client_id: client.client_id, detail: { fields } } }
         }),

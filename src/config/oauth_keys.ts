@@ -25,6 +25,10 @@ export const oauthKeys = {
       doc: 'Who may register clients. open is for development only. The mode set by `admin dcr set` wins.',
     }),
     approved_redirects: listKey({ doc: 'Patterns for approved_redirects; `*` matches within one part of the URL.' }),
+    redirect_schemes: listKey({
+      default: ['cursor', 'goose', 'vscode', 'vscode-insiders', 'windsurf', 'warp', 'zed', '*.*'],
+      doc: 'Private-use schemes that redirect URIs of public clients may have (RFC 8252). `*.*` is any scheme with a dot. Replaces the default list; empty: none.',
+    }),
     rate_limit: floatKey({
       default: 10,
       min: 0.01,

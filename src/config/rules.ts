@@ -1,4 +1,5 @@
 // What must hold between keys, read top to bottom. Every violated row is reported, all together.
+import { isSchemeRule } from '../lib/redirect_scheme.ts'
 import { isLocalhost, normalisedUrl } from '../lib/url.ts'
 import { OIDC_RULES } from './oidc_rules.ts'
 import { endpointsOf } from './provider_record.ts'
@@ -148,6 +149,11 @@ export const RULES: readonly Rule[] = [
     keys: ['dcr.approved_redirects'],
     bad: (c) => c.dcr.mode === 'approved_redirects' && c.dcr.approved_redirects.length === 0,
     say: 'must hold a pattern in mode approved_redirects',
+  },
+  {
+    keys: ['dcr.redirect_schemes'],
+    bad: (c) => !c.dcr.redirect_schemes.every(isSchemeRule),
+    say: 'must be names of schemes, without a colon, or *.*; never javascript, data, file, blob, vbscript, about, http, https, ws or wss',
   },
   {
     keys: ['cimd.require_https'],

@@ -16,11 +16,12 @@ import {
 } from '../oauth/authorization.ts'
 import { covers } from '../oauth/consent.ts'
 import { isUnstored, keepDocumentClient } from '../oauth/document_client.ts'
+import { isOnDevice, placeOf } from '../oauth/redirect_uri.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Consent } from '../records/consent.ts'
 import { errorPage } from './pages.ts'
 import { findSignedIn, type SignedIn } from './session.ts'
-import { basePath, pathAndQuery, placeOf, toLogin } from './urls.ts'
+import { basePath, pathAndQuery, toLogin } from './urls.ts'
 
 /** Seconds that a person may take to decide. */
 const REQUEST_LIFETIME = 600
@@ -102,11 +103,11 @@ function comeBack(request: Request, params: Params): string {
 }
 
 /**
- * Whether only the client can get the response. Any program on the device can listen where a public client on loopback does,
- * and its client_id is no secret: somebody must be asked each time (RFC 8252 §8.6).
+ * Whether only the client can get the response. Any program on the device can listen on loopback or claim a private-use scheme, and the
+ * client_id of a public client is no secret: the user must be asked each time (RFC 8252 §8.6).
  */
 const isCertain = ({ client, redirect_uri }: ReturnAddress): boolean =>
-  client.secret_hash !== undefined || !isLoopbackHost(new URL(redirect_uri).hostname)
+  client.secret_hash !== undefined || !isOnDevice(redirect_uri)
 
 /** The user's earlier consent, when it covers everything that is asked, and the place that the browser would be sent to. Without a resource there is nothing to remember. */
 async function findCovering(

@@ -5,13 +5,14 @@ import { parseForm, parseParams, type Reply, type Request, redirect } from '../h
 import { OAuthError } from '../lib/error.ts'
 import { html, type Markup } from '../lib/html.ts'
 import { equalSecrets, isId, newBearer, newId } from '../lib/id.ts'
-import { isCrossSite, isLoopbackHost } from '../lib/url.ts'
+import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { responseUri } from '../oauth/authorization.ts'
 import { checkAdmitted } from '../oauth/cimd.ts'
 import { decided } from '../oauth/consent.ts'
 import { keepDocumentClient } from '../oauth/document_client.ts'
 import { PATHS } from '../oauth/metadata.ts'
+import { isOnDevice, placeOf } from '../oauth/redirect_uri.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
@@ -19,7 +20,7 @@ import type { Resource } from '../records/resource.ts'
 import { CODE_LIFETIME } from './authorize.ts'
 import { errorPage, page } from './pages.ts'
 import { findSignedIn, type SignedIn, sessionToken } from './session.ts'
-import { basePath, pathAndQuery, placeOf, toLogin } from './urls.ts'
+import { basePath, pathAndQuery, toLogin } from './urls.ts'
 
 const EXPIRED = 'This request has expired or was already decided.'
 const refuse = (request: Request, status: number, text: string): Reply =>
@@ -63,7 +64,6 @@ async function findPending(
 
 function consentPage(app: App, pending: Pending, signedIn: SignedIn): Reply {
   const { request, client, resource } = pending
-  const { hostname } = new URL(request.redirect_uri)
   return page(
     `Allow ${client.client_name}?`,
     html`<h1><bdi>${client.client_name}</bdi> asks for access</h1>
@@ -71,7 +71,7 @@ function consentPage(app: App, pending: Pending, signedIn: SignedIn): Reply {
 <div><dt>Access to</dt><dd>${resource ? html`<bdi>${resource.display_name}</bdi> <code>${resource.uri}</code>` : 'your account'}</dd></div>
 <div><dt>Afterwards you will be sent to</dt><dd class="host">${placeOf(request.redirect_uri)}</dd></div>
 </dl>
-${isLoopbackHost(hostname) && html`<p class="note warn">This is a program on your own device. Allow it only if you started it yourself just now.</p>`}
+${isOnDevice(request.redirect_uri) && html`<p class="note warn">This is a program on your own device. Allow it only if you started it yourself just now.</p>`}
 ${client.registration_source !== 'admin' && html`<p class="note warn">This application chose its own name${documentHost(client)}. Check the address above.</p>`}
 <form method="post" action="${basePath(app)}/consent">
 <input type="hidden" name="session_id" value="${request.id}">

@@ -1,22 +1,20 @@
-// POST /oauth/register: dynamic client registration (RFC 7591), as far as the mode in force lets anybody in.
+// POST /oauth/register: dynamic client registration (RFC 7591), within the registration mode in force.
 import type { App } from '../context.ts'
 import { json, NO_STORE, parseJson, type Reply, type Request } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
 import { quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
-import { newClient, parseClientMetadata, shownClient } from '../oauth/client_metadata.ts'
+import { newClient, shownClient } from '../oauth/client_metadata.ts'
 import { auditedFields } from '../oauth/document_client.ts'
 import { matchesPattern } from '../oauth/redirect_pattern.ts'
 import { effectiveDcrMode } from '../oauth/registration_mode.ts'
-
-/** What whoever comes along may register for. Machine grants act without a person, so they are for administrators to give. */
-const OPEN_GRANTS = ['authorization_code', 'refresh_token']
+import { parseRegistration, withoutNull } from '../oauth/self_description.ts'
 
 /** Registers a client. Throws access_denied, slow_down, invalid_redirect_uri or invalid_client_metadata. */
 export async function register(app: App, request: Request): Promise<Reply> {
   const mode = await effectiveDcrMode(app)
-  // First, so that who may not register at all writes nothing either.
+  // Checked first: a caller that may not register writes nothing, not even a rate limit.
   if (mode === 'admin_only')
     throw new OAuthError('access_denied', 'clients are registered by an administrator', { reason: 'admin_only' })
   const wait = (await app.registrations?.take(subscriber(request.remote))) ?? 0
@@ -25,10 +23,10 @@ export async function register(app: App, request: Request): Promise<Reply> {
       reason: 'registration_rate',
       headers: { 'retry-after': String(wait) },
     })
-  const input = parseJson(request)
+  const input = withoutNull(parseJson(request))
   if (input['jwks'] !== undefined && input['jwks_uri'] !== undefined)
     throw new OAuthError('invalid_client_metadata', 'jwks and jwks_uri exclude each other')
-  const metadata = parseClientMetadata(input, OPEN_GRANTS)
+  const metadata = parseRegistration(input, app.config.dcr.redirect_schemes)
   if (mode === 'approved_redirects') checkApproved(app, metadata.redirect_uris)
   const { client, client_secret } = newClient(metadata, 'dcr', app.clock.now())
   await app.store.createClient(client)

@@ -5,13 +5,6 @@ import { type Reply, type RequestHead, redirect } from '../http/message.ts'
 /** The path of the issuer without a trailing slash: empty for most. */
 export const basePath = (app: App): string => new URL(app.config.server.issuer).pathname.replace(/\/$/, '')
 
-/** Where a redirect URI leads, as pages name it: its host, or its scheme where a program on the device takes it. */
-export function placeOf(redirect_uri: string): string {
-  const { protocol, host } = new URL(redirect_uri)
-  if (protocol === 'https:' || protocol === 'http:') return host
-  return host ? `${protocol}//${host}` : protocol
-}
-
 /** What a request asked for, to come back to it. */
 export const pathAndQuery = ({ path, query }: RequestHead): string => (query ? `${path}?${query}` : path)
 

@@ -27,8 +27,10 @@ const indexed = () => text(MAX_INDEXED).refine((value) => fitsIndex(value), TOO_
 /** What leaves nothing to see: white space, the default-ignorable characters of Unicode, and the empty Braille pattern. */
 const INVISIBLE = /[\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/gu
 
+/** Whether nothing of a text can be seen. */
+export const isBlank = (value: string): boolean => value.replace(INVISIBLE, '') === ''
 /** Text of which something can be seen. */
-export const name = (max = 255) => text(max).refine((value) => value.replace(INVISIBLE, '') !== '', 'must not be blank')
+export const name = (max = 255) => text(max).refine((value) => !isBlank(value), 'must not be blank')
 
 /** true, false, 1 or 0, as YAML value or as text. */
 export const bool = () =>

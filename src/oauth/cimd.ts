@@ -6,7 +6,7 @@ import type { App, Documents } from '../context.ts'
 import { type BucketStore, SharedBuckets } from '../http/shared_buckets.ts'
 import { listProblems } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
-import { issuesOf, listOf, text } from '../lib/field.ts'
+import { issuesOf, text } from '../lib/field.ts'
 import { digest } from '../lib/id.ts'
 import { Lru } from '../lib/lru.ts'
 import { SingleFlight } from '../lib/single_flight.ts'
@@ -19,6 +19,7 @@ import { clientFields } from './client_metadata.ts'
 import { describedClient, followDocument, keepDocumentClient, openDocumentChanges } from './document_client.ts'
 import { matchesPattern } from './redirect_pattern.ts'
 import { effectiveDcrMode } from './registration_mode.ts'
+import { judgeRedirects, tolerantFields, usableTypes, withoutNull } from './self_description.ts'
 
 const MAX_BYTES = 64 * 1024
 const MAX_URL = 2048
@@ -112,7 +113,7 @@ async function fetchClient(app: App, client_id: string, fetched?: FetchReply): P
   if (!stored && !fetched) await checkMode(app)
   try {
     const reply = fetched ?? (await fetchDocument(app, client_id))
-    const client = describedClient(client_id, readDocument(client_id, reply), app.clock.now())
+    const client = describedClient(client_id, readDocument(app, client_id, reply), app.clock.now())
     await checkRedirects(app, client)
     const until = app.clock.now() + lifetime(app, client_id, reply)
     app.documents.known.set(client_id, { until, usableUntil: until + graceTime(app, reply, until), client })
@@ -212,39 +213,39 @@ async function fetchDocument(app: App, client_id: string): Promise<FetchReply> {
 }
 
 const document = z.object({
+  ...tolerantFields,
   client_id: z.string(),
   client_name: clientFields.client_name,
-  redirect_uris: clientFields.redirect_uris.refine((uris) => uris.length > 0, 'must not be empty'),
-  grant_types: clientFields.grant_types.default(['authorization_code', 'refresh_token']),
-  response_types: listOf(text(255), { max: 20 }).default(['code']),
+  redirect_uris: tolerantFields.redirect_uris.refine((uris) => uris.length > 0, 'must not be empty'),
   token_endpoint_auth_method: text(255).default('none'),
   application_type: clientFields.application_type.default('web'),
   scope: clientFields.scope.default(''),
   client_secret: z.undefined('must not be in a public document').optional(),
 })
 
-/** What documents may be used for here: a person is always there. */
-const GRANTS = ['authorization_code', 'refresh_token']
+const PUBLIC = { token_endpoint_auth_method: 'none' } as const
 
-function readDocument(client_id: string, reply: FetchReply): DocumentFields {
+function readDocument({ config }: App, client_id: string, reply: FetchReply): DocumentFields {
   const type = reply.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json' && type !== 'application/client-id+json')
     throw refuse('the client document must be application/json', 'content_type')
-  const parsed = document.safeParse(jsonObjectOf(reply))
-  if (!parsed.success) {
-    const problems = issuesOf(parsed.error).map(({ path, message }) => `${path || 'it'} ${message}`)
-    throw refuse(`the client document is not valid: ${listProblems(problems)}`, 'document')
-  }
-  const { grant_types, response_types, token_endpoint_auth_method, ...fields } = parsed.data
-  if (fields.client_id !== client_id) throw refuse('the client document has another client_id', 'client_id')
-  if (token_endpoint_auth_method !== 'none')
+  const body = jsonObjectOf(reply)
+  const parsed = document.safeParse(body && withoutNull(body))
+  if (!parsed.success) throw refuseDocument(issuesOf(parsed.error))
+  const { client_name, application_type, scope, ...said } = parsed.data
+  if (said.client_id !== client_id) throw refuse('the client document has another client_id', 'client_id')
+  if (said.token_endpoint_auth_method !== 'none')
     throw refuse('the client document asks for an authentication method that is not offered', 'auth_method')
-  // Documents are written for every server there is: grants that are not for us are left out, not refused.
-  const usable = grant_types.filter((type) => GRANTS.includes(type))
-  if (!usable.includes('authorization_code') || !response_types.includes('code'))
-    throw refuse('the client document does not ask for authorization_code', 'grant_types')
-  const { client_name, redirect_uris, application_type, scope } = fields
-  return { client_name, redirect_uris, application_type, scope, grant_types: usable }
+  const usable = usableTypes(said)
+  if (!usable) throw refuse('the client document does not ask for authorization_code', 'grant_types')
+  const { uris: redirect_uris, faults } = judgeRedirects(said.redirect_uris, PUBLIC, config.dcr.redirect_schemes)
+  if (redirect_uris.length === 0) throw refuseDocument(faults)
+  return { client_name, redirect_uris, application_type, scope, grant_types: usable.grant_types }
+}
+
+function refuseDocument(problems: readonly { path: string; message: string }[]): OAuthError {
+  const said = problems.map(({ path, message }) => `${path || 'it'} ${message}`)
+  return refuse(`the client document is not valid: ${listProblems(said)}`, 'document')
 }
 
 /** Seconds that a copy may be used beyond `until` while the host is away (RFC 9111 §4.2.4): none where the document forbids it. */

@@ -1,50 +1,29 @@
-// The fields of a client as they are written (RFC 7591 §2), declared once for registration, documents and the admin API.
+// The fields of a client (RFC 7591 §2), declared once for registration, documents and the admin API. Here they are read strictly, as the
+// admin API does; self_description.ts reads what a client says about itself.
 import { z } from 'zod'
 import { listProblems, quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { bool, issuesOf, listOf, name, scope, text, word } from '../lib/field.ts'
 import { digest, newId, newSecret } from '../lib/id.ts'
-import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
 import type { Client } from '../records/client.ts'
+import { redirectFault, redirectUri } from './redirect_uri.ts'
 
 export const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const
 export const AUTH_METHODS = ['none', ...SECRET_METHODS] as const
-const MAX_REDIRECT_URIS = 10
-
-/** What a response adds to the query: there must be one of each. */
-const RESPONSE_PARAMETERS = ['code', 'state', 'iss', 'error', 'error_description']
-
-/** https anywhere, http on this machine only (RFC 8252 §7.3); no fragment, no user (RFC 6749 §3.1.2). */
-const isRedirectUri = (uri: string): boolean => {
-  const url = parseHttpUrl(uri)
-  return (
-    url !== undefined &&
-    (url.protocol === 'https:' || isLoopbackHost(url.hostname)) &&
-    !uri.includes('#') &&
-    url.username === '' &&
-    url.password === '' &&
-    !RESPONSE_PARAMETERS.some((name) => url.searchParams.has(name))
-  )
-}
-const redirectUri = text(2048).refine(
-  isRedirectUri,
-  'must be an https URL (or http on localhost, 127.0.0.1, [::1]) without fragment, user, or a parameter of the response',
-)
-const MAX_TYPES = 20
+export const MAX_REDIRECT_URIS = 10
+export const MAX_TYPES = 20
 const grantTypes = listOf(text(255), { max: MAX_TYPES, filled: true })
 
-/** The fields that any writer of a client may set. */
+/** The fields that clients and operators may set. */
 export const clientFields = {
   client_name: name(255).describe('What users see.'),
   redirect_uris: listOf(redirectUri, { max: MAX_REDIRECT_URIS }).describe(
-    'Where users are sent back to; matched exactly.',
+    'Where the browser returns to, matched exactly: https, http on loopback, or a private-use scheme of a public client.',
   ),
-  grant_types: grantTypes
-    .transform((types) => [...new Set(types)])
-    .describe('What it may ask the token endpoint for; authorization_code by default.'),
-  response_types: listOf(word(['code']), { max: 1 }).describe('Only code exists.'),
-  token_endpoint_auth_method: word(AUTH_METHODS).describe('How it authenticates; a public client does not.'),
-  application_type: word(['web', 'native']).describe('A native client runs on the machine of its user.'),
+  grant_types: grantTypes.transform((types) => [...new Set(types)]).describe('Grant types that the client may use.'),
+  response_types: listOf(word(['code']), { max: 1 }).describe('Only code is offered.'),
+  token_endpoint_auth_method: word(AUTH_METHODS).describe('How the client authenticates; none is a public client.'),
+  application_type: word(['web', 'native']).describe('A native client runs on the device of its user.'),
   scope: scope().describe('Names of the scopes it may ask for, separated by spaces.'),
   agent: bool().describe('Its tokens carry agent claims.'),
   agent_description: text(255).describe('What the agent does.'),
@@ -56,7 +35,9 @@ export const clientRecord = z
   .object({
     ...clientFields,
     redirect_uris: clientFields.redirect_uris.prefault([]),
-    grant_types: clientFields.grant_types.default(['authorization_code']),
+    grant_types: clientFields.grant_types
+      .default(['authorization_code'])
+      .describe('Grant types that the client may use; authorization_code by default.'),
     response_types: clientFields.response_types.prefault(['code']),
     token_endpoint_auth_method: clientFields.token_endpoint_auth_method.default('none'),
     application_type: clientFields.application_type.default('web'),
@@ -68,31 +49,51 @@ export const clientRecord = z
   .transform(({ agent, ...rest }) => ({ ...rest, is_agent: agent }))
 export type ClientMetadata = z.output<typeof clientRecord>
 
-/** Reads a registration. Throws invalid_client_metadata or invalid_redirect_uri that names every problem. */
-export function parseClientMetadata(input: unknown, offered: readonly string[]): ClientMetadata {
+/** What this server lets clients have. */
+export interface Offered {
+  grant_types: readonly string[]
+  /** `dcr.redirect_schemes` */
+  redirect_schemes: readonly string[]
+}
+
+/** Reads the metadata of a client. Throws invalid_client_metadata or invalid_redirect_uri that names every problem. */
+export function parseClientMetadata(input: unknown, offered: Offered): ClientMetadata {
   const result = clientRecord.safeParse(input)
-  if (!result.success) throw refuse(issuesOf(result.error))
+  if (!result.success) throw refuseMetadata(issuesOf(result.error))
   checkClient(result.data, offered)
   return result.data
 }
 
 type Shape = Pick<Client, 'grant_types' | 'redirect_uris' | 'token_endpoint_auth_method'>
 
-/** What must hold between the fields of a client; `offered` are the grant types of this server. Throws invalid_client_metadata. */
-export function checkClient(client: Shape, offered: readonly string[]): void {
-  const unknown = client.grant_types.filter((type) => !offered.includes(type))
+/**
+ * What must hold between the fields of a client. What it had `before` stays allowed when the server no longer offers it. Throws
+ * invalid_client_metadata or invalid_redirect_uri.
+ */
+export function checkClient(client: Shape, offered: Offered, before?: Shape): void {
+  const known = [...offered.grant_types, ...(before?.grant_types ?? [])]
+  const unknown = client.grant_types.filter((type) => !known.includes(type))
   if (unknown.length > 0)
-    throw refuse([{ path: 'grant_types', message: `are not offered by this server: ${quoteNames(unknown, ', ')}` }])
+    throw refuseMetadata([
+      { path: 'grant_types', message: `are not offered by this server: ${quoteNames(unknown, ', ')}` },
+    ])
   const needsRedirect = client.grant_types.includes('authorization_code')
   if (needsRedirect && client.redirect_uris.length === 0)
-    throw refuse([{ path: 'redirect_uris', message: 'is required for authorization_code' }])
+    throw refuseMetadata([{ path: 'redirect_uris', message: 'is required for authorization_code' }])
+  const faults = client.redirect_uris.map((uri, i) => ({
+    path: `redirect_uris[${i}]`,
+    message: before?.redirect_uris.includes(uri) ? undefined : redirectFault(uri, client, offered.redirect_schemes),
+  }))
+  const problems = faults.flatMap(({ path, message }) => (message === undefined ? [] : { path, message }))
+  if (problems.length > 0) throw refuseMetadata(problems)
   if (client.token_endpoint_auth_method === 'none' && client.grant_types.includes('client_credentials'))
-    throw refuse([
+    throw refuseMetadata([
       { path: 'token_endpoint_auth_method', message: 'none cannot be used with the client_credentials grant' },
     ])
 }
 
-function refuse(problems: { path: string; message: string }[]): OAuthError {
+/** The refusal of a registration, by the fields that its problems are about. */
+export function refuseMetadata(problems: readonly { path: string; message: string }[]): OAuthError {
   const code = problems.every(({ path }) => path.startsWith('redirect_uris['))
     ? 'invalid_redirect_uri'
     : 'invalid_client_metadata'
@@ -105,7 +106,7 @@ export interface ClientRegistration {
   client_secret?: string
 }
 
-/** Makes the record of a new client. A chosen `client_id` is for admins. */
+/** Makes the record of a new client. Only operators choose a `client_id`. */
 export function newClient(
   metadata: ClientMetadata,
   source: Client['registration_source'],

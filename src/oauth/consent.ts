@@ -1,15 +1,16 @@
 // What a consent covers (a user, a client, a resource): scopes, and the hosts of redirect URIs that the user was shown.
 import { isLoopbackHost } from '../lib/url.ts'
 import type { Consent } from '../records/consent.ts'
+import { placeOf } from './redirect_uri.ts'
 import { scopeNames } from './resource.ts'
 
 /** More than a client has redirect URIs; those that were shown last are kept. */
 const MAX_HOSTS = 20
 
-/** The host of a redirect URI as a consent remembers it. A port of this machine is another one each time (RFC 8252 §7.3). */
+/** The place of a redirect URI as a consent remembers it. A native client uses another port of this machine each time (RFC 8252 §7.3). */
 function hostOf(redirect_uri: string): string {
-  const { protocol, host, hostname } = new URL(redirect_uri)
-  return isLoopbackHost(hostname) ? hostname : host || protocol
+  const { hostname } = new URL(redirect_uri)
+  return isLoopbackHost(hostname) ? hostname : placeOf(redirect_uri)
 }
 
 /**

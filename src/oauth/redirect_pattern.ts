@@ -1,5 +1,6 @@
-// Patterns of URLs. In dcr.approved_redirects `*` stands for any text within one label of the host or one segment of the path;
-// in the lists of return URLs only for a port of this machine, or for the rest of a path.
+// Patterns of URLs. In dcr.approved_redirects `*` stands for any text within one label of the host or one segment of the path. In the
+// lists of return URLs it stands only for a port of this machine, or for the rest of a path.
+import { isPrivateUse } from '../lib/redirect_scheme.ts'
 import { isLoopbackHost } from '../lib/url.ts'
 
 interface Parts {
@@ -10,7 +11,7 @@ interface Parts {
   query: string
 }
 
-// Read from the raw text, as a parser would repair what must not be repaired before it is compared.
+// Read from the raw text: a parser would repair the text before it is compared.
 const URL_PARTS = /^(https?):\/\/([A-Za-z0-9.*-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}|\*))?(\/[^?#\\\s]*)?(?:\?([^#\s]*))?$/
 
 function partsOf(text: string): Parts | undefined {
@@ -20,11 +21,12 @@ function partsOf(text: string): Parts | undefined {
   return { scheme, labels: host.toLowerCase().split('.'), port, segments, query }
 }
 
-/** A segment that a browser would take for another path: `.`, `..`, and their escaped forms. */
+/** A segment that browsers resolve to another path: `.`, `..`, and their escaped forms. */
 const isDots = (segment: string): boolean => /^(\.|%2e){1,2}$/i.test(segment)
 
-/** Whether a redirect URI matches a pattern. Takes time linear in both. */
+/** Whether a redirect URI matches a pattern, in time linear in both. A private-use URI matches only itself. */
 export function matchesPattern(pattern: string, uri: string): boolean {
+  if (isPrivateUse(uri)) return pattern === uri
   const [wanted, given] = [partsOf(pattern), partsOf(uri)]
   if (!wanted || !given || uri.includes('*') || given.segments.some(isDots)) return false
   const matchesAll = (patterns: string[], texts: string[]) =>
@@ -54,8 +56,8 @@ function glob(pattern: string, text: string): boolean {
 }
 
 /**
- * Whether a pattern of connect.allowed_return_urls admits a URL: exactly; `http://localhost:*` with any port and path; a path
- * that ends in `/*` with whatever comes below it. A host is never a pattern.
+ * Whether a pattern of connect.allowed_return_urls admits a URL: the same text; for `http://localhost:*` any port and path; for a path
+ * that ends in `/*` any path below it. A host is never a pattern.
  */
 export function matchesReturnUrl(pattern: string, url: string): boolean {
   const [wanted, given] = [partsOf(pattern), partsOf(url)]

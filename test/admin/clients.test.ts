@@ -235,3 +235,41 @@ test.each(['status=dead', 'source=mars', 'limit=0', 'limit=many', 'limit=1e9', '
     expect((await callAdmin(service, 'GET', `/admin/clients?${query}`)).status).toBe(400)
   },
 )
+
+test('a private-use redirect URI is for public clients, its scheme must be listed, and one that a client has already stays', async () => {
+  const cursor = { client_name: 'Cursor', redirect_uris: ['cursor://anysphere.cursor-mcp/oauth/callback'] }
+  const { status, body } = await create(cursor)
+  expect(status).toBe(201)
+  expect(body).toMatchObject({ ...cursor, token_endpoint_auth_method: 'none' })
+  for (const [fields, said] of [
+    [{ ...cursor, token_endpoint_auth_method: 'client_secret_basic' }, 'is for public clients only'],
+    [{ ...web, redirect_uris: [REDIRECT_URI, 'unlisted://cb'] }, 'redirect_uris[1] has the scheme unlisted'],
+    [{ ...web, redirect_uris: [REDIRECT_URI, 'javascript:alert(1)'] }, 'redirect_uris[1] must be an https URL'],
+  ] as const) {
+    const refused = await create(fields)
+    expect(refused.status).toBe(400)
+    expect(refused.body.error_description).toContain(said)
+  }
+  const { dcr } = service.app.config
+  const listed = dcr.redirect_schemes
+  dcr.redirect_schemes = []
+  try {
+    expect((await patch(body.client_id, { client_name: 'Cursor 2' })).status).toBe(200)
+    const more = { redirect_uris: [...cursor.redirect_uris, 'cursor://other/cb'] }
+    expect((await patch(body.client_id, more)).status).toBe(400)
+  } finally {
+    dcr.redirect_schemes = listed
+  }
+})
+
+test('what registrations leave out is refused here: an operator made a mistake', async () => {
+  for (const fields of [
+    { ...web, client_name: undefined },
+    { ...web, client_name: null },
+    { ...web, grant_types: ['authorization_code', 'implicit'] },
+    { ...web, response_types: ['code', 'token'] },
+    { ...web, redirect_uris: [REDIRECT_URI, 'http://client.example.com/cb'] },
+    { ...web, scope: null },
+  ])
+    expect((await create(fields)).status, JSON.stringify(fields)).toBe(400)
+})

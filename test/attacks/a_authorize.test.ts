@@ -7,6 +7,7 @@ import { addClient, addResource, addUser, PASSWORD, startService, type TestServi
 import { Wire } from '../support/wire.ts'
 
 const R = 'https://good.example/cb'
+const PUBLIC = { token_endpoint_auth_method: 'none' }
 
 let service: TestService
 let browser: Browser
@@ -116,13 +117,15 @@ test('A09 no script, data, file or other scheme can be registered, however it is
     'blob:https://a/b',
     'about:blank',
     '//good.example/cb',
-    'com.example:/cb',
+    'unlisted:/cb',
+    'com.example:alert(1)',
   ]
   for (const redirect_uri of [...schemes, ...others])
     for (const application_type of ['web', 'native'])
-      expect((await register({ redirect_uris: [redirect_uri], application_type })).answer, redirect_uri).toBe(
-        '400 invalid_redirect_uri',
-      )
+      expect(
+        (await register({ ...PUBLIC, redirect_uris: [redirect_uri], application_type })).answer,
+        redirect_uri,
+      ).toBe('400 invalid_redirect_uri')
 })
 
 test('A10 plain http elsewhere than on loopback cannot be registered', async () => {

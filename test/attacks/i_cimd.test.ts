@@ -257,7 +257,7 @@ test('I12 URLs without a real path, with fragments, users or another spelling ar
 })
 
 test('I13 documents with a secret, or with a method that needs one or is not offered, are refused: never taken for public', async () => {
-  const changes: Record<string, unknown>[] = [{ client_secret: 'x' }, { client_secret: '' }, { client_secret: null }]
+  const changes: Record<string, unknown>[] = [{ client_secret: 'x' }, { client_secret: '' }, { client_secret: {} }]
   const methods = [
     'client_secret_basic',
     'client_secret_post',

@@ -94,7 +94,7 @@ describe('I22 hostile documents', () => {
     const members = Object.fromEntries(
       ['client_name', 'scope', 'application_type', 'token_endpoint_auth_method'].map((name) => [name, 1]),
     )
-    const client_id = documents.publish('/faults', { ...members, redirect_uris: Array(10).fill('no') })
+    const client_id = documents.publish('/faults', { ...members, grant_types: Array(10).fill(1) })
     const answer = await fetch(authorizeUrl(service, { client_id }), { headers: { accept: 'application/json' } })
     const { error_description } = (await answer.json()) as { error_description: string }
     expect(error_description.split('; ')).toHaveLength(11)

@@ -1,9 +1,10 @@
 // Section J of the attack list: dynamic registration. One test per row, named by its id.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { digest } from '../../src/lib/id.ts'
 import { okAdmin } from '../support/admin.ts'
-import { signedIn } from '../support/documents.ts'
-import { authorizeUrl, register as post } from '../support/flow.ts'
-import { addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { ask, signedIn } from '../support/documents.ts'
+import { authorizeUrl, decide, register as post } from '../support/flow.ts'
+import { addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -91,13 +92,13 @@ test('J03 nobody chooses an id, a secret, a status or anything else that is ours
     is_agent: true,
   })
   expect(body.client_id).toMatch(/^c_/)
-  expect(body).not.toHaveProperty('client_secret')
+  expect(body['client_secret']).not.toBe('chosen')
   const stored = await service.app.store.findClient({ client_id: body.client_id })
   expect(stored).toMatchObject({
     status: 'active',
     version: 1,
     registration_source: 'dcr',
-    secret_hash: undefined,
+    secret_hash: digest(String(body['client_secret'])),
     is_agent: false,
   })
   expect(stored?.issued_at).toBeGreaterThan(1)
@@ -111,9 +112,15 @@ test('J03 nobody chooses an id, a secret, a status or anything else that is ours
 })
 
 test('J05 a public client is not registered for client_credentials, and nobody is without an administrator', async () => {
-  for (const token_endpoint_auth_method of ['none', 'client_secret_basic'])
-    for (const grant_types of [['client_credentials'], ['authorization_code', 'client_credentials']])
-      expect(outcome(await register({ token_endpoint_auth_method, grant_types }))).toBe('400 invalid_client_metadata')
+  for (const token_endpoint_auth_method of ['none', 'client_secret_basic']) {
+    const alone = await register({ token_endpoint_auth_method, grant_types: ['client_credentials'] })
+    expect(outcome(alone)).toBe('400 invalid_client_metadata')
+    const { body } = await register({
+      token_endpoint_auth_method,
+      grant_types: ['authorization_code', 'client_credentials'],
+    })
+    expect((await service.app.store.findClient(body))?.grant_types).toEqual(['authorization_code'])
+  }
 })
 
 test('J06 a wildcard of approved_redirects never reaches another host, query, fragment or path', async () => {
@@ -172,8 +179,10 @@ const consentPage = async ({ client_id }: { client_id: string }) => {
 }
 
 test('J09 a name of markup or of characters nobody sees is harmless on the consent page, and one of 256 characters is refused', async () => {
-  for (const client_name of ['x'.repeat(256), 'x'.repeat(100_000), 'a\nb', 'a\0b', ' ', 'a\ud800b'])
-    expect(outcome(await register({ client_name })), client_name.slice(0, 20)).toBe('400 invalid_client_metadata')
+  for (const client_name of ['x'.repeat(256), 'x'.repeat(100_000), 'a\nb', 'a\0b', 7, {}, 'a\ud800b'])
+    expect(outcome(await register({ client_name })), String(client_name).slice(0, 20)).toBe(
+      '400 invalid_client_metadata',
+    )
   const { body } = await register({ client_name: '<img src=x onerror=alert(1)>"\'&\u202eedualC\u200b' })
   const page = await consentPage(body)
   expect(page).toContain('&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;edualC')
@@ -187,4 +196,79 @@ test('J10 whoever takes the name of a known client is shown with its host, and a
   const page = (await browser.follow(url)).text
   expect(page).toContain('<dd class="host">evil.example</dd>')
   expect(page).toContain('This application chose its own name. Check the address above.')
+})
+
+/** A signed-in user's request for a client; the answer itself. */
+const A = async (client_id: string, redirect_uri: string, fields = {}) =>
+  ask(service, await signedIn(service, await addUser(service)), { client_id, redirect_uri, ...fields })
+const PUBLIC = { token_endpoint_auth_method: 'none' }
+const CURSOR = 'cursor://anysphere.cursor-mcp/oauth/callback'
+
+test('J11 of a mixed list of redirect URIs only the safe ones are registered, and the others get a page', async () => {
+  const unsafe = [
+    'javascript:alert(1)',
+    'http://evil.example/cb',
+    'unlisted://cb',
+    'data:text/html,x',
+    `${REDIRECT_URI}#x`,
+    `${REDIRECT_URI}?code=x`,
+    'cursor://user@anysphere.cursor-mcp/cb',
+    'cursor:alert(1)',
+  ]
+  const { status, body } = await register({ ...PUBLIC, redirect_uris: [unsafe[0], REDIRECT_URI, ...unsafe.slice(1)] })
+  expect([status, body['redirect_uris']]).toEqual([201, [REDIRECT_URI]])
+  expect((await service.app.store.findClient(body))?.redirect_uris).toEqual([REDIRECT_URI])
+  for (const uri of unsafe) {
+    const { status, location } = await A(body.client_id, uri)
+    expect([status, location], uri).toEqual([400, undefined])
+  }
+  expect(outcome(await register({ ...PUBLIC, redirect_uris: unsafe }))).toBe('400 invalid_redirect_uri')
+})
+
+test('J12 the scheme of a known program can be claimed by anybody: the user is asked each time, and sees scheme and host', async () => {
+  const { body } = await register({ ...PUBLIC, client_name: 'Cursor', redirect_uris: [CURSOR, REDIRECT_URI] })
+  const [user, resource] = [await addUser(service), await addResource(service)]
+  const browser = await signedIn(service, user)
+  const fields = { client_id: body.client_id, redirect_uri: CURSOR, resource: resource.uri }
+  for (let round = 0; round < 2; round++) {
+    const page = await browser.follow(authorizeUrl(service, fields))
+    expect(page.text).toContain('<dd class="host">cursor://anysphere.cursor-mcp</dd>')
+    expect(page.text).toContain('This is a program on your own device.')
+    expect(page.text).toContain('This application chose its own name.')
+    expect((await decide(service, browser, page, 'allow')).location).toMatch(
+      /^cursor:\/\/anysphere\.cursor-mcp\/oauth\/callback\?code=/,
+    )
+  }
+  // What was allowed there was never shown for the web address.
+  expect((await browser.follow(authorizeUrl(service, { ...fields, redirect_uri: REDIRECT_URI }))).text).toContain(
+    'value="allow"',
+  )
+  const silent = await ask(service, browser, { ...fields, prompt: 'none' })
+  expect(new URL(silent.location ?? '').searchParams.get('error')).toBe('consent_required')
+})
+
+test('J13 a private-use redirect URI is matched character by character, and is not for clients with a secret', async () => {
+  const { body } = await register({ ...PUBLIC, redirect_uris: [CURSOR], application_type: 'native' })
+  const others = [
+    `${CURSOR}/`,
+    `${CURSOR}?x=1`,
+    `${CURSOR}#f`,
+    CURSOR.replace('cursor:', 'CURSOR:'),
+    CURSOR.replace('anysphere', 'Anysphere'),
+    CURSOR.replace('cursor-mcp', 'cursor-mcp:80'),
+    CURSOR.replace('/oauth', '/./oauth'),
+    'cursor://anysphere.cursor-mcp',
+    'cursor://',
+    'vscode://anysphere.cursor-mcp/oauth/callback',
+  ]
+  for (const uri of others) expect((await A(body.client_id, uri)).status, uri).toBe(400)
+  for (const token_endpoint_auth_method of ['client_secret_basic', 'client_secret_post', undefined]) {
+    const fields = { token_endpoint_auth_method, redirect_uris: [CURSOR] }
+    expect(outcome(await register(fields))).toBe('400 invalid_redirect_uri')
+  }
+})
+
+test('J14 no setting makes a scheme usable that browsers run, read or fetch', async () => {
+  for (const scheme of ['javascript', 'data', 'file', 'blob', 'vbscript', 'about', 'http', 'https', 'ws', 'wss'])
+    await expect(startService({ SERVICE_DCR_REDIRECT_SCHEMES: scheme }), scheme).rejects.toThrow('dcr.redirect_schemes')
 })

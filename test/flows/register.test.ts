@@ -35,10 +35,12 @@ describe('the answer', () => {
       client_id: expect.stringMatching(/^c_[A-Za-z0-9_-]{22}$/),
       client_id_issued_at: expect.any(Number),
       client_name: 'Desk',
+      client_secret: expect.stringMatching(/^cs_/),
+      client_secret_expires_at: 0,
       redirect_uris: [REDIRECT_URI],
-      grant_types: ['authorization_code'],
+      grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
-      token_endpoint_auth_method: 'none',
+      token_endpoint_auth_method: 'client_secret_basic',
       application_type: 'web',
     })
     expect(Math.abs(Number(body['client_id_issued_at']) - Date.now() / 1000)).toBeLessThan(60)
@@ -69,16 +71,28 @@ describe('the answer', () => {
   })
 
   test.each<[Record<string, unknown>, string, string]>([
-    [{ client_name: undefined }, 'invalid_client_metadata', 'client_name is required'],
+    [{ client_name: 7 }, 'invalid_client_metadata', 'client_name expected string'],
+    [{ client_name: 'x'.repeat(256) }, 'invalid_client_metadata', 'client_name'],
     [{ redirect_uris: undefined }, 'invalid_client_metadata', 'redirect_uris is required for authorization_code'],
     [
       { redirect_uris: ['http://client.example.com/cb'] },
       'invalid_redirect_uri',
       'redirect_uris[0] must be an https URL',
     ],
-    [{ redirect_uris: [REDIRECT_URI, 'x:y'] }, 'invalid_redirect_uri', 'redirect_uris[1] must be an https URL'],
+    [
+      { redirect_uris: ['x:y', 7, 'unlisted://cb'] },
+      'invalid_redirect_uri',
+      'redirect_uris[2] has the scheme unlisted, which dcr.redirect_schemes does not list',
+    ],
+    [
+      { redirect_uris: ['cursor://x/cb'], token_endpoint_auth_method: 'client_secret_basic' },
+      'invalid_redirect_uri',
+      'redirect_uris[0] of a private-use scheme is for public clients only',
+    ],
     [{ redirect_uris: Array(11).fill(REDIRECT_URI) }, 'invalid_client_metadata', 'redirect_uris'],
-    [{ response_types: ['token'] }, 'invalid_client_metadata', 'response_types[0] must be one of code'],
+    [{ response_types: ['token'] }, 'invalid_client_metadata', 'response_types must include'],
+    [{ grant_types: ['refresh_token'] }, 'invalid_client_metadata', 'must include authorization_code'],
+    [{ token_endpoint_auth_method: 'private_key_jwt' }, 'invalid_client_metadata', 'token_endpoint_auth_method'],
     [{ application_type: 'toaster' }, 'invalid_client_metadata', 'application_type must be one of web, native'],
     [{ agent_description: 'x'.repeat(256) }, 'invalid_client_metadata', 'agent_description'],
     [{ scope: 'a"b' }, 'invalid_client_metadata', 'scope must be space-separated scope names'],
@@ -94,11 +108,14 @@ describe('the answer', () => {
     'urn:ietf:params:oauth:grant-type:token-exchange',
     'urn:ietf:params:oauth:grant-type:jwt-bearer',
     'password',
-  ])('whoever comes along is not registered for %s', async (grant) => {
-    const fields = { grant_types: ['authorization_code', grant], token_endpoint_auth_method: 'client_secret_basic' }
-    const { status, body } = await register(service, fields)
-    expect([status, body['error']]).toEqual([400, 'invalid_client_metadata'])
-    expect(body.error_description).toContain(`not offered by this server: ${grant}`)
+  ])('a grant without a user is left out, and alone it is refused: %s', async (grant) => {
+    const secret = { token_endpoint_auth_method: 'client_secret_basic' }
+    const beside = await register(service, { ...secret, grant_types: ['authorization_code', grant] })
+    expect([beside.status, beside.body['grant_types']]).toEqual([201, ['authorization_code']])
+    const stored = await service.app.store.findClient({ client_id: beside.body.client_id })
+    expect(stored?.grant_types).toEqual(['authorization_code'])
+    const alone = await register(service, { ...secret, grant_types: [grant] })
+    expect([alone.status, alone.body['error']]).toEqual([400, 'invalid_client_metadata'])
   })
 
   test('is audited with its name and redirect URIs, and counted', async () => {
@@ -217,7 +234,7 @@ describe('how often one address may register', () => {
   })
 
   test('refused registrations count as well', async () => {
-    const bad = () => register(limited, { client_name: '' }, { 'x-forwarded-for': '192.0.2.9' })
+    const bad = () => register(limited, { client_name: 7 }, { 'x-forwarded-for': '192.0.2.9' })
     expect([(await bad()).status, (await bad()).status, (await bad()).status]).toEqual([400, 400, 400])
     expect(await from('192.0.2.9')).toBe(429)
   })

@@ -42,7 +42,7 @@ function setUp({ cimd = {}, mode = 'open' } = {}) {
   }
   const config = {
     cimd: { enabled: true, require_https: true, cache_ttl: 3600, fetch_timeout: 10, ...cimd },
-    dcr: { mode, approved_redirects: [] },
+    dcr: { mode, approved_redirects: [], redirect_schemes: ['cursor'] },
   }
   const parts = { config, store, clock, documents: openDocuments(store), fetcher: { fetch } }
   const app = { ...parts, log: silentLog, metrics: new Metrics() } as unknown as App
@@ -204,13 +204,15 @@ describe('documents', () => {
     ['no client_id', { client_id: undefined }, 'cimd_document'],
     ['no name', { client_name: undefined }, 'cimd_document'],
     ['a blank name', { client_name: ' ' }, 'cimd_document'],
+    ['a name of null, beside a home page', { client_name: null, client_uri: URL_OF }, 'cimd_document'],
+    ['a name that is no text', { client_name: 7 }, 'cimd_document'],
     ['a name of 256 characters', { client_name: 'x'.repeat(256) }, 'cimd_document'],
     ['no redirect URI', { redirect_uris: [] }, 'cimd_document'],
     ['11 redirect URIs', { redirect_uris: Array(11).fill(REDIRECT_URI) }, 'cimd_document'],
     ['an http redirect URI elsewhere', { redirect_uris: ['http://app.example/cb'] }, 'cimd_document'],
+    ['a private-use scheme that is not listed', { redirect_uris: ['unlisted://cb'] }, 'cimd_document'],
     ['a javascript: redirect URI', { redirect_uris: ['javascript:alert(1)'] }, 'cimd_document'],
     ['a client_secret', { client_secret: 'x' }, 'cimd_document'],
-    ['a client_secret of null', { client_secret: null }, 'cimd_document'],
     ['client_secret_basic', { token_endpoint_auth_method: 'client_secret_basic' }, 'cimd_auth_method'],
     ['client_secret_post', { token_endpoint_auth_method: 'client_secret_post' }, 'cimd_auth_method'],
     ['client_secret_jwt', { token_endpoint_auth_method: 'client_secret_jwt' }, 'cimd_auth_method'],

@@ -19,6 +19,7 @@ describe('what a pattern matches', () => {
     ['http://[::1]:*/cb', 'http://[::1]:51004/cb'],
     ['http://localhost:*/cb', 'http://localhost/cb'],
     ['https://good.example/', 'https://good.example'],
+    ['cursor://anysphere.cursor-mcp/cb', 'cursor://anysphere.cursor-mcp/cb'],
   ])('%s allows %s', (pattern, uri) => {
     expect(matchesPattern(pattern, uri)).toBe(true)
   })
@@ -34,6 +35,10 @@ describe('what a pattern does not match', () => {
     ['https://*.good.example/cb', 'https://evil.com:443.good.example/cb'],
     ['https://*.good.example/cb', 'https://user@a.good.example/cb'],
     ['https://*.good.example/cb', 'https://evil.com%2f.good.example/cb'],
+    // A private-use URI is no pattern.
+    ['cursor://*/cb', 'cursor://anysphere.cursor-mcp/cb'],
+    ['*://good.example/cb', 'cursor://good.example/cb'],
+    ['https://good.example/cb', 'cursor://good.example/cb'],
     // A label more or less, before or behind.
     ['https://*.good.example/cb', 'https://x.good.example.evil.com/cb'],
     ['https://*.good.example/cb', 'https://a.b.good.example/cb'],

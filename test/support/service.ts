@@ -131,7 +131,7 @@ export async function addClient(
       scope: 'mcp:read mcp:write',
       ...fields,
     },
-    offered,
+    { grant_types: offered, redirect_schemes: app.config.dcr.redirect_schemes },
   )
   const { client, client_secret = '' } = newClient(metadata, 'admin', app.clock.now())
   await app.store.createClient({ ...client, ...record })

@@ -110,10 +110,10 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     },
   },
   'POST /oauth/register': {
-    doc: 'Dynamic client registration (RFC 7591), as far as `dcr.mode` lets anybody in; for `authorization_code` and `refresh_token` only. Members that are not known are ignored.',
+    doc: 'Dynamic client registration (RFC 7591), within `dcr.mode`. Unknown members are ignored, and a member that is null is absent. Grant types, response types and redirect URIs that are not offered are left out: the answer lists what was registered.',
     answers: {
       201: 'What was registered, with `client_id`, `client_id_issued_at`, and for a confidential client `client_secret` (shown once) and `client_secret_expires_at`.',
-      400: '`invalid_client_metadata` or `invalid_redirect_uri`, which name every fault.',
+      400: '`invalid_client_metadata` or `invalid_redirect_uri`, which name every fault: a member is malformed, or nothing usable is left.',
       403: '`access_denied`: clients are registered by an administrator.',
       429: '`slow_down`: too many registrations of this address; with `Retry-After`.',
     },

@@ -5,7 +5,7 @@ import type { App } from '../../src/context.ts'
 import { publicRoutes } from '../../src/endpoints/routes.ts'
 import { grants } from '../../src/grants/index.ts'
 import type { Route } from '../../src/http/route.ts'
-import { clientRecord } from '../../src/oauth/client_metadata.ts'
+import { registration } from '../../src/oauth/self_description.ts'
 import { adminSections, fieldRows } from './admin_api.ts'
 import { ENDPOINTS, GRANTS } from './endpoints.ts'
 import { code, page, table } from './markdown.ts'
@@ -32,7 +32,7 @@ export function renderHttpApi(): string {
     ...routes.flatMap((route) => [
       ...sectionOf(route),
       ...(route.path === '/oauth/token' ? grantSections() : []),
-      ...(route.path === '/oauth/register' ? [fieldTable(fieldRows({ path: '', body: clientRecord }))] : []),
+      ...(route.path === '/oauth/register' ? [fieldTable(fieldRows({ path: '', body: registration }))] : []),
     ]),
     '## Admin listener',
     ADMIN_INTRO,

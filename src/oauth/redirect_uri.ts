@@ -1,0 +1,57 @@
+// Which redirect URIs a client may register, and how people are shown where one leads.
+import { text } from '../lib/field.ts'
+import { isListedScheme, isPrivateUse, schemeOf } from '../lib/redirect_scheme.ts'
+import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
+import type { AuthMethod } from '../records/client.ts'
+
+/** Parameters of the response, which must not be in the redirect URI already: the response has one of each. */
+const RESPONSE_PARAMETERS = ['code', 'state', 'iss', 'error', 'error_description']
+
+/** A private-use URI needs a slash after the scheme (RFC 8252 §7.1): `scheme:text` could be a command. */
+const PRIVATE_USE = /^[a-z][a-z0-9+.-]*:\/[^\s\\\x00-\x1f\x7f]*$/i
+
+function parseRedirectUri(uri: string): URL | undefined {
+  if (!isPrivateUse(uri)) {
+    const url = parseHttpUrl(uri)
+    return url && (url.protocol === 'https:' || isLoopbackHost(url.hostname)) ? url : undefined
+  }
+  return PRIVATE_USE.test(uri) && URL.canParse(uri) ? new URL(uri) : undefined
+}
+
+/** No fragment and no user (RFC 6749 §3.1.2). */
+function isRedirectUri(uri: string): boolean {
+  const url = parseRedirectUri(uri)
+  return (
+    url !== undefined &&
+    !uri.includes('#') &&
+    url.username === '' &&
+    url.password === '' &&
+    !RESPONSE_PARAMETERS.some((name) => url.searchParams.has(name))
+  )
+}
+
+/** https anywhere, http on this machine only (RFC 8252 §7.3), or a private-use scheme; configuration and client may allow less. */
+export const redirectUri = text(2048).refine(
+  isRedirectUri,
+  'must be an https URL (or http on localhost, 127.0.0.1, [::1]; or scheme:/path of a private-use scheme) without fragment, user, or a parameter of the response',
+)
+
+interface Owner {
+  token_endpoint_auth_method: AuthMethod
+}
+/** Why a client may not have a well-formed redirect URI, or undefined. `schemes` is dcr.redirect_schemes. */
+export function redirectFault(uri: string, client: Owner, schemes: readonly string[]): string | undefined {
+  if (!isPrivateUse(uri)) return undefined
+  if (!isListedScheme(schemes, uri)) return `has the scheme ${schemeOf(uri)}, which dcr.redirect_schemes does not list`
+  // Any program can claim the scheme: a client that is there holds no secret.
+  return client.token_endpoint_auth_method === 'none' ? undefined : 'of a private-use scheme is for public clients only'
+}
+
+/** Whether any program on the device of the user could receive the response: at a loopback address or by a private-use scheme. */
+export const isOnDevice = (uri: string): boolean => isPrivateUse(uri) || isLoopbackHost(new URL(uri).hostname)
+
+/** Where a redirect URI leads, as people are shown it: the host, or the scheme that opens a program, with the host where there is one. */
+export function placeOf(uri: string): string {
+  const { protocol, host } = new URL(uri)
+  return isPrivateUse(uri) ? `${protocol}${host && `//${host}`}` : host
+}

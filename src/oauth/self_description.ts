@@ -1,0 +1,116 @@
+// What a client says about itself, in a registration (RFC 7591) or in a metadata document. Clients send the same text to every server, so
+// this server leaves out what it does not offer, and refuses only when nothing usable is left. The answer lists what was registered.
+import { z } from 'zod'
+import { clip } from '../lib/bounded.ts'
+import { isBlank, issuesOf, listOf, text } from '../lib/field.ts'
+import { schemeOf } from '../lib/redirect_scheme.ts'
+import { parseHttpUrl } from '../lib/url.ts'
+import type { AuthMethod } from '../records/client.ts'
+import {
+  type ClientMetadata,
+  clientFields,
+  clientRecord,
+  MAX_REDIRECT_URIS,
+  MAX_TYPES,
+  refuseMetadata,
+} from './client_metadata.ts'
+import { redirectFault, redirectUri } from './redirect_uri.ts'
+
+/** Machine grants act without a user, so only operators give them. */
+const GRANTS = ['authorization_code', 'refresh_token']
+const MAX_NAME = 255
+
+/** The fields of which a client may say more than is offered here. */
+export const tolerantFields = {
+  redirect_uris: listOf(z.unknown(), { max: MAX_REDIRECT_URIS }),
+  grant_types: clientFields.grant_types
+    .default(GRANTS)
+    .describe('authorization_code and refresh_token, which are also the default. Others are left out.'),
+  response_types: listOf(text(255), { max: MAX_TYPES })
+    .default(['code'])
+    .describe('code, which is also the default. Others are left out.'),
+}
+
+/** The members of a registration. */
+export const registration = clientRecord.in.extend({
+  ...tolerantFields,
+  redirect_uris: tolerantFields.redirect_uris
+    .default([])
+    .describe('Where the browser returns to, matched exactly. Unsafe ones are left out; at least one must remain.'),
+  client_name: z.preprocess(
+    (value) => (typeof value === 'string' && isBlank(value) ? undefined : value),
+    clientFields.client_name
+      .optional()
+      .describe('What users see: the host of client_uri or of the first redirect URI by default.'),
+  ),
+  client_uri: z.unknown().optional().describe('Home page of the client.'),
+  token_endpoint_auth_method: clientFields.token_endpoint_auth_method.default('client_secret_basic'),
+})
+
+/** The members of a JSON object that are not null: null says the same as nothing. */
+export const withoutNull = (input: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null))
+
+/** Reads a registration, given without its null members. Throws invalid_client_metadata or invalid_redirect_uri that names every problem. */
+export function parseRegistration(
+  input: Readonly<Record<string, unknown>>,
+  redirect_schemes: readonly string[],
+): ClientMetadata {
+  const result = registration.safeParse(input)
+  if (!result.success) throw refuseMetadata(issuesOf(result.error))
+  const { redirect_uris, grant_types, response_types, client_name, client_uri, agent, ...fields } = result.data
+  const usable = usableTypes({ grant_types, response_types })
+  if (!usable)
+    throw refuseMetadata([
+      { path: 'grant_types', message: 'and response_types must include authorization_code and code' },
+    ])
+  const { uris, faults } = judgeRedirects(redirect_uris, fields, redirect_schemes)
+  if (redirect_uris.length === 0)
+    throw refuseMetadata([{ path: 'redirect_uris', message: 'is required for authorization_code' }])
+  if (uris.length === 0) throw refuseMetadata(faults)
+  return {
+    ...fields,
+    ...usable,
+    redirect_uris: uris,
+    client_name: client_name ?? nameFor(client_uri, uris),
+    is_agent: agent,
+  }
+}
+
+interface Types {
+  grant_types: readonly string[]
+  response_types: readonly string[]
+}
+/** The grant and response types that a client may have here; undefined where a user could not sign in with them. */
+export function usableTypes({ grant_types, response_types }: Types) {
+  const usable = grant_types.filter((type) => GRANTS.includes(type))
+  return usable.includes('authorization_code') && response_types.includes('code')
+    ? { grant_types: usable, response_types: ['code' as const] }
+    : undefined
+}
+
+interface Judged {
+  uris: string[]
+  faults: { path: string; message: string }[]
+}
+/** Judges redirect URIs one by one: those that the client may have, and what is wrong with the others. */
+export function judgeRedirects(
+  given: readonly unknown[],
+  client: { token_endpoint_auth_method: AuthMethod },
+  schemes: readonly string[],
+): Judged {
+  const judged: Judged = { uris: [], faults: [] }
+  for (const [i, each] of given.entries()) {
+    const { data: uri, error } = redirectUri.safeParse(each)
+    const message = error ? issuesOf(error)[0]?.message : redirectFault(uri, client, schemes)
+    if (message === undefined) judged.uris.push(uri as string)
+    else judged.faults.push({ path: `redirect_uris[${i}]`, message })
+  }
+  return judged
+}
+
+/** The name of a client that gives none: the host of its home page, or of its first redirect URI, or the scheme of that. */
+function nameFor(client_uri: unknown, [first = '']: readonly string[]): string {
+  const home = typeof client_uri === 'string' ? parseHttpUrl(client_uri)?.hostname : undefined
+  return clip(home || new URL(first).hostname || (schemeOf(first) ?? ''), MAX_NAME)
+}
