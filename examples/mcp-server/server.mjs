@@ -53,7 +53,7 @@ const verifier = {
 }
 
 // 3. Authorization. Without a token the 401 response names the metadata. If the token lacks the scope of a tool, the 403 response
-// names the scope. The 401 names no scope: a client would register only the scopes in it, and could never request more.
+// names the scope. The 401 names no scope: a client then requests all of `scopes_supported`, and the user decides.
 const resourceMetadataUrl = origin + METADATA_PATH
 const signedIn = requireBearerAuth({ verifier, resourceMetadataUrl })
 const needs = (scope) => requireBearerAuth({ verifier, resourceMetadataUrl, requiredScopes: [scope] })

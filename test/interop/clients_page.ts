@@ -1,6 +1,7 @@
 // docs/reference/clients.md, from what clients.test.ts has recorded.
 import { code, table } from '../../tools/reference/markdown.ts'
 import type { Sent } from '../support/recorder.ts'
+import { allResults, type Row } from './results.ts'
 
 export interface Story {
   name: string
@@ -9,9 +10,15 @@ export interface Story {
   sent: readonly Sent[]
 }
 
-const INTRO = `Every test run connects these clients to a running service and compares their requests with this page. \`test/interop/clients.test.ts\` writes the page, and fails when a
-client sends anything else. None of these clients needs special settings in the service. The tables list parameter names without values. The authorization request goes through a
-browser, so it has no headers of the client.`
+const INTRO = `Tests connect these clients to a running service: sign-in, refresh, the same refresh token from two processes, a tool that needs another scope, a machine. \`npm run interop\`
+runs the clients themselves, in the language of each, where that tool chain is installed. For a client that cannot be installed from a registry a test sends the requests that its vendor
+published. A cell says \`yes\` or what happens instead. The date is the day since when the row is so.
+
+\`oauth.refresh_grace\` is \`30s\` here: without it the second process ends the sign-in of both. Published requests run with \`oauth.require_scope: false\`, because some of these clients send no
+scope.`
+
+const REQUESTS = `Every run of the fast tests compares the requests of these clients with this page. \`test/interop/clients.test.ts\` writes it and fails when a client sends anything else. None of
+them needs special settings in the service. The tables list parameter names without values. The authorization request goes through a browser, so it has no headers of the client.`
 
 export const AUTHORIZE = 'GET /oauth/authorize'
 const NOTED = ['accept', 'mcp-protocol-version', 'origin', 'dpop']
@@ -20,8 +27,14 @@ const NOTED = ['accept', 'mcp-protocol-version', 'origin', 'dpop']
 export const renderClients = (stories: readonly Story[]): string =>
   `${[
     '# Clients',
-    '<!-- Written by `npx vitest run test/interop/clients.test.ts -u`; do not edit. -->',
+    '<!-- Written by `npx vitest run test/interop/clients.test.ts -u`, the first table from test/interop/results; do not edit. -->',
     INTRO,
+    table(
+      Object.keys(CELLS),
+      allResults().map((row) => Object.values(CELLS).map((cell) => cell(row))),
+    ),
+    '## What clients send',
+    REQUESTS,
     table(['Client', 'Set-up', ...Object.keys(FACTS)], stories.map(rowOf)),
     '## Requests in order',
     ...stories.flatMap(({ name, how, sent }) => [
@@ -41,6 +54,19 @@ const FACTS: Readonly<Record<string, (sent: readonly Sent[]) => string>> = {
   Scope: (sent) => where(sent, 'scope'),
   'At the token endpoint': (sent) =>
     list(sent.filter(({ what }) => what === 'POST /oauth/token').map(authenticationOf)),
+}
+
+/** The columns of the matrix. */
+const CELLS: Readonly<Record<string, (row: Row) => string>> = {
+  Client: ({ client, version }) => `${client} ${version}`,
+  Registration: ({ registration }) => registration,
+  'First sign-in': ({ sign_in }) => sign_in,
+  Refresh: ({ refresh }) => refresh,
+  Retry: ({ retry }) => retry,
+  'Step-up': ({ step_up }) => step_up,
+  'Machine grant': ({ machine }) => machine,
+  'What was run': ({ ran }) => ran,
+  Since: ({ date }) => date,
 }
 
 const PLACES = {

@@ -5,6 +5,7 @@ import { ClientCredentialsProvider } from '@modelcontextprotocol/sdk/client/auth
 import { decodeJwt } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { okAdmin } from '../support/admin.ts'
 import { addResource, addUser, startService, type TestService } from '../support/service.ts'
 import { addXaaClient, JWT_BEARER, LOOPBACK, mapSubject, trust } from '../support/xaa.ts'
 import { type EnterpriseIdp, startEnterpriseIdp } from './enterprise_idp.ts'
@@ -120,6 +121,19 @@ test('a tool that needs more makes the 2.x client ask the company for more', asy
   expect(await connection.call('save')).toBe(`${of.sub} may mcp:read mcp:write`)
   expect(of.enterprise.given.map(({ scope }) => scope)).toEqual(['mcp:read', 'mcp:read mcp:write'])
   await connection.close()
+})
+
+test('an app that may do less than the resource offers asks for all of it, and gets what it may have', async () => {
+  const silent = await startMcpServer(service, { metadata: 'own', challenge: false })
+  await addResource(service, { uri: silent.uri })
+  const of = await company()
+  await okAdmin(service, 'PATCH', `/admin/clients/${of.client.client_id}`, { scope: 'mcp:read' })
+  const connection = connectV2(silent.uri, providerV2(of))
+  await connection.open()
+  expect(await connection.call('whoami')).toBe(`${of.sub} may mcp:read`)
+  expect(of.enterprise.given.map(({ scope }) => scope)).toEqual(['mcp:read mcp:write'])
+  await connection.close()
+  silent.close()
 })
 
 test('exchangeJwtAuthGrant() of the 2.x client gets a token, and tells why not the second time', async () => {

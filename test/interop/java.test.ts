@@ -1,16 +1,40 @@
 // Libraries in Java: Nimbus, Spring Security of both generations, and the MCP servers built on it.
+import { decodeJwt } from 'jose'
 import { describe, expect, test } from 'vitest'
+import { okAdmin } from '../support/admin.ts'
+import { addClient } from '../support/service.ts'
 import { libraryFixture } from './libraries.ts'
 import { java } from './toolchain.ts'
 
+const nimbus = await java('Nimbus.java', 'nimbus.xml')
 const springs = [
   { name: 'Spring Security 6.5', toolchain: await java('Spring.java', 'spring6.xml') },
   { name: 'Spring Security 7.1', toolchain: await java('Spring.java', 'spring7.xml') },
 ]
+const tokenOf = (result: unknown) => String((result as { access_token: string }).access_token)
+
+describe.skipIf('missing' in nimbus)('Nimbus 11.39', () => {
+  const at = libraryFixture(nimbus)
+
+  test('reads the discovery document', async () => {
+    const { result } = await at.run('discover')
+    expect(result).toEqual({ token_endpoint: `${at.service.issuer}/oauth/token`, algorithms: ['ES256'] })
+  })
+
+  test('gets a token of a machine, and verifies it', async () => {
+    const { client_id, client_secret } = at.machine
+    const token = tokenOf((await at.run('machine', { client_id, client_secret })).result)
+    expect((await at.run('verify', { token })).result).toMatchObject({ sub: client_id, scope: 'mcp:read' })
+  })
+})
 
 describe.each(springs)('$name', ({ toolchain }) => {
   const at = libraryFixture(toolchain)
   const skip = 'missing' in toolchain
+
+  test.skipIf(skip)('`issuer-uri` of a client finds the endpoints', async () => {
+    expect((await at.run('discover')).result).toBe(`${at.service.issuer}/oauth/token`)
+  })
 
   test.skipIf(skip)('the decoder of the guide takes `at+jwt`', async () => {
     const { sub, token } = await at.userToken()
@@ -21,5 +45,12 @@ describe.each(springs)('$name', ({ toolchain }) => {
     const { token } = await at.userToken()
     const { result } = await at.run('at+jwt', { token, server: 'https://other.example.com/mcp' })
     expect(result).toMatchObject({ refused: expect.stringContaining('aud') })
+  })
+
+  test.skipIf(skip)('names no resource as a machine: `default_resource` says what its token is for', async () => {
+    const { client_id, client_secret } = await addClient(at.service)
+    await okAdmin(at.service, 'PATCH', `/admin/clients/${client_id}`, { default_resource: at.server })
+    const { result } = await at.run('machine', { client_id, client_secret })
+    expect(decodeJwt(tokenOf(result)).aud).toEqual([at.server])
   })
 })

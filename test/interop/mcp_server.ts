@@ -16,14 +16,16 @@ export interface McpTestServer {
 interface How {
   /** Who has its resource metadata: the service, or itself. */
   metadata?: 'service' | 'own'
-  /** Whether challenges and its own metadata name scopes. */
+  /** Whether its challenges name scopes. */
+  challenge?: boolean
+  /** Whether its own metadata names scopes. */
   scopes?: boolean
 }
 
 /** Starts the server. Everything needs `mcp:read`; the tool `save` needs `mcp:write` too. */
 export async function startMcpServer(
   service: Pick<TestService, 'app' | 'issuer'>,
-  { metadata = 'service', scopes: named = true }: How = {},
+  { metadata = 'service', challenge: challenges = true, scopes: named = true }: How = {},
 ): Promise<McpTestServer> {
   const keys = createRemoteJWKSet(new URL(`${service.issuer}/.well-known/jwks.json`))
   const http = createServer((request, response) => void answer(request, response).catch(() => response.destroy()))
@@ -40,7 +42,7 @@ export async function startMcpServer(
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const challenge = (status: number, error: string, scope: string) => {
       const at = `${metadata === 'own' ? origin : service.issuer}${METADATA}`
-      const fields = `error="${error}", ${named ? `scope="${scope}", ` : ''}resource_metadata="${at}"`
+      const fields = `error="${error}", ${challenges ? `scope="${scope}", ` : ''}resource_metadata="${at}"`
       response.writeHead(status, { 'www-authenticate': `Bearer ${fields}` }).end()
     }
     if (metadata === 'own' && request.url === METADATA)
@@ -56,7 +58,7 @@ export async function startMcpServer(
 
     const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true })
     response.on('close', () => void transport.close())
-    await tools(`${claims.sub} may ${claims.scope}`).connect(transport)
+    await tools(`${claims.sub} may ${claims.scope ?? 'do nothing in particular'}`).connect(transport)
     await transport.handleRequest(request, response, body)
   }
 

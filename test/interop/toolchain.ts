@@ -91,15 +91,22 @@ export function rust(): Promise<Toolchain> {
   return prepared('rust', () => run('cargo', ['fetch', '--quiet', '--locked'], here), build)
 }
 
-/** Java that runs a driver from its source, with the jars of a file of dependencies. */
+/** A driver in Java, with the jars of a file of dependencies. */
 export function java(source: string, dependencies: string): Promise<Toolchain> {
   const pom = path.join(folderOf('java'), dependencies)
   const name = `java-${path.basename(dependencies, '.xml')}`
-  const jars = path.join(CACHE, `${name}-${hashOf(pom)}`)
+  const [jars, classes] = [path.join(CACHE, `${name}-${hashOf(pom)}`), path.join(CACHE, `${name}-classes`)]
   const copy = ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', `-DoutputDirectory=${jars}`]
-  return prepared(
-    name,
-    () => installed(name, pom, () => run('mvn', copy, within)),
-    async () => ['java', '-cp', path.join(jars, '*'), path.join(folderOf('java'), source)],
-  )
+  const build = async () => {
+    const compile = ['-nowarn', '-cp', path.join(jars, '*'), '-d', classes, path.join(folderOf('java'), source)]
+    await run('javac', compile, within)
+    return [
+      'java',
+      '-XX:TieredStopAtLevel=1',
+      '-cp',
+      `${classes}:${path.join(jars, '*')}`,
+      path.basename(source, '.java'),
+    ]
+  }
+  return prepared(name, () => installed(name, pom, () => run('mvn', copy, within)), build)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -79,6 +80,9 @@ func fetchCode(_ context.Context, args *auth.AuthorizationArgs) (*auth.Authoriza
 	answer, err := visit(args.URL)
 	if err != nil {
 		return nil, err
+	}
+	if problem := answer.Get("error"); problem != "" {
+		return nil, errors.New(problem + ": " + answer.Get("error_description"))
 	}
 	return &auth.AuthorizationResult{Code: answer.Get("code"), State: answer.Get("state"), Iss: answer.Get("iss")}, nil
 }

@@ -89,6 +89,8 @@ class Official:
 
     async def callback(self):
         answer = {k: v[0] for k, v in parse_qs(urlsplit(await asyncio.to_thread(ask, open=self.url)).query).items()}
+        if "error" in answer:
+            raise RuntimeError(f"{answer['error']}: {answer.get('error_description')}")
         if AuthorizationCodeResult is None:
             return answer.get("code"), answer.get("state")
         return AuthorizationCodeResult(code=answer.get("code", ""), state=answer.get("state"), iss=answer.get("iss"))

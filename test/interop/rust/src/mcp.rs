@@ -83,8 +83,11 @@ impl Client {
             return self.authorize_machine(manager).await;
         }
         let mut request = AuthorizationRequest::new(self.task.redirect_uri.clone())
-            .with_client_name("Rust")
-            .with_initial_scope_selection();
+            .with_client_name("Rust");
+        // What its documentation recommends: first the scopes of the challenge. Without it, every scope that it has heard of.
+        if challenge.contains("scope=") {
+            request = request.with_initial_scope_selection();
+        }
         if let Some(document) = &self.task.document {
             request = request.with_client_metadata_url(document.clone());
         }

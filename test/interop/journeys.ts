@@ -1,0 +1,102 @@
+// The ways of an MCP client, the same for every client: in, refreshed, a second time with the same refresh token, with more
+// rights, without a person. Each outcome goes into the results that docs/reference/clients.md shows.
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { okAdmin } from '../support/admin.ts'
+import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
+import { type Recorded, startRecorded } from '../support/recorder.ts'
+import { addClient, addResource, REDIRECT_URI } from '../support/service.ts'
+import { type McpClient, takeAlong } from './journey.ts'
+import { type McpTestServer, startMcpServer } from './mcp_server.ts'
+import { Results } from './results.ts'
+
+/** Tests for every client of a list, and for what was seen of them. */
+export function testJourneys(language: string, clients: readonly McpClient[]): void {
+  let service: Recorded
+  let documents: DocumentServer
+  let server: McpTestServer
+  /** Its challenge names no scope: clients take those of its metadata. */
+  let silent: McpTestServer
+  const results = new Results(language)
+  beforeAll(async () => {
+    documents = await DocumentServer.start()
+    service = await startRecorded({ ...LOCAL_DOCUMENTS, SERVICE_OAUTH_REFRESH_GRACE: '30s' })
+    server = await startMcpServer(service, { metadata: 'own' })
+    silent = await startMcpServer(service, { metadata: 'own', challenge: false })
+    for (const { uri } of [server, silent]) await addResource(service, { uri })
+    // A second resource: clients that ask for every scope of the service ask for its scopes too.
+    await addResource(service, { scopes: ['files:read'] })
+  })
+  afterAll(async () => {
+    documents.close()
+    server.close()
+    silent.close()
+    await service.close()
+  })
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
+  describe.each(clients)('$name $version', ({ toolchain, args = [], ...client }) => {
+    const missing = 'missing' in toolchain
+    const row = results.row(client.name, client.version)
+    const journey = (steps: string[], more: object = {}) =>
+      takeAlong(service, server, { toolchain, args, ...client }, { steps, ...more })
+    const READ = 'Ada may mcp:read'
+
+    test.skipIf(missing)('registers, signs a person in, refreshes without the person', async () => {
+      const { texts, codes, refreshes } = await journey(['whoami', 'expire', 'whoami'])
+      expect(texts).toEqual([READ, READ])
+      expect({ codes, refreshes }).toEqual({ codes: 1, refreshes: 1 })
+      row.registration = 'DCR'
+      row.sign_in = 'yes'
+      row.refresh = 'yes'
+    })
+
+    test.skipIf(missing || client.withoutDocument)('comes in by its document', async () => {
+      const origin = `https://${client.name.replaceAll(/\W/g, '').toLowerCase()}.${language}.example`
+      documents.serveAs(service, origin)
+      const redirect_uris = [client.redirect_uri ?? REDIRECT_URI]
+      const members = { redirect_uris, token_endpoint_auth_method: 'none' }
+      const document = documents.publish('/client.json', members, {}, origin)
+      const { texts, opened } = await journey(['whoami'], { document })
+      expect(texts).toEqual([READ])
+      expect(opened.map((url) => url.searchParams.get('client_id'))).toEqual([document])
+      row.registration = 'DCR, CIMD'
+    })
+
+    test.skipIf(missing)('two processes with one refresh token both go on', async () => {
+      const { texts, codes, refreshes } = await journey(['whoami', 'expire', 'twins', 'expire', 'whoami'])
+      expect(texts).toEqual([READ, READ, READ, READ])
+      expect(codes).toBe(1)
+      expect(refreshes).toBeGreaterThanOrEqual(2)
+      row.retry = 'yes'
+    })
+
+    if (client.withoutStepUp) row.step_up = client.withoutStepUp
+    test.skipIf(missing || client.withoutStepUp)('asks for the scope that a tool needs beside', async () => {
+      const grant_types = client.stepUpReplaces ? ['authorization_code'] : undefined
+      const { texts, opened } = await journey(['whoami', 'save', 'whoami'], { grant_types })
+      const after = client.stepUpReplaces ? 'Ada may mcp:write' : 'Ada may mcp:read mcp:write'
+      expect(texts).toEqual([READ, after, after])
+      expect(opened).toHaveLength(2)
+      row.step_up = client.stepUpReplaces ? 'without a refresh token; drops the first scope' : 'yes'
+    })
+
+    if (client.withoutMachine) row.machine = 'has none'
+    test.skipIf(missing || client.withoutMachine)(
+      'comes in as a machine that may do less than the resource offers',
+      async () => {
+        const { client_id, client_secret } = await addClient(service, { scope: 'mcp:read' })
+        if (client.defaultResource)
+          await okAdmin(service, 'PATCH', `/admin/clients/${client_id}`, { default_resource: silent.uri })
+        const task = { steps: ['whoami'], machine: true, client_id, client_secret }
+        const { texts } = await takeAlong(service, silent, { toolchain, args, ...client }, task)
+        expect(texts).toEqual([`${client_id} may mcp:read`])
+        row.machine = client.defaultResource ? 'with `default_resource`' : 'yes'
+      },
+    )
+  })
+
+  const whole = clients.every(({ toolchain }) => 'command' in toolchain)
+  test.skipIf(!whole)(`results/${language}.json says what was seen`, () => results.compare())
+}

@@ -1,0 +1,67 @@
+// MCP servers that name no scopes, neither in their challenge nor in their resource metadata: what every client then asks for.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { okAdmin } from '../support/admin.ts'
+import { LOCAL_DOCUMENTS } from '../support/documents.ts'
+import { type Recorded, startRecorded } from '../support/recorder.ts'
+import { addClient, addResource } from '../support/service.ts'
+import { type McpClient, takeAlong } from './journey.ts'
+import { type McpTestServer, startMcpServer } from './mcp_server.ts'
+
+/** Tests for every client of a list. */
+export function testUnscoped(clients: readonly McpClient[]): void {
+  const open: { close(): unknown }[] = []
+  let strict: Recorded
+  let lenient: Recorded
+  beforeAll(async () => {
+    strict = await startRecorded(LOCAL_DOCUMENTS)
+    lenient = await startRecorded({ ...LOCAL_DOCUMENTS, SERVICE_OAUTH_REQUIRE_SCOPE: 'false' })
+    open.push(strict, lenient)
+    // Another resource with scopes of its own: some clients ask for every scope that the service knows.
+    for (const service of [strict, lenient]) await addResource(service, { scopes: ['files:read'] })
+  })
+  afterAll(async () => {
+    for (const each of open.reverse()) await each.close()
+  })
+  const serverOf = async (service: Recorded, scopes?: string[]): Promise<McpTestServer> => {
+    const server = await startMcpServer(service, { metadata: 'own', challenge: false, scopes: false })
+    open.push(server)
+    await addResource(service, { uri: server.uri, scopes })
+    return server
+  }
+
+  describe.each(clients)('$name $version and a server that names no scopes', (client) => {
+    const missing = 'missing' in client.toolchain
+    const way = { steps: ['whoami'], redirect_uri: client.redirect_uri ?? 'http://localhost:33418/callback', scope: '' }
+
+    test.skipIf(missing)('needs none where the resource declares none', async () => {
+      const { texts } = await takeAlong(strict, await serverOf(strict, []), client, way)
+      expect(texts).toEqual(['Ada may do nothing in particular'])
+    })
+
+    test.skipIf(missing)('gets all of the resource with oauth.require_scope false', async () => {
+      const { texts } = await takeAlong(lenient, await serverOf(lenient), client, way)
+      expect(texts).toEqual(['Ada may mcp:read mcp:write'])
+    })
+
+    test.skipIf(missing || client.withoutMachine)(
+      'comes in as a machine, though another resource has scopes too',
+      async () => {
+        const server = await serverOf(strict)
+        const { client_id, client_secret } = await addClient(strict)
+        const machine = { machine: true, client_id, client_secret }
+        if (client.defaultResource)
+          await okAdmin(strict, 'PATCH', `/admin/clients/${client_id}`, { default_resource: server.uri })
+        const { texts } = await takeAlong(strict, server, client, { ...way, ...machine })
+        expect(texts).toEqual([`${client_id} may mcp:read mcp:write`])
+      },
+    )
+
+    test.skipIf(missing || client.asksForAll)(
+      'hears invalid_scope and what the resource declares otherwise',
+      async () => {
+        const outcome = takeAlong(strict, await serverOf(strict), client, way)
+        await expect(outcome).rejects.toThrow(/scope is missing; \S+ declares mcp:read mcp:write/)
+      },
+    )
+  })
+}
