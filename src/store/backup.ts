@@ -1,9 +1,9 @@
-// Copies of the SQLite file: made while the server writes, and checked before they take its place.
+// Copies of the SQLite file: made while the server writes, and checked before one replaces the database.
 import { closeSync, openSync } from 'node:fs'
 import { openDatabase } from './database.ts'
 import { pendingMigrations, readMigrations } from './migrate.ts'
 
-/** Writes the state of this moment to a new file that only its user can read. The server goes on reading and writing. */
+/** Writes the current state to a new file that only its owner can read. The server continues to read and write. */
 export function copyDatabase(file: string, to: string): void {
   closeSync(openSync(to, 'wx', 0o600))
   const db = openDatabase(file, true)

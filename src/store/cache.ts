@@ -1,4 +1,4 @@
-// Which reads never leave the front thread, and which writes make them forget. A table, so that the rule can be read.
+// Which reads are cached on the front thread, and which writes invalidate them, as a table.
 import { Cache } from '../lib/cache.ts'
 import type { Trace } from '../telemetry/trace.ts'
 import type { InputOf, Operations, OpName } from './operations.ts'
@@ -6,7 +6,7 @@ import type { InputOf, Operations, OpName } from './operations.ts'
 interface CachedRead {
   max: number
   key(input: never): string
-  /** Writes after which the entry of a key, or everything, is forgotten. */
+  /** Writes that invalidate the entry of a key, or with `null` every entry. */
   dropBy: Partial<Record<OpName, (input: never) => string | null>>
 }
 const everything = () => null
@@ -14,7 +14,7 @@ const RESOURCE_WRITES = {
   createResource: everything,
   updateResource: everything,
   deleteResource: everything,
-  // They follow the slug of their provider.
+  // A resource contains the slug of its provider.
   updateProvider: everything,
 }
 const linkKey = ({ source_slug, target_slug }: InputOf<'findFrontingLink'>) => `${source_slug} ${target_slug}`
@@ -78,7 +78,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
     dropBy: { createPolicy: everything, updatePolicy: everything, deletePolicy: everything, deleteIdp: everything },
   },
   findSubjectMapping: {
-    // Where subjects are not mapped one by one, nearly every answer is that there is none, and those have an eighth.
+    // Without mappings of single subjects nearly every result is absent, and absent results have an eighth of this capacity.
     max: 100_000,
     key: mappingKey,
     dropBy: { createSubjectMapping: mappingKey, deleteSubjectMapping: everything, deleteIdp: everything },
@@ -86,17 +86,17 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
 }
 
 /**
- * What one instance changes counts at every other one after this time at the latest: the bound that docs/operate/postgres.md
- * states for suspensions, settings, policies and signing keys.
+ * Milliseconds after which a change of one instance is in force at every other instance at the latest: the bound that
+ * docs/operate/postgres.md states for suspensions, settings, policies and signing keys.
  */
 export const STALE_MS = 2000
 
-/** An entry of the cache of a read, or with `null` the whole cache. */
+/** One entry of the cache of a read, or with `null` the whole cache. */
 export type Drop = readonly [read: string, key: string | null]
-/** What other processes must read again: the signing keys, all records, or the entries that one write has changed. */
+/** What other processes must read again: the signing keys, all records, or the entries that one write changed. */
 export type Invalidation = 'keys' | 'records' | readonly Drop[]
 
-/** What other processes must read again after a write. The time a client was last used is not worth telling them. */
+/** What other processes must read again after a write. The time of the last use of a client is not announced. */
 export function invalidationOf(op: OpName, input: unknown): Invalidation | undefined {
   if (op === 'saveSigningKeys' || op === 'announceKeys') return 'keys'
   const drops = op === 'touchClient' ? [] : dropsOf(op, input)
@@ -112,27 +112,27 @@ function dropsOf(op: OpName, input: unknown): Drop[] {
 
 type Call = (op: OpName, input: unknown, trace?: Trace) => Promise<unknown>
 
-/** An operation, on behalf of a trace or of nobody's. */
+/** An operation, with or without a trace. */
 type Traceable = (input: unknown, trace?: Trace) => Promise<unknown>
 
 interface Cached {
   readonly operations: Operations
-  /** The same ones, for traced requests. */
+  /** The same operations, for traced requests. */
   readonly traceable: Readonly<Record<OpName, Traceable>>
-  /** How often each cached read was answered from memory, and how often not. */
+  /** Hits and misses of each cached read. */
   readonly caches: CacheStats
   dropCaches(): void
-  /** Forgets what a write changes that was made elsewhere. */
+  /** Drops the entries that a write of another thread changed. */
   forget(op: OpName, input: unknown): void
-  /** Forgets what another process has changed. */
-  take(news: Invalidation | undefined): void
+  /** Drops the entries that another process changed. */
+  invalidate(invalidation: Invalidation | undefined): void
 }
 export type CacheStats = Readonly<Record<string, { readonly hits: number; readonly misses: number }>>
 
-/** Told of a write that others may have in a cache, before its caller is answered. */
+/** Called after a write that other threads may have cached. The caller of the write is answered when it resolves. */
 export type Wrote = (op: OpName, input: unknown) => Promise<unknown> | undefined
 
-/** Wraps every operation: cached reads look here first, writes drop what they change, before and after they commit. */
+/** Wraps every operation: cached reads look into the cache first, and writes drop what they change, before and after the commit. */
 export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () => undefined): Cached {
   const caches = new Map<OpName, Cache<object | string>>()
   for (const [name, { max }] of Object.entries(CACHED) as [OpName, CachedRead][]) caches.set(name, new Cache(max))
@@ -142,7 +142,7 @@ export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () =
   const drop = (drops: readonly Drop[]) => {
     for (const [read, key] of drops) {
       const cache = caches.get(read as OpName)
-      // A newer version may cache what this one does not.
+      // A newer version may have caches that this version does not have.
       if (!cache) dropCaches()
       else if (key === null) cache.clear()
       else cache.drop(key)
@@ -170,7 +170,7 @@ export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () =
   }
 
   const traceable = Object.fromEntries(names.map((name) => [name, operation(name)])) as Cached['traceable']
-  // These take one parameter, so that they can be handed to map().
+  // One parameter only, so that an operation can be passed to map().
   const operations = names.map((name) => [name, (input: unknown) => traceable[name](input)])
   return {
     operations: Object.fromEntries(operations) as Operations,
@@ -178,9 +178,9 @@ export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () =
     caches: Object.fromEntries(caches),
     dropCaches,
     forget: (op, input) => drop(dropsOf(op, input)),
-    take(news) {
-      if (news === undefined || news === 'records') dropCaches()
-      else if (news !== 'keys') drop(news)
+    invalidate(invalidation) {
+      if (invalidation === undefined || invalidation === 'records') dropCaches()
+      else if (invalidation !== 'keys') drop(invalidation)
     },
   }
 }

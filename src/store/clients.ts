@@ -71,7 +71,7 @@ const mutable = (c: Client) => [
   c.updated_at,
 ]
 
-/** The client of this id, suspended or not. */
+/** The client with this id, suspended or not. */
 export function* findClient({ client_id }: { client_id: string }): Op<Client | undefined> {
   const row = yield* one(`SELECT ${COLUMNS} FROM clients WHERE client_id = ?`, client_id)
   return row && read(row)
@@ -85,12 +85,12 @@ const ofKind = ({ status, source }: Kind) => [is('status', status), is('registra
 
 const LIST: ListSpec = { table: 'clients', columns: COLUMNS, at: 'issued_at', id: 'client_id' }
 
-/** The clients of a kind, by age. */
+/** The clients of one kind, ordered by age. */
 export function* listClients(f: Kind & ListPage): Op<Client[]> {
   return (yield* listPage(LIST, f, ...ofKind(f))).map(read)
 }
 
-/** Of the next rows of the list those that fit and whose name or id has the text in it. */
+/** The clients among the next rows of the list that match the filter and contain the text in their name or id. */
 export function* listClientsWith(f: Kind & Search): Op<Found<Client>> {
   const text = f.q === '' ? undefined : containing(f.q, 'client_name', 'client_id')
   const { rows, next } = yield* searchRows(LIST, f, ...ofKind(f), text)
@@ -99,12 +99,12 @@ export function* listClientsWith(f: Kind & Search): Op<Found<Client>> {
 
 export interface ClientUse {
   client_id: string
-  /** Id of the last token, which tells when it was issued. */
+  /** Id of the last token. It contains the time of issue. */
   last_id?: string
-  /** Tokens since the bound, counted to one beyond `cap`. */
+  /** Tokens since the bound, counted up to `cap` + 1. */
   tokens: number
 }
-/** What some clients did last. */
+/** The last activity of some clients. */
 export function* readClientActivity(w: { client_ids: string[]; since: string; cap: number }): Op<ClientUse[]> {
   const seen: ClientUse[] = []
   for (const client_id of w.client_ids) {
@@ -125,7 +125,7 @@ export function* listAgents(): Op<Client[]> {
   return (yield* listPage(LIST, {}, is('is_agent', 1), is('status', 'active'))).map(read)
 }
 
-/** The clients among some ids that exist. */
+/** The clients that exist among some ids. */
 export function* listKnownClients({ client_ids }: { client_ids: string[] }): Op<string[]> {
   const known: string[] = []
   for (const client_id of client_ids)
@@ -148,7 +148,7 @@ export function* createClient(client: Client): Op<'created' | 'exists'> {
   return added === 1 ? 'created' : 'exists'
 }
 
-/** Writes a client that was read at `client.version`; the stored version moves on by one. */
+/** Writes a client that was read at `client.version`. The stored version is incremented. */
 export function* updateClient(client: Client): Op<'updated' | 'stale'> {
   const changed = yield* change(
     `UPDATE clients SET secret_hash = ?, client_name = ?, redirect_uris = ?, grant_types = ?, response_types = ?, token_endpoint_auth_method = ?,
@@ -161,12 +161,12 @@ export function* updateClient(client: Client): Op<'updated' | 'stale'> {
   return changed === 1 ? 'updated' : 'stale'
 }
 
-/** Remembers that a client was used; its version stays, as nobody's change is lost by it. */
+/** Stores when a client was used. The version stays the same, because this write cannot overwrite another change. */
 export function* touchClient({ client_id, now }: { client_id: string; now: number }): Op<void> {
   yield* change('UPDATE clients SET last_used_at = ? WHERE client_id = ?', now, client_id)
 }
 
-/** Deletes a client, its consents and families. With live tokens only when forced; no token that is live is older than `oldest`. */
+/** Deletes a client, its consents and families. A client with live tokens is deleted only when forced. No live token is older than `oldest`. */
 export function* deleteClient({
   client_id,
   force,
@@ -194,8 +194,8 @@ export function* deleteClient({
 }
 
 /**
- * Deletes clients that registered themselves before `before` and were never given a token; a document that an
- * operator decided about stays, or it would come back as it was. Returns how many, at most `limit`.
+ * Deletes clients that registered themselves before `before` and never received a token. The client of a document that an
+ * operator changed stays; otherwise it would return without that change. Returns the number of deleted clients, at most `limit`.
  */
 export function* reapClients({ before, limit }: { before: number; limit: number }): Op<number> {
   return yield* change(
@@ -206,7 +206,7 @@ export function* reapClients({ before, limit }: { before: number; limit: number 
   )
 }
 
-/** How many clients are not suspended. */
+/** The number of clients that are not suspended. */
 export function* countActiveClients(): Op<number> {
   return num((yield* one('SELECT count(*) AS n FROM clients WHERE status = ?', 'active'))?.n)
 }

@@ -1,4 +1,4 @@
-// Operations on the connections of users to providers (broker grants) and on those that are being made.
+// Operations on the connections of users to providers (broker grants), and on connections that are being established.
 import type { BrokerGrant, ConnectionEnd } from '../records/broker_grant.ts'
 import type { ConnectState } from '../records/connect_state.ts'
 import {
@@ -52,7 +52,7 @@ export function* listBrokerGrants({ user_id }: { user_id: string }): Op<BrokerGr
   return (yield* all(`SELECT ${COLUMNS} FROM broker_grants WHERE user_id = ? ORDER BY id`, user_id)).map(read)
 }
 
-/** Connects a user, or connects again: then the row stays, with a new credential. Undefined when the provider is gone. */
+/** Connects a user. If the user was connected before, the row stays and gets the new credential. Undefined when the provider does not exist. */
 export function* connectBrokerGrant(g: BrokerGrant): Op<{ id: string; version: number } | undefined> {
   if (!(yield* forUpdate('SELECT 1 AS found FROM broker_providers WHERE id = ?', g.broker_provider_id)))
     return undefined
@@ -77,11 +77,11 @@ export function* connectBrokerGrant(g: BrokerGrant): Op<{ id: string; version: n
 export interface GrantLease {
   /** The connection. */
   id: string
-  /** Of whoever holds it. */
+  /** Id of the lease holder. */
   lease_id: string
 }
 
-/** Takes the right to ask the provider for a new token, if the connection is as it was read and nobody else has it. */
+/** Acquires the lease that allows to request a new token from the provider. False when the connection changed since it was read, or when it is leased. */
 export function* leaseBrokerGrant(l: GrantLease & { version: number; now: number; until: number }): Op<boolean> {
   const taken = yield* change(
     `UPDATE broker_grants SET lease_id = ?, leased_until = ?
@@ -95,7 +95,7 @@ export function* leaseBrokerGrant(l: GrantLease & { version: number; now: number
   return taken === 1
 }
 
-/** Keeps what the provider answered and gives the lease back. False when the connection was changed or revoked meanwhile. */
+/** Stores the new credential and releases the lease. False when the connection was changed or revoked in the meantime. */
 export function* saveCredential(l: GrantLease & { credential: string; now: number }): Op<boolean> {
   const saved = yield* change(
     `UPDATE broker_grants SET credential = ?, updated_at = ?, version = version + 1, lease_id = NULL, leased_until = NULL, unsure_since = NULL
@@ -108,7 +108,7 @@ export function* saveCredential(l: GrantLease & { credential: string; now: numbe
   return saved === 1
 }
 
-/** Gives a lease back that led to nothing. */
+/** Releases a lease without a change. */
 export function* releaseBrokerGrant({ id, lease_id }: GrantLease): Op<void> {
   yield* change(
     'UPDATE broker_grants SET lease_id = NULL, leased_until = NULL WHERE id = ? AND lease_id = ?',
@@ -117,7 +117,7 @@ export function* releaseBrokerGrant({ id, lease_id }: GrantLease): Op<void> {
   )
 }
 
-/** Gives a lease back whose answer was lost. The version counts on, so that whoever read the connection before reads it again. */
+/** Releases a lease after a response was lost. The version is incremented, so that a process that read the connection before must read it again. */
 export function* releaseUnsure({ id, lease_id, now }: GrantLease & { now: number }): Op<void> {
   yield* change(
     `UPDATE broker_grants SET lease_id = NULL, leased_until = NULL, unsure_since = COALESCE(unsure_since, ?), version = version + 1
@@ -128,7 +128,7 @@ export function* releaseUnsure({ id, lease_id, now }: GrantLease & { now: number
   )
 }
 
-/** Revokes a connection and forgets its credential. Returns what it was before; with `lease_id` only while that lease is held. */
+/** Revokes a connection and deletes its credential. Returns the connection as it was before. With `lease_id` it does so only under that lease. */
 export function* revokeBrokerGrant({
   id,
   lease_id,
@@ -152,7 +152,7 @@ export function* revokeBrokerGrant({
   return read(row)
 }
 
-/** Ends whatever a user who is deleted was connected to. */
+/** Ends every connection of a deleted user. */
 export function* forgetConnections({ user_id, now }: { user_id: string; now: number }): Op<void> {
   yield* change('DELETE FROM connect_states WHERE user_id = ?', user_id)
   yield* change(
@@ -173,7 +173,7 @@ const readState = (row: Row): ConnectState => ({
   expires_at: num(row.expires_at),
 })
 
-/** Remembers that a user went to a provider. */
+/** Stores that a user was sent to a provider. */
 export function* createConnectState(s: ConnectState): Op<void> {
   yield* change(
     `INSERT INTO connect_states (${STATE}) VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -187,13 +187,13 @@ export function* createConnectState(s: ConnectState): Op<void> {
   )
 }
 
-/** One that has not expired and was not used. */
+/** The pending connection, if it has not expired and was not used. */
 export function* findConnectState({ id, now }: { id: string; now: number }): Op<ConnectState | undefined> {
   const row = yield* one(`SELECT ${STATE} FROM connect_states WHERE id = ? AND expires_at > ?`, idBytes(id), now)
   return row && readState(row)
 }
 
-/** Uses it up. False when somebody was first. */
+/** Consumes the pending connection. False when it was consumed before. */
 export function* takeConnectState({ id }: { id: string }): Op<boolean> {
   return (yield* change('DELETE FROM connect_states WHERE id = ?', idBytes(id))) === 1
 }

@@ -41,7 +41,7 @@ export interface RevokedConsent {
   consent: Consent
   families: number
 }
-/** Revokes a consent and, with it, every token that rests on it: they carry its id. */
+/** Revokes a consent and every token that depends on it. Tokens contain the id of their consent. */
 export function* revokeConsent({ id, now }: { id: string; now: number }): Op<RevokedConsent | undefined> {
   const row = yield* one(`SELECT ${COLUMNS} FROM consent_grants WHERE id = ?`, idBytes(id))
   if (!row) return undefined

@@ -1,4 +1,4 @@
-// The SQLite file: how it is opened and prepared, and what travels between the driver and the storage thread.
+// The SQLite file: how it is opened and prepared, and the messages between the driver and the storage thread.
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
@@ -11,13 +11,13 @@ export interface Job {
   op: OpName
   input: unknown
 }
-/** What the storage thread answers: an outcome per job, and whether another process has written meanwhile. */
+/** The answer of the storage thread: an outcome per job, and whether another process wrote in the meantime. */
 export interface BatchResult {
-  /** In the order of the jobs; missing when all were done and have nothing to say. */
+  /** In the order of the jobs. Missing when every job succeeded and returned nothing. */
   outcomes?: (Outcome<unknown> | { failed: Failure })[]
-  /** Whether another connection wrote since. */
+  /** Whether another connection wrote since the last batch. */
   foreign: boolean
-  /** Milliseconds of the thread, the disk included. */
+  /** Milliseconds that the thread needed, including the disk. */
   ms: number
 }
 export interface Failure {
@@ -27,22 +27,22 @@ export interface Failure {
 
 const require = createRequire(import.meta.url)
 const hasNodeApi10 = Number(process.versions['napi']) >= 10
-/** SQLite. From Node 24.19 on the collector may end the process when it frees a statement of better-sqlite3 12; Node 20 cannot load 13. */
+/** SQLite. From Node 24.19 on the process may crash when a statement of better-sqlite3 12 is garbage collected. Node 20 cannot load version 13. */
 export const Database: typeof Sqlite = hasNodeApi10 ? require('better-sqlite3-napi') : require('better-sqlite3')
 
 /** How long a statement waits for another connection that holds the lock of the database. */
 const BUSY_TIMEOUT_MS = 5000
 const CHECKPOINT_PAGES = 4000
 
-/** Opens a connection with the settings that every part of the service uses; with a busy timeout of its own, if one is given. */
+/** Opens a connection with the settings that every part of the service uses. A busy timeout may be given. */
 export function openDatabase(file: string, wal: boolean, busyMs = BUSY_TIMEOUT_MS): Sqlite.Database {
   try {
     mkdirSync(path.dirname(path.resolve(file)), { recursive: true, mode: 0o700 })
-    // Created here with its mode: it holds hashes, and its companions take the mode over.
+    // Created here with its mode, because it contains hashes. SQLite gives the WAL and shared-memory files the same mode.
     closeSync(openSync(file, 'a', 0o600))
     const db = new Database(file, { timeout: busyMs })
     db.pragma(`journal_mode = ${wal ? 'WAL' : 'DELETE'}`)
-    // Every answer promises that its rows survive a power cut.
+    // A committed row must survive a power failure.
     db.pragma('synchronous = FULL')
     db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
     return db
@@ -55,7 +55,7 @@ export function openDatabase(file: string, wal: boolean, busyMs = BUSY_TIMEOUT_M
 export const cannotOpen = (file: string, cause: unknown): Error =>
   new Error(`cannot open the database ${file}: ${(cause as Error).message}`, { cause })
 
-/** Whether a file is a database that was migrated. One that cannot be read counts: opening it says why. */
+/** Whether a file is a migrated database. True for a file that cannot be read: opening it reports the reason. */
 export function isMigrated(file: string): boolean {
   if (!existsSync(file)) return false
   try {
@@ -70,7 +70,7 @@ export function isMigrated(file: string): boolean {
   }
 }
 
-/** Bytes of a database with everything in its log, whoever has it open. */
+/** Bytes of a database including its write-ahead log, also while another process has it open. */
 export function databaseBytes(file: string): number {
   const db = new Database(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
   try {
@@ -84,7 +84,7 @@ export function databaseBytes(file: string): number {
 export const prepareDatabase = (file: string, wal: boolean, now: number): string[] =>
   withSteps(file, wal, migration('sqlite', now))
 
-/** The names of the migrations that a migrated file lacks. */
+/** The names of the migrations that are missing in a migrated file. */
 export const missingInDatabase = (file: string, wal: boolean): string[] =>
   withSteps(file, wal, missingMigrations('sqlite'))
 

@@ -1,16 +1,16 @@
-// What expires, and how it is deleted: in small windows of the time-ordered keys, so that no lock is held for long.
+// Which rows expire, and how they are deleted: in small ranges of the time-ordered keys, so that no lock is held for long.
 import { DAY } from '../lib/time.ts'
 import { change, idBytes, idText, type Op, where, windowEnd } from './op.ts'
 
 interface Table {
   name: string
-  /** What must hold of a row that is to go; the one parameter is epoch seconds. */
+  /** The condition under which a row is deleted. Its one parameter is epoch seconds. */
   expired: string
-  /** Seconds that a row is kept beyond its time. */
+  /** Seconds that a row is kept after it expired. */
   grace?: number
 }
 
-/** Targets of `purge`, in the order of the specification. Some have nothing to keep: nonces are not stored, issuances stay. */
+/** Targets of `purge`, in the order of the specification. Some targets have no rows: nonces are not stored, and issuances are kept. */
 export const PURGE_TARGETS: Readonly<Record<string, readonly Table[]>> = {
   'assertion-jti': [{ name: 'single_uses', expired: "kind = 'assertion' AND expires_at <= ?" }],
   'connect-pending-states': [{ name: 'connect_states', expired: 'expires_at <= ?' }],
@@ -18,27 +18,27 @@ export const PURGE_TARGETS: Readonly<Record<string, readonly Table[]>> = {
   jti: [{ name: 'single_uses', expired: "kind = 'dpop' AND expires_at <= ?" }],
   'machine-tokens': [],
   'refresh-tokens': [{ name: 'refresh_tokens', expired: 'expires_at <= ?' }],
-  // Not by the time of the row alone: listEndedFamilies finds them.
+  // The time of the row alone does not decide: listEndedFamilies finds them.
   'token-families': [],
   sessions: [
     { name: 'sessions', expired: 'expires_at <= ?' },
-    // A used code is remembered for a day, so that its replay still ends what it gave out.
+    // A used code is kept for a day, so that its replay still revokes the tokens that were issued for it.
     { name: 'authorization_requests', expired: 'expires_at <= ?', grace: DAY },
   ],
 }
 
 export interface Window {
   target: string
-  /** Which table of the target, from 0. */
+  /** Index of the table within the target, from 0. */
   table: number
-  /** The id to go on behind; empty at the beginning. */
+  /** Continue after this id; empty at the beginning. */
   after: string
-  /** Rows looked at. */
+  /** Maximum number of rows to examine. */
   rows: number
   now: number
 }
 
-/** Deletes what has expired in one window. Returns how many rows, and where to go on; no `next` at the end of the table. */
+/** Deletes the expired rows of one range. Returns their number and where to continue; no `next` at the end of the table. */
 export function* purgeWindow(w: Window): Op<{ deleted: number; next?: string }> {
   const table = PURGE_TARGETS[w.target]?.[w.table]
   if (!table) return { deleted: 0 }

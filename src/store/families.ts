@@ -1,4 +1,4 @@
-// The end of sign-ins: of families, and with them of their refresh tokens and every access token that came of them.
+// Revocation of token families, and with them of their refresh tokens and access tokens.
 import { change, type Op, type Param } from './op.ts'
 
 type Key = 'id' | 'authorization_id' | 'client_id' | 'consent_id' | 'user_id'
@@ -11,7 +11,7 @@ export type EndReason =
   | 'refresh_reuse'
   | 'signed_out'
 
-/** Ends the families of a key that live. Returns how many there were. */
+/** Revokes the live families of a key. Returns their number. */
 export function* endFamilies(by: Key, key: Param, reason: EndReason, now: number): Op<number> {
   return yield* change(
     `UPDATE token_families SET revoked_at = ?, revoked_reason = ? WHERE ${by} = ? AND revoked_at IS NULL`,

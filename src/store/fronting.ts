@@ -1,4 +1,4 @@
-// Operations on fronting links: what a resource in front of another one may obtain there.
+// Operations on fronting links: which scopes a resource may obtain at the resource behind it.
 import type { FrontingLink } from '../records/fronting_link.ts'
 import type { Resource } from '../records/resource.ts'
 import { all, change, decoded, forUpdate, is, num, type Op, one, type Row, str, where } from './op.ts'
@@ -29,9 +29,9 @@ const EVERY = 1_000_000
 export interface FrontingFilter {
   source_slug?: string
   target_slug?: string
-  /** At one of the two ends. */
+  /** Only links with this resource at one end. */
   slug?: string
-  /** All of them by default. */
+  /** Every link by default. */
   limit?: number
   offset?: number
 }
@@ -53,20 +53,20 @@ export function* listFrontingLinks(f: FrontingFilter): Op<FrontingLink[]> {
 
 export interface LinkWrite {
   link: FrontingLink
-  /** The resources as they were read when the link was checked against them. */
+  /** The versions of the resources that the link was validated against. */
   ends: readonly Resource[]
-  /** Nothing is written. */
+  /** Validates only; writes nothing. */
   dry_run: boolean
 }
 
-/** Adds a link; `stale` when a resource was changed meanwhile, `cycle` when what is behind the target leads back to the source. */
+/** Adds a link. `stale`: a resource was changed in the meantime. `cycle`: the links behind the target lead back to the source. */
 export function* createFrontingLink({
   link,
   ends,
   dry_run,
 }: LinkWrite): Op<'created' | 'exists' | 'cycle' | 'stale' | undefined> {
   const { source_slug, target_slug } = link
-  // Two links that only together make a circle: one of them waits here until it can see the other one.
+  // Two links may form a cycle only together: one operation waits here until it can see the link of the other.
   yield* forUpdate('SELECT source_slug FROM fronting_links ORDER BY created_at, source_slug, target_slug LIMIT 1')
   if (yield* findFrontingLink(link)) return 'exists'
   const circle = yield* one(
@@ -92,7 +92,7 @@ export function* createFrontingLink({
   return added === 1 ? 'created' : 'exists'
 }
 
-/** Writes another scope map; undefined when the link is gone. */
+/** Replaces the scope map. Undefined when the link does not exist. */
 export function* updateFrontingLink({ link, ends }: Omit<LinkWrite, 'dry_run'>): Op<'updated' | 'stale' | undefined> {
   if (!(yield* areUnchanged(ends))) return 'stale'
   const changed = yield* change(
@@ -105,7 +105,7 @@ export function* updateFrontingLink({ link, ends }: Omit<LinkWrite, 'dry_run'>):
   return changed === 1 ? 'updated' : undefined
 }
 
-/** Whether resources are what they were when they were read. Whoever changes them at the same time comes too late. */
+/** Whether resources still have the versions that were read. They are locked, so that a concurrent change waits for the commit. */
 function* areUnchanged(resources: readonly Resource[]): Op<boolean> {
   for (const { id, version } of [...resources].sort((a, b) => (a.id < b.id ? -1 : 1))) {
     if ((yield* change('UPDATE resources SET version = version + 1 WHERE id = ? AND version = ?', id, version)) === 0)
@@ -114,7 +114,7 @@ function* areUnchanged(resources: readonly Resource[]): Op<boolean> {
   return true
 }
 
-/** Deletes a link. Returns what it was. */
+/** Deletes a link. Returns the deleted link. */
 export function* deleteFrontingLink({ source_slug, target_slug }: Ends): Op<FrontingLink | undefined> {
   const row = yield* one(
     'DELETE FROM fronting_links WHERE source_slug = ? AND target_slug = ? RETURNING *',

@@ -1,64 +1,64 @@
-// Whether a storage keeps what it is given. An answer does not show that: a database on a full disk reads well. So it is
-// proven by a small write that is committed, every two seconds.
+// Whether the storage can commit writes. A successful read does not show that: a database on a full disk can still be read.
+// So a small write is committed every two seconds.
 import { isOverloaded } from '../lib/error.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { UNHEALTHY_MS } from './index.ts'
 
-const PROVE_MS = 2000
-const TELL_EVERY_MS = 10_000
+const WRITE_EVERY_MS = 2000
+const LOG_EVERY_MS = 10_000
 
 export interface Health {
-  /** Whether the last write was kept, and something was proven within the last seconds. */
+  /** Whether the last write was committed, and the storage answered within the last seconds. */
   isHealthy(): boolean
-  /** The storage answered. That shows that it is there, not that it can be written. */
+  /** The storage answered. This shows that it is reachable, not that it can be written. */
   answered(): void
-  /** A write failed because the storage is away, full or read-only. Only a proof ends the doubt. */
+  /** A write failed because the storage is unavailable, full or read-only. The storage is unhealthy until a test write succeeds. */
   failed(error: unknown): void
   close(): void
 }
 export interface HealthOptions {
-  /** Writes and commits; in doubt as much as a batch of tokens needs. Rejects when the storage cannot keep it. */
-  prove(inDoubt: boolean): Promise<unknown>
+  /** Commits a test write; when unhealthy, as many bytes as a batch of tokens needs. Rejects when the write fails. */
+  write(isUnhealthy: boolean): Promise<unknown>
   log: Pick<Logger, 'error' | 'info'>
 }
 
-/** Starts to prove a storage that works now. */
-export function watchHealth({ prove, log }: HealthOptions): Health {
-  let provenMs = performance.now()
-  let inDoubt = false
-  let proving = false
-  let toldMs = Number.NEGATIVE_INFINITY
+/** Starts the test writes on a storage that works now. */
+export function watchHealth({ write, log }: HealthOptions): Health {
+  let answeredMs = performance.now()
+  let hasFailed = false
+  let isWriting = false
+  let loggedMs = Number.NEGATIVE_INFINITY
 
   const failed = (error: unknown): void => {
-    inDoubt = true
-    if (performance.now() - toldMs < TELL_EVERY_MS) return
-    toldMs = performance.now()
+    hasFailed = true
+    if (performance.now() - loggedMs < LOG_EVERY_MS) return
+    loggedMs = performance.now()
     log.error({ err: error }, 'the database cannot be written: not ready until it can')
   }
-  const look = async (): Promise<void> => {
-    // One that hangs says enough: nothing is proven meanwhile.
-    if (proving) return
-    proving = true
+  const attempt = async (): Promise<void> => {
+    // While a test write hangs no other one is started: the storage becomes unhealthy by the lack of an answer.
+    if (isWriting) return
+    isWriting = true
     const startedMs = performance.now()
     try {
-      await prove(inDoubt)
-      provenMs = startedMs
-      if (inDoubt) log.info('the database can be written again')
-      inDoubt = false
+      await write(hasFailed)
+      answeredMs = startedMs
+      if (hasFailed) log.info('the database can be written again')
+      hasFailed = false
     } catch (error) {
       if (!isOverloaded(error)) failed(error)
     } finally {
-      proving = false
+      isWriting = false
     }
   }
-  const proofs = setInterval(() => void look(), PROVE_MS)
-  proofs.unref()
+  const timer = setInterval(() => void attempt(), WRITE_EVERY_MS)
+  timer.unref()
   return {
-    isHealthy: () => !inDoubt && performance.now() - provenMs < UNHEALTHY_MS,
+    isHealthy: () => !hasFailed && performance.now() - answeredMs < UNHEALTHY_MS,
     answered: () => {
-      provenMs = performance.now()
+      answeredMs = performance.now()
     },
     failed,
-    close: () => clearInterval(proofs),
+    close: () => clearInterval(timer),
   }
 }

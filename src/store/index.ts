@@ -7,51 +7,51 @@ import { type CacheStats, cached, type Invalidation, type Wrote } from './cache.
 import type { Operations, OpName } from './operations.ts'
 import { ops } from './operations.ts'
 
-/** Without an answer for this long a storage counts as away. */
+/** A storage without an answer for this long counts as unavailable. */
 export const UNHEALTHY_MS = 5000
-/** Most operations that wait in a queue of a driver; the next one is refused. */
+/** Maximum number of operations in a queue of a driver. Further operations are refused. */
 export const MAX_QUEUE = 4096
 
-/** Operations of one thread that may have been committed although their callers were told to try again. */
+/** Operations of one thread that may have been committed although their callers received an error and may retry. */
 export interface UnsettledHere {
-  /** Whom to tell when there are some, and when there are none any more: callers are answered when it has been told. */
+  /** Registers a listener for whether there are such operations. Callers are answered after the listener has resolved. */
   onChange(tell: (isUnsettled: boolean) => Promise<unknown>): void
-  /** Has operations wait, as long as another thread of this process has some, that may be repetitions of these. */
+  /** Makes operations that may be retries wait while another thread of this process has unsettled operations. */
   setHeldElsewhere(isUnsettledElsewhere: boolean): void
 }
 
-/** Runs operations, each in a transaction of its own or of its batch; resolves after the commit. */
+/** Runs operations, each in its own transaction or in that of its batch. Resolves after the commit. */
 export interface Driver {
   readonly name: 'sqlite' | 'postgres'
   readonly stats: LaneStats
-  /** Connections by state, where there is a pool. */
+  /** Connections by state, if the driver has a pool. */
   connections?(): Record<'open' | 'idle' | 'waiting', number>
-  /** Whether the database answered within the last seconds, and keeps what it is given (store/health.ts). */
+  /** Whether the database answered within the last seconds and can commit writes (store/health.ts). */
   isHealthy(): boolean
   /** How many instances share the database, this one included. */
   instances(): number
   call(op: OpName, input: unknown, onBatch?: BatchListener): Promise<unknown>
-  /** Called when another process has written to the database, or may have: with what it was about, or undefined for anything. */
+  /** Registers a listener for writes, or possible writes, of other processes: it receives what must be invalidated, or undefined for everything. */
   onForeignWrite(listener: (about?: Invalidation) => void): void
-  /** Where an outcome can be unknown. */
+  /** Only for drivers where the outcome of an operation can be unknown. */
   readonly unsettled?: UnsettledHere
   close(): Promise<void>
 }
 
 export interface Store extends Operations {
   readonly driver: Driver
-  /** The store on behalf of a traced request: what reaches the database is a span below this one. */
+  /** The store for a traced request: each operation that reaches the database is a child span. */
   within(trace: Trace): Store
   readonly caches: CacheStats
-  /** Forgets everything that was read before. */
+  /** Drops every cache entry. */
   dropCaches(): void
-  /** Forgets what a write changes that another thread of this process made. */
+  /** Drops the cache entries that a write of another thread of this process changed. */
   forget(op: OpName, input: unknown): void
-  /** Whom to tell of a write that others may have in a cache. Its caller is answered when they have been told. */
+  /** Registers a listener for writes that other threads may have cached. The caller of a write is answered after the listener has resolved. */
   onWrite(wrote: Wrote): void
 }
 
-/** Puts the operations, the caches and the measurement of every call on top of a driver. */
+/** Adds the operations, the caches and the metrics of every call to a driver. */
 export function createStore(driver: Driver, metrics: Metrics): Store {
   const call = async (op: OpName, input: unknown, trace?: Trace): Promise<unknown> => {
     const startedMs = performance.now()
@@ -67,10 +67,10 @@ export function createStore(driver: Driver, metrics: Metrics): Store {
   }
   let wrote: Wrote = () => undefined
   const names = Object.keys(ops) as OpName[]
-  const { operations, traceable, caches, dropCaches, forget, take } = cached(names, call, (op, input) =>
+  const { operations, traceable, caches, dropCaches, forget, invalidate } = cached(names, call, (op, input) =>
     wrote(op, input),
   )
-  driver.onForeignWrite(take)
+  driver.onForeignWrite(invalidate)
   const store: Store = {
     ...operations,
     driver,
@@ -82,7 +82,7 @@ export function createStore(driver: Driver, metrics: Metrics): Store {
     },
     within: (trace) =>
       new Proxy(store, {
-        // What somebody put in the place of an operation stays there.
+        // An operation that a test replaced stays replaced.
         get: (_, name: keyof Store) =>
           name in operations && store[name] === operations[name as OpName]
             ? (input: unknown) => traceable[name as OpName](input, trace)

@@ -1,4 +1,4 @@
-// Operations on the record: issued tokens and audit events.
+// Operations on the record of issued tokens.
 import { idFloor, idTime } from '../lib/id.ts'
 import { DAY } from '../lib/time.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
@@ -24,10 +24,10 @@ import {
 import { DEAD_AT, ENDED_BY, ISSUANCE_COLUMNS, readEvent, readIssuance } from './record.ts'
 import { recordUse } from './single_uses.ts'
 
-/** A token about to be issued, with the proof that is used up by it. */
+/** A token that is about to be issued, with the DPoP proof or assertion that it consumes. */
 export type NewIssuance = Issuance & { use?: SingleUse }
 
-/** Records an issued token. Composed into every operation that issues one. Throws when its proof was used before. */
+/** Records an issued token. Part of every operation that issues one. Throws when its proof was used before. */
 export function* recordIssuance(i: NewIssuance): Op<void> {
   if (i.use) yield* recordUse(i.use)
   yield* change(
@@ -54,7 +54,7 @@ export function* recordIssuance(i: NewIssuance): Op<void> {
   )
 }
 
-/** The key of the newest token that has not expired, of those issued after an id. Upstream tokens are not signed here. */
+/** The key id of the newest unexpired token that was issued after an id. Upstream tokens are excluded, because this service does not sign them. */
 export function* findLiveKid({ after, now }: { after: string; now: number }): Op<string | undefined> {
   const row = yield* one(
     'SELECT kid FROM issuances WHERE id > ? AND expires_at > ? AND broker_provider IS NULL ORDER BY id DESC LIMIT 1',
@@ -71,11 +71,11 @@ export function* findIssuance({ id }: { id: string }): Op<Issuance | undefined> 
 }
 
 export interface TokenState {
-  /** Neither the token, its family, its consent nor a token it was exchanged for is revoked. */
+  /** True when neither the token, its family, its consent nor any token it was exchanged for is revoked. */
   live: boolean
-  /** How many exchanges led to it; of a dead one those that were looked at. */
+  /** The number of exchanges that led to it. For a token that is not live, only the exchanges that were examined. */
   exchanges: number
-  /** Of the user that is the subject; undefined when the subject is no user of this service, or no longer. */
+  /** Status of the user that is the subject. Undefined when the subject is not a user of this service, or was deleted. */
   user_status?: string
   issuance: Issuance
 }
@@ -85,7 +85,7 @@ const TOKEN_STATE = `SELECT ${columnsOf('i', ISSUANCE_COLUMNS)}, ${DEAD_AT}, u.s
 const ANCESTOR = `SELECT i.parent_id, ${DEAD_AT}, cl.status AS client_status
   FROM issuances i ${ENDED_BY} LEFT JOIN clients cl ON cl.client_id = i.client_id WHERE i.id = ?`
 
-/** What became of an issued token since; undefined when it was never recorded here. */
+/** The current state of an issued token. Undefined when it was never recorded here. */
 export function* findTokenState({ id }: { id: string }): Op<TokenState | undefined> {
   const row = yield* one(TOKEN_STATE, idBytes(id))
   if (!row) return undefined
@@ -98,7 +98,7 @@ export function* findTokenState({ id }: { id: string }): Op<TokenState | undefin
   }
 }
 
-/** Whether the token that this one was exchanged for is live, and the one before it, up to the first; with their clients. */
+/** Whether every token that this one was exchanged for, directly or indirectly, is live and belongs to a client that is not suspended. */
 function* ancestorsOf(parent_id: unknown): Op<Pick<TokenState, 'live' | 'exchanges'>> {
   let exchanges = 0
   for (let id = parent_id as Buffer | null; id !== null; exchanges++) {
@@ -109,10 +109,10 @@ function* ancestorsOf(parent_id: unknown): Op<Pick<TokenState, 'live' | 'exchang
   return { live: true, exchanges }
 }
 
-/** A token about to be issued for another one, with the link that it rests on. */
+/** A token that is about to be issued in exchange for another one, with the fronting link that it depends on. */
 export type NewExchange = NewIssuance & { link?: Ends }
 
-/** Records a token that was exchanged for another one, unless that one, or the consent or link it rests on, went meanwhile. */
+/** Records a token that was exchanged for another one, unless that token, or the consent or link it depends on, was revoked in the meantime. */
 export function* recordExchange(
   issuance: NewExchange,
 ): Op<'recorded' | 'subject_revoked' | 'consent_revoked' | 'link_deleted'> {
@@ -126,17 +126,17 @@ export function* recordExchange(
   return 'recorded'
 }
 
-/** How far the clocks of instances may be apart, with a wide margin: a token is not older than what it was exchanged for. */
+/** Maximum difference between the clocks of instances in seconds, with a wide margin. A token is not older than the token it was exchanged for. */
 const CLOCKS_APART = DAY
 
-/** Revokes a token and everything of ours that was exchanged from it. Returns how many were live. */
+/** Revokes a token and every token of this service that was exchanged from it. Returns the number of tokens that were live. */
 export function* revokeIssuance({ id, now }: { id: string; now: number }): Op<number> {
   const revoked = yield* change(
     'UPDATE issuances SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL AND broker_provider IS NULL',
     now,
     idBytes(id),
   )
-  // Partitions before it need no look.
+  // Partitions before it need not be searched.
   const oldest = idBytes(idFloor(idTime(id) - CLOCKS_APART))
   const child = yield* one(
     'SELECT 1 AS found FROM issuances WHERE parent_id = ? AND id >= ? LIMIT 1',

@@ -1,18 +1,18 @@
-// The driver of a front thread: the main thread has the one that the database is behind. What several front threads ask in
-// one turn is committed together there.
+// The driver of a front thread. It sends every operation to the main thread, which has the driver of the database. Operations of
+// several front threads that arrive in one turn are committed together there.
 import { overloaded } from '../lib/error.ts'
 import { newStats } from '../lib/lane.ts'
 import { type Driver, MAX_QUEUE, UNHEALTHY_MS } from './index.ts'
 import type { OpName } from './operations.ts'
 
 export interface Linked extends Driver {
-  /** What the main thread says about the health of the storage. */
+  /** The health of the storage as the main thread reports it. */
   note(isHealthy: boolean): void
 }
 
-/** A driver that has every operation done by `call`. */
+/** A driver that runs every operation by `call`. */
 export function linkedDriver(name: Driver['name'], call: (op: OpName, input: unknown) => Promise<unknown>): Linked {
-  // What it does is counted by the lane of the main thread; here is only how much of this thread waits for that.
+  // The lane of the main thread counts the operations. These figures show only how many operations of this thread wait for it.
   const stats = newStats()
   let healthyMs = performance.now()
   return {
@@ -24,7 +24,7 @@ export function linkedDriver(name: Driver['name'], call: (op: OpName, input: unk
     isHealthy: () => performance.now() - healthyMs < UNHEALTHY_MS,
     instances: () => 1,
     async call(op, input) {
-      // More could only be refused by the queue of the main thread.
+      // The queue of the main thread would refuse more.
       if (stats.waiting >= MAX_QUEUE) throw overloaded('store_lane')
       stats.waiting++
       try {
@@ -33,7 +33,7 @@ export function linkedDriver(name: Driver['name'], call: (op: OpName, input: unk
         stats.waiting--
       }
     },
-    // The main thread says what is to be forgotten.
+    // The main thread sends the invalidations.
     onForeignWrite: () => {},
     close: async () => {},
   }

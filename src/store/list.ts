@@ -1,26 +1,27 @@
-// Lists by age: a page of one, and a search that looks at so many rows at a time that nobody waits behind it.
+// Lists ordered by age: one page of a list, and a search that examines a limited number of rows at a time, so that other operations do not
+// wait long behind it.
 import { all, type Condition, num, type Op, one, type Row, str, where } from './op.ts'
 
-/** What a list is of: a table, what is read of it, and the columns that tell the age of a row. */
+/** The specification of a list: its table, the columns that are read, and the columns that determine the age of a row. */
 export interface ListSpec {
   table: string
   columns: string
   at: string
   id: string
 }
-/** The place of a row in a list, to go on behind it. */
+/** The position of a row in a list. The next page continues after it. */
 export interface Cursor {
   at: number
   id: string
 }
-/** Which of two rows comes first: in order of creation, or the other way round. */
+/** The direction: in order of creation, or in reverse. */
 export type Order = 'oldest' | 'newest'
 
 export interface ListPage {
   after?: Cursor
-  /** In order of creation unless told otherwise. */
+  /** In order of creation by default. */
   order?: Order
-  /** Every row without it. */
+  /** Without a limit every row is returned. */
   limit?: number
   offset?: number
 }
@@ -28,25 +29,25 @@ export interface Search {
   q: string
   after?: Cursor
   order: Order
-  /** How many rows are looked at. */
+  /** Maximum number of rows to examine. */
   rows: number
 }
-/** Some rows of a search. */
+/** One step of a search. */
 export interface Found<T> {
   rows: T[]
-  /** Where to go on looking; none at the end. */
+  /** Where to continue; undefined at the end. */
   next?: Cursor
 }
 
 const DIRECTIONS = { oldest: { word: 'ASC', behind: '>' }, newest: { word: 'DESC', behind: '<' } } as const
-/** ORDER BY age, and the condition that a row comes behind a place. */
+/** ORDER BY age, and the condition that a row comes after a cursor. */
 function byAge({ at, id }: ListSpec, order: Order, after: Cursor | undefined) {
   const { word, behind } = DIRECTIONS[order]
   const beyond: Condition | undefined = after && [`(${at}, ${id}) ${behind} (?, ?)`, after.at, after.id]
   return { sql: `ORDER BY ${at} ${word}, ${id} ${word}`, beyond }
 }
 
-/** The rows of a page that fit. */
+/** The rows of a page that match the conditions. */
 export function* listPage(
   list: ListSpec,
   { after, order = 'oldest', limit, offset = 0 }: ListPage,
@@ -58,7 +59,7 @@ export function* listPage(
   return yield* all(`SELECT ${list.columns} FROM ${list.table} ${sql} ${age.sql} ${window}`, ...params, ...bounds)
 }
 
-/** Of the next rows of a list those that fit. */
+/** The rows among the next rows of a list that match the conditions. */
 export function* searchRows(
   list: ListSpec,
   { after, order, rows: size }: Search,

@@ -1,5 +1,5 @@
-// One server at a time on a SQLite file. The lock is a SQLite transaction on an empty file beside the database: the system
-// gives it back when the process ends, however it ends, and it works wherever SQLite does. Who holds it is in a file beside it.
+// Only one server at a time may use a SQLite file. The lock is a SQLite transaction on an empty file beside the database: the operating
+// system releases it when the process ends for any reason, and it works wherever SQLite works. Another file beside it describes the holder.
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
@@ -10,29 +10,29 @@ import { codeOf } from '../lib/error.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { cannotOpen, Database } from './database.ts'
 
-/** Someone who looks whether the lock is held keeps it for less than this. */
+/** Milliseconds. A process that only checks whether the lock is held keeps it for less than this. */
 const LOOK_MS = 500
 const RETRY_MS = 200
 
 export interface LockOptions {
-  /** What the holder is, for whoever is refused: `service serve, listening on :9000`. */
+  /** Description of the holder for processes that are refused: `service serve, listening on :9000`. */
   as: string
-  /** Waits for the lock; told once who holds it. Without it a lock that is held is an error. */
+  /** With this function the process waits for the lock; it is called once with a description of the holder. Without it a lock that is held is an error. */
   onWait?: ((holder: string) => void) | undefined
 }
 
 export interface ServeLock extends LockOptions {
-  /** Done once the lock is held and before the tables are changed. */
+  /** Called when the lock is held and before the tables are changed. */
   check?: () => Promise<void>
 }
 
-/** How a server holds its SQLite file. With `waits` it waits for another one to end, and says so. */
+/** How a server locks its SQLite file. With `waits` it waits until another server has ended, and logs that it waits. */
 export const lockOfServer = ({ server }: Config, log: Logger, { waits }: { waits?: boolean }): LockOptions => ({
   as: `service serve, listening on ${server.address}`,
   onWait: waits ? (inUse) => log.info({ reason: inUse }, 'waiting for another server to end') : undefined,
 })
 
-/** Takes the lock of a database for this process. Returns how to give it back. Rejects with an error that names the holder. */
+/** Acquires the lock of a database for this process. Returns a function that releases it. Rejects with an error that names the holder. */
 export async function lockDatabase(database: string, { as, onWait }: LockOptions): Promise<() => void> {
   for (let told = false; ; told = true) {
     const taken = tryToTake(database, as)
@@ -44,7 +44,7 @@ export async function lockDatabase(database: string, { as, onWait }: LockOptions
   }
 }
 
-/** Returns how to give the lock back, or who holds it. */
+/** Returns a function that releases the lock, or a description of the holder. */
 function tryToTake(database: string, as: string): (() => void) | string {
   try {
     mkdirSync(path.dirname(path.resolve(database)), { recursive: true, mode: 0o700 })
@@ -55,7 +55,7 @@ function tryToTake(database: string, as: string): (() => void) | string {
   }
 }
 
-/** Who holds the lock of a database. Undefined when nobody does. */
+/** The holder of the lock of a database. Undefined when the lock is free. */
 export function lockHolder(database: string): string | undefined {
   if (!existsSync(path.dirname(path.resolve(database)))) return undefined
   const file = lockFileOf(database)
@@ -72,7 +72,7 @@ export function lockHolder(database: string): string | undefined {
   }
 }
 
-/** The same for every path that leads to the database. */
+/** The same path for every path that leads to the database. */
 function lockFileOf(database: string): string {
   try {
     return `${realpathSync(database)}.lock`
@@ -98,7 +98,7 @@ function take(file: string, as: string): (() => void) | undefined {
   }
 }
 
-/** Made with its mode. A file that is there is not opened: closing it again would end the lock of this process. */
+/** Creates the file with its mode. An existing file is not opened: closing it would release the lock of this process. */
 function make(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600))
@@ -109,7 +109,7 @@ function make(file: string): void {
 
 const holderFileOf = (file: string) => `${file}.holder`
 
-/** A full disk does not keep a server from starting: it has no name then. */
+/** A full disk does not prevent the start of a server. The holder is then unknown. */
 function noteHolder(file: string, holder: string): void {
   try {
     rmSync(holderFileOf(file), { force: true })

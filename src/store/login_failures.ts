@@ -1,7 +1,7 @@
-// Operations on failed logins, by address: what one instance counts holds at all of them.
+// Operations on failed logins by address, which all instances share.
 import { change, forUpdate, num, type Op, one } from './op.ts'
 
-/** Until when an address is locked out, and how many failures count against it. */
+/** Until when an address is locked out, and its number of failures. */
 export function* findLoginFailures({ address, since }: { address: string; since: number }): Op<{
   failures: number
   locked_until: number
@@ -14,17 +14,17 @@ export function* findLoginFailures({ address, since }: { address: string; since:
 export interface LoginFailure {
   address: string
   now: number
-  /** Seconds in which failures are counted, from the first one on. */
+  /** Seconds, from the first failure on, in which failures are counted. */
   window: number
-  /** Failures that lock out. */
+  /** Number of failures that locks an address out. */
   max: number
   /** Seconds that a lockout lasts. */
   lockout: number
 }
-/** Rows of others that a failure takes with it: more than it can add. */
+/** Expired rows that are deleted with each failure: more than it can add. */
 const SWEPT = 2
 
-/** Counts a failure. Returns whether it was the one that locks the address out. */
+/** Counts a failure. Returns whether this failure locks the address out. */
 export function* addLoginFailure({ address, now, window, max, lockout }: LoginFailure): Op<boolean> {
   yield* change(
     'INSERT INTO login_failures (address, failures, since, locked_until) VALUES (?, 0, ?, 0) ON CONFLICT (address) DO NOTHING',
@@ -51,7 +51,7 @@ export function* addLoginFailure({ address, now, window, max, lockout }: LoginFa
   return locks
 }
 
-/** Forgets the failures of an address that signed in. */
+/** Deletes the failures of an address after a successful login. */
 export function* clearLoginFailures({ address }: { address: string }): Op<void> {
   yield* change('DELETE FROM login_failures WHERE address = ?', address)
 }

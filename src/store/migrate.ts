@@ -1,5 +1,5 @@
-// Forward-only migrations: migrations/NNN_name.sql by number (some may be missing), each in a transaction of its own, remembered
-// with its checksum.
+// Forward-only migrations: migrations/NNN_name.sql in the order of their numbers, which may have gaps. Each runs in its own transaction
+// and is recorded with its checksum.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -15,14 +15,14 @@ export interface Migration {
 }
 
 export type Dialect = 'sqlite' | 'postgres' | 'cockroachdb'
-/** CockroachDB speaks the protocol of PostgreSQL, but has another way to partition a table. */
+/** CockroachDB uses the protocol of PostgreSQL, but partitions tables differently. */
 const LEFT_OUT: Readonly<Record<Dialect, RegExp>> = {
   sqlite: /^.*-- postgres only *\n|^-- Only where there are partitions, to the end\.\n[\s\S]*/gm,
   postgres: /^.*-- sqlite only *\n/gm,
   cockroachdb: /^.*-- sqlite only *\n|^-- Only where there are partitions, to the end\.\n[\s\S]*/gm,
 }
 
-/** The migrations of this build, for one of the databases: what is marked for other ones is left out. */
+/** The migrations of this build for one database. Sections that are marked for other databases are left out. */
 export function readMigrations(dialect: Dialect, folder = migrationsFolder): Migration[] {
   const files = readdirSync(folder)
     .filter((file) => file.endsWith('.sql'))
@@ -32,7 +32,7 @@ export function readMigrations(dialect: Dialect, folder = migrationsFolder): Mig
     const match = /^(\d{3})_([a-z0-9_]+)\.sql$/.exec(file)
     const version = Number(match?.[1])
     if (!match || numbers.has(version))
-      throw new Error(`migrations/${file}: names are NNN_name.sql, each with a number of its own`)
+      throw new Error(`migrations/${file}: names must be NNN_name.sql, each with a unique number`)
     numbers.add(version)
     const text = readFileSync(path.join(folder, file), 'utf8')
     return {
@@ -50,7 +50,7 @@ interface Applied {
   checksum: string
 }
 
-/** Which migrations are missing. Throws when the database was made by a newer version or from other files. */
+/** The migrations that are missing. Throws when the database was created by a newer version or from other files. */
 export function pendingMigrations(known: readonly Migration[], applied: readonly Applied[]): Migration[] {
   for (const done of applied) {
     const mine = known.find((each) => each.version === done.version)
@@ -67,7 +67,7 @@ export function pendingMigrations(known: readonly Migration[], applied: readonly
 
 const TABLE =
   'CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)'
-/** Any number, as long as nobody else locks it in this database. It is held to the end of a transaction. */
+/** The key of an advisory lock. Any number that nothing else locks in this database. It is held until the transaction ends. */
 const LOCK = 'SELECT pg_advisory_xact_lock(7305818041)'
 const LOCKED = { table: `${LOCK}; ${TABLE}`, begin: `BEGIN; ${LOCK}` }
 const DIALECTS: Readonly<Record<Dialect, typeof LOCKED>> = {
@@ -76,20 +76,20 @@ const DIALECTS: Readonly<Record<Dialect, typeof LOCKED>> = {
   cockroachdb: LOCKED,
 }
 
-/** What is done on one connection: statements, and scripts of several. */
+/** Work on one connection: single statements, and scripts of several statements. */
 export type MigrationStep = Statement | string
 
-/** Steps on one connection that end with names of migrations. */
+/** Steps on one connection that return names of migrations. */
 export type MigrationSteps = Generator<MigrationStep, string[], unknown>
 
 const nameOf = ({ version, name }: Migration): string => `${String(version).padStart(3, '0')}_${name}`
 
-/** The names of what a migrated database lacks. Changes nothing. */
+/** The names of the migrations that are missing. Changes nothing. */
 export function* missingMigrations(dialect: Dialect): MigrationSteps {
   return pendingMigrations(readMigrations(dialect), yield* readApplied()).map(nameOf)
 }
 
-/** Applies what is missing, each migration in a transaction that keeps other processes out. Returns the names of what it applied. */
+/** Applies the missing migrations, each in a transaction that excludes other processes. Returns the names of the applied migrations. */
 export function* migration(
   dialect: Dialect,
   now: number,
@@ -101,7 +101,7 @@ export function* migration(
   for (const each of pendingMigrations(migrations, yield* readApplied())) {
     const { version, name, checksum, sql } = each
     yield begin
-    // Another process may have been first while this one waited for the lock.
+    // Another process may have applied it while this process waited for the lock.
     if (!(yield* readApplied()).some((done) => done.version === version)) {
       yield sql
       yield* change(
@@ -123,11 +123,11 @@ function* readApplied(): Op<Applied[]> {
   return rows.map((row) => ({ version: num(row.version), name: str(row.name), checksum: str(row.checksum) }))
 }
 
-/** Applies what is missing to a SQLite database. Returns the names of what it applied. */
+/** Applies the missing migrations to a SQLite database. Returns their names. */
 export const migrateSqlite = (db: Database.Database, now: number, migrations?: readonly Migration[]): string[] =>
   runSteps(db, migration('sqlite', now, migrations))
 
-/** Runs the steps on a SQLite database. Throws, with nothing left under way, when one of them fails. */
+/** Runs the steps on a SQLite database. When a step fails, the open transaction is rolled back and the error is thrown. */
 export function runSteps(db: Database.Database, steps: MigrationSteps): string[] {
   const execute = (step: MigrationStep): unknown => {
     if (typeof step === 'string') return db.exec(step)

@@ -1,13 +1,13 @@
-// What a store operation is: a generator that yields statements and returns what happened. The driver runs it inside one
-// transaction; it throws only to roll back. SQL is portable: ? placeholders, ON CONFLICT, RETURNING, no database functions.
+// A store operation is a generator that yields statements and returns its result. The driver runs it inside one transaction. It throws
+// only to roll back. The SQL is portable: ? placeholders, ON CONFLICT, RETURNING, no functions of one database.
 
 export type Param = string | number | Buffer | null
 export interface Statement {
   sql: string
   params: readonly Param[]
   want: 'one' | 'all' | 'run'
-  /** The rows that are read may not change until the commit, where others write at the same time. */
-  hold?: boolean
+  /** SELECT ... FOR UPDATE on databases with concurrent writers: the rows are locked until the commit. */
+  forUpdate?: boolean
 }
 export type Op<R> = Generator<Statement, R, unknown>
 export type Row = Record<string, unknown>
@@ -16,15 +16,15 @@ export type Row = Record<string, unknown>
 export function* one(sql: string, ...params: Param[]): Op<Row | undefined> {
   return (yield { sql, params, want: 'one' }) as Row | undefined
 }
-/** The first row, held: others who hold or change it wait for the commit of this operation. */
+/** The first row, locked: operations that lock or change it wait for the commit of this operation. */
 export function* forUpdate(sql: string, ...params: Param[]): Op<Row | undefined> {
-  return (yield { sql, params, want: 'one', hold: true }) as Row | undefined
+  return (yield { sql, params, want: 'one', forUpdate: true }) as Row | undefined
 }
 /** Every row. */
 export function* all(sql: string, ...params: Param[]): Op<Row[]> {
   return (yield { sql, params, want: 'all' }) as Row[]
 }
-/** Runs a change. Returns how many rows it touched. */
+/** Runs a change. Returns the number of affected rows. */
 export function* change(sql: string, ...params: Param[]): Op<number> {
   return (yield { sql, params, want: 'run' }) as number
 }
@@ -34,7 +34,7 @@ export const idBytes = (text: string): Buffer => Buffer.from(text, 'base64url')
 export const maybeIdBytes = (text: string | undefined): Buffer | null => (text === undefined ? null : idBytes(text))
 export const orNull = <T extends string | number>(value: T | undefined): T | null => value ?? null
 
-/** Reading columns: NULL is undefined, bytes are base64url text. */
+/** Readers of columns: NULL becomes undefined, and bytes become base64url text. */
 export const str = (value: unknown): string => value as string
 export const maybeStr = (value: unknown): string | undefined => (value as string | null) ?? undefined
 export const num = (value: unknown): number => value as number
@@ -45,24 +45,24 @@ export const maybeIdText = (value: unknown): string | undefined =>
 export const flag = (value: unknown): boolean => value === 1
 export const decoded = <T>(value: unknown): T => JSON.parse(value as string) as T
 
-/** Columns of the table that a statement calls `alias`. */
+/** Columns qualified by the alias of a table. */
 export const columnsOf = (alias: string, columns: string): string =>
   columns
     .split(', ')
     .map((column) => `${alias}.${column}`)
     .join(', ')
 
-/** The last id of the next `rows` rows of a table behind an id; undefined when they reach its end. */
+/** The last id of the next `rows` rows of a table after an id. Undefined when fewer rows are left. */
 export function* windowEnd(table: string, after: Buffer, rows: number): Op<Buffer | undefined> {
   const last = yield* one(`SELECT id FROM ${table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?`, after, rows - 1)
   return last?.id as Buffer | undefined
 }
 
 export type Condition = readonly [sql: string, ...params: Param[]]
-/** The condition that a column has a value; none where no value is asked for. */
+/** The condition that a column has a value. Undefined when no value is given. */
 export const is = (column: string, value: Param | undefined): Condition | undefined =>
   value === undefined ? undefined : [`${column} = ?`, value]
-/** The condition that a text is anywhere in one of some columns, in capitals or not. */
+/** The condition that one of some columns contains a text. The case is ignored. */
 export function containing(text: string, ...columns: readonly string[]): Condition {
   const pattern = `%${text.toLowerCase().replace(/[!%_]/g, '!$&')}%`
   return [

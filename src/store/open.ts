@@ -1,4 +1,4 @@
-// Which database keeps the state: chosen here, and nowhere else.
+// The only place that chooses between SQLite and PostgreSQL.
 import path from 'node:path'
 import type { Config } from '../config/schema.ts'
 import { withReminders } from '../lib/timeout.ts'
@@ -13,10 +13,10 @@ import { openSqlite } from './sqlite.ts'
 
 type Storage = Config['storage']
 
-/** Creates or updates the tables. Returns the names of the migrations it applied. Rejects when the database cannot be had. */
+/** Creates or updates the tables. Returns the names of the applied migrations. Rejects when the database is unavailable. */
 export async function migrate({ driver, sqlite, postgres }: Storage, now: number): Promise<string[]> {
   if (driver === 'sqlite') return prepareDatabase(sqlite.path, sqlite.wal, now)
-  // Only who uses it loads it.
+  // Loaded only when PostgreSQL is used.
   const { preparePostgres } = await import('./postgres_client.ts')
   return preparePostgres(postgres, now)
 }
@@ -27,24 +27,24 @@ async function missingIn({ driver, sqlite, postgres }: Storage): Promise<string[
   return missingInPostgres(postgres)
 }
 
-/** Whether there is a database that was migrated. Where that cannot be found out there is one: opening it says what is wrong. */
+/** Whether there is a migrated database. Also true when this cannot be determined: opening the database reports the reason. */
 export async function hasDatabase({ driver, sqlite, postgres }: Storage): Promise<boolean> {
   if (driver === 'sqlite') return isMigrated(sqlite.path)
   const { isPostgresMigrated } = await import('./postgres_client.ts')
   return isPostgresMigrated(postgres)
 }
 
-/** Where the database is, as an operator reads it. A DSN may have a password. */
+/** The location of the database for operators. It never contains the password of a DSN. */
 export const describeStorage = ({ driver, sqlite }: Storage): string =>
   driver === 'sqlite' ? path.resolve(sqlite.path) : 'storage.postgres.dsn'
 
-/** The error of a command that needs a database where there is none. */
+/** The error of a command when its database does not exist. */
 export const noDatabase = (storage: Storage): Error =>
   new Error(`no database at ${describeStorage(storage)}: is the server running, is --config right?`)
 
 /**
- * Refuses a database of an older version: a command must not change its tables, because the older version, which may still serve,
- * does not start on newer ones.
+ * Refuses a database of an older version. A command must not migrate it, because a server of the older version may still run, and
+ * could not start again on newer tables.
  */
 async function checkCurrent(storage: Storage): Promise<void> {
   if ((await missingIn(storage)).length > 0)
@@ -58,14 +58,14 @@ export interface StoreParts {
   metrics: Metrics
   /** Epoch seconds. */
   now: number
-  /** Whether a database is made where there is none: a command with the wrong configuration must not find an empty one. */
+  /** Whether a missing database is created. A command with the wrong configuration must not create an empty one. */
   creates: boolean
-  /** Set where this process serves: no other one may on the same SQLite file, and it is counted among the instances. */
+  /** Set when this process is a server: no other server may use the same SQLite file, and the process counts as an instance. */
   serves?: ServeLock | undefined
-  /** The busy timeout of SQLite, where it is not the usual one. */
+  /** The busy timeout of SQLite, if it differs from the default. */
   busyMs?: number | undefined
 }
-/** Opens the store on the database. A server migrates it, and whoever creates it. Rejects when it cannot be had, or is of an older version. */
+/** Opens the store. A server migrates the database, and so does a process that creates it. Rejects when the database is unavailable or of an older version. */
 export async function openStore(storage: Storage, parts: StoreParts): Promise<Store> {
   const { log, metrics, now, creates, serves, busyMs } = parts
   if (!serves) {
@@ -93,12 +93,12 @@ export async function openStore(storage: Storage, parts: StoreParts): Promise<St
 
 interface FrontStore {
   store: Store
-  /** What the main thread says about the health of its storage. */
+  /** The health of the storage as the main thread reports it. */
   note: Linked['note']
 }
 /**
- * The store of a front thread. On SQLite the main thread does every operation by `call`; PostgreSQL is reached from here, with a share
- * of the connections, as from one more instance.
+ * The store of a front thread. On SQLite the main thread runs every operation by `call`. On PostgreSQL the front thread has its own
+ * share of the connections, as another instance would.
  */
 export async function openFrontStore(
   { storage, server }: Pick<Config, 'storage' | 'server'>,
@@ -111,7 +111,7 @@ export async function openFrontStore(
   }
   const { openPostgres } = await import('./postgres.ts')
   const { postgres } = storage
-  // The main thread, which serves the admin listener, has a share too.
+  // The main thread serves the admin listener and has a share, too.
   const share = (connections: number, least: number) =>
     Math.max(least, Math.floor(connections / (server.front_threads + 1)))
   const max_conns = share(postgres.max_conns, 2)

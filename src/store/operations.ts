@@ -23,7 +23,7 @@ import * as undo from './undo.ts'
 import * as users from './users.ts'
 import * as xaa from './xaa.ts'
 
-/** Every operation, by its name. A file that exports nothing else is taken as a whole. */
+/** Every operation by name. Files that export only operations are spread as a whole. */
 export const ops = {
   ...clients,
   ...connections,
@@ -53,7 +53,7 @@ export const ops = {
   replaceSealed,
   saveExported,
 }
-/** Whatever else a file exports does not compile here. */
+/** An export that is not an operation does not compile here. */
 type Operable<O extends Readonly<Record<string, (input: never) => Op<unknown>>>> = O
 type Ops = Operable<typeof ops>
 export type OpName = keyof Ops
@@ -66,5 +66,5 @@ export type Operations = {
     : (input: InputOf<K>) => Promise<ResultOf<K>>
 }
 
-/** Operations that only read, by the verbs of their names. */
+/** Operations that only read. Their names begin with one of these verbs. */
 export const isRead = (op: string): boolean => /^(find|list|count|read)/.test(op)

@@ -69,8 +69,8 @@ async function query(client: pg.ClientBase, config: pg.QueryConfig, params: read
 const statements = new Map<string, pg.QueryConfig>()
 
 /** With $1 for ?, under a name that each connection prepares once. A name is a hash: SQL may differ in its end only. */
-function prepared({ sql, hold }: Statement): pg.QueryConfig {
-  const key = hold ? `${sql} FOR UPDATE` : sql
+function prepared({ sql, forUpdate }: Statement): pg.QueryConfig {
+  const key = forUpdate ? `${sql} FOR UPDATE` : sql
   const known = statements.get(key)
   if (known) return known
   let n = 0

@@ -60,9 +60,11 @@ export function openSqlite(
   /** With the transactions that wrote: each waits for the disk once. */
   const stats = Object.assign(lane.stats, { commits: 0 })
   const health = watchHealth({
-    prove: (inDoubt) =>
+    write: (isUnhealthy) =>
       lane.push(
-        serves ? { op: 'proveWrite', input: { mark: newId(), inDoubt } } : { op: 'readHealth', input: undefined },
+        serves
+          ? { op: 'proveWrite', input: { mark: newId(), inDoubt: isUnhealthy } }
+          : { op: 'readHealth', input: undefined },
       ),
     log,
   })

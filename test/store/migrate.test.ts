@@ -126,7 +126,7 @@ describe('the files', () => {
     const folder = copy()
     expect(readMigrations('sqlite', folder).length).toBe(real.length)
     change(folder)
-    expect(() => readMigrations('sqlite', folder)).toThrow('names are NNN_name.sql, each with a number of its own')
+    expect(() => readMigrations('sqlite', folder)).toThrow('names must be NNN_name.sql, each with a unique number')
   })
 
   test('may leave numbers out', () => {

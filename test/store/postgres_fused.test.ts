@@ -32,8 +32,8 @@ function derived(statements: readonly Statement[]): string {
   const steps = statements.map((statement, i) => `s${i} AS (${i > 0 ? dependent(statement, i) : first(statement)})`)
   return `WITH ${steps.join(', ')} SELECT 1 AS done FROM s${statements.length - 1}`
 }
-function first({ sql, hold }: Statement): string {
-  return hold
+function first({ sql, forUpdate }: Statement): string {
+  return forUpdate
     ? `SELECT 1 FROM (${sql} FOR UPDATE) held WHERE true AND held.revoked_at IS NULL`
     : conditional(sql, 'true')
 }
