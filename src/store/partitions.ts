@@ -1,4 +1,4 @@
-// Operations on the partitions of the record on PostgreSQL: whole months go at once, after they were exported.
+// Operations on the partitions of the record on PostgreSQL: a whole month is dropped at once, after it was exported.
 import { all, change, idBytes, idText, num, type Op, one, type Row, str } from './op.ts'
 
 /** The tables of the record, each of them partitioned. */
@@ -9,7 +9,7 @@ export type RecordTable = (typeof RECORD_TABLES)[number]
 export const PARTITIONS = `SELECT c.relname AS name, pg_get_expr(c.relpartbound, c.oid) AS bounds
   FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = to_regclass(?) AND pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT'`
 
-/** Ids of a partition are made from `from` on and before `to` (epoch milliseconds). */
+/** A partition contains ids that were generated from `from` on and before `to` (epoch milliseconds). */
 export interface Partition {
   name: string
   from: number
@@ -28,14 +28,14 @@ export function* listPartitions({ table }: { table: RecordTable }): Op<Partition
   return (yield* all(PARTITIONS, table)).map(readPartition).sort((a, b) => a.from - b.from)
 }
 
-/** How much of a partition is in an export file, while nothing of it is deleted yet. */
+/** How much of a partition was exported; none of its rows is deleted yet. */
 export interface Exported {
   partition: string
   /** The last id. */
   to: string
   rows: number
 }
-/** The partitions that are exported in part, or that are about to be dropped. */
+/** The partitions that are partly exported, or that are about to be dropped. */
 export function* listExported(): Op<Exported[]> {
   return (yield* all('SELECT * FROM exported_partitions')).map((row) => ({
     partition: str(row.partition),
@@ -44,7 +44,7 @@ export function* listExported(): Op<Exported[]> {
   }))
 }
 
-/** Remembers how much is exported. */
+/** Stores how much was exported. */
 export function* saveExported({ partition, to, rows }: Exported): Op<void> {
   yield* change(
     `INSERT INTO exported_partitions (partition, exported_to, exported) VALUES (?, ?, ?)
@@ -55,10 +55,10 @@ export function* saveExported({ partition, to, rows }: Exported): Op<void> {
   )
 }
 
-/** How long writers may have to wait for a partition to go. */
+/** How long writers may have to wait while a partition is dropped. */
 const LOCK_MS = '500'
 
-/** Drops a partition with all that is in it. Throws when it cannot be locked soon: others read or write for longer. */
+/** Drops a partition with all its rows. Throws when it cannot be locked soon, because other transactions use it for longer. */
 export function* dropPartition({ table, name }: { table: RecordTable; name: string }): Op<void> {
   const { name: known } = (yield* listPartitions({ table })).find((each) => each.name === name) ?? {}
   if (known === undefined) return

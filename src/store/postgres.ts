@@ -1,4 +1,4 @@
-// The PostgreSQL driver: an operation is a transaction on a connection of the pool; those that tokens depend on travel together.
+// The PostgreSQL driver: an operation is a transaction on a connection of the pool. The operations that tokens depend on are batched.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Config } from '../config/schema.ts'
@@ -30,21 +30,21 @@ import { Unsettled } from './postgres_unsettled.ts'
 type PostgresSettings = Omit<Config['storage']['postgres'], 'dsn' | 'password_file'> & PostgresPlace
 
 interface PostgresOptions {
-  /** Whether this is the first to open it in this process: it looks at what is in between, and makes the partitions of the record. */
+  /** Whether this is the first driver of this process: it checks for a pooler in between, and creates the partitions of the record. */
   makesPartitions?: boolean
-  /** Whether this is an instance that serves, and is counted as such. */
+  /** Whether this process is a server, and counts as an instance. */
   serves?: boolean
 }
 
 const COLLISION_MS = 20
 const TRIES = 4
-/** What other servers that speak the protocol of PostgreSQL say to SQL that they do not know. */
+/** Error codes of other servers with the PostgreSQL protocol for SQL that they do not support. */
 const UNKNOWN_SQL = /^42/
-/** A row that another transaction was first to insert: whoever looks again sees it. */
+/** Another transaction inserted the row first. A retry of the operation sees that row. */
 const DUPLICATE = '23505'
-/** Milliseconds to the next try to find out what became of connections and operations without an answer. */
+/** Milliseconds between attempts to resolve connections and operations without an answer. */
 const MEND_MS = 100
-/** How often the server is asked whether connections of before are gone, until it is used although they are not. */
+/** How often the server is asked whether earlier connections are gone. After that it is used although they still exist. */
 const GONE_TRIES = 20
 
 /** Opens the pool on a migrated database. Rejects when it cannot be reached, or is behind a pooler that does not keep sessions. */
@@ -76,11 +76,11 @@ export async function openPostgres(
     config: {
       Client: class extends PostgresConnection {
         constructor() {
-          // A query is sent before those that were sent before it are answered.
+          // Queries are pipelined: a query is sent before the earlier ones are answered.
           super({ ...client, pipeline: true })
         }
       },
-      // Longer than a connection may take to be opened, which ends by itself.
+      // Longer than the timeout for opening a connection.
       connectionTimeoutMillis: connectMs(settings) + 500,
       max: settings.max_conns,
       min: settings.min_conns,
@@ -100,14 +100,14 @@ export async function openPostgres(
     onBack: () => mend(),
     log,
   })
-  /** Ends what was left without an answer, and takes back what may have come of it: in this order, so that it is decided. */
+  /** Terminates connections without an answer, and then reverts the operations that they may have committed. In this order, so that the outcome is final. */
   const mend = coalesce(
     async () => {
       if (closed) return
       const refused = refusal('reading')
       if (refused) throw refused
       if (!(await backends.terminate(listener.connection() as pg.Client)))
-        throw new Error('connections that were given up are still there')
+        throw new Error('abandoned connections still exist')
       const unwritable = refusal('writing')
       if (unwritable) throw unwritable
       await unsettled.settle()
@@ -121,7 +121,7 @@ export async function openPostgres(
   const partitions = makesPartitions ? await keepPartitions(settings, systemClock, log) : undefined
 
   const perform = async (job: Task): Promise<unknown> => {
-    // Each statement of a read sees what is committed, in a transaction or not.
+    // A read needs no transaction: each of its statements sees the committed rows in either case.
     const work = isRead(job.op) ? steps : change
     for (let tries = 1; ; tries++) {
       try {
@@ -137,7 +137,7 @@ export async function openPostgres(
         const collided = isCollision(error)
         if (!collided && (code !== DUPLICATE || tries > 1)) throw error
         if (tries === TRIES) throw awayFor(error)
-        // Whoever collided with it goes first.
+        // The other transaction gets the time to commit.
         if (collided) await sleep(Math.random() * tries * COLLISION_MS)
       }
     }
@@ -150,20 +150,20 @@ export async function openPostgres(
     await command(client, 'COMMIT')
     return value
   }
-  /** Whether the database takes several changes as one statement. */
+  /** Whether the database supports several changes in one statement. */
   let canFuse = true
-  /** Whether the one statement of an operation made it; if not, the operation itself says why. */
+  /** Whether the one statement of an operation made its changes. If not, the operation itself is run and finds the reason. */
   const isMadeAtOnce = async (client: pg.PoolClient, { statement }: Fused): Promise<boolean> => {
     if (!canFuse) return false
     try {
       return (await execute(client, statement)) !== undefined
     } catch (error) {
       const code = codeOf(error) ?? ''
-      // Something is there already.
+      // One of the rows exists already.
       if (code === DUPLICATE) return false
       if (!UNKNOWN_SQL.test(code)) throw error
       canFuse = false
-      log.info({ reason: (error as Error).message }, 'the database does not take several changes as one statement')
+      log.info({ reason: (error as Error).message }, 'the database does not support several changes as one statement')
       return false
     }
   }
@@ -214,7 +214,7 @@ export async function openPostgres(
     onForeignWrite: (each) => listeners.push(each),
     async close() {
       await Promise.all(groups.all.map((each) => each.drained()))
-      // What could not travel is here.
+      // Operations that could not be batched are in this lane.
       await lane.drained()
       closed = true
       durability.close()
@@ -225,12 +225,12 @@ export async function openPostgres(
   }
 }
 
-/** Resolves when something is so, or after a while. */
+/** Resolves when the check returns true, or after several attempts. */
 async function waitFor(check: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < GONE_TRIES && !(await check()); tries++) await sleep(MEND_MS)
 }
 
-/** Whether an operation that failed so may have been committed. */
+/** Whether an operation that failed with this error may have been committed. */
 const isUnknown = (error: unknown): boolean => error instanceof OAuthError && !isOverloaded(error) && !isUnsent(error)
 
 function sum(all: readonly LaneStats[]): LaneStats {

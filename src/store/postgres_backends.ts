@@ -1,8 +1,8 @@
-// Server processes of connections that were given up without an answer. Until the server says that such a process is gone, it may
-// still commit what it was asked to, and it still takes one of the connections that the server has.
+// Server processes of connections that were abandoned without an answer. Until the server confirms that such a process is gone, it may
+// still commit its transaction, and it still occupies one of the connections of the server.
 import type pg from 'pg'
 
-/** Process ids are used again: with the start it is exact. */
+/** Process ids are reused; together with the start time they are unique. */
 const ID = "pid || ' ' || extract(epoch FROM backend_start)"
 const OWN = `SELECT ${ID} AS id FROM pg_stat_activity WHERE pid = pg_backend_pid()`
 const TERMINATE = `SELECT ${ID} AS id, pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${ID} = ANY($1)`
@@ -17,7 +17,7 @@ export class Backends {
   readonly #left = new Map<string, (() => void)[]>()
   #closed = false
 
-  /** Remembers the process of a new connection. On a server that cannot tell it, nothing is known of it later. */
+  /** Stores the process id of a new connection. It stays unknown if the server does not provide it. */
   async identify(client: pg.ClientBase): Promise<void> {
     const rows = await client.query<IdRow>(OWN).then(
       (found) => found.rows,
@@ -26,14 +26,14 @@ export class Backends {
     for (const { id } of rows) this.#ids.set(client, id)
   }
 
-  /** Gives a connection up. Resolves when its process is known to be gone. */
+  /** Abandons a connection. Resolves when its process is known to be gone. */
   gone(client: pg.ClientBase): Promise<void> {
     const id = this.#ids.get(client)
     if (id === undefined || this.#closed) return Promise.resolve()
     return new Promise((resolve) => this.#left.set(id, [...(this.#left.get(id) ?? []), resolve]))
   }
 
-  /** Terminates the processes that were left, on another connection to the server. Resolves to whether all of them are gone. */
+  /** Terminates the abandoned processes, on another connection to the server. Resolves to whether all of them are gone. */
   async terminate(on: pg.ClientBase): Promise<boolean> {
     const asked = [...this.#left.keys()]
     if (asked.length === 0) return true
@@ -43,7 +43,7 @@ export class Backends {
     return there.size === 0
   }
 
-  /** Nobody waits for them any more, nor for those that are given up from now on: nothing would terminate them. */
+  /** Ends every wait for an abandoned process, now and in future: nothing would terminate the processes any more. */
   close(): void {
     this.#closed = true
     this.#forget([...this.#left.keys()])

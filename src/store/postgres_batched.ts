@@ -1,5 +1,5 @@
-// What travels together on PostgreSQL: rows of one INSERT, reads that do not wait for each other's answers, changes of one
-// transaction. Each alone would cost a round trip, which wakes two processes, and a forced write of its own.
+// Batches on PostgreSQL: rows of one INSERT, pipelined reads, changes in one transaction. Individually each would cost a round trip, which
+// wakes two processes, and its own flush of the log.
 import type pg from 'pg'
 import { codeOf, OAuthError } from '../lib/error.ts'
 import type { Outcome } from '../lib/lane.ts'
@@ -19,49 +19,49 @@ export async function steps(client: pg.ClientBase, job: Job): Promise<unknown> {
 
 const start = ({ op, input }: Job) => (ops[op] as (input: unknown) => Op<unknown>)(input)
 
-/** What became of a job. */
+/** The outcome of a job. */
 export const settled = (result: Promise<unknown>): Promise<Outcome<unknown>> =>
   result.then(
     (value) => ({ value }),
     (error: unknown) => ({ error }),
   )
 
-/** Runs reads on one connection, each as if it were alone. Resolves to their outcomes. */
+/** Runs independent reads on one connection. Resolves to their outcomes. */
 export async function readBatched(client: pg.ClientBase, jobs: readonly Job[]): Promise<Outcome<unknown>[]> {
   for (const { op } of jobs) await preparePlans(client, op)
   return Promise.all(jobs.map((job) => settled(steps(client, job))))
 }
 
-/** For so many milliseconds others wait for a row that one of them needs, and somebody else holds. */
+/** Milliseconds that a batch waits for a row lock of another transaction. */
 export const LOCK_MS = 100
 /**
- * Failures of which each that travelled tries by itself: that time is over, or a newer version has changed a table that a
- * statement of this connection was prepared for.
+ * Failures after which each operation of a batch is run individually: the lock timeout, or a table that a newer version changed after
+ * this connection had prepared a statement for it.
  */
-const APART = /^(55P03|0A000)$/
+const INDIVIDUALLY = /^(55P03|0A000)$/
 export const runsIndividually = (error: unknown): boolean =>
-  error instanceof OAuthError && APART.test(codeOf(error.cause) ?? '')
+  error instanceof OAuthError && INDIVIDUALLY.test(codeOf(error.cause) ?? '')
 
-/** Serialization failures and deadlocks: to be done again. */
+/** Serialization failures and deadlocks: the operation is retried. */
 const COLLISION = /^40(001|P01)$/
 export const isCollision = (error: unknown): boolean => COLLISION.test(codeOf(error) ?? '')
 
-/** Begins the transaction of several operations. Awaited: what is sent behind a BEGIN that fails would be done all the same. */
+/** Begins the transaction of several operations. It must be awaited: statements that are sent after a BEGIN that fails would be executed. */
 const begin = (client: pg.ClientBase) => command(client, `BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}`)
 
-/** Makes changes, each of one statement that returns a row when it was made, in one transaction. Resolves to whether each was made; rejects when none was, or, 503, when nobody knows. */
+/** Makes changes in one transaction. Each is one statement that returns a row if it made its change. Resolves to whether each was made. Rejects when none was made, or with 503 when the outcome is unknown. */
 export async function changeBatched(client: pg.ClientBase, changes: readonly Statement[]): Promise<boolean[]> {
   await begin(client)
-  // A statement that fails makes the server refuse those behind it, and roll back at the COMMIT.
+  // After a statement that fails, the server refuses the following ones and rolls back at the COMMIT.
   const rows = await Promise.all([...changes.map((statement) => execute(client, statement)), command(client, 'COMMIT')])
   return changes.map((_, i) => rows[i] !== undefined)
 }
 
-/** Runs operations that look at rows and then add some, in one transaction. Resolves to what they return; rejects as changeTogether() does. */
+/** Runs operations that read rows and then add some, in one transaction. Resolves to their results; rejects as changeBatched() does. */
 export async function recordBatched(client: pg.ClientBase, jobs: readonly Job[]): Promise<unknown[]> {
   for (const { op } of jobs) await preparePlans(client, op)
   await begin(client)
-  // All of them have ended before the transaction does: none may send a statement after it.
+  // Every operation must have ended before the transaction ends: none may send a statement after it.
   const outcomes = await Promise.all(jobs.map((job) => settled(steps(client, job))))
   const errors = outcomes.flatMap((outcome) => ('error' in outcome ? [outcome.error] : []))
   if (errors.length > 0) throw errors.find((error) => error instanceof OAuthError) ?? errors[0]
@@ -69,7 +69,7 @@ export async function recordBatched(client: pg.ClientBase, jobs: readonly Job[])
   return outcomes.map((outcome) => 'value' in outcome && outcome.value)
 }
 
-/** Inserts the rows of operations that do nothing else, all or none. Powers of two, so that few statements have to be prepared. */
+/** Inserts the rows of operations that consist of one INSERT, all or none. Batch sizes are powers of two, so that few statements have to be prepared. */
 export async function appendBatched(client: pg.ClientBase, jobs: readonly Job[]): Promise<void> {
   const parts: Statement[] = []
   for (let rest = jobs.map(firstStatement); rest.length > 0; ) {

@@ -7,12 +7,12 @@ import { type Dialect, type MigrationStep, type MigrationSteps, migration, missi
 import type { Statement } from './op.ts'
 import { type ConnectionSettings, PostgresConnection, type PostgresPlace } from './postgres_connection.ts'
 
-/** The server gives up on a statement; a little later we give up on the server, and have answered within ten seconds. */
+/** First the statement timeout of the server, a little later the timeout of this process: every caller is answered within ten seconds. */
 const STATEMENT_MS = 8000
 const ANSWER_MS = STATEMENT_MS + 1000
 const BIGINT = 20
 
-/** How every connection is opened. What the connection string says comes first. */
+/** Settings of every connection. Settings of the connection string have precedence. */
 export const clientSettings = (place: PostgresPlace): ConnectionSettings => ({
   place,
   stream: () => new NamedSocket(),
@@ -20,16 +20,16 @@ export const clientSettings = (place: PostgresPlace): ConnectionSettings => ({
   sessionMs: STATEMENT_MS,
   query_timeout: ANSWER_MS,
   keepAlive: true,
-  // Counters and epoch seconds fit into a number; pg would give text.
+  // Counters and epoch seconds fit into a number; pg would return them as text.
   types: { getTypeParser: (oid, format) => (oid === BIGINT ? Number : pg.types.getTypeParser(oid, format)) },
 })
 
-/** For what takes its time, or waits for another process that does. */
+/** For long statements, and for statements that wait for a long one of another process. */
 export const PATIENT = { sessionMs: 0, query_timeout: 0 }
 
 /** Runs SQL without parameters. Resolves to its rows. */
 export type RunQuery = (text: string) => Promise<Record<string, unknown>[]>
-/** Runs some SQL on a connection of its own, for what is not an operation of the store. */
+/** Runs SQL that is not an operation of the store, on its own connection. */
 export async function connectedTo<R>(
   place: PostgresPlace,
   work: (query: RunQuery) => Promise<R>,
@@ -44,7 +44,7 @@ export async function connectedTo<R>(
   }
 }
 
-/** Runs a statement. Throws what failureOf() makes of a failure. */
+/** Runs a statement. Failures are converted by failureOf(). */
 export async function execute(client: pg.ClientBase, statement: Statement): Promise<unknown> {
   if (statement.want !== 'run' && statement.params.some(isUnstorable)) return statement.want === 'all' ? [] : undefined
   const { rows, rowCount } = await query(client, prepared(statement), statement.params)
@@ -52,7 +52,7 @@ export async function execute(client: pg.ClientBase, statement: Statement): Prom
   return statement.want === 'all' ? rows : (rowCount ?? 0)
 }
 
-/** PostgreSQL refuses text with a NUL, so nothing there equals it. */
+/** PostgreSQL refuses text with a NUL, so no stored text can equal it. */
 const isUnstorable = (param: unknown): boolean => typeof param === 'string' && param.includes('\0')
 
 /** Runs BEGIN, COMMIT and the like. */
@@ -68,7 +68,7 @@ async function query(client: pg.ClientBase, config: pg.QueryConfig, params: read
 
 const statements = new Map<string, pg.QueryConfig>()
 
-/** With $1 for ?, under a name that each connection prepares once. A name is a hash: SQL may differ in its end only. */
+/** The statement with $1 instead of ?, under a name that each connection prepares once. The name is a hash, because long statements may differ only at their end. */
 function prepared({ sql, forUpdate }: Statement): pg.QueryConfig {
   const key = forUpdate ? `${sql} FOR UPDATE` : sql
   const known = statements.get(key)
@@ -80,27 +80,27 @@ function prepared({ sql, forUpdate }: Statement): pg.QueryConfig {
 }
 
 /**
- * Connection, authentication and resource troubles, shutdown, time limits, a server that only reads; and 0A000: a newer
- * version has changed the table of a prepared statement, which another connection prepares anew.
+ * Errors of connections, authentication and resources, shutdown, timeouts and read-only servers; and 0A000: a newer version has
+ * changed the table of a prepared statement, which another connection prepares again.
  */
 const AWAY = /^(08|28|53|57|58|0A000|25006|25P03|55P03)/
 
 const ONLY_READS = '25006'
 
-/** A database that is away is 503; anything else is a fault of this program. The values that PostgreSQL adds stay out. */
+/** An unavailable database is 503; every other error is a bug of this program. Values that PostgreSQL adds to its message are left out. */
 export function failureOf(thrown: unknown): Error {
   const { message, code } = thrown as Error & { code?: string }
   const error = Object.assign(new Error(message || code), { code })
-  // What did not come from the server came from the way there.
+  // An error that the server did not send is an error of the network.
   const away = !(thrown instanceof pg.DatabaseError) || AWAY.test(code ?? '')
   return away ? awayFor(error) : error
 }
 
-/** The 503 of a database that cannot do what was asked now. */
+/** The 503 for a database that is unavailable now. */
 export const awayFor = (cause: unknown): OAuthError =>
   unavailable('the storage is not available', { reason: 'storage_unavailable', cause })
 
-/** Whether the database was migrated. One that cannot be asked counts: preparing it says why. */
+/** Whether the database was migrated. True for a database that is unreachable: preparing it reports the reason. */
 export const isPostgresMigrated = (place: PostgresPlace): Promise<boolean> =>
   connectedTo(place, async (query) => {
     const rows = await query(
@@ -109,11 +109,11 @@ export const isPostgresMigrated = (place: PostgresPlace): Promise<boolean> =>
     return rows.length > 0
   }).catch(() => true)
 
-/** Creates or updates the tables. Returns the names of the migrations it applied. */
+/** Creates or updates the tables. Returns the names of the applied migrations. */
 export const preparePostgres = (place: PostgresPlace, now: number): Promise<string[]> =>
   withSteps(place, (dialect) => migration(dialect, now))
 
-/** The names of the migrations that a migrated database lacks. */
+/** The names of the migrations that are missing in a migrated database. */
 export const missingInPostgres = (place: PostgresPlace): Promise<string[]> => withSteps(place, missingMigrations)
 
 async function withSteps(place: PostgresPlace, stepsFor: (dialect: Dialect) => MigrationSteps): Promise<string[]> {
@@ -134,7 +134,7 @@ async function withSteps(place: PostgresPlace, stepsFor: (dialect: Dialect) => M
         : ''
     throw new Error(`cannot prepare the database of storage.postgres.dsn: ${message || code}${hint}`, { cause: error })
   } finally {
-    // Ends a transaction that is under way.
+    // Rolls back an open transaction.
     await client.end()
   }
 }

@@ -1,5 +1,5 @@
-// A connection to PostgreSQL. Each one reads the connection string, the password and the certificates anew, and tries the
-// hosts in their order until one is as target_session_attrs wants it.
+// A connection to PostgreSQL. Each connection reads the connection string, the password and the certificates again, and tries the
+// hosts in their order until one matches target_session_attrs.
 import { EventEmitter } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -17,18 +17,18 @@ export interface PostgresPlace {
 /** How a connection is opened. */
 export interface ConnectionSettings extends pg.ClientConfig {
   place: PostgresPlace
-  /** How long a statement may take, and a transaction do nothing; 0 is for ever. */
+  /** Timeout of a statement, and of a transaction that is idle; 0 means no timeout. */
   sessionMs: number
 }
 
-/** For one host; with several, the next one must have its turn soon. */
+/** Timeout for one host. It is short if there are several hosts, so that the next one is tried soon. */
 const [CONNECT_MS, HOST_MS] = [3000, 2000]
-/** The server is starting up, shutting down or recovering: another host may do. */
+/** The server is starting up, shutting down or recovering; another host may be available. */
 const CANNOT_CONNECT_NOW = '57P03'
 const NOT_REACHED =
   /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ETIMEOUT|ENOENT|timeout expired/
 
-/** What is wanted of a session, in passes over all hosts. */
+/** The session attributes that are required, for each pass over all hosts. */
 const WANTED: Readonly<Record<SessionAttrs, readonly ((session: SessionRow) => boolean)[]>> = {
   any: [() => true],
   'read-write': [({ standby, read_only }) => !standby && !read_only],
@@ -43,7 +43,7 @@ interface SessionRow {
 }
 const SESSION = `SELECT pg_is_in_recovery() AS standby, current_setting('default_transaction_read_only') = 'on' AS read_only`
 
-/** Most milliseconds that an attempt to connect takes, over all hosts. */
+/** Maximum duration of an attempt to connect, over all hosts, in milliseconds. */
 export function connectMs({ dsn }: PostgresPlace): number {
   const read = readDsn(dsn)
   return read.hosts.length * WANTED[read.sessionAttrs].length * hostMs(read)
@@ -52,7 +52,7 @@ export function connectMs({ dsn }: PostgresPlace): number {
 const hostMs = ({ hosts, connectSeconds }: Dsn): number =>
   connectSeconds ? connectSeconds * 1000 : hosts.length > 1 ? HOST_MS : CONNECT_MS
 
-/** A connection that finds its server among the hosts of a connection string. A lost one needs no listener for its error. */
+/** A connection to one of the hosts of a connection string. No error listener is needed for a lost connection. */
 export class PostgresConnection extends pg.Client {
   readonly #settings: ConnectionSettings
 
@@ -96,14 +96,14 @@ export class PostgresConnection extends pg.Client {
     throw new Error(`no server of the connection string can be used: ${said.join('; ')}`, { cause: faults })
   }
 
-  /** Connects to one host, in the ways that sslmode leaves open. */
+  /** Connects to one host, with each TLS setting that sslmode allows. */
   async #enter(dsn: Dsn, at: DsnHost): Promise<void> {
     const ways = tlsWays(dsn, at.host)
     for (const [i, tls] of ways.entries())
       try {
         return await this.#open(dsn, at, tls)
       } catch (error) {
-        // The next way is for a server that answers, but not in this one.
+        // The next setting is tried only if the server answered.
         if (i === ways.length - 1 || isNotReached(error as Error)) throw error
       }
   }
@@ -112,7 +112,7 @@ export class PostgresConnection extends pg.Client {
     this.#renew({ ...this.#settings, ...driverSettings(dsn, at, this.#settings.place), ssl: tls })
     try {
       await super.connect()
-      // Poolers refuse these as parameters of the start.
+      // Poolers refuse these settings as startup parameters.
       const { sessionMs } = this.#settings
       await this.query({
         text: `SET statement_timeout = ${sessionMs}; SET idle_in_transaction_session_timeout = ${sessionMs}`,
@@ -124,7 +124,7 @@ export class PostgresConnection extends pg.Client {
     }
   }
 
-  /** The connection to a host that is given up; what still happens to it says nothing of the next one. */
+  /** Abandons the connection to a host. Its later errors are ignored. */
   #detached(): pg.Connection {
     const { connection } = this
     connection.removeAllListeners()
@@ -138,7 +138,7 @@ export class PostgresConnection extends pg.Client {
     return rows.some(wanted)
   }
 
-  /** Takes on the state of a client that was never connected: the driver connects each one once only. */
+  /** Resets the client to the state before connect(): the driver allows only one connect() for each client. */
   #renew(config: pg.ClientConfig): void {
     const fresh = new pg.Client(config)
     for (const name of Object.getOwnPropertyNames(fresh))
@@ -147,10 +147,10 @@ export class PostgresConnection extends pg.Client {
 }
 
 const EMITTER = new Set(Object.getOwnPropertyNames(new EventEmitter()))
-/** The driver takes a limit for one query, of which its types do not know. */
+/** The driver supports a timeout for one query, but its types do not declare it. */
 const timed = (ms: number): object => ({ query_timeout: ms })
 
-/** What the driver is told of one host. */
+/** The settings of the driver for one host. */
 function driverSettings(dsn: Dsn, { host, port }: DsnHost, place: PostgresPlace): pg.ClientConfig {
   const { user, dbname, options, application_name, client_encoding, channel_binding, sslnegotiation } = dsn.keywords
   const given = { host, port, user, database: dbname, options, application_name, client_encoding, sslnegotiation }
@@ -163,12 +163,12 @@ function driverSettings(dsn: Dsn, { host, port }: DsnHost, place: PostgresPlace)
   }
 }
 
-/** A password of a file is read when the server asks for it. Undefined leaves it to PGPASSWORD. */
+/** The password file is read when the server requests the password. Undefined means PGPASSWORD. */
 function passwordOf({ keywords }: Dsn, { password_file }: PostgresPlace): pg.ClientConfig['password'] {
   const { password, passfile } = keywords
   if (password_file) return async () => (await readFile(password_file, 'utf8')).replace(/\r?\n$/, '')
   if (password !== undefined || process.env['PGPASSWORD']) return password
-  // The driver says which server asks; its types do not.
+  // The driver passes the server as `this`, but its types do not declare it.
   const find = (asking: Asking) => fromPassfile(passfile ?? process.env['PGPASSFILE'], asking)
   return find as unknown as () => Promise<string>
 }

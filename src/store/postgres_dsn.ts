@@ -1,23 +1,23 @@
-// Connection strings as libpq reads them: a URI or keyword=value text, one or several hosts, TLS by sslmode.
+// Connection strings in the formats of libpq: a URI or keyword=value text, one or several hosts, TLS by sslmode.
 import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
 
-/** A server of a connection string; what is undefined is left to the driver. */
+/** A server of a connection string. The driver has defaults for what is undefined. */
 export interface DsnHost {
   host: string | undefined
   port: number | undefined
 }
 
-/** Which server of several is taken. */
+/** The attributes that a server must have to be chosen. */
 export type SessionAttrs = (typeof SESSION_ATTRS)[number]
 
-/** A connection string, read. */
+/** A parsed connection string. */
 export interface Dsn {
   hosts: readonly DsnHost[]
   sessionAttrs: SessionAttrs
   /** Seconds for each host. */
   connectSeconds: number | undefined
-  /** Keywords of libpq and their values. */
+  /** Keywords of libpq with their values. */
   keywords: Keywords
 }
 
@@ -30,7 +30,7 @@ const KNOWN = [
   ...['connect_timeout', 'target_session_attrs', 'channel_binding', 'sslnegotiation', 'ssl'],
   ...['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword'],
 ]
-/** Keywords that libpq knows and that change nothing here, with uselibpqcompat of the driver, which is always so. */
+/** Keywords of libpq that have no effect here, and uselibpqcompat of the driver, which is always on. */
 const IGNORED = [
   ...['keepalives', 'keepalives_idle', 'keepalives_interval', 'keepalives_count', 'tcp_user_timeout'],
   ...['fallback_application_name', 'sslcompression', 'sslsni', 'uselibpqcompat'],
@@ -40,7 +40,7 @@ const URI = /^postgres(?:ql)?:\/\/(?:([^/?]*)@)?([^/?@]*)(?:\/([^?]*))?(?:\?(.*)
 const HOST = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d*))?$/
 const PAIR = /\s*([a-z_]+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s'\\]|\\.)*))(?=\s|$)/sy
 
-/** Reads a connection string. Throws an error that names the keyword at fault, and no value. */
+/** Parses a connection string. Throws an error that names the invalid keyword, but no value. */
 export function readDsn(text: string): Dsn {
   const keywords = /^\w+:\/\//.test(text) ? fromUri(text) : fromPairs(text)
   for (const name of Object.keys(keywords))
@@ -86,7 +86,7 @@ function fromUri(text: string): Keywords {
   ])
 }
 
-/** A percent sign that begins no escape stands for itself. */
+/** A percent sign that does not begin an escape is literal. */
 function decoded(text: string): string {
   try {
     return text.replace(/(?:%[0-9a-f]{2})+/gi, decodeURIComponent)
@@ -117,17 +117,17 @@ function hostsOf({ host = '', port = '' }: Keywords): DsnHost[] {
   })
 }
 
-/** TLS of a connection: false for none, undefined where the driver decides. */
+/** TLS of a connection: false for none, undefined for the default of the driver. */
 export type Tls = false | undefined | ConnectionOptions
 
 /**
- * How a host is connected to, one way after another, as sslmode has it. Certificates are read here, so one that was
- * renewed is used by the next connection. Throws when a file cannot be read.
+ * The TLS settings with which a host is tried one after the other, by sslmode. Certificates are read here, so that the next
+ * connection uses a renewed one. Throws when a file cannot be read.
  */
 export function tlsWays({ keywords }: Dsn, host: string | undefined): readonly Tls[] {
   const { sslmode, ssl, sslrootcert, sslcert, sslkey, sslpassword } = keywords
   if (host?.startsWith('/')) return [false]
-  // Without a mode the chain and the name are verified when certificates are named; ssl=true is a word of JDBC.
+  // Without sslmode the chain and the name are verified if certificates are given. ssl=true is a JDBC setting.
   const implied =
     sslrootcert || sslcert || sslkey ? 'verify-full' : /^(true|1)$/.test(ssl ?? '') ? 'require' : undefined
   const mode = sslmode ?? implied ?? (ssl === 'no-verify' ? ssl : undefined)
@@ -142,7 +142,7 @@ export function tlsWays({ keywords }: Dsn, host: string | undefined): readonly T
     ...(sslpassword ? { passphrase: sslpassword } : {}),
   }
   if (mode === 'verify-full') return [own]
-  // A root certificate is used whenever there is one; the name is verified by verify-full alone.
+  // A root certificate is always used if there is one. Only verify-full verifies the name.
   const unnamed = {
     ...own,
     rejectUnauthorized: Boolean(ca) && mode !== 'no-verify',

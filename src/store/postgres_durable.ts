@@ -1,45 +1,45 @@
-// Whether the database takes a write and keeps it: a small write each second, which waits for the disk and for the synchronous
-// standby as every other one does. A server that answers everything else may still be unable to commit.
+// Whether the database can commit: a small write each second, which waits for the disk and for the synchronous standby as every other
+// write does. A server that answers everything else may still be unable to commit.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf } from '../lib/error.ts'
 import { withTimeout } from '../lib/timeout.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
-/** Milliseconds between two writes, and to the next one after a failure. */
+/** Milliseconds between two writes, and until the next write after a failure. */
 const [EVERY_MS, RETRY_MS] = [1000, 200]
 const DISK_FULL = '53100'
 /** A write without an answer for this long means that no write is answered. */
 export const SILENT_MS = 3000
 
 export interface DurabilityOptions {
-  /** Writes and commits; `wide` takes new room on the disk too, as rows of tokens do. */
+  /** Commits a small write. `wide` also allocates space on the disk, as rows of tokens do. */
   write(wide: boolean): Promise<unknown>
-  /** Whether a write is worth a try: there is a connection to the server. */
+  /** Whether there is a connection to the server. Without one no write is tried. */
   isReachable(): boolean
-  /** Called again and again while writes have no answer. */
+  /** Called repeatedly while writes have no answer. */
   onSilent(): void
   /** Called when writes work again. */
   onBack(): void
   log: Logger
 }
 export interface Durability {
-  /** Resolves when the first write has had an answer. */
+  /** Resolves after the first attempt. */
   first: Promise<void>
-  /** Whether writes are made durable, as far as is known. */
+  /** Whether the database can commit writes, as far as is known. */
   works(): boolean
-  /** A write of somebody else was committed. */
+  /** An operation was committed. */
   proven(): void
-  /** A write of somebody else failed. A full disk refuses it, and still takes what fits into the room there is. */
+  /** An operation failed. On a full disk, writes that need new space fail, and writes that fit into the allocated space succeed. */
   failed(error: unknown): void
   close(): void
 }
 
-/** Starts to write, until it is closed. */
+/** Starts the writes. They end with close(). */
 export function watchDurability({ write, isReachable, onSilent, onBack, log }: DurabilityOptions): Durability {
   let works = true
   let closed = false
   let provenMs = performance.now()
-  /** One that fails may have lost its connection only. */
+  /** Failures in a row. A single failure may be only a lost connection. */
   let failures = 0
   let isFull = false
 
@@ -59,13 +59,13 @@ export function watchDurability({ write, isReachable, onSilent, onBack, log }: D
       () => {
         provenMs = performance.now()
         failures = 0
-        // The disk became full meanwhile: the next write shows whether it still is.
+        // The disk became full during this write: the next write shows whether it still is.
         if (isFull && !wide) return
         isFull = false
         set(true)
       },
       (error: Error) => {
-        // What others have committed meanwhile says more than one lost connection.
+        // An operation that was committed in the meantime counts more than one lost connection.
         if (isReachable() && provenMs < beganMs && ++failures > 1) set(false, reasonOf(error))
       },
     )
@@ -74,7 +74,7 @@ export function watchDurability({ write, isReachable, onSilent, onBack, log }: D
     })
     await withTimeout(SILENT_MS, writing)
     while (!isOver && !closed) {
-      // Reads go on; writes would wait in vain.
+      // Reads continue. Writes are refused at once, because they would not be answered.
       if (isReachable() && performance.now() - provenMs >= SILENT_MS) {
         set(false, 'a commit had no answer for three seconds: the disk, or a synchronous standby that is away')
         onSilent()

@@ -1,4 +1,4 @@
-// Which operations travel together on PostgreSQL, and what becomes of them when they cannot.
+// Which operations are batched on PostgreSQL, and how they are run when a batch fails.
 import type pg from 'pg'
 import { OAuthError } from '../lib/error.ts'
 import { Lane, type Outcome } from '../lib/lane.ts'
@@ -18,32 +18,32 @@ import {
 import type { Fused } from './postgres_fused.ts'
 import type { Lend } from './postgres_pool.ts'
 
-/** An operation, with the one statement of one that changes something, where there is one. */
+/** An operation, with its one statement if it has one. */
 export type Task = Job & { fused?: Fused }
 type Change = Task & { fused: Fused }
 type Outcomes = Outcome<unknown>[]
 
 interface GroupsOptions {
   lend: Lend
-  /** Does one operation by itself. */
+  /** Runs one operation individually. */
   perform(task: Task): Promise<unknown>
-  /** Where each waits that is done by itself. */
+  /** The queue of operations that run individually. */
   lane: Lane<Task, unknown>
 }
 export interface Groups {
-  /** Where an operation waits for others that it travels with; undefined for one that does not, or only as a change. */
+  /** The queue in which an operation is batched. Undefined for operations that are not batched, or only as a change. */
   of(job: Job): Lane<Job, unknown> | undefined
   changes: Lane<Change, unknown>
   all: readonly Pick<Lane<unknown, unknown>, 'stats' | 'drained'>[]
 }
 
-/** Most operations that travel together, and how many such groups of each kind may be under way. */
+/** Maximum number of operations in a batch, and of concurrent batches of each kind. */
 const [GROUP, GROUPS] = [64, 4]
 
-/** Opens the lanes of operations that travel together. */
+/** Opens the lanes of batched operations. */
 export function openGroups({ lend, perform, lane }: GroupsOptions): Groups {
-  /** Done by itself, and answered then: those that it was to travel with do not wait for it. */
-  const apart = (task: Task): Outcome<unknown> => ({ value: lane.push(task) })
+  /** Runs an operation individually. The rest of its batch does not wait for it. */
+  const individually = (task: Task): Outcome<unknown> => ({ value: lane.push(task) })
 
   const read = async (jobs: Job[]): Promise<Outcomes> => {
     const isLost = (outcome: Outcome<unknown>) => 'error' in outcome && outcome.error instanceof OAuthError
@@ -53,17 +53,17 @@ export function openGroups({ lend, perform, lane }: GroupsOptions): Groups {
     })
     return outcomes.map((outcome, i) =>
       'error' in outcome && (runsIndividually(outcome.error) || isCollision(outcome.error))
-        ? apart(jobs[i] as Job)
+        ? individually(jobs[i] as Job)
         : outcome,
     )
   }
-  /** Work that is done for all or for none, and for each by itself where it fails for what one of them is. */
+  /** Work that succeeds for all operations of a batch or for none. If one operation makes it fail, each of them is run individually. */
   const forAll = async (jobs: Task[], work: (client: pg.PoolClient) => Promise<Outcomes>): Promise<Outcomes> => {
     try {
       return await lend(work, { use: 'writing' })
     } catch (error) {
       if (error instanceof OAuthError && !runsIndividually(error)) throw error
-      return jobs.map(apart)
+      return jobs.map(individually)
     }
   }
   const append = (jobs: Job[]): Promise<Outcomes> =>
@@ -76,7 +76,7 @@ export function openGroups({ lend, perform, lane }: GroupsOptions): Groups {
   const change = async (tasks: Change[]): Promise<Outcomes> => {
     const [only] = tasks
     if (only && tasks.length === 1) {
-      // It answers for itself; only for so long do the next ones wait for it.
+      // The next batch waits for it only for this time.
       const value = perform(only)
       await withTimeout(LOCK_MS, settled(value))
       return [{ value }]
@@ -84,7 +84,7 @@ export function openGroups({ lend, perform, lane }: GroupsOptions): Groups {
     return forAll(tasks, async (client) => {
       const statements = tasks.map(({ fused }) => fused.statement)
       const made = await changeBatched(client, statements)
-      return tasks.map((task, i) => (made[i] ? { value: task.fused.value } : apart(task)))
+      return tasks.map((task, i) => (made[i] ? { value: task.fused.value } : individually(task)))
     })
   }
 
@@ -98,7 +98,7 @@ export function openGroups({ lend, perform, lane }: GroupsOptions): Groups {
       if (op.startsWith('find')) return reads
       if (op === 'recordAudit') return events
       if (op === 'recordExchange') return exchanges
-      // One that uses up a proof is more than a row.
+      // An issuance that consumes a proof is more than one row.
       return op === 'recordIssuance' && !(input as { use?: unknown }).use ? issuances : undefined
     },
     changes,

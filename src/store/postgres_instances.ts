@@ -1,5 +1,5 @@
-// Instances on one database know how many they are: each has a row, which it renews in the statement that asks for news. The time
-// is that of the database, so clocks may differ. Who only works on the database (a command, a front thread) has no row.
+// The number of instances on one database: each instance has a row, which it renews in the statement that polls for invalidations. The
+// time is that of the database, so the clocks of instances may differ. Commands and front threads have no row.
 import type pg from 'pg'
 
 /** Epoch milliseconds. */
@@ -8,18 +8,18 @@ const SILENT_MS = 3000
 const KEPT_MS = 60_000
 
 const VERSIONS = 'SELECT name, version, 0 AS others FROM store_versions'
-/** One round trip, whose commit does not wait for the disk: a row that is lost is written again a second later. */
+/** One round trip. Its commit does not wait for the disk, because a lost row is written again a second later. */
 const RENEW = `WITH here AS (
     INSERT INTO instances (id, seen_at) VALUES ($1, ${NOW}) ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at)
   SELECT name, version, (SELECT count(*) FROM instances WHERE id <> $1 AND seen_at > ${NOW} - ${SILENT_MS}) AS others
   FROM store_versions, set_config('synchronous_commit', 'off', true)`
-/** What was never taken away goes with the next one that comes. */
+/** Rows of instances that did not remove them are deleted when another instance starts. */
 const SWEEP = `DELETE FROM instances WHERE id IN (SELECT id FROM instances WHERE seen_at < ${NOW} - ${KEPT_MS} FOR UPDATE SKIP LOCKED)`
 const LEAVE = 'DELETE FROM instances WHERE id = $1'
-/** A row that is nobody's presence: a write that waits holds its lock, and the presence must not wait with it. */
+/** A separate row: a write that waits keeps its row locked, and the presence row must not wait for it. */
 const PROVE = 'INSERT INTO instances (id, seen_at) VALUES ($1, 0) ON CONFLICT (id) DO UPDATE SET seen_at = 0'
 const READ_ONLY = '25006'
-/** Room of a new table, which is given back. */
+/** Allocates the space of a new table and releases it. */
 const TAKE_ROOM = `BEGIN; CREATE TABLE instances_room (room TEXT); INSERT INTO instances_room VALUES (repeat('x', 2000)); ROLLBACK`
 
 interface VersionRow {
@@ -28,23 +28,23 @@ interface VersionRow {
   others: number
 }
 
-/** The place of this process among the instances. */
+/** The registration of this process as an instance. */
 export interface Presence {
-  /** How many there are, this one included; the last known number while the database is away. */
+  /** The number of instances including this one; the last known number while the database is unavailable. */
   count(): number
-  /** What is done first on a new connection. */
+  /** Initialises a new connection. */
   enter(on: pg.Client): Promise<void>
-  /** Renews the row, counts, and reads the versions. */
+  /** Renews the row, counts the instances, and reads the versions. */
   ask(from: pg.Client): Promise<VersionRow[]>
-  /** Writes on a connection whose commits wait for the disk and for the standby; `wide` takes new room on the disk too. */
+  /** Writes on a connection whose commits wait for the disk and for the standby. `wide` also allocates space on the disk. */
   prove(on: pg.ClientBase, wide: boolean): Promise<void>
-  /** Is not counted from now on. */
+  /** Removes the row of this instance. */
   leave(on: pg.Client): Promise<void>
 }
 
-/** Makes the place of a process with an id; one that does not serve is never counted. */
+/** Creates the registration of a process. A process that is not a server is never counted. */
 export function openPresence(id: string, serves: boolean): Presence {
-  // The higher one of the last two counts: after an outage the others need a second to come back.
+  // The higher of the last two counts: after an outage the other instances need a second to reconnect.
   let [before, last] = [1, 1]
   return {
     count: () => Math.max(before, last),
@@ -62,13 +62,13 @@ export function openPresence(id: string, serves: boolean): Presence {
       await on.query(PROVE, [`${id}-write`])
     },
     async leave(on) {
-      // A row that stays is silent soon.
+      // A row that could not be removed expires soon.
       for (const row of [id, `${id}-write`]) await on.query(LEAVE, [row]).catch(() => {})
     },
   }
 }
 
-/** A server that only reads still tells the news. */
+/** On a read-only server only the versions are read. */
 async function unlessReadOnly<R>(write: () => Promise<R>): Promise<R | undefined> {
   try {
     return await write()

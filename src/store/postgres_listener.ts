@@ -1,6 +1,6 @@
-// Hears what other instances write: one connection that listens, and that asks each second for the versions that every
-// such write counts up. So a notification that is lost, or a server without them, costs a second or two and nothing else. With the
-// same question an instance makes itself known.
+// Receives the invalidations of other instances: one connection that executes LISTEN, and that reads each second the versions which every
+// such write increments. So a lost notification, or a server without notifications, costs only a second or two. The same query renews the
+// registration of the instance.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { newId } from '../lib/id.ts'
@@ -13,21 +13,21 @@ import { type ConnectionSettings, PostgresConnection } from './postgres_connecti
 import { openPresence } from './postgres_instances.ts'
 
 const CHANNEL = 'service_store'
-/** Milliseconds between two questions, to the next attempt to connect, and until a question or an attempt counts as lost. */
+/** Milliseconds between two queries, until the next attempt to connect, and until a query or an attempt counts as lost. */
 const [POLL_MS, RETRY_MS, LOST_MS] = [1000, 200, 2000]
 /** Rows of store_versions for each kind of change. */
 const ROWS = { keys: 1, records: 8 } as const
-/** A notification holds less than 8000 bytes; a change that does not fit is announced without saying what it is. */
+/** A notification has less than 8000 bytes. A change that does not fit is announced without its content. */
 const MAX_DETAIL = 6000
-/** The notifications of what an answer shows come right behind it. */
+/** Notifications of changes that a result shows arrive right after the result. */
 const NOTIFIED_MS = 20
 
 const COUNT = 'UPDATE store_versions SET version = version + 1 WHERE name = ?'
 const TELL = `WITH counted AS (${COUNT} RETURNING name, version)
   SELECT pg_notify('${CHANNEL}', ? || ' ' || name || ' ' || version || ' ' || ?) FROM counted`
 /**
- * Nothing that this connection writes is worth waiting for a disk or a standby: it must hear of others also when no commit is
- * possible. Its questions see what was committed before them.
+ * The writes of this connection do not wait for the disk or a standby: it must receive invalidations even when no commit is
+ * possible. Its queries see everything that was committed before them.
  */
 const SESSION = "SET synchronous_commit = off; SET default_transaction_isolation = 'read committed'"
 /** Servers that speak the protocol but have no LISTEN: feature not supported, syntax error. */
@@ -40,27 +40,27 @@ export interface Listener {
   instances(): number
   /** The connection; undefined while the server is away. */
   connection(): pg.Client | undefined
-  /** Writes the way every operation does, on a connection with the settings of the pool; `wide` takes new room on the disk too. */
+  /** Writes as every operation does, on a connection with the settings of the pool. `wide` also allocates space on the disk. */
   prove(on: pg.ClientBase, wide: boolean): Promise<void>
-  /** What a transaction does last, so that the other instances hear of it with its commit. */
+  /** The last statement of a transaction: it notifies the other instances with the commit. */
   announcement(about: Invalidation): Statement
   close(): Promise<void>
 }
 
 export interface ListenerOptions {
   settings: ConnectionSettings
-  /** Whether this process is one of the instances: it serves. */
+  /** Whether this process is a server and counts as an instance. */
   serves: boolean
-  /** Called when another instance has written, and, without a word of what, whenever it may have: at most STALE_MS after the last proof that none has. */
+  /** Called when another instance has written, and without an invalidation whenever it may have: at most STALE_MS after the last proof that none has. */
   onNews(about?: Invalidation): void
-  /** Called when the connection is lost, or has had no answer: whatever else was connected to the server is lost as well. */
+  /** Called when the connection is lost, or gets no answer: other connections to the server are lost as well. */
   onLost(): void
-  /** Called with a new connection before it counts. */
+  /** Called with a new connection before it is used. */
   onFound(on: pg.Client): Promise<void>
   log: Logger
 }
 
-/** Starts to listen. Rejects when the database cannot be reached; once it could, a lost connection is made anew. */
+/** Starts to listen. Rejects when the database is unreachable. After a first success, a lost connection is replaced. */
 export async function openListener({
   settings,
   serves,
@@ -71,10 +71,10 @@ export async function openListener({
 }: ListenerOptions): Promise<Listener> {
   const self = newId()
   const presence = openPresence(self, serves)
-  /** The versions that were heard of. */
+  /** The last known versions. */
   const heard = new Map<string, number>()
   let client: pg.Client | undefined
-  /** When the last question was asked that was answered. */
+  /** Start time of the last query that was answered. */
   let provenMs = performance.now()
   let asking = false
   let closed = false
@@ -82,8 +82,8 @@ export async function openListener({
   let canListen = true
 
   /**
-   * Compares a version with the last one. Any difference is passed on: versions are lower after the database went back in time,
-   * by a restored backup or a failover that lost commits, and nothing that was read from it before holds then.
+   * Compares a version with the last one. Every difference is reported. A version is lower after a restored backup or a failover that
+   * lost commits; then nothing that was read before is valid.
    */
   const hear = (name: string, version: number, told?: { ours: boolean; detail: string }): void => {
     const before = heard.get(name)
@@ -100,7 +100,7 @@ export async function openListener({
       .map(({ name, version }) => ({ name, version, before: heard.get(name) }))
       .filter(({ version, before }) => version !== before)
     if (different.length === 0) return
-    // A notification says what has changed, the version only that something has.
+    // A notification contains what changed; a version shows only that something changed.
     if (canListen) await sleep(NOTIFIED_MS)
     for (const { name, version, before } of different) if (heard.get(name) === before) hear(name, version)
   }
@@ -110,15 +110,15 @@ export async function openListener({
     } catch (error) {
       if (!CANNOT_LISTEN.includes(String((error as pg.DatabaseError).code))) throw error
       canListen = false
-      log.warn('the database has no LISTEN: what other instances change is asked for every second')
+      log.warn('the database does not support LISTEN: it is polled every second for changes of other instances')
     }
   }
   const enter = async (fresh: pg.Client): Promise<void> => {
-    // A server that does not know these settings does as it likes.
+    // A server may not support these settings.
     await fresh.query(SESSION).catch(() => {})
     await listen(fresh)
     await presence.enter(fresh)
-    // It may be another server, or another state of this one.
+    // It may be another server, or an earlier state of the same server.
     heard.clear()
     for (const { name, version } of await presence.ask(fresh)) heard.set(name, version)
   }
@@ -147,12 +147,12 @@ export async function openListener({
     onNews()
     end(which)
     if (closed) return
-    log.error({ err: error }, 'the database is away')
+    log.error({ err: error }, 'the database is unavailable')
     onLost()
     void ask()
   }
   const ask = async (): Promise<void> => {
-    // Also a process that was stopped for a while finds here, before anything else, that it may have missed something.
+    // A process that was suspended for a while detects here first that it may have missed changes.
     if (performance.now() - provenMs > STALE_MS - POLL_MS / 2) onNews()
     if (asking) return
     asking = true
@@ -165,7 +165,7 @@ export async function openListener({
         if (closed) return end(fresh)
         client = fresh
         onNews()
-        log.info('the database is back')
+        log.info('the database is available again')
       }
       provenMs = askedMs
     } catch (error) {
@@ -200,7 +200,7 @@ export async function openListener({
       closed = true
       clearInterval(poll)
       clearInterval(retry)
-      // The connection may be lost meanwhile.
+      // The connection may have been lost in the meantime.
       const last = client
       if (!last) return
       await withTimeout(LOST_MS, presence.leave(last))
@@ -210,8 +210,8 @@ export async function openListener({
 }
 
 /**
- * Rejects when there is no answer in time. Two timers, one after the other: a process that was stopped for a while finds the answer
- * that has come meanwhile before the second one is over.
+ * Rejects when there is no answer in time. There are two timers, one after the other: a process that was suspended reads an answer that
+ * has arrived in the meantime before the second timer ends.
  */
 async function answered(work: Promise<unknown>): Promise<void> {
   let isAnswered = false
@@ -222,13 +222,13 @@ async function answered(work: Promise<unknown>): Promise<void> {
   if (!isAnswered) throw new Error('the database does not answer')
 }
 
-/** Ends a connection, however it is. */
+/** Closes a connection in any state. */
 function end(client: pg.Client): void {
   client.end().catch(() => {})
   setTimeout(() => client.connection.stream.destroy(), LOST_MS).unref()
 }
 
-/** What a notification says was changed; everything when it does not say it. */
+/** The invalidation in a notification; everything if it contains none. */
 function dropsIn(detail: string): readonly Drop[] | 'records' {
   try {
     const drops: unknown = JSON.parse(detail)

@@ -1,20 +1,20 @@
-// The partitions of the record on PostgreSQL: one for each calendar month (UTC) of issuances and audit events, made ahead of time.
-// A row that has no month yet goes into the default partition, so that nothing is ever refused for want of one.
+// The partitions of the record on PostgreSQL: one for each calendar month (UTC) of issuances and audit events, created ahead of time.
+// A row without a matching partition goes into the default partition, so that no row is refused.
 import type { Clock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { PARTITIONS, type Partition, RECORD_TABLES, type RecordTable, readPartition } from './partitions.ts'
 import { connectedTo, PATIENT, type RunQuery } from './postgres_client.ts'
 import type { PostgresPlace } from './postgres_connection.ts'
 
-/** This month and the next ones: instances may be stopped for so long, or their clocks be wrong. */
+/** The number of months, the current one included: instances may be stopped for that long, or their clocks may be wrong. */
 const MONTHS = 3
 const HOUR_MS = 3_600_000
-/** Any number, as long as nobody else locks it in this database. */
+/** The key of an advisory lock. Any number that nothing else locks in this database. */
 const LOCK = 'SELECT pg_advisory_xact_lock(7305818042)'
-/** To add a partition is to lock the default one for a moment; whoever waits for that would hold up others. */
+/** Adding a partition locks the default partition for a moment. A transaction that waits for this lock would delay others. */
 const LOCK_TIMEOUT = "SET LOCAL lock_timeout = '3s'"
 
-/** Makes the partitions that are missing for the months around `now` (epoch seconds). Returns their names. */
+/** Creates the missing partitions for the months around `now` (epoch seconds). Returns their names. */
 export async function makePartitions(query: RunQuery, now: number): Promise<string[]> {
   const made: string[] = []
   for (const record of RECORD_TABLES) {
@@ -22,13 +22,13 @@ export async function makePartitions(query: RunQuery, now: number): Promise<stri
     if ((await missing()).length === 0) continue
     await query(`BEGIN; ${LOCK_TIMEOUT}`)
     await query(LOCK)
-    // Another instance may have made them meanwhile.
+    // Another instance may have created them in the meantime.
     for (const { from, to } of await missing()) {
       const name = `${record}_${from.toISOString().slice(0, 7).replace('-', '_')}`
       const [low, high] = [bound(from), bound(to)]
-      // Attaching it does not keep writers out, as creating it in its place would.
+      // Attaching a partition does not block writers; creating it in place would.
       await query(`CREATE TABLE ${name} (LIKE ${record} INCLUDING DEFAULTS)`)
-      // What an instance whose clock is ahead has written already.
+      // Rows that an instance with a fast clock has already written.
       await query(
         `WITH moved AS (DELETE FROM ${record}_default WHERE id >= ${low} AND id < ${high} RETURNING *) INSERT INTO ${name} SELECT * FROM moved`,
       )
@@ -43,7 +43,7 @@ export async function makePartitions(query: RunQuery, now: number): Promise<stri
 const partitionsOf = async (query: RunQuery, record: RecordTable): Promise<Partition[]> =>
   (await query(PARTITIONS.replace('?', `'${record}'`))).map(readPartition)
 
-/** The months that no partition holds; none where the table has no partitions at all. */
+/** The months without a partition. Empty if the table is not partitioned. */
 function monthsWithout(partitions: readonly Partition[], now: number): { from: Date; to: Date }[] {
   const today = new Date(now * 1000)
   const month = (ahead: number) => new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + ahead))
@@ -54,10 +54,10 @@ function monthsWithout(partitions: readonly Partition[], now: number): { from: D
   )
 }
 
-/** The smallest id of a moment: an id begins with 48 bits of milliseconds. */
+/** The smallest id of a time: an id begins with 48 bits of milliseconds. */
 const bound = (at: Date): string => `'\\x${at.getTime().toString(16).padStart(12, '0')}'`
 
-/** Makes partitions now and every hour, until it is closed. Trouble is logged: the default partition takes what comes meanwhile. */
+/** Creates partitions now and every hour until it is closed. Errors are logged; until the next attempt rows go into the default partition. */
 export async function keepPartitions(
   place: PostgresPlace,
   clock: Clock,

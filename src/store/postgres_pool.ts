@@ -1,12 +1,12 @@
-// The pool of connections to PostgreSQL. A connection without an answer is given up, but keeps its place in the pool until its server
-// process is gone: so there are never more processes than connections are allowed.
+// The pool of connections to PostgreSQL. A connection without an answer is abandoned, but keeps its place in the pool until its server
+// process is gone. So there are never more server processes than allowed connections.
 import pg from 'pg'
 import { OAuthError } from '../lib/error.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Backends } from './postgres_backends.ts'
 import { awayFor, command, failureOf } from './postgres_client.ts'
 
-/** What a connection is used for; `mending` is what the driver does on its own behalf to become available again. */
+/** The purpose of a connection. `mending` is the work of the driver itself to become available again. */
 export type PoolUse = 'reading' | 'writing' | 'mending'
 
 export interface LendOptions<R> {
@@ -21,17 +21,17 @@ interface PoolOptions {
   config: pg.PoolConfig
   backends: Backends
   log: Logger
-  /** Why connections cannot be used for something now, if so. */
+  /** The reason why connections cannot be used for a purpose now. */
   refusal(use: PoolUse): OAuthError | undefined
-  /** Called when a connection was given up whose process must be terminated. */
+  /** Called when a connection was abandoned and its server process must be terminated. */
   onLeft(): void
 }
 
 export interface ConnectionPool {
   lend: Lend
-  /** Gives up every connection: the server that they were opened to is gone. */
+  /** Abandons every connection: the server of these connections is gone. */
   discard(): void
-  /** Gives up connections that were lent for a use, and have had no answer for some milliseconds. */
+  /** Abandons connections that were lent for a purpose and have had no answer for some milliseconds. */
   giveUp(use: PoolUse, silentMs: number): void
   counts(): Record<'open' | 'idle' | 'waiting', number>
   close(): Promise<void>
@@ -48,7 +48,7 @@ export function openPool({ config, backends, log, refusal, onLeft }: PoolOptions
   const clients = new Set<pg.PoolClient>()
   const loans = new Map<pg.PoolClient, Loan>()
   let discarding = false
-  // Only the message: the pool hangs the whole connection on the error.
+  // Only the message: the error of the pool contains the whole connection.
   pool.on('error', ({ message }) => {
     if (!discarding) log.warn({ reason: message }, 'an idle database connection was lost')
   })
@@ -81,7 +81,7 @@ export function openPool({ config, backends, log, refusal, onLeft }: PoolOptions
       loans.set(client, { use, sinceMs: performance.now() })
       let isUsable = true
       try {
-        // It may have changed while this waited for a connection.
+        // The state may have changed while this call waited for a connection.
         check(use)
         const result = await work(client)
         isUsable = isSound(result)
@@ -98,7 +98,7 @@ export function openPool({ config, backends, log, refusal, onLeft }: PoolOptions
     discard() {
       discarding = true
       for (const client of [...clients]) {
-        // A lent one is left by whoever has it.
+        // The borrower releases a connection that is lent.
         if (loans.has(client)) destroy(client)
         else void leave(client)
       }
@@ -119,14 +119,14 @@ const isRolledBack = (client: pg.PoolClient): Promise<boolean> =>
     () => false,
   )
 
-/** Refusals of what was never sent to the database. */
+/** Refusals of operations that were never sent to the database. */
 const unsentRefusals = new WeakSet<Error>()
 const unsent = <E extends Error>(error: E): E => {
   unsentRefusals.add(error)
   return error
 }
-/** Whether a failure says for certain that nothing of the operation was sent. */
+/** Whether it is certain that no part of the operation was sent. */
 export const isUnsent = (error: Error): boolean => unsentRefusals.has(error)
 
-/** The 503 of an operation that is refused before anything of it is sent. */
+/** The 503 of an operation that is refused before any part of it is sent. */
 export const refusedFor = (reason: string): OAuthError => unsent(awayFor(new Error(reason)))

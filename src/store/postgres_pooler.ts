@@ -1,11 +1,11 @@
-// Finds out whether a pooler between here and PostgreSQL gives every transaction another session of the server. LISTEN,
-// prepared statements and the settings of a session would be lost there at random, so it is refused when the service starts.
+// Detects a pooler that gives every transaction another session of the server. LISTEN, prepared statements and session settings would
+// be lost at random behind it, so the service does not start.
 import { type ConnectionSettings, PostgresConnection } from './postgres_connection.ts'
 
-/** Transactions on each of two connections; whoever ends first changes every time, whichever session the pooler hands out next. */
+/** Number of transactions on each of two connections. The one that ends first alternates, whichever session the pooler assigns next. */
 const ROUNDS = 4
 
-/** Rejects when sessions are not kept. A server that is reached directly is asked one question. */
+/** Rejects when sessions are not kept. On a direct connection this takes one query. */
 export async function refuseTransactionPooling(settings: ConnectionSettings): Promise<void> {
   const connections = [new PostgresConnection(settings), new PostgresConnection(settings)] as const
   const [a, b] = connections
@@ -13,7 +13,7 @@ export async function refuseTransactionPooling(settings: ConnectionSettings): Pr
   try {
     opened.push(await a.connect())
     const first = await sessionOf(a)
-    // The server names its process when a connection is opened; a pooler makes up a number.
+    // The server sends its process id when a connection is opened; a pooler sends an invented number.
     if (first === Reflect.get(a, 'processID')) return
     opened.push(await b.connect())
     const sessions = new Map([

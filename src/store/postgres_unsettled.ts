@@ -1,5 +1,5 @@
-// Operations that may have been committed although their caller was told to try again. They are taken back before the retry is let
-// in, whichever thread of this process it comes to. They are kept in memory: after a crash of this process nobody knows of them.
+// Operations that may have been committed although their caller received an error and may retry. They are reverted before the retry
+// is run, in whichever thread of this process it arrives. They are kept in memory only, so a crash of this process loses them.
 import type { OAuthError } from '../lib/error.ts'
 import { withTimeout } from '../lib/timeout.ts'
 import type { Job } from './database.ts'
@@ -7,7 +7,7 @@ import type { UnsettledHere } from './index.ts'
 import { isRead, type OpName, type ops } from './operations.ts'
 import { refusedFor } from './postgres_pool.ts'
 
-/** What takes back an operation that a caller repeats with the same code, token, proof or assertion. */
+/** The operation that reverts an operation which a caller may retry with the same code, token, proof or assertion. */
 const UNDONE_BY = {
   rotateRefreshToken: 'undoRotateRefreshToken',
   redeemCode: 'undoRedeemCode',
@@ -17,18 +17,18 @@ const UNDONE_BY = {
   recordUse: 'undoRecordUse',
 } as const satisfies Partial<Record<OpName, keyof typeof ops>>
 
-/** Reads that decide whether something was used before; what else is read stays true. */
+/** Reads that decide whether something was used before. Other reads are not affected. */
 const DECIDING: ReadonlySet<OpName> = new Set<OpName>(['findRefreshToken', 'findSuccessors', 'findCode'])
-/** More than all connections can carry at once, group by group. */
+/** More than all connections can run at once, with full batches. */
 const MOST = 10_000
-/** How many are taken back at once. */
+/** How many operations are reverted concurrently. */
 const TOGETHER = 8
-/** Most milliseconds that an operation waits for others to be settled. */
+/** Maximum time in milliseconds that an operation waits until the others are settled. */
 const WAIT_MS = 2500
 
 interface UnsettledOptions {
   perform(job: Job): Promise<unknown>
-  /** The refusal of an operation that would have to wait. */
+  /** The error for an operation that would have to wait, if it is to be refused. */
   refusal(): OAuthError | undefined
   /** Called when there is something to settle. */
   onNoted(): void
@@ -40,7 +40,7 @@ export class Unsettled implements UnsettledHere {
   readonly #jobs = new Set<Job>()
   #waiting: (() => void)[] = []
   #tell: (isUnsettled: boolean) => Promise<unknown> = async () => {}
-  /** What the other threads were told last, and when they all know it. */
+  /** The last state that was announced to the other threads, and the promise that all of them received it. */
   #said = false
   #told: Promise<unknown> = Promise.resolve()
   #isElsewhere = false
@@ -58,7 +58,7 @@ export class Unsettled implements UnsettledHere {
     if (!isUnsettledElsewhere) this.#wake()
   }
 
-  /** Notes an operation, if it is one that is repeated, and resolves when every thread knows. When there are too many the oldest is forgotten. */
+  /** Stores an operation that may be retried. Resolves when every thread knows of it. If there are too many, the oldest one is dropped. */
   async note({ op, input }: Job): Promise<void> {
     if (!(op in UNDONE_BY)) return
     const [oldest] = this.#jobs
@@ -74,7 +74,7 @@ export class Unsettled implements UnsettledHere {
     return (this.#jobs.size > 0 || this.#isElsewhere) && (!isRead(op) || DECIDING.has(op))
   }
 
-  /** Resolves when an operation need not wait. Rejects with 503 when that cannot be, or not soon. */
+  /** Resolves when an operation may run. Rejects with 503 when that takes too long or is impossible. */
   async wait(op: OpName): Promise<void> {
     for (const untilMs = performance.now() + WAIT_MS; this.concerns(op); ) {
       const refused = this.#options.refusal()
@@ -85,7 +85,7 @@ export class Unsettled implements UnsettledHere {
     }
   }
 
-  /** Takes back what was noted. Rejects when the database cannot do that now. */
+  /** Reverts the stored operations. Rejects when the database cannot do that now. */
   async settle(): Promise<void> {
     try {
       for (let jobs = this.#next(); jobs.length > 0; jobs = this.#next())

@@ -1,20 +1,20 @@
-// A database of its own for a measurement, and what a PostgreSQL server says that its use costs.
+// A separate database for a measurement, and the resource usage that the PostgreSQL server reports for it.
 import { newId } from '../lib/id.ts'
 import { connectedTo } from './postgres_client.ts'
 
-/** What a database has used so far; figures that the server does not give are NaN. */
+/** The resource usage of a database. Figures that the server does not provide are NaN. */
 export interface DatabaseUsage {
   /** Size of the database. */
   bytes: number
   /** Bytes written to its log. */
   logBytes: number
-  /** Times that the log was forced to disk. */
+  /** Number of flushes of the log to the disk. */
   fsyncs: number
   /** Server processes that work for it. */
   pids: readonly number[]
 }
 
-/** Creates an empty database on the server of a DSN. Resolves to the DSN of the new one, and to what removes it. */
+/** Creates an empty database on the server of a DSN. Resolves to its DSN and a function that drops it. */
 export async function temporaryDatabase(dsn: string): Promise<{ dsn: string; drop(): Promise<void> }> {
   const name = `service_bench_${Buffer.from(newId(), 'base64url').toString('hex')}`
   await connectedTo({ dsn }, (query) => query(`CREATE DATABASE ${name}`))
@@ -33,7 +33,7 @@ const FSYNCS = [
   'SELECT wal_sync AS n FROM pg_stat_wal',
 ] as const
 
-/** Reads what the database of a DSN has used so far. */
+/** Reads the resource usage of the database of a DSN. */
 export const readUsage = (dsn: string): Promise<DatabaseUsage> =>
   connectedTo({ dsn }, async (query) => {
     const [sizes] = await query(

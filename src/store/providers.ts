@@ -16,7 +16,7 @@ const read = (row: Row): BrokerProvider => ({
 })
 const mutable = (p: BrokerProvider) => [p.slug, p.display_name, p.protocol, JSON.stringify(p.config_data), p.updated_at]
 
-/** By its id or slug; the two look different. */
+/** The provider with an id or slug. An id never looks like a slug. */
 export function* findProvider({ name }: { name: string }): Op<BrokerProvider | undefined> {
   const row = yield* one(`SELECT ${COLUMNS} FROM broker_providers WHERE id = ? OR slug = ?`, name, name)
   return row && read(row)
@@ -40,7 +40,7 @@ export function* createProvider(p: BrokerProvider): Op<'created' | 'exists'> {
   return added === 1 ? 'created' : 'exists'
 }
 
-/** Writes a provider that was read at `p.version`. Its resources follow a new slug. */
+/** Writes a provider that was read at `p.version`. If the slug changes, its resources are updated. */
 export function* updateProvider(p: BrokerProvider): Op<'updated' | 'stale' | 'exists'> {
   const before = yield* forUpdate('SELECT slug FROM broker_providers WHERE id = ?', p.id)
   const twin = yield* one('SELECT 1 AS found FROM broker_providers WHERE slug = ? AND id <> ?', p.slug, p.id)
@@ -61,7 +61,7 @@ export function* updateProvider(p: BrokerProvider): Op<'updated' | 'stale' | 'ex
   return 'updated'
 }
 
-/** Deletes a provider that no resource names; one that users are connected to only with cascade, which ends that. */
+/** Deletes a provider that no resource refers to. If users are connected to it, only with cascade, which ends the connections. */
 export function* deleteProvider({
   id,
   cascade,

@@ -252,7 +252,7 @@ describe('news', () => {
     )
     const { log, lines } = recordingLog()
     const deaf = createStore(await openPostgres(settingsOf(line.dsn), log), new Metrics())
-    expect(lines.map(({ msg }) => msg)).toEqual([expect.stringContaining('the database has no LISTEN')])
+    expect(lines.map(({ msg }) => msg)).toEqual([expect.stringContaining('the database does not support LISTEN')])
     const client = aClient()
     await opened.store.createClient(client)
     expect(await deaf.findClient(client)).toEqual(client)
