@@ -1,4 +1,4 @@
-// A crypto thread: signs and verifies a batch. Keys are prepared once and kept by kid or thumbprint.
+// A crypto thread: signs and verifies a batch. Keys are parsed once and stored by kid or thumbprint.
 import type { KeyObject } from 'node:crypto'
 import {
   type CryptoBatch,

@@ -1,4 +1,4 @@
-// Checks the pages of a SQLite file, as a process of its own: SQLite cannot be interrupted in the middle of it, a process can.
+// Checks the pages of a SQLite file in a separate process, because a process can be killed during the check, and SQLite cannot interrupt it.
 import { Database } from '../src/store/database.ts'
 
 const db = new Database(process.argv[2], { readonly: true, fileMustExist: true })

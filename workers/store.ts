@@ -60,10 +60,10 @@ const failed = (error: unknown) => ({
   failed: { code: codeOf(error) ?? 'ERROR', message: (error as Error).message },
 })
 
-/** Another process has the file: each job alone would wait as long again, and nobody is served meanwhile. */
+/** Another process has locked the file. Each job would individually wait as long again, and would block all others. */
 const isLocked = (error: unknown) => /^SQLITE_(BUSY|LOCKED)/.test(failed(error).failed.code)
 
-/** Every operation in a transaction of its own, so that the one that fails takes nobody with it. */
+/** Runs every operation in its own transaction, so that one that fails does not fail the others. */
 const apart = (jobs: readonly Job[]): Outcomes =>
   jobs.flatMap((job) => {
     try {

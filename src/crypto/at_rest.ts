@@ -1,4 +1,5 @@
-// Encryption at rest: what the database may not hold in clear. A sealed text opens only for the purpose and the row it was made for.
+// Encryption at rest, for values that the database must not contain in clear. An encrypted text can be decrypted only for the purpose and
+// the row that it was encrypted for.
 
 import { hkdfSync } from 'node:crypto'
 import type { Env } from '../config/env.ts'
@@ -13,13 +14,13 @@ import { type TransitParts, transitParts } from './transit_client.ts'
 import { transitEncrypt } from './transit_encrypt.ts'
 
 export interface AtRestParts {
-  /** What the secret store is reached with; commands have their own. */
+  /** The parts that reach the secret store. Commands have their own. */
   transit?: TransitParts
-  /** Whether a missing key of the secret store may be made: never, unless told. */
+  /** Whether a missing key of the secret store may be created; never by default. */
   mayMakeKey?: MayMakeFirst
 }
 
-/** Opens the driver that is configured; undefined when none is. Rejects when its keys cannot be had. */
+/** Opens the configured driver; undefined without one. Rejects when its keys are unavailable. */
 export async function openAtRest(
   config: Config,
   env: Env,
@@ -38,10 +39,10 @@ export async function openAtRest(
   return transitEncrypt({ access, mount: there.mount_path, name: there.key_name, mayMake: mayMakeKey }, transit)
 }
 
-/** Seconds that one call of the secret store may take. */
+/** Timeout of one call of the secret store in seconds. */
 const TRANSIT_TIMEOUT = 10
 
-/** What commands that are no server reach the secret store with: what they print is theirs. */
+/** The parts with which commands reach the secret store. They do not log to standard output, which contains the result of the command. */
 function commandParts({ observability: { logging } }: Config): TransitParts {
   const log = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
   return transitParts(systemClock, log)
@@ -57,7 +58,7 @@ interface Master {
   keyOf(purpose: SealPurpose): Buffer
 }
 
-/** AES-256-GCM under keys derived from a master key (64 hex characters); an old one still opens what it sealed. Throws when one is malformed. */
+/** AES-256-GCM with keys derived from a master key (64 hex characters). The old key still decrypts its own texts. Throws when a key is malformed. */
 export function aesMaster(key: string, oldKey?: string): AtRest {
   const current = openMaster(key)
   const masters = [current, ...(oldKey ? [openMaster(oldKey)] : [])]
@@ -91,7 +92,7 @@ export function aesMaster(key: string, oldKey?: string): AtRest {
 
 const boundTo = (purpose: SealPurpose, row: string): Buffer => Buffer.from(JSON.stringify([purpose, row]))
 
-/** Every use of the master key is a key derived from it; its id is one too, so that it tells nothing of it. */
+/** The master key itself is never used: for every purpose a key is derived from it. Its id is derived too, and reveals nothing about it. */
 function openMaster(hex: string): Master {
   if (!HEX_KEY.test(hex)) throw new Error('a data encryption key is 64 hex characters (256 bits)')
   const master = Buffer.from(hex, 'hex')

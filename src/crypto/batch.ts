@@ -1,13 +1,13 @@
-// What crosses to a crypto thread: jobs as lines of one text, several times faster than a list of objects.
+// The messages to a crypto thread: jobs as lines of one text, which is several times faster than a list of objects.
 import type { KeyObject } from 'node:crypto'
 import type { Alg, Jwk, UpstreamAlg } from '../records/jwk.ts'
 
-/** A key that this process has, as a thread keeps it. */
+/** A private key of this process, as a thread stores it. */
 export interface LocalKey {
   kid: string
   alg: Alg
   key: KeyObject
-  /** First segment of what it signs. */
+  /** The first segment of the tokens that it signs. */
   header: string
 }
 export interface Signature {
@@ -18,7 +18,7 @@ export interface Signature {
 export interface Verification {
   alg: UpstreamAlg
   jwk: Jwk
-  /** RFC 7638 thumbprint of `jwk`; names the parsed key in the threads. */
+  /** RFC 7638 thumbprint of `jwk`: the name of the parsed key in the threads. */
   thumbprint: string
   input: string
   signature: string
@@ -26,23 +26,23 @@ export interface Verification {
 export type CryptoJob = Signature | Verification
 
 export interface CryptoBatch {
-  /** The keys that it signs with. */
+  /** The ids of the keys that it signs with. */
   kids: readonly string[]
-  /** These keys, for a thread that did not know all of them; it keeps them. */
+  /** The keys, for a thread that does not have all of them; it stores them. */
   keys?: readonly LocalKey[]
-  /** A line for each job: a signature is the number of its key and the payload, which would be escaped inside of other JSON. */
+  /** A line for each job. The line of a signature is the index of its key and the payload, which would have to be escaped inside of JSON. */
   lines: string
 }
-/** The compact JWS, or whether the signature is right. */
+/** The compact JWS, or whether the signature is valid. */
 export type CryptoResult = string | boolean | { failed: string }
 export interface CryptoBatchResult {
-  /** Missing when the thread needs the keys: nothing was done. */
+  /** Missing when the thread lacks a key; then no job was run. */
   results?: CryptoResult[]
-  /** Milliseconds of the thread. */
+  /** Milliseconds that the thread needed. */
   ms: number
 }
 
-/** Makes a batch of some jobs, without keys. */
+/** Builds a batch of jobs, without keys. */
 export function packJobs(jobs: readonly CryptoJob[]): CryptoBatch {
   const kids: string[] = []
   const numberOf = (kid: string) => {

@@ -1,4 +1,4 @@
-// The postgres_key store: private keys in the database, each sealed for its kid.
+// The postgres_key store: private keys in the database, each encrypted for its kid.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OAuthError } from '../lib/error.ts'
 import { STALE_MS } from '../store/cache.ts'
@@ -8,12 +8,12 @@ import type { SealedKey } from '../store/signing_keys.ts'
 import type { AtRest } from './encryption.ts'
 import type { KeyStore, StoredKey } from './stored_keys.ts'
 
-/** Waits before the next try when another instance was first. */
+/** Delays before the next attempt when another instance was first. */
 const PATIENCE_MS = [100, 200, 400]
 
-/** Keys in the database of a store. */
+/** Opens the key store in a database. */
 export function databaseKeys(store: Store, atRest: AtRest): KeyStore {
-  /** Texts that were opened or sealed here, so that an engine is asked once for each. */
+  /** Texts that were decrypted or encrypted before, so that a remote engine is called only once for each. */
   let known = new Map<string, { sealed: string; pem: string }>()
 
   const open = async ({ private_key, ...key }: SealedKey): Promise<StoredKey> => {
@@ -50,7 +50,7 @@ export function databaseKeys(store: Store, atRest: AtRest): KeyStore {
         const after = await Promise.all(decided.map(seal))
         if (await store.saveSigningKeys({ before, after })) return decided
       }
-      throw new OAuthError('conflict', 'the keys are being changed by somebody else; try again')
+      throw new OAuthError('conflict', 'the keys are being changed by another process; try again')
     },
   }
 }

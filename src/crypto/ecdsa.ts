@@ -4,7 +4,7 @@
 const [SEQUENCE, INTEGER, LONG_FORM] = [0x30, 0x02, 0x81]
 const SIGN_BIT = 0x80
 
-/** Two numbers of the same length, one behind the other, as DER. */
+/** Converts two concatenated numbers of the same length to DER. */
 export function derOf(raw: Buffer): Buffer {
   const size = raw.length / 2
   const numbers = [significant(raw.subarray(0, size)), significant(raw.subarray(size))] as const
@@ -22,16 +22,16 @@ export function derOf(raw: Buffer): Buffer {
   return der
 }
 
-/** A number of DER has no needless zero in front. */
+/** A number in DER has no unnecessary leading zero. */
 function significant(number: Buffer): Buffer {
   let at = 0
   while (at < number.length - 1 && number[at] === 0) at++
   return at === 0 ? number : number.subarray(at)
 }
-/** One whose first bit is set would be negative without a zero in front. */
+/** A number whose first bit is set would be negative without a leading zero. */
 const lengthOf = (number: Buffer): number => number.length + ((number[0] as number) < SIGN_BIT ? 0 : 1)
 
-/** A DER signature, as OpenSSL makes it, as two numbers of `size` bytes each. */
+/** Converts a DER signature of OpenSSL to two numbers of `size` bytes each. */
 export function rawOf(der: Buffer, size: number): Buffer {
   const raw = Buffer.alloc(2 * size)
   let at = der[1] === LONG_FORM ? 3 : 2

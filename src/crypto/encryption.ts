@@ -1,12 +1,12 @@
-// What encryption at rest offers, whichever driver does it.
+// The interface of encryption at rest, for every driver.
 import type { SealPurpose } from '../records/seal_purpose.ts'
 
 export interface AtRest {
   readonly driver: string
   /** Encrypts a text for one row, for example `signing-key:<kid>`. */
   seal(purpose: SealPurpose, row: string, plaintext: string): Promise<string>
-  /** The text again. Throws when purpose, row or key are others, or the sealed text was changed. */
+  /** Decrypts a text. Throws when purpose, row or key differ, or when the encrypted text was changed. */
   open(purpose: SealPurpose, row: string, sealed: string): Promise<string>
-  /** Whether the newest key sealed it: if not, `service rekey` seals it again. */
+  /** Whether the newest key encrypted it. If not, `service rekey` encrypts it again. */
   isCurrent(sealed: string): boolean
 }

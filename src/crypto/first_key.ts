@@ -1,5 +1,5 @@
-// Whether a first key may be made. Where live tokens were signed, or values of the database sealed, with keys that are not there, the
-// right ones are somewhere else: a new one would end every live token, or open none of these values.
+// Whether a first key may be created. If live tokens were signed, or values of the database encrypted, with keys that are missing, the
+// right keys are elsewhere: a new key would invalidate every live token, or could decrypt none of these values.
 import { longestLife } from '../config/lifetimes.ts'
 import type { Config } from '../config/schema.ts'
 import { idFloor } from '../lib/id.ts'
@@ -9,15 +9,15 @@ import type { AtRestParts } from './at_rest.ts'
 import { keyPlace, type SourceParts } from './sources.ts'
 
 export interface FirstKeyOptions {
-  /** Only what may make a database may make the first key. */
+  /** Only a process that may create a database may create the first key. */
   creates: boolean
-  /** Even if live tokens were signed, or values sealed, with keys that are not there. */
+  /** Also if live tokens were signed, or values encrypted, with keys that are missing. */
   newKeys: boolean
 }
 
 export type KeyRules = Pick<SourceParts, 'mayMakeFirst'> & Pick<AtRestParts, 'mayMakeKey'>
 
-/** Why a new key would do harm, and what to do instead. */
+/** Why a new key would cause damage, and what to do instead. */
 interface Missing {
   what: string
   instead: string
@@ -25,7 +25,7 @@ interface Missing {
   kid?: string
 }
 
-/** The rules for the keys of a configuration. They reject with words for the operator. */
+/** The rules for the keys of a configuration. They reject with a message for operators. */
 export function firstKeyRules(
   config: Config,
   { store, clock, log }: Pick<SourceParts, 'store' | 'clock'> & { log?: Logger },

@@ -1,4 +1,4 @@
-// Compact JWS (RFC 7515), strictly: decoded, verified and signed here only, on the front thread and in the workers.
+// Compact JWS (RFC 7515), parsed strictly. Decoding, verification and signing are only here, for the front thread and the workers.
 import { constants, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import { digest } from '../lib/id.ts'
 import { parseObject } from '../lib/json.ts'
@@ -10,7 +10,7 @@ interface Algorithm {
   kty: 'EC' | 'RSA'
   hash: 'sha256' | 'sha384' | 'sha512'
   crv?: string
-  /** Bytes of a signature; RSA follows the modulus. */
+  /** Bytes of a signature. For RSA it is the size of the modulus. */
   signatureBytes?: number
   /** Of RSA. */
   options?: { padding: number; saltLength?: number }
@@ -53,18 +53,18 @@ export const hashOf = (alg: UpstreamAlg): string => UPSTREAM[alg].hash
 export interface Jws {
   header: Readonly<Record<string, unknown>>
   payload: Readonly<Record<string, unknown>>
-  /** What is signed: header and payload as they came. */
+  /** The signing input: header and payload as they were received. */
   input: string
   signature: string
 }
 
-/** Headers repeat from token to token of an issuer, from proof to proof of a key. Longer ones are not worth the room. */
+/** Tokens of one issuer and proofs of one key have the same header, so parsed headers are cached. Longer headers are not. */
 const [MAX_HEADERS, MAX_HEADER_CHARS] = [5000, 1024]
 const headers = new Lru<Jws['header']>(MAX_HEADERS)
 
 /**
- * Takes a compact JWS apart. Undefined unless it is three canonical base64url segments with JSON objects in the first two.
- * The same header gives the same object, as long as it is remembered.
+ * Parses a compact JWS. Undefined unless it is three canonical base64url segments with JSON objects in the first two.
+ * The same header returns the same object as long as it is cached.
  */
 export function decodeJws(compact: string, maxLength: number): Jws | undefined {
   if (compact.length > maxLength) return undefined
@@ -91,16 +91,16 @@ const decodeJson = (segment: string): Record<string, unknown> | undefined =>
   isCanonical(segment) ? parseObject(Buffer.from(segment, 'base64url')) : undefined
 
 const ALPHABET = /^[A-Za-z0-9_-]*$/
-/** What may come last where the last character stands for four or two bits only: the others must be zero. */
+/** The valid last characters if the last character encodes only four or two bits: the remaining bits must be zero. */
 const LAST_OF = { 2: 'AQgw', 3: 'AEIMQUYcgkosw048' } as const
-/** Two spellings of the same bytes must not count as two tokens (RFC 4648 §3.5). */
+/** Two encodings of the same bytes must not count as two tokens (RFC 4648 §3.5). */
 function isCanonical(segment: string): boolean {
   const rest = segment.length % 4
   if (rest === 1 || !ALPHABET.test(segment)) return false
   return rest === 0 || LAST_OF[rest as 2 | 3].includes(segment.at(-1) as string)
 }
 
-/** A member of a key in its one spelling, short enough to be looked at: 8192 bits are the most. */
+/** A member of a key in canonical encoding, with at most 8192 bits. */
 const isBytes = (member: unknown): boolean =>
   typeof member === 'string' && member !== '' && member.length <= 1366 && isCanonical(member)
 
@@ -115,19 +115,19 @@ export function thumbprint(jwk: Jwk): string | undefined {
 
 const MIN_RSA_BITS = 2048
 const MAX_RSA_BITS = 8192
-/** A huge exponent would make every verification as slow as a signature. */
+/** A very large exponent would make every verification as slow as a signature. */
 const MAX_EXPONENT_BYTES = 4
 /** RFC 7518 §6.2.1.2: the full size of a coordinate, leading zeros included. */
 const COORDINATE_BYTES: Readonly<Record<string, number>> = { 'P-256': 32, 'P-384': 48, 'P-521': 66 }
 
 const bytesOf = (member: unknown): Buffer =>
   isBytes(member) ? Buffer.from(member as string, 'base64url') : Buffer.alloc(0)
-/** RFC 7518 §2, Base64urlUInt: without leading zeros, so that a key has one spelling and one thumbprint. */
+/** RFC 7518 §2, Base64urlUInt: without leading zeros, so that a key has one encoding and one thumbprint. */
 const isOddNumber = (bytes: Buffer): boolean => bytes[0] !== 0 && (bytes.at(-1) ?? 0) % 2 === 1
 
 /**
- * Whether a public key from outside may verify signatures by an algorithm: type, curve and size fit, and it is written in the one
- * way that the standard knows. With an exponent of 1 anybody can sign, and an even one belongs to no key pair.
+ * Whether a public key from outside may verify signatures of an algorithm: type, curve and size match, and its encoding is canonical.
+ * With an exponent of 1 anybody can sign, and no key pair has an even exponent.
  */
 export function isSoundKey(alg: UpstreamAlg, { kty, crv, x, y, e, n }: Jwk): boolean {
   if (kty !== UPSTREAM[alg].kty || crv !== UPSTREAM[alg].crv) return false
@@ -138,7 +138,7 @@ export function isSoundKey(alg: UpstreamAlg, { kty, crv, x, y, e, n }: Jwk): boo
   return isOddNumber(exponent) && exponent.length <= MAX_EXPONENT_BYTES && !exponent.equals(Buffer.of(1))
 }
 
-/** Imports a public key for an algorithm. Undefined when it is not sound. */
+/** Imports a public key for an algorithm. Undefined when it is not valid. */
 export function importKey(alg: UpstreamAlg, jwk: Jwk): KeyObject | undefined {
   if (!isSoundKey(alg, jwk)) return undefined
   try {
@@ -158,15 +158,15 @@ export function verifySignature(alg: UpstreamAlg, key: KeyObject, input: string,
   return verify(hash, Buffer.from(input), what, der)
 }
 
-/** The header segment that a key puts before every payload of a type. */
+/** The header segment of all tokens of a type that a key signs. */
 export const headerSegment = (typ: string, alg: Alg, kid: string): string =>
   Buffer.from(JSON.stringify({ typ, alg, kid })).toString('base64url')
 
-/** What is signed: a prepared header segment and a payload (JSON text). */
+/** The signing input: a prepared header segment and a payload (JSON text). */
 export const signingInput = (header: string, payload: string): string =>
   `${header}.${Buffer.from(payload).toString('base64url')}`
 
-/** Signs a payload (JSON text) behind a prepared header segment. Returns the compact JWS. */
+/** Signs a prepared header segment and a payload (JSON text). Returns the compact JWS. */
 export function signJws(alg: Alg, key: KeyObject, header: string, payload: string): string {
   const input = signingInput(header, payload)
   const { hash, options, signatureBytes } = ALGORITHMS[alg]

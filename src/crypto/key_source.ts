@@ -1,4 +1,4 @@
-// What a keyring needs of the place its keys are in, be it a folder, a database or an engine that signs by itself.
+// The interface of key stores for the keyring: a folder, a database, or a remote engine that signs.
 import type { KeyObject } from 'node:crypto'
 import type { LaneStats } from '../lib/lane.ts'
 import type { Jwk } from '../records/jwk.ts'
@@ -8,39 +8,39 @@ import type { RemoteSigner } from './pool.ts'
 export interface SourceKey extends KeyTimes {
   /** The public key. */
   jwk: Jwk
-  /** The private key, or who signs with it. */
+  /** The private key, or the signer that has it. */
   key: KeyObject | RemoteSigner
 }
 
 /**
- * Asked before the first key of a source is made: resolves to false where none may be made, and rejects where the keys that
- * are missing were there before.
+ * Called before the first key of a source is created. Resolves to false if no key may be created, and rejects if the missing
+ * keys existed before.
  */
 export type MayMakeFirst = () => Promise<boolean>
-/** Where nothing can be missing. */
+/** For sources whose keys cannot be missing. */
 export const always: MayMakeFirst = async () => true
 
-/** Lists of keys are oldest first: the ones before the current one, the current one, the next one. */
+/** Lists of keys are ordered: the previous keys, oldest first, then the current key, then the next key. */
 export interface KeySource {
   /** Its name in the configuration. */
   readonly name: string
-  /** Every key; makes the first one where there is none and one may be made. Rejects when they cannot be used. */
+  /** Every key. Creates the first key if there is none and one may be created. Rejects when the keys cannot be used. */
   load(): Promise<SourceKey[]>
-  /** Makes another key current. No process signs with a key before every process has it. */
+  /** Makes the next key current. No process signs with a key before every process has it. */
   rotate(): Promise<SourceKey[]>
-  /** Takes a key out for good; of the current one another takes the place. Undefined when it is not there. */
+  /** Removes a key permanently. If it is the current key, another one becomes current. Undefined when the key does not exist. */
   revoke(kid: string): Promise<SourceKey[] | undefined>
   /** Set when the keys sign elsewhere. */
   readonly remote?: RemoteState
-  /** Calls `changed` whenever the keys may have been changed by somebody else. Returns how to stop that. */
+  /** Calls `changed` whenever another process may have changed the keys. Returns a function that stops this. */
   watch?(changed: () => void): () => void
 }
 
-/** How it goes with an engine that signs. */
+/** The state of a remote engine that signs. */
 export interface RemoteState {
-  /** The queue of what is to be signed. */
+  /** The queue of signatures. */
   readonly lane: LaneStats
-  /** Its last calls failed one after the other. */
+  /** Whether its last calls all failed. */
   readonly isAway: boolean
 }
 

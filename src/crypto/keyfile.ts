@@ -1,4 +1,4 @@
-// The keyfile store: one PEM file per kid and an index that is replaced as a whole. Only the owner may read the folder.
+// The keyfile store: one PEM file per kid and an index file that is replaced atomically. Only the owner may read the folder.
 import {
   chmodSync,
   closeSync,
@@ -21,14 +21,14 @@ const INDEX = 'keys.json'
 const LOCK = 'keys.lock'
 const LOCK_STALE_MS = 10_000
 
-/** Keys in a folder. */
+/** Opens the key store in a folder. */
 export function keyfileStore(folder: string): KeyStore {
   const inFolder = (name: string) => path.join(folder, name)
   const pemFile = (kid: string) => inFolder(`${kid}.pem`)
 
   const load = async (): Promise<StoredKey[]> => {
     if (!existsSync(inFolder(INDEX))) {
-      // Making new keys here would silently end every token that the old ones signed.
+      // New keys would silently invalidate every token that the old keys signed.
       if (existsSync(folder) && readdirSync(folder).some((name) => name.endsWith('.pem')))
         throw new Error(`${inFolder(INDEX)} is missing, but there are keys beside it`)
       return []
@@ -49,7 +49,7 @@ export function keyfileStore(folder: string): KeyStore {
     replaceFile(inFolder(INDEX), `${JSON.stringify({ keys: shown }, null, 2)}\n`)
   }
   const save = (keys: StoredKey[], before: StoredKey[]) => {
-    // Before the first key, so that no other process finds a key without it, nor this one after a crash.
+    // Written before the first key, so that neither another process nor this process after a crash finds a key without an index.
     if (!existsSync(inFolder(INDEX))) writeIndex([])
     for (const key of keys) if (!existsSync(pemFile(key.kid))) replaceFile(pemFile(key.kid), key.pem)
     writeIndex(keys)
@@ -83,13 +83,13 @@ function readIndex(file: string): Omit<StoredKey, 'pem'>[] {
   }
 }
 
-/** A private key, closed to others if it was not. */
+/** Reads a private key. If other users could read the file, its mode is corrected. */
 function readKey(file: string): string {
   if (statSync(file).mode & 0o077) chmodSync(file, 0o600)
   return readFileSync(file, 'utf8')
 }
 
-/** Keeps other processes out; a lock left by one that died is taken over. */
+/** Excludes other processes. The lock of a process that died is taken over. */
 async function lock(file: string): Promise<() => void> {
   for (const deadline = Date.now() + 2 * LOCK_STALE_MS; ; ) {
     try {

@@ -1,4 +1,4 @@
-// The signing keys in use: one current, the ones before it for as long as a token they signed may live, and the next one.
+// The signing keys in use: the current key, the previous keys for as long as their tokens may live, and the next key.
 import { digest } from '../lib/id.ts'
 import type { Clock } from '../lib/time.ts'
 import { headerSegment, thumbprint } from './jws.ts'
@@ -14,28 +14,28 @@ export interface Rotation {
 
 export interface Keyring {
   readonly store: string
-  /** What new tokens are signed with. */
+  /** The key that signs new tokens. */
   current(): SigningKey
-  /** Keys that tokens may be verified with: current first, then the ones before it, newest first, then the next one. */
+  /** Keys that verify tokens: the current key, then the previous keys, newest first, then the next key. */
   published(): PublishedKey[]
   find(kid: string): PublishedKey | undefined
-  /** The same, of a key that another instance may have made meanwhile: reads the keys again if it is not there, now and then. */
+  /** As find(), for a key that another instance may have created: if it is unknown, the keys are read again, but not more often than every SEEK_MS. */
   seek(kid: string): Promise<PublishedKey | undefined>
   /** The JWK set (RFC 7517) as text, with its ETag. */
   jwks(): { body: string; etag: string }
-  /** Makes another key current; the previous one stays published until its tokens have expired. */
+  /** Makes the next key current. The previous key stays published until its tokens have expired. */
   rotate(): Promise<Rotation>
-  /** Takes a key out at once, tokens that it signed or not; of the current one another takes the place. Undefined when it is not there. */
+  /** Removes a key at once, even if tokens that it signed are live. If it is the current key, another one becomes current. Undefined when the key does not exist. */
   revoke(kid: string): Promise<{ current_kid: string } | undefined>
-  /** Reads the keys again. Rejects, and changes nothing, when they cannot be used. */
+  /** Reads the keys again. When they cannot be used, it rejects and changes nothing. */
   reload(): Promise<void>
-  /** Every key that is there, for another thread of this process. */
+  /** Every key, for another thread of this process. */
   keys(): readonly SourceKey[]
-  /** Whom to tell of other keys. Whoever changed them is answered when they have been told. */
+  /** Registers a listener for changed keys. The caller of a change is answered after the listener has resolved. */
   onChange(changed: () => Promise<unknown>): void
-  /** How it goes with the engine that signs, where one does. */
+  /** The state of the remote engine that signs, if there is one. */
   readonly remote?: RemoteState
-  /** Ends looking for what others change. */
+  /** Stops watching for changes of other processes. */
   close(): void
 }
 
@@ -47,22 +47,22 @@ interface Loaded {
 
 export const ACCESS_TOKEN_TYP = 'at+jwt'
 
-/** How long verifiers may keep the JWKS: a key that was published for less may be unknown to some of them. */
+/** How long verifiers may cache the JWKS: a key that was published for less time may be unknown to some of them. */
 export const JWKS_MAX_AGE_SECONDS = 300
 
-/** Anybody may name keys that do not exist: reading costs little so seldom. */
+/** Anybody can send the name of a key that does not exist, so the interval between reads is bounded. */
 const SEEK_MS = 5000
 
 interface Options {
   source: KeySource
   clock: Clock
-  /** Where the keys are, for an operator who has none there. */
+  /** The location of the keys, for the message that there are none. */
   place?: string
-  /** Told when what somebody else changed could not be read; the keys before stay in use. */
+  /** Called when keys that another process changed could not be read. The previous keys stay in use. */
   onError?(error: unknown): void
 }
 
-/** Loads the keys of a source. Rejects when they cannot be used. Where there are none yet, only what needs one fails. */
+/** Loads the keys of a source. Rejects when they cannot be used. Without keys it resolves, and only calls that need a key fail. */
 export async function openKeyring({ source, clock, onError, place = source.name }: Options): Promise<Keyring> {
   let keys = await source.load()
   let known = loadAny(keys)

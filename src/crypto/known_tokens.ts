@@ -1,22 +1,22 @@
-// Tokens whose signature is known to be right: they are exchanged or asked about soon after they were signed, then again and again.
+// A cache of tokens whose signature is known to be valid: tokens are exchanged or introspected soon after they were signed, and repeatedly.
 import { digest } from '../lib/id.ts'
 import { Lru } from '../lib/lru.ts'
 
 const MAX_TOKENS = 20_000
-/** Seconds without a question after which nobody asks. */
+/** After this many seconds without a lookup, signed tokens are no longer cached. */
 const QUIET = 60
 
-/** The digests of the tokens that this thread signed or verified lately. */
+/** The digests of tokens that this thread signed or verified recently. */
 export class KnownTokens {
   private readonly digests = new Lru<true>(MAX_TOKENS)
   private askedAt = Number.NEGATIVE_INFINITY
 
-  /** Remembers a token that was just signed. Where nobody asks about tokens, as resource servers verify them by themselves, it saves the work. */
+  /** Caches a token that was just signed. If there are no lookups, because resource servers verify tokens themselves, nothing is cached. */
   signed(token: string, now: number): void {
     if (now - this.askedAt <= QUIET) this.digests.set(digest(token), true)
   }
 
-  /** Whether the signature of a token is right: from memory, or else by `verify`. */
+  /** Whether the signature of a token is valid: from the cache, or else by `verify`. */
   async isAuthentic(token: string, now: number, verify: () => Promise<boolean>): Promise<boolean> {
     this.askedAt = now
     const id = digest(token)

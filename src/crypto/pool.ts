@@ -1,4 +1,4 @@
-// The two crypto lanes: signatures, and passwords in threads of their own so that logins never delay a token.
+// The two crypto lanes: signatures, and passwords. Passwords have separate threads, so that logins never delay a token.
 import type { KeyObject } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { type OAuthError, unavailable } from '../lib/error.ts'
@@ -8,32 +8,32 @@ import type { Logger } from '../telemetry/logger.ts'
 import { type CryptoBatchResult, type CryptoJob, type LocalKey, packJobs, type Verification } from './batch.ts'
 import { signingInput } from './jws.ts'
 
-/** Signs where the private key is: in an engine that does not give it away. */
+/** Signs in a remote engine, which does not reveal the private key. */
 export interface RemoteSigner {
-  /** The signature (base64url; of ES256 the two numbers one after the other) over the input of a JWS. Rejects with 503 when the engine is away. */
+  /** The signature (base64url; for ES256 the two numbers concatenated) of the input of a JWS. Rejects with 503 when the engine is unavailable. */
   sign(input: string): Promise<string>
 }
-/** A key that signs: here, or wherever its private part is. */
+/** A signing key, of this process or of a remote engine. */
 export type SigningKey = Omit<LocalKey, 'key'> & { key: KeyObject | RemoteSigner }
-/** Signing can fail for reasons outside of this process: then it comes before the commit. */
+/** A remote engine signs, which may fail: then the signature is made before the commit. */
 export const isRemote = (key: SigningKey): key is SigningKey & { key: RemoteSigner } => 'sign' in key.key
 
 export type PasswordJob = { password: string } | { password: string; hash: string }
-/** The PHC string of a new password; or whether it is right, with a new hash when the parameters rose since. */
+/** The PHC string of a new password; or whether a password is correct, with a new hash if the parameters of the old one are outdated. */
 export type PasswordResult = string | { right: boolean; rehashed?: string }
 
 export interface CryptoLanes {
   /** Signs claims. Returns the compact JWS. */
   sign(key: SigningKey, claims: object, onBatch?: BatchListener): Promise<string>
-  /** Whether a signature is right. */
+  /** Whether a signature is valid. */
   verify(what: Verification, onBatch?: BatchListener): Promise<boolean>
   /** The PHC string of a password. */
   hashPassword(password: string): Promise<string>
-  /** Whether a password fits a PHC string; `rehashed` when the parameters rose. Without a hash it is wrong, after the same time. */
+  /** Whether a password matches a PHC string; `rehashed` if its parameters are outdated. Without a hash it does not match, after the same time. */
   verifyPassword(password: string, hash: string | undefined): Promise<{ right: boolean; rehashed?: string }>
-  /** Why the next signature or verification would be refused, 503: nothing need be begun then. */
+  /** The 503 with which the next signature or verification would be refused, so that a request can be refused before any work. */
   refusal(): OAuthError | undefined
-  /** How long the threads that sign have worked up to now, in milliseconds of one of them. */
+  /** The total working time of the signing threads, in milliseconds per thread. */
   busyMs(): number
   readonly stats: Record<'crypto' | 'password', LaneStats>
   close(): Promise<void>
@@ -41,20 +41,20 @@ export interface CryptoLanes {
 
 /** Longer passwords are refused before they are hashed. */
 export const MAX_PASSWORD_BYTES = 1024
-/** A hash of a password that nobody has: what unknown users are checked against. */
+/** The hash of a random password. The passwords of unknown users are compared with it, so that they take the same time. */
 const DECOY = '$argon2id$v=19$m=19456,t=2,p=1$NgLa0kj3cFL7InzivTeI4A$X4p+vk4ySTGFn76n0+YMtbENbg1QBtG48cxnsBb5TB4'
 const SIGN_BATCH = 256
 const QUEUE = { crypto: 4096, password: 64 }
-/** Slow signatures (RS256) travel in small batches, and the first ones are made while others still arrive. */
+/** Slow signatures (RS256) are sent in small batches, and the first batches start while further signatures arrive. */
 const [BATCH_MS, EAGER_MS] = [5, 1]
 
 export interface CryptoOptions {
-  /** 0 means one less than the machine has cores. */
+  /** 0 means one less than the number of cores. */
   threads: number
-  /** Whether the threads that sign start at once, or with the first signature. */
+  /** Whether the signing threads start at once, or with the first signature. */
   eager: boolean
 }
-/** How many threads sign: as configured, or 0 for what fits the machine. */
+/** The number of signing threads: as configured, or for 0 by the number of cores. */
 export const signingThreads = (configured: number): number =>
   configured || Math.max(1, Math.min(16, availableParallelism() - 1))
 
@@ -63,7 +63,7 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
   const cores = availableParallelism()
   const workers = signingThreads(threads)
   const crypto = openThreads({ name: 'crypto', min: eager ? workers : 0, max: workers, ahead: true }, log)
-  // These start with the first login: most processes never need them.
+  // Password threads start with the first login, because most processes never need them.
   const logins = Math.max(1, Math.floor(cores / 4))
   const password = openThreads({ name: 'password', min: 0, max: logins, idleMs: 60_000 }, log)
   const known = new Map<string, LocalKey>()
@@ -78,7 +78,7 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
     eagerMs: EAGER_MS,
     async run(jobs, worked) {
       const batch = packJobs(jobs)
-      // A key is dear to hand over, and a thread needs it once.
+      // Transferring a key is expensive, and a thread needs it only once.
       let { results, ms } = (await runOn(crypto, batch)) as CryptoBatchResult
       if (!results) {
         const keys = batch.kids.map((kid) => known.get(kid))

@@ -1,5 +1,5 @@
-// Seals again, under the newest key, what an older one has sealed: row by row, beside running instances. What is done stays
-// done; a run that was interrupted is simply run again.
+// Re-encrypts rows of an older key with the newest key, row by row, while instances run. Finished rows stay finished; an interrupted run
+// can be started again.
 import type { Store } from '../store/index.ts'
 import { SEALED_COLUMNS } from '../store/sealed.ts'
 import type { AtRest } from './encryption.ts'
@@ -7,24 +7,24 @@ import type { AtRest } from './encryption.ts'
 export interface Rekeyed {
   table: string
   column: string
-  /** Rows that were looked at in the last pass. */
+  /** Rows that were examined in the last pass. */
   rows: number
-  /** Rows that were sealed again. */
+  /** Rows that were re-encrypted. */
   resealed: number
-  /** Rows that neither key opens; what is wrong with the first one. */
+  /** Rows that neither key decrypts; the error of the first one. */
   unreadable: number
   error?: string
 }
 
-/** Rows that are sealed again at once: an engine is asked for all of them together. */
+/** Rows that are re-encrypted concurrently: a remote engine gets them in one batch. */
 const ROWS = 200
 
-/** Goes through every sealed column until nothing is left that the newest key did not seal. Yields after every batch how far the column is. */
+/** Re-encrypts every column until the newest key has encrypted all rows. Yields the progress of the column after every batch. */
 export async function* rekey(store: Store, atRest: AtRest): AsyncGenerator<Rekeyed> {
   for (const column of SEALED_COLUMNS.keys()) yield* rekeyColumn(store, atRest, column)
 }
 
-/** A row that somebody else changed meanwhile, or that came behind our back, is found by the next pass. */
+/** The next pass finds rows that were changed or added concurrently. */
 async function* rekeyColumn(store: Store, atRest: AtRest, column: number): AsyncGenerator<Rekeyed> {
   const { table, column: name, purpose } = SEALED_COLUMNS[column] as (typeof SEALED_COLUMNS)[number]
   let resealed = 0

@@ -1,9 +1,9 @@
-// Signatures by keys of others, of which several may share a name (RFC 7517 §4.5): the signature tells which one it was.
+// Signatures by keys of other issuers. Several keys may have the same kid (RFC 7517 §4.5), so each of them is tried.
 import type { Jwk, UpstreamAlg } from '../records/jwk.ts'
 import { type Jws, thumbprint } from './jws.ts'
 import type { CryptoLanes } from './pool.ts'
 
-/** Keys that are tried for one token; sets with more of one kid, or of none, are not for us. */
+/** Maximum number of keys that are tried for one token. */
 const MAX_TRIES = 16
 
 /** Whether one of these keys made the signature. */

@@ -1,4 +1,4 @@
-// Which place the signing keys come from: chosen here, and nowhere else.
+// The only place that chooses the source of the signing keys.
 import path from 'node:path'
 import { longestLife } from '../config/lifetimes.ts'
 import type { Config } from '../config/schema.ts'
@@ -20,7 +20,7 @@ export interface SourceParts {
   mayMakeFirst: MayMakeFirst
 }
 
-/** Where the keys are, as an operator reads it. */
+/** The location of the keys, for operators. */
 export const keyPlace = ({ signing }: Config): string => {
   const { mount, key_name } = signing.secretstore_transit
   if (signing.key_store === 'keyfile') return path.resolve(signing.key_path)
@@ -43,7 +43,7 @@ export function keySource(config: Config, parts: SourceParts): KeySource {
   return transitKeys({ ...wanted, access, mount, name, announce, ahead }, parts.transit)
 }
 
-/** Kept in the database, by the key that it is about. */
+/** Stored in the database, by the name of the key. */
 const aheadMark = ({ store, clock }: SourceParts, key: string): AheadMark => ({
   isSet: async () => (await store.findSetting({ name: AHEAD_SETTING })) === key,
   set: () => store.saveSetting({ name: AHEAD_SETTING, value: key, now: clock.now() }),

@@ -1,4 +1,4 @@
-// Private keys that this service makes and keeps itself, whatever they are kept in: how they are made, rotated and revoked.
+// Creation, rotation and revocation of private keys that this service stores itself, for every key store.
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
@@ -12,33 +12,33 @@ export interface StoredKey extends KeyTimes {
   /** PKCS#8 PEM. */
   pem: string
 }
-/** Where private keys are kept. */
+/** A store of private keys. */
 export interface KeyStore {
   readonly name: string
-  /** Set where several processes share the keys: after this time each of them has seen what was written. */
+  /** Set if several processes share the keys: the time after which each of them has seen a change. */
   readonly seenAfterMs?: number
   load(): Promise<StoredKey[]>
-  /** Reads, changes and writes the keys while no other process does. `decide` returns what it was given when nothing is to be written. Returns what is there now. */
+  /** Reads, changes and writes the keys under a lock against other processes. If `decide` returns its argument, nothing is written. Returns the resulting keys. */
   change(decide: (keys: StoredKey[]) => StoredKey[]): Promise<StoredKey[]>
 }
 
 export interface StoredKeysOptions {
   store: KeyStore
-  /** Algorithm of keys to be made. */
+  /** Algorithm of new keys. */
   alg: Alg
-  /** Seconds that a token may live at most. */
+  /** Maximum lifetime of a token in seconds. */
   longestLife: number
   clock: Clock
   log: Pick<Logger, 'warn'>
   mayMakeFirst?: MayMakeFirst
 }
 
-/** Seconds that clocks may be apart: a key stays published that much longer than its last token lives. */
+/** Maximum difference between clocks in seconds: a key stays published that much longer than its last token lives. */
 export const SKEW_SECONDS = 60
 
 /**
- * Keys of a store. Beside the current key there is always a next one, published before it signs: verifiers that keep the
- * JWKS know it when a rotation promotes it.
+ * The keys of a store. Besides the current key there is always a next key, which is published before it signs: verifiers that cache
+ * the JWKS know it when a rotation promotes it.
  */
 export function storedKeys(options: StoredKeysOptions): KeySource {
   const { store, alg, longestLife, clock, log, mayMakeFirst = always } = options
@@ -53,7 +53,7 @@ export function storedKeys(options: StoredKeysOptions): KeySource {
   const make = () => generateKey(alg, clock.now())
   const withNext = (keys: StoredKey[]): StoredKey[] => [...keys, { ...make(), next: true }]
 
-  /** The key that was kept ready, once every process has seen it. */
+  /** The kid of the next key, after every process has seen it. */
   const awaitNext = async (): Promise<string> => {
     const keys = await change((found) =>
       found.some((key) => key.next && key.alg === alg) ? found : withNext(found.filter((key) => !key.next)),
@@ -84,7 +84,7 @@ export function storedKeys(options: StoredKeysOptions): KeySource {
         return keys.some((key) => key.next) ? keys : withNext(keys)
       })
       if (found.length === 0) return (await making).map(opened)
-      // Keys that may be read but not written (a read-only mount, a full disk) are good enough to sign with.
+      // Keys that can be read but not written (a read-only mount, a full disk) can still sign.
       const made = await making.catch((error: unknown) => {
         log.warn({ err: error }, 'no next signing key could be made: a rotation would use a key that nobody knows yet')
         return found
@@ -94,7 +94,7 @@ export function storedKeys(options: StoredKeysOptions): KeySource {
     async rotate() {
       const kid = await awaitNext()
       const keys = await change((found) => {
-        // Somebody else has rotated meanwhile: to the same key.
+        // Another process has already rotated to the same key.
         if (currentOf(found).kid === kid) return found
         return withNext([...retired(found), nextOf(found, kid)])
       })
@@ -116,10 +116,10 @@ export function storedKeys(options: StoredKeysOptions): KeySource {
   }
 }
 
-/** The key that was kept ready, to become current. */
+/** The next key, in the form of a current key. */
 function nextOf(keys: readonly StoredKey[], kid: string): StoredKey {
   const found = keys.find((key) => key.kid === kid)
-  if (!found) throw new OAuthError('conflict', 'the keys were changed by somebody else at the same time')
+  if (!found) throw new OAuthError('conflict', 'the keys were changed by another process at the same time')
   const { next: _, ...key } = found
   return key
 }

@@ -3,9 +3,9 @@ export type TransitJson = Readonly<Record<string, unknown>>
 
 export interface TransitAnswer {
   status: number
-  /** `data` and `auth` of the answer; empty objects where it has none. */
+  /** `data` and `auth` of the answer; empty objects if they are missing. */
   data: TransitJson
   auth: TransitJson
-  /** What the server says went wrong. */
+  /** The errors that the server reports. */
   errors: string
 }

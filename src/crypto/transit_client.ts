@@ -1,4 +1,4 @@
-// Calls of the HTTP API of Vault and OpenBao, as far as the transit engine needs it: one deadline, one breaker, one token.
+// A client of the HTTP API of Vault and OpenBao for the transit engine, with one deadline, one circuit breaker and one token.
 
 import { clip } from '../lib/bounded.ts'
 import { userAgent } from '../lib/build.ts'
@@ -20,17 +20,17 @@ export interface TransitAccess {
   /** URL of the server, /v1 not included. */
   address: string
   credentials: Credentials
-  /** Seconds that one call may take. */
+  /** Timeout of one call in seconds. */
   timeout: number
 }
-/** What a client is made with. */
+/** The parts that a client needs. */
 export interface TransitParts {
-  /** Reaches private addresses: the server is the operator's own. */
+  /** May reach private addresses, because the server belongs to the operator. */
   fetcher: Fetcher
   clock: Clock
   log: Logger
 }
-/** The parts: the server may be on this machine or in a private network. */
+/** Creates the parts. The server may be on this machine or in a private network. */
 export const transitParts = (clock: Clock, log: Logger): TransitParts => ({
   fetcher: createFetcher({ allowPrivate: true, userAgent: userAgent() }),
   clock,
@@ -38,7 +38,7 @@ export const transitParts = (clock: Clock, log: Logger): TransitParts => ({
 })
 
 export interface TransitClient {
-  /** The last calls failed one after the other; nobody is sent there for some seconds. */
+  /** Whether the last calls all failed; then no calls are sent for some seconds. */
   readonly isAway: boolean
   /** `data` of the answer; undefined for 404. Rejects with TransitRefusal for other 4xx, else with 503. */
   call(method: 'GET' | 'POST', path: string, body?: object): Promise<TransitJson | undefined>
@@ -47,7 +47,7 @@ export interface TransitClient {
 const MAX_BYTES = 4 * 1024 * 1024
 const MAX_ERROR_LENGTH = 300
 
-/** Makes a client; nothing is sent before the first call. */
+/** Creates a client. Nothing is sent before the first call. */
 export function createTransitClient(access: TransitAccess, { fetcher, clock, log }: TransitParts): TransitClient {
   const breaker = new Breaker('the secret store', clock)
   const base = access.address.replace(/\/+$/, '')
@@ -60,7 +60,7 @@ export function createTransitClient(access: TransitAccess, { fetcher, clock, log
       return answerOf(reply, path)
     }, isAway)
 
-  /** A standby points to the active server; it is followed once, and never from https to http. */
+  /** A standby redirects to the active server. One redirect is followed, and never from https to http. */
   async function follow(url: string, method: 'GET' | 'POST', body?: object, token?: string): Promise<FetchReply> {
     const request = {
       method,
@@ -102,7 +102,7 @@ export function createTransitClient(access: TransitAccess, { fetcher, clock, log
   }
 }
 
-/** Reads an answer. Throws 503 for what the server calls its own fault: sealed, standby without leader, overloaded. */
+/** Reads an answer. Throws 503 for errors of the server itself: sealed, standby without a leader, overloaded. */
 function answerOf(reply: FetchReply, path: string): TransitAnswer {
   const { data, auth, errors } = jsonObjectOf(reply) ?? {}
   const said = Array.isArray(errors) ? errors.filter((each) => typeof each === 'string').join('; ') : ''

@@ -1,4 +1,4 @@
-// Encryption at rest by the transit engine: the key stays there, and a sealed text opens only for its purpose and row.
+// Encryption at rest by the transit engine: the key stays there, and an encrypted text can be decrypted only for its purpose and row.
 import type { SealPurpose } from '../records/seal_purpose.ts'
 import type { AtRest } from './encryption.ts'
 import type { MayMakeFirst } from './key_source.ts'
@@ -19,11 +19,11 @@ const TYPES = ['aes256-gcm96', 'aes128-gcm96', 'chacha20-poly1305', 'xchacha20-p
 const SEALED = /^\w+:v(\d+):/
 const ROW = 'a text to see that it works'
 
-/** Opens a key of the engine, which is made where there is none and it may be made, and tries it. Rejects with words for the operator. */
+/** Opens a key of the engine and tests it. A missing key is created if that is allowed. Rejects with a message for operators. */
 export async function transitEncrypt(options: TransitEncryptOptions, parts: TransitParts): Promise<AtRest> {
   const { access, mount, name, mayMake } = options
   const client = createTransitClient(access, parts)
-  /** The newest version that was heard of. */
+  /** The newest known version. */
   let latest = 0
 
   const versionOf = (sealed: string) => Number(SEALED.exec(sealed)?.[1] ?? 0)
@@ -66,7 +66,7 @@ export async function transitEncrypt(options: TransitEncryptOptions, parts: Tran
     latest = key.latest
     const sealed = await atRest.seal('signing_key', ROW, ROW)
     if ((await atRest.open('signing_key', ROW, sealed)) !== ROW) throw new Error(`the key ${name} does not decrypt`)
-    // Vault before 1.13 ignores what it does not know: a text of one row would open in another.
+    // Vault before 1.13 ignores unknown parameters: a text of one row could be decrypted in another.
     const elsewhere = await atRest.open('signing_key', `not ${ROW}`, sealed).catch((error: unknown) => {
       if (error instanceof Error && error.cause instanceof TransitRefusal && error.cause.status === 400)
         return undefined

@@ -1,7 +1,7 @@
-// What can go wrong with the secret store, for callers of tokens and for operators.
+// Errors of the secret store, for clients and for operators.
 import { OAuthError, unavailable } from '../lib/error.ts'
 
-/** The server answered, and will not do it: a policy, a missing key, a malformed input. Holds what it said, never what was sent. */
+/** The server refused the call: a policy, a missing key, a malformed input. Contains the errors of the server, never the request. */
 export class TransitRefusal extends Error {
   readonly status: number
 
@@ -13,14 +13,14 @@ export class TransitRefusal extends Error {
 
 const AWAY = 'transit_away'
 
-/** What callers are told while the secret store cannot be used: 503 with Retry-After. The cause is for the log. */
+/** The error for clients while the secret store is unavailable: 503 with Retry-After. The cause is for the log. */
 export const away = (cause: unknown): OAuthError =>
   cause instanceof OAuthError ? cause : unavailable('the secret store is away', { reason: AWAY, cause })
 
-/** Whether the server did not answer, or called it its own fault. */
+/** Whether the server did not answer, or reported an error of its own. */
 export const isAway = (error: unknown): boolean => error instanceof OAuthError && error.reason === AWAY
 
-/** An error of a start, in words for the operator: which setting, which address, what happened. */
+/** A startup error for operators: it names the setting, the address and the cause. */
 export function bootError(setting: string, address: string, error: unknown): Error {
   const cause = error instanceof OAuthError && error.cause instanceof Error ? error.cause : (error as Error)
   return new Error(`${setting}: ${new URL(address).host}: ${cause.message}`, { cause: error })

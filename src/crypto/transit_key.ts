@@ -1,4 +1,4 @@
-// A key of the transit engine as it is read there: its type, and the versions that may still be used.
+// A key of the transit engine: its type, and the versions that may still be used.
 import { createPublicKey } from 'node:crypto'
 import type { Alg, Jwk } from '../records/jwk.ts'
 import type { MayMakeFirst } from './key_source.ts'
@@ -10,9 +10,9 @@ export interface TransitKey {
   type: string
   derived: boolean
   latest: number
-  /** 0: no other bound than the versions that are there. */
+  /** 0 means no bound besides the existing versions. */
   min_encryption_version: number
-  /** `keys` of the answer: for asymmetric keys records, by version. */
+  /** `keys` of the answer: objects by version for asymmetric keys. */
   keys: TransitJson
 }
 export interface Version {
@@ -22,14 +22,14 @@ export interface Version {
   created_at: number
 }
 
-/** Reads a key, and makes it with `type` where there is none and it may be made. Rejects as the client and `mayMake` do. */
+/** Reads a key. A missing key is created with `type` if that is allowed. Rejects as the client and `mayMake` do. */
 export async function ensureKey(
   client: TransitClient,
   { mount, name, type, mayMake }: { mount: string; name: string; type: string; mayMake: MayMakeFirst },
 ): Promise<TransitKey | undefined> {
   const found = await readKey(client, mount, name)
   if (found || !(await mayMake())) return found
-  // Another instance that makes it at the same time does no harm: the key stays as it is.
+  // Another instance may create it at the same time: the engine keeps the existing key.
   await client.call('POST', pathOf(mount, 'keys', name), { type })
   const made = await readKey(client, mount, name)
   if (!made)
@@ -37,7 +37,7 @@ export async function ensureKey(
   return made
 }
 
-/** Reads a key. Undefined where there is none. Rejects as the client does. */
+/** Reads a key. Undefined when it does not exist. Rejects as the client does. */
 export async function readKey(client: TransitClient, mount: string, name: string): Promise<TransitKey | undefined> {
   const data = await client.call('GET', pathOf(mount, 'keys', name))
   if (!data) return undefined
@@ -58,7 +58,7 @@ const TYPES: Record<'ES256' | 'RS256', readonly string[]> = {
   ES256: ['ecdsa-p256'],
   RS256: ['rsa-2048', 'rsa-3072', 'rsa-4096'],
 }
-/** What a key for an algorithm is made as. */
+/** The type of a new key for an algorithm. */
 export const keyType = (alg: Alg): string => TYPES[alg as 'ES256' | 'RS256'][0] as string
 
 /** The versions of a signing key, oldest first. Throws when the key is not one for `alg`. */

@@ -1,5 +1,5 @@
-// Signing keys in the transit engine of Vault or OpenBao: the versions of one key. Its state is there alone, so that every
-// instance reads the same. The newest version is the next key: instances and verifiers know it before it signs.
+// Signing keys in the transit engine of Vault or OpenBao: the versions of one key. The state is only there, so that every instance reads
+// the same. The newest version is the next key: instances and verifiers know it before it signs.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Alg, Jwk } from '../records/jwk.ts'
 import { importKey, verifySignature } from './jws.ts'
@@ -17,26 +17,26 @@ export interface TransitKeyOptions {
   mount: string
   name: string
   alg: Alg
-  /** Seconds that a token may live at most. */
+  /** Maximum lifetime of a token in seconds. */
   longestLife: number
-  /** Tells other instances, which sign with the same key, that it changed. Undefined where there are none. */
+  /** Notifies other instances, which sign with the same key, that it changed. Undefined if there are none. */
   announce?: (() => Promise<void>) | undefined
-  /** Whether the newest version was made ahead, and does not sign yet. */
+  /** Whether the newest version was created ahead and does not sign yet. */
   ahead: AheadMark
   mayMakeFirst?: MayMakeFirst
 }
-/** Remembers that a key has a version made ahead: the engine has no place for it, and without one its newest version signs. */
+/** Stores that a key has a version that was created ahead. The engine cannot store this; without this note the newest version signs. */
 export interface AheadMark {
   isSet(): Promise<boolean>
   set(): Promise<void>
 }
 
-/** Seconds between two looks at the key, and so until a change by hand or by another instance is known here. */
+/** Seconds between two reads of the key, and so until a manual change or a change by another instance is known here. */
 const LOOK_SECONDS = 10
-/** Seconds until every instance has seen a version, the clocks of this machine and the secret store being a little apart. */
+/** Seconds until every instance has seen a version; the clocks of this machine and of the secret store may differ a little. */
 const SEEN_SECONDS = LOOK_SECONDS + 5
 
-/** The versions of a key, which is made where there is none. The first load signs once, and rejects with words for the operator. */
+/** The versions of a key, which is created if it is missing. The first load makes a test signature, and rejects with a message for operators. */
 export function transitKeys(options: TransitKeyOptions, parts: TransitParts): KeySource {
   const { access, mount, name, alg, longestLife, announce, ahead, mayMakeFirst = always } = options
   const { clock, log } = parts
@@ -47,7 +47,7 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
     for (const listener of listeners) listener()
   })
   let checked = false
-  /** Always where instances share the key. */
+  /** Always true if instances share the key. */
   let isAhead = shared
 
   const call = async (action: string, body: object): Promise<void> =>
@@ -58,7 +58,7 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
     if (!key) throw new Error(`the key ${name} is gone`)
     return key
   }
-  /** Each version, and when which one signed: with a next one kept ready, a version makes the one before it current. */
+  /** The versions with the times at which they signed. With a next key in place, a new version makes the version before it current. */
   function keysOf(key: TransitKey): SourceKey[] {
     const versions = versionsOf(name, key, alg)
     const hasNext = isAhead && versions.length > 1
@@ -85,7 +85,7 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
     checked = true
     return keys
   }
-  /** Adds the next version. Where only an operator may do that, the newest version goes on signing. */
+  /** Adds the next version. If only an operator may do that, the newest version continues to sign. */
   async function makeAhead(): Promise<void> {
     try {
       await call('rotate', {})
@@ -100,20 +100,20 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
     if (!shared) await ahead.set()
     isAhead = true
   }
-  /** Where another instance may not have seen the next version yet, it waits. */
+  /** Waits until every other instance has seen the next version. */
   async function awaitSeen(): Promise<void> {
     const newest = versionsOf(name, await read(), alg).at(-1)
     const left = Math.min(SEEN_SECONDS, (newest?.created_at ?? 0) + SEEN_SECONDS - clock.now())
     if (left > 0) await sleep(left * 1000)
   }
-  /** What a change led to. Instances that do not hear of it look by themselves before long. */
+  /** The keys after a change. Instances that miss the notification read the key again within a minute or less. */
   async function changed(): Promise<SourceKey[]> {
     await announce?.().catch((error: unknown) =>
       log.warn({ err: error }, 'the other instances could not be told of a key'),
     )
     return keysOf(await read())
   }
-  /** Refusals, too, are the secret store's not being there for us. */
+  /** A refusal also counts as an unavailable secret store. */
   const orAway = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work()
@@ -151,7 +151,7 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
         const least = revoked + 1
         const left = versions.filter((version) => version >= least).length
         for (let missing = (isAhead ? 2 : 1) - left; missing > 0; missing--) await call('rotate', {})
-        // What is below the minimum is in the archive: it neither signs nor is it shown. The other bound may not be below it; 0 is none.
+        // Versions below the minimum are archived: they neither sign nor are they published. The other bound may not be lower; 0 means none.
         const bound = key.min_encryption_version
         await call('config', {
           min_decryption_version: least,
@@ -169,7 +169,7 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
 
 const kidOf = (name: string, version: number): string => `${name}-v${version}`
 
-/** A token that nobody can verify is worse than a start that fails. */
+/** The start fails if the signature cannot be verified, because tokens that nobody can verify would be worse. */
 async function trySignature({ kid, jwk, key }: SourceKey & { jwk: Jwk }, alg: Alg): Promise<void> {
   const input = 'a signature to see that it works'
   const publicKey = importKey(alg, jwk)

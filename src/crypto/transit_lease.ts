@@ -1,23 +1,23 @@
-// The token that the secret store is called with: had by a login or given, renewed at half of its life, had again when it is refused.
+// The token for the secret store: configured, or obtained by a login; renewed at half of its lifetime, and replaced when it is refused.
 import { SingleFlight } from '../lib/single_flight.ts'
 import type { Clock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TransitAnswer } from './transit_answer.ts'
 import { TransitRefusal } from './transit_error.ts'
 
-/** A token of the operator's, or an AppRole to log in with. */
+/** A configured token, or an AppRole for the login. */
 export type Credentials = { token: string } | { role_id: string; secret_id: string; mount: string }
 
 export interface TransitLease {
-  /** The token to use now. Rejects when there is none and none can be had. */
+  /** The token to use now. Rejects when none can be obtained. */
   token(): Promise<string>
-  /** Another token, when `refused` may have expired or been revoked; undefined when there is no other. */
+  /** Another token, if `refused` may have expired or been revoked; undefined when there is no other. */
   replace(refused: string): Promise<string | undefined>
 }
 interface Options {
   setting: string
   credentials: Credentials
-  /** Calls the API. Rejects when it is away; a refusal is an answer. */
+  /** Calls the API. Rejects when it is unavailable; a refusal is an answer. */
   send(method: 'GET' | 'POST', path: string, body?: object, token?: string): Promise<TransitAnswer>
   clock: Clock
   log: Logger
@@ -30,10 +30,10 @@ interface Held {
   expiresAt: number
 }
 
-/** Seconds between two attempts to renew or to log in: a policy that refuses must not become a storm of logins. */
+/** Seconds between two attempts to renew or to log in: a policy that refuses must not cause a storm of logins. */
 const PAUSE = 10
 
-/** Keeps one token; it is had with the first call. */
+/** Manages one token. It is obtained with the first call. */
 export function openLease(options: Options): TransitLease {
   const { setting, credentials, send, clock, log } = options
   const login = 'token' in credentials ? () => lookUp(credentials.token) : () => logIn(credentials)
@@ -44,7 +44,7 @@ export function openLease(options: Options): TransitLease {
 
   /** Callers that need a token while one is being obtained wait for that one. */
   const once = (work: () => Promise<void>): Promise<void> => calls.run('token', work)
-  /** Its life is counted from when it was asked for: the answer may have taken long. */
+  /** The lifetime counts from the time of the request, because the answer may have taken long. */
   const hold = (token: string, seconds: number, renewable: boolean, askedAt: number) => {
     const life = seconds || Number.POSITIVE_INFINITY
     held = { token, renewable, renewAt: askedAt + Math.max(PAUSE, life / 2), expiresAt: askedAt + life }
@@ -60,7 +60,7 @@ export function openLease(options: Options): TransitLease {
     hold(auth['client_token'], firstLife, auth['renewable'] === true, askedAt)
   }
 
-  /** How long the operator's token lives. A token without the right to ask is used all the same. */
+  /** Looks up the lifetime of the configured token. A token without the right to do so is used nevertheless. */
   async function lookUp(token: string): Promise<void> {
     const askedAt = clock.now()
     const { status, data, errors } = await send('GET', 'auth/token/lookup-self', undefined, token)
@@ -74,13 +74,13 @@ export function openLease(options: Options): TransitLease {
     hold(token, ttl, renewable, askedAt)
   }
 
-  /** Makes the token live longer; where that does not help any more, logs in again. */
+  /** Renews the token. If that no longer extends its lifetime, logs in again. */
   async function renew({ token, renewable }: Held): Promise<void> {
     if (renewable) {
       const askedAt = clock.now()
       const { status, auth } = await send('POST', 'auth/token/renew-self', {}, token)
       const life = secondsOf(auth['lease_duration'])
-      // Near the maximum that the server allows the lives become shorter and shorter.
+      // Near the maximum lifetime of the server, each renewal is shorter than the last.
       if (status === 200 && ('token' in credentials || life * 2 >= firstLife))
         return hold(token, life, auth['renewable'] === true, askedAt)
     }
@@ -104,7 +104,7 @@ export function openLease(options: Options): TransitLease {
       return current.token
     },
     async replace(refused) {
-      // Another one may be on its way already.
+      // Another token may already be requested.
       await calls.settled()
       if (held && held.token !== refused) return held.token
       if ('token' in credentials || (!calls.get('token') && clock.now() < loggedInAt + PAUSE)) return undefined
@@ -114,7 +114,7 @@ export function openLease(options: Options): TransitLease {
   }
 }
 
-/** A path below /v1 from a mount that may have several segments, and further segments. */
+/** A path below /v1, from a mount, which may have several segments, and further segments. */
 export const pathOf = (mount: string, ...segments: string[]): string =>
   [...mount.split('/').filter(Boolean), ...segments].map(encodeURIComponent).join('/')
 

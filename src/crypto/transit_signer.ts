@@ -1,4 +1,4 @@
-// Signatures by the transit engine. Whatever waits travels as one batch; only digests go there, so claims stay here.
+// Signatures by the transit engine. Waiting signatures are sent as one batch. Only digests are sent, so the engine never sees claims.
 import { createHash } from 'node:crypto'
 import { Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
 import type { Alg } from '../records/jwk.ts'
@@ -11,19 +11,19 @@ interface Job {
   digest: string
 }
 export interface TransitSigner {
-  /** The signature (base64url) of an input by one version. Rejects with 503 when it cannot be had. */
+  /** The signature (base64url) of an input by one version. Rejects with 503 when it cannot be obtained. */
   sign(version: number, input: string): Promise<string>
   readonly stats: LaneStats
 }
 
-/** Fewer and larger than for threads: a call costs more than a signature. */
+/** Fewer and larger batches than for threads, because a call costs more than a signature. */
 const CALLS_AT_ONCE = 4
 const MAX_BATCH = 128
 const MAX_QUEUE = 2048
 const ES256_BYTES = 64
 const SIGNATURE = /^\w+:v(\d+):([A-Za-z0-9+/_-]+={0,2})$/
 
-/** Makes the signer of a key. `onRefused` is told when the engine will not sign with a version. */
+/** Creates the signer of a key. `onRefused` is called when the engine refuses to sign with a version. */
 export function createTransitSigner(
   client: TransitClient,
   key: { mount: string; name: string; alg: Alg },
@@ -37,7 +37,7 @@ export function createTransitSigner(
     maxQueue: MAX_QUEUE,
     async run(jobs) {
       const outcomes = new Map<Job, Outcome<string>>()
-      // A batch has one version; around a rotation there are two.
+      // A call signs with one version. During a rotation there are two versions, and so two calls.
       for (const version of new Set(jobs.map((job) => job.version))) {
         const batch = jobs.filter((job) => job.version === version)
         const results = await signBatch(version, batch).catch((error: unknown) =>

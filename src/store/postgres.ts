@@ -69,7 +69,7 @@ export async function openPostgres(
     log,
   })
   const refusal = (use: PoolUse) => {
-    if (!listener.connection()) return refusedFor('the database is away')
+    if (!listener.connection()) return refusedFor('the database is unavailable')
     return use === 'writing' && !durability.works() ? refusedFor('the database takes no writes') : undefined
   }
   const pool = openPool({

@@ -1,15 +1,15 @@
-// Operations on the buckets of addresses and hosts, which all instances share.
+// Operations on the rate-limit buckets of addresses and hosts, which all instances share.
 import { change, num, type Op, one } from './op.ts'
 
 const SECOND = 1_000_000
 /**
- * How far the clocks of two instances may be apart, as each goes by its own. At the one that is behind, a bucket that the other one took
- * from fills so much later: a key waits there a second longer if the difference is a second. At the one that is ahead it is fuller by
- * what comes in during the difference, and together they allow that much more. What is beyond this was written by a clock that was
- * wrong, and counts as full: it must not keep anybody out until then.
+ * Maximum difference between the clocks of two instances; each instance uses its own clock. At the instance whose clock is slow, a bucket
+ * that the other one took from is refilled later by the difference: a key waits a second longer if the difference is a second. At the
+ * instance whose clock is fast the bucket is fuller by the refill of that time, and together they allow that much more. A time beyond this
+ * bound was written by a wrong clock. Such a bucket counts as full, so that the key is not refused until that time.
  */
 const SKEW = 10 * SECOND
-/** How long a full bucket is kept: longer than clocks are apart, as another instance may not find it full yet. */
+/** How long a full bucket is kept: longer than the clock difference, because it may not be full yet for another instance. */
 const KEPT = 60 * SECOND
 
 /** Times in microseconds. */
@@ -17,13 +17,13 @@ export interface BucketTake {
   name: string
   /** Epoch microseconds. */
   now: number
-  /** The time in which one more comes in. */
+  /** The time in which one unit is refilled. */
   each: number
-  /** The time in which an empty bucket is full. */
+  /** The time in which an empty bucket is refilled. */
   most: number
 }
 
-/** Takes one out of a bucket (GCRA, as SharedBucket does it). Returns 0, or the microseconds until the next one is there. */
+/** Takes one unit from a bucket (GCRA, as SharedBucket does). Returns 0, or the microseconds until the next unit is available. */
 export function* takeFromBucket({ name, now, each, most }: BucketTake): Op<number> {
   const wrong = now + most + SKEW
   const taken = yield* change(
@@ -45,7 +45,7 @@ export function* takeFromBucket({ name, now, each, most }: BucketTake): Op<numbe
   return Math.max(1, (row ? num(row.full_at) : now) + each - most - now)
 }
 
-/** Deletes the buckets that have been full for a while. Alone in its transaction, so that nobody who takes waits for two. Returns how many. */
+/** Deletes buckets that have been full for a while. It runs in its own transaction, so that a concurrent take waits for one row lock at most. Returns their number. */
 export function* sweepBuckets({ now }: { now: number }): Op<number> {
   return yield* change('DELETE FROM rate_buckets WHERE full_at <= ?', now - KEPT)
 }

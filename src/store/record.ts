@@ -6,10 +6,10 @@ import { decoded, flag, idText, maybeIdText, maybeNum, maybeStr, num, type Row, 
 export const ISSUANCE_COLUMNS =
   'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, revoked_at'
 
-/** What ends an issued token (`i`) besides itself: its family and its consent. */
+/** The joins with the family and the consent of an issued token (`i`), whose revocation ends it. */
 export const ENDED_BY =
   'LEFT JOIN token_families f ON f.id = i.family_id LEFT JOIN consent_grants c ON c.id = i.consent_id'
-/** The column that says when it ended, whichever of them it was; NULL while it is live. */
+/** The column with the time at which the token, its family or its consent was revoked; NULL while the token is live. */
 export const DEAD_AT = 'COALESCE(i.revoked_at, f.revoked_at, c.revoked_at) AS dead_at'
 
 /** An issued token from its row. */

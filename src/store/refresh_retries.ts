@@ -1,9 +1,9 @@
-// Operations on retries of a refresh request (`oauth.refresh_grace`): what replaced a token, and the token that answers the retry.
+// Operations on retries of a refresh request (`oauth.refresh_grace`): the successors of a token, and the token that answers the retry.
 import type { RefreshToken } from '../records/refresh_token.ts'
 import { type NewIssuance, recordIssuance } from './issuances.ts'
 import { all, forUpdate, idBytes, idText, num, type Op, one } from './op.ts'
 
-/** Whether a refresh token was consumed after a moment (epoch seconds), and its successor can be derived. */
+/** Whether a refresh token was consumed after a time (epoch seconds), and its successor can be derived. */
 export function* isRetried(id: string, since: number): Op<boolean> {
   const row = yield* one(
     'SELECT 1 AS found FROM refresh_tokens WHERE id = ? AND consumed_at > ? AND next_id IS NOT NULL',
@@ -13,10 +13,10 @@ export function* isRetried(id: string, since: number): Op<boolean> {
   return row !== undefined
 }
 
-/** Rotations of one family that are followed for a retry: no client comes close to it within the hour that the grace lasts at most. */
+/** Rotations of one family that are followed for a retry. No client comes close to it within an hour, the maximum grace period. */
 const MAX_SUCCESSORS = 256
 
-/** The refresh tokens that replaced one of them, in their order: the last one is the newest of the family. At most MAX_SUCCESSORS. */
+/** The successors of a refresh token in their order; the last one is the newest of the family. At most MAX_SUCCESSORS. */
 export function* findSuccessors({ id }: { id: string }): Op<Pick<RefreshToken, 'id' | 'hash' | 'expires_at'>[]> {
   const rows = yield* all(
     `WITH RECURSIVE chain (id, next_id, hash, expires_at, step) AS (
@@ -29,7 +29,7 @@ export function* findSuccessors({ id }: { id: string }): Op<Pick<RefreshToken, '
   return rows.map((row) => ({ id: idText(row.id), hash: idText(row.hash), expires_at: num(row.expires_at) }))
 }
 
-/** Records the token that answers a retry, while the family lives. */
+/** Records the token that answers a retry, unless the family is revoked. */
 export function* recordRetry(r: { family_id: string; issuance: NewIssuance }): Op<'recorded' | 'revoked'> {
   const family = yield* forUpdate('SELECT revoked_at FROM token_families WHERE id = ?', idBytes(r.family_id))
   if (!family || family.revoked_at !== null) return 'revoked'

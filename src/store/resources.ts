@@ -33,17 +33,17 @@ const mutable = (r: Resource) => [
   r.updated_at,
 ]
 
-/** Whether the provider is there that a broker resource names; it is held, so that it stays until the commit. */
+/** Whether the provider of a broker resource exists. Its row is locked, so that it is not deleted before the commit. */
 function* hasProvider({ broker_provider_slug: slug }: Resource): Op<boolean> {
   return slug === undefined || Boolean(yield* forUpdate('SELECT 1 AS found FROM broker_providers WHERE slug = ?', slug))
 }
 
-/** By its URI, byte for byte. */
+/** The resource with a URI, compared byte for byte. */
 export function* findResource({ uri }: { uri: string }): Op<Resource | undefined> {
   const row = yield* one(`SELECT ${COLUMNS} FROM resources WHERE uri = ?`, uri)
   return row && read(row)
 }
-/** By its id or slug; the two look different. */
+/** The resource with an id or slug. An id never looks like a slug. */
 export function* findResourceByName({ name }: { name: string }): Op<Resource | undefined> {
   const row = yield* one(`SELECT ${COLUMNS} FROM resources WHERE id = ? OR slug = ?`, name, name)
   return row && read(row)
@@ -57,7 +57,7 @@ export interface ResourceFilter extends ListPage {
 }
 const LIST: ListSpec = { table: 'resources', columns: COLUMNS, at: 'created_at', id: 'id' }
 
-/** The resources that fit, by age. */
+/** The resources that match the filter, ordered by age. */
 export function* listResources({ backend_kind, broker_provider_slug, q, ...page }: ResourceFilter): Op<Resource[]> {
   const rows = yield* listPage(
     LIST,
@@ -69,7 +69,7 @@ export function* listResources({ backend_kind, broker_provider_slug, q, ...page 
   return rows.map(read)
 }
 
-/** Adds a resource; `exists` when its slug or uri is taken, `no_provider` when there is none to have its tokens from. */
+/** Adds a resource. `exists`: its slug or URI is taken. `no_provider`: its provider does not exist. */
 export function* createResource(r: Resource): Op<'created' | 'exists' | 'no_provider'> {
   if (!(yield* hasProvider(r))) return 'no_provider'
   const added = yield* change(
@@ -104,11 +104,11 @@ export function* updateResource(r: Resource): Op<'updated' | 'stale' | 'exists' 
 
 export interface Deletion {
   outcome: 'deleted' | 'has_links' | 'has_consents' | 'has_issuances'
-  /** The fronting links that were at one of its ends, and went with it. */
+  /** The fronting links from or to the resource, which were deleted with it. */
   links: FrontingLink[]
 }
 
-/** Deletes a resource that nothing refers to, or with `cascade` its fronting links with it, and revokes its consents. */
+/** Deletes a resource and revokes its consents. A resource with fronting links is deleted only with `cascade`, together with its links. */
 export function* deleteResource({
   id,
   now,
@@ -118,7 +118,7 @@ export function* deleteResource({
   now: number
   cascade: boolean
 }): Op<Deletion | undefined> {
-  // Held, so that no link to it is made meanwhile.
+  // Locked, so that no link to it is created in the meantime.
   const resource = yield* forUpdate('SELECT slug, uri FROM resources WHERE id = ?', id)
   if (!resource) return undefined
   const links = yield* listFrontingLinks({ slug: str(resource.slug) })
@@ -128,7 +128,7 @@ export function* deleteResource({
     id,
   )
   if (consent && !cascade) return { outcome: 'has_consents', links }
-  // What the record calls it: a broker resource may have no URI.
+  // The name that the record uses: a broker resource may have no URI.
   const name = str(resource.uri ?? resource.slug)
   const issuance = yield* one('SELECT 1 AS found FROM issuances WHERE resource = ? LIMIT 1', name)
   if (issuance && !cascade) return { outcome: 'has_issuances', links }

@@ -1,4 +1,4 @@
-// Operations of `service purge`: what operators let go by age after it was exported, and when each target last ran.
+// Operations of `service purge`: deletion by age of rows that were exported, and the last run of each target.
 import type { AuditEvent } from '../records/audit_event.ts'
 import type { Issuance } from '../records/issuance.ts'
 import { all, change, flag, idBytes, idText, num, type Op, one, str, where, windowEnd } from './op.ts'
@@ -6,9 +6,9 @@ import type { RecordTable } from './partitions.ts'
 import { readEvent, readIssuance } from './record.ts'
 
 export interface OldRows {
-  /** The id to go on behind; empty at the beginning. */
+  /** Continue after this id; empty at the beginning. */
   after: string
-  /** Only ids before this one. */
+  /** Only rows with a smaller id. */
   before: string
   limit: number
 }
@@ -24,7 +24,7 @@ export function* listOldAudit({ after, before, limit }: OldRows): Op<AuditEvent[
   return rows.map(readEvent)
 }
 
-/** Issued tokens before an id that have expired, oldest first: the row of a live one says that it is live. */
+/** Expired issued tokens before an id, oldest first. Rows of live tokens are kept, because they prove that the token is live. */
 export function* listOldIssuances({ after, before, limit, now }: OldRows & { now: number }): Op<Issuance[]> {
   const rows = yield* all(
     'SELECT * FROM issuances WHERE id > ? AND id < ? AND expires_at <= ? ORDER BY id LIMIT ?',
@@ -36,7 +36,7 @@ export function* listOldIssuances({ after, before, limit, now }: OldRows & { now
   return rows.map(readIssuance)
 }
 
-/** Deletes rows by their ids. Returns how many there were. */
+/** Deletes rows by their ids. Returns the number of deleted rows. */
 export function* deleteOldRows({ table, ids }: { table: RecordTable; ids: readonly string[] }): Op<number> {
   let deleted = 0
   for (const id of ids) deleted += yield* change(`DELETE FROM ${table} WHERE id = ?`, idBytes(id))
@@ -44,18 +44,18 @@ export function* deleteOldRows({ table, ids }: { table: RecordTable; ids: readon
 }
 
 export interface FamilyWindow {
-  /** The id to go on behind; empty at the beginning. */
+  /** Continue after this id; empty at the beginning. */
   after: string
-  /** Rows looked at. */
+  /** Maximum number of rows to examine. */
   rows: number
-  /** The first id that an access token can have that is live. */
+  /** The smallest id that a live access token can have. */
   liveFrom: string
   now: number
 }
 
 /**
- * Families that nothing can come of any more: they have no refresh token, and no access token that is live. One that was revoked
- * is kept as long as an issuance on record may have ended by it. Returns them, and where to go on; no `next` at the end.
+ * Families without refresh tokens and without live access tokens. A revoked family is kept as long as the record contains an issuance
+ * that it may have ended. Returns the families and where to continue; no `next` at the end.
  */
 export function* listEndedFamilies(w: FamilyWindow): Op<{ ids: string[]; next?: string }> {
   const after = idBytes(w.after)
@@ -74,14 +74,14 @@ export function* listEndedFamilies(w: FamilyWindow): Op<{ ids: string[]; next?: 
   return { ids: rows.map(({ id }) => idText(id)), ...(end ? { next: idText(end) } : {}) }
 }
 
-/** Deletes families by their ids. Returns how many there were. */
+/** Deletes families by their ids. Returns the number of deleted families. */
 export function* deleteFamilies({ ids }: { ids: readonly string[] }): Op<number> {
   let deleted = 0
   for (const id of ids) deleted += yield* change('DELETE FROM token_families WHERE id = ?', idBytes(id))
   return deleted
 }
 
-/** How the last purge of a target went. */
+/** The last run of a target. */
 export interface PurgeRun {
   target: string
   started_at: number
@@ -90,7 +90,7 @@ export interface PurgeRun {
   ok: boolean
 }
 
-/** Remembers it instead of the one before. */
+/** Stores the last run; it replaces the one before. */
 export function* savePurgeRun({ target, started_at, finished_at, deleted, ok }: PurgeRun): Op<void> {
   yield* change(
     `INSERT INTO purge_runs (target, started_at, finished_at, deleted, ok) VALUES (?, ?, ?, ?, ?) ON CONFLICT (target) DO UPDATE SET

@@ -1,4 +1,4 @@
-// Emergency stops: revoking whatever a description fits, in small windows of the time-ordered keys.
+// Mass revocation: revokes every token and family that matches a filter, in small ranges of the time-ordered keys.
 import type { Actor } from '../records/issuance.ts'
 import { endFamilies } from './families.ts'
 import {
@@ -20,16 +20,16 @@ import {
 } from './op.ts'
 import { DEAD_AT, ENDED_BY } from './record.ts'
 
-/** What is to be revoked; what is not named does not matter. */
+/** The filter. Properties that are undefined match everything. */
 export interface Description {
   client_id?: string
-  /** The subject of tokens, the user of sign-ins. */
+  /** The subject of tokens, and the user of families. */
   user_id?: string
-  /** A client that the token was issued to, or that is anywhere in its chain of actors. */
+  /** A client that the token was issued to, or that is in its chain of actors. */
   agent?: string
   /** The key that signed it. */
   kid?: string
-  /** The resource that it is for, by URI. */
+  /** The resource of the token, by URI. */
   resource?: string
   /** Issued at this time or later. */
   since?: number
@@ -37,28 +37,28 @@ export interface Description {
   until?: number
 }
 export interface RevocationWindow extends Description {
-  /** The id to go on behind. */
+  /** Continue after this id. */
   after: string
-  /** Rows looked at. */
+  /** Maximum number of rows to examine. */
   rows: number
   now: number
-  /** Only counts. */
+  /** Counts without revoking. */
   dry_run: boolean
 }
 export interface Revoked {
   count: number
   client_ids: string[]
-  /** Where to go on; none at the end. */
+  /** Where to continue; undefined at the end. */
   next?: string
 }
 
 const TOKENS = `SELECT i.id, i.client_id, i.sub, i.act, i.kid, i.resource, i.issued_at, i.expires_at, i.parent_id, ${DEAD_AT}
   FROM issuances i ${ENDED_BY}`
 
-/** Most rows that one window changes. */
+/** Maximum number of rows that one range changes. */
 const MOST = 200
 
-/** Revokes live tokens that fit, or that were exchanged, in any number of steps, from one that fits. */
+/** Revokes live tokens that match, and live tokens that were exchanged, directly or indirectly, from one that matches. */
 export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
   const end = yield* windowEnd('issuances', idBytes(w.after), w.rows)
   const fits = where(
@@ -73,7 +73,7 @@ export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
     ['i.id > ?', idBytes(w.after)],
     end && ['i.id <= ?', end],
     ['i.broker_provider IS NULL AND i.revoked_at IS NULL AND i.expires_at > ?', w.now],
-    // One that was exchanged fits with what it was exchanged for.
+    // An exchanged token matches if the token that it was exchanged for matches.
     fits.sql === '' ? undefined : [`(i.parent_id IS NOT NULL OR (${fits.sql.slice('WHERE '.length)}))`, ...fits.params],
   )
   const rows = yield* all(`${TOKENS} ${candidates.sql} ORDER BY i.id LIMIT ?`, ...candidates.params, MOST)
@@ -90,7 +90,7 @@ function* isHit(token: Row, w: RevocationWindow): Op<boolean> {
   for (let parent_id = token.parent_id; parent_id !== null; ) {
     const row: Row | undefined = yield* one(`${TOKENS} WHERE i.id = ?`, parent_id as Buffer)
     if (!row) return fits
-    // One that this sweep has revoked itself counts as it was before.
+    // A token that this sweep has revoked still counts as a match.
     if (row.dead_at !== null && row.dead_at !== w.now) return false
     fits ||= fitsToken(row, w)
     parent_id = row.parent_id
@@ -120,7 +120,7 @@ function actorsOf(row: Row): string[] {
   return actors
 }
 
-/** What sign-ins are found by, of the window that ends there; none belongs to a key. */
+/** The condition for families in the range that ends at an id. Families do not belong to a key. */
 const fitsSignIn = (w: RevocationWindow, end: Buffer | undefined): (Condition | undefined)[] => [
   ['id > ?', idBytes(w.after)],
   end && ['id <= ?', end],
@@ -131,7 +131,7 @@ const fitsSignIn = (w: RevocationWindow, end: Buffer | undefined): (Condition | 
   ...fitsTime(w, 'created_at'),
 ]
 
-/** Ends the families that fit: their refresh tokens, and every access token that came of them. */
+/** Revokes the families that match, with their refresh tokens and access tokens. */
 export function* revokeFamilies(w: RevocationWindow): Op<Revoked> {
   if (w.kid !== undefined) return { count: 0, client_ids: [] }
   const end = yield* windowEnd('token_families', idBytes(w.after), w.rows)
@@ -145,7 +145,7 @@ export function* revokeFamilies(w: RevocationWindow): Op<Revoked> {
   return revoked(rows, rows, end)
 }
 
-/** Cancels the codes that fit and were not redeemed, and requests that wait for their user. */
+/** Cancels the matching codes that were not redeemed, and the matching requests that wait for a decision. */
 export function* cancelRequests(w: RevocationWindow): Op<Revoked> {
   if (w.kid !== undefined) return { count: 0, client_ids: [] }
   const end = yield* windowEnd('authorization_requests', idBytes(w.after), w.rows)
@@ -155,7 +155,7 @@ export function* cancelRequests(w: RevocationWindow): Op<Revoked> {
     ...filter.params,
     MOST,
   )
-  // One that was redeemed meanwhile is a family now, and goes with those.
+  // A code that was redeemed in the meantime has a family, which is revoked with the other families.
   if (!w.dry_run)
     for (const { id } of rows)
       yield* change('DELETE FROM authorization_requests WHERE id = ? AND consumed_at IS NULL', id as Buffer)
@@ -164,7 +164,7 @@ export function* cancelRequests(w: RevocationWindow): Op<Revoked> {
 
 const revoked = (hit: readonly Row[], looked: readonly Row[], end: Buffer | undefined): Revoked => {
   const client_ids = [...new Set(hit.map((row) => str(row.client_id)))]
-  // A full window may have left some behind its last row.
+  // After a full range there may be further rows after its last row.
   const last = looked.length === MOST ? (looked.at(-1)?.id as Buffer) : end
   return { count: hit.length, client_ids, ...(last ? { next: idText(last) } : {}) }
 }

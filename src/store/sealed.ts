@@ -1,26 +1,26 @@
-// Every column that holds sealed text, and the two operations that seal it again under another key.
+// Every column with encrypted text, and the two operations that encrypt it again with another key.
 import type { SealPurpose } from '../records/seal_purpose.ts'
 import { all, change, idBytes, idText, type Op, str } from './op.ts'
 
 interface SealedColumn {
   table: string
   column: string
-  /** Its primary key; a time-ordered id, or a text. */
+  /** The primary key of the table: a time-ordered id, or a text. */
   key: { name: string; is: 'id' | 'text' }
   purpose: SealPurpose
-  /** Columns whose values the text is bound to, and the name of the row that follows from them. */
+  /** The columns that the encrypted text is bound to, and the row name that is derived from them. */
   bound: readonly string[]
   row(...values: string[]): string
 }
 
-/** What the private key of a kid is bound to. */
+/** The row name to which the private key of a kid is bound. */
 export const signingKeyRow = (kid: string): string => `signing-key:${kid}`
 
-/** What the credential of a connection is bound to: in the row of another user or provider it does not open. */
+/** The row name to which the credential of a connection is bound: it cannot be decrypted in the row of another user or provider. */
 export const brokerGrantRow = (user_id: string, broker_provider_id: string): string =>
   `broker:${user_id}:${broker_provider_id}`
 
-/** The table of them: `service rekey` knows no other. */
+/** All columns with encrypted text: `service rekey` processes exactly these. */
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   {
     table: 'signing_keys',
@@ -44,11 +44,11 @@ const at = (column: number): SealedColumn => SEALED_COLUMNS[column] as SealedCol
 export interface SealedText {
   /** Primary key. */
   id: string
-  /** What it is bound to. */
+  /** The row name that it is bound to. */
   row: string
   sealed: string
 }
-/** Sealed texts in the order of their primary keys: the first ones behind `after`. `column` is its place in SEALED_COLUMNS. */
+/** The next encrypted texts after `after`, in the order of their primary keys. `column` is an index in SEALED_COLUMNS. */
 export function* listSealed(w: { column: number; after: string | undefined; rows: number }): Op<SealedText[]> {
   const { table, column, key, bound, row } = at(w.column)
   const behind = w.after === undefined ? [] : [key.is === 'id' ? idBytes(w.after) : w.after]
@@ -65,7 +65,7 @@ export function* listSealed(w: { column: number; after: string | undefined; rows
   }))
 }
 
-/** Replaces a sealed text, unless somebody else has changed it meanwhile. Returns whether it did. */
+/** Replaces an encrypted text unless it was changed in the meantime. Returns whether it was replaced. */
 export function* replaceSealed(w: { column: number; id: string; before: string; after: string }): Op<boolean> {
   const { table, column, key } = at(w.column)
   const id = key.is === 'id' ? idBytes(w.id) : w.id

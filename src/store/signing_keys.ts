@@ -1,15 +1,15 @@
-// Operations on signing keys that are kept in the database.
+// Operations on signing keys that are stored in the database.
 import type { KeyTimes } from '../records/key_times.ts'
 import { all, change, forUpdate, maybeNum, num, type Op, one, orNull, str } from './op.ts'
 
-/** A key as it is kept: its private part is sealed. */
+/** A stored key. Its private part is encrypted. */
 export interface SealedKey extends KeyTimes {
   private_key: string
 }
 
 const stateOf = (key: KeyTimes): string => (key.next ? 'next' : key.retired_at === undefined ? 'current' : 'previous')
 
-/** Every key: the ones before the current one, oldest first, the current one, the next one. */
+/** Every key: the previous keys, oldest first, then the current key, then the next key. */
 export function* listSigningKeys(): Op<SealedKey[]> {
   const rows = yield* all(
     `SELECT kid, alg, private_key, state, created_at, retired_at, remove_at FROM signing_keys
@@ -26,7 +26,7 @@ export function* listSigningKeys(): Op<SealedKey[]> {
   }))
 }
 
-/** Replaces the keys, unless they are no longer what was read before. One at a time, over all processes. */
+/** Replaces the keys unless they changed since they were read. Only one process at a time does so. */
 export function* saveSigningKeys({ before, after }: { before: SealedKey[]; after: SealedKey[] }): Op<boolean> {
   yield* forUpdate("SELECT version FROM store_versions WHERE name = 'keys-0'")
   if (JSON.stringify(yield* listSigningKeys()) !== JSON.stringify(before)) return false
@@ -45,7 +45,7 @@ export function* saveSigningKeys({ before, after }: { before: SealedKey[]; after
   return true
 }
 
-/** Tells the other processes that keys changed which are kept elsewhere; writes nothing else. */
+/** Notifies the other processes that keys outside of the database changed. It writes nothing else. */
 export function* announceKeys(): Op<void> {
   yield* one("SELECT version FROM store_versions WHERE name = 'keys-0'")
 }

@@ -1,8 +1,8 @@
-// Operations on what may be used once: DPoP proofs and assertions.
+// Operations on single-use values: DPoP proofs and assertions.
 import type { SingleUse } from '../records/single_use.ts'
 import { all, change, idBytes, idText, num, type Op, str } from './op.ts'
 
-/** Thrown to roll back what would rest on something that was used before. */
+/** Thrown to roll back an operation whose proof or assertion was used before. */
 class UsedBefore extends Error {
   readonly code = 'USED_BEFORE'
   constructor() {
@@ -10,7 +10,7 @@ class UsedBefore extends Error {
   }
 }
 
-/** Remembers a use. Throws UsedBefore when the index of the database knows it: one more process was first. */
+/** Records a use. Throws UsedBefore when it is in the database already, because another process was first. */
 export function* recordUse(use: SingleUse): Op<void> {
   const added = yield* change(
     'INSERT INTO single_uses (id, kind, hash, expires_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
@@ -22,7 +22,7 @@ export function* recordUse(use: SingleUse): Op<void> {
   if (added === 0) throw new UsedBefore()
 }
 
-/** Every use that still counts, in the order it was made; `since` is the id floor of the oldest that can. */
+/** Every use that has not expired, in the order of creation. `since` is the smallest id that such a use can have. */
 export function* listUses({ since, now }: { since: string; now: number }): Op<SingleUse[]> {
   const rows = yield* all(
     'SELECT id, kind, hash, expires_at FROM single_uses WHERE id >= ? AND expires_at > ? ORDER BY id',

@@ -1,4 +1,4 @@
-// The SQLite driver: one thread owns the database; whatever arrived since its last commit is the next transaction.
+// The SQLite driver: one thread owns the database. All operations that arrived since its last commit form the next transaction.
 import { unavailable } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import { Lane } from '../lib/lane.ts'
@@ -11,9 +11,9 @@ import { isRead } from './operations.ts'
 
 interface SqliteOptions {
   wal: boolean
-  /** Whether this process serves: then it proves that the database can be written, else only that it answers. */
+  /** Whether this process is a server: then the health check writes to the database, otherwise it only reads. */
   serves: boolean
-  /** Milliseconds that an operation waits for another process that has the database locked. */
+  /** Milliseconds that an operation waits while another process has locked the database. */
   busyMs?: number | undefined
   /** Called when the storage thread has ended. */
   unlock?: () => void
@@ -38,14 +38,14 @@ export function openSqlite(
       if (jobs.some(({ op }) => !isRead(op))) stats.commits++
       let result: BatchResult
       try {
-        // One text crosses to the thread several times faster than a list of objects.
+        // One JSON text is transferred to the thread several times faster than a list of objects.
         result = (await thread.run(JSON.stringify(jobs))) as BatchResult
       } catch (error) {
-        // The batch may have been committed or not: the caller must ask again.
+        // The batch may have been committed or not: the caller must retry.
         throw unavailable('the storage is not available', { reason: 'storage_thread_failed', cause: error })
       }
       worked(result.ms)
-      // Whoever gets an answer shows that the storage is there: under overload the poll itself may find no room.
+      // Every answer shows that the storage is reachable: under overload the health check itself may be refused.
       const { outcomes = jobs.map(() => ({ value: undefined })) } = result
       if (outcomes.some((outcome) => 'value' in outcome)) health.answered()
       if (result.foreign) for (const listener of listeners) listener()
@@ -57,7 +57,7 @@ export function openSqlite(
       })
     },
   })
-  /** With the transactions that wrote: each waits for the disk once. */
+  /** With the number of write transactions; each waits for the disk once. */
   const stats = Object.assign(lane.stats, { commits: 0 })
   const health = watchHealth({
     write: (isUnhealthy) =>
@@ -87,7 +87,7 @@ export function openSqlite(
 
 const AWAY = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|IOERR|CANTOPEN|CORRUPT|NOTADB|PROTOCOL)/
 const isAway = ({ code }: Failure): boolean => AWAY.test(code)
-/** Storage that is away is 503; anything else is a fault of this program. */
+/** Unavailable storage is 503; every other error is a bug of this program. */
 function failureOf(failure: Failure): Error {
   const { code, message } = failure
   const error = Object.assign(new Error(message), { code })

@@ -1,14 +1,14 @@
-// Operations on what the service knows about itself.
+// Operations on settings, issuers, counts and the health of the database.
 import { all, change, idBytes, idText, num, type Op, one, str, where } from './op.ts'
 import { DEAD_AT, ENDED_BY } from './record.ts'
 
-/** What operators set at run time under this name. */
+/** The run-time setting with this name. */
 export function* findSetting({ name }: { name: string }): Op<string | undefined> {
   const row = yield* one('SELECT value FROM runtime_settings WHERE name = ?', name)
   return row && str(row.value)
 }
 
-/** Sets it, whatever it was before. */
+/** Stores a setting and replaces its previous value. */
 export function* saveSetting({ name, value, now }: { name: string; value: string; now: number }): Op<void> {
   yield* change(
     'INSERT INTO runtime_settings (name, value, updated_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at',
@@ -18,7 +18,7 @@ export function* saveSetting({ name, value, now }: { name: string; value: string
   )
 }
 
-/** Sets it unless it is set. Returns what holds: the first of several instances decides. */
+/** Stores a setting unless it has a value. Returns the value in force: the first of several instances decides. */
 export function* keepSetting({ name, value, now }: { name: string; value: string; now: number }): Op<string> {
   yield* change(
     'INSERT INTO runtime_settings (name, value, updated_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
@@ -29,7 +29,7 @@ export function* keepSetting({ name, value, now }: { name: string; value: string
   return str((yield* one('SELECT value FROM runtime_settings WHERE name = ?', name))?.value)
 }
 
-/** Remembers from when on an issuer is in force, if it is another one than before. */
+/** Stores since when an issuer is in force, if it differs from the previous one. */
 export function* saveIssuer({ issuer, now }: { issuer: string; now: number }): Op<void> {
   const last = yield* one('SELECT issuer FROM issuers ORDER BY since DESC LIMIT 1')
   if (last?.issuer === issuer) return
@@ -40,7 +40,7 @@ export function* saveIssuer({ issuer, now }: { issuer: string; now: number }): O
   )
 }
 
-/** The issuers that were in force, newest first. */
+/** The issuers that are or were in force, newest first. */
 export function* listIssuers(): Op<{ since: number; issuer: string }[]> {
   return (yield* all('SELECT since, issuer FROM issuers ORDER BY since DESC')).map((row) => ({
     since: num(row.since),
@@ -48,7 +48,7 @@ export function* listIssuers(): Op<{ since: number; issuer: string }[]> {
   }))
 }
 
-/** How many clients, users and connections to providers there are. */
+/** The numbers of clients, users and connections to providers. */
 export function* countAccounts(): Op<{ clients: number; users: number; connections: number }> {
   const row = yield* one(
     'SELECT (SELECT count(*) FROM clients) AS clients, (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM broker_grants WHERE revoked_at IS NULL) AS connections',
@@ -59,10 +59,10 @@ export function* countAccounts(): Op<{ clients: number; users: number; connectio
 export interface CountedTokens {
   live: number
   revoked: number
-  /** Where to go on; none at the end. */
+  /** Where to continue; undefined at the end. */
   next?: string
 }
-/** How many of some issued tokens, the first `rows` behind one id and before another, are live and how many are revoked. */
+/** Counts the live and the revoked tokens among the first `rows` issued tokens between two ids. */
 export function* countTokens(w: { after: string; before: string; rows: number; now: number }): Op<CountedTokens> {
   const [after, before] = [idBytes(w.after), idBytes(w.before)]
   const last = yield* one(
@@ -92,10 +92,10 @@ export function* readPostgresBytes(): Op<number> {
   return num((yield* one('SELECT pg_database_size(current_database()) AS n'))?.n)
 }
 
-/** In doubt, as many bytes as a batch of tokens needs. */
+/** When the storage is unhealthy, as many bytes as a batch of tokens needs. */
 const DOUBT_BYTES = 65_536
 
-/** Proves, by its commit, that the database keeps what it is given. `mark` is another one each time, or nothing would be written. */
+/** Its commit proves that the database can be written. `mark` must differ each time, otherwise nothing would be written. */
 export function* proveWrite({ mark, inDoubt }: { mark: string; inDoubt: boolean }): Op<void> {
   yield* saveSetting({ name: 'write_proof', value: mark.padEnd(inDoubt ? DOUBT_BYTES : 0, 'x'), now: 0 })
 }

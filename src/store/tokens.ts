@@ -1,4 +1,4 @@
-// Operations on authorization requests, codes, families and refresh tokens. Every consumption is one compare-and-set.
+// Operations on authorization requests, codes, families and refresh tokens. Each consumption is one compare-and-set.
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
 import type { Consent } from '../records/consent.ts'
@@ -62,7 +62,7 @@ const readFamily = (row: Row, id: unknown): TokenFamily => ({
   revoked_at: maybeNum(row.revoked_at),
 })
 
-/** Records a request that waits for the decision of its user, or that needs none and is a code at once. */
+/** Records a request that waits for the decision of its user. A request that needs no decision is a code at once. */
 export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
   yield* change(
     `INSERT INTO authorization_requests (id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, asked_scope, resource, state, code_challenge, dpop_jkt, client, consent_id,
@@ -88,7 +88,7 @@ export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
   )
 }
 
-/** A request that still waits for the decision of its user. */
+/** A request that waits for the decision of its user. */
 export function* findAuthorizationRequest({
   id,
   now,
@@ -104,7 +104,7 @@ export function* findAuthorizationRequest({
   return row && readRequest(row)
 }
 
-/** Drops a denied request. Returns whether it was still undecided. */
+/** Deletes a denied request. Returns whether it was undecided. */
 export function* deleteAuthorizationRequest({ id }: { id: string }): Op<boolean> {
   return (yield* change('DELETE FROM authorization_requests WHERE id = ? AND code_hash IS NULL', idBytes(id))) === 1
 }
@@ -114,11 +114,11 @@ export interface Approval {
   scope: string
   code_hash: string
   code_expires_at: number
-  /** Remembered when a resource was named; its scope is what holds from now on. */
+  /** Stored when the request names a resource. Its scope replaces the scope of the previous consent. */
   consent?: NewConsent
   now: number
 }
-/** Records the user's consent and turns the request into a code, together. False when it was decided already. */
+/** Records the user's consent and turns the request into a code, in one transaction. False when the request was decided before. */
 export function* approveAuthorizationRequest(a: Approval): Op<boolean> {
   const taken = yield* change(
     'UPDATE authorization_requests SET client = NULL, scope = ?, code_hash = ?, code_expires_at = ? WHERE id = ? AND code_hash IS NULL AND expires_at > ?',
@@ -129,7 +129,7 @@ export function* approveAuthorizationRequest(a: Approval): Op<boolean> {
     a.now,
   )
   if (taken === 0) return false
-  // Only now: a request that was decided already, or is too late, must not change what the user allows.
+  // After the check: a request that was decided before, or has expired, must not change the consent of the user.
   if (a.consent) {
     const consentId = yield* saveConsent(a.consent, a.now)
     yield* change('UPDATE authorization_requests SET consent_id = ? WHERE id = ?', consentId, idBytes(a.id))
@@ -139,7 +139,7 @@ export function* approveAuthorizationRequest(a: Approval): Op<boolean> {
 
 type NewConsent = Pick<Consent, 'id' | 'user_id' | 'client_id' | 'resource_id' | 'scope' | 'redirect_hosts'>
 
-/** The consent in force takes over the scope; without one a new one begins. */
+/** Updates the scope of the consent in force, or creates a consent. */
 function* saveConsent(c: NewConsent, now: number): Op<Buffer> {
   const row = yield* one(
     `INSERT INTO consent_grants (id, user_id, client_id, resource_id, scope, redirect_hosts, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -156,11 +156,11 @@ function* saveConsent(c: NewConsent, now: number): Op<Buffer> {
   return row?.id as Buffer
 }
 
-/** What the use of a code or refresh token depends on beside itself. */
+/** The state of the user and the consent of a code or refresh token. */
 interface Standing {
   user_status?: string
   consent_revoked: boolean
-  /** What the consent covers now; undefined where there is no consent to rest on. */
+  /** The current scope of the consent; undefined without a consent. */
   consent_scope?: string
 }
 const readStanding = (row: Row): Standing => ({
@@ -172,7 +172,7 @@ const readStanding = (row: Row): Standing => ({
 export interface FoundCode extends Standing {
   request: AuthorizationRequest
 }
-/** A code in any state, with what its redemption depends on. */
+/** A code in any state, with the state of its user and consent. */
 export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
   const row = yield* one(
     `SELECT a.*, u.status AS user_status, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope FROM authorization_requests a
@@ -182,7 +182,7 @@ export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
   return row && { request: readRequest(row), ...readStanding(row) }
 }
 
-/** Consumes a code and records all that comes of it; `used` when another request was first. */
+/** Consumes a code and records the tokens that are issued for it. `used` when another request was first. */
 export function* redeemCode(r: {
   family: TokenFamily
   refresh?: RefreshToken
@@ -217,7 +217,7 @@ export function* redeemCode(r: {
   return 'redeemed'
 }
 
-/** Revokes what the first use of a replayed code gave out (RFC 6749 §4.1.2). */
+/** Revokes the tokens that were issued for the first use of a replayed code (RFC 6749 §4.1.2). */
 export function* revokeRedemption({ authorization_id, now }: { authorization_id: string; now: number }): Op<number> {
   return yield* endFamilies('authorization_id', idBytes(authorization_id), 'code_reuse', now)
 }
@@ -236,7 +236,7 @@ export interface FoundRefreshToken extends Standing {
   token: RefreshToken
   family: TokenFamily
 }
-/** A refresh token in any state, with its family and what its use depends on. */
+/** A refresh token in any state, with its family and the state of its user and consent. */
 export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken | undefined> {
   const row = yield* one(
     `SELECT r.id AS token_id, r.hash, r.expires_at, r.consumed_at, r.next_id, f.*, u.status AS user_status, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope
@@ -258,13 +258,13 @@ export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken 
 }
 
 /**
- * Replaces a refresh token by the next one of its family. `reused`: it was consumed already, which ends the family. `retried`: it was
+ * Replaces a refresh token by the next one of its family. `reused`: it was consumed before, so the family is revoked. `retried`: it was
  * consumed after `retried_since` and its successor can be derived; nothing is changed.
  */
 export function* rotateRefreshToken(r: {
   used: string
   next: RefreshToken
-  /** Where retries are answered (`oauth.refresh_grace`): the moment (epoch seconds) after which a token was consumed that may be retried. */
+  /** Set when retries are answered (`oauth.refresh_grace`): a token that was consumed after this time (epoch seconds) may be retried. */
   retried_since?: number
   issuance: NewIssuance
   now: number
@@ -287,12 +287,12 @@ export function* rotateRefreshToken(r: {
   return 'rotated'
 }
 
-/** Ends a family: its refresh tokens and, with them, every access token that came of it. Returns 1 when it was live. */
+/** Revokes a family with its refresh tokens and access tokens. Returns 1 when it was live. */
 export function* revokeFamily({ id, reason, now }: { id: string; reason: EndReason; now: number }): Op<number> {
   return yield* endFamilies('id', idBytes(id), reason, now)
 }
 
-/** How many families are not revoked. */
+/** The number of families that are not revoked. */
 export function* countActiveFamilies(): Op<number> {
   return num((yield* one('SELECT count(*) AS n FROM token_families WHERE revoked_at IS NULL'))?.n)
 }

@@ -1,5 +1,5 @@
-// Operations that take back what nobody was told of: its transaction was committed, and the answer was lost. The caller was told to
-// try again, and that must not look like a second use. Each of them changes nothing when there is nothing to take back.
+// Operations that revert an operation whose transaction was committed, but whose answer was lost. The caller received an error and may
+// retry, and the retry must not look like a second use. Each of them changes nothing when there is nothing to revert.
 
 import type { NewIssuance } from './issuances.ts'
 import { change, forUpdate, idBytes, type Op, one } from './op.ts'
@@ -7,7 +7,7 @@ import type { recordRetry } from './refresh_retries.ts'
 import type { recordUse } from './single_uses.ts'
 import type { redeemCode, rotateRefreshToken } from './tokens.ts'
 
-/** Takes back the rotation of a refresh token: the presented one is unused again, its successor is gone, the access token revoked. */
+/** Reverts the rotation of a refresh token: the presented token is unused again, its successor is deleted, and the access token is revoked. */
 export function* undoRotateRefreshToken(r: Parameters<typeof rotateRefreshToken>[0]): Op<void> {
   yield* forUpdate('SELECT revoked_at FROM token_families WHERE id = ?', idBytes(r.next.family_id))
   if (!(yield* isLast(r.issuance))) return
@@ -17,10 +17,10 @@ export function* undoRotateRefreshToken(r: Parameters<typeof rotateRefreshToken>
   yield* undoRecordIssuance(r.issuance)
 }
 
-/** Takes back the redemption of a code: the code is unused again, its family gone, the access token revoked. */
+/** Reverts the redemption of a code: the code is unused again, its family is deleted, and the access token is revoked. */
 export function* undoRedeemCode({ family, refresh, issuance }: Parameters<typeof redeemCode>[0]): Op<void> {
   yield* forUpdate('SELECT consumed_at FROM authorization_requests WHERE id = ?', idBytes(family.authorization_id))
-  // A second use elsewhere has ended it: it stays ended.
+  // A second use at another instance has revoked the family: it stays revoked.
   const made = yield* forUpdate('SELECT revoked_at FROM token_families WHERE id = ?', idBytes(family.id))
   if (!made || made.revoked_at !== null || !(yield* isLast(issuance))) return
   if (refresh) yield* change('DELETE FROM refresh_tokens WHERE id = ?', idBytes(refresh.id))
@@ -29,23 +29,23 @@ export function* undoRedeemCode({ family, refresh, issuance }: Parameters<typeof
   yield* undoRecordIssuance(issuance)
 }
 
-/** Takes back the answer to a retry: its access token is revoked. */
+/** Reverts the answer to a retry: its access token is revoked. */
 export function* undoRecordRetry({ issuance }: Parameters<typeof recordRetry>[0]): Op<void> {
   yield* undoRecordIssuance(issuance)
 }
 
-/** Takes back an issuance: the token is revoked, its proof unused. */
+/** Reverts an issuance: the token is revoked, and its proof is unused again. */
 export function* undoRecordIssuance({ id, issued_at, use }: NewIssuance): Op<void> {
   yield* change('UPDATE issuances SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', issued_at, idBytes(id))
   if (use) yield* undoRecordUse(use)
 }
 
-/** Takes back the use of a proof or assertion. */
+/** Reverts the use of a proof or assertion. */
 export function* undoRecordUse({ id }: Parameters<typeof recordUse>[0]): Op<void> {
   yield* change('DELETE FROM single_uses WHERE id = ?', idBytes(id))
 }
 
-/** Whether nothing was issued to its family since: somebody would know of its successor then. */
+/** Whether no other token was issued to the family since. If one was issued, a client has received the successor. */
 function* isLast({ id, client_id, family_id }: NewIssuance): Op<boolean> {
   if (!family_id) return true
   const later = yield* one(

@@ -1,4 +1,4 @@
-// Operations on users and the sign-ins of their browsers.
+// Operations on users and their browser sessions.
 import type { Session } from '../records/session.ts'
 import type { User } from '../records/user.ts'
 import { forgetConnections } from './connections.ts'
@@ -38,7 +38,7 @@ const read = (row: Row): User => ({
   updated_at: num(row.updated_at),
 })
 
-/** Emails are compared without regard to case. */
+/** Emails are compared case-insensitively. */
 const emailKey = (email: string | undefined) => orNull(email?.toLowerCase())
 const mutable = (u: User) => [
   orNull(u.email),
@@ -50,13 +50,13 @@ const mutable = (u: User) => [
   u.updated_at,
 ]
 
-/** The user of this id, disabled or not. */
+/** The user with this id, disabled or not. */
 export function* findUser({ id }: { id: string }): Op<User | undefined> {
   const row = yield* one(`SELECT ${COLUMNS} FROM users WHERE id = ?`, id)
   return row && read(row)
 }
 
-/** The user with this email, whatever its case. */
+/** The user with this email, compared case-insensitively. */
 export function* findUserByEmail({ email }: { email: string }): Op<User | undefined> {
   const row = yield* one(`SELECT ${COLUMNS} FROM users WHERE email_key = ?`, emailKey(email))
   return row && read(row)
@@ -64,18 +64,18 @@ export function* findUserByEmail({ email }: { email: string }): Op<User | undefi
 
 const LIST: ListSpec = { table: 'users', columns: `${COLUMNS}, email_key`, at: 'created_at', id: 'id' }
 
-/** Every user, or the one with an email, by age. */
+/** Every user, or the user with an email, ordered by age. */
 export function* listUsers({ email, ...page }: { email?: string } & ListPage): Op<User[]> {
   return (yield* listPage(LIST, page, is('email_key', email?.toLowerCase()))).map(read)
 }
 
-/** Of the next rows of the list those whose email, name or id has the text in it. */
+/** The users among the next rows of the list whose email, name or id contains the text. */
 export function* listUsersWith(search: Search): Op<Found<User>> {
   const { rows, next } = yield* searchRows(LIST, search, containing(search.q, 'email_key', 'name', 'id'))
   return { rows: rows.map(read), next }
 }
 
-/** Adds a user; `exists` when the email, or the name at its provider, is taken. */
+/** Adds a user. `exists` when the email, or the subject at its provider, is taken. */
 export function* createUser(user: User): Op<'created' | 'exists'> {
   const added = yield* change(
     `INSERT INTO users (email, email_key, name, password_hash, role, status, updated_at, id, provider, provider_issuer, provider_sub, version, created_at)
@@ -91,7 +91,7 @@ export function* createUser(user: User): Op<'created' | 'exists'> {
   return added === 1 ? 'created' : 'exists'
 }
 
-/** Writes a user that was read at `user.version`. `signOut` also ends its sessions and refresh tokens. */
+/** Writes a user that was read at `user.version`. `signOut` also ends the user's sessions and refresh tokens. */
 export function* updateUser({
   user,
   signOut,
@@ -118,15 +118,15 @@ const findFederated = (issuer: string | undefined, sub: string | undefined) =>
   one(`SELECT ${COLUMNS} FROM users WHERE provider_issuer = ? AND provider_sub = ?`, orNull(issuer), orNull(sub))
 
 /**
- * The account of a person whom an upstream provider has just signed in: the one that is known by what the provider calls them,
- * with the email and name that the provider gives now, or else `user` as it is. Never an account that merely has the same email:
- * such an email stays with its owner, and a first sign-in is refused (`email_taken`). A disabled account comes back as it is.
+ * The account of a person who has just signed in at an upstream provider: the account with that issuer and subject, updated with the
+ * email and name from the provider, or else the new account `user`. Never an account that merely has the same email: the email stays with
+ * its owner, and a first sign-in with it is refused (`email_taken`). A disabled account is returned unchanged.
  */
 export function* saveFederatedUser({ user }: { user: User }): Op<{ user: User; created: boolean } | 'email_taken'> {
   let row = yield* findFederated(user.provider_issuer, user.provider_sub)
   if (!row) {
     if ((yield* createUser(user)) === 'created') return { user, created: true }
-    // Somebody has the email, or the same person came in twice at once.
+    // Another account has the email, or the same person signed in twice at the same time.
     row = yield* findFederated(user.provider_issuer, user.provider_sub)
     if (!row) return 'email_taken'
   }
@@ -145,20 +145,20 @@ export function* saveFederatedUser({ user }: { user: User }): Op<{ user: User; c
   return { user: next, created: false }
 }
 
-/** Replaces the hash of a password whose parameters rose, without touching anything else. */
+/** Replaces a password hash with outdated parameters. Nothing else is changed. */
 export function* rehashPassword({ id, from, to }: { id: string; from: string; to: string }): Op<number> {
   return yield* change('UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?', to, id, from)
 }
 
-/** Ends every session and family of a user. Returns how many families were live. */
+/** Ends every session and family of a user. Returns the number of families that were live. */
 export function* signOutUser({ id, now }: { id: string; now: number }): Op<number> {
   yield* change('DELETE FROM sessions WHERE user_id = ?', id)
-  // Codes and undecided requests came of those sessions.
+  // Codes and undecided requests belong to these sessions.
   yield* change('DELETE FROM authorization_requests WHERE user_id = ? AND consumed_at IS NULL', id)
   return yield* endFamilies('user_id', id, 'signed_out', now)
 }
 
-/** Deletes a user with everything that would let it back in. With live families only when forced. */
+/** Deletes a user with sessions, families and connections. A user with live families is deleted only when forced. */
 export function* deleteUser({
   id,
   force,
@@ -181,7 +181,7 @@ export function* deleteUser({
   return 'deleted'
 }
 
-/** Records a sign-in. */
+/** Records a session. */
 export function* createSession(session: Session): Op<void> {
   yield* change(
     'INSERT INTO sessions (id, user_id, created_at, expires_at) VALUES (?, ?, ?, ?)',
@@ -220,7 +220,7 @@ export function* findSession({
   }
 }
 
-/** Ends a sign-in. */
+/** Ends a session. */
 export function* deleteSession({ id }: { id: string }): Op<void> {
   yield* change('DELETE FROM sessions WHERE id = ?', idBytes(id))
 }

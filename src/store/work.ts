@@ -1,4 +1,4 @@
-// The store for work outside of a server: a command, a measurement.
+// The store for work outside of a server: commands and measurements.
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../lib/time.ts'
 import { type Logger, openLogger } from '../telemetry/logger.ts'
@@ -6,7 +6,7 @@ import { Metrics } from '../telemetry/metrics.ts'
 import type { Store } from './index.ts'
 import { openStore } from './open.ts'
 
-/** Opens the store of a configuration for some work, with a log of errors only, and closes it. Rejects when it cannot be had; `creates` as of openStore. */
+/** Opens the store of a configuration for some work, with a log of errors only, and closes it afterwards. Rejects when the database is unavailable. `creates` is that of openStore. */
 export async function withStore<R>(
   { storage, observability }: Pick<Config, 'storage' | 'observability'>,
   work: (store: Store, log: Logger) => Promise<R>,

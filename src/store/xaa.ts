@@ -1,4 +1,4 @@
-// Operations on the registry of identity providers, with the policies and subject mappings that hang on each.
+// Operations on identity providers, their policies and their subject mappings.
 import type { Idp } from '../records/idp.ts'
 import type { SubjectMapping } from '../records/subject_mapping.ts'
 import type { XaaPolicy } from '../records/xaa_policy.ts'
@@ -68,18 +68,18 @@ const mutablePolicy = (policy: XaaPolicy) => [
   policy.updated_at,
 ]
 
-/** Keeps an identity provider from being deleted until the commit. False when there is none. */
+/** Locks an identity provider until the commit, so that it is not deleted. False when it does not exist. */
 function* heldIdp(id: string): Op<boolean> {
   return (yield* forUpdate('SELECT 1 AS found FROM idps WHERE id = ?', id)) !== undefined
 }
 
-/** By its id. */
+/** The row with this id. */
 export function* findIdp({ id }: { id: string }): Op<Idp | undefined> {
   const row = yield* one(`SELECT ${IDP} FROM idps WHERE id = ?`, id)
   return row && readIdp(row)
 }
 
-/** By its issuer, byte for byte. */
+/** The identity provider with an issuer, compared byte for byte. */
 export function* findIdpByIssuer({ issuer }: { issuer: string }): Op<Idp | undefined> {
   const row = yield* one(`SELECT ${IDP} FROM idps WHERE issuer = ?`, issuer)
   return row && readIdp(row)
@@ -90,7 +90,7 @@ export function* listIdps(): Op<Idp[]> {
   return (yield* all(`SELECT ${IDP} FROM idps ORDER BY created_at, id`)).map(readIdp)
 }
 
-/** Adds an identity provider; `exists` when its issuer is known. */
+/** Adds an identity provider. `exists` when there is one with this issuer. */
 export function* createIdp(idp: Idp): Op<'created' | 'exists'> {
   const added = yield* change(
     `INSERT INTO idps (name, audience, jwks_uri, enabled, updated_at, id, issuer, version, created_at)
@@ -104,7 +104,7 @@ export function* createIdp(idp: Idp): Op<'created' | 'exists'> {
   return added === 1 ? 'created' : 'exists'
 }
 
-/** Writes an identity provider that was read at `idp.version`; its issuer stays. */
+/** Writes an identity provider that was read at `idp.version`. Its issuer cannot change. */
 export function* updateIdp(idp: Idp): Op<'updated' | 'stale'> {
   const changed = yield* change(
     'UPDATE idps SET name = ?, audience = ?, jwks_uri = ?, enabled = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
@@ -115,7 +115,7 @@ export function* updateIdp(idp: Idp): Op<'updated' | 'stale'> {
   return changed === 1 ? 'updated' : 'stale'
 }
 
-/** Deletes an identity provider with its policies and mappings. Returns how many of them there were. */
+/** Deletes an identity provider with its policies and mappings. Returns the numbers of both. */
 export function* deleteIdp({ id }: { id: string }): Op<{ policies: number; subject_mappings: number } | undefined> {
   if ((yield* change('DELETE FROM idps WHERE id = ?', id)) === 0) return undefined
   const policies = yield* change('DELETE FROM xaa_policies WHERE idp_id = ?', id)
@@ -123,24 +123,24 @@ export function* deleteIdp({ id }: { id: string }): Op<{ policies: number; subje
   return { policies, subject_mappings }
 }
 
-/** By its id. */
+/** The row with this id. */
 export function* findPolicy({ id }: { id: string }): Op<XaaPolicy | undefined> {
   const row = yield* one(`SELECT ${POLICY} FROM xaa_policies WHERE id = ?`, id)
   return row && readPolicy(row)
 }
 
-/** By the bytes of the ids, which are made in order; their text sorts otherwise. */
+/** Sorted by the bytes of the ids, which are time-ordered; their text sorts differently. */
 const olderFirst = (a: XaaPolicy, b: XaaPolicy): number =>
   a.created_at - b.created_at || Buffer.compare(idBytes(a.id.slice(2)), idBytes(b.id.slice(2)))
 
-/** Of one identity provider or of all, in the order in which they are tried: that of creation, also within a second. */
+/** The policies of one identity provider or of all, in the order in which they are evaluated: the order of creation, also within a second. */
 export function* listPolicies({ idp_id }: { idp_id?: string }): Op<XaaPolicy[]> {
   const { sql, params } = where(is('idp_id', idp_id))
   const rows = yield* all(`SELECT ${POLICY} FROM xaa_policies ${sql} ORDER BY created_at, id`, ...params)
   return rows.map(readPolicy).sort(olderFirst)
 }
 
-/** Undefined when there is no such identity provider. */
+/** Adds a policy. Undefined when its identity provider does not exist. */
 export function* createPolicy(policy: XaaPolicy): Op<'created' | undefined> {
   if (!(yield* heldIdp(policy.idp_id))) return undefined
   yield* change(
@@ -155,7 +155,7 @@ export function* createPolicy(policy: XaaPolicy): Op<'created' | undefined> {
   return 'created'
 }
 
-/** Writes a policy that was read at `policy.version`; its identity provider stays. */
+/** Writes a policy that was read at `policy.version`. Its identity provider cannot change. */
 export function* updatePolicy(policy: XaaPolicy): Op<'updated' | 'stale'> {
   const changed = yield* change(
     'UPDATE xaa_policies SET name = ?, client_ids = ?, scopes = ?, resources = ?, enabled = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
@@ -166,13 +166,13 @@ export function* updatePolicy(policy: XaaPolicy): Op<'updated' | 'stale'> {
   return changed === 1 ? 'updated' : 'stale'
 }
 
-/** Returns the policy that is gone. */
+/** Deletes a policy. Returns the deleted policy. */
 export function* deletePolicy({ id }: { id: string }): Op<XaaPolicy | undefined> {
   const row = yield* one(`DELETE FROM xaa_policies WHERE id = ? RETURNING ${POLICY}`, id)
   return row && readPolicy(row)
 }
 
-/** Who a subject (the `sub` of an assertion, byte for byte) of an identity provider is here. */
+/** The mapping of a subject (the `sub` of an assertion, compared byte for byte) of an identity provider. */
 export function* findSubjectMapping({
   idp_id,
   federated_subject,
@@ -187,24 +187,24 @@ export function* findSubjectMapping({
 
 export interface MappingFilter extends ListPage {
   idp_id?: string
-  /** Only those with this text in one of their subjects. */
+  /** Only mappings with this text in one of their subjects. */
   q?: string
 }
 const MAPPINGS: ListSpec = { table: 'subject_mappings', columns: MAPPING, at: 'created_at', id: 'id' }
 
-/** Of one identity provider or of all, by age. */
+/** The mappings of one identity provider or of all, ordered by age. */
 export function* listSubjectMappings({ idp_id, q, ...page }: MappingFilter): Op<SubjectMapping[]> {
   const text = q === undefined ? undefined : containing(q, 'federated_subject', 'local_subject')
   return (yield* listPage(MAPPINGS, page, is('idp_id', idp_id), text)).map(readMapping)
 }
 
-/** The mapping of an id. */
+/** The mapping with this id. */
 export function* findSubjectMappingById({ id }: { id: string }): Op<SubjectMapping | undefined> {
   const row = yield* one(`SELECT ${MAPPING} FROM subject_mappings WHERE id = ?`, id)
   return row && readMapping(row)
 }
 
-/** A subject is mapped once. Undefined when there is no such identity provider. */
+/** Adds a mapping. `exists` when the subject is mapped already. Undefined when the identity provider does not exist. */
 export function* createSubjectMapping(m: SubjectMapping): Op<'created' | 'exists' | undefined> {
   if (!(yield* heldIdp(m.idp_id))) return undefined
   const added = yield* change(
@@ -220,7 +220,7 @@ export function* createSubjectMapping(m: SubjectMapping): Op<'created' | 'exists
   return added === 1 ? 'created' : 'exists'
 }
 
-/** Returns the mapping that is gone. */
+/** Deletes a mapping. Returns the deleted mapping. */
 export function* deleteSubjectMapping({ id }: { id: string }): Op<SubjectMapping | undefined> {
   const row = yield* one(`DELETE FROM subject_mappings WHERE id = ? RETURNING ${MAPPING}`, id)
   return row && readMapping(row)
