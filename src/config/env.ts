@@ -1,2 +1,2 @@
-// The environment variables of the process, as they are passed to what may read them.
+// The type of the environment variables of the process.
 export type Env = Readonly<Record<string, string | undefined>>

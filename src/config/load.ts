@@ -1,4 +1,4 @@
-// Built-in defaults < YAML file < environment. All faults are reported together, each with the key it is about.
+// Built-in defaults < YAML file < environment. All problems are reported together, each with its key.
 import { readFileSync } from 'node:fs'
 import { commaParts, issuesOf } from '../lib/field.ts'
 import { isObject } from '../lib/json.ts'
@@ -25,7 +25,7 @@ export class ConfigError extends Error {
 
 export interface LoadedConfig {
   config: Config
-  /** Things that were written but have no effect. */
+  /** Settings that are present but have no effect. */
   warnings: string[]
 }
 
@@ -77,7 +77,7 @@ function unknownKeys(known: ConfigSchema, written: Record<string, unknown>, at =
   })
 }
 
-/** The environment wins over the file; an empty variable counts as unset. */
+/** The environment has precedence over the file. An empty variable counts as unset. */
 function findValue(
   path: readonly string[],
   key: Key,
@@ -115,7 +115,7 @@ function put(config: Record<string, unknown>, path: readonly string[], value: un
   else at[name] = value
 }
 
-/** SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES describe one mint resource; its slug comes from the host. Of a resource that the file has too, they replace the scopes. */
+/** SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES describe one mint resource; its slug is derived from the host. If the file has the same resource, they replace its scopes. */
 function addEnvResource(config: Config, env: Env, problems: ConfigProblem[]): void {
   const uri = env['SERVICE_RESOURCE_URI']
   if (!uri) return
@@ -149,7 +149,7 @@ function checkRules(config: Config, env: Env, problems: ConfigProblem[]): void {
   for (const rule of RULES) if (rule.bad(config, env)) problems.push({ key: rule.keys.join(', '), message: rule.say })
 }
 
-/** A misspelt SERVICE_ variable would silently do nothing. */
+/** A misspelt SERVICE_ variable would silently have no effect. */
 function strayVariables(env: Env): string[] {
   const known = [...keysOf(schema)].flatMap(({ path, key }) => envNames(path, key))
   return Object.keys(env).flatMap((name) => {
@@ -160,7 +160,7 @@ function strayVariables(env: Env): string[] {
 }
 
 const MAX_EDITS = 3
-/** The known word that is fewest edits away: at most three, and half of the word. */
+/** The known word with the smallest edit distance: at most three edits, and half of the length of the word. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const most = Math.min(MAX_EDITS, word.length / 2)
   const scored = known.map((each) => ({ each, edits: editDistance(word, each) })).filter(({ edits }) => edits <= most)

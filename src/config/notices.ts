@@ -1,8 +1,8 @@
-// Warnings: what is accepted, and had better be known.
+// Warnings about valid settings that operators should know of.
 import { isProduction } from './rule.ts'
 import type { Config } from './schema.ts'
 
-/** What boots but deserves a word, for the log of `serve`. The DCR mode is the one in force, which operators change at run time. */
+/** The warnings for the log of `serve`. The DCR mode is the one in force, because operators can change it at run time. */
 export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): string[] {
   const warnings: [boolean, string][] = [
     [dcrMode === 'open', 'dcr.mode is open: anybody may register a client with any redirect URI; for development only'],

@@ -1,4 +1,4 @@
-// What must hold between the keys of the login at an upstream OpenID provider.
+// Rules between the keys of the login at an upstream OpenID provider.
 import { isProduction, type Rule } from './rule.ts'
 import type { Config } from './schema.ts'
 

@@ -1,13 +1,13 @@
-// Broker providers as the configuration file and the admin API write them, and what each protocol needs to know.
+// Broker providers as input of the configuration file and the admin API, with the settings of each protocol.
 import { z } from 'zod'
 import { endpoint, int, issuesOf, name, slug, text, word } from '../lib/field.ts'
 
-/** Variables that may hold secrets of providers: nobody who writes a provider may read another one. */
+/** Environment variables that may contain secrets of providers. A provider record cannot read other variables. */
 export const SECRET_REF = /^(CONNECTOR|SERVICE_SECRET)_[A-Z0-9_]{1,200}$/
 const secretRef = () =>
   z.string().regex(SECRET_REF, 'must name a variable CONNECTOR_… or SERVICE_SECRET_…, in capitals, digits and _')
 
-/** What the service itself sends to an authorization endpoint. */
+/** Parameters that the service itself sends to an authorization endpoint. */
 const RESERVED = [
   'client_id',
   'client_secret',
@@ -27,7 +27,7 @@ export const oauthConfig = z.strictObject({
   client_secret_ref: secretRef(),
   authorize_url: endpoint(),
   token_url: endpoint(),
-  /** RFC 7009; told when a user disconnects. */
+  /** The revocation endpoint (RFC 7009), called when a user disconnects. */
   revoke_url: endpoint().optional(),
   /** `form`: token responses may be form-encoded. */
   response_format: word(['standard', 'form']).default('standard'),
@@ -41,7 +41,7 @@ export const oauthConfig = z.strictObject({
 export const apikeyConfig = z.strictObject({
   header_name: z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'must be the name of a header'),
   header_prefix: text(100).optional(),
-  /** Where users find their key. */
+  /** The page where users find their key. */
   issuance_instructions_url: endpoint().optional(),
 })
 
@@ -52,15 +52,15 @@ export const serviceAccountConfig = z.strictObject({
   token_ttl_seconds: int(30, 3600).prefault(3600),
   algorithm: word(['RS256', 'ES256']).default('RS256'),
   /**
-   * Whose name the account acts in. `explicit`: whom an operator named for the user. `email`: that of a local user, as an
-   * operator wrote it. `account`: nobody's, for every user the same.
+   * The identity that the account impersonates. `explicit`: the identity that an operator set for the user. `email`: the email of a
+   * local user, as an operator wrote it. `account`: none; the account itself is used for every user.
    */
   impersonate: word(['explicit', 'email', 'account']).default('explicit'),
 })
 
 const CONFIGS = { oauth: oauthConfig, apikey: apikeyConfig, service_account: serviceAccountConfig } as const
 
-/** The fields of a broker provider as they are written. */
+/** The fields of a broker provider in input. */
 export const providerFields = {
   slug: slug().describe('Its public name, in the path of the connect flow.'),
   display_name: name().describe('What users see.'),
@@ -70,7 +70,7 @@ export const providerFields = {
     .describe('What the protocol needs; secrets are named here, and stand in the environment.'),
 } as const
 
-/** A whole provider. Secrets themselves are refused, whatever they are called. */
+/** A complete provider. Secret values are refused under any name. */
 export const providerRecord = z.strictObject(providerFields).superRefine(({ protocol, config_data }, context) => {
   const refuse = (path: string, message: string) =>
     context.addIssue({ code: 'custom', path: ['config_data', ...(path ? [path] : [])], message })
@@ -82,7 +82,7 @@ export const providerRecord = z.strictObject(providerFields).superRefine(({ prot
 })
 export type ProviderRecord = z.output<typeof providerRecord>
 
-/** Where a provider is asked, and users are sent. */
+/** The endpoints of a provider that are called or that users are redirected to. */
 export const endpointsOf = ({ config_data }: Pick<ProviderRecord, 'config_data'>): string[] =>
   ['authorize_url', 'token_url', 'revoke_url'].flatMap((key) =>
     typeof config_data[key] === 'string' ? [config_data[key]] : [],

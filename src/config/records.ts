@@ -1,4 +1,4 @@
-// Records that the configuration file holds: resources, which the admin API writes too, and keys of the admin API.
+// Records in the configuration file: resources, which the admin API can write too, and keys of the admin API.
 import { z } from 'zod'
 import { distinct, list, name, scopeName, slug, text, url, word } from '../lib/field.ts'
 
@@ -19,7 +19,7 @@ const policy = z.strictObject({
   connect: z.strictObject({ allowed_return_urls: list(text(2048)).default([]) }).optional(),
 })
 
-/** The fields of a resource as they are written; the admin API patches with the same ones. */
+/** The fields of a resource in input. The admin API uses the same fields for PATCH. */
 export const resourceFields = {
   slug: slug().describe('Its public name.'),
   uri: url()
@@ -34,7 +34,7 @@ export const resourceFields = {
   policy: policy.optional().describe('Whom it trusts.'),
 } as const
 
-/** A whole resource: a mint resource has a uri, a broker resource a provider. */
+/** A complete resource: a mint resource has a uri, a broker resource has a provider. */
 export const resourceRecord = z
   .strictObject({ ...resourceFields, uri: resourceFields.uri.optional() })
   .superRefine((resource, context) => {
@@ -48,7 +48,7 @@ export const resourceRecord = z
   })
 export type ResourceRecord = z.output<typeof resourceRecord>
 
-/** A further key of the admin API. */
+/** An additional key of the admin API. */
 export const apiKeyRecord = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9][\w.@-]{0,63}$/, 'must be 1 to 64 letters, digits, ., _, @ and -'),
   sha256: z

@@ -1,4 +1,4 @@
-// The kit that rules between configuration keys are declared with.
+// Types and helpers for rules between configuration keys.
 import { isLocalhost } from '../lib/url.ts'
 import type { Env } from './env.ts'
 import type { Config } from './schema.ts'
@@ -9,5 +9,5 @@ export interface Rule {
   say: string
 }
 
-/** The service is meant for others than this machine: what is only good for development is refused. */
+/** Whether the issuer is not this machine. Then settings that are only for development are refused. */
 export const isProduction = (config: Config): boolean => !isLocalhost(config.server.issuer)

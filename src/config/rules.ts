@@ -1,4 +1,4 @@
-// What must hold between keys, read top to bottom. Every violated row is reported, all together.
+// Rules between configuration keys. All violated rules are reported together.
 import { isSchemeRule } from '../lib/redirect_scheme.ts'
 import { isLocalhost, normalisedUrl } from '../lib/url.ts'
 import { OIDC_RULES } from './oidc_rules.ts'
@@ -8,7 +8,7 @@ import type { Config } from './schema.ts'
 import { SERVER_RULES } from './server_rules.ts'
 
 const WEAK_SECRETS = /^(changeme|change-me|secret|password|admin|test|default|example)/i
-/** What nobody made at random: even 16 hex digits have fewer than 5 different ones only once in two million times. */
+/** A text that was not generated at random: even 16 random hex digits have fewer than 5 different ones only once in two million times. */
 const isWeak = (secret: string) => secret !== '' && (WEAK_SECRETS.test(secret) || new Set(secret).size < 5)
 const partial = (...values: string[]) => values.some(Boolean) && !values.every(Boolean)
 const transit = (config: Config) =>
@@ -272,7 +272,7 @@ export const RULES: readonly Rule[] = [
 ]
 
 const isPlain = (url: string) => !/^https:/i.test(url)
-/** Clients compare issuers letter by letter (RFC 9207 §2.4, RFC 8414 §3.3), and proxies pass on normal forms. */
+/** Clients compare issuers character by character (RFC 9207 §2.4, RFC 8414 §3.3), and proxies forward normalised URLs. */
 const isIssuer = (issuer: string) =>
   !issuer.endsWith('/') && [issuer, `${issuer}/`].includes(normalisedUrl(issuer) ?? '')
 const isAddress = (address: string) => {

@@ -1,4 +1,4 @@
-// What must hold between the keys of the public listener, and what no type says of them.
+// Rules between the keys of the public listener, and rules that their types cannot express.
 import { parseRange } from '../lib/range.ts'
 import type { Rule } from './rule.ts'
 

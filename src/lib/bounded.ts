@@ -1,19 +1,19 @@
-// Text from outside, bounded before it is repeated in a message or kept in memory.
+// Text from outside, truncated before it is repeated in a message or stored in memory.
 
 /**
- * A copy that keeps nothing else alive. A string that was cut from a larger one (a query, a form, a document) refers to all of
- * it for as long as the string lives.
+ * A copy that does not retain its source. A substring of a larger string (a query, a form, a document) keeps the whole string in memory
+ * as long as the substring lives.
  */
 export const ownCopy = (text: string): string => Buffer.from(text, 'utf16le').toString('utf16le')
 
 const CUT = '...'
 
-/** The text, or its beginning where it has more than `max` characters. */
+/** The text, truncated to `max` characters. */
 export const clip = (text: string, max: number): string =>
   text.length <= max ? text : ownCopy(text.slice(0, max - CUT.length).toWellFormed()) + CUT
 
 const MAX_QUOTE = 200
-/** Names that a caller sent, as an error message repeats them. */
+/** Names that a caller sent, truncated for an error message. */
 export const quoteNames = (names: readonly string[], between = ' '): string => {
   let quoted = ''
   for (const name of names) {
@@ -25,7 +25,7 @@ export const quoteNames = (names: readonly string[], between = ' '): string => {
 
 const MAX_PROBLEMS = 10
 const MAX_PROBLEM = 200
-/** What is wrong with an input, as one text: at most ten problems, and how many more there are. */
+/** The problems of an input as one text: at most ten, and the number of further problems. */
 export function listProblems(problems: readonly string[]): string {
   const shown = problems.slice(0, MAX_PROBLEMS).map((each) => clip(each, MAX_PROBLEM))
   const more = problems.length - shown.length

@@ -1,4 +1,4 @@
-// What this build is: the version of package.json, and the commit and time that the build wrote beside the compiled files.
+// The version of this build from package.json, and the commit and time that the build wrote beside the compiled files.
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { packageRoot } from './paths.ts'
@@ -11,7 +11,7 @@ export interface Build {
   built_at: string
 }
 
-/** How this service calls itself where it asks others. */
+/** The User-Agent of outgoing requests. */
 export const userAgent = (): string => `service/${readBuild().version}`
 
 /** Reads package.json and dist/build.json. */

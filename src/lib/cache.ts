@@ -1,9 +1,9 @@
-// A bounded read-through cache: one load at a time per key, no stale value after drop(). Absence is remembered in a
-// smaller room of its own, so that made-up keys cannot push out real entries.
+// A bounded read-through cache: one load at a time per key, and no stale value after drop(). Absent values are cached separately, with a
+// smaller capacity, so that invented keys cannot evict real entries.
 import { Lru } from './lru.ts'
 import { SingleFlight } from './single_flight.ts'
 
-/** A bounded cache that remembers absent entries too and loads each key once at a time. */
+/** A bounded cache that also caches absence and loads each key once at a time. */
 export class Cache<V extends object | string> {
   private readonly entries: Lru<V>
   private readonly absent: Lru<true>
@@ -16,7 +16,7 @@ export class Cache<V extends object | string> {
     this.absent = new Lru(Math.max(1, Math.floor(max / 8)))
   }
 
-  /** The cached value, else the loaded one. */
+  /** The cached value, or else the loaded value. */
   get(key: string, load: () => Promise<V | undefined>): Promise<V | undefined> | V | undefined {
     const value = this.entries.get(key)
     if (value !== undefined || this.absent.get(key)) {
@@ -27,14 +27,14 @@ export class Cache<V extends object | string> {
     return this.load(key, load)
   }
 
-  /** Forgets a key; a load of it that is under way will not be remembered. */
+  /** Drops a key. The result of a load in flight is not cached. */
   drop(key: string): void {
     this.entries.delete(key)
     this.absent.delete(key)
     this.loads.forget(key)
   }
 
-  /** Forgets everything. */
+  /** Drops every key. */
   clear(): void {
     this.entries.clear()
     this.absent.clear()

@@ -1,14 +1,14 @@
-// Work that is asked for by events: once at a time, again when it was asked for meanwhile, and until it succeeds.
+// Coalesced work: it runs once at a time, again if it was requested while it ran, and is retried until it succeeds.
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface CoalesceOptions {
-  /** Milliseconds to the next try after a failure. */
+  /** Milliseconds until the next attempt after a failure. */
   retryMs: number
-  /** Hears of the first of several failures in a row. */
+  /** Called for the first of several failures in a row. */
   onError(error: unknown): void
 }
 
-/** Returns a function that asks for the work. Whatever it was asked before it began, it does once. */
+/** Returns a function that requests the work. All requests before a run starts cause one run. */
 export function coalesce(work: () => Promise<unknown>, { retryMs, onError }: CoalesceOptions): () => void {
   let running = false
   let asked = false

@@ -1,18 +1,18 @@
-// Files that must survive a power cut or a full disk: every byte is written, or an error is thrown.
+// Files that must survive a power failure or a full disk: every byte is written, or an error is thrown.
 import { randomUUID } from 'node:crypto'
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import path from 'node:path'
 
 /**
- * Writes every byte, and counts in `done` how many are written. A full disk takes a part of a write without an error, and
- * fails the next one: this throws the error of that one.
+ * Writes every byte, and counts the written bytes in `done`. On a full disk a write may succeed partly without an error, and the
+ * next write fails: this function throws the error of that write.
  */
 export function writeAll(fd: number, data: string | Buffer, done = { bytes: 0 }): void {
   const bytes = Buffer.from(data as string)
   while (done.bytes < bytes.length) done.bytes += writeSync(fd, bytes, done.bytes)
 }
 
-/** Makes the names of the files in a folder survive a power cut. */
+/** Flushes a folder to the disk, so that the names of its files survive a power failure. */
 export function syncFolder(folder: string): void {
   const fd = openSync(folder, 'r')
   try {
@@ -22,7 +22,7 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** Writes a file that only its owner may read. It is there whole or not at all, also after a power cut. */
+/** Writes a file atomically, also in case of a power failure. Only its owner may read it. */
 export function replaceFile(file: string, data: string | Buffer): void {
   const temporary = `${file}.${randomUUID()}.tmp`
   try {

@@ -7,7 +7,7 @@ interface Code {
 }
 const code = (status: number, doc: string): Code => ({ status, doc })
 
-/** Every error code a caller can meet, its HTTP status and when it is sent. Also the source of docs/reference/errors.md. */
+/** Every error code that a caller can receive, with its HTTP status and meaning. Also the source of docs/reference/errors.md. */
 export const CODES = {
   invalid_request: code(400, 'A parameter is missing, repeated or malformed.'),
   invalid_client: code(401, 'The client is unknown, suspended, or failed to authenticate. At /oauth/authorize: 400.'),
@@ -44,29 +44,29 @@ export const CODES = {
 
 export type ErrorCode = keyof typeof CODES
 
-/** The longest description: whoever writes one may have been sent a megabyte. */
+/** The maximum length of a description, which may repeat a long input. */
 const MAX_DESCRIPTION = 2048
 
 interface More {
-  /** Another status than the table's. */
+  /** A status that differs from the table. */
   status?: number
   headers?: Record<string, string>
   /** Further members of the body: consent_url, cause, dependents. */
   body?: Record<string, unknown>
-  /** What exactly was refused: for logs, metric labels and tests, never sent. */
+  /** The exact reason, for logs, metric labels and tests; never sent. */
   reason?: string
-  /** Whom and what it is about, as far as known: for the log and the audit trail, never sent. */
+  /** The client, user and other facts as far as known, for the log and the audit trail; never sent. */
   about?: Readonly<Record<string, string>>
   cause?: unknown
 }
 
-/** A refusal: `description` is for the caller and tells an attacker nothing; `reason` is for operators and tests. */
+/** A refusal. `description` is for the caller and reveals nothing to an attacker; `reason` is for operators and tests. */
 export class OAuthError extends Error {
   readonly code: ErrorCode
   readonly more: More
 
   constructor(code: ErrorCode, description: string, more: More = {}) {
-    // Refusals are traffic, not accidents: no stack trace but of a fault. What made a part unavailable is in the cause.
+    // Refusals are normal traffic, so only server errors have a stack trace. The cause of an unavailable part is in `cause`.
     const limit = Error.stackTraceLimit
     if (code !== 'server_error' || (more.status ?? 500) < 500) Error.stackTraceLimit = 0
     super(clip(description, MAX_DESCRIPTION), more.cause === undefined ? undefined : { cause: more.cause })
@@ -89,18 +89,18 @@ export class OAuthError extends Error {
   }
 }
 
-/** The code that an error of Node, of a package or of ours carries. */
+/** The code of an error of Node, of a package or of this service. */
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 
-/** Storage that is away, or no room: 503 with Retry-After, at once. */
+/** 503 with Retry-After, for an unavailable dependency or a full queue. */
 export const unavailable = (description: string, more: More = {}): OAuthError =>
   new OAuthError('temporarily_unavailable', description, { ...more, headers: { 'retry-after': '1', ...more.headers } })
 
 const FULL = '_full'
-/** Something that is bounded has no room for one more: `what`_full. */
+/** 503 for a bounded resource that is full; the reason is `what`_full. */
 export const overloaded = (what: string, description = 'the service is overloaded'): OAuthError =>
   unavailable(description, { reason: what + FULL })
-/** Whether there was no room, and nothing failed. */
+/** Whether a bounded resource was full, and nothing failed. */
 export const isOverloaded = (error: unknown): boolean =>
   error instanceof OAuthError && error.code === 'temporarily_unavailable' && error.reason.endsWith(FULL)

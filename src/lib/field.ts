@@ -1,10 +1,10 @@
-// The vocabulary of everything that comes from outside: configuration, admin input, client registration.
+// Field types for all input from outside: configuration, admin API, client registration.
 import { z } from 'zod'
 import { quoteNames } from './bounded.ts'
 import { DAY, formatDuration, parseDuration, parseTime } from './time.ts'
 import { isHttpUrl, parseHttpUrl } from './url.ts'
 
-/** Control characters, which no stored text may hold. */
+/** Control characters, which stored text must not contain. */
 const CONTROL = /[\u0000-\u001f\u007f]/
 
 /** One line of text without control characters or lone surrogates. */
@@ -14,22 +14,22 @@ export const text = (max = 255) =>
     .max(max, { abort: true })
     .refine((value) => !CONTROL.test(value) && value.isWellFormed(), 'must be one line of plain text')
 
-/** Bytes of a text that is indexed, alone or beside ids: PostgreSQL takes about 2,700 in one row of an index. */
+/** Maximum bytes of an indexed text, alone or beside ids: PostgreSQL allows about 2,700 in one index row. */
 const MAX_INDEXED = 2048
-/** Whether a text, or several in one index, can be stored where they are looked up. Characters beyond ASCII take up to four bytes. */
+/** Whether one or several texts fit into one index row. Characters beyond ASCII take up to four bytes. */
 export const fitsIndex = (...parts: readonly string[]): boolean =>
   parts.reduce((bytes, part) => bytes + Buffer.byteLength(part), 0) <= MAX_INDEXED
 const TOO_LONG = `must have at most ${MAX_INDEXED} bytes`
 
-/** One line of text by which something is looked up. */
+/** One line of text that is indexed. */
 const indexed = () => text(MAX_INDEXED).refine((value) => fitsIndex(value), TOO_LONG)
 
-/** What leaves nothing to see: white space, the default-ignorable characters of Unicode, and the empty Braille pattern. */
+/** Invisible characters: white space, the default-ignorable characters of Unicode, and the empty Braille pattern. */
 const INVISIBLE = /[\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/gu
 
-/** Whether nothing of a text can be seen. */
+/** Whether a text has no visible character. */
 export const isBlank = (value: string): boolean => value.replace(INVISIBLE, '') === ''
-/** Text of which something can be seen. */
+/** Text with at least one visible character. */
 export const name = (max = 255) => text(max).refine((value) => !isBlank(value), 'must not be blank')
 
 /** true, false, 1 or 0, as YAML value or as text. */
@@ -46,7 +46,7 @@ export const bool = () =>
 
 const numeric = (value: unknown) => (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value)
 
-/** A whole number within bounds, also as text. */
+/** An integer within bounds, also as text. */
 export const int = (min: number, max: number) =>
   z.preprocess(
     numeric,
@@ -78,11 +78,11 @@ export const time = () =>
     return seconds ?? 0
   })
 
-/** One of some words. */
+/** One of several words. */
 export const word = <const W extends readonly [string, ...string[]]>(words: W) =>
   z.enum(words, `must be one of ${words.join(', ')}`)
 
-/** The parts of a text between commas, without the empty ones. */
+/** The comma-separated parts of a text, without empty parts. */
 export const commaParts = (value: string): string[] =>
   value
     .split(',')
@@ -94,7 +94,7 @@ interface ListRule {
   /** At least one. */
   filled?: boolean
 }
-/** A list of at most `max` items. A longer one is refused before any of its items is looked at. */
+/** A list of at most `max` items. A longer list is refused before its items are validated. */
 export const listOf = <T extends z.ZodType>(item: T, { max, filled = false }: ListRule) => {
   const most = `must have at most ${max} entries`
   const items = z.array(item, 'must be a list').max(max, most)
@@ -112,13 +112,13 @@ const MAX_TEXTS = 1000
 export const list = (item: z.ZodType<string> = text(2048)) =>
   z.preprocess((value) => (typeof value === 'string' ? commaParts(value) : value), listOf(item, { max: MAX_TEXTS }))
 
-/** A list in which each text counts once. */
+/** A list without duplicates. */
 export const distinct = (item?: z.ZodType<string>) => list(item).transform((items) => [...new Set(items as string[])])
 
 /** An absolute http or https URL. */
 export const url = () => indexed().refine(isHttpUrl, 'must be a well-formed http or https URL')
 
-/** A URL that is a place and nothing else: without fragment, user or password. */
+/** A URL without fragment, user and password. */
 export const endpoint = () =>
   url().refine((value) => {
     const parsed = parseHttpUrl(value)
@@ -148,7 +148,7 @@ export const slug = () =>
     z.string('is required').regex(SLUG, 'must be 1 to 64 of a-z, 0-9 and -, starting with a letter or digit'),
   )
 
-/** Every problem a schema found, in words for people; the path is empty where it is about the whole. */
+/** Every problem that a schema found, as readable text. The path is empty for a problem of the whole input. */
 export function issuesOf(error: z.ZodError): { path: string; message: string }[] {
   return error.issues.map((issue) => ({ path: pathOf(issue.path), message: messageOf(issue) }))
 }

@@ -10,7 +10,7 @@ export class Markup {
 type Value = string | number | Markup | undefined | false | readonly Value[]
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-// Characters that nobody sees but that turn or join text could make one name look like another; only joiners spell words.
+// Invisible characters that reverse or join text could make one name look like another. Only joiners are needed to write words.
 const INVISIBLE = /[^\P{Cf}\u200c\u200d]/gu
 const render = (value: Value): string => {
   if (value === undefined || value === false) return ''

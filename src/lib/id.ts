@@ -1,4 +1,4 @@
-// Identifiers and bearer values. Ids are time-ordered so that rows that belong together in time share pages.
+// Identifiers and bearer values. Ids are time-ordered, so that rows of the same time share database pages.
 import { hash, randomFillSync, timingSafeEqual } from 'node:crypto'
 
 const POOL_BYTES = 8192
@@ -44,17 +44,17 @@ export function newId(): string {
 }
 
 const ID = /^[A-Za-z0-9_-]{21}[AQgw]$/
-/** True for what newId() makes: 16 bytes in canonical base64url. */
+/** True for an id as newId() returns it: 16 bytes in canonical base64url. */
 export const isId = (text: string): boolean => ID.test(text)
 
-/** The smallest id that can be made at `seconds` (epoch), for range queries over time. */
+/** The smallest id of a time (epoch seconds), for range queries over time. */
 export function idFloor(seconds: number): string {
   const bytes = Buffer.alloc(ID_BYTES)
   bytes.writeUIntBE(Math.max(0, Math.floor(seconds * 1000)), 0, 6)
   return bytes.toString('base64url')
 }
 
-/** The epoch seconds in which an id was made. */
+/** The creation time of an id in epoch seconds. */
 export const idTime = (id: string): number => Math.floor(Buffer.from(id, 'base64url').readUIntBE(0, 6) / 1000)
 
 /** A random secret: 256 bits as 43 base64url characters. */
@@ -68,15 +68,15 @@ export function newSecret(prefix = ''): string {
 export const digest = (text: string): string => hash('sha256', text, 'base64url')
 
 export interface Bearer {
-  /** What the client holds: `<prefix>_<base64url of id and secret>`. */
+  /** The value that the client receives: `<prefix>_<base64url of id and secret>`. */
   value: string
-  /** The row that belongs to it. */
+  /** The id of its row. */
   id: string
-  /** What is stored of it. */
+  /** The hash that is stored. */
   hash: string
 }
 
-/** A bearer value that carries its row id (a new one, or one that exists) in front, so that it is found by primary key and compared by hash. */
+/** A bearer value that begins with its row id (new or existing), so that it is found by primary key and compared by hash. */
 export function newBearer(prefix: string, id?: string): Bearer {
   if (id === undefined) fillId(scratch)
   else scratch.write(id, 'base64url')
@@ -85,14 +85,14 @@ export function newBearer(prefix: string, id?: string): Bearer {
   return { value, id: scratch.toString('base64url', 0, ID_BYTES), hash: digest(value) }
 }
 
-/** A bearer value for a row id with a given secret of 32 bytes (base64url), so that whoever knows both makes the same text again. */
+/** A bearer value from a row id and a given secret of 32 bytes (base64url). The same input returns the same text. */
 export function bearerOf(prefix: string, id: string, secret: string): Bearer {
   const value = `${prefix}_${Buffer.concat([Buffer.from(id, 'base64url'), Buffer.from(secret, 'base64url')]).toString('base64url')}`
   return { value, id, hash: digest(value) }
 }
 
 const BEARER = /^[A-Za-z0-9_-]{64}$/
-/** Takes a bearer value apart. Undefined when it cannot be one of ours. */
+/** Parses a bearer value. Undefined when this service cannot have issued it. */
 export function parseBearer(prefix: string, value: string): Bearer | undefined {
   if (!value.startsWith(`${prefix}_`)) return undefined
   const body = value.slice(prefix.length + 1)
@@ -100,7 +100,7 @@ export function parseBearer(prefix: string, value: string): Bearer | undefined {
   return { value, id: Buffer.from(body, 'base64url').toString('base64url', 0, ID_BYTES), hash: digest(value) }
 }
 
-/** Compares two texts in constant time; texts of another length differ without a comparison of content. */
+/** Compares two texts in constant time. Texts of different length differ without a comparison of their content. */
 export function equalSecrets(left: string, right: string): boolean {
   const [a, b] = [Buffer.from(left), Buffer.from(right)]
   return a.length === b.length && timingSafeEqual(a, b)

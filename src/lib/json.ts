@@ -1,16 +1,16 @@
-// JSON that others wrote: what is read of it is objects.
+// JSON objects from untrusted sources.
 import { isUtf8 } from 'node:buffer'
 
-/** True for what has members: no list, and not null. */
+/** True for an object that is neither an array nor null. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const MAX_DEPTH = 64
 const [QUOTE, BACKSLASH] = [0x22, 0x5c]
-/** By character code: how many levels further in it leads. */
+/** The change of the nesting depth, by character code. */
 const LEVELS: Readonly<Record<number, number>> = { 91: 1, 123: 1, 93: -1, 125: -1 }
 
-/** Whether lists and objects are nested in each other so deeply that what walks through them would run out of stack. */
+/** Whether arrays and objects are nested so deeply that a recursive function would overflow the stack. */
 function isDeep(json: Buffer): boolean {
   let [depth, inText] = [0, false]
   for (let i = 0; i < json.length; i++) {
@@ -23,7 +23,7 @@ function isDeep(json: Buffer): boolean {
   return false
 }
 
-/** The JSON object in some bytes; undefined when they are no UTF-8, no JSON, nested too deeply, or anything but an object. */
+/** Parses a JSON object. Undefined when the bytes are not UTF-8, not JSON, nested too deeply, or not an object. */
 export function parseObject(bytes: Buffer): Record<string, unknown> | undefined {
   if (!isUtf8(bytes) || isDeep(bytes)) return undefined
   try {

@@ -1,26 +1,26 @@
-// The one concurrency primitive: a bounded queue that turns whatever waits into one batch for a worker.
+// The one concurrency primitive: a bounded queue that sends waiting jobs to workers in batches.
 import { type OAuthError, overloaded } from './error.ts'
 
-/** What became of one job of a batch. The value may be a promise: of a job that the others do not wait for. */
+/** The outcome of one job of a batch. The value may be the promise of a job that the rest of the batch does not wait for. */
 export type Outcome<R> = { value: R } | { error: unknown }
 
 export interface LaneOptions<J, R> {
   name: string
-  /** How many batches may be worked on at once. */
+  /** Maximum number of concurrent batches. */
   workers: number
-  /** Whether a worker is given a full batch while it still has one, so that it need not wait for the thread that gives it out. */
+  /** Whether a busy worker receives the next full batch in advance, so that it need not wait for the dispatching thread. */
   ahead?: boolean
-  /** Most jobs in one batch. */
+  /** Maximum number of jobs in one batch. */
   maxBatch: number
-  /** What a batch may take at most, in milliseconds, so that the jobs behind it are not late; not bounded when missing. */
+  /** Maximum duration of a batch in milliseconds, so that the following jobs are not delayed; unbounded when missing. */
   batchMs?: number
-  /** What an idle worker is given before the turn of the event loop ends, in milliseconds of work; nothing when missing: where a batch costs what it costs, however small it is. */
+  /** The work in milliseconds that is dispatched to an idle worker before the turn of the event loop ends. Missing for work whose batches cost the same at any size: then nothing is dispatched early. */
   eagerMs?: number
-  /** Most jobs waiting; the next one is refused at once. */
+  /** Maximum number of waiting jobs. Further jobs are refused at once. */
   maxQueue: number
   /**
-   * Runs a batch; the outcomes are in the order of the jobs. A rejection fails every job of the batch. `worked` is told what
-   * the batch took where it was worked on, which is less than until it is heard of.
+   * Runs a batch. The outcomes are in the order of the jobs. A rejection fails every job of the batch. `worked` receives the time
+   * that the worker needed, which is less than the time until the result arrives.
    */
   run(jobs: J[], worked: (ms: number) => void): Promise<Outcome<R>[]>
 }
@@ -31,11 +31,11 @@ export interface LaneStats {
   jobs: number
   batches: number
   refused: number
-  /** Milliseconds that batches took, all workers together: of one worker its busy time. */
+  /** The total duration of all batches of all workers in milliseconds. With one worker it is its busy time. */
   busy_ms: number
 }
 
-/** Of a lane that nothing was asked of. */
+/** Initial statistics, all zero. */
 export const newStats = (): LaneStats => ({ waiting: 0, running: 0, jobs: 0, batches: 0, refused: 0, busy_ms: 0 })
 
 interface Waiting<J, R> {
@@ -45,25 +45,25 @@ interface Waiting<J, R> {
   onBatch?: BatchListener
 }
 
-/** Told how many jobs travel together, when they leave the queue. */
+/** Called with the size of the batch when its jobs leave the queue. */
 export type BatchListener = (size: number) => void
 
-/** How much the last batch says of what a job takes. */
+/** Weight of the last batch in the moving average of the duration of a job. */
 const WEIGHT = 0.1
 
-/** Jobs pushed in one turn of the event loop travel together; an idle lane adds no delay, a busy one gets batches. */
+/** Jobs that are pushed in one turn of the event loop form a batch. An idle lane adds no delay; a busy lane forms larger batches. */
 export class Lane<J, R> {
   readonly stats = newStats()
   private readonly options: LaneOptions<J, R>
   private queue: Waiting<J, R>[] = []
   private scheduled = false
   private idle: (() => void)[] = []
-  /** What a job takes. */
+  /** The average duration of a job. */
   private jobMs = 0
-  /** When the workers began what they do now. */
+  /** The start times of the batches in progress. */
   private sinceMs = 0
 
-  /** Made once: under overload it is most of what is done. */
+  /** Created once, because under overload this is most of the work. */
   private readonly full: OAuthError
 
   constructor(options: LaneOptions<J, R>) {
@@ -71,7 +71,7 @@ export class Lane<J, R> {
     this.full = overloaded(`${options.name}_lane`)
   }
 
-  /** Milliseconds that a worker has worked, about: what it does at this moment counts too. */
+  /** Approximate working time per worker in milliseconds, including the batches in progress. */
   busyMs(): number {
     const { busy_ms, running } = this.stats
     const { workers } = this.options
@@ -79,20 +79,20 @@ export class Lane<J, R> {
     return (busy_ms + Math.min(running, workers) * unheardMs) / workers
   }
 
-  /** Most jobs of the next batch. */
+  /** Maximum number of jobs in the next batch. */
   private get batchSize(): number {
     const { maxBatch, batchMs } = this.options
     return batchMs ? Math.max(1, Math.min(maxBatch, Math.floor(this.jobsIn(batchMs)))) : maxBatch
   }
 
-  /** Jobs that leave before the end of the turn: a full batch, or what is worth one for an idle worker. */
+  /** Number of jobs that are dispatched before the end of the turn: a full batch, or enough work for an idle worker. */
   private get worth(): number {
     const { workers, eagerMs } = this.options
     const { batchSize } = this
     return eagerMs && this.stats.running < workers ? Math.min(batchSize, this.jobsIn(eagerMs)) : batchSize
   }
 
-  /** Jobs that one worker does in a time, by what the last ones took; any number while nothing is known. */
+  /** Number of jobs that one worker completes in a time, by the average duration; unbounded before the first measurement. */
   private jobsIn(ms: number): number {
     return ms / this.jobMs
   }
@@ -111,7 +111,7 @@ export class Lane<J, R> {
       if (refusal) return reject(refusal)
       this.queue.push({ job, resolve, reject, onBatch })
       this.stats.waiting = this.queue.length
-      // Under a crowd a turn takes long, a second at worst: neither a full batch nor an idle worker waits for its end.
+      // Under overload a turn may take up to a second: neither a full batch nor an idle worker waits for its end.
       if (this.queue.length >= this.worth && this.hasRoom) void this.dispatch(this.take(this.batchSize))
       else if (!this.scheduled && this.stats.running < this.options.workers) {
         this.scheduled = true
@@ -120,7 +120,7 @@ export class Lane<J, R> {
     })
   }
 
-  /** Resolves when nothing waits and nothing runs. */
+  /** Resolves when no job waits or runs. */
   async drained(): Promise<void> {
     if (this.queue.length || this.stats.running) await new Promise<void>((resolve) => this.idle.push(resolve))
   }
@@ -131,7 +131,7 @@ export class Lane<J, R> {
     if (!this.queue.length && !this.stats.running) for (const resolve of this.idle.splice(0)) resolve()
   }
 
-  /** Jobs that can leave now: idle workers share what waits, one that is busy gets a full batch or nothing. */
+  /** Number of jobs that can be dispatched now: idle workers share the waiting jobs; a busy worker gets a full batch or nothing. */
   private get nextSize(): number {
     const { batchSize, queue } = this
     const idle = this.options.workers - this.stats.running
@@ -139,7 +139,7 @@ export class Lane<J, R> {
     return this.hasRoom && queue.length >= batchSize ? batchSize : 0
   }
 
-  /** Whether a worker can be given a full batch. */
+  /** Whether a worker can accept a full batch. */
   private get hasRoom(): boolean {
     const { workers, ahead } = this.options
     return this.stats.running < (ahead ? 2 * workers : workers)

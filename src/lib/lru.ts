@@ -1,8 +1,8 @@
-// The bounded cache of everything that is remembered: what was not used for longest makes room.
+// The bounded LRU cache: the least recently used value is evicted.
 import { LRUCache } from 'lru-cache'
 import { ownCopy } from './bounded.ts'
 
-/** At most `max` values by name. lru-cache takes the memory of all of them, 28 bytes each, when it is made; this does with the first value. */
+/** At most `max` values by key. lru-cache allocates 28 bytes for each of them when it is created; this class creates it with the first value. */
 export class Lru<V extends NonNullable<unknown>> {
   private readonly max: number
   private entries: LRUCache<string, V> | undefined
@@ -11,12 +11,12 @@ export class Lru<V extends NonNullable<unknown>> {
     this.max = max
   }
 
-  /** The value of a key, which is the last one used then. */
+  /** The value of a key, which becomes the most recently used one. */
   get(key: string): V | undefined {
     return this.entries?.get(key)
   }
 
-  /** The value of a key, made when there is none. */
+  /** The value of a key, which is created if it is missing. */
   memo(key: string, make: (key: string) => V): V {
     const known = this.get(key)
     if (known !== undefined) return known
@@ -27,7 +27,7 @@ export class Lru<V extends NonNullable<unknown>> {
 
   set(key: string, value: V): void {
     this.entries ??= new LRUCache({ max: this.max })
-    // A new key is copied: what it was cut from must not stay in memory with it.
+    // A new key is copied, so that the larger text it may be a part of is not retained in memory.
     this.entries.set(this.entries.has(key) ? key : ownCopy(key), value)
   }
 
@@ -39,7 +39,7 @@ export class Lru<V extends NonNullable<unknown>> {
     this.entries?.clear()
   }
 
-  /** Every value, the last one used first. */
+  /** Every value, the most recently used first. */
   *values(): Generator<V> {
     if (this.entries) yield* this.entries.values()
   }

@@ -1,4 +1,4 @@
-// Where the files of this package are, from the sources as well as from the build.
+// The locations of the files of this package, for the sources and for the build.
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,5 +18,5 @@ export const packageRoot = findRoot()
 /** A built program: `service`, or the entry point of a worker thread. */
 export const programFile = (name: string): string => path.join(packageRoot, 'dist/bin', `${name}.js`)
 export const migrationsFolder = path.join(packageRoot, 'migrations')
-/** The built admin page. */
+/** The folder of the built admin page. */
 export const pageFolder = path.join(packageRoot, 'dist/ui')

@@ -1,15 +1,15 @@
-// Values that may be used once within a time, known in memory: exact, and bounded.
+// The replay set: an exact, bounded set of single-use values in memory.
 import { overloaded } from './error.ts'
 
-/** What tells whether something was used: the set itself, or the thread that has it. */
+/** The replay cache: the set itself, or a proxy for the thread that has it. */
 export interface ReplayCache {
-  /** Adds a value until `expires_at`; false when it was there. Throws 503 when the set is full. */
+  /** Adds a value until `expires_at`. False when the set contains it. Throws 503 when the set is full. */
   add(value: string, expires_at: number, now: number): boolean | Promise<boolean>
-  /** Forgets a value that was not used after all. */
+  /** Removes a value whose use failed. */
   remove(value: string): unknown
 }
 
-/** A set whose members are forgotten when they expire, however long each of them lives. */
+/** A set whose members are removed when they expire. Each member has its own expiry. */
 export class ReplaySet {
   private readonly max: number
   private readonly values = new Set<string>()
@@ -25,7 +25,7 @@ export class ReplaySet {
     return this.values.size
   }
 
-  /** Adds a value until `expires_at`; false when it was there. Times are whole epoch seconds. Throws 503 when the set is full. */
+  /** Adds a value until `expires_at`. False when the set contains it. Times are whole epoch seconds. Throws 503 when the set is full. */
   add(value: string, expires_at: number, now: number): boolean {
     if (now !== this.sweptAt) this.sweep(now)
     if (this.values.has(value)) return false
@@ -38,12 +38,12 @@ export class ReplaySet {
     return true
   }
 
-  /** Forgets a value that was not used after all. */
+  /** Removes a value whose use failed. */
   remove(value: string): void {
     this.values.delete(value)
   }
 
-  /** Once a second, over as many entries as there are different seconds. */
+  /** Runs once a second, over as many entries as there are different seconds. */
   private sweep(now: number): void {
     this.sweptAt = now
     for (const [second, expired] of this.expiring) {

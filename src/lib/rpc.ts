@@ -1,14 +1,14 @@
-// Questions and answers between two threads. What is said in one turn of the event loop travels together.
+// Remote procedure calls between two threads. Messages of one turn of the event loop are sent together.
 import type { MessagePort, Worker } from 'node:worker_threads'
 import { codeOf, type ErrorCode, OAuthError } from './error.ts'
 
-/** What one side may be asked: by name, each with one input. */
+/** The methods of one side, by name; each has one input. */
 export type RpcHandlers = Readonly<Record<string, (input: never) => unknown>>
 
 interface Sent {
-  /** [number of the question, or 0 where nobody waits; name; input], as JSON where the sender says so: one text crosses several times faster than a list of objects. */
+  /** [number of the call, or 0 for a call without an answer; method; input]. Optionally as JSON: one text is transferred several times faster than a list of objects. */
   asks?: [number, string, unknown][] | string
-  /** [number of the question, answer, or what went wrong]. */
+  /** [number of the call, result, or error]. */
   answers?: [number, unknown, Fault?][]
 }
 interface Fault {
@@ -25,11 +25,11 @@ interface Waiting {
 }
 
 export interface RpcOptions {
-  /** Whether questions are sent as JSON: only where their inputs are. */
+  /** Whether calls are sent as JSON; only if their inputs can be represented in JSON. */
   asText: boolean
 }
 
-/** One end of a wire; `Theirs` is what the other end answers. */
+/** One end of a connection. `Theirs` are the methods of the other end. */
 export class RpcChannel<Theirs extends RpcHandlers> {
   private readonly port: MessagePort | Worker
   private readonly options: RpcOptions
@@ -46,13 +46,13 @@ export class RpcChannel<Theirs extends RpcHandlers> {
     this.options = options
   }
 
-  /** Begins to hear the other side, which may ask this; what it said before waits until then. */
+  /** Starts to receive calls of the methods. Messages that arrived before are queued until then. */
   listen(answers: RpcHandlers): void {
     this.answers = answers
     this.port.on('message', (sent: Sent) => this.receive(sent))
   }
 
-  /** Asks. Rejects with what the other side threw, an OAuthError as such, or when the wire is broken. */
+  /** Calls a method. Rejects with the error of the other side, an OAuthError as such, or when the connection is broken. */
   ask<K extends keyof Theirs & string>(
     name: K,
     input: Parameters<Theirs[K]>[0],
@@ -65,12 +65,12 @@ export class RpcChannel<Theirs extends RpcHandlers> {
     })
   }
 
-  /** Says something that needs no answer. */
+  /** Sends a call without an answer. */
   tell<K extends keyof Theirs & string>(name: K, input: Parameters<Theirs[K]>[0]): void {
     if (!this.broken) this.say(0, name, input)
   }
 
-  /** Sends at once what waits for the end of the turn. */
+  /** Sends queued messages at once instead of at the end of the turn. */
   flush(): void {
     this.scheduled = false
     const { asks, replies } = this
@@ -83,7 +83,7 @@ export class RpcChannel<Theirs extends RpcHandlers> {
     } satisfies Sent)
   }
 
-  /** Ends it: the other side is gone. Whoever waits is told so. */
+  /** Closes this end because the other side is gone. Pending calls are rejected. */
   break(why: Error): void {
     this.broken = why
     for (const { reject } of this.waiting.values()) reject(why)
@@ -130,7 +130,7 @@ function faultOf(error: Error): Fault {
   const { name, message, stack } = error
   if (!(error instanceof OAuthError)) return { name, message, stack, code: codeOf(error) }
   const { cause, ...more } = error.more
-  // What it came from is for the log only.
+  // The stack trace of the other side is for the log only.
   return { name, message, refused: { code: error.code, more }, ...(cause ? { stack: String(cause) } : {}) }
 }
 

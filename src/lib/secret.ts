@@ -1,10 +1,10 @@
-// Secrets of the configuration: text like any other for who uses it, but nothing that the log takes or that JSON shows.
+// Secrets of the configuration: normal text for their users, but excluded from logs and JSON.
 
 declare const mark: unique symbol
-/** Text that may not be logged: the type of a log field refuses it. */
+/** Text that must not be logged: the type of log fields excludes it. */
 export type Secret = string & { readonly [mark]: never }
 
-/** Puts a secret into an object so that it is found by name only: JSON, copies and inspection leave it out. */
+/** Adds a secret to an object as a non-enumerable property: JSON, copies and inspection omit it. */
 export function putSecret(holder: object, name: string, value: unknown): void {
   Object.defineProperty(holder, name, { value, enumerable: false, writable: true, configurable: true })
 }

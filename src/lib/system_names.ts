@@ -1,7 +1,7 @@
-// Host names that operators configure, looked up by the system: /etc/hosts, search domains, nsswitch.conf. getaddrinfo cannot be
-// cancelled, and libuv runs it on half of its pool: two look-ups at a time in the whole process, unless UV_THREADPOOL_SIZE says
-// otherwise. A silent name server must not let one name hold the others, so each name has one look-up at a time, names that were
-// slow share one of the places, and a known name is answered from its last addresses while a look-up takes too long.
+// Resolution of configured host names by the system: /etc/hosts, search domains, nsswitch.conf. getaddrinfo cannot be cancelled, and
+// libuv runs it on half of its pool: two lookups at a time in the whole process, unless UV_THREADPOOL_SIZE is set. A silent name server
+// must not let one name block the others. So each name has one lookup at a time, slow names share one of the places, and a known name is
+// answered from its last addresses while a lookup takes too long.
 
 import type { LookupAddress } from 'node:dns'
 import dns from 'node:dns'
@@ -13,22 +13,22 @@ import { Lru } from './lru.ts'
 export type LookUp = (hostname: string) => Promise<string[]>
 
 interface Name {
-  /** The look-up that everybody who asks for this name waits for. */
+  /** The lookup in flight, which all callers for this name share. */
   running?: Promise<string[]>
   last?: { addresses: string[]; atMs: number }
-  /** The last look-up, or the one that runs, took longer than SLOW_MS. */
+  /** Whether the last lookup, or the one in flight, took longer than SLOW_MS. */
   isSlow: boolean
 }
 
 const MAX_NAMES = 1000
-/** A known name is answered from its last addresses after this. */
+/** After this time a known name is answered from its last addresses. */
 const SLOW_MS = 1000
-/** The look-up itself may take longer. */
+/** Deadline of the callers. The lookup itself may take longer. */
 const DEADLINE_MS = 5000
-/** How long the last addresses of a name are used while look-ups fail or are slow. */
+/** How long the last addresses of a name are used while lookups fail or are slow. */
 const STALE_MS = 3_600_000
 
-/** Makes the look-up of names by `resolve`, with the rules above. Callers wait `deadlineMs` for a name that is not known. */
+/** Creates a lookup by `resolve` with the rules above. Callers wait at most `deadlineMs` for an unknown name. */
 export function createSystemNames(resolve: LookUp, deadlineMs = DEADLINE_MS): LookUp {
   const names = new Lru<Name>(MAX_NAMES)
   let slowLine: Promise<unknown> = Promise.resolve()
@@ -53,7 +53,7 @@ export function createSystemNames(resolve: LookUp, deadlineMs = DEADLINE_MS): Lo
     }
   }
 
-  /** One after the other. There is one look-up for each name, so that the line is as long as there are slow names. */
+  /** The queue of slow names. Each name has at most one lookup, so its length is at most the number of slow names. */
   function askInLine(hostname: string, name: Name): Promise<string[]> {
     const turn = slowLine.then(() => ask(hostname, name))
     slowLine = turn.catch(() => {})
@@ -65,7 +65,7 @@ export function createSystemNames(resolve: LookUp, deadlineMs = DEADLINE_MS): Lo
     const wasSlow = name.isSlow
     if (!name.running) {
       name.running = wasSlow ? askInLine(hostname, name) : ask(hostname, name)
-      // Everybody who waits for it may have been answered before it fails.
+      // All callers may have been answered before the lookup fails.
       name.running.catch(() => {})
     }
     const { running, last } = name
@@ -79,7 +79,7 @@ export function createSystemNames(resolve: LookUp, deadlineMs = DEADLINE_MS): Lo
   }
 }
 
-/** The name does not exist, which a name server said. Everything else may be different the next time. */
+/** A name server answered that the name does not exist. All other errors may be temporary. */
 const isDefinite = (error: unknown): boolean => codeOf(error) === 'ENOTFOUND'
 
 const inTime = <T>(work: Promise<T>, ms: number): Promise<T> =>
@@ -98,15 +98,15 @@ const byGetaddrinfo: LookUp = (hostname) =>
 
 let current = createSystemNames(byGetaddrinfo)
 
-/** Looks up a host name that an operator configured; an address is its own. Rejects with the code of getaddrinfo, or ETIMEOUT. */
+/** Resolves a configured host name; an address resolves to itself. Rejects with the code of getaddrinfo, or ETIMEOUT. */
 export const lookUpName: LookUp = async (hostname) => (net.isIP(hostname) ? [hostname] : current(hostname))
 
-/** Has `lookUp` answer in this thread: the pool belongs to the process, and front threads must not each hold a part of it. */
+/** Replaces the lookup of this thread: the pool belongs to the process, and front threads must not each occupy a part of it. */
 export function lookUpNamesBy(lookUp: LookUp): void {
   current = lookUp
 }
 
-/** A look-up for sockets that answers with what `lookUp` says. */
+/** The lookup function of sockets, based on `lookUp`. */
 export const socketLookup =
   (lookUp: LookUp): LookupFunction =>
   (hostname, { all }, done) => {
@@ -120,7 +120,7 @@ export const socketLookup =
     )
   }
 
-/** A socket of pg that has names looked up as everything else does: many connections to one name need one look-up. */
+/** A socket of pg that resolves names with lookUpName: many connections to one name need one lookup. */
 export class NamedSocket extends net.Socket {
   /** Takes a port and a host, or the path of a socket. */
   override connect(...to: unknown[]): this {

@@ -1,11 +1,11 @@
-// Names of threads for whoever looks from outside: top -H, perf, the benchmark.
+// Names of threads for top -H, perf and the benchmark.
 import { writeFileSync } from 'node:fs'
 
-/** Gives the calling thread a name of at most 15 characters, where the system has such names (Linux); elsewhere it does nothing. */
+/** Sets the name of the calling thread, at most 15 characters. Only Linux has such names; elsewhere this does nothing. */
 export function nameThread(name: string): void {
   try {
     writeFileSync('/proc/thread-self/comm', name)
   } catch {
-    // Only for people: nothing depends on it.
+    // Nothing depends on the name, so errors are ignored.
   }
 }

@@ -1,33 +1,33 @@
-// Worker threads of one kind, and their orderly end.
+// A pool of worker threads, and its orderly shutdown.
 import { Piscina } from 'piscina'
 import { programFile } from './paths.ts'
 import { withTimeout } from './timeout.ts'
 
 export interface ThreadsOptions {
-  /** Names the file in `workers/`, and the threads in the log. */
+  /** The name of the file in `workers/`, and of the threads in the log. */
   name: string
-  /** Threads that start at once and stay; 0 where they start with the first task. */
+  /** Threads that start at once and stay. With 0 they start with the first task. */
   min: number
   max: number
   /** Idle threads beyond `min` end after this many milliseconds. */
   idleMs?: number
-  /** Whether a thread that is busy takes the next task already; else one more thread is started for it. */
+  /** Whether a busy thread accepts the next task in advance. Otherwise another thread is started for it. */
   ahead?: boolean
-  /** What each thread is given when it starts. */
+  /** The data that each thread receives when it starts. */
   workerData?: unknown
 }
-/** Takes the error of a thread that failed. */
+/** Logs the error of a thread that failed. */
 export interface ThreadLog {
   error(fields: object, message: string): void
 }
 export interface Threads {
-  /** Rejects when the thread fails; the task may then have been done or not. */
+  /** Rejects when the thread fails. The task may then be completed or not. */
   run(task: unknown): Promise<unknown>
-  /** Ends the threads. What they still do is lost: wait for it first. */
+  /** Terminates the threads. Tasks in progress are lost, so wait for them first. */
   close(): Promise<void>
 }
 
-/** Longer than any thread needs to load; one that hangs is ended all the same. */
+/** Longer than any thread needs to load. A thread that hangs is terminated after this time. */
 const LOADING_MS = 10_000
 
 /** Starts the threads. One that fails is logged and replaced. */
@@ -48,7 +48,7 @@ export function openThreads({ name, min, max, idleMs, ahead, workerData }: Threa
     loaded.add(id)
     onLoaded()
   }
-  // The first ones count as ready for the pool before they have loaded; what a thread says first is that it has.
+  // For the pool, the first threads are ready before they have loaded. The first message of a thread shows that it has loaded.
   const first = new Set(pool.threads.map(({ threadId }) => threadId))
   for (const thread of pool.threads) thread.once('message', () => add(thread.threadId))
   pool.on('workerCreate', ({ id }) => {
@@ -56,7 +56,7 @@ export function openThreads({ name, min, max, idleMs, ahead, workerData }: Threa
   })
   pool.on('workerDestroy', () => onLoaded())
 
-  /** Node 20 aborts the whole process when a thread is ended in the midst of loading its modules. */
+  /** Node 20 aborts the whole process when a thread is terminated while it loads its modules. */
   const allLoaded = () =>
     new Promise<void>((resolve) => {
       onLoaded = () => {

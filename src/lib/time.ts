@@ -24,7 +24,7 @@ const UNITS: Record<string, number> = {
 }
 const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d|w)/y
 
-/** Seconds of a Go duration string (`10s`, `1h30m`, `1.5h`), also with `d` and `w`. Undefined when it is none or negative. */
+/** Seconds of a Go duration string (`10s`, `1h30m`, `1.5h`), also with `d` and `w`. Undefined when it is invalid or negative. */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0
   let seconds = 0
@@ -58,11 +58,11 @@ export function formatDuration(seconds: number): string {
 /** `2026-03-01T10:00:00Z` of epoch seconds. */
 export const rfc3339 = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 
-/** Epoch seconds of an RFC 3339 time. Undefined when it is none. */
+/** Epoch seconds of an RFC 3339 time. Undefined when it is invalid. */
 export function parseTime(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}[Tt]([01]\d|2[0-3]):\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/.test(text)) return undefined
   const ms = Date.parse(text)
   const date = text.slice(0, 10)
-  // Date.parse takes 30 February for 2 March.
+  // Date.parse reads 30 February as 2 March.
   return Number.isNaN(ms) || new Date(date).toISOString().slice(0, 10) !== date ? undefined : ms / 1000
 }

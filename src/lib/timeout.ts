@@ -1,7 +1,7 @@
-// Waiting for something, for so long at most.
+// Waiting with a timeout.
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Resolves when the work is done, or after so many milliseconds, whichever is first. Rejects as the work does. */
+/** Resolves when the work is done or the timeout has expired, whichever is first. Rejects as the work does. */
 export async function withTimeout(ms: number, work: Promise<unknown>): Promise<void> {
   const over = new AbortController()
   try {
@@ -13,7 +13,7 @@ export async function withTimeout(ms: number, work: Promise<unknown>): Promise<v
 
 const REMINDER_MS = 5000
 
-/** Waits for the work, and says every five seconds that it does. Resolves and rejects as the work does. */
+/** Waits for the work, and calls `remind` every five seconds meanwhile. Resolves and rejects as the work does. */
 export async function withReminders<R>(work: Promise<R>, remind: () => void): Promise<R> {
   const timer = setInterval(remind, REMINDER_MS)
   try {

@@ -1,6 +1,6 @@
-// Questions about URLs that more than one part asks.
+// Predicates and normal forms of URLs.
 
-/** The parsed form of an absolute http or https URL, or undefined. Refuses what a parser would silently repair. */
+/** Parses an absolute http or https URL. Undefined for other texts, also for those that a parser would silently repair. */
 export function parseHttpUrl(text: string): URL | undefined {
   if (!/^https?:\/\/[^/\s\\\x00-\x1f\x7f][^\s\\\x00-\x1f\x7f]*$/i.test(text) || !URL.canParse(text)) return undefined
   return new URL(text)
@@ -13,7 +13,7 @@ const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]'])
 /** True for the three names of this machine that RFC 8252 and MCP clients use. */
 export const isLoopbackHost = (hostname: string): boolean => LOOPBACK_HOSTS.has(hostname)
 
-/** True when a URL names this machine only. */
+/** True when the host of a URL is this machine. */
 export function isLocalhost(text: string): boolean {
   const url = parseHttpUrl(text)
   return url !== undefined && isLoopbackHost(url.hostname)

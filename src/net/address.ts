@@ -1,13 +1,13 @@
-// Which addresses this service may connect to: those that the special-purpose registries (RFC 6890) leave over.
+// Which addresses this service may connect to: all except those in the special-purpose registries (RFC 6890).
 import ipaddr from 'ipaddr.js'
 
-/** What a development setup reaches: this machine, its containers and its LAN (RFC 1918, RFC 4193). */
+/** Addresses of a development setup: this machine, its containers and its LAN (RFC 1918, RFC 4193). */
 const PRIVATE = new Set(['loopback', 'private', 'uniqueLocal'])
 
 /** Metadata services of cloud platforms (Azure, AWS, Google) that would pass as public or as private addresses. */
 const METADATA = new Set(['168.63.129.16', 'fd00:ec2::254', 'fd20:ce::254'])
 
-/** All that is assigned to hosts on the Internet so far. Leaves out ::/96, an IPv4 address in IPv6 clothes, too. */
+/** All addresses that are assigned to hosts on the Internet so far. This excludes ::/96 (IPv4-compatible IPv6 addresses), too. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /** True for the text of an IPv4 or IPv6 address, without brackets. */

@@ -1,4 +1,4 @@
-// What an answer may bring: a body of so many bytes, and the bytes on the wire that such a body may take.
+// The size limits of a response: of its body, and of the bytes on the wire that such a body may take.
 import type { Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
@@ -8,12 +8,12 @@ import type { FetchReply } from './fetcher.ts'
 
 /** A chunk of one byte takes six bytes on the wire: `1\r\nx\r\n`. */
 const WIRE_PER_BODY = 6
-/** For the header fields, interim answers (1xx) and trailers. */
+/** Bytes for the header fields, interim responses (1xx) and trailers. */
 const WIRE_FOR_HEADS = 64 * 1024
 
 /**
- * Ends the connection of one request when the peer has sent more than an answer with a body of maxBytes can take. The limit on
- * the body alone does not see chunk extensions and interim answers, which a peer may send without end.
+ * Closes the connection of one request when the peer has sent more bytes than a response with a body of maxBytes can take. A limit
+ * on the body alone would not count chunk extensions and interim responses, which a peer may send without end.
  */
 export function limitWire(socket: Socket, maxBytes: number, host: string): void {
   const most = WIRE_PER_BODY * maxBytes + WIRE_FOR_HEADS
@@ -22,7 +22,7 @@ export function limitWire(socket: Socket, maxBytes: number, host: string): void 
   })
 }
 
-/** The bytes of a body; refuses more than maxBytes. */
+/** Reads a body. Rejects when it has more than maxBytes. */
 export async function readAll(body: AsyncIterable<Buffer>, maxBytes: number, host: string): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
@@ -41,7 +41,7 @@ const DECODERS = new Map([
   ['br', promisify(brotliDecompress)],
 ])
 
-/** Undoes the content coding; refuses what grows beyond maxBytes. One coding at most: nested ones have no use but to be a bomb. */
+/** Decompresses a body. Rejects when the result has more than maxBytes. Nested codings are refused, because only decompression bombs use them. */
 export async function decompressed(
   body: Buffer,
   headers: FetchReply['headers'],

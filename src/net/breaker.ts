@@ -1,12 +1,12 @@
-// Spares a peer that is away from calls, and callers from waiting for it.
+// A circuit breaker: calls to an unavailable peer are refused at once.
 import { unavailable } from '../lib/error.ts'
 import type { Clock } from '../lib/time.ts'
 
-/** Failures in a row after which a peer is thought to be away. */
+/** Failures in a row after which the circuit opens. */
 const PATIENCE = 5
 const LONGEST_PAUSE = 8
 
-/** Lets calls through until several in a row have failed; then one each 1, 2, 4, 8 seconds, until one succeeds. */
+/** Allows calls until several in a row have failed. Then allows one call after 1, 2, 4 and each further 8 seconds, until one succeeds. */
 export class Breaker {
   private readonly what: string
   private readonly clock: Clock
@@ -14,18 +14,18 @@ export class Breaker {
   private closedUntil = 0
   private trying = false
 
-  /** `what` is away, callers are told. */
+  /** The name of the peer in the error for callers. */
   constructor(what: string, clock: Clock) {
     this.what = what
     this.clock = clock
   }
 
-  /** The peer is thought to be away. */
+  /** Whether the circuit is open. */
   get isOpen(): boolean {
     return this.failures >= PATIENCE
   }
 
-  /** Runs `work`; its failures count when `isAway` says so. Rejects at once, with 503, while nobody may try. */
+  /** Runs `work`. Its failures count if `isAway` returns true. Rejects with 503 at once while the circuit is open. */
   async run<T>(work: () => Promise<T>, isAway: (error: unknown) => boolean): Promise<T> {
     const probing = this.isOpen
     if (probing) this.refuseWhileClosed()
@@ -36,7 +36,7 @@ export class Breaker {
       return result
     } catch (error) {
       if (!isAway(error)) this.failures = 0
-      // What was under way when it opened makes no pause longer.
+      // Calls that were in flight when the circuit opened do not extend the pause.
       else if (probing || !this.isOpen) this.fail()
       throw error
     } finally {

@@ -1,8 +1,8 @@
-// Why fetches fail, in words that may be logged.
+// The reasons of failed fetches. They may be logged.
 import { codeOf, OAuthError } from '../lib/error.ts'
 
 export type FetchReason =
-  /** Not an absolute URL of an allowed scheme, or one with user and password. */
+  /** Not an absolute URL of an allowed scheme, or a URL with user and password. */
   | 'bad_url'
   /** The host is, or resolves to, a special-use address. */
   | 'blocked_address'
@@ -12,10 +12,10 @@ export type FetchReason =
   | 'timeout'
   | 'redirect'
   | 'too_large'
-  /** The answer broke off, is no HTTP, or is not what was asked for. */
+  /** The response was incomplete, is not HTTP, or has unexpected content. */
   | 'bad_response'
 
-/** Why a fetch gave nothing. Holds the host and a code of the system, never a header, a path, or bytes of the peer. */
+/** A failed fetch. Contains the host and a system error code, never a header, a path, or bytes of the peer. */
 export class FetchError extends Error {
   readonly reason: FetchReason
   readonly host: string
@@ -37,7 +37,7 @@ const REASONS: readonly [RegExp, FetchReason][] = [
   [/^(UND_ERR_HEADERS_OVERFLOW|HPE_HEADER_OVERFLOW)$/, 'too_large'],
 ]
 
-/** What a failed exchange with `host` is thrown as. The original stays behind: it may hold what the peer sent. */
+/** Converts the error of an exchange with `host`. The original error is dropped, because it may contain bytes of the peer. */
 export function fetchErrorOf(error: unknown, host: string): Error {
   if (error instanceof FetchError || error instanceof OAuthError) return error
   const code = codeOf(error) ?? ''

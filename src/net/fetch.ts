@@ -1,5 +1,5 @@
-// Outgoing HTTP, the one way this service fetches anything. A name is resolved once, every address of it is judged, and the
-// connection goes to a judged address. Each request has a connection of its own, so that none rides on an older judgement.
+// The HTTP client for all outgoing requests. A name is resolved once, all of its addresses are checked, and the connection goes to a
+// checked address. Each request has its own connection, so that no request depends on an older check.
 
 import { codeOf, OAuthError } from '../lib/error.ts'
 import { SingleFlight } from '../lib/single_flight.ts'
@@ -12,23 +12,23 @@ import type { Fetcher, FetchReply, FetchRequest } from './fetcher.ts'
 import { Semaphore } from './semaphore.ts'
 
 export interface FetcherOptions {
-  /** Loopback and private addresses as well: cimd.allow_private_addresses. */
+  /** Whether loopback and private addresses are allowed: cimd.allow_private_addresses. */
   allowPrivate: boolean
   userAgent: string
-  /** Looks up host names: createPublicNames() where strangers choose them, else the resolver of the system. */
+  /** Resolves host names: createPublicNames() for untrusted names, otherwise the resolver of the system. */
   resolve?: LookUp
-  /** Fetches at once. */
+  /** Maximum number of concurrent fetches. */
   maxTotal?: number
   maxPerHost?: number
 }
 
 /**
- * Loads what requests are made with. That holds the thread for 100 ms, once: who serves does it while it waits for other parts
- * to start anyway, and a command with its first request.
+ * Loads the HTTP library. This blocks the thread for 100 ms, once. A server loads it while it waits for other parts to start;
+ * a command loads it with its first request.
  */
 export const loadHttpClient = () => import('undici')
 
-/** Makes the outgoing client: follows no redirects, no proxy from the environment, no cookies, no compression asked for. */
+/** Creates the client. It follows no redirects, uses no proxy from the environment, has no cookies and requests no compression. */
 export function createFetcher(options: FetcherOptions): Fetcher {
   const { allowPrivate, userAgent, resolve = lookUpName, maxTotal = 32, maxPerHost = 8 } = options
   const total = new Semaphore(maxTotal)
@@ -42,7 +42,7 @@ export function createFetcher(options: FetcherOptions): Fetcher {
     return addresses
   }
 
-  /** The host's own gate comes first, and the common one after the look-up: a slow host or name must not keep others waiting. */
+  /** Acquires the semaphore of the host first, and the common one after the lookup: a slow host or name must not delay others. */
   async function inTurn(url: URL, request: FetchRequest, signal: AbortSignal): Promise<FetchReply> {
     const gate = hosts.get(url.hostname) ?? new Semaphore(maxPerHost)
     hosts.set(url.hostname, gate)
@@ -67,7 +67,7 @@ export function createFetcher(options: FetcherOptions): Fetcher {
     async fetch(text, request) {
       const url = checkedUrl(text, request.allowHttp ?? false)
       const { method = 'GET', headers, body, accept, maxBytes, timeoutMs } = request
-      // Headers may hold credentials, so that the answer is for one caller.
+      // Headers may contain credentials, so the response is for one caller only.
       if (method !== 'GET' || headers || body) return perform(url, request)
       const key = JSON.stringify([url.href, accept, maxBytes, timeoutMs])
       return gets.run(key, () => perform(url, request))
@@ -83,7 +83,7 @@ function checkedUrl(text: string, allowHttp: boolean): URL {
   return url
 }
 
-/** Answers are small, so none is asked to be compressed; some servers do it all the same. */
+/** Responses are small, so no compression is requested. Some servers compress nevertheless. */
 const headersOf = ({ accept = '*/*', headers, traceparent }: FetchRequest, userAgent: string) => ({
   accept,
   'accept-encoding': 'identity',
@@ -92,7 +92,7 @@ const headersOf = ({ accept = '*/*', headers, traceparent }: FetchRequest, userA
   ...headers,
 })
 
-/** Ends the wait when the time is over, whatever hangs; the work learns of it by the signal. */
+/** Rejects when the deadline has passed, and aborts the work by the signal. */
 function withDeadline<T>(timeoutMs: number, host: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const deadline = new AbortController()
@@ -122,7 +122,7 @@ async function exchange(
 ): Promise<FetchReply> {
   const { method = 'GET', headers, body: sent, maxBytes, timeoutMs, showRedirect } = request
   const { Client, buildConnector } = await loadHttpClient()
-  // Host and TLS server name stay those of the URL. No TLS sessions: a ticket could carry one peer's bytes to another.
+  // The host and the TLS server name are those of the URL. TLS sessions are off: a ticket could carry bytes of one peer to another.
   const connect = buildConnector({
     lookup: socketLookup(async () => addresses),
     timeout: timeoutMs,

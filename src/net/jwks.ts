@@ -1,5 +1,5 @@
-// The public keys of others (RFC 7517), kept for a while: JWK sets of identity providers. Knows no cryptography; who verifies
-// with a key imports it and computes its thumbprint.
+// A cache of remote JWK sets (RFC 7517), such as those of identity providers. It has no cryptography; callers import the keys and compute
+// their thumbprints.
 
 import { Lru } from '../lib/lru.ts'
 import { SingleFlight } from '../lib/single_flight.ts'
@@ -12,32 +12,32 @@ import { jsonObjectOf } from './json.ts'
 export interface RemoteKeysOptions {
   fetcher: Fetcher
   clock: Clock
-  /** Seconds that a set is used for; after that it is fetched again, and while that fails used for as long once more. */
+  /** Seconds after which a set is fetched again. While that fails, the old set is used for the same time once more. */
   ttl: number
-  /** Seconds between two fetches of one set that unknown keys may cause, and after a failed one. */
+  /** Minimum seconds between two fetches of one set because of unknown keys, and after a failed fetch. */
   cooldown: number
-  /** Key sets over plain http as well. */
+  /** Whether key sets may be fetched over plain http. */
   allowHttp: boolean
-  /** Told of every look-up: whether the set at hand had the answer. */
+  /** Called for every lookup: a hit if the cached set had the key. */
   onLookup?: (outcome: 'hit' | 'miss') => void
 }
 
 export interface RemoteKeys {
   /**
-   * The keys at jwks_uri that may verify a signature by `alg`: those named `kid`, or all when the token names none. Empty when
-   * there is no such key. The same objects come back while the set is kept. Rejects when the set cannot be had: FetchError, or 503.
+   * The keys at jwks_uri that may verify a signature by `alg`: the keys with this `kid`, or all if the token has none. Empty when there
+   * is no such key. The same objects are returned as long as the set is cached. Rejects when the set is unavailable: FetchError, or 503.
    */
   find(jwks_uri: string, wanted: { kid?: string; alg: UpstreamAlg }): Promise<readonly Jwk[]>
-  /** Fetches the set now and replaces the one before. Returns how many keys it has; rejects as find() does, with the one before in use. */
+  /** Fetches the set now and replaces the cached one. Returns its number of keys. Rejects as find() does; then the cached set stays in use. */
   refresh(jwks_uri: string): Promise<number>
-  /** Forgets the set. */
+  /** Removes the set from the cache. */
   drop(jwks_uri: string): void
 }
 
 interface KeySet {
   keys?: readonly Jwk[]
   freshUntil: number
-  /** Why the last fetch failed, and until when nobody tries again. */
+  /** The error of the last fetch, and the time before which it is not repeated. */
   failure?: { error: FetchError; until: number }
   /** Unknown keys cause no fetch before this time. */
   quietUntil: number
@@ -70,7 +70,7 @@ export function createRemoteKeys({
       set.freshUntil = clock.now() + ttl
       return set.keys
     } catch (error) {
-      // A 503 of our own is no fault of the peer, and the next moment may have room.
+      // A 503 of this service is not a fault of the peer, and may be over in the next moment.
       if (error instanceof FetchError) set.failure = { error, until: clock.now() + FAILURE_SECONDS }
       throw error
     }
@@ -82,7 +82,7 @@ export function createRemoteKeys({
     return loads.run(set, () => load(uri, set))
   }
 
-  /** The set anew; where that fails, the one before for as long again: an outage there must not be one here at once. */
+  /** Fetches the set again. If that fails, the old set is used for the same time once more, so that an outage of the peer does not at once cause one here. */
   async function renewed(uri: string, set: KeySet): Promise<readonly Jwk[]> {
     const isUsable = set.keys !== undefined && clock.now() < set.freshUntil + ttl
     try {
@@ -107,7 +107,7 @@ export function createRemoteKeys({
       return found
     },
     async refresh(uri) {
-      // Replaced on success only: an operator who asks while the peer is down must not make it worse.
+      // Replaced on success only: a refresh by an operator while the peer is down must not remove a usable set.
       const set = setOf(uri)
       set.quietUntil = 0
       return (await loadOnce(uri, set)).length
@@ -125,7 +125,7 @@ const TIMEOUT_MS = 10_000
 async function fetchKeys(fetcher: Fetcher, uri: string, allowHttp: boolean): Promise<readonly Jwk[]> {
   const reply = await fetcher.fetch(uri, {
     accept: 'application/jwk-set+json, application/json',
-    // Whoever asks here wants what is true now, not the copy of a cache on the way.
+    // The current set is needed, not the copy of an HTTP cache.
     headers: { 'cache-control': 'no-cache' },
     maxBytes: MAX_BYTES,
     timeoutMs: TIMEOUT_MS,
@@ -140,20 +140,20 @@ async function fetchKeys(fetcher: Fetcher, uri: string, allowHttp: boolean): Pro
 }
 
 const PUBLIC_MEMBERS: Record<string, readonly string[]> = { EC: ['crv', 'x', 'y'], RSA: ['n', 'e'] }
-/** Longer than any member of a key that can be used, and than any honest name of one. */
+/** Longer than any member of a usable key, and than any realistic kid. */
 const MAX_MEMBER = 1366
 const isShort = (value: unknown) => typeof value === 'string' && value.length <= MAX_MEMBER
 
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth']
 
-/** The members that matter of a key that may verify signatures; others are no fault of the set (RFC 7517 §5). */
+/** The relevant members of a key that may verify signatures. Other keys in the set are ignored (RFC 7517 §5). */
 function publicSigningKey(value: unknown): Jwk[] {
   if (typeof value !== 'object' || value === null) return []
   const jwk = value as Record<string, unknown>
   const { kty, kid, use, key_ops, alg } = jwk
   const members = typeof kty === 'string' && Object.hasOwn(PUBLIC_MEMBERS, kty) ? PUBLIC_MEMBERS[kty] : undefined
   if (typeof kty !== 'string' || !members?.every((name) => isShort(jwk[name]))) return []
-  // A private key that was published is everybody's.
+  // A private key that was published is compromised.
   if (PRIVATE_MEMBERS.some((name) => name in jwk)) return []
   if (use !== undefined && use !== 'sig') return []
   if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes('verify'))) return []
@@ -163,7 +163,7 @@ function publicSigningKey(value: unknown): Jwk[] {
 
 const CURVES: Partial<Record<UpstreamAlg, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
 
-/** Two keys may share a kid (RFC 7517 §4.5): the signature tells which one it was. */
+/** Several keys may have the same kid (RFC 7517 §4.5): the caller tries each of them. */
 const fitting = (keys: readonly Jwk[], { kid, alg }: { kid?: string; alg: UpstreamAlg }): readonly Jwk[] =>
   keys.filter(
     (jwk) =>

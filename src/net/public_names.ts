@@ -1,29 +1,29 @@
-// Host names that strangers choose, such as those of client documents. They are asked of the name servers by c-ares, which holds no
-// thread and can be cancelled; the system's resolver is left to the names that operators configure (lib/system_names.ts). Search
-// domains are not applied, so that a stranger cannot name a host of ours by half of its name.
+// Resolution of untrusted host names, such as those of client documents. c-ares queries the name servers; it occupies no thread and can be
+// cancelled. The resolver of the system is used only for configured names (lib/system_names.ts). Search domains are not applied, so
+// that an untrusted short name cannot resolve to an internal host.
 import dns from 'node:dns'
 import { readFile } from 'node:fs/promises'
 import type { LookUp } from '../lib/system_names.ts'
 import { Semaphore } from './semaphore.ts'
 
 const MAX_LOOKUPS = 64
-/** c-ares doubles the first time in each further round. */
+/** c-ares doubles the first timeout in each further round. */
 const TRY_MS = 1000
 const TRIES = 3
 const DEADLINE_MS = 5000
 
-/** Returned as RFC 6761 §6.3 says, without asking anybody. Whether they may be connected to is judged as for any address. */
+/** Resolved without a query (RFC 6761 §6.3). The addresses are checked as all others are. */
 const LOOPBACK = ['127.0.0.1', '::1']
 const LOCALHOST = /(^|\.)localhost\.?$/
 
 interface PublicNamesOptions {
-  /** Whether the names in /etc/hosts are known too. */
+  /** Whether names in /etc/hosts are resolved, too. */
   readsHosts: boolean
-  /** Milliseconds after which a look-up is given up. */
+  /** Timeout of a lookup in milliseconds. */
   deadlineMs?: number
 }
 
-/** Makes a look-up of names that strangers choose. */
+/** Creates a lookup for untrusted names. */
 export function createPublicNames({ readsHosts, deadlineMs = DEADLINE_MS }: PublicNamesOptions): LookUp {
   const gate = new Semaphore(MAX_LOOKUPS)
   const running = new Map<string, Promise<string[]>>()
@@ -41,9 +41,9 @@ export function createPublicNames({ readsHosts, deadlineMs = DEADLINE_MS }: Publ
   }
 }
 
-/** Asks for both kinds of addresses. One kind is enough when the other one fails or is not answered in time. */
+/** Queries IPv4 and IPv6 addresses. One kind is enough if the other one fails or is not answered in time. */
 async function query(hostname: string, deadlineMs: number): Promise<string[]> {
-  // A resolver of its own can be cancelled alone, and reads /etc/resolv.conf as it is now.
+  // A new resolver can be cancelled individually, and reads the current /etc/resolv.conf.
   const resolver = new dns.promises.Resolver({ timeout: TRY_MS, tries: TRIES })
   const timer = setTimeout(() => resolver.cancel(), deadlineMs)
   try {

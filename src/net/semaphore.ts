@@ -1,4 +1,4 @@
-// Lets a bounded number of things happen at once. The next ones wait in line for a while; what exceeds that is refused.
+// A semaphore with a bounded queue and a maximum waiting time.
 import { overloaded } from '../lib/error.ts'
 
 const MAX_WAITING = 256
@@ -6,7 +6,7 @@ const MAX_WAIT_MS = 2000
 
 const full = () => overloaded('outbound', 'too many outgoing requests are under way')
 
-/** `max` at once, 256 in line for 2 seconds each. */
+/** At most `max` concurrent runs; 256 more wait for up to 2 seconds each. */
 export class Semaphore {
   private readonly max: number
   private running = 0
@@ -16,12 +16,12 @@ export class Semaphore {
     this.max = max
   }
 
-  /** Nothing runs and nothing waits. */
+  /** Whether nothing runs and nothing waits. */
   get isIdle(): boolean {
     return this.running === 0 && this.waiting.size === 0
   }
 
-  /** Runs `work` when it is its turn. Rejects with 503 when the line is full, or when the wait was too long. */
+  /** Runs `work` when there is a free place. Rejects with 503 when the queue is full, or after the maximum waiting time. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     await this.enter()
     try {
@@ -50,7 +50,7 @@ export class Semaphore {
     })
   }
 
-  /** Hands the place to whoever waits longest, so that nobody overtakes. */
+  /** Passes the place to the longest waiting caller (FIFO). */
   private leave(): void {
     const [next] = this.waiting
     if (!next) {

@@ -1,4 +1,4 @@
-// The guarded client in the shape of the platform's fetch, for a library that speaks a protocol but brings no client.
+// The guarded client with the interface of the platform's fetch, for libraries that implement a protocol without an HTTP client.
 import type { Fetcher, FetchRequest } from './fetcher.ts'
 
 interface WebRequest {

@@ -158,7 +158,7 @@ export function* signOutUser({ id, now }: { id: string; now: number }): Op<numbe
   return yield* endFamilies('user_id', id, 'signed_out', now)
 }
 
-/** Deletes a user with sessions, families and connections. A user with live families is deleted only when forced. */
+/** Deletes a user and ends its sessions, families, consents and connections. A user with live families is deleted only when forced. */
 export function* deleteUser({
   id,
   force,

@@ -153,7 +153,7 @@ describe('revoking', () => {
     const rotation = a.rotate().then(String, String)
     await vi.advanceTimersByTimeAsync(100)
     await timed(b.revoke(nextOf(b)))
-    expect((await timed(rotation))[0]).toContain('changed by somebody else')
+    expect((await timed(rotation))[0]).toContain('changed by another process')
     await a.reload()
     expect(a.current().kid).toBe(b.current().kid)
   })
@@ -205,7 +205,7 @@ describe('in the database', () => {
       clock,
       log: silentLog,
     })
-    await expect(timed(keys.load())).rejects.toThrow('being changed by somebody else')
+    await expect(timed(keys.load())).rejects.toThrow('being changed by another process')
     expect(tries).toBe(4)
   })
 })
