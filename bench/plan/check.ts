@@ -1,16 +1,17 @@
-// Holds the planner against reality: plans a mix from its parts, runs it at the rate of the plan, and says how far off it was.
+// Verifies the planner: plans a mix from its parts, measures the mix at the planned rate, and records the deviation.
 import { addStep, keeps } from '../load/knee.ts'
 import type { Report, WorkResult } from '../report/report.ts'
 import type { Sample } from '../run/sample.ts'
 import type { Mix } from '../run/scenarios.ts'
 import { plan } from './plan.ts'
 
-/** As an operator plans: so much of the capacity stays free. */
+/** Share of the capacity that is kept free, as operators plan. */
 const HEADROOM = 0.3
 
 /**
- * Plans the rate of one instance from what the report has of the parts, and has `run` do it (requests a second). `result` is
- * that of the mix itself, whose ladder gets this step. Undefined when it or one of the parts was not measured to the end.
+ * Plans the rate of one instance from the parts of the mix in the report, and measures the mix at this rate with `run`. `result` is
+ * the result of the mix, to whose ladder the sample is added. Returns undefined when the mix or one of its parts was not completely
+ * measured.
  */
 export async function checkPlan(
   report: Report,
@@ -31,13 +32,13 @@ export async function checkPlan(
     })
   let rate: number
   try {
-    // What service plan prints of an instance and sizes by, on the machine that it was measured on.
+    // The capacity that service plan computes for an instance on the measured machine.
     rate = (1 - HEADROOM) * planFor(1).capacity_per_s
   } catch {
     return undefined
   }
   const sample = await run(rate)
-  // A knee that one bad second found is not below what was kept after it.
+  // A disturbance may have made the measured knee too low: this rate counts when it met the objective.
   addStep(result, sample, sloMs)
   const { costs, capacity_per_s } = planFor(rate)
   return {

@@ -1,12 +1,12 @@
-// What a request costs: the busier a server is, the more requests share a batch, a wake-up and a commit, so the less each of
-// them costs. Between the rates that were measured, costs are on a straight line.
+// The cost of a request. It falls with the utilisation of a server, because more requests share a batch, a wake-up and a commit.
+// Between measured rates, costs are interpolated linearly.
 import type { Role } from '../../src/telemetry/proc.ts'
 import { keeps } from '../load/knee.ts'
 import type { Report } from '../report/report.ts'
 import type { Sample } from '../run/sample.ts'
 import type { PlanInput } from './input.ts'
 
-/** What one request costs, microseconds of CPU and bytes. */
+/** The cost of one request in microseconds of CPU time, bytes and forced writes. */
 export interface Costs {
   front_us: number
   crypto_us: number
@@ -17,13 +17,13 @@ export interface Costs {
   written_bytes: number
   fsyncs: number
 }
-/** A part of a mix: its share of the requests (all together 1), and what was measured at rates up to the knee, the lowest first. */
+/** A workload of a mix: its share of the requests (the sum is 1), and the samples up to the knee, lowest rate first. */
 export interface Part {
   share: number
   samples: readonly Sample[]
 }
 
-/** What was measured of a work at the rates that keep the objective, the knee last. Throws where there is nothing. */
+/** The samples of a workload that met the objective, the knee last. Throws when there are none. */
 export function keptOf(
   report: Report,
   work: string,
@@ -36,22 +36,24 @@ export function keptOf(
   if (!result) {
     const failed = found[0]?.failed
     const why = failed ? ` (it could not be measured: ${failed})` : report.partial ? ' (its run was interrupted)' : ''
-    throw new Error(`the report has no ${work} with ${store} and ${alg}${why}: take one with service bench`)
+    throw new Error(`the report has no ${work} with ${store} and ${alg}${why}: measure it with service bench`)
   }
   if (result.ladder.length === 0) {
-    const why = report.partial ? 'its run was interrupted before' : 'it was taken with --no-open: take one without'
-    throw new Error(`the report tried no rate of ${work}, only its ceiling, so it has no knee; ${why}`)
+    const why = report.partial
+      ? 'the run was interrupted before it was measured'
+      : 'it was measured with --no-open: measure without it'
+    throw new Error(`the report has only the maximum rate of ${work}, and no knee: ${why}`)
   }
   const kept = result.ladder.filter((sample) => keeps(sample, sloMs))
   if (kept.length === 0) throw new Error(`no rate of ${work} in the report kept p99 within ${sloMs} ms`)
   return kept
 }
 
-/** How busy each thread of a role was: 1 is all the time. From what its requests cost, so that a rate at that cost is that rate. */
+/** Utilisation of the threads of a role, 0 to 1, computed from the cost of the requests, so that cost and rate agree. */
 export const partShare = ({ cpu_us, per_s, threads }: Sample, role: Role): number =>
   ((cpu_us[role] ?? 0) * per_s) / 1e6 / Math.max(1, threads[role] ?? 1)
 
-/** Bytes written to storage for a request: to the log of PostgreSQL, or by the service. */
+/** Bytes written to storage per request: to the write-ahead log of PostgreSQL, or by the service. */
 export const sampledBytes = ({ log_bytes, written_bytes }: Sample): number => log_bytes ?? written_bytes ?? 0
 
 const costsOf = (sample: Sample): Costs => ({
@@ -65,18 +67,18 @@ const costsOf = (sample: Sample): Costs => ({
   fsyncs: sample.fsyncs ?? 0,
 })
 
-/** Costs by shares: the sum of share x cost. */
+/** The cost of a mix: the sum of share x cost. */
 export const combinedCosts = (parts: readonly { share: number; costs: Costs }[]): Costs => {
   const names = Object.keys(parts[0]?.costs ?? {}) as (keyof Costs)[]
   const sum = (name: keyof Costs) => parts.reduce((total, { share, costs }) => total + share * costs[name], 0)
   return Object.fromEntries(names.map((name) => [name, sum(name)])) as unknown as Costs
 }
 
-/** What a request of each part costs at its knee. */
+/** The cost of a request of each workload at its knee. */
 export const costsAtKnees = <P extends Part>(parts: readonly P[]): (P & { costs: Costs })[] =>
   parts.map((part) => ({ ...part, costs: costsOf(part.samples.at(-1) as Sample) }))
 
-/** What it costs when the front thread is busy for a share of the time. */
+/** The cost at a given utilisation of the front thread. */
 const costsAtUse = <P extends Part>(parts: readonly P[], use: number): (P & { costs: Costs })[] =>
   parts.map((part) => ({ ...part, costs: between(part.samples, use) }))
 
@@ -94,8 +96,8 @@ function between(samples: readonly Sample[], use: number): Costs {
 
 const STEPS = 30
 /**
- * What a request of each part costs when the mix comes at a rate (a second): the front thread is as busy as the rate makes it at
- * the costs that it has when it is so busy.
+ * The cost of a request of each workload at a rate of the mix (requests per second). The utilisation of the front thread depends on
+ * the cost, and the cost on the utilisation: bisection finds the value at which both agree.
  */
 export function costsAtRate<P extends Part>(parts: readonly P[], rate: number): (P & { costs: Costs })[] {
   let [low, high] = [0, 1]

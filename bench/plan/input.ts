@@ -1,12 +1,12 @@
-// What the planner is asked.
+// The input of the planner.
 import type { Report } from '../report/report.ts'
 import type { Mix } from '../run/scenarios.ts'
 import type { AlgName, StoreName } from '../run/settings.ts'
 
 export interface PlanInput {
-  /** Requests a second at the peak. */
+  /** Requests per second at peak load. */
   rate: number
-  /** Requests a second on average, for what is stored. */
+  /** Requests per second on average, for the growth of the database. */
   average: number
   mix: Mix
   sloMs: number
@@ -16,9 +16,9 @@ export interface PlanInput {
   cores: number
   /** `server.front_threads` of an instance. */
   frontThreads: number
-  /** Share of the capacity that stays free: 0.3. */
+  /** Share of the capacity that is kept free, such as 0.3. */
   headroom: number
   retentionDays: number
-  /** The machine that the plan is made on: where the report is of another one, that is said. */
+  /** The machine that runs the planner. A note states when the report is of another machine. */
   here?: Pick<Report['machine'], 'model' | 'cores'>
 }

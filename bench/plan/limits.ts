@@ -1,30 +1,30 @@
-// What one instance can do: how busy its parts may be, as the knees show it, and the rate at which each of them is that busy.
+// The capacity of one instance: the utilisation that its parts may reach, as measured at the knees, and the rate at which each reaches it.
 
 import { MOST_ROWS, type Sample } from '../run/sample.ts'
 import { type Costs, partShare, sampledBytes } from './costs.ts'
 
-/** The knee of a work, and its share of the requests (all together 1). */
+/** The knee of a workload, and its share of the requests. The sum of all shares is 1. */
 export interface Knee {
   work: string
   share: number
   sample: Sample
 }
 export interface PlannedUse {
-  /** How busy the busiest part may be before latencies leave the objective, as measured. */
+  /** Measured utilisation of the busiest part up to which the objective is met. */
   share: number
-  /** The part that was so busy, and the work at whose knee it was. */
+  /** The part, and the workload at whose knee it was measured. */
   part: string
   work: string
 }
 export interface Limit {
   what: string
-  /** Requests a second at which it is used up to `use`; infinite where no limit was seen. */
+  /** Requests per second at which the part reaches the utilisation `use`; infinite when no limit was measured. */
   per_s: number
-  /** All instances share it: its rate is that of all of them together, not of one. */
+  /** Whether all instances share the part: its rate is then the sum over all instances. */
   shared: boolean
   formula: string
 }
-/** An instance as it is planned. */
+/** The planned instance. */
 export interface Shape {
   store: string
   cores: number
@@ -32,13 +32,13 @@ export interface Shape {
 }
 
 const MEGA = 1e6
-/** The most that is believed of a part's use: measured shares of short runs go to 1. */
+/** Upper bound of a utilisation: in short runs, measured values approach 1. */
 const MOST_USE = 0.9
 
 /**
- * How busy the busiest part of the service was at each knee; of all knees the least. Only what the service itself used counts,
- * because it is divided by what a request costs the service: processors that the load generator or others took are no room that
- * was shown to be there, although an instance alone on its machine may find some of it.
+ * The lowest utilisation of the busiest part at any knee. Only what the service itself used counts, because the value is divided by
+ * the cost of a request for the service. The processors that the load generator and other programs used were not shown to be
+ * available, although an instance alone on its machine may use some of them.
  */
 export function useAtKnees(knees: readonly Knee[], cores: number): PlannedUse {
   const uses = knees.map(({ work, sample }) => ({ work, ...busiest(sample, cores) }))
@@ -56,7 +56,7 @@ function busiest(sample: Sample, cores: number): Omit<PlannedUse, 'work'> {
   return parts.reduce((a, b) => (b.share > a.share ? b : a))
 }
 
-/** The rate of the mix that its knees show: each kind of request takes its share of the time. */
+/** The rate of the mix according to its knees: each workload takes its share of the time. */
 export const measuredRate = (knees: readonly Knee[]): number =>
   1 / knees.reduce((sum, { share, sample }) => sum + share / sample.per_s, 0)
 
@@ -67,7 +67,7 @@ const ofProcessors = (what: string, use: number, threads: number, us: number): L
   formula: `${use.toFixed(2)} x ${threads} / ${us.toFixed(1)} us`,
 })
 
-/** Requests a second of one instance at which each part is used up, the weakest first. */
+/** The rates at which each part of an instance is saturated, lowest first. */
 export function limitsOf(
   costs: Costs,
   { cores, frontThreads, store }: Shape,
@@ -85,7 +85,7 @@ export function limitsOf(
             what: 'the disk',
             per_s: costs.fsyncs > 0 ? use * fsyncs * MOST_ROWS : Number.POSITIVE_INFINITY,
             shared: false,
-            formula: `${use.toFixed(2)} x ${Math.round(fsyncs)} forced writes/s x ${MOST_ROWS} rows together`,
+            formula: `${use.toFixed(2)} x ${Math.round(fsyncs)} forced writes/s x ${MOST_ROWS} rows per commit`,
           },
         ]
       : []),
@@ -93,12 +93,12 @@ export function limitsOf(
   ].toSorted((a, b) => a.per_s - b.per_s)
 }
 
-/** Rounding of figures that are the same. */
+/** Tolerance for rounding errors. */
 const SAME = 1 - 1e-9
 
 /**
- * The limits, and before them the knees where these show less: works that keep different parts busy could do more together than
- * each alone, but nobody measured that. An instance that is larger than the measured machine is not held to its knees.
+ * The limits, preceded by the knees when these show a lower rate: workloads that use different parts could reach a higher rate
+ * together, but that was not measured. The knees do not limit an instance that is larger than the measured machine.
  */
 export function heldToKnees(limits: readonly Limit[], knees: readonly Knee[], isLarger: boolean): readonly Limit[] {
   const per_s = measuredRate(knees)
@@ -116,16 +116,16 @@ export function heldToKnees(limits: readonly Limit[], knees: readonly Knee[], is
     : limits
 }
 
-/** What the report shows of the machine that the database was on. */
+/** What the report shows about the machine of the database. */
 export interface Seen {
   use: number
   cores: number
-  /** Forced writes, and bytes written, a second. */
+  /** Forced writes, and bytes written, per second. */
   fsyncs: number
   bytes: number
 }
 
-/** What the disk was seen to do: forced writes as calibrated, or more of them where commits came from many connections. */
+/** The measured rates of the disk: the calibrated forced writes, or more when commits came from many connections. */
 export function diskSeen(knees: readonly Knee[], calibrated: number | null): Pick<Seen, 'fsyncs' | 'bytes'> {
   const most = (of: (sample: Sample) => number) => Math.max(...knees.map(({ sample }) => of(sample) * sample.per_s))
   return {
@@ -138,8 +138,8 @@ export function diskSeen(knees: readonly Knee[], calibrated: number | null): Pic
 }
 
 /**
- * How busy the database's machine may be: as busy as the service was at the least of its knees, or as the database was seen to be
- * at all of them if that is more.
+ * The planned utilisation of the machine of the database: that of the service, or, if it is higher, the lowest utilisation of the
+ * database at any knee.
  */
 export const databaseUse = (knees: readonly Knee[], cores: number, use: number): number => {
   const seen = knees.map(({ sample }) => ((sample.cpu_us.database ?? 0) * sample.per_s) / MEGA / cores)
@@ -147,8 +147,8 @@ export const databaseUse = (knees: readonly Knee[], cores: number, use: number):
 }
 
 /**
- * What all instances share where the database is PostgreSQL: its processors and its disk, on a machine like that of the report.
- * `costs` are those at the rate of the plan: what all of them ask of it together.
+ * The limits that all instances share with PostgreSQL: the processors and the disk of the database, on a machine like the one of the
+ * report. `costs` are the costs at the rate of the plan.
  */
 export function sharedLimits(costs: Costs, { use, cores, fsyncs, bytes }: Seen): Limit[] {
   const disk = `${use.toFixed(2)} x ${Math.round(fsyncs)} forced writes/s / ${costs.fsyncs.toFixed(3)}`
@@ -157,19 +157,19 @@ export function sharedLimits(costs: Costs, { use, cores, fsyncs, bytes }: Seen):
     {
       what: "the database's disk",
       per_s: costs.fsyncs > 0 ? (use * fsyncs) / costs.fsyncs : Number.POSITIVE_INFINITY,
-      formula: `${disk}, at least: the more commits there are, the more share one`,
+      formula: `${disk}, at least: at higher rates, more commits share a forced write`,
     },
     {
       what: "the database's disk, bytes",
       per_s: Number.POSITIVE_INFINITY,
-      formula: `${Math.round(costs.written_bytes)} bytes a request; ${(bytes / MEGA).toFixed(2)} MB/s were seen, and no limit was looked for`,
+      formula: `${Math.round(costs.written_bytes)} bytes per request; ${(bytes / MEGA).toFixed(2)} MB/s were measured, and the limit is unknown`,
     },
   ].map((limit) => ({ ...limit, shared: true }))
 }
 
-/** The weakest first, as the load of all instances together grows. */
+/** The limits in the order in which they are reached as the load of all instances grows. */
 export const weakestFirst = (limits: readonly Limit[], instances: number): readonly Limit[] => {
   const inAll = ({ per_s, shared }: Limit) => (shared ? per_s : per_s * instances)
-  // Two infinite rates have no difference.
+  // The difference of two infinite rates is NaN.
   return limits.toSorted((a, b) => (inAll(a) === inAll(b) ? 0 : inAll(a) - inAll(b)))
 }

@@ -1,4 +1,4 @@
-// What a plan says beside its figures: where they are not to be relied on, and why.
+// The notes of a plan: where its numbers are not reliable, and why.
 import { whole } from '../report/figures.ts'
 import type { Report } from '../report/report.ts'
 import { FOREIGN } from '../run/sample.ts'
@@ -20,7 +20,7 @@ type Planned = Pick<
   | 'written_mb_per_s'
 >
 
-/** How far a plan may be off: beyond it the machine was not quiet, or the mix does something that its parts do not. */
+/** Accepted deviation of a plan. Beyond it, the machine was not idle, or the mix behaves differently from its parts. */
 export const MOST_OFF = 0.15
 
 /** The notes of a plan. */
@@ -37,21 +37,21 @@ export function notesOf(report: Report, input: PlanInput, knees: readonly Knee[]
       store === 'sqlite' && planned.instances > 1,
       'SQLite is for one instance: plan with --store postgres, or a larger machine',
     ],
-    [planned.instances === 1, 'one instance is no redundancy: run two where an outage matters'],
-    [settings.smoke, 'the report is of a smoke run: its figures mean nothing'],
+    [planned.instances === 1, 'a single instance has no redundancy: run two when an outage matters'],
+    [settings.smoke, 'the report is of a smoke run, whose results say nothing about speed'],
     [partial, 'the report is of a run that was interrupted'],
-    [machine.tmpfs, 'the report was taken on tmpfs, where a commit costs nothing'],
-    [machine.load_average > machine.cores / 4, 'the machine of the report was busy with something else at the start'],
+    [machine.tmpfs, 'the report was measured on tmpfs, where a commit costs nothing'],
+    [machine.load_average > machine.cores / 4, 'the machine of the report was busy with other work at the start'],
     ...aboutShape(input, machine.cores, planned),
     [
       sloMs < settings.slo_p99_ms / 4,
-      'the objective is much tighter than the one the report looked for: its rates are coarse there',
+      'the objective is much tighter than the objective of the report, which measured few rates in that range',
     ],
   ]
   return notes.filter(([applies]) => applies).map(([, say]) => say)
 }
 
-/** One database serves all instances: more of them do not help where it is used up. */
+/** All instances share one database. When it is saturated, more instances do not help. */
 function aboutDatabase(
   { store, rate }: PlanInput,
   { limits, database_cores, fsyncs_per_s, written_mb_per_s }: Planned,
@@ -63,11 +63,11 @@ function aboutDatabase(
   return [
     [
       used.length > 0,
-      `all instances share one database, and the plan needs ${needs} of it: a machine like that of the report, with ${cores} processors, is used up before (${what}); a larger one was not measured, and commits share more of the forced writes the more there are`,
+      `all instances share one database, from which the plan needs ${needs}: a machine like the one of the report, with ${cores} processors, is saturated before that (${what}); a larger machine was not measured, and at higher rates more commits share a forced write`,
     ],
     [
       store === 'postgres' && database_cores === 0,
-      'the report does not show what the database used: its processors are not in this plan',
+      'the report does not show what the database used: the plan does not include its processors',
     ],
   ]
 }
@@ -77,7 +77,7 @@ function aboutShares(mix: Mix): Note {
   const parts = mix.map(({ work, share }) => `${work.name} ${((100 * share) / sum).toFixed(1)} %`).join(', ')
   return [
     Math.abs(sum - 100) > SHARES,
-    `the shares of the mix add up to ${Number(sum.toFixed(3))}, not 100: taken as ${parts}`,
+    `the shares of the mix add up to ${Number(sum.toFixed(3))}, not 100: interpreted as ${parts}`,
   ]
 }
 /** Rounding of shares such as 33.33. */
@@ -88,10 +88,10 @@ const aboutMachine = (machine: Report['machine'], here: PlanInput['here']): Note
   `the report is of another machine, ${machine.cores} x ${machine.model}; this one is ${here?.cores} x ${here?.model}`,
 ]
 
-/** What others took at a knee was not the service's to have, and shared caches and clocks with it. */
+/** Processors that other programs used at a knee were not available to the service, and these programs shared its caches and clock rate. */
 const aboutOthers = ({ work, sample: { busy, per_s } }: Knee, cores: number): Note => [
   (busy.foreign ?? 0) > FOREIGN.said * cores,
-  `other programs used ${(busy.foreign ?? 0).toFixed(2)} of the ${cores} processors at the knee of ${work} (${whole(per_s)}/s): the knee and the costs are those of a busy machine; measure again on a quiet one`,
+  `other programs used ${(busy.foreign ?? 0).toFixed(2)} of the ${cores} processors at the knee of ${work} (${whole(per_s)}/s): the knee and the costs are those of a busy machine; measure again on an idle machine`,
 ]
 
 function aboutShape(
@@ -100,17 +100,20 @@ function aboutShape(
   { capacity_per_s, measured_knee_per_s }: Planned,
 ): Note[] {
   return [
-    [frontThreads > 1, 'measured with one front thread: what several do, and the thread between them, is computed'],
-    [cores !== measured, `measured with ${measured} processors: what ${cores} do is computed, not measured`],
+    [
+      frontThreads > 1,
+      'measured with one front thread: the capacity of several, and of the supervisor thread, is computed',
+    ],
+    [cores !== measured, `measured with ${measured} processors: the capacity of ${cores} is computed, not measured`],
     [
       capacity_per_s > measured_knee_per_s * ROUNDING,
-      `${whole(capacity_per_s)}/s an instance is more than the ${whole(measured_knee_per_s)}/s that the knees of the report show: computed, not measured`,
+      `${whole(capacity_per_s)}/s per instance is more than the ${whole(measured_knee_per_s)}/s that the knees of the report show: it is computed, not measured`,
     ],
   ]
 }
 const ROUNDING = 1.001
 
-/** A report of `bench --mix` has the mix itself: what it did is said where the plan, which is made from the parts, promises more. */
+/** A report of `bench --mix` has a measurement of the mix itself. A note states it when the plan, computed from the parts, promises more. */
 function aboutMeasuredMix(report: Report, input: PlanInput, { capacity_per_s }: Planned): Note[] {
   const name = report.results.find(({ work }) => isSameMix(work, input.mix))?.work
   if (!name) return []
@@ -118,15 +121,15 @@ function aboutMeasuredMix(report: Report, input: PlanInput, { capacity_per_s }: 
   try {
     measured = keptOf(report, name, input).at(-1)?.per_s ?? 0
   } catch (error) {
-    return [[true, `the report measured this very mix, but gives no knee of it: ${(error as Error).message}`]]
+    return [[true, `the report measured this mix, but has no knee for it: ${(error as Error).message}`]]
   }
-  // Rounded up: the other way it would buy too little.
+  // Rounded up: rounded down, the capacity would be too small.
   const headroom = Math.ceil(100 * (1 - ((1 - input.headroom) * measured) / capacity_per_s)) / 100
   const over = capacity_per_s / measured - 1
   return [
     [
       over > 0.005,
-      `the report measured this very mix: it kept the objective up to ${whole(measured)}/s, and the ${whole(capacity_per_s)}/s planned from its parts are ${(100 * over).toFixed(0)} % more${over > MOST_OFF ? `, beyond the ${100 * MOST_OFF} % that a plan may be off` : ''}; --headroom ${headroom.toFixed(2)} plans for what was measured`,
+      `the report measured this mix: it kept the objective up to ${whole(measured)}/s, and the ${whole(capacity_per_s)}/s planned from its parts are ${(100 * over).toFixed(0)} % more${over > MOST_OFF ? `, beyond the ${100 * MOST_OFF} % accepted deviation of a plan` : ''}; use --headroom ${headroom.toFixed(2)} to plan for the measured rate`,
     ],
   ]
 }
@@ -137,12 +140,12 @@ function isSameMix(work: string, mix: Mix): boolean {
   try {
     return sharesOf(parseMix(work.slice(MIX.length))) === sharesOf(mix)
   } catch {
-    // A report of another version may have works that this one does not.
+    // A report of another version may have workloads that this version does not have.
     return false
   }
 }
 
-/** Shares as text that is the same for the same mix, however it is written. */
+/** Shares as text, equal for equal mixes, however they are written. */
 function sharesOf(mix: Mix): string {
   const total = sumOf(mix)
   return mix

@@ -1,4 +1,4 @@
-// The planner: from what each kind of request was measured to cost, what a load of many kinds needs, and what gives way first.
+// The planner: computes the resources and the first bottleneck of a mix of workloads from the measured cost of each workload.
 
 import { DAY } from '../../src/lib/time.ts'
 import type { Report } from '../report/report.ts'
@@ -21,7 +21,7 @@ import type { Plan } from './types.ts'
 
 const MEGA = 1e6
 
-/** Plans from a report. Throws when it lacks a work of the mix, or none of its rates kept the objective. */
+/** Plans from a report. Throws when the report lacks a workload of the mix, or when none of its rates met the objective. */
 export function plan(report: Report, input: PlanInput): Plan {
   const { rate, mix, headroom } = input
   const { machine, calibration } = report

@@ -1,4 +1,4 @@
-// A plan as text, with the formula behind every figure.
+// A plan as text, with the formula behind every number.
 import { whole } from '../report/figures.ts'
 import type { Report } from '../report/report.ts'
 import { aligned } from '../report/table.ts'
@@ -9,7 +9,7 @@ import type { Plan } from './types.ts'
 
 const short = (value: number) => (value >= 100 ? whole(value) : value.toFixed(value >= 10 ? 1 : 2))
 
-/** Renders a plan for a person. `file` is the report's. */
+/** Renders a plan as text. `file` is the file of the report. */
 export function renderPlan(
   plan: Plan,
   input: PlanInput,
@@ -27,10 +27,10 @@ export function renderPlan(
     row(
       'instances',
       `${plan.instances}`,
-      `${whole(rate)} / (${whole(plan.capacity_per_s)} x ${(1 - headroom).toFixed(2)} kept free of peaks), each of ${cores} processors${frontThreads > 1 ? ` and ${frontThreads} front threads` : ''}`,
+      `${whole(rate)} / (${whole(plan.capacity_per_s)} x ${(1 - headroom).toFixed(2)} after headroom), with ${cores} processors each${frontThreads > 1 ? ` and ${frontThreads} front threads` : ''}`,
     ),
     row('processors in use', short(plan.cores), `${whole(rate)}/s x ${costs.total_us.toFixed(1)} us`),
-    row('memory', `${whole(plan.memory_mib)} MiB`, 'the highest that was seen, times the instances'),
+    row('memory', `${whole(plan.memory_mib)} MiB`, 'measured peak x instances'),
     ...(store === 'postgres'
       ? [
           row(
@@ -43,12 +43,12 @@ export function renderPlan(
     row(
       'writes forced to disk',
       `${short(plan.fsyncs_per_s)}/s`,
-      `${whole(rate)}/s x ${costs.fsyncs.toFixed(3)}; fewer a request the higher the rate, because commits are shared`,
+      `${whole(rate)}/s x ${costs.fsyncs.toFixed(3)}; fewer per request at higher rates, because requests share commits`,
     ),
     row(
       'written to disk',
       `${short(plan.written_mb_per_s)} MB/s`,
-      `${whole(rate)}/s x ${whole(costs.written_bytes)} bytes${store === 'postgres' ? ' of the log of the database; its tables follow at checkpoints' : ''}`,
+      `${whole(rate)}/s x ${whole(costs.written_bytes)} bytes${store === 'postgres' ? ' of write-ahead log; the tables are written at checkpoints' : ''}`,
     ),
     row(
       'growth',
@@ -58,48 +58,48 @@ export function renderPlan(
     row(
       'kept',
       `${short(plan.retained_gb)} GB`,
-      `${retentionDays} days of it, until service purge deletes what has expired`,
+      `${retentionDays} days of growth, until service purge deletes expired rows`,
     ),
     '',
-    `One instance does ${whole(plan.capacity_per_s)}/s before its p99 leaves the objective. What gives way first${first?.shared ? `, at ${atRate(first)}` : ''}: ${first?.what ?? 'nothing'}` +
-      (second ? `; next, at ${atRate(second)}: ${second.what}.` : '.'),
+    `One instance serves ${whole(plan.capacity_per_s)}/s within the latency objective. The first bottleneck${first?.shared ? `, at ${atRate(first)}` : ''}: ${first?.what ?? 'none'}` +
+      (second ? `; the second, at ${atRate(second)}: ${second.what}.` : '.'),
     ...limits.map((limit) => row(`  ${limit.what}`, atRate(limit), limit.formula)),
-    `${use.toFixed(2)} is how busy the busiest part of the service was, the least of the knees: ${plan.use_of.part} at that of ${plan.use_of.work}. What the load generator and other programs used is not in it: nobody saw the service have it.`,
-    `The knees of the report, load generator beside it, make ${whole(plan.measured_knee_per_s)}/s: 1 / sum(share / knee).`,
+    `${use.toFixed(2)} is the planned utilisation: the lowest utilisation of the busiest part at any knee, which was that of ${plan.use_of.part} at the knee of ${plan.use_of.work}. It does not include what the load generator and other programs used, because the measurement does not show that the service could have used it.`,
+    `From the measured knees alone, with the load generator on the same machine, the mix reaches ${whole(plan.measured_knee_per_s)}/s: 1 / sum(share / knee).`,
     '',
-    'What a request costs at the knees, from which an instance is worked out:',
+    'Cost of a request at the knees, from which the capacity of an instance is computed:',
     costsTable(plan, 'costs_at_knee'),
     '',
-    `What it costs at the ${whole(rate / plan.instances)}/s of each instance, from which the rest is worked out:`,
+    `Cost of a request at the ${whole(rate / plan.instances)}/s of each instance, from which the other numbers are computed:`,
     costsTable(plan, 'costs'),
     '',
     ...plan.warnings.map((text) => `note: ${text}`),
   ].join('\n')
 }
 
-/** Where a part is used up: of one instance, or of all that share it. */
+/** The rate at which a part is saturated: of one instance, or of all instances that share it. */
 const atRate = ({ per_s, shared }: Limit) =>
-  Number.isFinite(per_s) ? `${whole(per_s)}/s${shared ? ' in all' : ''}` : 'no limit seen'
+  Number.isFinite(per_s) ? `${whole(per_s)}/s${shared ? ' in all' : ''}` : 'no limit measured'
 
 const COLUMNS: readonly (readonly [title: string, name: keyof Costs, digits: number])[] = [
   ['front us', 'front_us', 1],
   ['crypto us', 'crypto_us', 1],
   ['storage us', 'store_us', 1],
-  ['all us', 'total_us', 1],
+  ['total us', 'total_us', 1],
   ['database us', 'database_us', 1],
   ['growth B', 'database_bytes', 0],
   ['written B', 'written_bytes', 0],
   ['forced writes', 'fsyncs', 3],
 ]
 
-/** The sum behind every cost: a line for each kind of request, and share x cost added up. */
+/** The computation of every cost: a line for each workload, and the sum of share x cost. */
 function costsTable(plan: Plan, which: 'costs' | 'costs_at_knee'): string {
   const figures = (costs: Costs) => COLUMNS.map(([, name, digits]) => costs[name].toFixed(digits))
   const lines = plan.parts.map((part) => [
     ...[part.work, part.share.toFixed(4), whole(part.knee_per_s)],
     ...figures(part[which]),
   ])
-  const header = ['work', 'share', 'knee/s', ...COLUMNS.map(([title]) => title)]
+  const header = ['workload', 'share', 'knee/s', ...COLUMNS.map(([title]) => title)]
   const sum = ['sum of share x cost', '1', whole(plan.measured_knee_per_s), ...figures(plan[which])]
   return aligned([header, ...lines, sum], new Set([0]))
 }

@@ -1,10 +1,10 @@
 import type { Costs } from './costs.ts'
 import type { Limit, PlannedUse } from './limits.ts'
 
-/** A kind of request in a plan: the sum of share x cost over all of them is what a request of the mix costs. */
+/** A workload of a plan. The cost of a request of the mix is the sum of share x cost over all workloads. */
 export interface PlannedPart {
   work: string
-  /** All together 1. */
+  /** Share of the requests; the sum over all workloads is 1. */
   share: number
   knee_per_s: number
   costs_at_knee: Costs
@@ -14,18 +14,18 @@ export interface PlannedPart {
 
 export interface Plan {
   parts: readonly PlannedPart[]
-  /** At the knees: what an instance can do is worked out from these. */
+  /** Costs at the knees. The capacity of an instance is computed from them. */
   costs_at_knee: Costs
-  /** At the rate of each instance: what is used is worked out from these. */
+  /** Costs at the rate of each instance. The resource usage is computed from them. */
   costs: Costs
-  /** How busy the busiest part of the service may be before latencies leave the objective, as measured, and where. */
+  /** Measured utilisation of the busiest part of the service up to which the objective is met, and the part. */
   use: number
   use_of: Omit<PlannedUse, 'share'>
-  /** The weakest first, as the load of all instances together grows. */
+  /** In the order in which they are reached as the load of all instances grows. */
   limits: readonly Limit[]
-  /** What the measured machine did with its load generator beside it. */
+  /** The rate of the measured machine, with the load generator on the same machine. */
   measured_knee_per_s: number
-  /** What one instance does. */
+  /** Capacity of one instance. */
   capacity_per_s: number
   instances: number
   cores: number

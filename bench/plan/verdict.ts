@@ -1,4 +1,4 @@
-// What a run of a planned mix says about the planner, in words.
+// The comparison of a plan with the measurement of its mix, in words.
 import { digits, whole } from '../report/figures.ts'
 import type { Report } from '../report/report.ts'
 import { MOST_OFF } from './notes.ts'
@@ -7,7 +7,7 @@ const percent = (share: number) => `${(100 * share).toFixed(0)} %`
 const offBy = (predicted: number, measured: number) => predicted / measured - 1
 const say = (off: number) => `${percent(Math.abs(off))} too ${off < 0 ? 'low' : 'high'}`
 
-/** How far a plan was off its run, and whether that is more than a plan may be. */
+/** The deviation of a plan from the measurement, and whether it is within the accepted deviation. */
 export function planVerdict(check: NonNullable<Report['plan_check']>): string {
   const { mix, rate_per_s, kept, p99_ms, predicted_cpu_us, measured_cpu_us } = check
   const { predicted_knee_per_s, measured_knee_per_s } = check
@@ -16,14 +16,14 @@ export function planVerdict(check: NonNullable<Report['plan_check']>): string {
   const beyond = Object.entries({ cost, rate }).filter(([, off]) => Math.abs(off ?? 0) > MOST_OFF)
   const names = beyond.map(([name]) => name).join(' and the ')
   return [
-    `Planned from its parts, a request of ${mix} at ${whole(rate_per_s)}/s costs ${whole(predicted_cpu_us)} us; run at that rate it cost ${whole(measured_cpu_us)} us${cost === undefined ? '' : ` (${say(cost)})`}, p99 ${digits(p99_ms, 1)} ms, ${kept ? 'within' : 'OUTSIDE'} the objective.`,
+    `The plan, computed from the parts, says that a request of ${mix} at ${whole(rate_per_s)}/s costs ${whole(predicted_cpu_us)} us; measured at that rate, it cost ${whole(measured_cpu_us)} us${cost === undefined ? '' : ` (${say(cost)})`}, p99 ${digits(p99_ms, 1)} ms, ${kept ? 'within' : 'OUTSIDE'} the objective.`,
     measured_knee_per_s
-      ? `An instance was planned for ${whole(predicted_knee_per_s)}/s and the mix kept the objective up to ${whole(measured_knee_per_s)}/s (${say(rate ?? 0)}).`
-      : `An instance was planned for ${whole(predicted_knee_per_s)}/s, and no rate of the mix kept the objective: the plan does not hold.`,
+      ? `The plan has ${whole(predicted_knee_per_s)}/s per instance, and the mix kept the objective up to ${whole(measured_knee_per_s)}/s (${say(rate ?? 0)}).`
+      : `The plan has ${whole(predicted_knee_per_s)}/s per instance, and the mix did not keep the objective at any rate: the plan does not hold.`,
     beyond.length > 0
-      ? `The ${names} ${beyond.length > 1 ? 'are' : 'is'} beyond the ${percent(MOST_OFF)} that a plan may be off: do not plan from this report; measure again on a quiet machine.`
+      ? `The ${names} ${beyond.length > 1 ? 'are' : 'is'} beyond the accepted deviation of ${percent(MOST_OFF)}: do not plan from this report; measure again on an idle machine.`
       : cost !== undefined && rate !== undefined
-        ? `Both are within the ${percent(MOST_OFF)} that a plan may be off.`
+        ? `Both are within the accepted deviation of ${percent(MOST_OFF)}.`
         : '',
   ]
     .filter(Boolean)

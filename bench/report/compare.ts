@@ -1,5 +1,5 @@
-// What changed between two reports. A change smaller than what the rounds of either differ by is noise, and called so; where
-// the rounds cannot say what noise is, or the runs are not alike, nothing is called better or worse.
+// Compares two reports. A change smaller than the spread of the rounds is marked as noise. When the noise is unknown, or the runs
+// are not comparable, no change is called better or worse.
 
 import { FOREIGN, type Sample } from '../run/sample.ts'
 import { median } from '../statistics.ts'
@@ -11,11 +11,11 @@ import { aligned, pairsOf } from './table.ts'
 interface Measure {
   name: string
   of(sample: Sample): number | null
-  /** Whether more of it is better. */
+  /** Which direction is an improvement. */
   better: 'more' | 'less'
-  /** Share that two runs differ by even where their rounds agree. */
+  /** Relative difference of two runs whose rounds agree. */
   noise: number
-  /** What a machine twice as fast makes of it: twice, half, the same; of 'unknown' nobody can say. */
+  /** The effect of a machine that is twice as fast. */
   machine: 'twice' | 'half' | 'same' | 'unknown'
 }
 const RATE: Measure = { name: 'requests/s', of: ({ per_s }) => per_s, better: 'more', noise: 0.05, machine: 'twice' }
@@ -26,31 +26,31 @@ const MEASURES: readonly Measure[] = [
   CPU,
   { name: 'growth bytes', of: ({ database_bytes }) => database_bytes, better: 'less', noise: 0.03, machine: 'same' },
 ]
-/** The knee is climbed to once in a run, and one bad moment ends the climb. */
+/** The knee is measured once in a run, and one disturbance can make it too low. */
 const KNEE_NOISE = 0.25
 const KNEE: Omit<Measure, 'of'> = { name: 'knee/s', better: 'more', noise: KNEE_NOISE, machine: 'twice' }
 
 export interface FigureChange {
   work: string
   measure: string
-  /** Scaled to the machine of after, where the machines differ. */
+  /** Scaled to the machine of the later report when the machines differ. */
   before: number
   after: number
-  /** Of the value before: 0.1 is ten percent more. Null where that was nothing. */
+  /** Relative change: 0.1 is ten percent more. Null when the earlier value is 0. */
   change: number | null
-  /** Changes up to this share are noise. Null where nothing says what noise is. */
+  /** Relative changes up to this value are noise. Null when the noise is unknown. */
   band: number | null
   verdict: 'better' | 'worse' | 'noise' | 'not shown'
-  /** Why it is not shown. */
+  /** Why the verdict is 'not shown'. */
   why?: string
 }
 export interface Comparison extends Runs {
   changes: FigureChange[]
-  /** What only one of the two has. */
+  /** Results that only one of the reports has. */
   unmatched: string[]
 }
 
-/** Compares what both reports measured. */
+/** Compares the results that both reports have. */
 export function compareReports(before: Report, after: Report): Comparison {
   const old = new Map(before.results.map((result) => [resultKey(result), result]))
   const now = new Map(after.results.map((result) => [resultKey(result), result]))
@@ -73,9 +73,9 @@ interface Pair {
   earlier: WorkResult
   later: WorkResult
   runs: Runs
-  /** Whether somebody else used the machine meanwhile. */
+  /** Whether other programs used the machine during a measurement. */
   disturbed: boolean
-  /** The other servers of both runs that did the same work. */
+  /** The other servers of both runs with the same workload. */
   others: [WorkResult, WorkResult][]
 }
 
@@ -107,7 +107,7 @@ function changesOf(pair: Pair): FigureChange[] {
   return [...own, ...kneeOf(pair), ...ratios]
 }
 
-/** A moment in which the machine was slower slows its neighbours in the run too: their ratio has to show the change. */
+/** A slow phase of the machine affects the other servers of the run too. Therefore the ratio to them must show the change as well. */
 function confirmed(change: FigureChange, ratios: readonly FigureChange[]): FigureChange {
   const isClaim = change.verdict === 'better' || change.verdict === 'worse'
   if (!isClaim || ratios.length === 0 || ratios.some(({ verdict }) => verdict === change.verdict)) return change
@@ -117,7 +117,7 @@ function confirmed(change: FigureChange, ratios: readonly FigureChange[]): Figur
 interface Values {
   before: number
   after: number
-  /** What the rounds differ by and what two runs differ by, together. NaN where a single round says nothing of it. */
+  /** The spread of the rounds plus the noise between runs. NaN with a single round, whose spread is unknown. */
   band: number
   doubt?: string
 }
@@ -137,23 +137,24 @@ function judge(
   return doubt ? { ...values, why: doubt } : values
 }
 
-const ONE_ROUND = 'one round says nothing about noise: take three or more (--rounds)'
+const ONE_ROUND = 'the noise is unknown with one round: measure three or more (--rounds)'
 
-/** Why nothing can be said of a measure; undefined: something can. */
+/** Why two results cannot be compared; undefined when they can. */
 function doubtOf({ earlier, later, runs, disturbed }: Pair): string | undefined {
   if (runs.doubt) return runs.doubt
   if (earlier.generator !== later.generator) return 'the load generators differ'
   if ([earlier, later].some(({ rounds }) => rounds.some(({ errors }) => errors > 0))) return 'there were errors'
-  if (disturbed) return 'others used the machine meanwhile: take it again when it is quiet'
-  if (later.store === 'none') return 'it is what the service is held against'
+  if (disturbed) return 'other programs used the machine: measure again on an idle machine'
+  if (later.store === 'none') return 'it is a reference for the service'
   return undefined
 }
 
-/** What a value of before would be on the machine of after, and by how much that may be off. */
+/** The factor from the earlier to the later machine, and its uncertainty. */
 function scaling({ machines }: Runs, of: Measure['machine']): { by: number; band: number; doubt?: string } {
   const { differ, speed, doubt }: Machines = machines
   if (!differ || of === 'same') return { by: 1, band: 0 }
-  if (of === 'unknown') return { by: 1, band: 0, doubt: 'the machines differ, and it does not follow their speed' }
+  if (of === 'unknown')
+    return { by: 1, band: 0, doubt: 'the machines differ, and this value does not scale with their speed' }
   if (doubt === null) return { by: 1, band: 0, doubt: 'the machines differ, and there is no calibration' }
   return { by: of === 'twice' ? speed : 1 / speed, band: doubt }
 }
@@ -179,14 +180,14 @@ function changeOf(pair: Pair, { name, of, better, noise, machine }: Measure): Fi
 
 const valuesOf = ({ rounds }: WorkResult, of: Measure['of']): number[] => rounds.flatMap((round) => of(round) ?? [])
 
-/** Half of what some values differ by, as a share of their middle. NaN: one value differs from nothing. */
+/** Half the range of some values, relative to their middle. NaN for a single value. */
 function spread(values: readonly number[]): number {
   if (values.length < 2) return Number.NaN
   const [low, high] = [Math.min(...values), Math.max(...values)]
   return high > 0 ? (high - low) / (high + low) : 0
 }
 
-/** The knee. None that was found is a rate of 0. */
+/** The change of the knee. A missing knee counts as 0. */
 function kneeOf(pair: Pair): FigureChange[] {
   const { work, earlier, later, runs } = pair
   if (earlier.ladder.length === 0 || later.ladder.length === 0) return []
@@ -203,7 +204,7 @@ function kneeOf(pair: Pair): FigureChange[] {
   ]
 }
 
-/** A measure as the share of what another server had in the same round: however fast the machine is. */
+/** The ratio of a measure to that of another server in the same round, which does not depend on the speed of the machine. */
 function ratioOf(
   pair: Pair,
   { name, of, better, noise }: Measure,
@@ -226,7 +227,7 @@ const percent = (share: number | null) =>
   share === null ? '-' : `${share > 0 ? '+' : ''}${(100 * share).toFixed(1)} %`
 const value = (number: number) => digits(number, number < 10 ? 2 : number < 100 ? 1 : 0)
 
-/** Renders a comparison for a person. */
+/** Renders a comparison as text. */
 export function renderComparison(comparison: Comparison): string {
   const { changes, unmatched } = comparison
   const lines = changes.map(({ work, measure, before, after, change, band, verdict }) => [
@@ -248,8 +249,8 @@ export function renderComparison(comparison: Comparison): string {
           aligned(
             [
               [
-                'work',
-                'figure',
+                'workload',
+                'measure',
                 comparison.machines.differ ? 'before, scaled' : 'before',
                 'after',
                 'change',
@@ -263,8 +264,8 @@ export function renderComparison(comparison: Comparison): string {
           '',
           `${count('better')} better, ${count('worse')} worse, ${count('noise')} within the noise, ${count('not shown')} not shown`,
         ]
-      : ['nothing was measured in both of them']),
+      : ['no result is in both reports']),
     ...[...reasons].map((why) => `not shown (${changes.filter((change) => change.why === why).length}): ${why}`),
-    ...unmatched.map((key) => `only in one of them: ${key}`),
+    ...unmatched.map((key) => `only in one report: ${key}`),
   ].join('\n')
 }

@@ -1,37 +1,37 @@
-// How two runs differ before anything that they measured: machine, settings, calibration; and what of it forbids a verdict.
+// Differences of two runs in machine, settings and calibration, and which of them prevent a comparison.
 
 import { median } from '../statistics.ts'
 import { digits } from './figures.ts'
 import { middleRound, type Report, resultKey } from './report.ts'
 
 export interface Machines {
-  /** How often it signs now for each time that it signed before. */
+  /** Ratio of the signature rates, later to earlier. */
   signs: number
-  /** How fast it is now, of what it was: the middle of what the calibrations and the other servers say. 1 where they agree. */
+  /** Ratio of the machine speeds, later to earlier: the middle of the calibrations and of the other servers. 1 when the machines are equally fast. */
   speed: number
-  /** Share by which that may be off; null: the calibrations say too little. */
+  /** Relative uncertainty of `speed`; null when calibrations are missing. */
   doubt: number | null
-  /** Whether the two runs had machines so different that their rates are not held against each other as they are. */
+  /** Whether the machines differ so much that rates must be scaled before they are compared. */
   differ: boolean
 }
 export interface Runs {
   machines: Machines
-  /** What differs of machine and settings, in words. */
+  /** Differences of machine and settings, in words. */
   differences: string[]
-  /** What a reader has to know of either report: smoke, interrupted, empty. */
+  /** Warnings about either report: smoke run, interrupted, empty. */
   warnings: string[]
-  /** Why nothing can be said to be better or worse. */
+  /** Why the reports cannot be compared. */
   doubt?: string
-  /** Why that cannot be said of the knees. */
+  /** Why the knees cannot be compared. */
   kneeDoubt?: string
 }
 
-/** Calibrations that differ by more than this are of machines that are not equally fast. */
+/** Relative difference of calibrations above which machines count as not equally fast. */
 const ALIKE = 0.1
-/** A calibration is a moment: those of one machine on one day differ by this share from their middle. */
+/** Relative uncertainty of a calibration: it is short, and repeated calibrations of one machine differ by this much. */
 const MOMENT = 0.2
 
-/** Holds the circumstances of two runs against each other. */
+/** Compares the circumstances of two runs. */
 export function compareRuns(before: Report, after: Report): Runs {
   const facts = [factsOf(before), factsOf(after)] as const
   const names = [...new Set(facts.flatMap((each) => Object.keys(each)))]
@@ -52,14 +52,14 @@ export function compareRuns(before: Report, after: Report): Runs {
   }
 }
 
-/** What differs in these is another work, not another speed. */
+/** Settings that change the workload, so that runs with different values cannot be compared. */
 const OTHER_WORK = ['connections', 'machine clients', 'database in memory']
 
 function doubtOf(before: Report, after: Report, differing: readonly string[]): string | undefined {
   if (before.settings.smoke || after.settings.smoke) return 'a smoke run says nothing about speed'
-  if (before.partial || after.partial) return 'a run was interrupted: take it again'
+  if (before.partial || after.partial) return 'a run was interrupted: measure again'
   const other = differing.filter((name) => OTHER_WORK.includes(name))
-  return other.length > 0 ? `not the same work: other ${other.join(', ')}` : undefined
+  return other.length > 0 ? `the workloads differ in ${other.join(', ')}` : undefined
 }
 
 function warningsOf({ settings, partial, results }: Report): string[] {
@@ -67,13 +67,13 @@ function warningsOf({ settings, partial, results }: Report): string[] {
   const measured = results.some(({ rounds }) => rounds.length > 0)
   return [
     ...(measured ? [] : ['EMPTY: nothing was measured']),
-    ...(partial ? ['INTERRUPTED: what is missing was not measured'] : []),
-    ...(settings.smoke ? ['A SMOKE RUN: it says nothing about speed'] : []),
+    ...(partial ? ['INTERRUPTED: missing results were not measured'] : []),
+    ...(settings.smoke ? ['SMOKE RUN: it says nothing about speed'] : []),
     ...failed.map((result) => `FAILED: ${resultKey(result)}: ${result.failed?.slice(0, 80)}`),
   ]
 }
 
-/** What should be the same in both, by name. */
+/** The circumstances that should be equal in both runs, by name. */
 function factsOf({ machine, settings, version, commit }: Report): Record<string, string> {
   const { connections, seconds, warmup, rounds, slo_p99_ms, clients, callers, versions } = settings
   return {
@@ -86,7 +86,7 @@ function factsOf({ machine, settings, version, commit }: Report): Record<string,
     OpenSSL: machine.openssl,
     'database in memory': machine.tmpfs ? 'yes' : 'no',
     connections: `${connections}`,
-    // Reports of the time when it was no setting.
+    // Older reports do not have this setting.
     'machine clients': `${clients ?? 100}`,
     seconds: `${seconds}`,
     'seconds of warm-up': `${warmup}`,
@@ -101,7 +101,7 @@ function compareMachines(before: Report, after: Report, isOther: boolean): Machi
   const ratio = (name: keyof Report['calibration']) =>
     (after.calibration[name] ?? Number.NaN) / (before.calibration[name] ?? Number.NaN)
   const signs = ratio('es256_sign_per_s')
-  // What takes the processor, as the works do; the disk is no part of it.
+  // Calibrations of the processor, which the workloads use. The disk is not included.
   const calibrated = (['es256_verify_per_s', 'rs256_sign_per_s', 'http_per_s'] as const).map(ratio)
   const all = [signs, ...calibrated, speedOfOthers(before, after)]
     .filter((each) => each > 0 && Number.isFinite(each))
@@ -113,7 +113,7 @@ function compareMachines(before: Report, after: Report, isOther: boolean): Machi
   return { signs, speed: Math.sqrt(low * high), doubt: MOMENT + (high - low) / (high + low), differ: true }
 }
 
-/** What became of the rates of the other servers, which are measured for much longer than a calibration. NaN without any. */
+/** Ratio of the rates of the other servers, which are measured for much longer than a calibration. NaN without other servers. */
 function speedOfOthers(before: Report, after: Report): number {
   const rates = (report: Report) =>
     new Map(
@@ -126,17 +126,17 @@ function speedOfOthers(before: Report, after: Report): number {
   return ratios.length > 0 ? median(ratios) : Number.NaN
 }
 
-/** What stands above a comparison. */
+/** The header of a comparison. */
 export function renderRuns({ machines, differences, warnings }: Runs): string[] {
   const { signs, speed, doubt, differ } = machines
   const scaled =
     doubt === null
-      ? 'The machines are not equally fast and there is no calibration: rates and CPU are not compared, but for their ratios to the other servers of the run.'
-      : `The machines are not equally fast: rates, knees and CPU of before are scaled to the machine of after, ${digits(speed, 2)} times as fast (± ${digits(100 * doubt, 0)} %) by the calibrations and the other servers of the runs. Ratios to the other servers of a run need no scaling: believe them first.`
+      ? 'The machines are not equally fast and there is no calibration: only the ratios to the other servers of the run are compared, not rates and CPU time.'
+      : `The machines are not equally fast: rates, knees and CPU time of the earlier report are scaled to the later machine, which is ${digits(speed, 2)} times as fast (± ${digits(100 * doubt, 0)} %) according to the calibrations and the other servers of the runs. Ratios to the other servers of a run need no scaling and are more reliable.`
   return [
     ...warnings,
     ...differences.map((text) => `differs: ${text}`),
-    `the machine signs ${digits(signs, 2)} times as fast as in the run before`,
+    `the signature rate of the machine is ${digits(signs, 2)} times that of the earlier run`,
     ...(differ ? [scaled] : []),
   ]
 }

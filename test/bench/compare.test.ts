@@ -57,8 +57,8 @@ test('what only one report has is named, and the machines are held against each 
   const comparison = compareReports(before, after)
   expect(comparison.unmatched).toHaveLength(3)
   expect(comparison.machines.signs).toBe(0.5)
-  expect(renderComparison(comparison)).toContain('only in one of them: login')
-  expect(renderComparison(comparison)).toContain('nothing was measured in both')
+  expect(renderComparison(comparison)).toContain('only in one report: login')
+  expect(renderComparison(comparison)).toContain('no result is in both reports')
 })
 
 test('of a figure that only one of the rounds has, nobody can say what is noise', () => {
@@ -87,11 +87,11 @@ test('one round says nothing of noise: whatever changed is not shown, and more r
   const text = renderComparison(
     compareReports(reportWith([resultWith('xaa', rounds([1000]))]), reportWith([resultWith('xaa', rounds([600]))])),
   )
-  expect(text).toMatch(/0 better, 0 worse, 0 within the noise, 4 not shown\n.*take three or more/)
+  expect(text).toMatch(/0 better, 0 worse, 0 within the noise, 4 not shown\n.*measure three or more/)
 })
 
 test.each([
-  ['a smoke run', 'A SMOKE RUN', (report: Report) => ({ ...report, settings: { ...report.settings, smoke: true } })],
+  ['a smoke run', 'SMOKE RUN', (report: Report) => ({ ...report, settings: { ...report.settings, smoke: true } })],
   ['an interrupted run', 'INTERRUPTED', (report: Report) => ({ ...report, partial: true })],
 ])('%s shows no change, and is called so', (_what, said, make) => {
   const [before, after] = [reportWith([resultWith('xaa', rounds(OLD))]), reportWith([resultWith('xaa', rounds(NEW))])]
@@ -108,7 +108,9 @@ test('settings that differ stand first; with another number of connections nothi
   const before = reportWith([resultWith('xaa', rounds(OLD))])
   const after = reportWith([resultWith('xaa', rounds(NEW))])
   after.settings = { ...after.settings, seconds: 3, clients: 100 }
-  expect(renderComparison(compareReports(before, after))).toMatch(/^differs: seconds: 10 before, 3 after\nthe machine/)
+  expect(renderComparison(compareReports(before, after))).toMatch(
+    /^differs: seconds: 10 before, 3 after\nthe signature rate/,
+  )
   expect(verdictsOf(before, after)['requests/s']).toBe('worse')
   after.settings.connections = 16
   expect(verdictsOf(before, after)['requests/s']).toBe('not shown')

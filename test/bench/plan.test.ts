@@ -102,7 +102,7 @@ describe('no instance is planned for more than was measured, unless it is said',
   test('on a larger one it is said that more is computed', () => {
     const { capacity_per_s, warnings } = plan(different, { ...half, cores: 8 })
     expect(capacity_per_s).toBeGreaterThan(9000)
-    expect(warnings.join()).toContain('is more than the 8,000/s that the knees of the report show: computed')
+    expect(warnings.join()).toContain('is more than the 8,000/s that the knees of the report show: it is computed')
   })
 
   test('a mix that the report has itself, and that did less than its parts promise, is said with the headroom for it', () => {
@@ -146,9 +146,9 @@ test('the text shows every formula with its figures', () => {
   for (const part of [
     '5,000/s x 145.0 us',
     '1,000/s x 86,400 s x 250 bytes',
-    'What gives way first: the 2 processors; next, at 7,857/s: the front thread',
+    'The first bottleneck: the 2 processors; the second, at 7,857/s: the front thread',
     '0.55 x 1 / 70.0 us',
-    'the processors at that of refresh_token',
+    'the processors at the knee of refresh_token',
   ])
     expect(text).toContain(part)
 })
@@ -198,7 +198,7 @@ describe('the one database that all instances share', () => {
   test('is said to be too small where the plan needs more of it than a machine of the report is good for', () => {
     expect(mostOf(1000).warnings.join()).not.toContain('share one database')
     expect(mostOf(20_000).warnings.join()).toContain(
-      'the plan needs 8.0 processors, 4,000 forced writes/s and 12.0 MB/s of it: a machine like that of the report, with 2 processors, is used up before',
+      'the plan needs 8.0 processors, 4,000 forced writes/s and 12.0 MB/s: a machine like the one of the report, with 2 processors, is saturated before',
     )
     expect(mostOf(1000, 0).warnings.join()).toContain('does not show what the database used')
   })
@@ -216,9 +216,11 @@ describe('the one database that all instances share', () => {
   test('has its lines in the text, with the bytes it writes', () => {
     const at = { ...shared, rate: 20_000 }
     const text = renderPlan(plan(onPostgres(400), at), at, onPostgres(400), 'capacity.json')
-    expect(text).toContain("What gives way first, at 2,500/s in all: the database's 2 processors")
-    expect(text).toMatch(/written to disk +12\.0 MB\/s +20,000\/s x 600 bytes of the log/)
-    expect(text).toMatch(/the database's disk, bytes +no limit seen +600 bytes a request; 1\.20 MB\/s were seen/)
+    expect(text).toContain("The first bottleneck, at 2,500/s in all: the database's 2 processors")
+    expect(text).toMatch(/written to disk +12\.0 MB\/s +20,000\/s x 600 bytes of write-ahead log/)
+    expect(text).toMatch(
+      /the database's disk, bytes +no limit measured +600 bytes per request; 1\.20 MB\/s were measured/,
+    )
   })
 })
 
@@ -244,7 +246,7 @@ test('what is taken for granted is said: shares that are not of 100, another mac
   const notes = (more: Partial<PlanInput>) => plan(report, { ...input, ...more }).warnings.join()
   const twice = parseMix('client_credentials=150,refresh=50')
   expect(notes({ mix: twice })).toContain(
-    'add up to 200, not 100: taken as client_credentials 75.0 %, refresh_token 25.0 %',
+    'add up to 200, not 100: interpreted as client_credentials 75.0 %, refresh_token 25.0 %',
   )
   expect(notes({})).not.toContain('add up')
   expect(notes({ here: { model: 'Test', cores: 2 } })).not.toContain('another machine')
@@ -254,8 +256,10 @@ test('what is taken for granted is said: shares that are not of 100, another mac
 
 test('a report that tried no rates says so, and why', () => {
   const ceilings = [resultWith('client_credentials', [{ per_s: 12_000 }]), refreshes]
-  expect(() => plan(reportWith(ceilings), input)).toThrow('tried no rate of client_credentials, only its ceiling')
-  expect(() => plan(reportWith(ceilings), input)).toThrow('taken with --no-open')
+  expect(() => plan(reportWith(ceilings), input)).toThrow(
+    'has only the maximum rate of client_credentials, and no knee',
+  )
+  expect(() => plan(reportWith(ceilings), input)).toThrow('measured with --no-open')
   expect(() => plan(reportWith(ceilings, { partial: true }), input)).toThrow('interrupted before')
   const failed = resultWith('client_credentials', [], [], { failed: 'it burnt' })
   expect(() => plan(reportWith([failed, refreshes]), input)).toThrow('could not be measured: it burnt')
@@ -321,18 +325,18 @@ describe('a plan that is run', () => {
         ...{ predicted_knee_per_s: 7586, measured_knee_per_s: 7000, ...more },
       })
     expect(say({})).toContain(
-      'An instance was planned for 7,586/s and the mix kept the objective up to 7,000/s (8 % too high)',
+      'The plan has 7,586/s per instance, and the mix kept the objective up to 7,000/s (8 % too high)',
     )
-    expect(say({})).toContain('Both are within the 15 % that a plan may be off.')
+    expect(say({})).toContain('Both are within the accepted deviation of 15 %.')
     expect(say({ measured_knee_per_s: 6000 })).toMatch(
-      /26 % too high.*The rate is beyond the 15 % that a plan may be off/,
+      /26 % too high.*The rate is beyond the accepted deviation of 15 %/,
     )
-    expect(say({ measured_cpu_us: 200 })).toMatch(/28 % too low.*The cost is beyond the 15 % that a plan may be off/)
+    expect(say({ measured_cpu_us: 200 })).toMatch(/28 % too low.*The cost is beyond the accepted deviation of 15 %/)
     expect(say({ measured_cpu_us: 200, measured_knee_per_s: 9999 })).toContain(
-      'The cost and the rate are beyond the 15 %',
+      'The cost and the rate are beyond the accepted deviation of 15 %',
     )
     expect(say({ measured_knee_per_s: null })).toContain(
-      'no rate of the mix kept the objective: the plan does not hold',
+      'the mix did not keep the objective at any rate: the plan does not hold',
     )
   })
 
