@@ -1,4 +1,4 @@
-// What this machine does by itself, measured in the same run: with it, results of different machines and days become ratios.
+// Calibration: the speed of basic operations on this machine, measured in the same run, so that results of different machines and days can be compared.
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { closeSync, fdatasyncSync, openSync } from 'node:fs'
 import path from 'node:path'
@@ -10,7 +10,7 @@ import type { Report } from '../report/report.ts'
 import { tempDir } from './children.ts'
 import type { Sample } from './sample.ts'
 
-/** Each figure takes about this long. */
+/** Approximate duration of each calibration. */
 const MILLISECONDS = 250
 const PAGE = Buffer.alloc(4096, 7)
 const PAYLOAD = JSON.stringify({
@@ -20,7 +20,7 @@ const PAYLOAD = JSON.stringify({
   scope: 'mcp:read',
 })
 
-/** How often something can be done in a second, one after the other. */
+/** The number of sequential executions per second. */
 function ratePerSecond(run: () => void): number {
   run()
   const startedMs = performance.now()

@@ -1,4 +1,4 @@
-// Child processes and temporary folders of a run. However the run ends, none of them outlives it.
+// Child processes and temporary folders of a run. They end with the run, however it ends.
 import { type ChildProcess, fork, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -13,16 +13,16 @@ const folders = new Set<string>()
 const GRACE_MS = 5000
 let guarded = false
 
-/** Ends the children and removes the folders with this process, also where it dies of an error. */
+/** Ends the children and removes the folders when this process exits, also after an error. */
 function guard(): void {
   if (guarded) return
   guarded = true
   process.once('exit', killAll)
 }
 
-/** Ends every child by force, and removes the folders, at once: for when this process is about to go. */
+/** Kills every child and removes the folders at once, before this process exits. */
 export function killAll(): void {
-  // Our own files see this process go, and clear up themselves: what they still write to is theirs to remove.
+  // Children of the benchmark notice the end of this process and remove their own folders, to which they may still write.
   for (const child of running) if (!child.connected) kill(child)
   try {
     removeFolders()
@@ -34,7 +34,7 @@ function removeFolders(): void {
   folders.clear()
 }
 
-/** By force, with what it started: every child leads a group. */
+/** Kills a child and the processes that it started: every child leads a process group. */
 function kill(child: ChildProcess): void {
   try {
     process.kill(-(child.pid as number), 'SIGKILL')
@@ -43,13 +43,13 @@ function kill(child: ChildProcess): void {
   }
 }
 
-/** Ends every child, politely and by force after five seconds, and removes the folders. */
+/** Terminates every child, kills it after five seconds, and removes the folders. */
 export async function stopAll(): Promise<void> {
   await Promise.all([...running].map((child) => stop(child)))
   removeFolders()
 }
 
-/** A folder that is removed with this process. */
+/** Creates a folder that is removed when this process exits. */
 export function tempDir(): string {
   guard()
   const folder = mkdtempSync(path.join(tmpdir(), 'service-bench-'))
@@ -64,20 +64,20 @@ function track<C extends ChildProcess>(child: C): C {
   return child
 }
 
-/** Starts a program. A signal to this process's group does not reach it: the run ends it. */
+/** Starts a program in a process group of its own: signals to the group of this process do not reach it, and the run ends it. */
 export const start = (program: string, args: readonly string[], options: SpawnOptions): ChildProcess =>
   track(spawn(program, args, { ...options, detached: true }))
 
-/** The built file of a child: one of ours, or one of the checkout that brings a development package. */
+/** The built file of a child: one that ships, or one of the checkout that needs a development package. */
 const fileOf = (name: string): string | undefined =>
   ['bin', 'bench/peers']
     .map((folder) => path.join(packageRoot, 'dist', folder, `${name}.js`))
     .find((file) => existsSync(file))
 
-/** Whether there is such a file: what needs development packages does not ship. */
+/** Whether the file exists: files that need development packages do not ship. */
 export const hasFile = (name: string): boolean => fileOf(name) !== undefined
 
-/** Forks a built file; it is sent `plan` and answers with messages. */
+/** Forks a built file and sends it `plan`. It answers with messages. */
 export function startFile(name: string, plan: object): ChildProcess {
   const file = fileOf(name)
   if (!file)
@@ -89,7 +89,7 @@ export function startFile(name: string, plan: object): ChildProcess {
   return child
 }
 
-/** Ends a child and waits until it is gone. It is asked once, however often it is to end. */
+/** Terminates a child and waits until it has exited. Further calls wait for the same exit. */
 export async function stop(child: ChildProcess): Promise<void> {
   if (!running.has(child)) return
   const end = ending.get(child) ?? terminate(child)
@@ -105,7 +105,7 @@ async function terminate(child: ChildProcess): Promise<void> {
   clearTimeout(late)
 }
 
-/** The next message of a child. Rejects when it ends without one or takes longer than `seconds`. */
+/** The next message of a child. Rejects when it exits without a message or takes longer than `seconds`. */
 export async function nextMessage(child: ChildProcess, seconds: number): Promise<unknown> {
   const until = new AbortController()
   const { signal } = until
@@ -124,7 +124,7 @@ export async function nextMessage(child: ChildProcess, seconds: number): Promise
   }
 }
 
-/** Runs a built file with a plan, in a process of its own. Returns what it sends. */
+/** Runs a built file with a plan in a process of its own. Returns its message. */
 export async function inChild<R>(name: string, plan: object, seconds: number): Promise<R> {
   const child = startFile(name, plan)
   try {
@@ -134,7 +134,7 @@ export async function inChild<R>(name: string, plan: object, seconds: number): P
   }
 }
 
-/** For the child's side: calls `run` with every plan that is sent, one after the other, and ends with the parent. */
+/** In the child: calls `run` with every plan that is sent, one after the other. Exits with the parent. */
 export function onPlans<P>(run: (plan: P) => Promise<unknown>): void {
   let last: Promise<unknown> = Promise.resolve()
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))

@@ -1,4 +1,4 @@
-// The database under a measurement: made for it and removed after it, unless the caller names one.
+// The database of a measurement: created before it and removed after it, unless the caller names one.
 import path from 'node:path'
 import type { Env } from '../../src/config/env.ts'
 import { temporaryDatabase } from '../../src/store/postgres_usage.ts'
@@ -18,18 +18,18 @@ const START_SECONDS = 60
 const TEST_DSN = 'SERVICE_TEST_POSTGRES_DSN'
 const isDsn = (text: string) => /^postgres(ql)?:\/\//.test(text)
 
-/** The DSN again. Throws, without what is in it, unless it is one of a server on this machine. */
+/** Returns the DSN. Throws unless it is the DSN of a server on this machine; the error does not contain the DSN, which may have a password. */
 function onLoopback(dsn: string): string {
-  if (!isDsn(dsn) || !URL.canParse(dsn)) throw new Error('it is no DSN such as postgres://user@127.0.0.1:5432/postgres')
+  if (!isDsn(dsn) || !URL.canParse(dsn)) throw new Error('not a DSN such as postgres://user@127.0.0.1:5432/postgres')
   const url = loopbackUrl(dsn)
-  // For PostgreSQL a host in the query wins; one that is a path is a socket of this machine.
+  // In PostgreSQL, a host in the query takes precedence. A host that is a path is a socket on this machine.
   for (const host of url.searchParams.getAll('host')) if (!host.startsWith('/')) loopbackUrl(`http://${host}`)
   return dsn
 }
 
 /**
- * What speaks against the databases that a run is told to use, a sentence for each fault. None is used that was not asked
- * for, and none that was asked for is passed over.
+ * Checks the databases that the flags of a run name, and returns a sentence for each fault. A run uses only databases that were
+ * named, and all of them.
  */
 export function databaseFaults({ database, postgres, stores, env }: Settings): string[] {
   const faults: string[] = []
@@ -45,18 +45,15 @@ export function databaseFaults({ database, postgres, stores, env }: Settings): s
   const named = database === undefined ? undefined : /^\w+:\/\//.test(database) ? 'server' : 'file'
   if (named === 'server') {
     checkDsn('--database', database as string)
-    check(onServer, '--database names a server of PostgreSQL: that goes with --store postgres')
+    check(onServer, '--database names a PostgreSQL server: add --store postgres')
   }
-  check(database !== '', '--database names nothing')
+  check(database !== '', '--database is empty')
   if (named === 'file')
-    check(stores.includes('sqlite'), '--database names a file: that goes with --store sqlite, PostgreSQL wants a DSN')
+    check(stores.includes('sqlite'), '--database names a file: use --store sqlite, or the DSN of a PostgreSQL server')
   if (postgres !== undefined) {
     checkDsn('--postgres', postgres)
-    check(onServer, '--postgres names a server of PostgreSQL: that goes with --store postgres')
-    check(
-      named !== 'server',
-      '--postgres is for a temporary database, --database names the one to use: only one of them',
-    )
+    check(onServer, '--postgres names a PostgreSQL server: add --store postgres')
+    check(named !== 'server', 'use only one of --postgres (a temporary database) and --database (an existing database)')
   } else if (onServer && named !== 'server') {
     if (env[TEST_DSN]) checkDsn(TEST_DSN, env[TEST_DSN])
     else check(hasFile('postgres'), '--store postgres needs --postgres with the DSN of a server on loopback')
@@ -64,7 +61,7 @@ export function databaseFaults({ database, postgres, stores, env }: Settings): s
   return faults
 }
 
-/** Opens the database for a part of a run, filled with so many issuances. Rejects when none can be had. */
+/** Opens the database for a part of a run, filled with the given number of issuances. Rejects when it cannot be opened. */
 export async function openBenchDatabase(settings: Settings, store: StoreName, fill: number): Promise<OpenDatabase> {
   const opened = await emptyDatabase(settings, store)
   try {
@@ -98,7 +95,7 @@ async function emptyDatabase({ database, postgres, env }: Settings, store: Store
   return { database: { driver: 'postgres', dsn }, remove: () => stop(server) }
 }
 
-/** The variables with which the service, or a part of it, works on a database. */
+/** The environment variables that select a database for the service. */
 export const storageEnv = (database: BenchDatabase): Record<string, string> => ({
   SERVICE_STORAGE_DRIVER: database.driver,
   ...(database.driver === 'sqlite'
@@ -106,6 +103,6 @@ export const storageEnv = (database: BenchDatabase): Record<string, string> => (
     : { SERVICE_STORAGE_POSTGRES_DSN: database.dsn }),
 })
 
-/** SERVICE_ variables of a caller that name a database are for another one. */
+/** Removes the variables of the caller that select a database: they are for another database. */
 export const withoutDatabase = (env: Env): Env =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !/^SERVICE_(STORAGE|DATABASE|TEST)_/.test(name)))

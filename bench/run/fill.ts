@@ -1,5 +1,5 @@
-// Fills a database with issuances before a measurement, through the operations of the store: what a service that has run for
-// long would hold. A process of its own, so that a run's memory does not depend on it.
+// Fills a database with issuances before a measurement, through the operations of the store, as if the service had run for a long
+// time. It is a process of its own, so that the memory of a run does not depend on it.
 import { loadConfig } from '../../src/config/load.ts'
 import { newId } from '../../src/lib/id.ts'
 import type { Issuance } from '../../src/records/issuance.ts'

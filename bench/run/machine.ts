@@ -1,4 +1,4 @@
-// The machine and the versions that a run was taken on.
+// The machine and the versions of a run.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { cpus, loadavg, release, tmpdir, totalmem } from 'node:os'
@@ -10,7 +10,7 @@ import type { Report } from '../report/report.ts'
 
 const TMPFS = 0x01021994
 
-/** The machine as it is now. */
+/** Reads the properties of the machine. */
 export function readMachine(): Report['machine'] {
   const cores = cpus()
   return {
@@ -25,7 +25,7 @@ export function readMachine(): Report['machine'] {
   }
 }
 
-/** Version and commit of what is measured; in a checkout it says so where files were changed. */
+/** Version and commit of the service. In a checkout, the commit is marked when files were changed. */
 export function readVersion(): { version: string; commit: string } {
   const { version, commit } = readBuild()
   if (!existsSync(path.join(packageRoot, '.git'))) return { version, commit }
@@ -38,7 +38,7 @@ export function readVersion(): { version: string; commit: string } {
   }
 }
 
-/** Versions of what loads and of what is measured beside, where they are installed. */
+/** Versions of the installed load generators and peers. */
 export function readVersions(): Record<string, string> {
   const installed = ['autocannon', 'oidc-provider'].flatMap((name) => {
     const file = path.join(packageRoot, 'node_modules', name, 'package.json')

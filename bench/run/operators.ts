@@ -1,4 +1,4 @@
-// What operators do on a full database, and what token traffic feels of it: list pages, statistics, a purge, an emergency stop.
+// The operators scenario: list pages, statistics, a purge and an emergency revocation on a large database, and their effect on token latency.
 
 import { once } from 'node:events'
 import path from 'node:path'
@@ -17,18 +17,18 @@ import { storageEnv, withoutDatabase } from './databases.ts'
 import { type Known, type Population, populate } from './populate.ts'
 import { startService } from './service.ts'
 
-/** What a large installation holds. */
+/** The rows of a large installation. */
 export const LARGE: Population = { clients: 100_000, users: 100_000, issuances: 1_000_000, expired: 1_000_000 }
-/** Shows that everything works. */
+/** A small one, to test that everything works. */
 export const SMALL: Population = { clients: 500, users: 500, issuances: 2000, expired: 2000 }
 
 const ROUNDS = 20
-/** Far below what the machine can do: how long a token takes, not how many there can be. */
+/** Token requests per second: far below the capacity, because latency is measured, not throughput. */
 const RATE = 200
 const QUIET_SECONDS = 10
 const BREATH_MS = 1000
 
-/** Measures it all on a temporary SQLite database. Returns the tables. */
+/** Measures on a temporary SQLite database. Returns the tables. */
 export async function measureOperators(population: Population, env: Env, say: (text: string) => void): Promise<string> {
   const file = path.join(tempDir(), 'service.db')
   say(
@@ -46,17 +46,17 @@ export async function measureOperators(population: Population, env: Env, say: (t
     env: withoutDatabase(env),
   })
   try {
-    say('asking for pages')
+    say('requesting pages')
     const pages = await measurePages(target, known)
     say('token traffic')
     const rows: string[][] = []
     const traffic = async (what: string, work: () => Promise<string>) =>
       rows.push(await underTraffic(target, what, work))
-    await traffic('nothing else', async () => {
+    await traffic('no other work', async () => {
       await sleep(QUIET_SECONDS * 1000)
       return ''
     })
-    await traffic('GET /admin/stats, over and over', async () => {
+    await traffic('GET /admin/stats, repeated', async () => {
       const endMs = performance.now() + QUIET_SECONDS * 1000
       let calls = 0
       for (; performance.now() < endMs; calls++) await ask(target, '/admin/stats')
@@ -70,7 +70,7 @@ export async function measureOperators(population: Population, env: Env, say: (t
     return [
       aligned([['page', 'first ms', 'p50 ms', 'max ms'], ...pages], new Set([0])),
       aligned(
-        [[`tokens at ${RATE}/s beside`, 'seconds', 'p50 ms', 'p99 ms', 'max ms', 'errors', 'done'], ...rows],
+        [[`tokens at ${RATE}/s during`, 'seconds', 'p50 ms', 'p99 ms', 'max ms', 'errors', 'result'], ...rows],
         new Set([0]),
       ),
     ].join('\n\n')
@@ -113,7 +113,7 @@ const pagesOf = ({ client_id, user_id, issuance_id, rare_resource }: Known): str
   '/metrics',
 ]
 
-/** What `json` is sent to, or a GET. Rejects unless it is answered well. */
+/** Sends `json` in a POST, or a GET without it. Rejects unless the request succeeds. */
 async function ask(target: BenchTarget, where: string, json?: object): Promise<unknown> {
   const { admin } = target.probe()
   const answer = await callLoopback(`${admin?.base}${where}`, {
@@ -143,7 +143,7 @@ async function measurePages(target: BenchTarget, known: Known): Promise<string[]
 
 const digits = (ms: number) => ms.toFixed(1)
 
-/** How long tokens take while some work is done. */
+/** Measures the latency of tokens during some work. */
 async function underTraffic(target: BenchTarget, what: string, work: () => Promise<string>): Promise<string[]> {
   const end = beginTraffic(target, RATE, tokenRequest(target))
   await sleep(BREATH_MS)

@@ -1,4 +1,4 @@
-// Far more than there is room for: what those get who are admitted, who is refused, and how soon it is over.
+// The overload scenario: served and refused requests at ten times the capacity, and the recovery afterwards.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../../src/config/env.ts'
@@ -15,22 +15,22 @@ import { loadOf, works } from './scenarios.ts'
 import { startService } from './service.ts'
 import { ALGS } from './settings.ts'
 
-/** Connections of the ceiling, and of a crowd ten times as large: all of them ask again as soon as they are answered. */
-const [FEW, MANY] = [64, 640]
-/** What is watched meanwhile: a few that ask at a steady rate. */
-const RATE = 100
+/** Connections of the maximum rate, and of the overload. All of them repeat a request as soon as it is answered. */
+const [NORMAL, OVERLOAD] = [64, 640]
+/** Requests per second of the probe: a small steady load whose latency is measured meanwhile. */
+const PROBE_RATE = 100
 const AFTER_MS = 2000
-/** A burst is let in further than a crowd: what that does is seen apart, too. */
+/** The start of the overload is measured separately: a burst is admitted further than a lasting overload. */
 const ONSET_MS = 1000
 
-/** Measures it with either signature. Returns the table. */
+/** Measures with each signature algorithm. Returns the table. */
 export async function measureOverload(seconds: number, env: Env, say: (text: string) => void): Promise<string> {
   const rows = [HEAD]
   for (const alg of ALGS) {
-    say(`${alg}: a crowd of ${MANY} for ${seconds} s`)
+    say(`${alg}: ${OVERLOAD} connections for ${seconds} s`)
     try {
       const [target] = await startService({ clients: { hot: HOT_CLIENTS, cold: 0 }, alg, env: withoutDatabase(env) })
-      rows.push([alg, ...(await crowd(target, seconds))])
+      rows.push([alg, ...(await measureOne(target, seconds))])
     } finally {
       await stopAll()
     }
@@ -40,36 +40,36 @@ export async function measureOverload(seconds: number, env: Env, say: (text: str
 
 const HEAD = [
   'signature',
-  'ceiling/s',
-  'asked/s',
+  'max/s',
+  'requested/s',
   'served/s',
   'served p50 ms',
   'p99 ms',
-  'watcher late p99 ms',
-  'p99 ms of the first second',
-  'documents p99 ms',
-  'refused documents',
+  'probe late p99 ms',
+  'p99 ms, first second',
+  'metadata p99 ms',
+  'metadata refused',
   'MiB before',
   'peak',
   'p99 ms after',
   'refused after',
 ]
 
-async function crowd(target: BenchTarget, seconds: number): Promise<string[]> {
-  const before = await load(target, FEW, seconds)
-  const crowded = load(target, MANY, ONSET_MS / 1000 + seconds)
-  const documents = beginTraffic(target, RATE, (connection, count) =>
+async function measureOne(target: BenchTarget, seconds: number): Promise<string[]> {
+  const before = await load(target, NORMAL, seconds)
+  const overloaded = load(target, OVERLOAD, ONSET_MS / 1000 + seconds)
+  const documents = beginTraffic(target, PROBE_RATE, (connection, count) =>
     connection.get(count % 2 ? (target.paths.metadata ?? '/') : '/health'),
   )
-  const onset = beginTraffic(target, RATE, tokenRequest(target))
+  const onset = beginTraffic(target, PROBE_RATE, tokenRequest(target))
   await sleep(ONSET_MS)
   const first = await onset()
-  const tokens = beginTraffic(target, RATE, tokenRequest(target))
-  const during = await crowded
+  const tokens = beginTraffic(target, PROBE_RATE, tokenRequest(target))
+  const during = await overloaded
   const [served, found] = [await tokens(), await documents()]
   served.latency.add(first.latency.contents())
   served.lateness.add(first.lateness.contents())
-  const end = beginTraffic(target, RATE, tokenRequest(target))
+  const end = beginTraffic(target, PROBE_RATE, tokenRequest(target))
   await sleep(AFTER_MS)
   const after = await end()
   const p99 = ({ latency }: LoadTally) => percentilesOf(latency).p99.toFixed(1)
@@ -92,11 +92,11 @@ async function crowd(target: BenchTarget, seconds: number): Promise<string[]> {
 
 const whole = (figure: number | null) => (figure === null ? '?' : String(Math.round(figure)))
 
-/** A closed loop of machine tokens. */
+/** A closed loop of client_credentials requests. */
 async function load(target: BenchTarget, connections: number, seconds: number): Promise<Sample> {
   const generator = bestGenerator()
   const [work] = works
   const feed = work && (await loadOf(work, target))?.feed
-  if (generator === 'own' || feed?.kind !== 'same') throw new Error('this needs wrk or autocannon')
+  if (generator === 'own' || feed?.kind !== 'same') throw new Error('the overload scenario needs wrk or autocannon')
   return runLoad(generator, { url: target.base + feed.path, bodies: feed.forms, connections, seconds }, target.probe())
 }

@@ -1,4 +1,4 @@
-// What one of each part costs on this machine, through the code that the service runs: the floor under every token.
+// The parts scenario: the cost of each building block of a token on this machine, measured with the code of the service.
 import path from 'node:path'
 import { loadConfig } from '../../src/config/load.ts'
 import { headerSegment, signJws, thumbprint, verifySignature } from '../../src/crypto/jws.ts'
@@ -15,14 +15,14 @@ import { aligned } from '../report/table.ts'
 import { median } from '../statistics.ts'
 import { tempDir } from './children.ts'
 
-/** Each part is measured this often, for about this long each time. */
+/** Number of measurements of each part, and their approximate duration. */
 const RUNS = 15
 const RUN_MS = 20
 const BATCHES = [1, 64, 256]
 
 interface Part {
   name: string
-  /** How many items one run does, at once. */
+  /** Number of items that one run processes concurrently. */
   count: number
   run(): unknown
 }
@@ -61,7 +61,7 @@ const claims = {
 }
 const payload = JSON.stringify(claims)
 
-/** Measures every part. Returns the table: microseconds for one item. */
+/** Measures every part. Returns the table: microseconds per item. */
 export async function measureParts(): Promise<string> {
   const logging = loadConfig(undefined, {}).config.observability.logging
   const log = openLogger({ ...logging, level: 'warn' })
@@ -103,7 +103,7 @@ function parts(lanes: ReturnType<typeof openCrypto>, store: ReturnType<typeof cr
   ]
 }
 
-/** Microseconds of one run of a part: the median of the measured ones, after one that does not count. */
+/** Microseconds of one run of a part: the median of the measurements, after a warm-up. */
 async function costOf({ run }: Part): Promise<number> {
   let repeat = 1
   const micros: number[] = []

@@ -1,4 +1,4 @@
-// Fills a database with what a service holds after a long time: accounts, tokens of the last day, and rows that have expired.
+// Fills a database with the rows of a service that has run for a long time: accounts, tokens of the last day, and expired rows.
 import { newId } from '../../src/lib/id.ts'
 import { DAY } from '../../src/lib/time.ts'
 import { newUserId } from '../../src/oauth/client_metadata.ts'
@@ -11,25 +11,25 @@ export interface Population {
   clients: number
   users: number
   issuances: number
-  /** Sessions that have expired. */
+  /** Expired sessions. */
   expired: number
 }
 
-/** What some of the rows have, to ask for them. */
+/** Ids of some of the rows, for queries. */
 export interface Known {
   client_id: string
   user_id: string
   issuance_id: string
-  /** A resource that few tokens are for. */
+  /** A resource of few tokens. */
   rare_resource: string
 }
 
 const AT_ONCE = 2000
 const RESOURCES = 20
-/** One of so many tokens is for the resource that few are for. */
+/** One of this many tokens is for the rare resource. */
 const RARE = 10_000
 
-/** Writes a population through the operations of the store; tokens are spread over the last day, those of the last hour live. */
+/** Writes a population through the operations of the store. Tokens are spread over the last day; those of the last hour are live. */
 export async function populate(store: Store, { clients, users, issuances, expired }: Population): Promise<Known> {
   const now = Math.floor(Date.now() / 1000)
   const clientIds = Array.from({ length: clients }, () => `c_${newId()}`)
@@ -66,14 +66,14 @@ export async function populate(store: Store, { clients, users, issuances, expire
 
 const resourceUri = (i: number) => `https://resource-${i}.example.com/mcp`
 
-/** An id of another time: its first six bytes are the milliseconds. */
+/** An id of a given time: its first six bytes are the milliseconds. */
 function idAt(seconds: number): string {
   const bytes = Buffer.from(newId(), 'base64url')
   bytes.writeUIntBE(seconds * 1000, 0, 6)
   return bytes.toString('base64url')
 }
 
-/** Writes so many things, many at once: the lanes of both drivers make batches of them. */
+/** Writes `count` rows, many concurrently: the queues of both drivers combine them into batches. */
 export async function inBatches(count: number, write: (i: number) => Promise<unknown>): Promise<void> {
   for (let done = 0; done < count; done += AT_ONCE)
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - done) }, (_, i) => write(done + i)))

@@ -1,4 +1,4 @@
-// Looks at a server from outside, before and after a piece of work: what did it cost, and where?
+// Resource usage of a server during a measurement, observed from outside: the difference of two snapshots.
 import { databaseBytes } from '../../src/store/database.ts'
 import { readUsage } from '../../src/store/postgres_usage.ts'
 import {
@@ -15,13 +15,13 @@ import { callLoopback } from '../load/loopback.ts'
 /** The database of a measured service. */
 export type BenchDatabase = { driver: 'sqlite'; file: string } | { driver: 'postgres'; dsn: string }
 
-/** Where to look. A peer has a process at most. */
+/** What to observe. Of a peer, at most the process. */
 export interface ProbePlan {
-  /** Undefined: a server that somebody else started. */
+  /** Undefined for a server that was not started by the run. */
   pid?: number
   admin?: { base: string; key: string }
   database?: BenchDatabase
-  /** Further instances: what they use is added. */
+  /** Further instances, whose usage is added. */
   others?: readonly Pick<ProbePlan, 'pid' | 'admin'>[]
 }
 const instancesOf = (plan: ProbePlan) => [plan, ...(plan.others ?? [])]
@@ -30,33 +30,33 @@ export interface LaneUse {
   jobs: number
   batches: number
   busy_ms: number
-  /** Transactions that wrote; of SQLite each is one fsync. */
+  /** Writing transactions. With SQLite, each is one fsync. */
   commits: number
 }
 const NO_LANE: LaneUse = { jobs: 0, batches: 0, busy_ms: 0, commits: 0 }
 
-/** What some work cost. NaN where it cannot be seen. */
+/** Resource usage of some work. NaN for values that are not available. */
 export interface Usage {
-  /** From the first look to the last: a little longer than what was measured. */
+  /** Time between the snapshots: a little longer than the measurement. */
   seconds: number
   cpu_us: ByRole
-  /** How many threads there are. */
+  /** Number of threads. */
   threads: ByRole
   /** CPU of the database server and of the load generator. */
   database_us: number
   generator_us: number
-  /** Time of all processors in which they did not rest, this measurement included. */
+  /** Busy time of all processors, including this measurement. */
   machine_us: number
   written_bytes: number
   /** Growth of the database. */
   database_bytes: number
-  /** Bytes written to the log of PostgreSQL. */
+  /** Bytes written to the write-ahead log of PostgreSQL. */
   log_bytes: number
   fsyncs: number
   lanes: Record<string, LaneUse>
-  /** Pauses of the front thread for garbage collection. */
+  /** Garbage collection pauses of the front thread. */
   gc: { count: number; seconds: number }
-  /** MiB at the end, and the most so far. */
+  /** MiB at the end, and the peak. */
   memory: { now: number; peak: number }
 }
 
@@ -64,13 +64,13 @@ interface Snapshot extends Omit<Usage, 'cpu_us' | 'threads'> {
   threads: ReturnType<typeof threadMicros>
 }
 
-/** Starts a measurement. Call what it resolves to at the end, for the difference. */
+/** Starts a measurement. Resolves with the function that ends it and returns the usage. */
 export async function beginUsage(plan: ProbePlan, generator?: () => number): Promise<() => Promise<Usage>> {
   const before = await snapshot(plan, generator, 'first')
   return async () => difference(before, await snapshot(plan, generator, 'last'))
 }
 
-/** Asking costs the server a little too: the CPU is read last before the work, and first after it. */
+/** The snapshot itself costs the server CPU time: the CPU time is read last before the work, and first after it. */
 async function snapshot(
   plan: ProbePlan,
   generator: (() => number) | undefined,
@@ -184,7 +184,7 @@ const combine = (a: LaneUse, b: LaneUse, sign: 1 | -1): LaneUse => ({
 const combineLanes = (a: Usage['lanes'], b: Usage['lanes'], sign: 1 | -1): Usage['lanes'] =>
   Object.fromEntries(Object.entries(a).map(([name, lane]) => [name, combine(lane, b[name] ?? NO_LANE, sign)]))
 
-/** Two pieces of work together. */
+/** The sum of two usages. */
 export function addUsage(a: Usage | undefined, b: Usage): Usage {
   if (!a) return b
   return {

@@ -1,4 +1,4 @@
-// What a run says on the terminal while it goes on: one line for each thing that happened, with the time since the start.
+// Progress of a run on the terminal: one line per event, with the time since the start.
 
 import { digits } from '../report/figures.ts'
 import type { Sample } from './sample.ts'
@@ -22,7 +22,7 @@ export function openProgress(write: (line: string) => void): Progress {
         `${Math.round(per_s)}/s`,
         `p99 ${digits(latency_ms.p99, 1)} ms`,
         `${digits(cpu_us.total, 0)} us CPU`,
-        errors > 0 ? `${errors} errors (${first_error ?? 'not told'})` : bottleneck,
+        errors > 0 ? `${errors} errors (${first_error ?? 'unknown'})` : bottleneck,
       ]
       say(`${what}: ${parts.join(', ')}`)
     },

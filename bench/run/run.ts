@@ -1,4 +1,4 @@
-// A run: starts the servers, measures every work in turns, climbs to the knee, and returns the report. Ends by itself.
+// A run: starts the servers, measures every workload on them in alternation, searches the knee, and returns the report.
 
 import type { FeedPlan } from '../load/feeds.ts'
 import { type GeneratorPlan, type LoopPlan, limitSeconds } from '../load/generator_plan.ts'
@@ -21,11 +21,11 @@ import { type AlgName, COLD_CLIENTS, type Settings, type StoreName } from './set
 interface Run {
   settings: Settings
   progress: Progress
-  /** Aborts when the run is to end with what it has. */
+  /** Aborts when the run must end with the results so far. */
   end: AbortSignal
   report: Report
 }
-/** What is the same for all works of a part of a run. */
+/** What all workloads of a part of a run have in common. */
 interface Part {
   store: StoreName
   alg: AlgName
@@ -35,7 +35,7 @@ interface Part {
 const LOAD_SECONDS = 120
 const ladderSeconds = ({ seconds }: Settings) => Math.max(1, Math.round(seconds / 2))
 
-/** The works that a run measures. */
+/** The workloads that a run measures. */
 function chosenWorks({ scenarios, cold, mix }: Settings): readonly Work[] {
   const named = works.filter((work) => scenarios.some((name) => worksOf(name, cold).includes(work)))
   if (!mix) return named
@@ -43,7 +43,7 @@ function chosenWorks({ scenarios, cold, mix }: Settings): readonly Work[] {
   return [...new Set([...named, ...parts]), mixOf(mix)]
 }
 
-/** Carries out a run. When `signal` aborts it ends early with what it has. Rejects when the service cannot be started. */
+/** Executes a run. When `signal` aborts, it ends early with the results so far. Rejects when the service cannot be started. */
 export async function bench(settings: Settings, progress: Progress, signal: AbortSignal): Promise<Report> {
   const startedMs = performance.now()
   const report: Report = {
@@ -93,7 +93,7 @@ async function measurePart(run: Run, part: Part) {
   )
   const { database, remove } = await openBenchDatabase(settings, part.store, part.fill)
   const targets: BenchTarget[] = []
-  // A peer has no store and no keys of ours: once is enough.
+  // Store and algorithm do not change a peer, so it is measured once.
   const isFirst = report.results.length === 0
   try {
     const { instances, env } = settings
@@ -119,7 +119,7 @@ async function measurePart(run: Run, part: Part) {
 
 const NO_LOGIN = { authorizePath: '', cookie: '', tokenPath: '', codeForm: '', refreshForm: '' }
 
-/** The cheapest request there is: what HTTP itself costs. */
+/** The cheapest request, which shows the cost of HTTP itself. */
 const httpFloor = (target: BenchTarget, { connections, warmup }: Settings): Promise<Sample> => {
   const feed: FeedPlan = { kind: 'same', path: '/livez', forms: [], expected: 'ok' }
   return withGenerator({ base: target.base, login: NO_LOGIN, feed }, target, connections, async (measure) => {
@@ -134,14 +134,14 @@ interface Measured {
   result: WorkResult
 }
 
-/** All rounds of a work. Who begins changes from round to round, so that drift of the machine meets all of them. */
+/** All rounds of a workload. The order of the servers changes from round to round, so that a drift of the machine affects all of them. */
 async function measureWork(run: Run, work: Work, all: readonly BenchTarget[], part: Part): Promise<WorkResult[]> {
   const { settings, progress } = run
   const results: WorkResult[] = []
   const measured: Measured[] = []
   for (const target of all) {
     const result = emptyResult(work, target, part, settings)
-    // What fails on one server is noted there: the others are measured all the same.
+    // A failure is recorded in the result of its server; the other servers are still measured.
     await attempt(run, result, async () => {
       const load = await loadOf(work, target)
       if (!load) return
@@ -155,17 +155,17 @@ async function measureWork(run: Run, work: Work, all: readonly BenchTarget[], pa
       await attempt(run, result, async () => {
         const sample = await measureClosed(work, load, target, settings)
         result.rounds.push(sample)
-        progress.measured(`${result.work}, ${result.server}, ceiling`, sample)
+        progress.measured(`${result.work}, ${result.server}, maximum rate`, sample)
       })
   const first = measured.find(({ target }) => target === all[0])
   const ceiling = first && middleRound(first.result)?.per_s
-  // 20,000 clients are new to the server for a second or two only: no time to climb.
+  // The server knows the 20,000 clients after a second or two: too short to search the knee.
   if (first && ceiling && settings.open && !work.cold)
     await attempt(run, first.result, () => climb(run, first, ceiling))
   return results
 }
 
-/** Does a part of the work; one that fails is noted and the run goes on. */
+/** Executes a step of a measurement. A failure is recorded, and the run continues. */
 async function attempt({ end, progress }: Run, result: WorkResult, measure: () => Promise<void>): Promise<void> {
   if (end.aborted || result.failed) return
   try {
@@ -183,14 +183,14 @@ async function climb({ settings, progress }: Run, { target, load, result }: Meas
     await measure({ seconds: settings.warmup })
     const tryOut = async (rate: number, again?: string) => {
       const sample = await measure({ seconds, rate })
-      progress.measured(`${result.work}, at ${Math.round(rate)}/s${again ? ` again, as ${again}` : ''}`, sample)
+      progress.measured(`${result.work}, at ${Math.round(rate)}/s${again ? `, repeated because ${again}` : ''}`, sample)
       return sample
     }
     await findKnee(ceiling, settings.sloMs, tryOut, result)
   })
 }
 
-/** Runs the mix at the rate that is planned for it. */
+/** Measures the mix at its planned rate. */
 function runPlanned({ report, settings, progress }: Run, mix: Mix, target: BenchTarget) {
   const work = mixOf(mix)
   const result = report.results.find((each) => each.work === work.name && each.server === target.name)
@@ -200,7 +200,7 @@ function runPlanned({ report, settings, progress }: Run, mix: Mix, target: Bench
     return withGenerator(load, target, settings.connections, async (measure) => {
       await measure({ seconds: warmup, rate })
       const sample = await measure({ seconds, rate })
-      progress.measured(`${work.name}, planned for ${Math.round(rate)}/s`, sample)
+      progress.measured(`${work.name}, at the planned ${Math.round(rate)}/s`, sample)
       return sample
     })
   })
@@ -214,7 +214,7 @@ function emptyResult(work: Work, target: BenchTarget, part: Part, { generator }:
   return { work: work.name, server: target.name, ...its, generator, rounds: [], ladder: [], knee: null }
 }
 
-/** One measurement of the ceiling, warm-up before it. */
+/** One measurement of the maximum rate, after a warm-up. */
 async function measureClosed(work: Work, load: WorkLoad, target: BenchTarget, settings: Settings): Promise<Sample> {
   const { connections, seconds, warmup } = settings
   if (work.cold) await target.restart?.()
@@ -234,7 +234,7 @@ async function measureClosed(work: Work, load: WorkLoad, target: BenchTarget, se
   return runLoad(generator, { ...plan, bodies: feed.forms, seconds }, target.probe())
 }
 
-/** Opens a load generator on a target for some measurements, and ends it. */
+/** Opens a load generator for some measurements of a target, and closes it. */
 async function withGenerator<R>(
   load: WorkLoad,
   target: BenchTarget,

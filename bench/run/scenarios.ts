@@ -1,4 +1,4 @@
-// What can be measured: a list. A work says what a server is sent; everything else about a run is the same for all of them.
+// The list of workloads. A workload defines the requests; everything else of a run is the same for all workloads.
 import type { FeedPlan, Site } from '../load/feeds.ts'
 import { callLoopback } from '../load/loopback.ts'
 import { JWT_BEARER, mapAtOnce, TOKEN_EXCHANGE } from '../load/register.ts'
@@ -6,26 +6,26 @@ import type { BenchTarget, Gateway, Machine } from '../load/target.ts'
 
 export interface WorkLoad extends Site {
   feed: FeedPlan
-  /** Sent before the measurement in place of the feed, so that what it sends is new to the server. */
+  /** Load of the warm-up in place of the feed, so that the requests of the feed are new to the server. */
   warmup?: FeedPlan
 }
 
 export interface Work {
   name: string
-  /** Measured with 20,000 clients that the server has not seen since it was started. */
+  /** Measured with 20,000 clients that the server has not seen since its start. */
   cold?: boolean
-  /** What to send to a server; undefined where it has no such thing. Asks once, and throws unless the answer is right. */
+  /** The requests for a server; undefined when it does not support them. Sends one request and throws unless the answer is correct. */
   load(target: BenchTarget): Promise<FeedPlan | undefined>
 }
 
 const TOKENS_PER_CLIENT = 10
 /** DPoP keys in rotation. */
 const PROOF_KEYS = 2000
-/** Subjects of assertions in rotation, and subject tokens that are exchanged again and again. */
+/** Number of subjects of assertions, and of subject tokens, in rotation. */
 const SUBJECTS = 1000
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 
-/** An urlencoded form without the fields that are undefined. */
+/** A urlencoded form. Undefined fields are omitted. */
 const form = (fields: Record<string, string | undefined>) =>
   new URLSearchParams(
     Object.entries(fields).filter((each): each is [string, string] => each[1] !== undefined),
@@ -34,7 +34,7 @@ const form = (fields: Record<string, string | undefined>) =>
 const machineForm = (machine: Machine, { scope }: BenchTarget, resource: string | undefined) =>
   form({ grant_type: 'client_credentials', ...machine, scope, resource })
 
-/** POSTs a form outside of any measurement. Throws unless the answer is as `right` wants it: nobody measures refusals. */
+/** POSTs a form outside of measurements. Throws unless `right` accepts the answer, so that refusals are not measured. */
 async function ask(url: string, body: string, right: (answer: Record<string, unknown>) => boolean) {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
   const response = await callLoopback(url, { method: 'POST', headers, body })
@@ -137,20 +137,20 @@ export const works: readonly Work[] = [
   { name: 'login', load: logins },
 ]
 
-/** What a work is called on the command line: its name before the comma. */
+/** The name of a workload on the command line: its name up to the comma. */
 const subject = ({ name }: Work) => name.split(',')[0] as string
 export const subjects: readonly string[] = [...new Set(works.map(subject))]
 
-/** The works that a scenario of the command line names: `token` is all of them, else those of an endpoint or grant. */
+/** The workloads of a scenario: all of them for `token`, otherwise those of an endpoint or grant. */
 export const worksOf = (scenario: string, cold: boolean): readonly Work[] =>
   works.filter(
     (work) => (cold || !work.cold) && (scenario === 'token' || subject(work) === scenario || work.name === scenario),
   )
 
-/** Parts of a mix: a subject stands for its first work. */
+/** The workload of a part of a mix: the first one of the scenario. */
 export type Mix = readonly { work: Work; share: number }[]
 
-/** Reads `client_credentials=80,refresh_token=15,exchange=5`. Throws for what is no work. */
+/** Parses `client_credentials=80,refresh_token=15,exchange=5`. Throws for unknown workloads. */
 export function parseMix(text: string): Mix {
   return text.split(',').map((part) => {
     const [, name = '', share] = /^\s*([a-z_]+)\s*=\s*(\d+(?:\.\d+)?)\s*$/.exec(part) ?? []
@@ -172,10 +172,10 @@ const SHORT: Readonly<Record<string, string>> = {
   token_exchange: 'exchange',
 }
 
-/** What the shares of a mix add up to. */
+/** The sum of the shares of a mix. */
 export const sumOf = (mix: Mix): number => mix.reduce((sum, { share }) => sum + share, 0)
 
-/** A work that does several, each with its share of the requests. */
+/** A workload that combines several, each with its share of the requests. */
 export const mixOf = (mix: Mix): Work => ({
   name: `mix ${mix.map(({ work, share }) => `${subject(work)}=${share}`).join(',')}`,
   async load(target) {
@@ -185,7 +185,7 @@ export const mixOf = (mix: Mix): Work => ({
   },
 })
 
-/** All that the load generator needs for a work at a server, or undefined where it has no such thing. */
+/** The plan of the load generator for a workload and a server; undefined when the server does not support it. */
 export async function loadOf(work: Work, target: BenchTarget): Promise<WorkLoad | undefined> {
   const feed = await (target.isYardstick ? machineTokens : work).load(target)
   if (!feed) return undefined

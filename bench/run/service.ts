@@ -1,4 +1,4 @@
-// The service as it ships, started for a measurement: a process of its own on loopback with a database and keys of its own.
+// Starts the service as it ships for a measurement: a process on loopback with a database and keys of its own.
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
@@ -28,24 +28,24 @@ import type { AlgName } from './settings.ts'
 export interface ServiceOptions {
   clients: BenchClients
   alg: AlgName
-  /** A new file in a temporary folder where there is none. */
+  /** Default: a new file in a temporary folder. */
   database?: BenchDatabase
-  /** More than one share a database of PostgreSQL. */
+  /** Number of instances; several share a PostgreSQL database. */
   instances?: number
-  /** Its SERVICE_ variables reach the service, to measure another setting than the default one. */
+  /** Its SERVICE_ variables are passed to the service, to measure settings other than the defaults. */
   env: Env
 }
 
 const START_SECONDS = 30
 const LOG_CHARACTERS = 10_000
 
-/** Settings of the caller for the service, by the names of their variables. */
+/** The SERVICE_ variables of the caller. */
 export const callersSettings = (env: Env): Record<string, string | undefined> =>
   Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('SERVICE_')))
 
 /**
- * Starts `service serve` and registers clients, resources and a user who has consented. Returns it alone, and, where there are
- * more instances, all of them as one more target. Rejects when it does not get ready.
+ * Starts `service serve` and registers clients, resources and a user who has consented. Returns the service as a target and, with
+ * several instances, all of them as a second target. Rejects when the service does not become ready.
  */
 export async function startService({
   clients,
@@ -70,7 +70,7 @@ export async function startService({
     SERVICE_ADMIN_API_KEY: admin.key,
     SERVICE_SESSION_SECRET: randomBytes(32).toString('hex'),
     SERVICE_RATE_LIMIT_ENABLED: 'false',
-    // Every sign-in comes from one address.
+    // All sign-ins come from one address.
     SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0',
     SERVICE_SIGNING_ALGORITHM: alg,
     ...storageEnv(stored),
@@ -99,7 +99,7 @@ export async function startService({
   })
   const authorizePath = (resource: string) => `/oauth/authorize?${authorizeQuery(app, resource)}`
   const cookies = new Map<string, string>()
-  // The second consent is for what the gateway exchanges the user's tokens into.
+  // The second consent is for the resource into which the gateway exchanges the tokens of the user.
   for (const resource of [RESOURCE, GATEWAY_RESOURCE]) await signIn(base + authorizePath(resource), user, cookies)
   const one: BenchTarget = {
     ...hotAndCold(machines, clients),
@@ -138,7 +138,7 @@ export async function startService({
   return [one, all]
 }
 
-/** One more instance of a service that is running: it differs in its addresses only. */
+/** Starts another instance of a running service, which differs only in its addresses. */
 async function startAnother(settings: NodeJS.ProcessEnv, key: string) {
   const [port, adminPort] = [await freePort(), await freePort()]
   const base = `http://127.0.0.1:${port}`
@@ -152,7 +152,7 @@ async function startAnother(settings: NodeJS.ProcessEnv, key: string) {
   return { base, probe, restart: running.restart, stop: running.stop }
 }
 
-/** A process of the service that can be started again and again. */
+/** A process of the service that can be restarted. */
 function runner(cwd: string, base: string, env: NodeJS.ProcessEnv) {
   let child: ChildProcess | undefined
   let log = ''

@@ -1,4 +1,4 @@
-// What a run is told to do.
+// The settings of a run.
 import type { Env } from '../../src/config/env.ts'
 import type { Generator } from '../load/load.ts'
 import type { ForeignPeer } from '../peers/peers.ts'
@@ -11,41 +11,41 @@ export type AlgName = (typeof ALGS)[number]
 
 export interface Settings {
   scenarios: readonly string[]
-  /** Measured with its parts, and held against what the planner says. */
+  /** A mix, measured with its parts and compared with its plan. */
   mix?: Mix
   connections: number
-  /** Machine clients in rotation. */
+  /** Number of clients in rotation. */
   clients: number
-  /** Of each measurement. */
+  /** Duration of each measurement. */
   seconds: number
   warmup: number
   rounds: number
   generator: Generator
   cold: boolean
   stores: readonly StoreName[]
-  /** More than one are measured beside a single one. */
+  /** Number of instances. Several are measured in addition to a single one. */
   instances: number
   algs: readonly AlgName[]
-  /** Issuances in the database before the run. */
+  /** Issuances stored before the measurement. */
   fills: readonly number[]
-  /** The objective: p99 in milliseconds. */
+  /** Latency objective: p99 in milliseconds. */
   sloMs: number
-  /** Whether the knee is looked for. */
+  /** Whether the knee is measured. */
   open: boolean
-  /** Whether oidc-provider is measured beside, where it is installed. */
+  /** Whether oidc-provider is measured too, when it is installed. */
   peer: boolean
   peers: readonly ForeignPeer[]
-  /** Whether each work is measured in turns with the yardstick. */
+  /** Whether each workload is measured in alternation with the yardstick. */
   yardstick: boolean
-  /** DSN of a PostgreSQL server on loopback, in which a temporary database is made. */
+  /** DSN of a PostgreSQL server on loopback, in which a temporary database is created. */
   postgres?: string
-  /** A file or DSN to use in place of a temporary database; it keeps what the run writes. */
+  /** A file or DSN to use in place of a temporary database. It keeps the data of the run. */
   database?: string
-  /** The run ends after this long, with what it has. */
+  /** The run ends after this time, with the results so far. */
   maxMinutes: number
   smoke: boolean
   env: Env
 }
-/** On PostgreSQL, and what several instances are measured with beside one. */
+/** The scenario `postgres`: the workloads, and the number of instances that share the database. */
 export const SHARED = { name: 'postgres', works: ['client_credentials', 'refresh_token'], instances: 2 }
 export const COLD_CLIENTS = 20_000

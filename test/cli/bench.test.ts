@@ -83,7 +83,7 @@ describe('databases and peers that contradict each other', () => {
     ['a file with PostgreSQL', ['--store', 'postgres', '--database', '/tmp/x.db'], 'names a file'],
     ['a server for nothing', ['--postgres', dsn], 'goes with --store postgres'],
     ['a temporary place elsewhere', ['--store', 'postgres', '--postgres', elsewhere], 'is another machine'],
-    ['two servers', ['--store', 'postgres', '--postgres', dsn, '--database', dsn], 'only one of them'],
+    ['two servers', ['--store', 'postgres', '--postgres', dsn, '--database', dsn], 'use only one of --postgres'],
     ['another scheme', ['--database', 'mysql://user:hunter2@127.0.0.1/x'], 'is no DSN'],
     ['what is no DSN', ['--store', 'postgres', '--postgres', 'postgres://user:hunter2@:x/'], 'is no DSN'],
     ['no database', ['--database', ''], 'names nothing'],
