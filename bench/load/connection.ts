@@ -1,11 +1,11 @@
-// One keep-alive HTTP/1.1 connection on a bare socket. node:http would cost several times more CPU for a request, and on a
-// shared machine the server would pay for it.
+// A keep-alive HTTP/1.1 connection on a plain socket. node:http would need several times the CPU time per request, which the server on
+// the same machine would lack.
 import { connect, type Socket } from 'node:net'
 import { loopbackUrl } from './loopback.ts'
 
 export interface LoadAnswer {
   status: number
-  /** Status line and headers as they came. */
+  /** Status line and headers as received. */
   head: string
   body: string
 }
@@ -14,7 +14,7 @@ const TIMEOUT_MS = 10_000
 const END_OF_HEAD = '\r\n\r\n'
 const FORM = 'content-type: application/x-www-form-urlencoded\r\n'
 
-/** One request at a time; a connection that the server closed is opened again by the next request. */
+/** Sends one request at a time. The next request reopens a connection that the server closed. */
 export class LoadConnection {
   private readonly url: URL
   private socket: Socket | undefined
@@ -25,7 +25,7 @@ export class LoadConnection {
     this.url = loopbackUrl(base)
   }
 
-  /** POSTs a form, with further header lines where there are any. Rejects when the connection breaks or ten seconds pass. */
+  /** POSTs a form with optional further header lines. Rejects when the connection breaks or after ten seconds. */
   post(path: string, form: string, more = ''): Promise<LoadAnswer> {
     const headers = `${FORM}content-length: ${Buffer.byteLength(form)}\r\n${more}`
     return this.exchange(`POST ${path}`, headers, form)
@@ -84,7 +84,7 @@ export class LoadConnection {
   }
 }
 
-/** The body when all of it is there; undefined while more must come. Both servers send a length. */
+/** The body when it is complete; undefined before. All measured servers send a length. */
 function bodyOf(head: string, rest: string): string | undefined {
   const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0)
   return rest.length >= length ? rest : undefined

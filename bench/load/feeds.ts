@@ -1,23 +1,23 @@
-// What a load is made of. A feed makes requests ready while nothing is measured, and hands them out while it is.
+// Feeds: a feed prepares requests while nothing is measured, and hands them out during a measurement.
 import type { LoadAnswer, LoadConnection } from './connection.ts'
 import { type Login, newCodeForm, obtainToken, onAll, proofHeader, tokenIn, userTokens } from './obtain.ts'
 import { assertionsOf, type BenchIdp, newProof, newProofKeys, type ProofKey } from './signer.ts'
 
-/** Forms are urlencoded, and lack what the feed adds to them. */
+/** Forms are urlencoded, without the parameters that the feed adds. */
 export type FeedPlan =
-  /** The same requests in rotation; without forms they are GETs. */
+  /** The same requests in rotation; GET requests without forms. */
   | { kind: 'same'; path: string; forms: readonly string[]; expected: ExpectedAnswer }
-  /** Codes that are redeemed. */
+  /** Redemptions of authorization codes. */
   | { kind: 'codes' }
-  /** Refresh tokens that are rotated, each connection its own; `bound` ones with a DPoP key of the connection. */
+  /** Rotations of refresh tokens, one token per connection; `bound` ones with a DPoP key of the connection. */
   | { kind: 'chains'; bound: boolean }
-  /** Tokens, issued by one form and asked about or revoked by the other. */
+  /** Introspections or revocations (`form`) of tokens that `issueForm` issued. */
   | { kind: 'issued'; path: string; expected: ExpectedAnswer; owners: readonly { issueForm: string; form: string }[] }
-  /** Forms in rotation with DPoP proofs of so many keys. */
+  /** Forms in rotation, with DPoP proofs of `keys` keys. */
   | { kind: 'proofs'; forms: readonly string[]; keys: number }
-  /** Tokens of the user that are exchanged: as many as `same` says in rotation, else each once. */
+  /** Exchanges of user tokens: `same` tokens in rotation, or each token once without it. */
   | { kind: 'exchanges'; form: string; same?: number }
-  /** Assertions of an identity provider about so many subjects in rotation. */
+  /** Assertions of an identity provider, with `subjects` subjects in rotation. */
   | { kind: 'assertions'; form: string; idp: BenchIdp; client_id: string; subjects: number }
   /** Sign-ins with a password. */
   | { kind: 'logins'; path: string; form: string }
@@ -29,7 +29,7 @@ export interface Site {
   login: Login
 }
 
-/** A request that is ready to be sent. */
+/** A prepared request. */
 export interface Shot {
   path: string
   /** The body of a POST; a GET has none. */
@@ -37,20 +37,20 @@ export interface Shot {
   /** Further header lines. */
   more?: string
   expected: ExpectedAnswer
-  /** Sees the answer when it is as expected. */
+  /** Called with the body of an expected answer. */
   answered?(body: string): void
 }
 
 export interface Feed {
-  /** It never runs out, so that it needs no breaks. */
+  /** Whether it never runs out of requests, so that no pauses are needed. */
   isEndless?: boolean
-  /** Makes about `count` requests ready; what is left of the last ones is forgotten. Nothing is measured meanwhile. */
+  /** Prepares about `count` requests and discards those left over. Not called during a measurement. */
   refill(count: number): Promise<void>
   /** The next request of a connection; undefined when none is ready. */
   next(connection: number): Shot | undefined
 }
 
-/** What an answer that is worth counting looks like: nobody measures refusals. */
+/** Expected answers. Other answers, such as refusals, count as errors. */
 const EXPECTED = {
   token: { status: 200, body: /"access_token":"/ },
   bound: { status: 200, body: /"token_type":"DPoP"/ },
@@ -60,7 +60,7 @@ const EXPECTED = {
 } as const
 export type ExpectedAnswer = keyof typeof EXPECTED
 
-/** Whether an answer is worth counting. */
+/** Whether an answer is as expected. */
 export const isExpected = (expected: ExpectedAnswer, { status, body }: LoadAnswer): boolean =>
   status === EXPECTED[expected].status && EXPECTED[expected].body.test(body)
 
@@ -128,7 +128,7 @@ const OPENERS: { [K in FeedPlan['kind']]: Opener<K> } = {
         for (const { share, feed } of feeds) await feed.refill(Math.ceil((count * share * MIX_RESERVE) / all))
       },
       next(connection) {
-        // Smooth weighted round robin: shares hold over any short time, and in the same order in every run.
+        // Smooth weighted round robin: the shares hold over short times, and the order is the same in every run.
         for (const each of feeds) each.credit += each.share
         const chosen = feeds.reduce((best, each) => (each.credit > best.credit ? each : best))
         chosen.credit -= all
@@ -157,7 +157,7 @@ const shot = ({ tokenPath }: Login, form: string, more: Partial<Shot> = {}): Sho
 
 type Make = (count: number) => Promise<Shot[]>
 
-/** Each request is sent once, by whichever connection is free. */
+/** A feed whose requests are sent once, by the next free connection. */
 function pool(make: Make): Feed {
   let ready: Shot[] = []
   return {
@@ -168,7 +168,7 @@ function pool(make: Make): Feed {
   }
 }
 
-/** The same requests in rotation. */
+/** A feed of the same requests in rotation. */
 function rotation(size: number, make: Make): Feed {
   let ready: Shot[] = []
   let sent = 0
@@ -181,7 +181,7 @@ function rotation(size: number, make: Make): Feed {
   }
 }
 
-/** Each connection keeps a chain: the token of an answer is what its next request sends. */
+/** A feed of one chain per connection: each request sends the token of the last answer. */
 function chains({ base, login }: Site, connections: readonly LoadConnection[], keys: readonly ProofKey[]): Feed {
   const list = connections.map((connection, number) => {
     const key = keys[number]
@@ -190,7 +190,7 @@ function chains({ base, login }: Site, connections: readonly LoadConnection[], k
   })
   return {
     async refill(count) {
-      // A chain that broke starts anew.
+      // A broken chain starts with a new code.
       const broken = list.filter(({ token }) => token === '')
       await Promise.all(
         broken.map(async (chain) => {

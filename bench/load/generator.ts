@@ -1,5 +1,5 @@
-// The load generator, a process of its own so that it shares no event loop with whoever measures: prepares requests while the
-// server rests, sends them in a closed or an open loop, and counts what that cost. Neither the preparing nor its CPU counts.
+// The load generator. It is a process of its own, so that it does not share an event loop with the process that measures. It prepares
+// requests while the server is idle, sends them in a closed or an open loop, and measures the usage. Preparation is not measured.
 import { onPlans } from '../run/children.ts'
 import { addUsage, beginUsage, type Usage } from '../run/probe.ts'
 import { counted, sampleOf } from '../run/sample.ts'
@@ -8,7 +8,7 @@ import { type Feed, isExpected, openFeed } from './feeds.ts'
 import { type GeneratorPlan, type LoopPlan, limitSeconds } from './generator_plan.ts'
 import { closedLoop, type LoadTally, newTally, openLoop, realPace as pace, type RequestSource } from './loops.ts'
 
-/** Codes and proofs live for a minute: no more are prepared at once than are sent in a few seconds. */
+/** Codes and proofs expire after a minute, so only the requests of a few seconds are prepared at once. */
 const SLICE = { first: 400, most: 5000 }
 const SPARE = 1.2
 
@@ -18,7 +18,7 @@ interface Opened {
   feed: Feed
 }
 let opened: Opened | undefined
-/** Answers a second so far: how much to prepare. */
+/** Answers per second so far, which determine how many requests are prepared. */
 let expectedRate = SLICE.first
 
 onPlans<GeneratorPlan | LoopPlan>(async (plan) => {
@@ -31,7 +31,7 @@ onPlans<GeneratorPlan | LoopPlan>(async (plan) => {
     opened = { plan, connections, feed: openFeed(plan.feed, plan, connections) }
     return { ready: true }
   }
-  if (!opened) throw new Error('the first plan says what to load')
+  if (!opened) throw new Error('the first plan must name the feed')
   return measure(opened, plan)
 })
 
@@ -55,7 +55,7 @@ async function measure({ plan, feed, connections }: Opened, { seconds, rate }: L
   return sampleOf(counted(tally, rate), usage as Usage)
 }
 
-/** A server that only refuses is not measured to the end. */
+/** Whether to stop early, because the server only refuses. */
 const givesUp = ({ errors, latency }: LoadTally) => errors > 1000 && errors > latency.count
 
 const sliceFor = (rate: number, seconds: number): number =>

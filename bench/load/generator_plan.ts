@@ -1,22 +1,22 @@
-// What the load generator is told. Apart from it: whoever imports the generator becomes one.
+// The messages to the load generator. They are in a file of their own because importing the generator starts it.
 
 import type { ProbePlan } from '../run/probe.ts'
 import type { FeedPlan, Site } from './feeds.ts'
 
-/** Sent first: what to load. */
+/** The first message: the server and the feed. */
 export interface GeneratorPlan extends Site {
   feed: FeedPlan
-  /** Connections lead to the base and to these in turn. */
+  /** Connections are distributed over the base and these. */
   otherBases?: readonly string[]
   probe: ProbePlan
   connections: number
 }
-/** Sent then, as often as wanted; each is answered with a Sample. */
+/** Further messages: one measurement each, answered with a Sample. */
 export interface LoopPlan {
   seconds: number
-  /** Requests a second, due whether answered or not; without it every connection waits for its answer. */
+  /** Requests per second of an open loop. Without it, the loop is closed. */
   rate?: number
 }
 
-/** Preparing is not measured, but must not take for ever. */
+/** Timeout of a measurement, including the preparation of its requests. */
 export const limitSeconds = (seconds: number): number => 10 * seconds + 30

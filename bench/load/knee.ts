@@ -1,30 +1,30 @@
-// The knee: the highest rate that keeps the objective. Up a ladder of rates until one fails, then halving what is between.
+// The knee: the highest rate that meets the objective. It is found by increasing rates until one fails, and then by bisection.
 import { CORES } from '../../src/telemetry/proc.ts'
 import { FOREIGN, type Sample } from '../run/sample.ts'
 
-/** Shares of the ceiling. The closed loop's ceiling is no promise: an open loop at it has an endless queue. */
+/** Shares of the maximum rate of the closed loop, at which the queue of an open loop grows without bound. */
 const LADDER = [0.25, 0.5, 0.65, 0.8, 0.9, 1]
-/** Where even the first rung fails. */
+/** Shares that are tried when even the first rate fails. */
 const BELOW = [0.1, 0.04]
 const HALVINGS = 2
-/** How much longer than its requests came it may take to answer them, beside the objective of the last one. */
+/** Tolerance of the total time over the time in which the requests were due, in addition to the objective of the last one. */
 const LONGER = 1.05
 
-/** Whether a rate was kept up: no errors, p99 within the objective (milliseconds), and no queue that grows: after the last request it is done within the objective. */
+/** Whether a sample meets the objective (milliseconds): no errors, p99 within it, and no growing queue, that is, the last request is answered within it. */
 export function keeps({ errors, latency_ms, answers, seconds, offered_per_s }: Sample, sloMs: number): boolean {
   const camePerS = offered_per_s ?? 0
   const isDone = camePerS > 0 && seconds <= (LONGER * answers) / camePerS + sloMs / 1000
   return errors === 0 && (latency_ms.p99 ?? Number.POSITIVE_INFINITY) <= sloMs && isDone
 }
 
-/** Lateness of the load generator that is in the way: this much of the objective, and of the p99 that was seen. */
+/** Lateness of the load generator that counts as a disturbance: this share of the objective, and of the measured p99. */
 const LATE = { ofObjective: 0.5, ofLatency: 0.1 }
-/** A step that was disturbed is tried so often again, and all steps of a climb together. */
-const AGAIN = { step: 2, climb: 6 }
+/** Maximum repetitions of a disturbed sample, and of all samples of a search. */
+const REPEATS = { step: 2, climb: 6 }
 
 /**
- * What may have made a rate fail in place of the server: others who used the machine, or a load generator that came late
- * itself, as far as that is no trifle beside what was measured. Undefined where it did not fail, or by itself.
+ * Why a rate may have failed for another reason than the server: other programs used the machine, or the load generator was late by a
+ * material amount. Undefined when the rate did not fail, or when the server was the cause.
  */
 function disturbance(sample: Sample, sloMs: number): string | undefined {
   if (keeps(sample, sloMs)) return undefined
@@ -34,19 +34,19 @@ function disturbance(sample: Sample, sloMs: number): string | undefined {
   return (busy.foreign ?? 0) > FOREIGN.said * CORES ? 'other programs used the machine' : undefined
 }
 
-/** What was measured on the way, in the order of the rates, and the knee so far. */
+/** The samples so far, in the order of the rates, and the knee so far. */
 export interface Climb {
   ladder: Sample[]
   knee: Sample | null
-  /** Why the server may keep more than the knee; undefined where the next rate failed by itself. */
+  /** Why the true knee may be higher; undefined when the server was the cause of the next failure. */
   knee_at_least?: string
-  /** Steps that were disturbed and taken again. */
+  /** Samples that were disturbed and repeated. */
   void_steps?: Sample[]
 }
 
 const rateOf = (sample: Sample | null): number => sample?.offered_per_s ?? 0
 
-/** Adds a step: the knee is the highest rate that was kept, whenever it was tried. */
+/** Adds a sample. The knee is the highest rate that met the objective, in whatever order the rates were tried. */
 export function addStep(climb: Climb, sample: Sample, sloMs: number): void {
   climb.ladder.push(sample)
   climb.ladder.sort((a, b) => rateOf(a) - rateOf(b))
@@ -55,13 +55,13 @@ export function addStep(climb: Climb, sample: Sample, sloMs: number): void {
   climb.knee_at_least = next ? disturbance(next, sloMs) : 'no rate was tried'
 }
 
-/** The lowest rate above the knee, which was not kept. */
+/** The lowest failed rate above the knee. */
 const nextFailed = ({ ladder, knee }: Climb, sloMs: number): Sample | undefined =>
   ladder.find((sample) => rateOf(sample) > rateOf(knee) && !keeps(sample, sloMs))
 
 /**
- * Climbs from a part of the ceiling (requests a second) with `measure`, which is told why it measures a rate again. What it
- * finds is in `climb` at once: it may be cut short.
+ * Searches the knee, starting at a share of the maximum rate (requests per second). `measure` receives the reason when it repeats a
+ * rate. Results are added to `climb` at once, because the search may be interrupted.
  */
 export async function findKnee(
   ceiling: number,
@@ -69,11 +69,11 @@ export async function findKnee(
   measure: (rate: number, again?: string) => Promise<Sample>,
   climb: Climb,
 ): Promise<void> {
-  let left = AGAIN.climb
+  let left = REPEATS.climb
   const tryOut = async (rate: number) => {
     let sample = await measure(rate)
     let why = disturbance(sample, sloMs)
-    for (let i = 0; why && i < AGAIN.step && left > 0; i++, left--) {
+    for (let i = 0; why && i < REPEATS.step && left > 0; i++, left--) {
       climb.void_steps = [...(climb.void_steps ?? []), sample]
       sample = await measure(rate, why)
       why = disturbance(sample, sloMs)
@@ -81,13 +81,13 @@ export async function findKnee(
     addStep(climb, sample, sloMs)
     return { kept: keeps(sample, sloMs), why }
   }
-  // One bad moment of a shared machine must not decide: only what the server itself did not keep is the end of the way up.
+  // A disturbance must not decide: only a failure of the server itself ends the increase.
   for (const share of LADDER) {
     const { kept, why } = await tryOut(ceiling * share)
     if (!kept && !why) break
   }
   if (!climb.knee) for (const share of BELOW) if ((await tryOut(ceiling * share)).kept) break
-  // What is between is looked at more closely.
+  // Bisects between the knee and the next failed rate.
   for (let i = 0; i < HALVINGS && climb.knee; i++) {
     const next = nextFailed(climb, sloMs)
     if (!next) break

@@ -1,5 +1,5 @@
-// Load of the same requests in rotation by a program that others wrote: wrk where it is installed, else autocannon where it
-// is. What they say of the ceiling is believed more easily than what our own loop says, which takes the place of both.
+// Load of repeatable requests by an independent program: wrk, otherwise autocannon, whichever is installed. Their results are more
+// credible than those of the built-in loop, which is used when neither is installed.
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -14,23 +14,23 @@ export type Generator = (typeof GENERATORS)[number]
 
 export interface LoadPlan {
   url: string
-  /** Form bodies, sent one after the other and from the start again. */
+  /** Form bodies, sent in rotation. */
   bodies: readonly string[]
   connections: number
   /** wrk runs for whole seconds. */
   seconds: number
 }
 
-/** The version line of wrk, or undefined where it is not installed. */
+/** The version line of wrk; undefined when it is not installed. */
 export const wrkVersion = (): string | undefined =>
   /^wrk \S+/.exec(spawnSync('wrk', ['-v']).stdout?.toString() ?? '')?.[0]
 
-/** The first generator that is here. */
+/** The first installed generator. */
 export const bestGenerator = (): Generator => (wrkVersion() ? 'wrk' : hasFile('autocannon') ? 'autocannon' : 'own')
 
 const LATE_SECONDS = 30
 
-/** Runs a closed loop with a generator that is not ours. */
+/** Runs a closed loop with an independent generator. */
 export async function runLoad(generator: 'wrk' | 'autocannon', plan: LoadPlan, probe: ProbePlan): Promise<Sample> {
   const end = await beginUsage(probe, endedChildrenMicros)
   const count =
@@ -38,7 +38,7 @@ export async function runLoad(generator: 'wrk' | 'autocannon', plan: LoadPlan, p
   return sampleOf(count, await end())
 }
 
-// Requests are built once. The figures come out as numbers in done(): the text that wrk prints is rounded to three digits.
+// Requests are built once. done() prints the results as numbers: the text that wrk prints is rounded to three digits.
 const SCRIPT = `
 local requests, at = {}, 0
 function init(args)
@@ -58,7 +58,7 @@ function done(summary, latency)
 end
 `
 
-/** What done() of the script prints. Statuses above 399 are in \`answers\` too; times are microseconds. */
+/** The output of done(). `answers` includes statuses above 399; times are microseconds. */
 interface WrkResult {
   answers: number
   statuses: number

@@ -1,9 +1,9 @@
-// The way to the servers that are measured: never to another machine.
+// Requests to measured servers, which must be on loopback.
 import { isLoopbackHost } from '../../src/lib/url.ts'
 
 const TIMEOUT_MS = 20_000
 
-/** A URL of this machine. Throws for any other: load is a weapon elsewhere. */
+/** Parses a loopback URL. Throws for any other host: load on another machine would be an attack. */
 export function loopbackUrl(text: string): URL {
   const url = new URL(text)
   if (!isLoopbackHost(url.hostname))
@@ -11,18 +11,18 @@ export function loopbackUrl(text: string): URL {
   return url
 }
 
-/** An unmeasured request to a server on loopback. Rejects after twenty seconds; the error says who was asked, and why there was no answer. */
+/** Sends an unmeasured request to a server on loopback. Rejects after twenty seconds. The error names the URL and the cause. */
 export async function callLoopback(text: string, init: RequestInit = {}): Promise<Response> {
   const url = loopbackUrl(text)
   try {
     return await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
   } catch (error) {
-    // The query may hold what is nobody's business.
+    // Without the query, which may contain secrets.
     throw new Error(`${url.origin}${url.pathname} does not answer: ${reasonOf(error as Error)}`, { cause: error })
   }
 }
 
-/** What is behind the `fetch failed` of fetch: of several addresses that were tried, only a code. */
+/** The cause of `fetch failed`. When several addresses were tried, only a code is known. */
 function reasonOf({ message, cause }: Error): string {
   const { message: deeper, code } = (cause ?? {}) as NodeJS.ErrnoException
   return deeper || code || message

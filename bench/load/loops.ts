@@ -1,22 +1,22 @@
-// The two ways to load a server. The closed loop asks again when it was answered, and finds the ceiling. The open loop asks
-// when it is time, answered or not, as real clients do: a server that stalls delays everybody who comes meanwhile, and the
-// closed loop, which waits politely, never sees them (coordinated omission).
+// The two load loops. The closed loop sends the next request when the last one was answered, and finds the maximum rate. The open
+// loop sends requests at a fixed rate, answered or not, as real clients do. When a server stalls, the open loop measures the delay of
+// all requests that become due meanwhile; the closed loop does not send them (coordinated omission).
 import { setTimeout } from 'node:timers/promises'
 import type { Histogram } from '../../src/lib/histogram.ts'
 import { newLatencies } from '../statistics.ts'
 
-/** Time as the loops see it; a test brings its own. */
+/** The clock of the loops. Tests replace it. */
 export interface Pace {
-  /** Milliseconds that only go forward. */
+  /** A monotonic clock in milliseconds. */
   now(): number
   sleep(ms: number): Promise<void>
 }
 export const realPace: Pace = { now: () => performance.now(), sleep: (ms) => setTimeout(ms) }
 
-/** Something that sends on numbered connections, one request at a time on each. */
+/** Sends requests on numbered connections, one request at a time on each. */
 export interface RequestSource {
   connections: number
-  /** Takes the next request of a connection and sends it: resolves when it was answered well, rejects otherwise. Undefined when none is ready. */
+  /** Sends the next request of a connection. Resolves when the answer is as expected, rejects otherwise. Undefined when no request is ready. */
   send(connection: number): Promise<void> | undefined
 }
 
@@ -24,9 +24,9 @@ export interface LoadTally {
   latency: Histogram
   errors: number
   firstError?: string
-  /** Seconds that were measured. */
+  /** Measured seconds. */
   seconds: number
-  /** Open loop: requests that were due, and how late the generator itself was to see it. */
+  /** Open loop: requests that were due, and the lateness of the generator itself. */
   due: number
   lateness: Histogram
 }
@@ -38,12 +38,12 @@ export const newTally = (): LoadTally => ({
   lateness: newLatencies(),
 })
 
-/** An open loop looks this often whether a request is due. Shorter is not to be had from a timer. */
+/** Interval at which the open loop checks for due requests: the shortest of a timer. */
 const TICK_MS = 1
-/** What was due and is not sent this long after the last request was due counts as an error. */
-const PATIENCE_MS = 5000
+/** A due request that is not sent within this time after the last one was due counts as an error. */
+const SEND_TIMEOUT_MS = 5000
 
-/** Sends on every connection until the time is over or one has nothing left: a slice does not run out on some of them only. */
+/** Sends on every connection until the time is over or one of them has no request left, so that all connections stop together. */
 export async function closedLoop(sender: RequestSource, seconds: number, pace: Pace, into: LoadTally): Promise<void> {
   const startedMs = pace.now()
   const stopMs = startedMs + seconds * 1000
@@ -61,8 +61,8 @@ export async function closedLoop(sender: RequestSource, seconds: number, pace: P
 }
 
 /**
- * Sends `rate` requests a second at even distances. The latency of each counts from the moment it was due, also when no
- * connection was free then. Ends when the time is over or nothing is ready, and all that was sent is answered.
+ * Sends `rate` requests per second at even intervals. The latency of each is measured from the time when it was due, even when no
+ * connection was free then. Ends when the time is over or no request is ready, and all sent requests are answered.
  */
 export async function openLoop(
   sender: RequestSource,
@@ -104,9 +104,9 @@ export async function openLoop(
   }
   const restMs = startedMs + seconds * 1000 - pace.now()
   if (!empty && restMs > 0) await pace.sleep(restMs)
-  giveUpMs = pace.now() + PATIENCE_MS
+  giveUpMs = pace.now() + SEND_TIMEOUT_MS
   while (busy.size > 0) await Promise.all(busy)
-  // What nothing was prepared for was never due; what found no free connection for so long is a failure of the server.
+  // Requests that were not prepared were never due. Due requests without a free connection are a failure of the server.
   const unsent = empty ? 0 : next - waiting
   into.errors += unsent
   if (unsent > 0) into.firstError ??= 'requests that were due found no free connection'

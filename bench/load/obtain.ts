@@ -1,13 +1,13 @@
-// Codes and tokens that a work needs before it can be measured, obtained as clients and browsers do.
+// Obtains the codes and tokens that a workload needs, in the same way as clients and browsers.
 import type { LoadConnection } from './connection.ts'
 
 /** A user who is signed in and has consented, at the client that is redirected to. */
 export interface Login {
-  /** Answered by a redirect with a code. */
+  /** Path whose answer is a redirect with a code. */
   authorizePath: string
   cookie: string
   tokenPath: string
-  /** Form fields of the client, urlencoded: beside a code, beside a refresh token. */
+  /** Urlencoded parameters of the client for a code, and for a refresh token. */
   codeForm: string
   refreshForm: string
 }
@@ -45,7 +45,7 @@ export function tokenIn(body: string, kind: 'access_token' | 'refresh_token'): s
   return token
 }
 
-/** Runs `make` for about `count` results on all connections at once; it is told the number of its connection. */
+/** Runs `make` for about `count` results on all connections concurrently. It receives the number of its connection. */
 export async function onAll<R>(
   connections: readonly LoadConnection[],
   count: number,
@@ -61,7 +61,7 @@ export async function onAll<R>(
   return made
 }
 
-/** A source of access tokens of the user, each new: every connection refreshes what it got last. */
+/** A source of new access tokens of the user: every connection refreshes its last token. */
 export function userTokens(
   login: Login,
   connections: readonly LoadConnection[],

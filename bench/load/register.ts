@@ -1,4 +1,4 @@
-// What a run registers at the service: through the admin API, and through the pages a user sees.
+// Registers the clients, resources and users of a run, through the admin API and the login and consent pages.
 import { randomBytes } from 'node:crypto'
 import { callLoopback } from './loopback.ts'
 import type { BenchIdp } from './signer.ts'
@@ -15,7 +15,7 @@ interface Wanted {
   redirect_uri: string
   scope: string
   resource: string
-  /** What the gateway exchanges tokens into. */
+  /** The resource into which the gateway exchanges tokens. */
   gatewayResource: string
   idp: BenchIdp
 }
@@ -23,7 +23,7 @@ interface Wanted {
 const AT_ONCE = 16
 const MAX_STEPS = 10
 
-/** Maps items with a few calls at a time; results are in the order of the items. */
+/** Maps items with a few concurrent calls. The results are in the order of the items. */
 export async function mapAtOnce<T, R>(items: readonly T[], map: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   let next = 0
@@ -34,7 +34,7 @@ export async function mapAtOnce<T, R>(items: readonly T[], map: (item: T) => Pro
   return results
 }
 
-/** Creates resources, a user, a public client, machine clients, and a gateway that may exchange and redeem assertions. */
+/** Creates resources, a user, a public client, confidential clients, and a gateway that may exchange tokens and redeem assertions. */
 export async function registerEverything(wanted: Wanted) {
   const { admin, key, machines, redirect_uri, scope, resource, gatewayResource, idp } = wanted
   const create = async <R>(what: string, body: object): Promise<R> => {
@@ -92,8 +92,8 @@ export async function registerEverything(wanted: Wanted) {
 }
 
 /**
- * Walks a user through login and consent, until an authorize URL leads back to the client. `cookies` are those of the
- * user's browser; they are added to.
+ * Sends a user through login and consent until the authorization request redirects to the client. `cookies` are the cookies of the
+ * browser of the user; new ones are added.
  */
 export async function signIn(authorizeUrl: string, user: BenchUser, cookies: Map<string, string>): Promise<void> {
   let [url, form]: [string, URLSearchParams | undefined] = [authorizeUrl, undefined]
@@ -129,7 +129,7 @@ export async function signIn(authorizeUrl: string, user: BenchUser, cookies: Map
 export const cookieHeader = (cookies: ReadonlyMap<string, string>): string =>
   [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
 
-/** The fields of a login or consent page: what the page carries, who signs in, and yes. */
+/** The fields of a login or consent form: the hidden fields, the credentials and the approval. */
 function fill(page: string, user: BenchUser): URLSearchParams {
   const fields = new URLSearchParams({ action: 'allow' })
   for (const [input] of page.matchAll(/<input\b[^>]*>/g)) {

@@ -1,17 +1,17 @@
-// The other parties that sign: clients with DPoP keys, and an identity provider. What they sign is for one use.
+// Signatures of other parties: DPoP proofs of clients, and assertions of an identity provider. Each can be used once.
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { headerSegment, signJws } from '../../src/crypto/jws.ts'
 import type { Jwk } from '../../src/records/jwk.ts'
 
-/** A key of a client, with the header of its proofs. */
+/** A DPoP key of a client, with the header of its proofs. */
 export interface ProofKey {
   key: KeyObject
   header: string
 }
 
-/** An identity provider; its private key is in here, for the process that signs with it. */
+/** An identity provider with its private key, for the process that signs with it. */
 export interface BenchIdp {
   issuer: string
   jwks_uri: string
@@ -19,14 +19,14 @@ export interface BenchIdp {
   pem: string
 }
 
-/** Seconds that an assertion lives: what the service takes at most by default. */
+/** Lifetime of an assertion in seconds: the default maximum of the service. */
 const ASSERTION_LIFE = 300
 const COORDINATE_BYTES = 32
 const now = () => Math.floor(Date.now() / 1000)
 
 /**
- * A key pair, and the public key as a JWK. That is made from the DER form: in Node 20 a fresh pair may wait for itself for
- * ever when it is exported as a JWK just as the garbage collector takes what generated it. Of 30,000 keys one does.
+ * A key pair, and the public key as a JWK, which is created from the DER form. In Node 20, exporting a new key pair as a JWK can block
+ * forever when the garbage collector runs at the same time: for about one of 30,000 keys.
  */
 export function newKeyPair(): { privateKey: KeyObject; publicKey: KeyObject; jwk: Jwk } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -43,7 +43,7 @@ export const newProofKeys = (count: number): ProofKey[] =>
     return { key: privateKey, header: Buffer.from(JSON.stringify(header)).toString('base64url') }
   })
 
-/** A new proof for a POST to `htu` (RFC 9449 §4.2). Servers take it for a minute. */
+/** A new proof for a POST to `htu` (RFC 9449 §4.2). Servers accept it for a minute. */
 export const newProof = ({ key, header }: ProofKey, htu: string): string =>
   signJws('ES256', key, header, JSON.stringify({ jti: randomUUID(), htm: 'POST', htu, iat: now() }))
 
@@ -67,7 +67,7 @@ export async function startIdp(): Promise<BenchIdp> {
   }
 }
 
-/** What makes new assertions (ID-JAG) of an identity provider: for a subject, a client and the server `aud`. */
+/** Returns a function that creates assertions (ID-JAG) of an identity provider for a subject, a client and the server `aud`. */
 export function assertionsOf({ issuer, kid, pem }: BenchIdp): (sub: string, client_id: string, aud: string) => string {
   const key = createPrivateKey(pem)
   const header = headerSegment('oauth-id-jag+jwt', 'ES256', kid)

@@ -1,4 +1,4 @@
-// What a work needs to know of a server that is measured.
+// A measured server, as the workloads see it.
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
 import type { ProbePlan } from '../run/probe.ts'
@@ -25,27 +25,27 @@ export interface BenchUser {
   password: string
 }
 
-/** A server with everything registered that a work needs; what it has no grant for is missing. */
+/** A server with everything that the workloads need. Members for grants that it does not support are missing. */
 export interface BenchTarget {
   readonly name: string
-  /** Not a peer. */
+  /** Whether it is the service, and not a peer. */
   readonly isService?: true
-  /** Measures the machine, not itself: it is asked for machine tokens, whatever the work is. */
+  /** Whether it is the yardstick, which gets client_credentials requests whatever the workload is. */
   readonly isYardstick?: true
   readonly base: string
-  /** Other instances of it, whose connections take turns with those of the base. */
+  /** Further instances, among which connections are distributed. */
   readonly otherBases?: readonly string[]
   readonly paths: { token: string; introspection?: string; revocation?: string; login?: string; metadata?: string }
-  /** Clients of the works in rotation, and those that only the cold run uses. */
+  /** Clients in rotation, and clients that only the cold workload uses. */
   readonly machines: readonly Machine[]
   readonly coldMachines: readonly Machine[]
   readonly scope?: string
   readonly resource?: string
-  /** What a person needs who signs in at the app. */
+  /** Credentials and cookies of the user. */
   readonly signedIn?: {
     app: InteractiveClient
     authorizePath: string
-    /** Of a browser whose user is signed in and has consented. */
+    /** Cookies of a browser whose user is signed in and has consented. */
     cookie: string
     verifier: string
   }
@@ -53,9 +53,9 @@ export interface BenchTarget {
   readonly gateway?: Gateway
   /** The resource of the tokens that are introspected. */
   readonly introspectedResource?: string
-  /** Where to look for what it costs. */
+  /** What to observe to measure its resource usage. */
   probe(): ProbePlan
-  /** Starts the process anew: its caches are empty after it, its data is not. Undefined for a server of somebody else. */
+  /** Restarts the process: its caches are empty afterwards, its data is kept. Undefined for a server that the run did not start. */
   restart?(): Promise<void>
   stop(): Promise<void>
 }
@@ -67,16 +67,16 @@ export const REDIRECT_URI = 'https://client.example.com/callback'
 export const VERIFIER = randomBytes(32).toString('base64url')
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 
-/** How many machine clients a server has. */
+/** Number of clients of a server. */
 export interface BenchClients {
-  /** In rotation. */
+  /** Clients in rotation. */
   hot: number
-  /** Only for the cold run. */
+  /** Clients of the cold workload only. */
   cold: number
 }
 export const HOT_CLIENTS = 100
 
-/** Splits clients into those that are warm and those that only the cold run uses. */
+/** Splits clients into those in rotation and those of the cold workload. */
 export const hotAndCold = (machines: readonly Machine[], { hot }: BenchClients) => ({
   machines: machines.slice(0, hot),
   coldMachines: machines.slice(hot),
@@ -95,7 +95,7 @@ export const authorizeQuery = ({ client_id, redirect_uri }: InteractiveClient, r
     code_challenge_method: 'S256',
   }).toString()
 
-/** A port of loopback that nobody listens on. */
+/** A free port on loopback. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

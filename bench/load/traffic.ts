@@ -1,16 +1,16 @@
-// Requests at a steady rate beside something else: how long those take that are served meanwhile.
+// Requests at a steady rate during other work, to measure their latency meanwhile.
 import { type LoadAnswer, LoadConnection } from './connection.ts'
 import { type LoadTally, newTally, openLoop, realPace } from './loops.ts'
 import type { BenchTarget } from './target.ts'
 
 const CONNECTIONS = 32
-/** Nobody watches for longer. */
+/** Maximum duration. */
 const MOST_SECONDS = 600
 
 /** Sends the next request on a connection. */
 type Send = (connection: LoadConnection, count: number) => Promise<LoadAnswer>
 
-/** Begins to send `rate` requests a second (open loop). The function that it returns ends it and says what became of them; other answers than 200 are errors. */
+/** Starts sending `rate` requests per second (open loop). The returned function stops and returns the tally. Answers other than 200 are errors. */
 export function beginTraffic(target: BenchTarget, rate: number, send: Send): () => Promise<LoadTally> {
   const connections = Array.from({ length: CONNECTIONS }, () => new LoadConnection(target.base))
   const tally = newTally()
@@ -33,7 +33,7 @@ export function beginTraffic(target: BenchTarget, rate: number, send: Send): () 
   }
 }
 
-/** Asks for a machine token, of one client after the other. */
+/** Requests client_credentials tokens, for the clients in rotation. */
 export const tokenRequest =
   ({ machines, paths }: BenchTarget): Send =>
   (connection, count) => {

@@ -1,4 +1,4 @@
-// autocannon in a process of its own, so that it shares no event loop with whoever measures.
+// autocannon in a process of its own, so that it does not share an event loop with the process that measures.
 import autocannon from 'autocannon'
 import type { LoadPlan } from '../load/load.ts'
 import { onPlans } from '../run/children.ts'
@@ -24,10 +24,10 @@ onPlans<LoadPlan>(async ({ url, bodies, connections, seconds }) => {
     connections,
     duration: seconds,
     sampleInt: 100,
-    // Every connection has its own share of the bodies: together they send all of them.
+    // Each connection sends a share of the bodies; together they send all.
     setupClient: (client) => client.setRequests(shareOf(opened++)),
   })
-  // autocannon's own duration begins before it has built the requests.
+  // The duration that autocannon reports includes the preparation of its requests.
   run.on('start', () => {
     startedMs = performance.now()
   })

@@ -1,5 +1,5 @@
-// The peer, in a process of its own: oidc-provider 9 with its in-memory adapter and ES256 JWT access tokens. Sign-in and
-// consent are replaced by a redirect with a code at once: what is measured comes after it, and this costs the peer nothing.
+// The peer in a process of its own: oidc-provider 9 with its in-memory adapter and ES256 JWT access tokens. Sign-in and consent are
+// replaced by an immediate redirect with a code, because only what comes after them is measured.
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
 import Provider, { type Client } from 'oidc-provider'
@@ -13,14 +13,14 @@ export interface PeerPlan {
   base: string
   machines: readonly Machine[]
   app: InteractiveClient
-  /** Tokens for it are JWTs; for the other one they are opaque, because this peer introspects no JWTs. */
+  /** The resource whose tokens are JWTs. Tokens of the other resource are opaque, because this peer does not introspect JWTs. */
   resource: string
   opaqueResource: string
   scope: string
   authorizePath: string
 }
 
-/** Its store forgets after 1,000 entries as delivered; a run needs more. */
+/** Size of its store. The default of 1,000 entries is too small for a run. */
 const STORED = 10_000_000
 const ACCOUNT = 'bench-user'
 
@@ -84,7 +84,7 @@ const configuration = (plan: PeerPlan): Record<string, unknown> => {
   }
 }
 
-/** Makes a code for the public client as its authorization endpoint would, with a consent of its own. */
+/** Creates a code for the public client as the authorization endpoint would, with a new consent. */
 async function redirectWithCode(
   provider: Provider,
   { app, resource, scope }: PeerPlan,

@@ -1,4 +1,4 @@
-// What the service is measured beside: oidc-provider of the checkout, and any server that is running on loopback.
+// Servers that are measured besides the service: oidc-provider of the checkout, and servers that run on loopback.
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { loopbackUrl } from '../load/loopback.ts'
@@ -21,7 +21,7 @@ import type { YardstickPlan } from './yardstick.ts'
 const START_SECONDS = 30
 const OIDC_PROVIDER = 'oidc-provider'
 
-/** Starts oidc-provider with clients as the service has them. */
+/** Starts oidc-provider with the same clients as the service. */
 export async function startPeer(clients: BenchClients): Promise<BenchTarget> {
   const port = await freePort()
   const plan: PeerPlan = {
@@ -66,7 +66,7 @@ export async function startPeer(clients: BenchClients): Promise<BenchTarget> {
   }
 }
 
-/** Starts what shows how fast the machine is just then: HTTP, signatures and commits as the service has them, and nothing else. */
+/** Starts the yardstick, which shows the current speed of the machine: HTTP, signatures and commits as in the service, and nothing else. */
 export async function startYardstick(clients: BenchClients): Promise<BenchTarget> {
   const port = await freePort()
   const base = `http://127.0.0.1:${port}`
@@ -75,7 +75,7 @@ export async function startYardstick(clients: BenchClients): Promise<BenchTarget
   const child = startFile('yardstick', plan)
   await nextMessage(child, START_SECONDS)
   return {
-    // It knows none of them.
+    // The yardstick knows no clients.
     machines: Array.from({ length: clients.hot }, (_, i) => ({
       client_id: `machine-${i}`,
       client_secret: 'x'.repeat(43),
@@ -92,7 +92,7 @@ export async function startYardstick(clients: BenchClients): Promise<BenchTarget
   }
 }
 
-/** A server that somebody else started, as `--peer` names it. */
+/** A running server that `--peer` names. */
 export interface ForeignPeer {
   name: string
   base: string
@@ -104,21 +104,22 @@ export interface ForeignPeer {
 const PEER = /^([\w.-]+)=(https?:\/\/[^,]+),([^,]+),([^,]+),([^,]+)(?:,(.+))?$/
 export const PEER_SYNTAX = 'name=URL,token-path,client_id,client_secret[,scope]'
 
-/** Reads a `--peer`. Throws unless it is written as PEER_SYNTAX and on loopback. */
+/** Parses a `--peer`. Throws unless it has the form of PEER_SYNTAX and is on loopback. */
 export function parsePeer(text: string): ForeignPeer {
   const [, name, url, tokenPath, client_id, client_secret, scope] = PEER.exec(text) ?? []
-  if (!name || !url || !tokenPath || !client_id || !client_secret) throw new Error(`--peer is written ${PEER_SYNTAX}`)
+  if (!name || !url || !tokenPath || !client_id || !client_secret)
+    throw new Error(`--peer must have the form ${PEER_SYNTAX}`)
   return { name, base: loopbackUrl(url).origin, tokenPath, client: { client_id, client_secret }, scope }
 }
 
-/** What speaks against the peers of a run, a sentence for each fault: in the report they are told apart by their names. */
+/** Checks the names of the peers of a run, and returns a sentence for each fault: names must be unique in the report. */
 export function peerFaults(peers: readonly ForeignPeer[]): string[] {
   const names = ['service', YARDSTICK, OIDC_PROVIDER, ...peers.map(({ name }) => name)]
   const twice = new Set(names.filter((name, i) => names.indexOf(name) !== i))
   return [...twice].map((name) => `--peer ${name}: two servers of a run have that name`)
 }
 
-/** The target for it: what can be asked with one machine client. */
+/** The target of a peer, with the workloads that one confidential client allows. */
 export const foreignTarget = ({ name, base, tokenPath, client, scope }: ForeignPeer): BenchTarget => ({
   name,
   base,

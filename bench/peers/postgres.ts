@@ -2,7 +2,7 @@
 import { onPlans } from '../run/children.ts'
 import { type PrivatePostgres, startPrivatePostgres } from './postgres_server.ts'
 
-/** Removed by whoever made it too: this process may be killed. */
+/** The parent process removes it too, because this process may be killed. */
 export interface PostgresPlan {
   folder: string
 }
@@ -10,7 +10,7 @@ export interface PostgresPlan {
 let server: Promise<PrivatePostgres> | undefined
 let removed: Promise<void> | undefined
 
-// A second signal must not cut short what the first one began, and one at the start waits until there is something to remove.
+// A second signal must not interrupt the shutdown, and a signal during the start waits until there is something to remove.
 const remove = () => {
   removed ??= (async () => (await server)?.remove())().catch(() => {})
   void removed.then(() => process.exit(0))

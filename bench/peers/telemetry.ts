@@ -1,6 +1,6 @@
-// What telemetry costs: the same load on two services in turns, one with metrics and traces of 1 % of the requests going to a
-// collector, one with all of it off. Prints the ratio of their rates, and of the CPU that an answer costs: others who use the
-// machine move the first far more than the second. `node dist/bench/peers/telemetry.js [seconds] [rounds]`
+// The cost of telemetry: the same load on two services in alternation, one that exports metrics and traces of 1 % of the requests to a
+// collector, and one without telemetry. Prints the ratio of their rates and of their CPU time per answer. Other programs on the machine
+// affect the first ratio far more than the second. `node dist/bench/peers/telemetry.js [seconds] [rounds]`
 import { once } from 'node:events'
 import { createServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +13,7 @@ import { startService } from '../run/service.ts'
 const CONNECTIONS = 64
 const WARMUP_SECONDS = 2
 
-/** Takes everything that is pushed to it and says OK (gRPC over HTTP/2). Returns how many calls came, and its port. */
+/** A collector that accepts everything (gRPC over HTTP/2). Returns the number of calls, and its port. */
 async function startCollector() {
   const seen = { calls: 0 }
   const server = createServer().on('stream', (stream) => {
@@ -51,7 +51,7 @@ async function measure(target: BenchTarget, seconds: number): Promise<Measured> 
   const feed = work && (await loadOf(work, target))?.feed
   if (feed?.kind !== 'same') throw new Error('the first work is no rotation')
   const generator = bestGenerator()
-  if (generator === 'own') throw new Error('this needs wrk or autocannon')
+  if (generator === 'own') throw new Error('this measurement needs wrk or autocannon')
   const plan = { url: target.base + feed.path, bodies: feed.forms, connections: CONNECTIONS }
   await runLoad(generator, { ...plan, seconds: WARMUP_SECONDS }, target.probe())
   const { per_s, errors, cpu_us } = await runLoad(generator, { ...plan, seconds }, target.probe())
@@ -73,7 +73,7 @@ try {
   const rates: number[] = []
   const costs: number[] = []
   for (let round = 0; round < rounds; round++) {
-    // Who begins changes, so that drift of the machine meets both.
+    // The order alternates, so that a drift of the machine affects both.
     const first = await measure(round % 2 ? on : off, seconds)
     const second = await measure(round % 2 ? off : on, seconds)
     const [with_, without] = round % 2 ? [first, second] : [second, first]

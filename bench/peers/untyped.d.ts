@@ -1,4 +1,4 @@
-// What the bench uses of two packages that ship no types.
+// Types of the parts of two untyped packages that the benchmark uses.
 
 declare module 'autocannon' {
   interface Request {

@@ -1,6 +1,6 @@
-// What the machine can do just then: the least that gives out machine tokens as the service does, in a process of its own.
-// Requests of one turn of the event loop are a batch, which one thread signs while another one commits it; who asked is
-// answered when both are done. No client is known and nothing is checked, so there is nothing that it could leave out.
+// The yardstick shows the current speed of the machine: a minimal program that issues client_credentials tokens, in a process of its
+// own. The requests of one turn of the event loop form a batch. One thread signs it while another thread commits it, and requests are
+// answered when both are done. It knows no clients and checks nothing.
 import { generateKeyPairSync, randomFillSync } from 'node:crypto'
 import { Piscina } from 'piscina'
 import { loadNative } from '../../src/http/uws.ts'
@@ -12,7 +12,7 @@ export interface YardstickPlan {
   issuer: string
   resource: string
   scope: string
-  /** The database that it makes. */
+  /** The database that it creates. */
   file: string
 }
 interface Waiting {
@@ -21,7 +21,7 @@ interface Waiting {
 }
 
 const LIFETIME = 3600
-/** Batches on their way at one time: with one the threads wait for each other, with more they get too small. */
+/** Maximum concurrent batches: with one, the threads wait for each other; with more, batches become too small. */
 const MOST_BATCHES = 2
 const ID_BYTES = 16
 
@@ -56,7 +56,7 @@ onPlans<YardstickPlan>(async ({ port, ...plan }) => {
   return { ready: true }
 })
 
-/** Starts the two threads. What is given to the function that it returns is answered when it is signed and committed. */
+/** Starts the two threads. A request that is passed to the returned function is answered when it is signed and committed. */
 function openBatches({ issuer, resource, scope, file }: Omit<YardstickPlan, 'port'>): (waiting: Waiting) => void {
   const thread = (name: string, workerData: unknown) =>
     new Piscina({
@@ -105,7 +105,7 @@ function openBatches({ issuer, resource, scope, file }: Omit<YardstickPlan, 'por
 
 const bytes = Buffer.alloc(ID_BYTES)
 let [lastMs, count] = [0, 0]
-/** Time-ordered, as keys must be. */
+/** Time-ordered ids, as keys must be. */
 function newId(): string {
   const nowMs = Date.now()
   count = nowMs > lastMs ? 0 : count + 1

@@ -47,8 +47,8 @@ test('what is killed goes with what it started', async () => {
 })
 
 test.each([
-  ['SIGINT', 'its group', 'ceiling', (pid: number) => -pid],
-  ['SIGTERM', 'it', 'ceiling', (pid: number) => pid],
+  ['SIGINT', 'its group', 'maximum rate', (pid: number) => -pid],
+  ['SIGTERM', 'it', 'maximum rate', (pid: number) => pid],
   ['SIGTERM', 'it', 'starting', (pid: number) => pid],
 ] as const)(
   '%s to %s ends a run on a private PostgreSQL and all it started (at: %s)',

@@ -72,7 +72,7 @@ describe('databases and peers that contradict each other', () => {
   const elsewhere = 'postgres://user:hunter2@db.example.com/x'
   const peer = (name: string, url = 'http://127.0.0.1:1') => ['--peer', `${name}=${url},/token,id,hunter2`]
   test.each([
-    ['a server with SQLite', ['--database', dsn], 'goes with --store postgres'],
+    ['a server with SQLite', ['--database', dsn], 'add --store postgres'],
     ['a server elsewhere', ['--store', 'postgres', '--database', elsewhere], 'db.example.com is another machine'],
     ['a server elsewhere, with SQLite', ['--database', elsewhere], 'db.example.com is another machine'],
     [
@@ -81,16 +81,16 @@ describe('databases and peers that contradict each other', () => {
       '10.1.1.1 is another machine',
     ],
     ['a file with PostgreSQL', ['--store', 'postgres', '--database', '/tmp/x.db'], 'names a file'],
-    ['a server for nothing', ['--postgres', dsn], 'goes with --store postgres'],
+    ['a server for nothing', ['--postgres', dsn], 'add --store postgres'],
     ['a temporary place elsewhere', ['--store', 'postgres', '--postgres', elsewhere], 'is another machine'],
     ['two servers', ['--store', 'postgres', '--postgres', dsn, '--database', dsn], 'use only one of --postgres'],
-    ['another scheme', ['--database', 'mysql://user:hunter2@127.0.0.1/x'], 'is no DSN'],
-    ['what is no DSN', ['--store', 'postgres', '--postgres', 'postgres://user:hunter2@:x/'], 'is no DSN'],
-    ['no database', ['--database', ''], 'names nothing'],
+    ['another scheme', ['--database', 'mysql://user:hunter2@127.0.0.1/x'], 'not a DSN'],
+    ['what is no DSN', ['--store', 'postgres', '--postgres', 'postgres://user:hunter2@:x/'], 'not a DSN'],
+    ['no database', ['--database', ''], '--database is empty'],
     ['two peers of one name', [...peer('other'), ...peer('other', 'http://127.0.0.1:2')], '--peer other: two servers'],
     ['a peer with a name of ours', peer('service'), '--peer service: two servers'],
     ['a peer elsewhere', peer('other', 'http://10.1.1.1'), '10.1.1.1 is another machine'],
-    ['half a peer', ['--peer', 'other=http://127.0.0.1:1,/token,hunter2'], '--peer is written'],
+    ['half a peer', ['--peer', 'other=http://127.0.0.1:1,/token,hunter2'], '--peer must have the form'],
   ])('%s is a usage error that says no secret', async (_what, args, message) => {
     const { code, stdout, stderr } = await runHere(['bench', 'metadata', '--smoke', ...args])
     expect([code, stdout]).toEqual([2, ''])
