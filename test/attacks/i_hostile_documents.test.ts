@@ -9,7 +9,10 @@ import { authorizeUrl, post, register } from '../support/flow.ts'
 import { REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 
 const MAX_ANSWER = 8 * 1024
-const MAX_GROWTH = 60 * 1024 * 1024
+/** Bytes of a document, and how many come before memory is measured. */
+const [SIZE, WARM] = [60_000, 40]
+/** Bytes of a form. */
+const FORM = 63_000
 
 let service: TestService
 let documents: DocumentServer
@@ -62,19 +65,21 @@ function hostileMembers(size: number): [name: string, members: string][] {
 }
 
 describe('I22 hostile documents', () => {
-  test('200 of them, asked for without a session: less than 60 MB are kept, and no answer is above 8 KB', async () => {
-    const shapes = hostileMembers(60_000)
+  test('200 of them, asked for without a session: less than a quarter of them is kept, and no answer is above 8 KB', async () => {
+    const shapes = hostileMembers(SIZE)
     const paths = Array.from({ length: 200 }, (_, i) => {
       const [name, members] = shapes[i % shapes.length] as [string, string]
       const client_id = `${documents.origin}/hostile/${i}`
       const body = `{"client_id":"${client_id}","client_name":"Desk","redirect_uris":["${REDIRECT_URI}"],${members}}`
-      return { name, client_id: documents.publish(`/hostile/${i}`, {}, { body }) }
+      // A text of its own, and not one that is put together when it is sent: that would be counted.
+      return { name, client_id: documents.publish(`/hostile/${i}`, {}, { body: Buffer.from(body).toString('latin1') }) }
     })
     const ask = (client_id: string, accept: string) =>
       fetch(authorizeUrl(service, { client_id }), { redirect: 'manual', headers: { accept } })
-    await (await ask(`${documents.origin}/none`, 'text/html')).text()
-    const before = heapInUse()
+    let before = 0
     for (const [i, { name, client_id }] of paths.entries()) {
+      // By then every shape was read once, and what that loads is there.
+      if (i === WARM) before = heapInUse()
       // As if each host had its own name: how often one host is asked is I16.
       if (i % 40 === 0) Object.assign(service.app.documents, { hosts: openDocuments(service.app.store).hosts })
       if (i % 40 === 0) await service.app.store.sweepBuckets({ now: Number.MAX_SAFE_INTEGER })
@@ -85,7 +90,7 @@ describe('I22 hostile documents', () => {
         expect(Buffer.byteLength(text), name).toBeLessThanOrEqual(MAX_ANSWER)
       }
     }
-    expect(heapInUse() - before).toBeLessThan(MAX_GROWTH)
+    await expect.poll(() => heapInUse() - before, { timeout: 10_000 }).toBeLessThan(((paths.length - WARM) * SIZE) / 4)
     const trails = await callAdmin(service, 'GET', '/admin/connections?limit=2000')
     expect(Buffer.byteLength(JSON.stringify(trails.body))).toBeLessThan(200 * 1024)
   })
@@ -123,18 +128,21 @@ test('I23 hostile registrations and admin bodies are refused in less than 8 KB',
   }
 })
 
-test('I24 client ids that nobody knows, each in a form of 64 KB, leave less than 60 MB behind', async () => {
+test('I24 client ids that nobody knows, each in a form of 64 KB, leave less than a quarter of that behind', async () => {
   const ask = async (i: number) => {
-    const body = `grant_type=client_credentials&client_id=nobody-knows-this-${i}&client_secret=x&pad=${'p'.repeat(63_000)}`
+    const body = `grant_type=client_credentials&client_id=nobody-knows-this-${i}&client_secret=x&pad=${'p'.repeat(FORM)}`
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     const answer = await fetch(`${service.issuer}/oauth/token`, { method: 'POST', headers, body })
     expect(answer.status).toBe(401)
     await answer.arrayBuffer()
   }
-  await ask(-1)
+  const askAll = async (from: number, to: number) => {
+    for (let i = from; i < to; i += 10) await Promise.all(Array.from({ length: 10 }, (_, n) => ask(i + n)))
+  }
+  await askAll(0, 100)
   const before = heapInUse()
-  for (let i = 0; i < 900; i += 10) await Promise.all(Array.from({ length: 10 }, (_, n) => ask(i + n)))
-  expect(heapInUse() - before).toBeLessThan(MAX_GROWTH)
+  await askAll(100, 1000)
+  await expect.poll(() => heapInUse() - before, { timeout: 10_000 }).toBeLessThan((900 * FORM) / 4)
 })
 
 test('I25 assertions, tokens and proofs with hostile members are refused in a few words', async () => {
