@@ -94,13 +94,19 @@ export async function machineScope(
   resource: Resource | undefined,
   client: Client,
 ): Promise<readonly string[]> {
-  const registered = scopeNames(client.scope)
+  const registered = await registeredScope(app, client)
   const offered = resource ? catalogOf(resource) : registered
   const names = requestedNames(scope, offered)
   if (names === undefined) return registered.filter((name) => offered.includes(name))
   if (resource) return allowedScope(app, await declaredScope(app, names, resource), registered, client)
   checkWithin(names, registered, 'beyond_client_scope', mayHave(client))
   return names
+}
+
+/** The registered scope of a client, without names of OpenID Connect that no resource declares. */
+async function registeredScope(app: App, client: Client): Promise<string[]> {
+  const names = scopeNames(client.scope)
+  return names.some((name) => OPENID_SCOPES.has(name)) ? withoutOpenId(names, await declaredAnywhere(app)) : names
 }
 
 /** Without a resource a scope must at least mean something to one of them. */
@@ -139,9 +145,9 @@ export async function refreshedScope(app: App, scope: string | undefined, family
   if (names === undefined) return granted
   const asked = scopeNames(family.asked_scope ?? family.scope)
   const left = names.filter((name) => granted.includes(name))
-  const isLess = left.length > 0 || granted.length === 0
+  const mayLeaveOut = left.length > 0 || granted.length === 0
   // A resource without scopes needs none: those of other resources are left out there, as at the authorization request.
   const elsewhere = granted.length === 0 && app.config.oauth.narrow_scopes ? await declaredAnywhere(app) : []
-  checkWithin(names, isLess ? [...asked, ...elsewhere] : granted, 'beyond_granted_scope', 'the grant has')
+  checkWithin(names, mayLeaveOut ? [...asked, ...elsewhere] : granted, 'beyond_granted_scope', 'the grant has')
   return left
 }

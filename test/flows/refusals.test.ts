@@ -80,16 +80,10 @@ describe('a refused request is one line at info', () => {
   })
 
   test('what is answered has none', async () => {
-    const lines = infoLines()
-    expect(
-      (
-        await post('/oauth/token', {
-          grant_type: 'client_credentials',
-          client_id: client.client_id,
-          client_secret: client.client_secret,
-        })
-      ).status,
-    ).toBe(200)
+    const [lines, resource] = [infoLines(), await addResource(service)]
+    const { client_id, client_secret } = client
+    const asked = { grant_type: 'client_credentials', client_id, client_secret, resource: resource.uri }
+    expect((await post('/oauth/token', asked)).status).toBe(200)
     expect(lines).toEqual([])
   })
 })

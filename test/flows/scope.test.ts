@@ -216,6 +216,13 @@ describe('a scope parameter', () => {
     )
   })
 
+  test('of a machine without resource leaves them out of what it is registered for, too', async () => {
+    await addResource(service)
+    const client = await addClient(service, { scope: 'openid mcp:read' })
+    for (const scope of [undefined, 'openid', 'openid mcp:read'])
+      expect((await machineToken(service, client, { scope })).body['scope'], scope).toBe('mcp:read')
+  })
+
   test('gets a scope of that name where the resource declares it', async () => {
     const resource = await addResource(service, { scopes: ['email', 'mcp:read'] })
     const client = await addClient(service, { scope: '' })

@@ -59,6 +59,31 @@ describe('on a database', () => {
     })
   })
 
+  test('A30 of 0.2.0, the scope that an operator set for a client that registered itself stays a limit, and its own becomes a default', () => {
+    const before = real.filter(({ version }) => version < 30)
+    migrateSqlite(db, NOW, before)
+    const add = db.prepare(
+      `INSERT INTO clients (client_id, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at)
+       VALUES (?, '', '[]', '[]', '[]', 'none', 'a b', 'active', ?, 0, '', 0, 1, 1, 1)`,
+    )
+    const note = db.prepare(
+      `INSERT INTO audit_events (id, action, actor_id, client_id, ip, detail, created_at) VALUES (?, 'client_updated', 'admin', ?, '', ?, 1)`,
+    )
+    for (const [client_id, source, fields] of [
+      ['limited', 'dcr', ['scope']],
+      ['renamed', 'dcr', ['client_name']],
+      ['untouched', 'dcr', undefined],
+      ['made', 'admin', ['scope']],
+    ] as const) {
+      add.run(client_id, source)
+      if (fields) note.run(Buffer.from(client_id.padEnd(16)), client_id, JSON.stringify({ fields }))
+    }
+    migrateSqlite(db, NOW + 1)
+    expect(db.prepare('SELECT client_id, operator_set FROM clients WHERE operator_set IS NOT NULL').all()).toEqual([
+      { client_id: 'limited', operator_set: '{"scope":"a b"}' },
+    ])
+  })
+
   test('P11 of a newer version, nothing is done', () => {
     const newer: Migration = { version: 999, name: 'future', checksum: 'x', sql: 'CREATE TABLE future (x)' }
     migrateSqlite(db, NOW, [...real, newer])

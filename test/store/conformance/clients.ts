@@ -29,6 +29,8 @@ export function clientRules(bench: Bench): void {
       is_agent: true,
       agent_description: "it's an agent — 🎉",
       dpop_bound_access_tokens: true,
+      default_resource: 'https://files.example.com/mcp',
+      operator_set: { scope: 'files:read' },
       version: 7,
     })
     expect(await find(plain)).toEqual(plain)

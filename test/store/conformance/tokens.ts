@@ -14,7 +14,7 @@ export function tokenRules(bench: Bench): void {
     const pending = (id: string, now = NOW) => bench.store.findAuthorizationRequest({ id, now })
 
     test('a request waits for its decision until it expires', async () => {
-      const full = aRequest({ dpop_jkt: 'jkt' })
+      const full = aRequest({ dpop_jkt: 'jkt', asked_scope: 'files:read files:write' })
       const bare = aRequest({ resource: undefined, state: undefined, redirect_uri_sent: false })
       for (const request of [full, bare]) {
         await bench.store.createAuthorizationRequest(request)
@@ -233,7 +233,7 @@ export function tokenRules(bench: Bench): void {
     test('every field of a family comes back', async () => {
       const scene = await approved(bench.store)
       const { family, issuance } = redemption(scene)
-      Object.assign(family, { jkt: 'jkt', resource: undefined })
+      Object.assign(family, { jkt: 'jkt', resource: undefined, asked_scope: 'files:read files:write' })
       const refresh = aRefreshToken(family)
       await bench.store.redeemCode({ family, refresh, issuance: anIssuance(issuance), now: NOW })
       expect((await bench.store.findRefreshToken({ id: refresh.id }))?.family).toEqual(family)
