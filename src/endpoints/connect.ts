@@ -20,7 +20,7 @@ import { html, type Markup } from '../lib/html.ts'
 import { sentBy } from '../oauth/audit.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { page } from './pages.ts'
-import { checkForm, findSignedIn, isOfBrowser, type SignedIn, sessionToken } from './session.ts'
+import { checkForm, findSignedIn, isFromBrowser, type SignedIn, sessionToken } from './session.ts'
 import { basePath, pathAndQuery, toLogin } from './urls.ts'
 
 const slugOf = ({ params }: Request): string => params['provider'] ?? ''
@@ -38,7 +38,7 @@ export async function startConnect(app: App, request: Request): Promise<Reply> {
   if (!signedIn) return toLogin(app, pathAndQuery(request))
   const connectRequest = await readConnectRequest(app, slugOf(request), parseParams(request.query))
   if (usesApiKey(connectRequest)) return keyPage(app, signedIn, connectRequest)
-  if (isOfBrowser(request)) return connectPage(app, signedIn, connectRequest)
+  if (isFromBrowser(request)) return connectPage(app, signedIn, connectRequest)
   return redirect(await beginConnect(app, signedIn.user.id, connectRequest))
 }
 

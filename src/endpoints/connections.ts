@@ -122,7 +122,7 @@ export async function deleteConnection(app: App, request: Request): Promise<Repl
   const signedIn = await findSignedIn(app, request)
   if (!signedIn) throw notSignedIn()
   if (isCrossSite(request))
-    throw new OAuthError('access_denied', 'this request came from another site', { reason: 'cross_site' })
+    throw new OAuthError('access_denied', 'cross-site requests are not allowed', { reason: 'cross_site' })
   if (await disconnectFrom(app, request, signedIn, request.params['provider'] ?? '')) return empty(204, NO_STORE)
   throw new OAuthError('not_found', 'there is no such connection')
 }

@@ -1,4 +1,4 @@
-// GET and POST /login, POST /logout: local users with passwords, and the way to the upstream provider.
+// GET and POST /login, POST /logout: sign-in with a local password, and the link to the upstream provider.
 import type { App } from '../context.ts'
 import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
@@ -8,43 +8,48 @@ import { html, type Markup } from '../lib/html.ts'
 import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import type { User } from '../records/user.ts'
-import { beginAttempt, endLogin } from './login_limit.ts'
+import { beginLogin, endLogin } from './login_limit.ts'
 import { errorPage, page } from './pages.ts'
 import { endSession, findSignedIn, isLoginToken, loginToken, startSession } from './session.ts'
 import { basePath, safeRedirect } from './urls.ts'
 
 const MAX_EMAIL = 320
 
-/** The login page. `redirect` is a path of ours to come back to; `prompt=login` goes on to the upstream provider. */
+/** The login page. `redirect` is the local path to return to; `prompt=login` is passed on to the upstream provider. */
 export function showLogin(app: App, request: Request): Reply {
   const { redirect, prompt } = parseParams(request.query)
-  return loginPage(app, request, redirect, { again: prompt === 'login' })
+  return loginPage(app, request, redirect, { reauthenticate: prompt === 'login' })
 }
 
-const takesPasswords = ({ config: { oidc } }: App): boolean => !oidc.enabled || oidc.show_local_login
+const allowsPasswords = ({ config: { oidc } }: App): boolean => !oidc.enabled || oidc.show_local_login
 
 interface Problem {
   status: number
   text: string
-  /** What was typed, so that only the password has to be typed again. */
+  /** The email that was entered, so that the user only has to enter the password again. */
   email?: string
   headers?: Record<string, string>
 }
-interface Showing {
+interface LoginPage {
   problem?: Problem
-  /** The upstream provider must ask who it is, too. */
-  again?: boolean
+  /** The upstream provider must ask the user to sign in again. */
+  reauthenticate?: boolean
 }
 
-function loginPage(app: App, request: Request, target: string | undefined, { problem, again }: Showing): Reply {
-  const form = takesPasswords(app) ? loginForm(app, request, target, problem) : undefined
+function loginPage(
+  app: App,
+  request: Request,
+  target: string | undefined,
+  { problem, reauthenticate }: LoginPage,
+): Reply {
+  const form = allowsPasswords(app) ? loginForm(app, request, target, problem) : undefined
   const text = problem?.text
   return page(
     'Sign in',
     html`<h1>Sign in</h1>
 <p class="soft">to continue to ${new URL(app.config.server.issuer).host}</p>
 ${text && html`<p class="note bad" role="alert" id="problem">${text}</p>`}
-${form?.body}${app.oidc && upstreamLink(app, target, { again, alone: !form })}`,
+${form?.body}${app.oidc && upstreamLink(app, target, { reauthenticate, alone: !form })}`,
     { status: problem?.status, headers: { ...problem?.headers, ...(form ? { 'set-cookie': form.cookie } : {}) } },
   )
 }
@@ -65,20 +70,23 @@ function loginForm(app: App, request: Request, target: string | undefined, probl
   return { body, cookie }
 }
 
-/** The way to the upstream provider: beside the form, or the only one. */
+/** The link to the upstream provider: below the password form, or alone. */
 function upstreamLink(
   app: App,
   target: string | undefined,
-  { again, alone }: { again?: boolean; alone: boolean },
+  { reauthenticate, alone }: { reauthenticate?: boolean; alone: boolean },
 ): Markup {
   const { display_name, issuer } = app.config.oidc
-  const query = new URLSearchParams({ ...(target ? { redirect: target } : {}), ...(again ? { prompt: 'login' } : {}) })
+  const query = new URLSearchParams({
+    ...(target ? { redirect: target } : {}),
+    ...(reauthenticate ? { prompt: 'login' } : {}),
+  })
   return html`${!alone && html`\n<p class="or soft">or</p>\n`}<a class="button wide${alone && ' main'}" href="${basePath(app)}/oidc/start?${query.toString()}">Continue with <bdi>${display_name || new URL(issuer).host}</bdi></a>`
 }
 
-/** Signs a user in. Every wrong credential gets the same answer after the same work. */
+/** Signs a user in. Every wrong credential has the same response after the same work, so that it does not reveal which accounts exist. */
 export async function login(app: App, request: Request): Promise<Reply> {
-  if (!takesPasswords(app)) throw new OAuthError('not_found', 'there is no sign-in with a password here')
+  if (!allowsPasswords(app)) throw new OAuthError('not_found', 'sign-in with a password is disabled')
   const form = readForm(request)
   const refuse = (result: string, problem: Problem) => {
     app.metrics.count('core_login_attempts_total', { result })
@@ -90,7 +98,7 @@ export async function login(app: App, request: Request): Promise<Reply> {
   }
   if (!form || isCrossSite(request) || !isLoginToken(app, request, form.csrf_token))
     return refuse('invalid', { status: 422, text: 'This form has expired. Please sign in again.' })
-  const wait = await beginAttempt(app, request.remote)
+  const wait = await beginLogin(app, request.remote)
   if (wait > 0)
     return refuse('locked_out', {
       status: 429,
@@ -104,19 +112,19 @@ export async function login(app: App, request: Request): Promise<Reply> {
     const user = await verifyCredentials(app, form.email, form.password)
     result = user ? 'success' : 'failure'
     if (!user) {
-      await note(app, request, 'user_login_failed', '')
+      await record(app, request, 'user_login_failed', '')
       return refuse('failure', { status: 422, text: 'Email or password is wrong.', email: form.email })
     }
     const cookie = await startSession(app, request, user.id)
-    await note(app, request, 'user_login', user.id)
+    await record(app, request, 'user_login', user.id)
     app.metrics.count('core_login_attempts_total', { result: 'success' })
     return redirect(safeRedirect(app, form.redirect), { 'set-cookie': cookie })
   } finally {
-    if (await endLogin(app, request.remote, result)) await note(app, request, 'auth_locked_out', '')
+    if (await endLogin(app, request.remote, result)) await record(app, request, 'auth_locked_out', '')
   }
 }
 
-/** The posted form, or undefined when it cannot be read. */
+/** The submitted form; undefined when it is malformed. */
 function readForm(request: Request): Params | undefined {
   try {
     return parseForm(request)
@@ -135,21 +143,21 @@ async function verifyCredentials(app: App, email = '', password = ''): Promise<U
   return user
 }
 
-type Noted = 'user_login' | 'user_login_failed' | 'user_logout' | 'auth_locked_out'
-const note = (app: App, request: Request, action: Noted, actor_id: string) =>
+type RecordedAction = 'user_login' | 'user_login_failed' | 'user_logout' | 'auth_locked_out'
+const record = (app: App, request: Request, action: RecordedAction, actor_id: string) =>
   audit(app, { action, actor_id, ...sentBy(request) })
 
-/** Ends the session of the browser. */
+/** Signs the user out: ends the session of the browser. */
 export async function logout(app: App, request: Request): Promise<Reply> {
   if (isCrossSite(request))
-    return errorPage('Not signed out', 'This request came from another site.', request.id, { status: 403 })
+    return errorPage('Not signed out', 'Cross-site requests are not allowed.', request.id, { status: 403 })
   const signedIn = await findSignedIn(app, request)
   const cookies = await endSession(app, signedIn)
-  if (signedIn) await note(app, request, 'user_logout', signedIn.user.id)
+  if (signedIn) await record(app, request, 'user_logout', signedIn.user.id)
   return redirect(`${basePath(app)}/login`, { 'set-cookie': cookies })
 }
 
-/** The start page: who is signed in, and nothing else to do here. */
+/** The start page, which shows the signed-in user. */
 export async function showStart(app: App, request: Request): Promise<Reply> {
   const signedIn = await findSignedIn(app, request)
   if (!signedIn) return redirect(`${basePath(app)}/login`)

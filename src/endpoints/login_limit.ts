@@ -1,9 +1,9 @@
-// How often a login may fail: each instance keeps parallel attempts of an address in line, and all of them count together.
+// The limit of failed logins. Each instance serializes the concurrent attempts of an address; all instances share the count.
 import type { App } from '../context.ts'
 import { type LoginResult, subscriber } from '../http/rate_limit.ts'
 
-/** Begins an attempt. Returns 0 when it may go on, else the seconds to wait. */
-export async function beginAttempt({ lockout, store, clock, config }: App, address: string): Promise<number> {
+/** Starts a login attempt. Returns 0 when it is allowed, otherwise the number of seconds to wait. */
+export async function beginLogin({ lockout, store, clock, config }: App, address: string): Promise<number> {
   const { auth_fail_max: max, auth_fail_window } = config.rate_limit
   const wait = await lockout.begin(address)
   if (wait > 0 || max === 0) return wait
@@ -19,7 +19,7 @@ export async function beginAttempt({ lockout, store, clock, config }: App, addre
   return locked_until - now
 }
 
-/** Ends an attempt that beginLogin() let through. Returns whether it locked the address out. */
+/** Ends an attempt that beginLogin() allowed. Returns whether it locked the address out. */
 export async function endLogin(app: App, address: string, result: LoginResult): Promise<boolean> {
   const { lockout, store, clock, config } = app
   const { auth_fail_max: max, auth_fail_window: window, auth_lockout } = config.rate_limit

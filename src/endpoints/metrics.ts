@@ -1,11 +1,11 @@
-// Where Prometheus scrapes: a path of one listener, without a key.
+// The Prometheus endpoint: a path of one listener, without authentication.
 import type { App } from '../context.ts'
 import type { RequestHead } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
 import { OAuthError } from '../lib/error.ts'
 import { isCrossSite } from '../lib/url.ts'
 
-/** The route of the scrape, where this listener has it. */
+/** The route of the Prometheus endpoint; none when it belongs to the other listener or is disabled. */
 export function scrapeRoutes({ config, scrape }: Pick<App, 'config' | 'scrape'>, on: 'admin' | 'public'): Route[] {
   const { provider, path, listener } = config.observability.metrics
   if (listener !== on || (provider !== 'prometheus' && provider !== 'both')) return []
@@ -13,11 +13,11 @@ export function scrapeRoutes({ config, scrape }: Pick<App, 'config' | 'scrape'>,
     const { type, text } = await scrape()
     return { status: 200, headers: { 'content-type': type, 'cache-control': 'no-store' }, body: text }
   }
-  return [{ method: 'GET', path, unlimited: true, guard: refuseOtherSites, handle }]
+  return [{ method: 'GET', path, unlimited: true, guard: refuseCrossSite, handle }]
 }
 
-/** A page that an operator has open could have the browser scrape all day. */
-function refuseOtherSites(head: RequestHead): void {
+/** Refuses requests of other web sites: a page that an operator has open could otherwise scrape continuously. */
+function refuseCrossSite(head: RequestHead): void {
   if (isCrossSite(head))
-    throw new OAuthError('access_denied', 'this request came from another site', { reason: 'cross_site' })
+    throw new OAuthError('access_denied', 'cross-site requests are not allowed', { reason: 'cross_site' })
 }

@@ -1,4 +1,4 @@
-// GET /oidc/start and /oidc/callback: out to the upstream OpenID provider, and back in as a user of ours.
+// GET /oidc/start and /oidc/callback: sign-in at the upstream OpenID provider.
 import type { App, OidcIdentity, OidcProvider } from '../context.ts'
 import { parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
@@ -9,29 +9,35 @@ import type { AuditAction, DetailOf } from '../oauth/audit_events.ts'
 import { resolveFederatedUser } from '../oauth/federated_user.ts'
 import { upstreamReason } from '../oauth/upstream_errors.ts'
 import { page } from './pages.ts'
-import { findLogin, forgetLogin, keepPendingLogin, type PendingLogin, useLogin } from './pending_login.ts'
+import {
+  clearPendingLogin,
+  consumePendingLogin,
+  findPendingLogin,
+  type PendingLogin,
+  startPendingLogin,
+} from './pending_login.ts'
 import { startSession } from './session.ts'
 import { safeRedirect } from './urls.ts'
 
-/** Sends a browser to the provider. `redirect` is a path of ours to come back to, `prompt=login` asks for a new sign-in there. */
+/** Redirects a browser to the provider. `redirect` is the local path to return to; `prompt=login` requires a new sign-in there. */
 export async function startOidc(app: App, request: Request): Promise<Reply> {
   const provider = providerOf(app)
   const { redirect: target, prompt } = parseParams(request.query)
-  const { login, cookies } = await keepPendingLogin(app, request, safeRedirect(app, target))
+  const { login, cookies } = await startPendingLogin(app, request, safeRedirect(app, target))
   const url = await provider.authorizationUrl(login, prompt === 'login')
   return { ...redirect(url, { 'set-cookie': cookies }), status: 302 }
 }
 
-/** Takes a browser back in. Whatever the provider says in words stays here: the page tells in ours. */
+/** Completes a sign-in when the browser returns. Texts of the provider are never shown. */
 export async function finishOidc(app: App, request: Request): Promise<Reply> {
   const provider = providerOf(app)
   const params = parseParams(request.query)
-  const login = await findLogin(app, request, params.state)
+  const login = await findPendingLogin(app, request, params.state)
   if (!login) throw badState('oidc_state')
   const address = subscriber(request.remote)
   const wait = provider.failures.wait(address)
   if (wait > 0) throw tooMany(wait)
-  if (!(await useLogin(app, login))) throw badState('oidc_state_used')
+  if (!(await consumePendingLogin(app, login))) throw badState('oidc_state_used')
   let identity: OidcIdentity | undefined
   try {
     if (params.error !== undefined) throw upstreamRefusal(params.error)
@@ -41,30 +47,30 @@ export async function finishOidc(app: App, request: Request): Promise<Reply> {
     return await signIn(app, request, identity, login)
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    // What strangers make fail, where nobody is named, must not fill the trail.
-    if (identity || provider.failures.take(address) === 0) await noteFailure(app, request, error)
-    throw error.withHeaders({ 'set-cookie': forgetLogin(app, login) })
+    // Anybody can cause failures without an identity. Only a limited number of them is recorded, so that they cannot fill the audit trail.
+    if (identity || provider.failures.take(address) === 0) await recordFailure(app, request, error)
+    throw error.withHeaders({ 'set-cookie': clearPendingLogin(app, login) })
   }
 }
 
-/** The slug of the provider of `oidc` in the configuration. */
+/** The name that the audit trail gives the provider of the `oidc` configuration. */
 const PROVIDER = 'default'
 
-async function noteFailure(app: App, request: Request, error: OAuthError): Promise<void> {
+async function recordFailure(app: App, request: Request, error: OAuthError): Promise<void> {
   const detail = { provider: PROVIDER, reason: error.reason, ...error.more.about }
   app.log.warn(
     { ...detail, request_id: request.id, remote: request.remote },
     'a sign-in at the identity provider failed',
   )
-  await note(app, request, 'user_oidc_login_failed', '', detail)
+  await record(app, request, 'user_oidc_login_failed', '', detail)
 }
 
 const badState = (reason: string): OAuthError =>
-  new OAuthError('invalid_request', 'this sign-in has expired, was used already, or was begun in another browser', {
+  new OAuthError('invalid_request', 'this sign-in has expired, was already used, or was started in another browser', {
     reason,
   })
 const tooMany = (wait: number): OAuthError =>
-  new OAuthError('slow_down', 'too many sign-ins failed here; please wait before you try again', {
+  new OAuthError('slow_down', 'too many failed sign-ins from your address; please wait before you try again', {
     reason: 'oidc_too_many_failures',
     headers: { 'retry-after': String(wait) },
   })
@@ -76,15 +82,15 @@ function providerOf({ oidc }: App): OidcProvider {
 
 async function signIn(app: App, request: Request, identity: OidcIdentity, login: PendingLogin): Promise<Reply> {
   const { user, created } = await resolveFederatedUser(app, identity)
-  const cookies = [await startSession(app, request, user.id), forgetLogin(app, login)]
-  await note(app, request, 'user_oidc_login', user.id, { created })
+  const cookies = [await startSession(app, request, user.id), clearPendingLogin(app, login)]
+  await record(app, request, 'user_oidc_login', user.id, { created })
   return app.config.session.same_site === 'strict'
-    ? ownStep(login.target, cookies)
+    ? continuePage(login.target, cookies)
     : redirect(login.target, { 'set-cookie': cookies })
 }
 
-/** A redirect would still count as coming from the provider, and a strict session cookie stay at home: a page of ours begins anew. */
-const ownStep = (target: string, cookies: string[]): Reply =>
+/** With SameSite=Strict a redirect would not send the session cookie, because the navigation started at the provider. A page starts a new one. */
+const continuePage = (target: string, cookies: string[]): Reply =>
   page('Signed in', html`<h1>You are signed in</h1>\n<p><a href="${target}">Continue</a></p>`, {
     headers: { refresh: `0;url=${target}`, 'set-cookie': cookies },
   })
@@ -94,5 +100,5 @@ const upstreamRefusal = (error: string): OAuthError =>
     reason: `oidc_${upstreamReason(error)}`,
   })
 
-const note = <A extends AuditAction>(app: App, request: Request, action: A, actor_id: string, detail: DetailOf<A>) =>
+const record = <A extends AuditAction>(app: App, request: Request, action: A, actor_id: string, detail: DetailOf<A>) =>
   audit(app, { action, actor_id, ...sentBy(request), detail })

@@ -1,4 +1,4 @@
-// The pages people see: server-rendered, no script, one style sheet whose hash the policy names.
+// The HTML pages for users: rendered by the server, without scripts, with one style sheet that the content security policy allows by hash.
 import { createHash } from 'node:crypto'
 import { htmlReply, type Reply } from '../http/message.ts'
 import { html, Markup } from '../lib/html.ts'
@@ -56,11 +56,11 @@ footer span{min-width:0}
 `
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
 
-// A key: every page is about who may go where.
+// The icon of every page: a key.
 const MARK = new Markup(
   '<svg class="mark" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><circle cx="8" cy="16" r="5"/><path d="m11.5 12.5 9-9m-4 4 3.5 3.5"/></svg>',
 )
-/** Without form-action: Chromium holds it against every redirect after a form, also those that the client makes on its own side. */
+/** It has no form-action: Chromium applies that to every redirect after a form submission, including redirects of the client's own site. */
 const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'`
 
 interface PageOptions {
@@ -69,11 +69,11 @@ interface PageOptions {
 }
 
 interface ErrorPageOptions extends PageOptions {
-  /** Where the application waits for the error. */
+  /** The link back to the application, which receives the error. */
   back?: { href: string; place: string }
 }
 
-/** A whole page. */
+/** A complete HTML page. */
 export function page(title: string, body: Markup, { status = 200, headers = {} }: PageOptions = {}): Reply {
   const document = html`<!doctype html>
 <html lang="en">
@@ -96,7 +96,7 @@ ${body}
   return htmlReply(status, document.text, { 'content-security-policy': POLICY, ...headers })
 }
 
-/** A page that says what went wrong and what to do. */
+/** A page with an error and advice for the user. */
 export const errorPage = (
   title: string,
   text: string,
@@ -108,6 +108,6 @@ export const errorPage = (
     html`<h1>${title}</h1>
 <p class="note bad" role="alert">${text.replace(/^[a-z](?=[a-z]* )/, (first) => first.toUpperCase())}</p>
 ${back && html`<p class="after"><a class="button main" href="${back.href}">Return to ${back.place}</a></p>`}
-<p class="soft after">Go back to the application and try again. If this happens again, give its support this number:<br><code>${requestId}</code></p>`,
+<p class="soft after">Go back to the application and try again. If this happens again, send its support this number:<br><code>${requestId}</code></p>`,
     options,
   )

@@ -1,4 +1,4 @@
-// POST /oauth/revoke (RFC 7009): 200 for everything that is not live afterwards, whoever asks.
+// POST /oauth/revoke (RFC 7009): answers 200 for every well-formed request, also when the token is unknown or belongs to another client.
 import type { App } from '../context.ts'
 import { REFRESH_TOKEN_PREFIX } from '../grants/refresh_token.ts'
 import { empty, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
@@ -11,11 +11,11 @@ import type { Client } from '../records/client.ts'
 
 const TYPES = ['access_token', 'refresh_token']
 
-/** What a revocation ended. */
-interface Ended {
+/** A revoked token. */
+interface Revoked {
   type: 'access_token' | 'refresh_token'
   sub: string
-  /** The jti, or the family. */
+  /** The jti of an access token, or the family of a refresh token. */
   id: string
 }
 
@@ -27,24 +27,24 @@ export async function revoke(app: App, request: Request): Promise<Reply> {
   if (form.token_type_hint !== undefined && !TYPES.includes(form.token_type_hint))
     throw new OAuthError('unsupported_token_type', `tokens of this type cannot be revoked; known: ${TYPES.join(', ')}`)
   const bearer = parseBearer(REFRESH_TOKEN_PREFIX, form.token)
-  const ended = bearer
+  const revoked = bearer
     ? await revokeRefreshToken(app, bearer, client)
     : await revokeAccessToken(app, form.token, client)
-  if (ended) {
+  if (revoked) {
     app.metrics.count('core_tokens_revoked_total', { reason: 'client_request' })
     await audit(app, {
       action: 'token_revoked',
-      actor_id: ended.sub,
+      actor_id: revoked.sub,
       client_id: client.client_id,
       ...sentBy(request),
-      detail: { token_type: ended.type, [ended.type === 'access_token' ? 'jti' : 'family']: ended.id },
+      detail: { token_type: revoked.type, [revoked.type === 'access_token' ? 'jti' : 'family']: revoked.id },
     })
   }
   return empty(200, NO_STORE)
 }
 
-/** A refresh token stands for its family: everything that came of the sign-in ends. */
-async function revokeRefreshToken(app: App, bearer: Bearer, client: Client): Promise<Ended | undefined> {
+/** Revokes the whole family of a refresh token: every token of that sign-in. */
+async function revokeRefreshToken(app: App, bearer: Bearer, client: Client): Promise<Revoked | undefined> {
   const found = await app.store.findRefreshToken({ id: bearer.id })
   if (!found || !equalSecrets(bearer.hash, found.token.hash)) return undefined
   const { id, client_id, user_id } = found.family
@@ -53,7 +53,7 @@ async function revokeRefreshToken(app: App, bearer: Bearer, client: Client): Pro
   return live > 0 ? { type: 'refresh_token', sub: user_id, id } : undefined
 }
 
-async function revokeAccessToken(app: App, token: string, client: Client): Promise<Ended | undefined> {
+async function revokeAccessToken(app: App, token: string, client: Client): Promise<Revoked | undefined> {
   const candidate = await decodeAccessToken(app, token)
   const claims = candidate && (await verifyAccessToken(app, candidate))
   if (!claims || claims.client_id !== client.client_id) return undefined

@@ -9,7 +9,7 @@ import { refuseDetails } from '../oauth/authorization.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
 import { checkBinding, newNonce, type Proof, replayedProof, verifyProof } from '../oauth/dpop.ts'
 import { issue } from '../oauth/issue.ts'
-import { giveBack, isUsedBefore } from '../oauth/single_use.ts'
+import { isUsedBefore, releaseUse } from '../oauth/single_use.ts'
 import { inSpan } from '../oauth/traced.ts'
 import type { Client } from '../records/client.ts'
 
@@ -50,7 +50,7 @@ interface Refused {
 /** Does everything that follows from a refusal. Returns what is thrown to the router: the refusal, with the DPoP nonce. */
 async function refusalOf(app: App, refused: Refused, error: unknown): Promise<unknown> {
   const { request, grant, client, proof, nonce } = refused
-  await giveBack(app, proof?.use, error)
+  await releaseUse(app, proof?.use, error)
   if (!(error instanceof OAuthError)) return error
   if (client) recordDenial(app, request, grant, client, error)
   const { denied } = grant.counters ?? {}

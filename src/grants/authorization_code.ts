@@ -1,4 +1,4 @@
-// The authorization code grant (RFC 6749 §4.1.3) with PKCE (RFC 7636). Everything is checked before the code is consumed.
+// The authorization code grant (RFC 6749 §4.1.3) with PKCE (RFC 7636). All checks are made before the code is consumed.
 import type { App } from '../context.ts'
 import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
@@ -67,7 +67,7 @@ export const authorizationCode = {
 
 const missing = (name: string) => new OAuthError('invalid_request', `${name} is missing`, { reason: `missing_${name}` })
 
-/** The caller must be the client of the code, at its redirect_uri, with the verifier. Throws invalid_grant. */
+/** Checks client, redirect_uri and PKCE verifier of the code. Throws invalid_grant. */
 function checkProof(form: Params, client: Client, request: AuthorizationRequest): void {
   if (client.client_id !== request.client_id) throw refuse('code_of_another_client')
   if (form.redirect_uri !== undefined ? form.redirect_uri !== request.redirect_uri : request.redirect_uri_sent)

@@ -1,4 +1,4 @@
-// The client credentials grant (RFC 6749 §4.4): a machine acts for itself. Needs no read: everything is in memory.
+// The client credentials grant (RFC 6749 §4.4): a client acts for itself. It needs no database read: everything is in memory.
 import { machineScope } from '../oauth/requested_scope.ts'
 import { resolveMint } from '../oauth/resource.ts'
 import type { Grant } from './grant.ts'

@@ -1,4 +1,4 @@
-// What every grant of the token endpoint is: a literal of this type.
+// The interface of a grant of the token endpoint. A grant is a literal of this type.
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import type { Params, Request } from '../http/message.ts'
@@ -21,15 +21,15 @@ export interface Grant {
   readonly type: string
   /** The name in records and metric labels. */
   readonly name: string
-  /** Which clients may use it at all. */
+  /** The clients that may use it. */
   readonly clients: 'any' | 'confidential'
-  /** The configuration key that switches it on; always on without one. */
+  /** The configuration key that enables it; a grant without one is always enabled. */
   readonly switch?: string
   enabled(config: Config): boolean
-  /** Metrics of this grant beside the common ones. */
+  /** Metrics of this grant, in addition to the common ones. */
   readonly counters?: { issued?: CounterName; denied?: CounterName }
-  /** What a refusal is recorded as. */
+  /** The audit action of a refusal. */
   readonly denied: Extract<AuditAction, `${string}_denied`>
-  /** Decides; commits nothing. Throws OAuthError. */
+  /** Decides on the request and returns the commit as data. Throws OAuthError. */
   run(app: App, input: GrantInput): Promise<Authorization>
 }

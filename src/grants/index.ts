@@ -1,4 +1,4 @@
-// The grants of the token endpoint. From this list come dispatch, metadata and what clients may register for.
+// The list of grants. The token endpoint, the metadata and the registration of clients use it.
 
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
@@ -11,18 +11,18 @@ import { jwtBearer } from './jwt_bearer.ts'
 import { refreshToken } from './refresh_token.ts'
 import { tokenExchange } from './token_exchange.ts'
 
-/** In the order of the metadata. */
+/** The grants, in the order of the metadata. */
 export const grants: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, tokenExchange, jwtBearer]
 
-/** Refuses a grant that is switched off. Throws unsupported_grant_type. */
+/** Refuses a disabled grant. Throws unsupported_grant_type. */
 export function checkEnabled({ config }: App, grant: Grant): void {
   if (!grant.enabled(config))
-    throw new OAuthError('unsupported_grant_type', `the grant is switched off: ${grant.switch} is false`, {
+    throw new OAuthError('unsupported_grant_type', `the grant is disabled: ${grant.switch} is false`, {
       reason: 'grant_disabled',
     })
 }
 
-/** Refuses a grant to a client that did not register for it. Throws unauthorized_client. */
+/** Refuses a grant for which the client is not registered. Throws unauthorized_client. */
 export function checkRegistered({ grant_types }: Client, { type, name }: Grant): void {
   if (!grant_types.includes(type))
     throw new OAuthError('unauthorized_client', `the client is not registered for ${name}`, {
@@ -30,6 +30,6 @@ export function checkRegistered({ grant_types }: Client, { type, name }: Grant):
     })
 }
 
-/** The grant types that this server offers as configured. */
+/** The grant types that the configuration enables. */
 export const offeredGrantTypes = (config: Config): string[] =>
   grants.filter((grant) => grant.enabled(config)).map((grant) => grant.type)

@@ -1,4 +1,4 @@
-// The JWT bearer grant (RFC 7523) with ID-JAG assertions: a token for somebody whom an identity provider vouches for.
+// The JWT bearer grant (RFC 7523) with ID-JAG assertions: a token for a subject that an identity provider has asserted.
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type Assertion, consumeAssertion, verifyAssertion } from '../oauth/id_jag.ts'
@@ -8,7 +8,7 @@ import { applyPolicies, resolveSubject } from '../oauth/xaa_policy.ts'
 import type { Client } from '../records/client.ts'
 import type { Grant } from './grant.ts'
 
-const target = (description: string, reason: string) => new OAuthError('invalid_target', description, { reason })
+const invalidTarget = (description: string, reason: string) => new OAuthError('invalid_target', description, { reason })
 
 export const jwtBearer = {
   type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
@@ -25,8 +25,8 @@ export const jwtBearer = {
     if (assertion.jkt !== undefined && assertion.jkt !== proof?.jkt)
       throw new OAuthError('invalid_grant', 'the assertion is bound to another key', { reason: 'assertion_key' })
     const uri = targetOf(app, form.resource, assertion)
-    // What is refused above leaves the assertion usable for a corrected request; what is refused below would tell about
-    // the state of this server, and costs the assertion.
+    // A refusal before this line leaves the assertion usable for a corrected request. A refusal after it reveals the state of this
+    // server, and uses up the assertion.
     await consumeAssertion(app, assertion)
     const { sub, resource, scope } = await redemptionOf(app, { uri, scope: form.scope, client }, assertion)
     return {
@@ -42,30 +42,32 @@ export const jwtBearer = {
   },
 } satisfies Grant
 
-/** What an assertion is redeemed for at a resource, with the scope that is asked for. Throws what refuses it. */
+/** The resource, scope and subject that an assertion is redeemed for. Throws the refusal. */
 export async function redemptionOf(
   app: App,
-  { uri, scope: asked, client }: { uri?: string; scope?: string; client: Client },
+  { uri, scope: requestedScope, client }: { uri?: string; scope?: string; client: Client },
   assertion: Assertion,
 ) {
   const resource = uri === undefined ? undefined : await resolveMint(app, uri)
-  const wanted = assertedScope(await machineScope(app, asked, resource, client), assertion)
+  const wanted = assertedScope(await machineScope(app, requestedScope, resource, client), assertion)
   const needsNone = resource !== undefined && catalogOf(resource).length === 0
   const scope = await applyPolicies(app, assertion, client, resource, needsNone ? [] : atLeastOne(wanted))
   return { resource, scope: scope.join(' '), sub: await resolveSubject(app, assertion) }
 }
 
-/** The one resource that request and assertion agree on. Throws invalid_target. */
+/** The resource that request and assertion have in common. Throws invalid_target. */
 export function targetOf(app: App, requested: string | undefined, { resources }: Assertion): string | undefined {
   const isAsserted = (uri: string) => resources.some((each) => isSameResource(app, each, uri))
   if (requested !== undefined && resources.length > 0 && !isAsserted(requested))
-    throw target('the assertion is for another resource', 'assertion_resource')
-  if (requested === undefined && resources.length > 1) throw target('one resource must be named', 'ambiguous_resource')
+    throw invalidTarget('the assertion is for another resource', 'assertion_resource')
+  if (requested === undefined && resources.length > 1)
+    throw invalidTarget('resource is required: the assertion names several', 'ambiguous_resource')
   const uri = requested ?? resources[0]
-  if (uri === undefined && app.config.xaa.require_resource) throw target('a resource must be named', 'missing_resource')
+  if (uri === undefined && app.config.xaa.require_resource)
+    throw invalidTarget('resource is required', 'missing_resource')
   return uri
 }
 
-/** The part of a scope that the assertion speaks of: clients ask for what they need, and their identity provider narrows it. */
+/** The names that the assertion contains; all names when it has no scope. The identity provider limits the scopes of its clients. */
 const assertedScope = (names: readonly string[], { scope }: Assertion): readonly string[] =>
   scope === undefined ? names : names.filter((name) => scopeNames(scope).includes(name))

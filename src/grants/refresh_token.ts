@@ -1,5 +1,5 @@
-// The refresh token grant (RFC 6749 §6) with rotation: every use replaces the token. A second use ends the family, but within
-// oauth.refresh_grace it is a retry, which is answered with the newest refresh token.
+// The refresh token grant (RFC 6749 §6) with rotation: every use replaces the token. A second use revokes the family. Within
+// oauth.refresh_grace a second use is a retry instead, which returns the newest refresh token.
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type Bearer, bearerOf, equalSecrets, newBearer, newId, parseBearer } from '../lib/id.ts'
@@ -17,7 +17,7 @@ export const REFRESH_TOKEN_PREFIX = 'rt'
 const INVALID = 'the refresh token is not valid'
 const refuse = (reason: string) => new OAuthError('invalid_grant', INVALID, { reason })
 
-/** Either the client or a thief used the token first. The family has ended (RFC 9700 §4.14.2), which is counted and recorded once. */
+/** Either the client or an attacker used the token first. The family is revoked (RFC 9700 §4.14.2); that is counted and recorded once. */
 const REUSED: Outcome = {
   counter: 'core_refresh_token_reuse_total',
   event: ({ id, ip, client_id, sub, family_id }): AuditEntry<'refresh_token_reused'> => ({
@@ -71,21 +71,21 @@ export const refreshToken = {
   },
 } satisfies Grant
 
-/** The moment after which a token was consumed that may still be retried; undefined where no retry is answered. */
+/** A token that was consumed after this time (epoch seconds) may be retried; undefined when retries are disabled. */
 const retriedSince = ({ config, clock }: App): number | undefined =>
   config.oauth.refresh_grace > 0 ? clock.now() - config.oauth.refresh_grace : undefined
 
 const isWithinGrace = (app: App, { consumed_at, next_id }: RefreshToken): boolean =>
   consumed_at !== undefined && next_id !== undefined && consumed_at > (retriedSince(app) ?? consumed_at)
 
-/** A new refresh token of a family: what the client holds, and what is stored of it. With `replaced` it can be derived from that token. */
+/** A new refresh token of a family: its value for the client, and its record. With `replaced` it is derived from that token. */
 export function newRefreshToken(app: App, family_id: string, now: number, replaced?: Bearer) {
   const { value, id, hash } = replaced ? successor(app, replaced, newId()) : newBearer(REFRESH_TOKEN_PREFIX)
   const stored: RefreshToken = { id, family_id, hash, expires_at: now + app.config.dcr.default_refresh_expiry }
   return { value, stored }
 }
 
-/** The refresh token that replaced another one: neither the database nor the earlier token gives it away without the secret. */
+/** Derives the refresh token that replaces another one. Without the secret it cannot be derived from the database or the previous token. */
 const successor = ({ successors }: App, { value }: Bearer, id: string): Bearer =>
   bearerOf(REFRESH_TOKEN_PREFIX, id, successors.mac('refresh token', `${value} ${id}`))
 
@@ -118,12 +118,12 @@ function rotation(app: App, input: GrantInput, used: Bearer, family: TokenFamily
   }
 }
 
-/** What answers a retry: the newest refresh token of the family, derived from the one that was sent. */
+/** The commit for a retry. Its refresh token is the newest of the family, derived from the token that was sent. */
 async function answerRetry(app: App, sent: Bearer, { family_id = '' }: TokenRequest): Promise<Commit> {
   let newest = sent
   for (const { id, hash, expires_at } of await app.store.findSuccessors({ id: sent.id })) {
     newest = successor(app, newest, id)
-    // It was derived with another session.secret, which is nobody's fault: nothing ends, and the client signs in again.
+    // The stored token was derived with another session.secret. The family is not revoked, and the user must sign in again.
     if (!equalSecrets(newest.hash, hash)) throw refuse('refresh_retry_not_derivable')
     if (expires_at <= app.clock.now()) throw refuse('refresh_token_expired')
   }

@@ -1,4 +1,4 @@
-// Token exchange (RFC 8693): impersonation, or delegation when an actor token comes along. Never widens anything.
+// Token exchange (RFC 8693): impersonation, or delegation with an actor token. The new token never has more access than the subject token.
 
 import { vend } from '../broker/vend.ts'
 import type { App } from '../context.ts'
@@ -23,7 +23,7 @@ import type { Grant, GrantInput } from './grant.ts'
 
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 const TOKEN_TYPES = [ACCESS_TOKEN, 'urn:ietf:params:oauth:token-type:jwt']
-/** Every check of a token looks at all the tokens it came of, also where no actor makes the chain longer. */
+/** Maximum number of successive exchanges. Every check of a token reads all tokens from which it was exchanged, even without actors. */
 const MAX_EXCHANGES = 32
 
 const invalid = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
@@ -54,16 +54,15 @@ export const tokenExchange = {
     const subject = await findLiveToken(app, form.subject_token as string)
     if (!subject) throw refuse(INVALID_SUBJECT, 'invalid_subject_token')
     const { claims, issuance } = subject
-    if (subject.exchanges >= MAX_EXCHANGES)
-      throw invalid('too many exchanges followed one another', 'too_many_exchanges')
+    if (subject.exchanges >= MAX_EXCHANGES) throw invalid('too many successive token exchanges', 'too_many_exchanges')
     const name = form.resource ?? form.audience
     const target = name === undefined ? undefined : await resolveTarget(app, name)
     const isBroker = target?.backend_kind === 'broker'
     if (isBroker && form.actor_token !== undefined)
-      throw invalid('tokens of a provider know no actors', 'broker_actor_not_allowed')
+      throw invalid('actor_token is not supported for tokens of a provider', 'broker_actor_not_allowed')
     const { link, ...allowed } = await allow(app, { caller: client, subject, scope: form.scope }, target)
     const act = await actorOf(app, input, subject, link !== undefined)
-    // Who exchanges its own token must still hold its key; whoever was handed it keeps the binding or brings its own.
+    // A client that exchanges its own token must prove its key. Another client keeps the key binding or sends its own proof.
     if (claims.client_id === client.client_id) checkBound(claims.cnf?.jkt, proof)
     const request = { user_id: claims.sub, scope: scopeNames(allowed.scope) }
     return {
@@ -103,21 +102,21 @@ function checkType(name: string, type: string | undefined): void {
     throw invalid(`${name} must be one of ${TOKEN_TYPES.join(', ')}`, `bad_${name}`)
 }
 
-/** The rules of the kind of target that is named. */
+/** Applies the rules for the kind of the target. */
 async function allow(app: App, exchange: Exchange, target: Resource | undefined): Promise<Allowed> {
   if (!target) return allowSameAudience(app, exchange)
   const fronting = await findFronting(app, exchange, target)
   if (fronting?.link) return allowFronted(exchange, fronting.source, fronting.link, target)
   if (target.backend_kind === 'mint') return allowMint(app, exchange, target)
-  // A token for a resource of ours was given to that resource: what it may have elsewhere is for operators to say.
+  // A subject token for a mint resource was sent to that resource. Only an operator may allow it to be exchanged for a broker resource.
   if (fronting)
     throw invalid(`no fronting link leads from ${fronting.source.slug} to ${target.slug}`, 'fronting_link_missing')
   return allowBroker(app, exchange, target)
 }
 
 /**
- * The chain of actors of the new token. Without an actor token the one before stays: it must not be laundered away. Who is
- * in front of another resource acts there, whether it says so or not.
+ * The actor chain of the new token. Without an actor token the previous chain is kept, so that an exchange cannot remove it. The
+ * gateway of a fronted exchange is always added as an actor, with or without an actor token.
  */
 async function actorOf(
   app: App,
@@ -129,7 +128,7 @@ async function actorOf(
   if (form.actor_token === undefined) return fronted ? delegatedTo(app, client, before) : before
   const actor = await findLiveToken(app, form.actor_token)
   if (!actor) throw refuse('the actor token is not valid', 'invalid_actor_token')
-  // Anybody else's token would make its owner the actor of something it knows nothing about.
+  // With the token of another client, that client would become an actor without its knowledge.
   if (actor.claims.client_id !== client.client_id)
     throw refuse('the actor token is not valid', 'actor_token_of_another_client')
   checkBound(actor.claims.cnf?.jkt, proof)

@@ -1,4 +1,4 @@
-// Access tokens: the claims of an at+jwt (RFC 9068), rebuilt from an issuance at any time, and our own tokens read back.
+// Access tokens: the claims of an at+jwt (RFC 9068), derived from an issuance, and the verification of tokens of this service.
 import type { App } from '../context.ts'
 import { decodeJws, type Jws } from '../crypto/jws.ts'
 import { ACCESS_TOKEN_TYP, type PublishedKey } from '../crypto/keyring.ts'
@@ -23,7 +23,7 @@ export interface AccessTokenClaims {
 
 const MAX_AGENT_CHAIN = 8
 
-/** The claims of an issuance. `issuer` is the one in force when it was made. */
+/** The claims of an issuance. `issuer` is the issuer at the time of the issuance. */
 export function claimsOf(i: Issuance, issuer: string): AccessTokenClaims {
   const claims: AccessTokenClaims = {
     iss: issuer,
@@ -44,20 +44,20 @@ export function claimsOf(i: Issuance, issuer: string): AccessTokenClaims {
   return claims
 }
 
-/** The actors, first one first; of a longer chain the first and the last seven. */
+/** The actors, oldest first. A chain of more than eight is shortened to the first and the last seven. */
 function agentChain(act: Actor): string[] {
   const chain: string[] = []
   for (let at: Actor | undefined = act; at; at = at.act) chain.unshift(at.sub)
   return chain.length <= MAX_AGENT_CHAIN ? chain : [chain[0] as string, ...chain.slice(1 - MAX_AGENT_CHAIN)]
 }
 
-/** `DPoP` for a token that is bound to a key, else `Bearer`. What a provider gave is never bound, whatever was proven. */
+/** `DPoP` for a token that is bound to a key, otherwise `Bearer`. The token of a provider is never bound, even when the request had a proof. */
 export const tokenType = ({ jkt, broker_provider }: { jkt?: string; broker_provider?: string }): 'DPoP' | 'Bearer' =>
   jkt && !broker_provider ? 'DPoP' : 'Bearer'
 
 export const MAX_TOKEN_LENGTH = 16_384
 
-/** A token that looks like one of ours; nothing is verified yet. */
+/** A decoded token with a key of this service. Its signature is not verified yet. */
 export interface Candidate {
   token: string
   jws: Jws
@@ -65,19 +65,19 @@ export interface Candidate {
   jti: string
 }
 
-/** Takes a token apart. Undefined unless it is an at+jwt that says it is ours and names one of our keys. */
+/** Decodes a token. Undefined unless it is an at+jwt that names a key of this service. */
 export async function decodeAccessToken(app: App, token: string): Promise<Candidate | undefined> {
   const jws = decodeJws(token, MAX_TOKEN_LENGTH)
   const { typ, alg, kid } = jws?.header ?? {}
   const { jti, iss } = jws?.payload ?? {}
   if (!jws || typeof kid !== 'string' || typ !== ACCESS_TOKEN_TYP || typeof jti !== 'string' || !isId(jti))
     return undefined
-  // Only what may be ours is worth a look for the key.
+  // An unknown key is looked up only when the token names this issuer.
   const key = app.keyring.find(kid) ?? (iss === app.config.server.issuer ? await app.keyring.seek(kid) : undefined)
   return key && alg === key.alg ? { token, jws, key, jti } : undefined
 }
 
-/** The claims of a token whose signature fits, whatever they say; else undefined. */
+/** The claims of a token with a valid signature, otherwise undefined. The claims are not checked. */
 export async function signedClaims(app: App, { token, jws, key }: Candidate): Promise<AccessTokenClaims | undefined> {
   const { alg, jwk, thumbprint } = key
   const { input, signature } = jws
@@ -86,7 +86,7 @@ export async function signedClaims(app: App, { token, jws, key }: Candidate): Pr
   return isAuthentic ? (jws.payload as unknown as AccessTokenClaims) : undefined
 }
 
-/** The claims of an unexpired token that this service signed, else undefined. Says nothing about revocation. */
+/** The claims of an unexpired token that this service signed, otherwise undefined. Revocation is not checked. */
 export async function verifyAccessToken(app: App, candidate: Candidate): Promise<AccessTokenClaims | undefined> {
   const claims = await signedClaims(app, candidate)
   return claims && isOurs(app, claims) && isUnexpired(app, claims) ? claims : undefined
@@ -94,19 +94,19 @@ export async function verifyAccessToken(app: App, candidate: Candidate): Promise
 const isOurs = ({ config }: App, { iss }: AccessTokenClaims): boolean => iss === config.server.issuer
 const isUnexpired = ({ clock }: App, { exp }: AccessTokenClaims): boolean => exp > clock.now()
 
-/** A verified token that may still be used, with its record. */
+/** A token that is valid and not revoked, with its record. */
 export interface LiveToken {
   claims: AccessTokenClaims
   issuance: Issuance
-  /** How many exchanges led to it. */
+  /** Number of token exchanges from the first token to this one. */
   exchanges: number
 }
 
-/** Why a token may not be used: for operators; whoever asks about it hears only that it is not active. */
+/** Why a token is not valid. This is for operators; callers only learn that the token is inactive. */
 export type DeadReason = 'token_unknown' | 'token_expired' | 'token_revoked' | 'client_not_active' | 'user_not_active'
 
-/** A token of this service that is unexpired, not revoked in any way, and whose client and user may still act; else why not. */
-export async function judgeToken(app: App, token: string): Promise<LiveToken | DeadReason> {
+/** A token of this service that is unexpired and not revoked, and whose client and user are active. Otherwise the reason why it is not valid. */
+export async function checkToken(app: App, token: string): Promise<LiveToken | DeadReason> {
   const candidate = await decodeAccessToken(app, token)
   if (!candidate) return 'token_unknown'
   const [claims, state] = await Promise.all([
@@ -122,8 +122,8 @@ export async function judgeToken(app: App, token: string): Promise<LiveToken | D
   return { claims, issuance: state.issuance, exchanges: state.exchanges }
 }
 
-/** The token, where it may still be used. */
+/** The token if it is valid, otherwise undefined. */
 export async function findLiveToken(app: App, token: string): Promise<LiveToken | undefined> {
-  const judged = await judgeToken(app, token)
-  return typeof judged === 'string' ? undefined : judged
+  const checked = await checkToken(app, token)
+  return typeof checked === 'string' ? undefined : checked
 }

@@ -1,4 +1,4 @@
-// The audit trail, beside the issuances (an issuance is its own event). Details hold names, never secrets or tokens.
+// The audit trail. An issuance is its own event and is not recorded here. Details contain names, never secrets or tokens.
 import type { App } from '../context.ts'
 import type { Request } from '../http/message.ts'
 import { newId } from '../lib/id.ts'
@@ -6,7 +6,7 @@ import type { AuditAction, DetailOf } from './audit_events.ts'
 
 export interface AuditEntry<A extends AuditAction> {
   action: A
-  /** User id, client id, `admin`, `system`, or empty when nobody is known. */
+  /** User id, client id, `admin`, `system`, or empty when the actor is unknown. */
   actor_id: string
   client_id?: string
   /** Address of the caller. */
@@ -15,16 +15,16 @@ export interface AuditEntry<A extends AuditAction> {
   detail?: DetailOf<A>
 }
 
-/** Where an event comes from: a request. */
+/** The request that caused an event. */
 export const sentBy = ({ remote, id }: Request) => ({ ip: remote, request_id: id })
 
-/** Records an event. Resolves when it is committed, or when it could not be (which is logged and counted). */
+/** Records an event. Resolves when it is committed, or when that has failed, which is logged and counted. */
 export async function audit<A extends AuditAction>(app: App, { detail, ...entry }: AuditEntry<A>): Promise<void> {
   const action: AuditAction = entry.action
   try {
     await app.store.recordAudit({ id: newId(), created_at: app.clock.now(), detail: { ...detail }, ...entry })
   } catch (error) {
     app.metrics.count('ext_audit_events_dropped_total', { action })
-    app.log.error({ err: error, action, request_id: entry.request_id }, 'an audit event was not recorded')
+    app.log.error({ err: error, action, request_id: entry.request_id }, 'an audit event could not be recorded')
   }
 }

@@ -1,4 +1,4 @@
-// Who may exchange what into which resource (RFC 8693 §2.1): the rules, in order, for every kind of target.
+// Authorization of token exchanges (RFC 8693 §2.1): the rules for each kind of target, in order.
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
@@ -18,12 +18,12 @@ export interface Exchange {
   /** The scope parameter. */
   scope?: string
 }
-/** What an exchange may have. */
+/** The result of an allowed exchange. */
 export interface Allowed {
   resource?: string
   scope: string
   consent_id?: string
-  /** The operator's link that it rests on instead of a consent. */
+  /** The fronting link that allows the exchange instead of a consent. */
   link?: FrontingLink
 }
 
@@ -31,47 +31,47 @@ const isOwn = ({ caller, subject }: Exchange) => caller.client_id === subject.cl
 const isSelfExchange = (app: App, exchange: Exchange) =>
   app.config.token_exchange.allow_self_exchange && isOwn(exchange)
 
-/** Without a target: a client may renew its own token for the same audience, where that is switched on. Throws access_denied. */
+/** Without a target: a client may exchange its own token for the same audience, if that is enabled. Throws access_denied. */
 export function allowSameAudience(app: App, exchange: Exchange): Allowed {
   const { claims } = exchange.subject
   if (!isSelfExchange(app, exchange))
-    throw new OAuthError('access_denied', 'a resource must be named', { reason: 'self_exchange_not_allowed' })
+    throw new OAuthError('access_denied', 'resource is required', { reason: 'self_exchange_not_allowed' })
   const held = scopeNames(claims.scope ?? '')
   const requested = requestedNames(exchange.scope, held) ?? held
   checkWithin(requested, held, 'subject_scope_ceiling', SUBJECT)
   return { resource: claims.aud?.[0], scope: atLeastOne(requested).join(' ') }
 }
 
-/** Into a resource of ours. Throws invalid_scope, access_denied for a client that no list names, or consent_required. */
+/** Exchange into a mint resource. Throws invalid_scope, access_denied for a client that is on no list, or consent_required. */
 export async function allowMint(app: App, exchange: Exchange, resource: Resource): Promise<Allowed> {
-  const wanted = await wantedOf(app, exchange, resource)
-  if (!isOwn(exchange)) checkNamed(exchange.caller, resource)
+  const wanted = await requestedScope(app, exchange, resource)
+  if (!isOwn(exchange)) checkListed(exchange.caller, resource)
   const most = neededBy(resource, wanted).join(' ')
   if (isSelfExchange(app, exchange)) return { resource: resource.uri, scope: most }
-  return { resource: resource.uri, ...(await coveredBy(app, exchange, resource, wanted)) }
+  return { resource: resource.uri, ...(await consentedScope(app, exchange, resource, wanted)) }
 }
 
 const SUBJECT = 'the subject token has'
 
-/** The names themselves. Throws invalid_scope for none at a resource that declares some. */
+/** Returns the names. Throws invalid_scope when there are none, unless the resource declares no scopes. */
 const neededBy = (resource: Resource, names: readonly string[]): readonly string[] =>
   catalogOf(resource).length === 0 ? names : atLeastOne(names)
 
-/** What is asked for of a resource: what the subject token holds and the resource declares, without a scope all of that. Throws invalid_scope. */
-async function wantedOf(app: App, { subject, scope }: Exchange, resource: Resource): Promise<string[]> {
+/** The requested scopes, which the subject token must have and the resource must declare. Without a scope parameter, all of those. Throws invalid_scope. */
+async function requestedScope(app: App, { subject, scope }: Exchange, resource: Resource): Promise<string[]> {
   const catalog = catalogOf(resource)
   const held = scopeNames(subject.claims.scope ?? '')
   const requested = requestedNames(scope, catalog)
   if (requested === undefined) return held.filter((name) => catalog.includes(name))
-  // A resource without scopes needs none: those of other resources are left out there.
+  // A resource without scopes needs none, so scopes of other resources are dropped.
   if (catalog.length === 0) return declaredScope(app, requested, resource)
   checkDeclared(requested, resource)
   checkWithin(requested, held, 'subject_scope_ceiling', SUBJECT)
   return requested
 }
 
-/** What of `wanted` the user consented to at a resource; all of it, where it was asked for. Throws consent_required, invalid_scope. */
-async function coveredBy(
+/** The part of `wanted` that the user consented to at a resource. An explicit scope parameter must be covered completely. Throws consent_required, invalid_scope. */
+async function consentedScope(
   app: App,
   exchange: Exchange,
   resource: Resource,
@@ -91,46 +91,48 @@ async function coveredBy(
 }
 
 /**
- * Into a resource whose tokens come from a provider, with a token that is for no resource of ours. The caller must be known
- * there: named by the target, or the server of one resource of ours at which the user consented. Throws access_denied,
- * invalid_scope, or consent_required for that resource.
+ * Exchange into a broker resource, with a subject token that is not for a mint resource. The caller must be on the list of the
+ * target, or be the server of exactly one mint resource to which the user consented. Throws access_denied, invalid_scope, or
+ * consent_required for that resource.
  */
 export async function allowBroker(app: App, exchange: Exchange, resource: Resource): Promise<Allowed> {
   if (!isUserId(exchange.subject.claims.sub))
-    throw new OAuthError('access_denied', 'only users are connected to providers', { reason: 'subject_not_user' })
-  const wanted = await wantedOf(app, exchange, resource)
+    throw new OAuthError('access_denied', 'only tokens of users can be exchanged for tokens of a provider', {
+      reason: 'subject_not_user',
+    })
+  const wanted = await requestedScope(app, exchange, resource)
   const target = nameOf(resource)
   const { allowed_client_ids } = resource.policy.exchange
   const most = atLeastOne(wanted).join(' ')
   if (allowed_client_ids.includes(exchange.caller.client_id)) return { resource: target, scope: most }
   if (allowed_client_ids.length > 0)
-    throw new OAuthError('access_denied', 'this client may not exchange tokens into the resource', {
+    throw new OAuthError('access_denied', 'this client may not exchange tokens into this resource', {
       reason: 'operator_gate_denied',
     })
   const attesting = await findAttesting(app, exchange.caller)
-  const { scope, consent_id } = await coveredBy(app, exchange, attesting, wanted)
+  const { scope, consent_id } = await consentedScope(app, exchange, attesting, wanted)
   return { resource: target, scope, consent_id }
 }
 
-/** The one resource of ours that a client is the server of. Throws access_denied. */
+/** The only mint resource of which a client is the server. Throws access_denied. */
 async function findAttesting(app: App, { client_id }: Client): Promise<Resource> {
   const served = (await listAllResources(app)).filter(({ policy }) => policy.runtime.client_ids.includes(client_id))
   const [only, ...more] = served.filter(({ backend_kind }) => backend_kind === 'mint')
   if (only && more.length === 0) return only
-  throw new OAuthError('access_denied', 'this client may not exchange tokens into the resource', {
+  throw new OAuthError('access_denied', 'this client may not exchange tokens into this resource', {
     reason: only ? 'agent_attestation_ambiguous_actor' : 'agent_attestation_required',
   })
 }
 
-/** A token of one client in the hands of another: only where the resource names that other client. */
-function checkNamed({ client_id }: Client, { policy }: Resource): void {
+/** A client may exchange the token of another client only when the resource lists it. Throws access_denied. */
+function checkListed({ client_id }: Client, { policy }: Resource): void {
   if (policy.exchange.allowed_client_ids.includes(client_id) || policy.runtime.client_ids.includes(client_id)) return
   throw new OAuthError('access_denied', 'this client may not exchange tokens into this resource', {
     reason: 'cross_client_not_authorized',
   })
 }
 
-/** What the user allowed the client that the subject token was issued to, not the one that exchanges it. */
+/** The consent of the user for the client to which the subject token was issued, not for the client that exchanges it. */
 const findSubjectConsent = (app: App, { subject }: Exchange, resource: Resource): Promise<Consent | undefined> =>
   app.store.findConsent({
     user_id: subject.claims.sub,
@@ -153,12 +155,12 @@ function consentRequired(
   })
 }
 
-/** The chain with the caller in front. Throws invalid_request beyond `token_exchange.max_chain_depth`. */
-export function delegatedTo(app: App, caller: Client, before: Actor | undefined): Actor {
+/** The actor chain with the caller as the current actor. Throws invalid_request beyond `token_exchange.max_chain_depth`. */
+export function delegatedTo(app: App, caller: Client, previous: Actor | undefined): Actor {
   let depth = 1
-  for (let at = before; at; at = at.act) depth++
+  for (let at = previous; at; at = at.act) depth++
   if (depth > app.config.token_exchange.max_chain_depth)
     throw new OAuthError('invalid_request', 'the chain of actors is too long', { reason: 'chain_too_deep' })
   const actor_type = caller.is_agent ? 'agent' : 'service'
-  return { sub: caller.client_id, actor_type, ...(before ? { act: before } : {}) }
+  return { sub: caller.client_id, actor_type, ...(previous ? { act: previous } : {}) }
 }

@@ -1,4 +1,4 @@
-// The account of a person who signed in at the upstream provider: known by issuer and subject, never by email.
+// The local account of a user who signed in at the upstream provider. It is identified by issuer and subject, never by email.
 import type { App, OidcIdentity } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { User } from '../records/user.ts'
@@ -8,7 +8,7 @@ import { type IdTokenClaims, refused } from './id_token.ts'
 const MAX_EMAIL = 254
 const MAX_NAME = 255
 
-/** The account, made at the first sign-in. Throws 401 when it is disabled, 409 when its email belongs to another account. */
+/** The account, created at the first sign-in. Throws 401 when it is disabled, 409 when its email belongs to another account. */
 export async function resolveFederatedUser(
   app: App,
   identity: OidcIdentity,
@@ -31,7 +31,7 @@ export async function resolveFederatedUser(
     },
   })
   if (found === 'email_taken')
-    throw new OAuthError('conflict', 'another account here has your email; ask an administrator', {
+    throw new OAuthError('conflict', 'another account has your email address; please ask an administrator', {
       reason: 'oidc_email_taken',
       about: aboutOf(identity, email && (await app.store.findUserByEmail({ email }))?.id),
     })
@@ -39,7 +39,7 @@ export async function resolveFederatedUser(
   return found
 }
 
-/** Who it was at the provider, and whose account is concerned. */
+/** The identity at the provider, and the local account that is concerned. */
 function aboutOf({ sub, claims }: OidcIdentity, user_id: string | undefined): Record<string, string> {
   const email = textOf(claims['email'], MAX_EMAIL)
   return { federated_subject: sub, ...(email ? { email } : {}), ...(user_id ? { user_id } : {}) }
@@ -48,7 +48,7 @@ function aboutOf({ sub, claims }: OidcIdentity, user_id: string | undefined): Re
 const textOf = (value: unknown, max: number): string | undefined =>
   typeof value === 'string' && value !== '' && value.length <= max && !/\p{C}/u.test(value) ? value : undefined
 
-/** An email that the provider says nobody has proven is nobody's. Some providers write the flag as text, others leave it out. */
+/** The email, unless the provider marks it as unverified. Some providers send the flag as text, others omit it. */
 function emailOf({ email, email_verified }: IdTokenClaims): string | undefined {
   if (email_verified === false || email_verified === 'false') return undefined
   const text = textOf(email, MAX_EMAIL)

@@ -1,5 +1,5 @@
-// Fronted exchanges: a resource in front of another one, a gateway, has tokens for it by an operator's link instead of the
-// user's consent. The scope map of the link is the ceiling.
+// Fronted exchanges: a gateway resource in front of another resource obtains tokens for it by a link that an operator created,
+// instead of the consent of the user. The scope map of the link is the maximum.
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
@@ -11,13 +11,13 @@ import type { Allowed, Exchange } from './exchange_policy.ts'
 import { requestedNames } from './requested_scope.ts'
 import { atLeastOne, catalogOf, checkDeclared, checkWithin, nameOf, scopeNames } from './resource.ts'
 
-/** The resource of ours that a subject token is for, where the target is another one, and its link to the target. */
+/** The mint resource of a subject token, when it is not the target itself, and its link to the target. */
 export interface FrontingStep {
   source: Resource
   link?: FrontingLink
 }
 
-/** Who is in front of the target in an exchange; undefined when the subject token is for no other mint resource. */
+/** The gateway in front of the target of an exchange; undefined when the subject token is not for another mint resource. */
 export async function findFronting(
   { store, config }: App,
   { subject }: Exchange,
@@ -33,11 +33,11 @@ export async function findFronting(
 }
 
 /**
- * What a fronted exchange may have: the scopes of the target that the link makes of those of the subject token. Throws
- * access_denied for a client that may not ride the link, invalid_scope beyond the map.
+ * The allowed scopes of a fronted exchange: the scopes of the target to which the link maps the scopes of the subject token.
+ * Throws access_denied for a client that may not use the link, invalid_scope for scopes outside the map.
  */
 export function allowFronted(exchange: Exchange, source: Resource, link: FrontingLink, target: Resource): Allowed {
-  checkMayRide(exchange.caller, source, target)
+  checkCaller(exchange.caller, source, target)
   const entries = Object.entries(link.scope_map)
   const held = scopeNames(exchange.subject.claims.scope ?? '')
   const reachable = new Set(entries.filter(([name]) => held.includes(name)).flatMap(([, targets]) => targets))
@@ -56,20 +56,20 @@ export function allowFronted(exchange: Exchange, source: Resource, link: Frontin
   return { resource: nameOf(target), scope: atLeastOne(requested).join(' '), link }
 }
 
-/** Where the target names clients, only those; else only the servers of the source. Anybody else would ride the link. */
-function checkMayRide({ client_id }: Client, source: Resource, target: Resource): void {
+/** The link may be used by the clients that the target lists, or by the servers of the source when it lists none. Throws access_denied. */
+function checkCaller({ client_id }: Client, source: Resource, target: Resource): void {
   const { allowed_client_ids } = target.policy.exchange
   const isListed = allowed_client_ids.length > 0
   const isNamed = isListed
     ? allowed_client_ids.includes(client_id)
     : source.policy.runtime.client_ids.includes(client_id)
   if (isNamed) return
-  throw new OAuthError('access_denied', 'this client may not exchange tokens by the fronting link', {
+  throw new OAuthError('access_denied', 'this client may not use the fronting link', {
     reason: isListed ? 'operator_gate_denied' : 'fronting_caller_not_authorized',
   })
 }
 
-/** The actors so far of a token that a gateway exchanges: the client it was issued to acts first, then the gateway. */
+/** The previous actors of a token that a gateway exchanges: the client to which it was issued comes before the gateway. */
 export function actorsBehind({ claims, issuance }: LiveToken, caller: Client): Actor | undefined {
   const { act, client_id } = claims
   if (client_id === caller.client_id || client_id === act?.sub) return act

@@ -1,4 +1,4 @@
-// Identity assertion grants (ID-JAG, Enterprise-Managed Authorization): what an identity provider says, checked in order.
+// Identity assertion grants (ID-JAG, Enterprise-Managed Authorization): the verification of assertions, in order.
 import type { App } from '../context.ts'
 import { decodeJws, isAlg, type Jws } from '../crypto/jws.ts'
 import { isSignedByOneOf } from '../crypto/signers.ts'
@@ -8,37 +8,37 @@ import { DAY } from '../lib/time.ts'
 import { FetchError } from '../net/error.ts'
 import type { Client } from '../records/client.ts'
 import type { Idp } from '../records/idp.ts'
-import { useUp } from './single_use.ts'
+import { consumeOnce } from './single_use.ts'
 
 export const ID_JAG_PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
 const TYP = 'oauth-id-jag+jwt'
 export const MAX_ASSERTION = 16_384
-/** Bytes of one claim. */
+/** Maximum number of bytes of one claim. */
 const MAX_CLAIM = 1024
-/** Seconds that the clocks of two honest servers may differ. */
+/** Tolerance in seconds for clock differences between servers. */
 const SKEW = 30
-/** No assertion is meant to be good for longer: such an exp is in milliseconds, or nonsense. */
+/** Maximum remaining lifetime. A later exp is in milliseconds, or wrong. */
 const YEAR = 365 * DAY
 
-/** A verified assertion for the client that brings it. */
+/** A verified assertion of the client that sent it. */
 export interface Assertion {
   idp: Idp
   sub: string
   jti: string
-  /** Epoch seconds after which it is too old in any case. */
-  good_until: number
+  /** The time after which it is no longer accepted, in epoch seconds. */
+  valid_until: number
   scope?: string
   resources: string[]
-  /** Key that its bearer must prove (RFC 7800). */
+  /** Thumbprint of the key that the sender must prove (RFC 7800). */
   jkt?: string
 }
 
 const refuse = (reason: string) => new OAuthError('invalid_grant', 'the assertion is not valid', { reason })
 const isText = (value: unknown): value is string =>
-  // Also what a lone surrogate or a control character would make of a log line or an identifier.
+  // Lone surrogates and control characters are refused: they corrupt log lines and identifiers.
   typeof value === 'string' && Buffer.byteLength(value) <= MAX_CLAIM && /^[^\p{C}]+$/u.test(value)
 
-/** Verifies an assertion. Throws invalid_grant, or 503 when the keys of its issuer cannot be had. */
+/** Verifies an assertion. Throws invalid_grant, or 503 when the keys of its issuer are not available. */
 export async function verifyAssertion(app: App, text: string, client: Client): Promise<Assertion> {
   const jws = decodeJws(text, MAX_ASSERTION)
   if (!jws) throw refuse('malformed')
@@ -48,7 +48,7 @@ export async function verifyAssertion(app: App, text: string, client: Client): P
   return readClaims(app, jws.payload, idp, client)
 }
 
-/** The identity provider of an `iss`: registered, switched on, and not ourselves. */
+/** The identity provider of an `iss`: registered, enabled, and not this service itself. */
 async function findIssuer(app: App, iss: unknown): Promise<Idp> {
   if (!isText(iss) || iss === app.config.server.issuer) throw refuse('issuer')
   const idp = await app.store.findIdpByIssuer({ issuer: iss })
@@ -63,7 +63,7 @@ async function checkSignature(app: App, jws: Jws, { jwks_uri }: Idp): Promise<vo
   if (kid !== undefined && !isText(kid)) throw refuse('kid')
   const keys = await app.remoteKeys.find(jwks_uri, { kid, alg }).catch((error: unknown) => {
     if (!(error instanceof FetchError)) throw error
-    throw unavailable('the keys of the issuer cannot be had', { reason: `jwks_${error.reason}`, cause: error })
+    throw unavailable('the keys of the issuer are not available', { reason: `jwks_${error.reason}`, cause: error })
   })
   if (!(await isSignedByOneOf(app.crypto, keys, alg, jws)))
     throw refuse(keys.length === 0 ? 'unknown_key' : 'signature')
@@ -75,22 +75,22 @@ function readClaims(app: App, payload: Jws['payload'], idp: Idp, client: Client)
   const isTime = (value: unknown): value is number => typeof value === 'number'
   if (!isTime(exp) || exp <= now - SKEW || exp > now + YEAR) throw refuse('expired')
   if (!isTime(iat) || iat > now + SKEW) throw refuse('iat')
-  const good_until = iat + app.config.xaa.max_assertion_age
-  if (good_until < now) throw refuse('too_old')
+  const valid_until = iat + app.config.xaa.max_assertion_age
+  if (valid_until < now) throw refuse('too_old')
   if (nbf !== undefined && !(isTime(nbf) && nbf <= now + SKEW)) throw refuse('nbf')
   if (onlyOf(aud) !== idp.audience) throw refuse('audience')
-  // A subject that nobody mapped is known by issuer and subject together.
+  // A subject without a mapping is identified by issuer and subject together.
   if (!isText(sub) || !fitsIndex(idp.issuer, ':', sub)) throw refuse('sub')
   if (!isText(jti)) throw refuse('jti')
   if (client_id !== client.client_id) throw refuse('another_client')
   if (scope !== undefined && typeof scope !== 'string') throw refuse('scope')
-  // What they limit we could not enforce (RFC 9396).
+  // This service cannot enforce restrictions of authorization_details (RFC 9396).
   if (authorization_details !== undefined) throw refuse('authorization_details')
   return {
     idp,
     sub,
     jti,
-    good_until: Math.min(exp, good_until) + SKEW,
+    valid_until: Math.min(exp, valid_until) + SKEW,
     scope,
     resources: resource === undefined ? [] : listOf(resource),
     jkt: confirmedKey(cnf),
@@ -101,12 +101,12 @@ const onlyOf = (aud: unknown): unknown => (Array.isArray(aud) && aud.length === 
 
 function listOf(resource: unknown): string[] {
   const list = Array.isArray(resource) ? resource : [resource]
-  // A list of none allows nothing; taken for one that was left out it would allow everything.
+  // An empty list allows no resource. It must not be treated like an absent claim, which allows every resource.
   if (list.length === 0 || !list.every(isText)) throw refuse('resource')
   return list
 }
 
-/** The one confirmation method that is understood here; another one must not be ignored (RFC 7800 §3.1). */
+/** The key of the `jkt` confirmation method, the only supported one; other methods must not be ignored (RFC 7800 §3.1). */
 function confirmedKey(cnf: unknown): string | undefined {
   if (cnf === undefined) return undefined
   const { jkt, ...others } = (cnf ?? {}) as Record<string, unknown>
@@ -114,7 +114,7 @@ function confirmedKey(cnf: unknown): string | undefined {
   return jkt
 }
 
-/** Uses up an assertion. Throws invalid_grant when it was used before, here or in another process. */
-export async function consumeAssertion(app: App, { idp, jti, good_until }: Assertion): Promise<void> {
-  if (!(await useUp(app, 'assertion', idp.issuer, jti, Math.ceil(good_until) + 1))) throw refuse('replay')
+/** Consumes an assertion. Throws invalid_grant when it was used before, in this process or in another one. */
+export async function consumeAssertion(app: App, { idp, jti, valid_until }: Assertion): Promise<void> {
+  if (!(await consumeOnce(app, 'assertion', idp.issuer, jti, Math.ceil(valid_until) + 1))) throw refuse('replay')
 }

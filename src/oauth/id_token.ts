@@ -1,4 +1,4 @@
-// ID tokens of the upstream OpenID provider (OpenID Connect Core §3.1.3.7): the signature, and what openid-client leaves open.
+// ID tokens of the upstream OpenID provider (OpenID Connect Core §3.1.3.7): the signature, and the checks that openid-client does not make.
 import { createHash } from 'node:crypto'
 import { decodeJws, hashOf, isUpstreamAlg } from '../crypto/jws.ts'
 import type { CryptoLanes } from '../crypto/pool.ts'
@@ -10,9 +10,9 @@ import type { RemoteKeys } from '../net/jwks.ts'
 import type { UpstreamAlg } from '../records/jwk.ts'
 
 const MAX_ID_TOKEN = 32_768
-/** OpenID Connect Core §2. */
+/** Maximum length of `sub` (OpenID Connect Core §2). */
 const MAX_SUB = 255
-/** Seconds that the clocks of two honest servers may differ. */
+/** Tolerance in seconds for clock differences between servers. */
 const SKEW = 60
 
 export type IdTokenClaims = Readonly<Record<string, unknown>>
@@ -20,14 +20,14 @@ export type IdTokenClaims = Readonly<Record<string, unknown>>
 interface Parts {
   crypto: CryptoLanes
   clock: Clock
-  /** Fetches the set anew at most once for a key that is not in it. */
+  /** Fetches the key set again, at most once, for a key that is not in it. */
   keys: RemoteKeys
 }
 interface Received {
   id_token: string
   access_token: string
 }
-/** What the token must fit. */
+/** The values that the token must have. */
 export interface ExpectedIdToken {
   issuer: string
   client_id: string
@@ -35,11 +35,11 @@ export interface ExpectedIdToken {
   jwks_uri: string
 }
 
-/** A sign-in that the upstream does not vouch for: 401, with a reason for the log. */
+/** The error for a sign-in that could not be verified: 401, with a reason for the log. */
 export const refused = (reason: string, about: Record<string, string> = {}): OAuthError =>
   new OAuthError('access_denied', 'the sign-in could not be verified', { status: 401, reason: `oidc_${reason}`, about })
 
-/** The claims of an ID token. Throws 401; rejects with a FetchError when the keys cannot be had. */
+/** Verifies an ID token. Returns its claims. Throws 401, or a FetchError when the keys are not available. */
 export async function verifyIdToken(
   { crypto, keys, clock }: Parts,
   { id_token, access_token }: Received,
@@ -71,7 +71,7 @@ function checkClaims(
   if (!isTime(exp) || exp <= now - SKEW) throw refused('exp')
   if (!isTime(iat) || iat > now + SKEW) throw refused('iat')
   if (nbf !== undefined && !(isTime(nbf) && nbf <= now + SKEW)) throw refused('nbf')
-  // Binds the access token, with which userinfo is asked for, to this sign-in.
+  // Binds the access token, which is sent to the userinfo endpoint, to this sign-in.
   if (claims['at_hash'] !== undefined && claims['at_hash'] !== at_hash) throw refused('at_hash')
   if (
     typeof sub !== 'string' ||

@@ -1,4 +1,4 @@
-// From what a grant decided to the answer: sign and commit at the same time, answer when both are done.
+// Issues the token that a grant has decided on. Signature and commit run at the same time; the response waits for both.
 import type { App } from '../context.ts'
 import { isRemote, type SigningKey } from '../crypto/pool.ts'
 import type { Request } from '../http/message.ts'
@@ -10,7 +10,7 @@ import { claimsOf, tokenType } from './access_token.ts'
 import { type Commit, runCommit } from './commit.ts'
 import type { Proof } from './dpop.ts'
 
-/** What a grant decided. Says nothing about JWTs, rows, metrics or HTTP. */
+/** The decision of a grant, independent of JWTs, database rows, metrics and HTTP. */
 export interface Authorization {
   /** Short name of the grant. */
   grant_type: string
@@ -18,25 +18,25 @@ export interface Authorization {
   sub: string
   resource?: string
   scope: string
-  /** Seconds that the token lives. */
+  /** Lifetime of the token in seconds. */
   lifetime: number
-  /** Moment (epoch seconds) that it does not outlive. */
+  /** Latest expiry of the token, in epoch seconds. */
   not_after?: number
-  /** Thumbprint of the key that the token is bound to. */
+  /** Thumbprint of the key to which the token is bound. */
   jkt?: string
-  /** The proof that is used up. */
+  /** The DPoP proof, which is recorded as used when the token is committed. */
   proof?: Proof
   act?: Actor
   family_id?: string
   consent_id?: string
   parent_id?: string
-  /** The token of a provider that is handed out instead of one of ours. */
+  /** The token of a provider, which is returned instead of a token of this service. */
   vended?: { provider: string; access_token: string; expires_in: number }
   /** Labels of the grant's own counter. */
   labels?: Record<string, string>
-  /** Further members of the answer. */
+  /** Additional members of the response. */
   extra?: Record<string, string>
-  /** What is committed with the record of the token; without it only that record. */
+  /** The store operation that commits the token; without it only the record of the token is added. */
   commit?: Commit
 }
 
@@ -49,14 +49,14 @@ export interface TokenResponse {
   scope?: string
 }
 
-/** Issues the token of an authorization; its jti is the id of the request. Nothing is answered before it is committed. */
+/** Issues the token of an authorization. Its jti is the id of the request. The response is sent only after the commit. */
 export async function issue(app: App, request: Request, a: Authorization): Promise<TokenResponse> {
   const now = app.clock.now()
   const key = a.vended ? undefined : app.keyring.current()
   const issuance = recordOf(request, a, now, key)
-  const { access_token, refresh_token } = await (key ? sign(app, key, a, issuance) : handOut(app, a, issuance))
-  metricsOf(app, request, issuance)
-  noteUse(app, a.client, now)
+  const { access_token, refresh_token } = await (key ? sign(app, key, a, issuance) : vend(app, a, issuance))
+  measure(app, request, issuance)
+  touchClient(app, a.client, now)
   return {
     access_token,
     token_type: tokenType(issuance),
@@ -77,13 +77,13 @@ async function sign(app: App, key: SigningKey, a: Authorization, issuance: NewIs
   return { access_token, refresh_token }
 }
 
-/** What a provider gave is recorded as what we issue is: who has it, for whom, for what. The token itself is not. */
-async function handOut(app: App, a: Authorization, issuance: NewIssuance): Promise<Tokens> {
+/** Records the token of a provider like an issued token: client, subject, resource and scope. The token itself is not stored. */
+async function vend(app: App, a: Authorization, issuance: NewIssuance): Promise<Tokens> {
   const refresh_token = await runCommit(app, a.commit, issuance)
   return { access_token: a.vended?.access_token as string, refresh_token }
 }
 
-// One literal, so that all records have one shape: this is made for every token.
+// One literal, so that every record has the same hidden class: one is created for each token.
 const recordOf = (request: Request, a: Authorization, now: number, key: SigningKey | undefined): NewIssuance => ({
   id: request.id,
   grant_type: a.grant_type,
@@ -107,15 +107,15 @@ const recordOf = (request: Request, a: Authorization, now: number, key: SigningK
   use: a.proof?.use,
 })
 
-/** So that registrations nobody uses can be told from the others. Once a day, and nobody waits for it. */
-function noteUse(app: App, { client_id, registration_source, last_used_at = 0 }: Client, now: number): void {
+/** Records that a client is in use, at most once a day, so that unused registrations can be found. The response does not wait for it. */
+function touchClient(app: App, { client_id, registration_source, last_used_at = 0 }: Client, now: number): void {
   if (registration_source === 'admin' || now - last_used_at < DAY) return
   app.store.touchClient({ client_id, now }).catch((error) => {
-    app.log.warn({ err: error, client_id }, 'the use of a client could not be noted')
+    app.log.warn({ err: error, client_id }, 'the last use of a client could not be recorded')
   })
 }
 
-function metricsOf({ metrics }: App, request: Request, issuance: Issuance): void {
+function measure({ metrics }: App, request: Request, issuance: Issuance): void {
   const { grant_type, is_agent, act, broker_provider } = issuance
   if (broker_provider) metrics.count('core_upstream_token_issued_total', { provider: broker_provider })
   else metrics.count('core_tokens_issued_total', { grant_type })

@@ -1,4 +1,4 @@
-// The upstream OpenID provider that people may sign in at. openid-client speaks the protocol, the guarded client fetches.
+// Sign-in at the upstream OpenID provider. openid-client implements the protocol; every request goes through the guarded client.
 import {
   allowInsecureRequests,
   authorizationCodeGrant,
@@ -29,7 +29,7 @@ import { webFetch } from '../net/web_fetch.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type IdTokenClaims, refused, verifyIdToken } from './id_token.ts'
 
-/** Sign-ins of an address that may fail at once without the provider naming anybody, and how many more a second. */
+/** Burst, and rate per second, of failed sign-ins of an address for which the provider returned no identity. */
 const [FAILURES, FAILURES_PER_SECOND] = [60, 0.1]
 
 interface Parts {
@@ -41,7 +41,7 @@ interface Parts {
 }
 
 const LIMITS = { maxBytes: 1024 * 1024, timeoutMs: 15_000 }
-/** Seconds that the metadata and the keys of the provider are used for. While it is away they are used on. */
+/** Seconds until the metadata and the keys of the provider are fetched again. While the provider is unavailable, they stay in use. */
 const TTL = 3600
 
 interface Known {
@@ -50,7 +50,10 @@ interface Known {
   freshUntil: number
 }
 
-/** Makes the way to the provider. Nothing is fetched before it is needed; 500 is thrown while it cannot be had, 401 for a person it does not vouch for. */
+/**
+ * Creates the client of the provider. Nothing is fetched before the first use. Its functions throw 500 while the provider is
+ * unavailable, 401 for a sign-in that could not be verified.
+ */
 export function openOidcProvider({ config, fetcher, crypto, clock, metrics }: Parts): OidcProvider {
   const { oidc } = config
   const allowHttp = isLocalhost(config.server.issuer)
@@ -60,7 +63,7 @@ export function openOidcProvider({ config, fetcher, crypto, clock, metrics }: Pa
     fetcher,
     clock,
     ttl: TTL,
-    // One fetch anew per sign-in is the bound: nobody but the provider can name a key here.
+    // At most one fetch per sign-in: only the provider can name a key here.
     cooldown: 0,
     allowHttp,
     onLookup: (outcome) =>
@@ -76,29 +79,29 @@ export function openOidcProvider({ config, fetcher, crypto, clock, metrics }: Pa
     })
     const metadata = found.serverMetadata()
     const { issuer, jwks_uri } = metadata
-    // Letter by letter: the library takes some of Microsoft's for one another.
+    // Exact comparison: the library accepts different issuers of Microsoft as equal.
     if (issuer !== oidc.issuer) throw unreachable('issuer_differs')
     if (typeof jwks_uri !== 'string') throw unreachable('no_jwks_uri')
     return { metadata, jwks_uri, freshUntil: clock.now() + TTL }
   }
 
-  /** The metadata; of an earlier time while the provider is away. */
+  /** The metadata. While the provider is unavailable, the previous metadata. */
   async function current(): Promise<Known> {
     if (known && clock.now() < known.freshUntil) return known
     try {
       known = await loads.run(oidc.issuer, load)
     } catch (error) {
-      if (!known) throw judge(error, unreachable)
+      if (!known) throw translate(error, unreachable)
     }
     return known
   }
 
   function configured(server: ServerMetadata): Configuration {
     const { token_endpoint_auth_methods_supported: methods } = server
-    // What OpenID Connect Discovery §3 says where nothing is said.
+    // client_secret_basic is the default of OpenID Connect Discovery §3.
     const byPost = Array.isArray(methods) && !methods.includes('client_secret_basic')
     const authentication = byPost ? ClientSecretPost : ClientSecretBasic
-    // Our list, not theirs of an hour ago: a provider that changes its algorithm changes its key with it, and names that one.
+    // Our list instead of the metadata, which may be an hour old: a provider that changes its algorithm also changes its key and names it.
     const metadata = { ...server, id_token_signing_alg_values_supported: UPSTREAM_ALGS }
     const configuration = new Configuration(metadata, oidc.client_id, {}, authentication(oidc.client_secret))
     configuration[customFetch] = fetchIt
@@ -111,7 +114,7 @@ export function openOidcProvider({ config, fetcher, crypto, clock, metrics }: Pa
     return [...new Set(['openid', ...oidc.scopes, ...(groups ? ['groups'] : [])])].join(' ')
   }
 
-  /** What the provider keeps out of its ID tokens. It only says how a person is called, so nothing depends on it. */
+  /** Claims that the provider does not put into its ID tokens. They contain only the name and email of a user, so failures are ignored. */
   async function userinfo(configuration: Configuration, access_token: string, sub: string): Promise<IdTokenClaims> {
     if (!configuration.serverMetadata().userinfo_endpoint) return {}
     return fetchUserInfo(configuration, access_token, sub).catch(() => ({}))
@@ -119,9 +122,9 @@ export function openOidcProvider({ config, fetcher, crypto, clock, metrics }: Pa
 
   return {
     failures: new Buckets(FAILURES_PER_SECOND, FAILURES),
-    find: () => judged(async () => void (await current())),
-    authorizationUrl: ({ state, nonce, verifier }, again) =>
-      judged(async () => {
+    find: () => translated(async () => void (await current())),
+    authorizationUrl: ({ state, nonce, verifier }, reauthenticate) =>
+      translated(async () => {
         const { metadata } = await current()
         const url = buildAuthorizationUrl(configured(metadata), {
           response_type: 'code',
@@ -132,12 +135,12 @@ export function openOidcProvider({ config, fetcher, crypto, clock, metrics }: Pa
           code_challenge: digest(verifier),
           code_challenge_method: 'S256',
           ...(oidc.connector_id ? { connector_id: oidc.connector_id } : {}),
-          ...(again ? { prompt: 'login' } : {}),
+          ...(reauthenticate ? { prompt: 'login' } : {}),
         })
         return url.href
       }),
     redeem: (query, { state, nonce, verifier }) =>
-      judged(async () => {
+      translated(async () => {
         const { metadata, jwks_uri } = await current()
         const configuration = configured(metadata)
         const startedMs = performance.now()
@@ -158,38 +161,38 @@ export function openOidcProvider({ config, fetcher, crypto, clock, metrics }: Pa
   }
 }
 
-/** The provider is away, or not what the configuration says. */
+/** The provider cannot be reached, or does not match the configuration. */
 const unreachable = (reason: string, cause?: unknown): OAuthError =>
   new OAuthError('server_error', 'the identity provider cannot be reached', {
     reason: `oidc_${reason}`,
     cause: cause ?? new Error(`the identity provider cannot be used: ${reason}`),
   })
 
-/** Errors of a token endpoint that no other person would be spared (RFC 6749 §5.2). */
-const OUR_FAULT = ['invalid_client', 'unauthorized_client', 'unsupported_grant_type', 'invalid_request']
-/** What comes of a server in trouble, or of one that the configuration does not fit, in the words of openid-client. */
-const TROUBLE = /(NOT_CONFORM|NOT_JSON|TIMEOUT|CHALLENGE|SERVER_METADATA|FORBIDDEN)$|^ERR_/
+/** Errors of the token endpoint that do not depend on the user (RFC 6749 §5.2). */
+const CONFIGURATION_ERRORS = ['invalid_client', 'unauthorized_client', 'unsupported_grant_type', 'invalid_request']
+/** Error codes of openid-client for a provider that fails, or that does not match the configuration. */
+const PROVIDER_FAILURES = /(NOT_CONFORM|NOT_JSON|TIMEOUT|CHALLENGE|SERVER_METADATA|FORBIDDEN)$|^ERR_/
 
-/** Runs a conversation with the provider. What goes wrong comes out in our words: errors of the library hold what was sent. */
-async function judged<T>(work: () => Promise<T>): Promise<T> {
+/** Runs requests to the provider. Errors are translated, because errors of the library contain the data that was sent. */
+async function translated<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw judge(error, refused)
+    throw translate(error, refused)
   }
 }
 
-function judge(error: unknown, otherwise: (reason: string) => OAuthError): unknown {
+function translate(error: unknown, otherwise: (reason: string) => OAuthError): unknown {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (at instanceof OAuthError) return at
     if (at instanceof FetchError) return unreachable(at.reason, at)
   }
   if (error instanceof ResponseBodyError) {
-    const ours = OUR_FAULT.find((each) => each === error.error)
-    return ours ? unreachable(ours) : otherwise('code')
+    const known = CONFIGURATION_ERRORS.find((each) => each === error.error)
+    return known ? unreachable(known) : otherwise('code')
   }
   const code = codeOf(error)
   if (code === undefined) return error
   const reason = code.toLowerCase().replace(/^oauth_/, '')
-  return TROUBLE.test(code) ? unreachable(reason) : otherwise(reason)
+  return PROVIDER_FAILURES.test(code) ? unreachable(reason) : otherwise(reason)
 }

@@ -1,4 +1,4 @@
-// Using something once: exactly, within this process by a set in memory, across restarts and processes by the store.
+// Replay protection: a value is used exactly once. A set in memory covers this process; the store covers restarts and other processes.
 import { hash } from 'node:crypto'
 import type { App } from '../context.ts'
 import { codeOf, OAuthError } from '../lib/error.ts'
@@ -9,23 +9,23 @@ import type { SingleUse } from '../records/single_use.ts'
 import type { Store } from '../store/index.ts'
 
 const HASH_BYTES = 16
-/** Uses that may count at one time: about ten thousand proofs a second for two minutes. */
+/** Maximum number of unexpired uses: about ten thousand proofs a second for two minutes. */
 const MAX_USES = 1_500_000
-/** Seconds that anything is remembered at most. */
-const LONGEST = DAY
+/** Maximum number of seconds that a use is remembered. */
+const MAX_AGE = DAY
 
-/** Fills the set with what was used before this process began. */
+/** Opens the replay cache with the unexpired uses that the store has recorded. */
 export async function openReplayCache(store: Store, clock: Clock): Promise<ReplaySet> {
   const used = new ReplaySet(MAX_USES)
   const now = clock.now()
-  for (const use of await store.listUses({ since: idFloor(now - LONGEST), now }))
+  for (const use of await store.listUses({ since: idFloor(now - MAX_AGE), now }))
     used.add(keyOf(use), use.expires_at, now)
   return used
 }
 
 /**
- * Uses `value`, whose `owner` (a key, an issuer) keeps others from using it up. Returns the record, which must be
- * committed with or before what rests on it; undefined when it was used before.
+ * Uses `value` once. Values are separate for each `owner` (a key, an issuer), so that nobody can use up the values of another owner.
+ * Returns the record, which must be committed together with or before what depends on it; undefined when the value was used before.
  */
 export async function useOnce(
   app: App,
@@ -41,8 +41,8 @@ export async function useOnce(
   return (await app.replays.add(keyOf(use), use.expires_at, app.clock.now())) ? use : undefined
 }
 
-/** Uses `value` at once, with nothing that is to be committed with it. False when it was used before, here or in another process. */
-export async function useUp(
+/** Uses `value` once and commits that immediately. False when it was used before, in this process or in another one. */
+export async function consumeOnce(
   app: App,
   kind: SingleUse['kind'],
   owner: string,
@@ -56,17 +56,17 @@ export async function useUp(
     return true
   } catch (error) {
     if (isUsedBefore(error)) return false
-    await giveBack(app, use, error)
+    await releaseUse(app, use, error)
     throw error
   }
 }
 
-/** Lets a proof or assertion be sent again after a request that failed because the storage was not available: nothing of it is stored, or it is taken back. */
-export async function giveBack(app: App, use: SingleUse | undefined, error: unknown): Promise<void> {
+/** Allows a proof or assertion to be sent again after the storage was unavailable: the failed request has stored nothing, or its operation is undone. */
+export async function releaseUse(app: App, use: SingleUse | undefined, error: unknown): Promise<void> {
   if (use && error instanceof OAuthError && error.reason === 'storage_unavailable') await app.replays.remove(keyOf(use))
 }
 
-/** Another process was first to use a proof or assertion: what the store throws. */
+/** Whether an error of the store means that another process has already used the proof or assertion. */
 export const isUsedBefore = (error: unknown): boolean => codeOf(error) === 'USED_BEFORE'
 
 const keyOf = ({ kind, hash }: SingleUse): string => `${kind[0]}${hash}`

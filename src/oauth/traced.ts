@@ -1,15 +1,15 @@
-// The parts of the service as a traced request uses them: the same ones, with a span around each call. Others use them bare.
+// Tracing of the parts that a request uses: a traced request gets copies that put a span around each call.
 import type { App } from '../context.ts'
 import type { Request } from '../http/message.ts'
 import type { Fetcher, FetchRequest } from '../net/fetcher.ts'
 import type { Trace } from '../telemetry/trace.ts'
 
-/** By a traced app the one it was made of, so that spans are never put around spans. */
-const bare = new WeakMap<App, App>()
+/** The original app of each traced app, so that a traced app is never wrapped again. */
+const originals = new WeakMap<App, App>()
 
-/** The app on behalf of a span. */
-function within(app: App, trace: Trace): App {
-  const { store, crypto, fetcher, brokerFetcher, ...rest } = bare.get(app) ?? app
+/** The app with a span below `trace` around each call. */
+function tracedBy(app: App, trace: Trace): App {
+  const { store, crypto, fetcher, brokerFetcher, ...rest } = originals.get(app) ?? app
   const traced: App = {
     ...rest,
     store: store.within(trace),
@@ -27,38 +27,38 @@ function within(app: App, trace: Trace): App {
       verifyPassword: (password, hash) =>
         trace.span('password verify', {}, () => crypto.verifyPassword(password, hash)),
     },
-    // A stranger must not learn the ids of our traces, nor those that a caller handed on.
+    // Hosts that callers name must not learn trace ids, neither ours nor those that a caller sent.
     fetcher: withSpans(fetcher, trace, () => ({})),
     brokerFetcher: withSpans(brokerFetcher, trace, ({ traceparent }) => ({ traceparent })),
   }
-  bare.set(traced, bare.get(app) ?? app)
+  originals.set(traced, originals.get(app) ?? app)
   return traced
 }
 
-/** A fetcher with a span around each fetch; `passOn` says what the peer learns of it. */
+/** A fetcher with a span around each fetch. `propagate` returns the trace context that is sent to the peer. */
 const withSpans = (
   fetcher: Fetcher,
   trace: Trace,
-  passOn: (inner: Trace) => Pick<FetchRequest, 'traceparent'>,
+  propagate: (inner: Trace) => Pick<FetchRequest, 'traceparent'>,
 ): Fetcher => ({
   fetch: (url, request) =>
     trace.span(
       'fetch',
       { 'server.address': hostOf(url), 'http.request.method': request.method ?? 'GET' },
       async (inner) => {
-        const reply = await fetcher.fetch(url, { ...request, ...passOn(inner) })
+        const reply = await fetcher.fetch(url, { ...request, ...propagate(inner) })
         inner.set({ 'http.response.status_code': reply.status })
         return reply
       },
     ),
 })
 
-/** Paths and queries may hold what is nobody's business. */
+/** Only the host is recorded: paths and queries may contain private data. */
 const hostOf = (url: string) => (URL.canParse(url) ? new URL(url).host : 'invalid')
 
-/** The app as a request uses it. */
-export const forRequest = (app: App, request: Request): App => (request.trace ? within(app, request.trace) : app)
+/** The app for a request: traced when the request is traced. */
+export const forRequest = (app: App, request: Request): App => (request.trace ? tracedBy(app, request.trace) : app)
 
-/** Does a part of what a request asks for, in a span of its own where it is traced. */
+/** Runs a part of a request, in its own span when the request is traced. */
 export const inSpan = <R>(app: App, request: Request, name: string, work: (app: App) => Promise<R>): Promise<R> =>
-  request.trace ? request.trace.span(name, {}, (inner) => work(within(app, inner))) : work(app)
+  request.trace ? request.trace.span(name, {}, (inner) => work(tracedBy(app, inner))) : work(app)

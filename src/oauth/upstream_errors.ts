@@ -1,6 +1,6 @@
-// Why providers send people back without a code.
+// The error codes with which providers redirect users back without a code.
 
-/** RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6. */
+/** The codes of RFC 6749 §4.1.2.1 and OpenID Connect Core §3.1.2.6. */
 const UPSTREAM_ERRORS = [
   'access_denied',
   'account_selection_required',
@@ -15,6 +15,6 @@ const UPSTREAM_ERRORS = [
   'unsupported_response_type',
 ]
 
-/** The reason for an `error` of a provider; words that no standard has are not repeated. */
+/** The refusal reason for an `error` of a provider. Codes that are not standard become `other`. */
 export const upstreamReason = (error: string | undefined): string =>
   `upstream_${error !== undefined && UPSTREAM_ERRORS.includes(error) ? error : 'other'}`

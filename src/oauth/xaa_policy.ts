@@ -1,4 +1,4 @@
-// What an assertion may be redeemed for, and who its subject is here.
+// The policies for assertions, and the local user of their subject.
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
@@ -11,8 +11,8 @@ import { isSameResource } from './resource.ts'
 const denied = (description: string, reason: string) => new OAuthError('access_denied', description, { reason })
 
 /**
- * The part of `scope` that the first matching policy of the identity provider leaves. At a resource
- * without scopes none is needed; a policy that limits scopes does not cover it. Throws access_denied when no policy matches, or each leaves nothing.
+ * The scopes that the first matching policy of the identity provider allows. A resource without scopes needs none, but a policy that
+ * limits scopes does not cover it. Throws access_denied when no policy matches, or none of them allows a scope.
  */
 export async function applyPolicies(
   app: App,
@@ -23,13 +23,13 @@ export async function applyPolicies(
 ): Promise<string[]> {
   const policies = await app.store.listPolicies({ idp_id: idp.id })
   for (const policy of policies.filter((each) => covers(app, each, client, resource))) {
-    const left = policy.scopes ? scope.filter((name) => policy.scopes?.includes(name)) : [...scope]
-    if (left.length === 0 && (scope.length > 0 || policy.scopes)) continue
+    const allowed = policy.scopes ? scope.filter((name) => policy.scopes?.includes(name)) : [...scope]
+    if (allowed.length === 0 && (scope.length > 0 || policy.scopes)) continue
     app.metrics.count('ext_xaa_policy_evaluation_total', { result: 'allowed' })
-    return left
+    return allowed
   }
   app.metrics.count('ext_xaa_policy_evaluation_total', { result: 'denied' })
-  throw denied('no policy allows this', 'policy_denied')
+  throw denied('no policy allows this request', 'policy_denied')
 }
 
 function covers(app: App, policy: XaaPolicy, { client_id }: Client, resource: Resource | undefined): boolean {
@@ -41,8 +41,8 @@ function covers(app: App, policy: XaaPolicy, { client_id }: Client, resource: Re
 }
 
 /**
- * The `sub` of the token: the mapped one, else (unless `strict`) one that no user or client here can have.
- * Throws access_denied without a mapping, invalid_grant when the mapped user may not act.
+ * The `sub` of the token: the mapped local subject, otherwise (unless `strict`) a value that no local user or client can have.
+ * Throws access_denied without a mapping in `strict` mode, invalid_grant when the mapped user is not active.
  */
 export async function resolveSubject(app: App, assertion: Assertion): Promise<string> {
   try {
@@ -58,17 +58,17 @@ export async function resolveSubject(app: App, assertion: Assertion): Promise<st
 async function findSubject(app: App, { idp, sub }: Assertion): Promise<{ result: string; sub: string }> {
   const mapping = await app.store.findSubjectMapping({ idp_id: idp.id, federated_subject: sub })
   if (!mapping && app.config.xaa.subject_mode === 'strict')
-    throw denied('the subject is not mapped to anybody here', 'subject_not_mapped')
-  // Keyed on issuer and subject, never on an email: who controls a directory must not become a local account by a name.
+    throw denied('the subject is not mapped to a local user', 'subject_not_mapped')
+  // The key is issuer and subject, never an email: an administrator of a directory must not gain a local account by choosing an email.
   const local = mapping?.local_subject ?? `${idp.issuer}:${sub}`
   await checkLocal(app, local)
   return { result: mapping ? 'mapped' : 'auto_mapped', sub: local }
 }
 
-/** A user must be active, and nobody may be taken for a client (RFC 9068 §5). */
+/** A local user must be active. A subject must not be equal to a client id (RFC 9068 §5). */
 async function checkLocal(app: App, local_subject: string): Promise<void> {
   const mayAct = isUserId(local_subject)
     ? (await app.store.findUser({ id: local_subject }))?.status === 'active'
     : (await app.store.findClient({ client_id: local_subject })) === undefined
-  if (!mayAct) throw new OAuthError('invalid_grant', 'the subject may not act here', { reason: 'subject_inactive' })
+  if (!mayAct) throw new OAuthError('invalid_grant', 'the subject is not active', { reason: 'subject_inactive' })
 }

@@ -1,7 +1,7 @@
 export interface AuditEvent {
   id: string
   action: string
-  /** User id, client id, `admin`, `system`, or empty. */
+  /** User id, client id, `admin`, `system`, or empty when the actor is unknown. */
   actor_id: string
   client_id?: string
   ip: string

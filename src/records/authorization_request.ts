@@ -1,6 +1,6 @@
 import type { Client } from './client.ts'
 
-/** An authorize request that waits for consent, then its code, then its consumed code. */
+/** An authorization request in each of its states: waiting for consent, with a code, with a consumed code. */
 export interface AuthorizationRequest {
   id: string
   client_id: string
@@ -16,7 +16,7 @@ export interface AuthorizationRequest {
   state?: string
   code_challenge: string
   dpop_jkt?: string
-  /** The client as it was shown to the user, while it is not stored. */
+  /** The client as it was shown to the user; only when the client is not stored yet. */
   client?: Client
   consent_id?: string
   code_hash?: string

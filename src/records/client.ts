@@ -1,4 +1,4 @@
-/** What a client metadata document says about its client. */
+/** The fields of a client metadata document. */
 export interface DocumentFields {
   client_name: string
   redirect_uris: string[]
@@ -20,19 +20,19 @@ export interface Client extends DocumentFields {
   is_agent: boolean
   agent_description: string
   dpop_bound_access_tokens: boolean
-  /** Counts the writes; 0 for the client of a document that is not stored yet. */
+  /** Number of writes; 0 for the client of a document that is not stored yet. */
   version: number
   issued_at: number
   updated_at: number
-  /** When it was last given a token, to the day; kept for clients that registered themselves. */
+  /** Day of the last token. Only recorded for clients that registered themselves. */
   last_used_at?: number
-  /** Resource of a client_credentials request that names none: the URI of a registered resource. Only operators set it. */
+  /** URI of the registered resource for client_credentials requests without a resource. Only operators set it. */
   default_resource?: string
   /**
-   * What an operator set of a client that is a document: its fields are what is left of that and of the document. Of a client
-   * that registered itself: the scope, which is a limit from then on.
+   * For a client with a metadata document: the fields that an operator has set. The client has only what these and the document
+   * both allow. For a client that registered itself: the scope that an operator has set, which is a limit from then on.
    */
   operator_set?: Partial<DocumentFields>
-  /** What the document itself says, where an operator set something. */
+  /** The fields of the document itself, when an operator has set any. */
   document?: DocumentFields
 }

@@ -1,10 +1,10 @@
-/** What an operator lets a resource in front of another one, a gateway, obtain there. */
+/** The permission of a gateway resource to obtain tokens for the resource behind it. */
 export interface FrontingLink {
   source_slug: string
   target_slug: string
-  /** For a scope of the source, the scopes of the target that it may become. */
+  /** The scopes of the target by scope of the source. */
   scope_map: Record<string, string[]>
-  /** As in the audit trail. */
+  /** The actor, as in the audit trail. */
   created_by: string
   created_at: number
   updated_at: number

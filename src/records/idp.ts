@@ -2,9 +2,9 @@
 export interface Idp {
   id: string
   name: string
-  /** The `iss` of its assertions, byte for byte. */
+  /** The `iss` of its assertions; compared byte by byte. */
   issuer: string
-  /** The `aud` that they must have. */
+  /** The required `aud` of its assertions. */
   audience: string
   jwks_uri: string
   enabled: boolean

@@ -1,4 +1,4 @@
-/** The `act` claim (RFC 8693 §4.1): the current actor, with the ones before it inside. */
+/** The `act` claim (RFC 8693 §4.1): the current actor, with the previous actors nested in it. */
 export interface Actor {
   sub: string
   actor_type?: string
@@ -23,10 +23,10 @@ export interface Issuance {
   family_id?: string
   consent_id?: string
   parent_id?: string
-  /** The provider whose token was vended; none for a token of ours. */
+  /** The provider of a vended token; absent for a token of this service. */
   broker_provider?: string
   ip: string
-  /** The token answers the retry of a refresh request (`oauth.refresh_grace`). */
+  /** The token was issued for a retried refresh request (`oauth.refresh_grace`). */
   retry?: boolean
   revoked_at?: number
 }

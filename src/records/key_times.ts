@@ -1,14 +1,14 @@
-// When a signing key was made, replaced and may be removed.
+// The times at which a signing key was created, was replaced, and may be removed.
 import type { Alg } from './jwk.ts'
 
 export interface KeyTimes {
   kid: string
   alg: Alg
   created_at: number
-  /** Published, but nothing is signed with it yet. */
+  /** Published, but not used for signatures yet. */
   next?: true | undefined
-  /** Set when another key became current. */
+  /** When another key became the current key. */
   retired_at?: number
-  /** When the last token signed with it has expired; it is published until then. */
+  /** When the last token that it signed has expired. The key is published until then. */
   remove_at?: number
 }

@@ -4,6 +4,6 @@ export interface RefreshToken {
   hash: string
   expires_at: number
   consumed_at?: number
-  /** The token that replaced it, where the text of that one can be derived from this one (`oauth.refresh_grace`). */
+  /** Id of the token that replaced it. Only set when that token can be derived from this one (`oauth.refresh_grace`). */
   next_id?: string
 }

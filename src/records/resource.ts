@@ -13,7 +13,7 @@ export interface ResourcePolicy {
 export interface Resource {
   id: string
   slug: string
-  /** The audience, byte for byte. */
+  /** The audience; compared byte by byte. */
   uri?: string
   backend_kind: 'mint' | 'broker'
   broker_provider_slug?: string

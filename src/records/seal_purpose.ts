@@ -1,2 +1,2 @@
-/** What a sealed value is: part of what the encryption at rest binds it to. */
+/** The kind of an encrypted value. Encryption at rest authenticates it together with the value. */
 export type SealPurpose = 'signing_key' | 'broker_grant' | 'backup'

@@ -1,4 +1,4 @@
-/** What may be used once only, until it would be refused for its age. */
+/** The use of a single-use value. It is remembered until the value would be refused as expired. */
 export interface SingleUse {
   id: string
   kind: 'dpop' | 'assertion' | 'oidc_state'

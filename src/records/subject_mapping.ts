@@ -1,4 +1,4 @@
-/** Who a subject of an identity provider is here. */
+/** The local user of a subject of an identity provider. */
 export interface SubjectMapping {
   id: string
   idp_id: string

@@ -1,4 +1,4 @@
-/** The lineage of one sign-in. */
+/** All tokens of one sign-in. */
 export interface TokenFamily {
   id: string
   client_id: string

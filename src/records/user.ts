@@ -7,7 +7,7 @@ export interface User {
   role: 'admin' | 'user'
   status: 'active' | 'disabled'
   provider: 'local' | 'oidc'
-  /** What the upstream provider of a federated user is called, and what it calls the user: together the key of the account. */
+  /** Issuer and subject of a federated user at the upstream provider; together they identify the account. */
   provider_issuer?: string
   provider_sub?: string
   version: number

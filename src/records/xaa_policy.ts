@@ -1,13 +1,13 @@
-/** What assertions of an identity provider may be redeemed for. */
+/** A policy that allows assertions of an identity provider to be redeemed. */
 export interface XaaPolicy {
   id: string
   idp_id: string
   name: string
-  /** Empty: every client. */
+  /** An empty list allows every client. */
   client_ids: string[]
-  /** Narrows the issued scope; undefined: no limit, empty: nothing. */
+  /** Limits the issued scope. Undefined sets no limit; an empty list allows no scope. */
   scopes?: string[]
-  /** Empty: every resource, or none. */
+  /** An empty list allows every resource, and requests without a resource. */
   resources: string[]
   enabled: boolean
   version: number

@@ -65,7 +65,7 @@ const reasonOf = async (verified: Promise<unknown>) => {
 test('a right assertion is read as it is, and its keys are those of its issuer', async () => {
   const { make, verify, idp, find } = aService()
   expect(await verify(make())).toEqual({
-    ...{ idp, sub: 'employee-1', jti: 'j1', good_until: NOW + MAX_AGE + 30 },
+    ...{ idp, sub: 'employee-1', jti: 'j1', valid_until: NOW + MAX_AGE + 30 },
     ...{ scope: undefined, resources: [], jkt: undefined },
   })
   expect(find).toHaveBeenCalledWith(idp.jwks_uri, { kid: 'k1', alg: 'ES256' })
@@ -252,7 +252,7 @@ describe('keys', () => {
 
 describe('single use', () => {
   const anAssertion = (more: Partial<Assertion> = {}): Assertion => ({
-    ...{ idp: anIdp(), sub: 's', jti: 'j', good_until: NOW + 100, resources: [] },
+    ...{ idp: anIdp(), sub: 's', jti: 'j', valid_until: NOW + 100, resources: [] },
     ...more,
   })
 

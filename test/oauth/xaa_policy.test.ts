@@ -12,7 +12,7 @@ import { refusalOf } from '../support/thrown.ts'
 const client = aClient({ client_id: 'c_mine' })
 const files = aResource({ uri: 'https://files.example.com/mcp' })
 const idp = anIdp({ issuer: 'https://idp.example.com' })
-const assertion: Assertion = { idp, sub: 'employee-1', jti: 'j', good_until: NOW + 300, resources: [] }
+const assertion: Assertion = { idp, sub: 'employee-1', jti: 'j', valid_until: NOW + 300, resources: [] }
 
 describe('policies', () => {
   const anything = { client_ids: [], scopes: undefined, resources: [] }
