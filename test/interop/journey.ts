@@ -27,8 +27,8 @@ export interface McpClient {
   withoutStepUp?: string
   /** Names no resource when it asks as a machine: an operator has to do so for it. */
   defaultResource?: true
-  /** Refreshes when it should ask, so it is tried without a refresh token; asks for the new scope alone. */
-  stepUpReplaces?: true
+  /** How it asks for more, when it asks for the new scope alone; with grants that it has to register for it. */
+  dropsScope?: { cell: string; grant_types?: readonly string[] }
   /** Has no machine grant. */
   withoutMachine?: true
 }

@@ -74,12 +74,13 @@ export function testJourneys(language: string, clients: readonly McpClient[]): v
 
     if (client.withoutStepUp) row.step_up = client.withoutStepUp
     test.skipIf(missing || client.withoutStepUp)('asks for the scope that a tool needs beside', async () => {
-      const grant_types = client.stepUpReplaces ? ['authorization_code'] : undefined
+      const { dropsScope } = client
+      const grant_types = dropsScope?.grant_types
       const { texts, opened } = await journey(['whoami', 'save', 'whoami'], { grant_types })
-      const after = client.stepUpReplaces ? 'Ada may mcp:write' : 'Ada may mcp:read mcp:write'
+      const after = dropsScope ? 'Ada may mcp:write' : 'Ada may mcp:read mcp:write'
       expect(texts).toEqual([READ, after, after])
       expect(opened).toHaveLength(2)
-      row.step_up = client.stepUpReplaces ? 'without a refresh token; drops the first scope' : 'yes'
+      row.step_up = dropsScope?.cell ?? 'yes'
     })
 
     if (client.withoutMachine) row.machine = 'has none'

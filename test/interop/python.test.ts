@@ -1,10 +1,41 @@
 // Clients in Python: the official client of both generations, and FastMCP; and the libraries that Python programs use.
 import { decodeJwt } from 'jose'
 import { describe, expect, test } from 'vitest'
+import { freePort } from '../support/free_port.ts'
+import type { McpClient } from './journey.ts'
+import { testJourneys } from './journeys.ts'
 import { libraryFixture } from './libraries.ts'
 import { python } from './toolchain.ts'
+import { testUnscoped } from './unscoped.ts'
 
-const now = await python('mcp.txt')
+const [now, before] = [await python('mcp.txt'), await python('mcp1.txt')]
+const port = await freePort()
+const args = ['test/interop/python/mcp_client.py']
+
+const CLIENTS: McpClient[] = [
+  { name: 'mcp (Python)', version: '2.3.0', toolchain: now, args, client: 'mcp', asksForAll: true },
+  {
+    name: 'mcp (Python)',
+    version: '1.30.0',
+    toolchain: before,
+    args,
+    client: 'mcp',
+    asksForAll: true,
+    dropsScope: { cell: 'drops the first scope' },
+  },
+  {
+    name: 'fastmcp (Python)',
+    version: '4.1.2',
+    toolchain: now,
+    args,
+    client: 'fastmcp',
+    asksForAll: true,
+    redirect_uri: `http://localhost:${port}/callback`,
+  },
+]
+
+testJourneys('python', CLIENTS)
+testUnscoped(CLIENTS)
 
 describe.skipIf('missing' in now)('Python libraries', () => {
   const at = libraryFixture(now, ['test/interop/python/libraries.py'])

@@ -11,9 +11,12 @@ const versionOf = (name: string): string =>
 const toolchain = { command: [process.execPath, 'test/interop/typescript/mcp_client.mjs'] }
 const package_ = (name: string) => ({ name, version: versionOf(name), toolchain })
 
+/** With a refresh token it refreshes where it should ask. */
+const WITHOUT_REFRESH = { cell: 'without a refresh token; drops the first scope', grant_types: ['authorization_code'] }
+
 const CLIENTS: McpClient[] = [
   { ...package_('@modelcontextprotocol/client'), client: 'v2' },
-  { ...package_('@modelcontextprotocol/sdk'), client: 'v1', stepUpReplaces: true },
+  { ...package_('@modelcontextprotocol/sdk'), client: 'v1', dropsScope: WITHOUT_REFRESH },
   { ...package_('mcp-remote'), client: 'mcp-remote', asksForAll: true, withoutDocument: true, withoutMachine: true },
 ]
 
