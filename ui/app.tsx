@@ -1,4 +1,4 @@
-// The page as a whole: the way in, then the navigation and the page that the address names.
+// The whole page: the prompt for the key, then the navigation and the page of the address.
 import { useCallback, useEffect, useState } from 'preact/hooks'
 import { call, forgetKey, onRefusedKey, storedKey, storeKey } from './lib/api.ts'
 import { IDLE_MINUTES, useIdle } from './lib/idle.ts'
@@ -17,8 +17,8 @@ export function AdminPage() {
     setWhy(reason)
     setIn(false)
   }, [])
-  onRefusedKey.tell = () => leave('The key is no longer accepted. Somebody may have changed it.')
-  useIdle(isIn, () => leave(`Locked after ${IDLE_MINUTES} minutes without a touch.`))
+  onRefusedKey.tell = () => leave('The server no longer accepts the key. It may have been changed.')
+  useIdle(isIn, () => leave(`Locked after ${IDLE_MINUTES} minutes without activity.`))
   useEffect(() => {
     document.addEventListener('click', followLinks)
     return () => document.removeEventListener('click', followLinks)
@@ -37,7 +37,11 @@ export function AdminPage() {
   }
   return (
     <>
-      {isIn ? <Shell onForget={() => leave('The key is forgotten.')} /> : <KeyPrompt why={why} onKey={enter} />}
+      {isIn ? (
+        <Shell onForget={() => leave('The key was removed from this tab.')} />
+      ) : (
+        <KeyPrompt why={why} onKey={enter} />
+      )}
       <Toasts />
     </>
   )

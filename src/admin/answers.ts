@@ -1,4 +1,4 @@
-// What operations of the admin API answer: the schemas of the OpenAPI document. A test holds every real answer against them.
+// Schemas of the answers of the admin API, as in the OpenAPI document. A test checks every real answer against them.
 import { z } from 'zod'
 
 const at = z.iso.datetime()
@@ -46,12 +46,12 @@ export const client = z.strictObject({
   issued_at: at,
   updated_at: at,
   last_used_at: at.optional(),
-  tokens_24h: count.optional().describe('Tokens of the last 24 hours; only where they are asked for.'),
+  tokens_24h: count.optional().describe('Tokens of the last 24 hours. Only when the request asks for activity.'),
   id: z.string(),
   name: z.string(),
 })
 export const newClientAnswer = client.extend({
-  client_secret: z.string().optional().describe('Shown here only; none for a public client.'),
+  client_secret: z.string().optional().describe('Shown only in this answer. A public client has none.'),
 })
 export const newSecretAnswer = z.strictObject({ client_id: z.string(), client_secret: z.string() })
 
@@ -64,7 +64,7 @@ export const user = z.strictObject({
   disabled: z.boolean(),
   provider: z.enum(['local', 'oidc']),
   provider_issuer: z.string().optional().describe('Issuer of the upstream provider that the user signs in at.'),
-  provider_sub: z.string().optional().describe('What that provider calls the user.'),
+  provider_sub: z.string().optional().describe('Subject of the user at that provider.'),
   created_at: at,
   updated_at: at,
 })
@@ -78,7 +78,7 @@ export const policyLists = { exchange: allowedClients, runtime: clientIds, conne
 export const resource = z.strictObject({
   id: z.string(),
   slug: z.string(),
-  uri: z.string().describe('Empty where there is none.'),
+  uri: z.string().describe('Empty when the resource has no URI.'),
   backend_kind: z.enum(['mint', 'broker']),
   broker_provider_id: z.string(),
   broker_provider_slug: z.string(),
@@ -162,7 +162,10 @@ export const issuancesAnswer = z.strictObject({ issuances: z.array(issuance), si
 export const issuanceDetail = issuance.extend({
   active: z.boolean().optional(),
   act: z.record(z.string(), z.unknown()).optional(),
-  claims: z.record(z.string(), z.unknown()).optional().describe('Of the token; none where it is not ours.'),
+  claims: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('Claims of the token. Absent for tokens of a provider.'),
 })
 export const revoked = z.strictObject({ dry_run: z.boolean(), ...toll })
 
@@ -203,7 +206,7 @@ export const xaaPolicy = z.strictObject({
   ...named,
   idp_id: z.string(),
   client_ids: texts,
-  scopes: texts.optional().describe('Left out where they are not limited.'),
+  scopes: texts.optional().describe('Absent when the scopes are not limited.'),
   resources: texts,
 })
 export const mapping = z.strictObject({

@@ -1,4 +1,4 @@
-// What operations on the service itself answer, and those that try things out; as in answers.ts.
+// Schemas of the answers about the service itself and of the trial operations, as in answers.ts.
 import { z } from 'zod'
 
 const at = z.iso.datetime()
@@ -76,14 +76,14 @@ export const systemStatus = z.strictObject({
     .array(z.strictObject({ thread: count, requests: count, busy: z.number() }))
     .optional()
     .describe(
-      'Where there are several: requests that each answered, and the share of the last second that it was busy.',
+      'With several front threads: the requests that each answered, and the share of the last second in which it was busy.',
     ),
-  purges: z.array(purgeRun).describe('Of each target of service purge, its last run.'),
+  purges: z.array(purgeRun).describe('Last run of each target of `service purge`.'),
   headroom,
   lockouts: count.describe('Addresses that are locked out now.'),
   instances: count.describe('Instances that share the database, this one included.'),
   storage: z.strictObject({ bytes: z.number().optional() }).optional(),
-  concerns: z.array(concern).optional().describe('What is unsafe as it runs.'),
+  concerns: z.array(concern).optional().describe('Unsafe settings of the running service.'),
 })
 export const configuration = z.record(z.string(), z.unknown())
 export const stats = z.strictObject({
@@ -115,7 +115,7 @@ const refusal = z.strictObject({
   status: count,
   error: z.string(),
   error_description: z.string(),
-  reason: z.string().describe('What the caller is not told.'),
+  reason: z.string().describe('Reason that the caller does not see.'),
 })
 const tokenResponse = z.strictObject({
   access_token: z.string(),

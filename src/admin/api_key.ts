@@ -1,4 +1,4 @@
-// Who may call the admin API: the keys of the configuration, each with what it may do and the name that its actions leave.
+// Keys of the admin API: each has a capability, and a name for the audit trail.
 import type { Config } from '../config/schema.ts'
 import type { RequestHead } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
@@ -8,30 +8,30 @@ import { OAuthError } from '../lib/error.ts'
 import { digest, equalSecrets } from '../lib/id.ts'
 
 export interface Operator {
-  /** As in the audit trail: `admin` for admin.api_key, `admin:<name>` for one of admin.api_keys. */
+  /** Name in the audit trail: `admin` for admin.api_key, `admin:<name>` for one of admin.api_keys. */
   actor_id: string
   capability: 'read' | 'write'
 }
 
-/** Who holds admin.api_key, or the machine itself. */
+/** The holder of admin.api_key, or a command on this machine. */
 export const ADMIN = 'admin'
-/** Wrong keys that an address may try at once, and then each second. */
+/** Wrong keys that an address may send: the burst, and the rate per second. */
 const GUESSES = 20
 const GUESSES_PER_SECOND = 1
 
 export interface Gatekeeper {
   /** The operator that a request comes from. Throws unauthorized. */
   operatorOf(head: RequestHead): Operator
-  /** Refuses a request without a key that may do this: unauthorized, access_denied, or slow_down after many wrong keys. */
+  /** Refuses a request whose key is missing, wrong or lacks the capability: unauthorized, access_denied, or slow_down after many wrong keys. */
   guard(needs: Operator['capability']): NonNullable<Route['guard']>
 }
 
-/** What is guarded; wrong keys are counted in the store. */
+/** Guards the admin listener. Wrong keys are counted in the store. */
 interface Guarded {
   config: Config
   store: BucketStore
 }
-/** Knows the keys of a configuration. Without any, nobody gets in. */
+/** Takes the keys of the configuration. Without keys, every request is refused. */
 export function createGatekeeper({ config: { admin, rate_limit }, store }: Guarded): Gatekeeper {
   const known = [
     ...(admin.api_key ? [{ hash: digest(admin.api_key), actor_id: ADMIN, capability: 'write' as const }] : []),
@@ -44,12 +44,12 @@ export function createGatekeeper({ config: { admin, rate_limit }, store }: Guard
   const find = (head: RequestHead): Operator => {
     if (known.length === 0) throw refused('no_key_configured')
     const hash = digest(presentedKey(head))
-    // Every key is looked at, so that the time tells nothing about which one was near.
+    // Every key is compared, so that the time does not reveal which one matched.
     const [operator] = known.filter((each) => equalSecrets(each.hash, hash))
     if (!operator) throw refused('wrong_key')
     return operator
   }
-  /** An address that has tried many wrong keys must wait before another one is even looked at. */
+  /** An address that sent many wrong keys must wait before another key is compared. */
   const findSlowly = (head: RequestHead): Operator => {
     const address = subscriber(head.remote)
     const wait = guesses?.wait(address) ?? 0
@@ -57,7 +57,7 @@ export function createGatekeeper({ config: { admin, rate_limit }, store }: Guard
     try {
       return find(head)
     } catch (error) {
-      // Nobody waits for what the other instances know; the next key of this address does. Without the store it is counted here.
+      // The request does not wait for the count of all instances; the next key of this address does. Without the store, this instance counts.
       if (error instanceof OAuthError && error.reason === 'wrong_key') guesses?.take(address).catch(() => {})
       throw error
     }

@@ -1,4 +1,4 @@
-// The query of the audit trail. There is no command for it.
+// Queries of the audit trail. REST only.
 import { z } from 'zod'
 import { int, text, time, word } from '../lib/field.ts'
 import { DAY, HOUR, rfc3339 } from '../lib/time.ts'
@@ -13,7 +13,7 @@ import { invalid } from './outcome.ts'
 const LOOKBACK = DAY
 const MAX_LOOKBACK = 720 * HOUR
 
-/** An event as the admin API shows it. */
+/** An event in the form of the admin API. */
 export const eventJson = (event: AuditEvent) => ({
   id: event.id,
   action: event.action,
@@ -28,14 +28,14 @@ export const eventJson = (event: AuditEvent) => ({
 })
 
 const filters = {
-  action: word(AUDIT_ACTIONS).optional().describe('Only this kind.'),
-  actor_id: text(2048).optional().describe('Only what this user, client or operator did.'),
-  client_id: text(2048).optional().describe('Only what concerns this client.'),
+  action: word(AUDIT_ACTIONS).optional().describe('Only events with this action.'),
+  actor_id: text(2048).optional().describe('Only events of this user, client or operator.'),
+  client_id: text(2048).optional().describe('Only events about this client.'),
 }
 
 export const auditTrail: AdminResource = {
   name: 'audit',
-  doc: 'What was done, and by whom.',
+  doc: 'The audit trail: who did what, and when.',
   actions: {
     list: action({
       method: 'GET',
@@ -44,11 +44,11 @@ export const auditTrail: AdminResource = {
       answer: z.array(answers.auditEvent),
       query: z.strictObject({
         ...filters,
-        since: time().optional().describe('From this time on; 24 hours ago by default, at most 720 hours ago.'),
-        until: time().optional().describe('Before this time.'),
-        limit: int(1, 1000).prefault(50).describe('At most so many.'),
+        since: time().optional().describe('Start time. Default: 24 hours ago. At most 720 hours ago.'),
+        until: time().optional().describe('End time, exclusive.'),
+        limit: int(1, 1000).prefault(50).describe('Maximum number of items.'),
         after,
-        offset: int(0, 100_000).prefault(0).describe('Leave out so many.'),
+        offset: int(0, 100_000).prefault(0).describe('Number of items to skip.'),
       }),
       cli: false,
       async run({ store, clock }, { query: { since: from, until, after: behind, ...filter } }) {

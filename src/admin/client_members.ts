@@ -46,7 +46,7 @@ export const fixed = {
 /** What changes a client. */
 export const patchable = z.object({ ...mutable, ...fixed }).partial()
 
-/** A client as the admin API shows it. */
+/** A client in the form of the admin API. */
 export const clientJson = (client: Client) => ({
   client_id: client.client_id,
   ...shownClient(client),

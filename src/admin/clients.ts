@@ -18,7 +18,7 @@ import { changedFields, conflict, invalid, notFound, retryStale } from './outcom
 
 const scopesFlag: FlagRule = {
   field: 'scope',
-  doc: 'A scope name it may ask for; repeat for more.',
+  doc: 'A scope that the client may request. May be repeated.',
   value: 'name',
   read: (values) => values.join(' '),
 }
@@ -28,10 +28,10 @@ const offeredBy = ({ config }: App): Offered => ({
   redirect_schemes: config.dcr.redirect_schemes,
 })
 
-/** Tokens of a client that are counted; one more says that there are more. */
+/** Maximum number of tokens that are counted for a client. One more means: at least that many. */
 const COUNTED = 1000
 
-/** Clients with what they did last: when they got a token, and how many in the last 24 hours. */
+/** Adds to clients when they last got a token, and how many in the last 24 hours. */
 async function withActivity({ store, clock }: App, found: Client[]) {
   const client_ids = found.map(({ client_id }) => client_id)
   const seen = await store.readClientActivity({ client_ids, since: idFloor(clock.now() - DAY), cap: COUNTED })
@@ -48,7 +48,7 @@ async function getClient({ store }: App, client_id: string): Promise<Client> {
   return client
 }
 
-/** Writes what `next` makes of a client; tries again when another writer was first. */
+/** Writes the result of `next` for a client, and tries again when another write came first. */
 const changeClient = (app: App, client_id: string, next: (client: Client) => Client): Promise<Client> =>
   retryStale(async () => {
     const changed = { ...next(await getClient(app, client_id)), updated_at: app.clock.now() }
@@ -62,17 +62,19 @@ export const clients: AdminResource = {
     list: action({
       method: 'GET',
       path: '/admin/clients',
-      doc: 'Lists clients, oldest first unless it is asked otherwise.',
+      doc: 'Lists clients, oldest first by default.',
       answer: z.array(answers.client),
       query: z.strictObject({
-        status: word(['active', 'suspended']).optional().describe('Only these.'),
-        source: word(['admin', 'dcr', 'cimd']).optional().describe('Only those registered this way.'),
-        limit: int(1, 100_000).prefault(50).describe('At most so many.'),
-        offset: int(0, 1_000_000_000).prefault(0).describe('Leave out so many.'),
+        status: word(['active', 'suspended']).optional().describe('Only clients with this status.'),
+        source: word(['admin', 'dcr', 'cimd']).optional().describe('Only clients that were registered this way.'),
+        limit: int(1, 100_000).prefault(50).describe('Maximum number of items.'),
+        offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
         after: name(2048).optional().describe(AFTER),
-        q: q.describe('Only those with this text in their name or id, whatever its case.'),
+        q: q.describe('Only clients with this text in their name or id. Case is ignored.'),
         order,
-        activity: bool().prefault(false).describe('Adds when each was last used and its tokens of the last 24 hours.'),
+        activity: bool()
+          .prefault(false)
+          .describe('Add the time of last use and the number of tokens of the last 24 hours.'),
       }),
       async run(app, { query: { after, q, activity, ...query } }) {
         const { store } = app
@@ -82,7 +84,7 @@ export const clients: AdminResource = {
         })
         const page = { ...query, after: last }
         const { status, source, order } = query
-        // An index leads to either of the two, not to both.
+        // An index serves one of the two filters, not both.
         const found = await (q === undefined && (status === undefined || source === undefined)
           ? store.listClients(page)
           : search((window) => store.listClientsWith({ q: q ?? '', status, source, order, ...window }), page))
@@ -92,7 +94,7 @@ export const clients: AdminResource = {
     create: action({
       method: 'POST',
       path: '/admin/clients',
-      doc: 'Creates a client. A confidential one gets its client_secret in this answer only.',
+      doc: 'Creates a client. The client_secret of a confidential client is shown only in this answer.',
       answer: answers.newClientAnswer,
       status: 201,
       body: creatable,
@@ -114,7 +116,7 @@ export const clients: AdminResource = {
         const { client_secret } = made
         const client = { ...made.client, default_resource: uri }
         if ((await app.store.createClient(client)) === 'exists')
-          throw conflict('there is a client with this client_id already', 'client_exists')
+          throw conflict('a client with this client_id exists already', 'client_exists')
         const { client_id: id, ...shown } = clientJson(client)
         return {
           shown: { client_id: id, ...(client_secret ? { client_secret } : {}), ...shown },
@@ -163,7 +165,7 @@ export const clients: AdminResource = {
     suspend: action({
       method: 'PATCH',
       path: '/admin/clients/{client_id}/suspend',
-      doc: 'Suspends an active client: it gets no new tokens.',
+      doc: 'Suspends an active client. It gets no new tokens.',
       answer: answers.clientStatus,
       audit: 'client_suspended',
       cli: false,
@@ -181,7 +183,7 @@ export const clients: AdminResource = {
     fetchDocument: action({
       method: 'POST',
       path: '/admin/clients/{client_id}/fetch-document',
-      doc: 'Fetches the metadata document of a client now and shows it as it came, with what is wrong with it. A client that is not known yet is stored when its document can be used.',
+      doc: 'Fetches the metadata document of a client now, and shows it with its mistakes. A client that is not known yet is stored when its document is valid.',
       answer: answers.fetchedDocument,
       audit: 'client_document_fetched',
       cli: { flags: { id: { field: 'client_id' } } },
@@ -197,7 +199,7 @@ export const clients: AdminResource = {
     rotateSecret: action({
       method: 'POST',
       path: '/admin/clients/{client_id}/rotate-secret',
-      doc: 'Replaces the secret of a confidential client; the new one is in this answer only.',
+      doc: 'Replaces the secret of a confidential client. The new secret is shown only in this answer.',
       answer: answers.newSecretAnswer,
       audit: 'client_secret_rotated',
       cli: { flags: { id: { field: 'client_id' } } },
@@ -213,10 +215,10 @@ export const clients: AdminResource = {
     delete: action({
       method: 'DELETE',
       path: '/admin/clients/{client_id}',
-      doc: 'Deletes a client with its consents. One with live tokens only when forced.',
+      doc: 'Deletes a client with its consents. A client with live tokens is deleted only with force.',
       status: 204,
       query: z.strictObject({
-        force: bool().prefault(false).describe('Also when it has live tokens; they are revoked.'),
+        force: bool().prefault(false).describe('Delete it even if it has live tokens, and revoke them.'),
       }),
       audit: 'client_deleted',
       cli: { flags: { id: { field: 'client_id' } } },

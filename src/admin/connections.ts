@@ -1,4 +1,4 @@
-// How clients fare on their way in: what an operator looks at when somebody says that it does not connect.
+// Client activity: the last steps of each client, for an operator who looks for the reason of a failure.
 import { z } from 'zod'
 import { bool, int, text } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
@@ -16,19 +16,21 @@ const shown = ({ client_id, address, began_at, passages }: ClientActivity) => ({
 
 export const connections: AdminResource = {
   name: 'connection',
-  doc: 'How clients fared on their way in, from memory: the last steps of each client and address.',
+  doc: 'Client activity: the last steps of each client and address, from memory.',
   actions: {
     list: action({
       method: 'GET',
       path: '/admin/connections',
-      doc: 'Lists the trails, last seen first, with the reason of every failure.',
+      doc: 'Lists client activity, latest first, with the reason of every failure.',
       answer: z.array(answers.trail),
       cli: false,
       query: z.strictObject({
-        client_id: text(2048).optional().describe('Only of this client.'),
-        address: text(64).optional().describe('Only from this address.'),
-        failing: bool().optional().describe('Only those whose last step failed, or did not.'),
-        limit: int(1, 2000).prefault(100).describe('At most so many.'),
+        client_id: text(2048).optional().describe('Only activity of this client.'),
+        address: text(64).optional().describe('Only activity from this address.'),
+        failing: bool()
+          .optional()
+          .describe('true: only activity whose last step failed. false: only activity whose last step succeeded.'),
+        limit: int(1, 2000).prefault(100).describe('Maximum number of items.'),
       }),
       run: async ({ activity, frontPool }, { query: { client_id, address, failing, limit } }) => ({
         shown: (await (frontPool ? frontPool.activity() : activity.list()))

@@ -1,20 +1,20 @@
-// Exports: every row that fits, newest first, read page by page while the caller takes them.
+// Exports: every matching row, newest first, read page by page as the caller consumes them.
 import { time } from '../lib/field.ts'
 import { idFloor } from '../lib/id.ts'
 import { invalid } from './outcome.ts'
 
 const PAGE_ROWS = 1000
 
-/** Where an export begins and ends. */
+/** The time range of an export. */
 export const range = {
-  since: time().optional().describe('From this RFC 3339 time on; from the beginning by default.'),
-  until: time().optional().describe('Before this RFC 3339 time.'),
+  since: time().optional().describe('Start time (RFC 3339). Default: no limit.'),
+  until: time().optional().describe('End time (RFC 3339), exclusive.'),
 }
 interface Range {
   since?: number
   until?: number
 }
-/** Throws invalid_request for a time range that is empty. */
+/** Throws invalid_request for an empty time range. */
 export function checkRange({ since, until }: Range): void {
   if (since !== undefined && until !== undefined && until <= since)
     throw invalid('until must be after since', 'empty_range')
@@ -26,7 +26,7 @@ export function idRange({ since, until }: Range): { since: string; until?: strin
   return { since: idFloor(since ?? 0), until: until === undefined ? undefined : idFloor(until) }
 }
 
-/** Every row of `page`, which reads some rows with ids before `until`, newest first. */
+/** Yields every row. `page` reads some rows with ids before `until`, newest first. */
 export async function* newestFirst<T extends { id: string }>(
   page: (until: string | undefined, limit: number) => Promise<T[]>,
   until: string | undefined,
@@ -39,7 +39,7 @@ export async function* newestFirst<T extends { id: string }>(
   }
 }
 
-/** Each row as it is shown. */
+/** Converts each row for the answer. */
 export async function* mapRows<T, S>(rows: AsyncIterable<T>, shown: (row: T) => S): AsyncGenerator<S> {
   for await (const row of rows) yield shown(row)
 }
@@ -52,7 +52,7 @@ export const earlier = (a: string | undefined, b: string | undefined): string | 
       ? a
       : b
 
-/** Rows as JSON lines, some at a time. */
+/** Converts rows to chunks of JSON lines. */
 export async function* jsonLines(rows: AsyncIterable<unknown>): AsyncGenerator<string> {
   let text = ''
   for await (const row of rows) {

@@ -1,4 +1,4 @@
-// Admin operations on fronting links: what a resource in front of another one, a gateway, may obtain there.
+// Admin operations on fronting links: the scopes that a gateway (source) may obtain at a resource behind it (target).
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { quoteNames } from '../lib/bounded.ts'
@@ -18,9 +18,9 @@ const scope_map = z
     distinct(scopeName().min(1, 'must not be empty')).refine((names) => names.length > 0, 'must name a scope'),
   )
   .refine((map) => Object.keys(map).length > 0, 'must map a scope')
-  .describe('For a scope of the source, the scopes of the target that it may become.')
+  .describe('For each scope of the source, the scopes of the target that it allows.')
 
-/** A link as the admin API shows it. */
+/** A link in the form of the admin API. */
 const linkJson = (link: FrontingLink) => ({
   source_slug: link.source_slug,
   target_slug: link.target_slug,
@@ -33,7 +33,7 @@ const linkJson = (link: FrontingLink) => ({
 /** `read:repo+org,write:repo`, split at the first colon; `gw:read->repo` for names with colons; or JSON. */
 const scopeMapFlag: FlagRule = {
   field: 'scope_map',
-  doc: 'Scopes of the source and what they are at the target: read:repo+org,write:repo. With colons in names gw:read->repo:read, or JSON.',
+  doc: 'Scopes of the source with the scopes of the target: read:repo+org,write:repo. For names with colons: gw:read->repo:read, or JSON.',
   value: 'a:b+c,d:e',
   read: (values) => {
     const text = values.join(',')
@@ -62,7 +62,7 @@ async function getLink({ store }: App, { source, target }: Ends): Promise<Fronti
   return link
 }
 
-/** The two resources, after every check of a map between them that needs no other link. */
+/** Returns the two resources after the checks of a scope map that need no other link. */
 async function checkedEnds(app: App, { source, target }: Ends, map: FrontingLink['scope_map']): Promise<Resource[]> {
   if (source === target) throw invalid('a resource cannot front itself', 'fronting_self')
   const front = await getResource(app, source)
@@ -84,7 +84,7 @@ const facts = ({ source_slug, target_slug, scope_map }: FrontingLink): ActionRes
 
 export const frontingLinks: AdminResource = {
   name: 'fronting',
-  doc: 'Links by which a resource in front of another one has tokens for it, without the consent of users.',
+  doc: 'Fronting links: they let a gateway obtain tokens for a resource behind it without the consent of users.',
   actions: {
     list: action({
       method: 'GET',
@@ -92,10 +92,10 @@ export const frontingLinks: AdminResource = {
       doc: 'Lists fronting links, oldest first.',
       answer: z.array(answers.link),
       query: z.strictObject({
-        source: slug().optional().describe('Only those of this resource in front.'),
-        target: slug().optional().describe('Only those to this resource behind.'),
-        limit: int(1, 500).prefault(100).describe('At most so many.'),
-        offset: int(0, 1_000_000_000).prefault(0).describe('Leave out so many.'),
+        source: slug().optional().describe('Only links of this gateway.'),
+        target: slug().optional().describe('Only links to this resource.'),
+        limit: int(1, 500).prefault(100).describe('Maximum number of items.'),
+        offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
       }),
       run: async ({ store }, { query: { source, target, ...page } }) => ({
         shown: (await store.listFrontingLinks({ source_slug: source, target_slug: target, ...page })).map(linkJson),
@@ -104,14 +104,14 @@ export const frontingLinks: AdminResource = {
     create: action({
       method: 'POST',
       path: '/admin/fronting',
-      doc: 'Creates a fronting link. Scopes must exist, and what is behind the target must not lead back to the source.',
+      doc: 'Creates a fronting link. The scopes must exist, and links of the target must not lead back to the source.',
       answer: answers.link,
       status: 201,
       dryRun: true,
-      query: z.strictObject({ dry_run: bool().prefault(false).describe('Only checks; answers 200.') }),
+      query: z.strictObject({ dry_run: bool().prefault(false).describe('Only check the input. Answers 200.') }),
       body: z.strictObject({
-        source: slug().describe('The resource in front: a mint resource.'),
-        target: slug().describe('The resource behind it.'),
+        source: slug().describe('The gateway: a mint resource.'),
+        target: slug().describe('The resource behind the gateway.'),
         scope_map,
       }),
       audit: 'fronting_link_created',
@@ -127,7 +127,7 @@ export const frontingLinks: AdminResource = {
             dry_run,
           })
           if (outcome === 'stale') return outcome
-          if (outcome === 'exists') throw conflict('there is a fronting link between them already', 'fronting_exists')
+          if (outcome === 'exists') throw conflict('a fronting link between them exists already', 'fronting_exists')
           if (outcome === 'cycle') throw invalid('the target leads back to the source', 'fronting_cycle')
           return dry_run ? { shown: linkJson(link), dry: true } : { shown: linkJson(link), changed: facts(link) }
         }),
@@ -162,7 +162,7 @@ export const frontingLinks: AdminResource = {
     delete: action({
       method: 'DELETE',
       path: '/admin/fronting/{source}/{target}',
-      doc: 'Deletes a fronting link: no more tokens by it. Those it gave live out their time.',
+      doc: 'Deletes a fronting link. It allows no new tokens; issued tokens stay valid until they expire.',
       status: 204,
       audit: 'fronting_link_deleted',
       async run({ store }, { params: { source, target } }) {

@@ -1,4 +1,4 @@
-// Admin operations on what users allowed.
+// Admin operations on the consents and upstream connections of users.
 import { z } from 'zod'
 import { connect, disconnect } from '../broker/connection.ts'
 import { name, text } from '../lib/field.ts'
@@ -14,7 +14,7 @@ import { invalid, notFound } from './outcome.ts'
 import { getProvider } from './providers.ts'
 import { getUser } from './users.ts'
 
-/** A consent as the admin API shows it. */
+/** A consent in the form of the admin API. */
 const consentJson = (consent: Consent) => ({
   id: consent.id,
   user_id: consent.user_id,
@@ -26,7 +26,7 @@ const consentJson = (consent: Consent) => ({
   ...(consent.revoked_at === undefined ? {} : { revoked_at: rfc3339(consent.revoked_at) }),
 })
 
-/** A connection as the admin API shows it: never what it holds. */
+/** A connection in the form of the admin API, without its credential. */
 const brokerGrantJson = (grant: BrokerGrant, providers: readonly BrokerProvider[]) => ({
   id: grant.id,
   user_id: grant.user_id,
@@ -43,12 +43,12 @@ const brokerGrantJson = (grant: BrokerGrant, providers: readonly BrokerProvider[
 
 export const consentGrants: AdminResource = {
   name: 'grant',
-  doc: 'What users allowed clients to do.',
+  doc: 'Consents of users, and their connections to upstream providers.',
   actions: {
     listUserGrants: action({
       method: 'GET',
       path: '/admin/users/{id}/grants',
-      doc: 'Lists the consents and upstream grants of a user, revoked ones included.',
+      doc: 'Lists the consents and upstream grants of a user, including revoked ones.',
       answer: answers.grantsOfUser,
       cli: { flags: { user: { field: 'id', doc: 'Id of the user.' } } },
       async run(app, { params }) {
@@ -63,7 +63,7 @@ export const consentGrants: AdminResource = {
     revokeConsent: action({
       method: 'DELETE',
       path: '/admin/grants/consent/{id}',
-      doc: 'Revokes a consent and at once every token that rests on it; the user is asked again.',
+      doc: 'Revokes a consent and every token that depends on it. The user is asked again.',
       status: 204,
       audit: 'consent_revoked',
       async run({ store, clock }, { params: { id } }) {
@@ -78,21 +78,21 @@ export const consentGrants: AdminResource = {
     createBroker: action({
       method: 'POST',
       path: '/admin/grants/broker',
-      doc: 'Connects a user to a provider by its service account; one that is connected acts in another name from then on.',
+      doc: 'Connects a user to a provider through its service account. For a connected user it replaces the impersonated subject.',
       answer: answers.madeConnection,
       status: 201,
       audit: 'broker_grant_created',
       body: z.strictObject({
         user_id: text(256).describe('Id of the user.'),
         broker_provider: text(256).describe('Slug or id of the provider.'),
-        impersonate_sub: name(320).describe('In whose name the account acts at the provider.'),
+        impersonate_sub: name(320).describe('Subject that the service account impersonates at the provider.'),
       }),
       cli: { flags: { user: { field: 'user_id' }, provider: { field: 'broker_provider' } } },
       async run(app, { body: { user_id, broker_provider, impersonate_sub } }) {
         const user = await getUser(app, user_id)
         const provider = await getProvider(app, broker_provider)
         if (provider.protocol !== 'service_account')
-          throw invalid('users connect to this provider by themselves', 'not_a_service_account')
+          throw invalid('this provider has no service account: users connect to it themselves', 'not_a_service_account')
         const credential = { impersonate_sub, tokens: [] }
         const made = await connect(app, provider, { user_id: user.id, credential, granted: [] })
         if (!made) throw notFound('broker provider')
@@ -104,7 +104,7 @@ export const consentGrants: AdminResource = {
     revokeBroker: action({
       method: 'DELETE',
       path: '/admin/grants/broker/{id}',
-      doc: 'Ends the connection of a user to a provider. Tokens that were handed out end at the provider only.',
+      doc: 'Ends the connection of a user to a provider. Tokens of the provider that were issued already end only there.',
       status: 204,
       audit: 'broker_grant_revoked',
       async run(app, { params: { id } }) {

@@ -13,12 +13,14 @@ import * as answers from './answers.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 
 const fields = {
-  name: name().describe('What operators call it; the issuer by default.'),
-  audience: text(2048).min(1, 'must not be empty').describe('The aud of its assertions; our issuer by default.'),
-  jwks_uri: endpoint().describe('Where its keys are. Plain http only with cimd.allow_private_addresses.'),
+  name: name().describe('Display name. Default: the issuer.'),
+  audience: text(2048)
+    .min(1, 'must not be empty')
+    .describe('Required aud of its assertions. Default: the issuer of this server.'),
+  jwks_uri: endpoint().describe('URL of its keys. Plain http only with cimd.allow_private_addresses.'),
   enabled: bool().describe('Whether its assertions are accepted.'),
 }
-const issuer = endpoint().describe('The iss of its assertions, byte for byte. Fixed from then on.')
+const issuer = endpoint().describe('The iss of its assertions, compared byte for byte. It cannot be changed.')
 const creatable = z.object({
   issuer,
   audience: fields.audience.optional(),
@@ -28,7 +30,7 @@ const creatable = z.object({
 })
 const patchable = z.object({ ...fields, issuer }).partial()
 
-/** An identity provider as the admin API shows it. */
+/** An identity provider in the form of the admin API. */
 const idpJson = (idp: Idp) => ({
   id: idp.id,
   name: idp.name,
@@ -40,17 +42,17 @@ const idpJson = (idp: Idp) => ({
   updated_at: rfc3339(idp.updated_at),
 })
 
-/** The XAA endpoints are there only when the grant is. */
+/** The XAA endpoints exist only when the grant is enabled. */
 export const withXaa = ({ xaa }: Config): boolean => xaa.enabled
 
-/** The identity provider of an id. Throws not_found. */
+/** Finds an identity provider by id. Throws not_found. */
 async function getIdp({ store }: App, id: string): Promise<Idp> {
   const idp = await store.findIdp({ id })
   if (!idp) throw notFound('identity provider')
   return idp
 }
 
-/** Keys that came in plain text could be anybody's; for development on one machine they are good enough. */
+/** Keys fetched over plain http can be forged. They are accepted only for development on one machine. */
 function checkJwksUri({ cimd }: Config, jwks_uri: string): void {
   if (!cimd.allow_private_addresses && !/^https:/i.test(jwks_uri))
     throw invalid('jwks_uri must use https', 'insecure_jwks_uri')
@@ -61,7 +63,7 @@ async function forgetKeys({ remoteKeys, frontPool }: App, { jwks_uri }: Idp): Pr
   await frontPool?.dropKeys(jwks_uri)
 }
 
-/** Fetches the keys of an identity provider now. Returns how many there are. Throws temporarily_unavailable that says why not. */
+/** Fetches the keys of an identity provider now. Returns their number. Throws temporarily_unavailable with the reason. */
 async function refreshKeys({ remoteKeys, frontPool }: App, { jwks_uri }: Idp): Promise<number> {
   try {
     const count = await remoteKeys.refresh(jwks_uri)
@@ -76,17 +78,17 @@ async function refreshKeys({ remoteKeys, frontPool }: App, { jwks_uri }: Idp): P
 const counted = (operation: string) => ['ext_xaa_idp_operations_total', { operation }] as const
 const facts = ({ id, issuer }: Idp) => ({ idp_id: id, issuer })
 
-/** Subjects are `<issuer>:<sub>`: where one issuer continues another behind the colon, two people could come out as one. */
+/** Subjects are `<issuer>:<sub>`. If one issuer is another one plus a colon and more, two people could get the same subject. */
 async function checkApart(app: App, issuer: string): Promise<void> {
   const near = (await app.store.listIdps()).find(
     (idp) => idp.issuer.startsWith(`${issuer}:`) || issuer.startsWith(`${idp.issuer}:`),
   )
-  if (near) throw conflict(`its subjects could be taken for those of ${near.issuer}`, 'idp_ambiguous')
+  if (near) throw conflict(`its subjects could be confused with those of ${near.issuer}`, 'idp_ambiguous')
 }
 
 export const idps: AdminResource = {
   name: 'idp',
-  doc: 'Identity providers whose assertions (ID-JAG) are accepted; only with `xaa.enabled`.',
+  doc: 'Identity providers whose assertions (ID-JAG) are accepted. Only with `xaa.enabled`.',
   enabled: withXaa,
   actions: {
     list: action({
@@ -99,7 +101,7 @@ export const idps: AdminResource = {
     create: action({
       method: 'POST',
       path: '/admin/idps',
-      doc: 'Registers an identity provider. Its assertions are worth nothing before it has a policy.',
+      doc: 'Registers an identity provider. Its assertions are refused until it has a policy.',
       answer: answers.idp,
       status: 201,
       body: creatable,
@@ -114,7 +116,7 @@ export const idps: AdminResource = {
         const idp: Idp = { ...body, name, audience, id: `i_${newId()}`, version: 1, created_at: now, updated_at: now }
         await checkApart(app, body.issuer)
         if ((await app.store.createIdp(idp)) === 'exists')
-          throw conflict('there is an identity provider with this issuer already', 'idp_exists')
+          throw conflict('an identity provider with this issuer exists already', 'idp_exists')
         return { shown: idpJson(idp), changed: { detail: facts(idp) } }
       },
     }),
@@ -150,7 +152,7 @@ export const idps: AdminResource = {
     refreshKeys: action({
       method: 'POST',
       path: '/admin/idps/{id}/refresh-keys',
-      doc: 'Forgets the keys of an identity provider and fetches them now.',
+      doc: 'Fetches the keys of an identity provider now, and replaces the cached ones.',
       answer: answers.refreshed,
       audit: 'idp_keys_refreshed',
       count: counted('refresh_keys'),

@@ -42,11 +42,11 @@ export const adminResources: readonly AdminResource[] = [
   apiDocument(() => adminResources),
 ]
 
-/** An operation by the name of its resource and its own; undefined where there is none. */
+/** Finds an operation by the names of its resource and its own. Returns undefined when it does not exist. */
 export const findAction = (resource: string, word: string): Action | undefined =>
   adminResources.find(({ name }) => name === resource)?.actions[word]
 
-/** An operation that exists. */
+/** Finds an operation that must exist. */
 export function actionNamed(resource: string, word: string): Action {
   const action = findAction(resource, word)
   if (!action) throw new Error(`there is no operation ${resource} ${word}`)

@@ -1,4 +1,4 @@
-// Admin operations on the record of issued tokens. Rows are never deleted.
+// Admin operations on issued tokens. They delete no rows.
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { duration, int, text } from '../lib/field.ts'
@@ -40,7 +40,7 @@ export const issuanceJson = (issuance: Issuance) => ({
   ip: issuance.ip,
 })
 
-/** The issuer that was in force when a token was issued. */
+/** The issuer at the time when a token was issued. */
 async function issuerAt({ store, config }: App, at: number): Promise<string> {
   const issuers = await store.listIssuers()
   return issuers.find(({ since }) => since <= at)?.issuer ?? config.server.issuer
@@ -62,7 +62,7 @@ async function filterOf(
 
 export const issuances: AdminResource = {
   name: 'issuance',
-  doc: 'The record of every token issued.',
+  doc: 'Issued tokens.',
   actions: {
     list: action({
       method: 'GET',
@@ -73,8 +73,8 @@ export const issuances: AdminResource = {
         ...filters,
         since: duration(0, 30 * DAY)
           .prefault('24h')
-          .describe('How far back, such as 90s, 24h or 7d; at most 30d.'),
-        limit: int(1, 5000).prefault(500).describe('At most so many.'),
+          .describe('Period to list, such as 90s, 24h or 7d. At most 30d.'),
+        limit: int(1, 5000).prefault(500).describe('Maximum number of items.'),
         after,
       }),
       cli: {
@@ -106,14 +106,14 @@ export const issuances: AdminResource = {
     get: action({
       method: 'GET',
       path: '/admin/issuances/{id}',
-      doc: 'Shows an issued token with all its claims, and whether it is still active; of the token of a provider only what is known.',
+      doc: "Shows an issued token with its claims, and whether it is still active. The claims of a provider's token are not known.",
       answer: answers.issuanceDetail,
       async run(app, { params: { id } }) {
         const state = isId(id) ? await app.store.findTokenState({ id }) : undefined
         if (!state) throw notFound('issuance')
         const { issuance, live } = state
         const shown = { ...issuanceJson(issuance), act: issuance.act }
-        // What a provider makes of its token is not known here, and its claims are none of ours.
+        // The claims of a provider's token are not known.
         if (issuance.broker_provider) return { shown }
         const claims = claimsOf(issuance, await issuerAt(app, issuance.issued_at))
         return { shown: { ...shown, active: live && issuance.expires_at > app.clock.now(), claims } }
@@ -122,7 +122,7 @@ export const issuances: AdminResource = {
     revoke: action({
       method: 'DELETE',
       path: '/admin/issuances/{id}',
-      doc: 'Revokes an issued token and every token exchanged from it, but for those of providers.',
+      doc: 'Revokes an issued token and every token exchanged from it, except tokens of providers.',
       status: 204,
       audit: 'issuance_revoked',
       async run({ store, clock }, { params: { id } }) {

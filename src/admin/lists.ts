@@ -1,21 +1,27 @@
-// Long lists: how a page of one is asked for, and how one is searched.
+// Pages and searches of long lists.
 import { z } from 'zod'
 import { text, word } from '../lib/field.ts'
 import { isId } from '../lib/id.ts'
 import type { Cursor, Found } from '../store/list.ts'
 import { invalid } from './outcome.ts'
 
-/** Which rows of a list come first. */
-export const order = word(['oldest', 'newest']).prefault('oldest').describe('Which come first.')
-/** The text that is searched for. */
+/** The order of a list. */
+export const order = word(['oldest', 'newest'])
+  .prefault('oldest')
+  .describe('Order of the items: oldest or newest first.')
+/** The text to search for. */
 export const q = text(256).min(1, 'must not be empty').optional()
 
-/** Goes on behind the last row of the page before: as fast at the end of a long list as at its beginning. */
-export const AFTER = 'Go on behind the item with this id, the last one of the page before; faster than offset.'
-/** The same for items whose id tells their place. */
-export const after = z.string().refine(isId, 'must be the id of the last item before').optional().describe(AFTER)
+/** A cursor is as fast at the end of a long list as at its beginning. */
+export const AFTER = 'Return items after this id, the last id of the previous page (cursor). Faster than offset.'
+/** The cursor of items whose ids are ordered. */
+export const after = z
+  .string()
+  .refine(isId, 'must be the id of the last item of the previous page')
+  .optional()
+  .describe(AFTER)
 
-/** The place of the row with this id, to go on behind it; none without an id. Throws invalid_request when there is no such row. */
+/** The cursor after the row with this id, or undefined without an id. Throws invalid_request when the row does not exist. */
 export async function cursorOf(
   what: string,
   id: string | undefined,
@@ -27,10 +33,10 @@ export async function cursorOf(
   return { at: row.created_at, id: row.id }
 }
 
-/** So few at a time that no token waits behind an operator. */
+/** Rows of one window. It is small, so that token requests do not wait for an operator. */
 const WINDOW_ROWS = 5000
 
-/** Up to `limit` of the rows that `look` finds, window by window, from a place on. */
+/** Returns up to `limit` rows that `look` finds, window by window, after a cursor. */
 export async function search<T>(
   look: (window: { after?: Cursor; rows: number }) => Promise<Found<T>>,
   { after, limit, offset }: { after?: Cursor; limit: number; offset: number },

@@ -14,18 +14,18 @@ const JSON_TYPE = 'application/json'
 export const LINES_TYPE = 'application/x-ndjson'
 const PROBLEM = { $ref: '#/components/responses/Problem' }
 const REFUSALS: Readonly<Record<string, string>> = {
-  400: 'The input is not valid; error_description names every fault.',
+  400: 'The input is not valid. error_description names every mistake.',
   401: 'The API key is missing or wrong.',
 }
 
-/** The resources that are there as configured. */
+/** The resources that the configuration enables. */
 export const presentResources = (resources: readonly AdminResource[], config: Config): AdminResource[] =>
   resources.filter(({ enabled }) => enabled?.(config) ?? true)
 
-/** The resource with the one operation that shows the document of all of them. */
+/** The resource whose only operation shows the document of all operations. */
 export const apiDocument = (resources: () => readonly AdminResource[]): AdminResource => ({
   name: 'api',
-  doc: 'The admin API itself.',
+  doc: 'Description of the admin API.',
   actions: {
     document: action({
       method: 'GET',
@@ -38,7 +38,7 @@ export const apiDocument = (resources: () => readonly AdminResource[]): AdminRes
   },
 })
 
-/** Describes operations as OpenAPI 3.1. `x-command` is the command that does the same, `x-audit` the event it leaves. */
+/** Describes operations as OpenAPI 3.1. `x-command` is the command that does the same, `x-audit` is the audit event. */
 export function openApiOf(resources: readonly AdminResource[], version: string): object {
   const paths: Record<string, Record<string, object>> = {}
   for (const resource of resources) {
@@ -101,7 +101,7 @@ function operationOf(resource: AdminResource, word: string, each: Action): objec
     ...(each.body ? { requestBody: { required: true, content: { [JSON_TYPE]: { schema: inputOf(each.body) } } } } : {}),
     responses: {
       [status]: done,
-      ...(each.dryRun ? { 200: { ...done, description: 'It could be done.' } } : {}),
+      ...(each.dryRun ? { 200: { ...done, description: 'The request is valid.' } } : {}),
       ...Object.fromEntries(refusals),
       default: PROBLEM,
     },
@@ -120,13 +120,13 @@ function queryOf({ query }: Action): object[] {
   }))
 }
 
-/** What is answered, as JSON Schema. */
+/** The JSON Schema of an answer. */
 function outputOf(schema: z.ZodType): object {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { unrepresentable: 'any' })
   return rest
 }
 
-/** What may be sent, as JSON Schema. */
+/** The JSON Schema of an input. */
 function inputOf(schema: z.ZodType): object {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
   return rest

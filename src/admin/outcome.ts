@@ -1,25 +1,25 @@
-// What admin writes have in common: refusals, and trying again when another writer was first.
+// Refusals of admin writes, and the repetition of a write when another write came first.
 import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import { listProblems } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf } from '../lib/field.ts'
 
-/** There is no such thing. */
+/** The item does not exist. */
 export const notFound = (what: string): OAuthError => new OAuthError('not_found', `there is no such ${what}`)
 
-/** It exists already, is in use, or is not in the right state. `body` has further members for the caller. */
+/** The item exists already, is in use, or is in the wrong state. `body` has further members for the caller. */
 export const conflict = (description: string, reason: string, body?: Record<string, unknown>): OAuthError =>
   new OAuthError('conflict', description, { reason, body })
 
-/** A value that is well-formed but cannot be taken. */
+/** A well-formed value that is not acceptable. */
 export const invalid = (description: string, reason: string): OAuthError =>
   new OAuthError('invalid_request', description, { reason })
 
-/** Input that is not what it must be: invalid_request that names every problem. */
+/** Malformed input: invalid_request that names every problem. */
 export const badInput = (problems: readonly string[]): OAuthError => invalid(listProblems(problems), 'bad_input')
 
-/** A value as a schema reads it. Throws invalid_request that names every problem. */
+/** Parses a value by a schema. Throws invalid_request that names every problem. */
 export function parsed<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value)
   if (result.success) return result.data
@@ -27,13 +27,13 @@ export function parsed<S extends z.ZodType>(schema: S, value: unknown): z.output
 }
 
 const ATTEMPTS = 5
-/** Runs read, decide and write again when the write came too late. Throws conflict after a few times. */
+/** Repeats read, decide and write while another write comes first. Throws conflict after a few attempts. */
 export async function retryStale<T>(attempt: () => Promise<T | 'stale'>): Promise<T> {
   for (let left = ATTEMPTS; left > 0; left--) {
     const result = await attempt()
     if (result !== 'stale') return result
   }
-  throw conflict('it is being changed by others; try again', 'stale')
+  throw conflict('others are changing it at the moment; try again', 'stale')
 }
 
 /** The names of the members of a patch that differ from what is stored. */

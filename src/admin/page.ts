@@ -1,4 +1,4 @@
-// The admin page: its built files, served from memory without the key. It holds no data; what it shows it asks the admin API for.
+// Serves the built files of the admin page from memory, without a key. The page contains no data and uses the admin API.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Reply, type RequestHead, redirect } from '../http/message.ts'
@@ -8,7 +8,7 @@ import { digest } from '../lib/id.ts'
 import { pageFolder } from '../lib/paths.ts'
 
 interface File {
-  /** By content-encoding, best first. */
+  /** By content-encoding, preferred first. */
   bodies: readonly (readonly [encoding: 'br' | 'gzip' | 'identity', body: Buffer])[]
   headers: Readonly<Record<string, string>>
 }
@@ -43,7 +43,7 @@ const HEADERS = {
 }
 const YEAR = 31_536_000
 
-/** The routes of the admin page. Every path below it that is no file shows the page, which reads the path itself. */
+/** The routes of the admin page. A path below it that is not a file shows the page, which reads the path itself. */
 export function pageRoutes(folder = pageFolder): Route[] {
   const files = readFiles(folder)
   const handle = (head: RequestHead): Reply => {
@@ -51,12 +51,16 @@ export function pageRoutes(folder = pageFolder): Route[] {
     const file = files.get(name) ?? (name.startsWith('assets/') ? undefined : files.get(INDEX))
     if (file) return replyOf(file, head)
     if (files.size === 0) throw unavailable('the admin page is not built: npm run build')
-    return { status: 404, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: 'There is no such file.\n' }
+    return {
+      status: 404,
+      headers: { 'content-type': 'text/plain; charset=utf-8' },
+      body: 'This file does not exist.\n',
+    }
   }
   const places = ['/admin/ui', PLACE, `${PLACE}{rest...}`].map(
     (place): Route => ({ method: 'GET', path: place, handle }),
   )
-  // Who opens the listener in a browser looks for the page.
+  // A browser that opens the root of the listener is sent to the page.
   return [...places, { method: 'GET', path: '/', handle: () => redirect(PLACE) }]
 }
 
@@ -84,7 +88,7 @@ function readFile(full: string, name: string): File {
       ...HEADERS,
       'content-type': TYPES[path.extname(name)] as string,
       etag: `W/"${digest(identity.toString('latin1')).slice(0, 22)}"`,
-      // The names of assets change with what is in them.
+      // The names of assets contain a hash of their content.
       'cache-control': name === INDEX ? 'no-cache' : `public, max-age=${YEAR}, immutable`,
     },
   }

@@ -1,4 +1,4 @@
-// Runs an admin operation on input from outside: checks it, then write, audit and count. REST and the command line share it.
+// Runs an admin operation: parses the input, runs it, writes the audit event, counts. REST and the command line share it.
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { issuesOf } from '../lib/field.ts'
@@ -15,7 +15,7 @@ const NO_QUERY = z.strictObject({})
 const MAX_PARAM = 256
 const MAX_CLIENT_ID = 2048
 
-/** Performs an operation. Returns what is shown, and whether it was a dry run. Throws invalid_request that names every problem, and what `run` throws. */
+/** Runs an operation. Returns the answer and whether it was a dry run. Throws invalid_request that names every problem, and the errors of `run`. */
 export async function perform(
   app: App,
   action: Action,

@@ -1,13 +1,13 @@
-// What an operator should know is unsafe about the running configuration, and what to do about it.
+// Unsafe settings of the running configuration, and the suggested corrections.
 import type { App } from '../context.ts'
 import { DAY } from '../lib/time.ts'
 import { isLocalhost } from '../lib/url.ts'
 import { effectiveDcrMode } from '../oauth/registration_mode.ts'
 
 export interface Concern {
-  /** The configuration key that it is about. */
+  /** The configuration key. */
   key: string
-  /** Fixed now, or to be looked at. */
+  /** Whether it must be corrected now, or should be reviewed. */
   severity: 'bad' | 'warn'
   because: string
   instead: string
@@ -16,7 +16,7 @@ export interface Concern {
 const SHORT = 32
 const OLD_KEY = 90 * DAY
 
-/** Everything about this service that is unsafe as it runs; what is only for development is not, on a localhost issuer. */
+/** Every unsafe setting. With a localhost issuer, settings for development are not listed. */
 export async function concernsOf(app: App): Promise<Concern[]> {
   const { config, keyring, clock } = app
   const { server, session, admin, rate_limit, cimd } = config
@@ -24,7 +24,7 @@ export async function concernsOf(app: App): Promise<Concern[]> {
   const mode = await effectiveDcrMode(app)
   const adminHost = admin.address.slice(0, admin.address.lastIndexOf(':'))
   const now = clock.now()
-  // A rotation makes the next key the current one and another next one, so that the next one tells when that was.
+  // A rotation creates a new next key, so the age of the next key is the time since the last rotation.
   const published = keyring.published()
   const signsSince = (published.find(({ next }) => next) ?? published.find(({ kid }) => kid === keyring.current().kid))
     ?.created_at
@@ -41,21 +41,21 @@ export async function concernsOf(app: App): Promise<Concern[]> {
       when: server.issuer.startsWith('http:') && !isLocal,
       key: 'server.issuer',
       severity: 'bad',
-      because: 'the issuer is plain http: tokens and passwords travel in clear',
-      instead: 'an https issuer, behind a proxy that ends TLS',
+      because: 'the issuer is plain http: tokens and passwords are sent unencrypted',
+      instead: 'an https issuer, behind a proxy that terminates TLS',
     },
     {
       when: session.secret.length > 0 && session.secret.length < SHORT,
       key: 'session.secret',
       severity: 'bad',
-      because: 'the session secret is short enough to be guessed',
+      because: 'the session secret is so short that it can be guessed',
       instead: 'openssl rand -base64 48',
     },
     {
       when: session.secret === '',
       key: 'session.secret',
       severity: 'warn',
-      because: 'there is no session secret: every restart signs everybody out',
+      because: 'session.secret is empty: every restart signs all users out',
       instead: 'openssl rand -base64 48',
     },
     {
@@ -76,29 +76,29 @@ export async function concernsOf(app: App): Promise<Concern[]> {
       when: !isLocal && ['', '0.0.0.0', '[::]'].includes(adminHost),
       key: 'admin.address',
       severity: 'warn',
-      because: 'the admin listener takes connections on every interface',
+      because: 'the admin listener accepts connections on every interface',
       instead: '127.0.0.1:9001, or an internal network only',
     },
     {
       when: !rate_limit.enabled,
       key: 'rate_limit.enabled',
       severity: isLocal ? 'warn' : 'bad',
-      because: 'nothing limits requests, registrations and guessed passwords',
+      because: 'requests and registrations are not limited',
       instead: 'rate_limit.enabled: true',
     },
     {
       when: cimd.allow_private_addresses,
       key: 'cimd.allow_private_addresses',
       severity: isLocal ? 'warn' : 'bad',
-      because: 'documents and keys may be fetched from inside the network, also over plain http',
-      instead: 'false outside of development',
+      because: 'documents and keys may be fetched from private addresses, also over plain http',
+      instead: 'false, except for development',
     },
     {
       when: keyAge > OLD_KEY,
       key: 'signing',
       severity: 'warn',
-      because: `the signing key has signed for ${Math.floor(keyAge / DAY)} days`,
-      instead: 'rotate it on the page Keys; no token stops working',
+      because: `the signing key has been in use for ${Math.floor(keyAge / DAY)} days`,
+      instead: 'rotate it on the page Keys; issued tokens stay valid',
     },
   ]
   return all.filter(({ when }) => when).map(({ when: _, ...concern }) => concern)

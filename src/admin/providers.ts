@@ -12,31 +12,31 @@ import { changedFields, conflict, invalid, notFound, parsed, retryStale } from '
 
 const patchable = z.strictObject(providerFields).partial()
 
-/** A provider as the admin API shows it. */
+/** A provider in the form of the admin API. */
 const providerJson = ({ version, created_at, updated_at, ...provider }: BrokerProvider) => ({
   ...provider,
   created_at: rfc3339(created_at),
   updated_at: rfc3339(updated_at),
 })
 
-/** The provider of an id or slug. Throws not_found. */
+/** Finds a provider by id or slug. Throws not_found. */
 export async function getProvider({ store }: App, name: string): Promise<BrokerProvider> {
   const provider = await store.findProvider({ name })
   if (!provider) throw notFound('broker provider')
   return provider
 }
 
-/** Secrets would travel in clear; for development on one machine that is good enough. */
+/** Over plain http, secrets are sent unencrypted. It is accepted only for development on one machine. */
 function checkEndpoints({ config }: App, record: ProviderRecord): void {
   if (!config.cimd.allow_private_addresses && endpointsOf(record).some((each) => !/^https:/i.test(each)))
     throw invalid('the URLs of config_data must use https', 'insecure_endpoint')
 }
 
-const taken = () => conflict('there is a broker provider with this slug already', 'provider_exists')
+const taken = () => conflict('a broker provider with this slug exists already', 'provider_exists')
 const facts = ({ id, slug, protocol }: BrokerProvider) => ({ broker_provider_id: id, slug, protocol })
 const configFlag: FlagRule = {
   field: 'config_data',
-  doc: 'JSON file with what the protocol needs; - for standard input.',
+  doc: 'JSON file with the settings of the protocol. - reads standard input.',
   value: 'file',
   json: true,
 }
@@ -44,7 +44,7 @@ const cli = { flags: { 'config-data': configFlag } }
 
 export const providers: AdminResource = {
   name: 'provider',
-  doc: 'Where the tokens of broker resources are had from.',
+  doc: 'Upstream providers of tokens for broker resources.',
   actions: {
     list: action({
       method: 'GET',
@@ -84,7 +84,7 @@ export const providers: AdminResource = {
     update: action({
       method: 'PATCH',
       path: '/admin/broker-providers/{id}',
-      doc: 'Changes the named members of a broker provider; config_data as a whole. Its resources follow a new slug.',
+      doc: 'Changes the named members of a broker provider. config_data is replaced as a whole. A new slug applies to its resources too.',
       answer: answers.provider,
       body: patchable,
       audit: 'broker_provider_updated',
@@ -104,23 +104,24 @@ export const providers: AdminResource = {
     delete: action({
       method: 'DELETE',
       path: '/admin/broker-providers/{id}',
-      doc: 'Deletes a broker provider that no resource names. One that users are connected to only with cascade.',
+      doc: 'Deletes a broker provider that no resource uses. A provider with connected users is deleted only with cascade.',
       status: 204,
-      query: z.strictObject({ cascade: bool().prefault(false).describe('Also end the connections of users.') }),
+      query: z.strictObject({ cascade: bool().prefault(false).describe('End the connections of users too.') }),
       audit: 'broker_provider_deleted',
       async run(app, { params, query: { cascade } }) {
         const provider = await getProvider(app, params.id)
         const outcome = await app.store.deleteProvider({ id: provider.id, cascade, now: app.clock.now() })
         if (outcome === undefined) throw notFound('broker provider')
-        if (outcome === 'has_resources') throw conflict('resources have their tokens from it', 'has_resources')
-        if (outcome === 'has_grants') throw conflict('users are connected to it; cascade ends that', 'has_grants')
+        if (outcome === 'has_resources') throw conflict('resources use it', 'has_resources')
+        if (outcome === 'has_grants')
+          throw conflict('users are connected to it; cascade ends their connections', 'has_grants')
         return { changed: { detail: { ...facts(provider), cascade } } }
       },
     }),
   },
 }
 
-/** A stored provider with a patch over it, checked as a whole. Throws invalid_request. */
+/** Applies a patch to a stored provider and checks the result as a whole. Throws invalid_request. */
 function merged(app: App, stored: BrokerProvider, patch: z.output<typeof patchable>): ProviderRecord {
   const { slug, display_name, protocol, config_data } = stored
   const record = parsed(providerRecord, { slug, display_name, protocol, config_data, ...patch })

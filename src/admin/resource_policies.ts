@@ -1,4 +1,4 @@
-// Admin operations on the three lists of a resource's policy, one item at a time. Adding and removing are idempotent.
+// Admin operations on the three lists of a resource's policy, item by item. Adding and removing are idempotent.
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { text } from '../lib/field.ts'
@@ -8,7 +8,7 @@ import * as answers from './answers.ts'
 import { invalid, retryStale } from './outcome.ts'
 import { getResource, writeResource } from './resources.ts'
 
-/** One list: where it is in the policy, and what its items and answers are called. */
+/** A list: its place in the policy, and the names of its items and answers. */
 interface PolicyList {
   name: 'exchange' | 'runtime' | 'connect'
   member: string
@@ -73,16 +73,16 @@ const added = { audit: 'resource_updated', count: ['ext_allowlist_ops_total', { 
 const removed = { audit: 'resource_updated', count: ['ext_allowlist_ops_total', { op: 'remove' }] } as const
 
 interface Listed {
-  /** Behind `/admin/resources/{slug}/policy/`. */
+  /** Path after `/admin/resources/{slug}/policy/`. */
   path: string
   doc: string
-  /** The member that names an item, and what it is called. */
+  /** The member that names an item, and its description. */
   member: 'client_id' | 'url'
   item: string
   field: z.ZodType<string>
 }
 
-/** The three operations on a list. A URL does not fit into a path: it is removed by the query. */
+/** The three operations on a list. A URL is removed by a query parameter, because it does not fit into a path. */
 function policyOf(list: PolicyList, { path, doc, member, item, field }: Listed): AdminResource {
   const at = `/admin/resources/{slug}/policy/${path}`
   const named = z.strictObject({ [member]: field })
@@ -103,7 +103,7 @@ function policyOf(list: PolicyList, { path, doc, member, item, field }: Listed):
         ...added,
         method: 'POST',
         path: at,
-        doc: `Adds a ${item}; one that is there stays.`,
+        doc: `Adds a ${item}. Adding it twice is no error.`,
         answer,
         body: named,
         run: (app, { params, body }) => changeList(app, params['slug'] ?? '', list, 'added', body[member] ?? ''),
@@ -112,7 +112,7 @@ function policyOf(list: PolicyList, { path, doc, member, item, field }: Listed):
         ...removed,
         method: 'DELETE',
         path: inPath ? `${at}/{${member}}` : at,
-        doc: `Removes a ${item}; one that is not there is no error.`,
+        doc: `Removes a ${item}. Removing it twice is no error.`,
         answer,
         ...(inPath ? {} : { query: named }),
         run: (app, { params, query }) =>
@@ -126,24 +126,24 @@ const client = { member: 'client_id', item: 'client', field: text(2048).describe
 const url = {
   member: 'url',
   item: 'URL pattern',
-  field: text(2048).describe('The pattern; * stays within its part of the URL.'),
+  field: text(2048).describe('The pattern. * matches within one part of the URL.'),
 } as const
 
 export const resourcePolicies: readonly AdminResource[] = [
-  { name: 'resource policy', doc: 'Whom a resource trusts: three lists.', actions: {} },
+  { name: 'resource policy', doc: 'Policy of a resource: three lists of trusted clients and URLs.', actions: {} },
   policyOf(exchange, {
     ...client,
     path: 'exchange/allowed-clients',
-    doc: 'Clients that may exchange tokens into a resource.',
+    doc: 'Clients that may exchange tokens for tokens of a resource.',
   }),
   policyOf(runtime, {
     ...client,
     path: 'runtime/client-ids',
-    doc: 'Clients whose tokens a resource accepts, and that are its server.',
+    doc: 'Clients that are the server of a resource: they may introspect and exchange its tokens.',
   }),
   policyOf(connect, {
     ...url,
     path: 'connect/allowed-return-urls',
-    doc: 'Where the connect flow of a broker resource may return to.',
+    doc: 'Return URLs of the connect flow of a broker resource.',
   }),
 ]

@@ -17,10 +17,10 @@ import { changedFields, conflict, invalid, notFound, parsed, retryStale } from '
 import { getProvider } from './providers.ts'
 import { revokeFitting } from './revocations.ts'
 
-/** Without the defaults: what a patch does not name stays. */
+/** Without defaults, so that a patch keeps the members that it does not name. */
 const patchable = z.strictObject({ ...resourceFields, scopes: resourceFields.scopes.removeDefault() }).partial()
 
-/** A resource as the admin API shows it. */
+/** A resource in the form of the admin API. */
 async function resourceJson({ store }: App, { policy: { connect, ...policy }, ...resource }: Resource) {
   const name = resource.broker_provider_slug
   const provider = name === undefined ? undefined : await store.findProvider({ name })
@@ -40,7 +40,7 @@ async function resourceJson({ store }: App, { policy: { connect, ...policy }, ..
   }
 }
 
-/** A URI that is not in its canonical form is taken as it is written, but no client sends it: URL parsers rewrite it. */
+/** A URI that is not in canonical form is stored as written, but clients cannot send it, because URL parsers rewrite it. */
 function warningOf(uri: string | undefined): { warning?: string } {
   const canonical = uri === undefined ? undefined : canonicalUrl(uri)
   if (canonical === undefined || canonical === uri) return {}
@@ -55,7 +55,7 @@ async function checkRootTwin(app: App, { id, uri }: Pick<Resource, 'id' | 'uri'>
     throw conflict(`${twin} is registered, which oauth.match_root_slash makes the same`, 'resource_exists')
 }
 
-/** The resource of an id or slug. Throws not_found. */
+/** Finds a resource by id or slug. Throws not_found. */
 export async function getResource({ store }: App, name: string): Promise<Resource> {
   const resource = await store.findResourceByName({ name })
   if (!resource) throw notFound('resource')
@@ -73,11 +73,11 @@ export async function writeResource(app: App, stored: Resource, next: Resource):
 }
 
 function checkOutcome(outcome: string): void {
-  if (outcome === 'exists') throw conflict('there is a resource with this slug or uri already', 'resource_exists')
+  if (outcome === 'exists') throw conflict('a resource with this slug or uri exists already', 'resource_exists')
   if (outcome === 'no_provider') throw notFound('broker provider')
 }
 
-/** A policy may only name clients that exist; those it names already may have gone since. */
+/** A policy may only add clients that exist. Clients that it names already may have been deleted since. */
 async function checkClients({ store }: App, policy: ResourcePolicy, before?: ResourcePolicy): Promise<void> {
   const idsOf = (each?: ResourcePolicy) => [
     ...(each?.exchange.allowed_client_ids ?? []),
@@ -90,7 +90,7 @@ async function checkClients({ store }: App, policy: ResourcePolicy, before?: Res
   if (unknown.length > 0) throw invalid(`policy names unknown clients: ${quoteNames(unknown, ', ')}`, 'unknown_client')
 }
 
-/** A written resource with its provider by slug, however it was named. Throws not_found, or invalid_request for two different ones. */
+/** Resolves the provider of a resource to its slug. Throws not_found, or invalid_request when id and slug name different providers. */
 async function withProvider<R extends Pick<ResourceRecord, 'broker_provider_id' | 'broker_provider_slug'>>(
   app: App,
   { broker_provider_id: id, ...written }: R,
@@ -102,28 +102,28 @@ async function withProvider<R extends Pick<ResourceRecord, 'broker_provider_id' 
   return { ...written, broker_provider_slug: slug }
 }
 
-/** What fronting links rest on may not go: the slug, the kind, and the scopes of their maps. Throws invalid_request. */
+/** Refuses changes that fronting links depend on: the slug, the kind, and the scopes of their maps. Throws invalid_request. */
 async function checkLinks({ store }: App, stored: Resource, next: Pick<Resource, 'slug' | 'backend_kind' | 'scopes'>) {
   const links = await store.listFrontingLinks({ slug: stored.slug })
   if (links.length === 0) return
   const refuse = (what: string) => invalid(`fronting links refer to ${what}: delete them first`, 'fronting_link')
   if (next.slug !== stored.slug) throw refuse('its slug')
-  if (next.backend_kind !== stored.backend_kind) throw refuse('it as it is: backend_kind cannot change')
+  if (next.backend_kind !== stored.backend_kind) throw refuse('its backend_kind')
   const used = links.flatMap(({ source_slug, scope_map }) =>
     source_slug === stored.slug ? Object.keys(scope_map) : Object.values(scope_map).flat(),
   )
   const gone = [...new Set(used)].filter((name) => !next.scopes.some((scope) => scope.name === name))
-  if (gone.length > 0) throw refuse(`scopes that would go (${quoteNames(gone)})`)
+  if (gone.length > 0) throw refuse(`scopes that would be removed (${quoteNames(gone)})`)
 }
 
-/** `name|upstream|description`; what is missing from the right is empty. */
+/** `name|upstream|description`. Missing parts are empty. */
 const scopeTuple = (text: string) => {
   const [name = '', upstream = '', ...description] = text.split('|')
   return { name, upstream, description: description.join('|') }
 }
 const scopesFlag: FlagRule = {
   field: 'scopes',
-  doc: 'A scope; repeat for more. upstream is for broker resources.',
+  doc: 'A scope. May be repeated. upstream is for broker resources.',
   value: 'name|upstream|description',
   read: (values) => values.map(scopeTuple),
 }
@@ -145,22 +145,22 @@ const without = ['policy', 'broker_provider_id']
 
 export const resources: AdminResource = {
   name: 'resource',
-  doc: 'MCP servers that tokens are for.',
+  doc: 'Resources: the MCP servers that tokens are for.',
   actions: {
     list: action({
       method: 'GET',
       path: '/admin/resources',
-      doc: 'Lists resources, oldest first; with `slug` alone, shows that one.',
+      doc: 'Lists resources, oldest first. With `slug` alone it shows that resource.',
       answer: z.union([z.array(answers.resource), answers.resource]),
       query: z
         .strictObject({
-          slug: slug().optional().describe('Shows the one resource with this slug; takes no other parameter.'),
-          backend_kind: word(['mint', 'broker']).optional().describe('Only this kind.'),
-          broker_provider_slug: slug().optional().describe('Only those of this provider.'),
-          broker_provider_id: text(256).optional().describe('The same by id.'),
-          limit: int(1, 500).optional().describe('At most so many; 100 by default.'),
-          offset: int(0, 1_000_000_000).optional().describe('Leave out so many.'),
-          q: q.describe('Only those with this text in their name, slug or URI, whatever its case.'),
+          slug: slug().optional().describe('Show the resource with this slug. No other parameter may be set.'),
+          backend_kind: word(['mint', 'broker']).optional().describe('Only resources of this kind.'),
+          broker_provider_slug: slug().optional().describe('Only resources of this provider.'),
+          broker_provider_id: text(256).optional().describe('Only resources of the provider with this id.'),
+          limit: int(1, 500).optional().describe('Maximum number of items. Default: 100.'),
+          offset: int(0, 1_000_000_000).optional().describe('Number of items to skip.'),
+          q: q.describe('Only resources with this text in their name, slug or URI. Case is ignored.'),
           after: name().optional().describe(AFTER),
         })
         .refine(
@@ -235,12 +235,12 @@ export const resources: AdminResource = {
     delete: action({
       method: 'DELETE',
       path: '/admin/resources/{id}',
-      doc: 'Deletes a resource. One that fronting links, consents or issued tokens refer to only with cascade; the record of its tokens stays.',
+      doc: 'Deletes a resource. If fronting links, consents or issued tokens refer to it, it is deleted only with cascade. The record of its tokens is kept.',
       status: 204,
       query: z.strictObject({
         cascade: bool()
           .prefault(false)
-          .describe('Also delete its fronting links, and revoke its consents, sign-ins and live tokens.'),
+          .describe('Delete its fronting links, and revoke its consents, sign-ins and live tokens.'),
       }),
       audit: 'resource_deleted',
       count: ['ext_resource_server_ops_total', { op: 'delete' }],
@@ -254,9 +254,10 @@ export const resources: AdminResource = {
         const dependents = links.map(({ source_slug, target_slug }) => ({ source_slug, target_slug }))
         if (outcome === 'has_links')
           throw conflict('fronting links refer to it; cascade deletes them', 'has_links', { dependents })
-        if (outcome === 'has_consents') throw conflict('users consented to it; cascade revokes that', 'has_consents')
+        if (outcome === 'has_consents')
+          throw conflict('users consented to it; cascade revokes the consents', 'has_consents')
         if (outcome === 'has_issuances')
-          throw conflict('tokens were issued for it; cascade revokes those that live', 'has_issuances')
+          throw conflict('tokens were issued for it; cascade revokes the live ones', 'has_issuances')
         const toll = cascade ? await revokeFitting(app, { resource: nameOf(resource) }, false) : undefined
         for (const { source_slug: source, target_slug: target } of links)
           await audit(app, {
@@ -270,10 +271,10 @@ export const resources: AdminResource = {
   },
 }
 
-/** A stored resource with a patch over it, checked as a whole. Throws invalid_request. */
+/** Applies a patch to a stored resource and checks the result as a whole. Throws invalid_request. */
 function mergeResource(stored: Resource, patch: z.output<typeof patchable>): z.output<typeof resourceRecord> {
   const { slug, uri, backend_kind, scopes } = stored
-  // Who makes it a mint resource need not say that it has no provider.
+  // A change to a mint resource removes the provider.
   const broker_provider_slug = patch.backend_kind === 'mint' ? undefined : stored.broker_provider_slug
   const written = {
     slug,

@@ -1,4 +1,4 @@
-// The routes of the admin listener: one for each admin operation, each behind the API key, the metrics, and the page.
+// The routes of the admin listener: the admin operations, which need an API key, the metrics, and the page.
 import type { App } from '../context.ts'
 import { empty, json, NO_STORE, parseJson, parseParams, type Reply } from '../http/message.ts'
 import type { Method, Route } from '../http/route.ts'
@@ -16,7 +16,7 @@ import { perform } from './perform.ts'
 const MAX_BODY = 1024 * 1024
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-/** Every route of the admin listener, as configured. */
+/** The routes of the admin listener that the configuration enables. */
 export function adminRoutes(app: App): Route[] {
   const gatekeeper = createGatekeeper(app)
   const actions = presentResources(adminResources, app.config).flatMap((resource) => Object.values(resource.actions))
@@ -55,7 +55,7 @@ const linesOf = (rows: AsyncIterable<unknown>): Reply => ({
   stream: jsonLines(rows),
 })
 
-/** Whoever has no key learns nothing about which paths exist. */
+/** Without a key, a caller cannot learn which paths exist. */
 const unknownPaths = (guard: Route['guard']): Route[] =>
   ['/admin', '/admin/', '/admin/{rest...}'].flatMap((path) =>
     METHODS.map((method) => ({
@@ -64,7 +64,7 @@ const unknownPaths = (guard: Route['guard']): Route[] =>
       guard,
       ...(method === 'GET' ? {} : { body: { type: 'any', limit: MAX_BODY } }),
       handle() {
-        throw new OAuthError('not_found', 'there is nothing at this path')
+        throw new OAuthError('not_found', 'no resource exists at this path')
       },
     })),
   )

@@ -1,4 +1,4 @@
-// Emergency stops: everything that fits a description is revoked in one call, after a dry run that says how much that is.
+// Emergency revocation: one call revokes everything that matches. A dry run counts it first.
 import { z } from 'zod'
 import { longestLife } from '../config/lifetimes.ts'
 import type { App } from '../context.ts'
@@ -9,20 +9,20 @@ import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { checkRange } from './export.ts'
 
-/** Small enough that the tokens of others are not held up. */
+/** Rows of one window. It is small, so that other requests do not wait. */
 const WINDOW_ROWS = 2000
-/** Nobody waits longer than this for a decision, or with a code (endpoints/authorize.ts). */
+/** Maximum age in seconds of an authorization request or code (endpoints/authorize.ts). */
 const REQUEST_LIFETIME = 3600
 
 export interface Toll {
   tokens: number
   families: number
-  /** Codes that were not redeemed, and requests that wait for their user. */
+  /** Codes that were not redeemed, and requests that wait for the user. */
   requests: number
   clients: number
 }
 
-/** Revokes live tokens, families and codes that fit, or with `dry_run` only counts them, window by window. */
+/** Revokes matching live tokens, families and codes window by window. With `dry_run` it only counts them. */
 export async function revokeFitting(app: App, fitting: Description, dry_run: boolean): Promise<Toll> {
   const now = app.clock.now()
   const window = { ...fitting, rows: WINDOW_ROWS, now, dry_run }
@@ -38,39 +38,39 @@ export async function revokeFitting(app: App, fitting: Description, dry_run: boo
     return count
   }
   const { since = 0 } = fitting
-  // No token that is live is older; those exchanged from one are younger than it.
-  // Codes before families: one that is redeemed in between is a family then.
+  // No live token is older. Exchanged tokens are younger than their subject token.
+  // Codes before families, because a code that is redeemed in between becomes a family.
   const requests = await sweep(app.store.cancelRequests, Math.max(since, now - REQUEST_LIFETIME))
   const tokens = await sweep(app.store.revokeTokens, Math.max(since, now - longestLife(app.config)))
   const families = await sweep(app.store.revokeFamilies, since)
   return { tokens, families, requests, clients: client_ids.size }
 }
 
-/** Whether a write is only to be counted; asked for in the body, where nothing unknown is overlooked. */
-export const dryRun = bool().prefault(false).describe('Only tells what would be revoked.')
+/** Whether to count only. It is a member of the body, where unknown members are refused. */
+export const dryRun = bool().prefault(false).describe('Only count what would be revoked.')
 
 const CRITERIA = ['client_id', 'user_id', 'agent', 'kid', 'resource', 'since', 'until'] as const
 const body = z
   .strictObject({
-    client_id: name(2048).optional().describe('Issued to this client.'),
-    user_id: name().optional().describe('About this user, and the sign-ins of this user.'),
-    agent: name(2048).optional().describe('Issued to this agent, or with it anywhere in the chain of actors.'),
-    kid: name().optional().describe('Signed with this key; sign-ins have none and go on.'),
-    resource: name(2048).optional().describe('For this resource, by its URI.'),
-    since: time().optional().describe('Issued at this RFC 3339 time or later.'),
-    until: time().optional().describe('Issued before this RFC 3339 time.'),
+    client_id: name(2048).optional().describe('Tokens issued to this client.'),
+    user_id: name().optional().describe('Tokens about this user, and sign-ins of this user.'),
+    agent: name(2048).optional().describe('Tokens issued to this agent, or with this agent in the chain of actors.'),
+    kid: name().optional().describe('Tokens signed with this key. Sign-ins have no key and are not revoked.'),
+    resource: name(2048).optional().describe('Tokens for the resource with this URI.'),
+    since: time().optional().describe('Tokens issued at or after this time (RFC 3339).'),
+    until: time().optional().describe('Tokens issued before this time (RFC 3339).'),
     dry_run: dryRun,
   })
   .refine((given) => CRITERIA.some((each) => given[each] !== undefined), `needs one of ${CRITERIA.join(', ')}`)
 
 export const revocations: AdminResource = {
   name: 'revocation',
-  doc: 'Emergency stops.',
+  doc: 'Emergency revocation.',
   actions: {
     create: action({
       method: 'POST',
       path: '/admin/revocations',
-      doc: 'Revokes every live token and sign-in that fits all that is named, with every token exchanged from one, and tells how many. Who is not suspended first may go on and get new ones.',
+      doc: 'Revokes every live token and sign-in that matches all given criteria, and every token exchanged from one. Returns their numbers. Suspend the client or disable the user first, or they can get new tokens.',
       answer: answers.revoked,
       body,
       audit: 'tokens_revoked',

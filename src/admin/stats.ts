@@ -1,20 +1,20 @@
-// The counts of GET /admin/stats, read window by window: there may be millions of tokens.
+// The counts of GET /admin/stats, read window by window, because there may be millions of tokens.
 import type { App } from '../context.ts'
 import { idFloor } from '../lib/id.ts'
 import { DAY, HOUR } from '../lib/time.ts'
 import type { Store } from '../store/index.ts'
 import type { CountedTokens } from '../store/system.ts'
 
-/** Small enough that nobody waits behind it. */
+/** Rows of one window. It is small, so that other requests do not wait. */
 const COUNTED_ROWS = 2000
 
-/** Seconds after which no request of an hour is still under way. */
+/** Seconds after the end of an hour at which all its requests are finished. */
 const SETTLED_AFTER = 60
 
-/** How many tokens of an hour were revoked, by its beginning: of hours that are over and have no live token left. */
+/** Revoked tokens by hour, for past hours without live tokens. */
 const settled = new WeakMap<Store, Map<number, number>>()
 
-/** Counts accounts, and the tokens of the last 24 hours. What can no longer change is counted once. */
+/** Counts accounts, and the tokens of the last 24 hours. Counts that cannot change are kept. */
 export async function statsOf({ store, clock }: App) {
   const now = clock.now()
   const since = now - DAY

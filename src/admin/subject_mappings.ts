@@ -1,4 +1,4 @@
-// Admin operations on who the subjects of identity providers are here.
+// Admin operations on subject mappings: which local subject a subject of an identity provider is.
 import { z } from 'zod'
 import { int, name, word } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
@@ -13,11 +13,11 @@ import { conflict, notFound } from './outcome.ts'
 const creatable = z.object({
   idp_id: name().describe('The identity provider.'),
   mode: word(['explicit']).default('explicit').describe('Only explicit exists.'),
-  federated_subject: name().describe('The sub of its assertions, byte for byte.'),
+  federated_subject: name().describe('The sub of its assertions, compared byte for byte.'),
   local_subject: name().describe('The sub of the tokens that are issued for it: the id of a user.'),
 })
 
-/** A mapping as the admin API shows it. */
+/** A mapping in the form of the admin API. */
 const mappingJson = (mapping: SubjectMapping) => ({
   id: mapping.id,
   idp_id: mapping.idp_id,
@@ -33,7 +33,7 @@ const changed = ({ id, idp_id, federated_subject, local_subject }: SubjectMappin
 
 export const subjectMappings: AdminResource = {
   name: 'mapping',
-  doc: 'Who the subjects of identity providers are here; only with `xaa.enabled`.',
+  doc: 'Mappings from subjects of identity providers to local subjects. Only with `xaa.enabled`.',
   enabled: withXaa,
   actions: {
     list: action({
@@ -42,9 +42,9 @@ export const subjectMappings: AdminResource = {
       doc: 'Lists subject mappings, oldest first.',
       answer: z.array(answers.mapping),
       query: z.strictObject({
-        idp_id: name().optional().describe('Only those of this identity provider.'),
-        q: q.describe('Only those with this text in one of their subjects, whatever its case.'),
-        limit: int(1, 100_000).optional().describe('At most so many; all by default.'),
+        idp_id: name().optional().describe('Only mappings of this identity provider.'),
+        q: q.describe('Only mappings with this text in one of their subjects. Case is ignored.'),
+        limit: int(1, 100_000).optional().describe('Maximum number of items. Default: all.'),
         after: name().optional().describe(AFTER),
       }),
       async run({ store }, { query: { after: last, ...query } }) {

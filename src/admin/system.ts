@@ -25,11 +25,11 @@ export const keys: AdminResource = {
     list: action({
       method: 'GET',
       path: '/admin/keys',
-      doc: 'Lists the published keys: the current one, the ones before it while their tokens may live, and the next one, which the next rotation makes current.',
+      doc: 'Lists the published keys: the current key, former keys whose tokens may still be live, and the next key, which the next rotation makes current.',
       answer: answers.keysAnswer,
       cli: { rows: 'keys' },
       async run({ keyring }) {
-        // Rejects where there is no key: an empty list would hide a wrong signing.key_path.
+        // Rejects when no key exists, because an empty list would hide a wrong signing.key_path.
         keyring.current()
         const published = keyring.published()
         const [current_kid, previous_kid] = published.filter(({ next }) => !next).map(({ kid }) => kid)
@@ -47,7 +47,7 @@ export const keys: AdminResource = {
     rotate: action({
       method: 'POST',
       path: '/admin/keys/rotate',
-      doc: 'Makes the next key current and publishes another next one; the previous key stays published until its tokens have expired.',
+      doc: 'Makes the next key current and publishes a new next key. The previous key stays published until its tokens have expired.',
       answer: answers.rotated,
       audit: 'key_rotated',
       count: ['core_key_rotation_total'],
@@ -67,14 +67,14 @@ export const keys: AdminResource = {
     revoke: action({
       method: 'POST',
       path: '/admin/keys/{kid}/revoke',
-      doc: 'Takes a compromised key out of the JWKS at once, makes the next one current where it was, and revokes what it signed. Resource servers may remember the JWKS for some minutes.',
+      doc: 'Removes a compromised key from the JWKS at once and revokes the tokens that it signed. If it was current, the next key becomes current. Resource servers may cache the JWKS for some minutes.',
       answer: answers.revokedKey,
       body: z.strictObject({ dry_run: dryRun }),
       audit: 'key_revoked',
       async run(app, { params: { kid }, body: { dry_run } }) {
         const { keyring } = app
         if (!keyring.published().some((key) => key.kid === kid)) throw notFound('key')
-        // First the key, so that nothing is signed with it after it was counted.
+        // The key is removed first, so that no token is signed with it after the count.
         const current_kid = dry_run ? keyring.current().kid : (await keyring.revoke(kid))?.current_kid
         const { tokens, clients } = await revokeFitting(app, { kid }, dry_run)
         const shown = { dry_run, kid, current_kid, tokens, clients }
@@ -87,7 +87,7 @@ export const keys: AdminResource = {
 const mode = word(DCR_MODES).describe('Who may register clients.')
 const setMode = {
   path: '/admin/settings/dcr',
-  doc: 'Sets who may register clients, at once and for good: it wins over dcr.mode of the configuration.',
+  doc: 'Sets who may register clients. It takes effect at once, persists, and overrides dcr.mode of the configuration.',
   answer: answers.dcrMode,
   body: z.object({ mode }),
   audit: 'dcr_mode_updated',
@@ -122,7 +122,7 @@ export const system: AdminResource = {
     status: action({
       method: 'GET',
       path: '/admin/system/status',
-      doc: 'Shows version, uptime, parts, features, HTTP engines, queues, headroom, storage, lockouts, instances and what is unsafe.',
+      doc: 'Shows version, uptime, parts, features, HTTP engines, queues, headroom, storage, lockouts, instances and unsafe settings.',
       answer: answers.systemStatus,
       cli: false,
       run: async (app) => ({ shown: await statusOf(app) }),
@@ -130,7 +130,7 @@ export const system: AdminResource = {
     config: action({
       method: 'GET',
       path: '/admin/system/config',
-      doc: 'Shows the configuration in force; secrets are masked, durations are seconds.',
+      doc: 'Shows the configuration in force. Secrets are masked, durations are in seconds.',
       answer: answers.configuration,
       cli: false,
       run: async ({ config }) => ({ shown: redacted(config) }),
@@ -150,7 +150,7 @@ export const system: AdminResource = {
       answer: answers.series,
       cli: false,
       query: z.strictObject({
-        since: time().optional().describe('Only periods that began at this time or later.'),
+        since: time().optional().describe('Only periods that began at or after this time.'),
       }),
       run: async ({ series }, { query: { since } }) => ({
         shown: {
@@ -162,7 +162,7 @@ export const system: AdminResource = {
     verify: action({
       method: 'POST',
       path: '/admin/auth/verify',
-      doc: 'Tells that the API key is right, and whose it is.',
+      doc: 'Confirms that the API key is valid, and shows its name and capability.',
       answer: answers.verified,
       needs: 'read',
       audit: 'admin_ui_login',
@@ -209,7 +209,7 @@ async function statusOf(app: App) {
     lockouts: app.lockout.locked,
     instances: store.driver.instances(),
     headroom: shownHeadroom(headroom.show()),
-    // A database that is away is told above.
+    // The status above reports an unavailable database.
     storage: await storageOf(app).catch(() => undefined),
     concerns: await concernsOf(app).catch(() => undefined),
   }
@@ -224,7 +224,7 @@ const storageOf = async ({ store }: App) => ({
   bytes: await (store.driver.name === 'sqlite' ? store.readSqliteBytes() : store.readPostgresBytes()),
 })
 
-/** Whether each grant that has a switch is on, by the group of its key: `token_exchange.enabled` is token_exchange. */
+/** Whether each optional grant is enabled, by the group of its configuration key: `token_exchange.enabled` is token_exchange. */
 const grantFeatures = (config: App['config']): Record<string, boolean> =>
   Object.fromEntries(
     grants.flatMap((grant) => (grant.switch ? [[grant.switch.split('.')[0], grant.enabled(config)]] : [])),

@@ -1,4 +1,4 @@
-// Trying things out: a token as a client would get one, a token taken apart, an assertion checked step by step.
+// Trial operations: request a token as a client would, decode a token, check an assertion step by step.
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { decodeJws } from '../crypto/jws.ts'
@@ -15,15 +15,15 @@ import { issue } from '../oauth/issue.ts'
 import { type AdminResource, action, type Caller } from './action.ts'
 import * as answers from './answers_service.ts'
 
-export const TRY_DOC = 'Trying things out: what a client would get, what a token says, why an assertion is refused.'
+export const TRY_DOC = 'Trial operations: what a client would get, what a token contains, why an assertion is refused.'
 const token = z
   .string()
   .trim()
   .min(1, 'must not be empty')
   .max(MAX_TOKEN_LENGTH)
-  .regex(/^[\x21-\x7e]+$/, 'must be one word of ASCII')
+  .regex(/^[\x21-\x7e]+$/, 'must be ASCII text without spaces')
 
-/** A request as the token endpoint would get it. */
+/** A request in the form of the token endpoint. */
 const requestOf = ({ ip, request_id }: Caller, form: Params): Request => ({
   method: 'POST',
   path: '/oauth/token',
@@ -38,7 +38,7 @@ const requestOf = ({ ip, request_id }: Caller, form: Params): Request => ({
   notes: {},
 })
 
-/** What refuses a request, for an operator: with the reason that the caller is not told. */
+/** A refusal for an operator, with the reason that the caller does not see. */
 export const refusalAnswer = ({ status, code, message, reason }: OAuthError) => ({
   status,
   error: code,
@@ -55,7 +55,7 @@ async function mint(app: App, form: Params, caller: Caller) {
   return issue(app, request, await clientCredentials.run(app, { request, form, client }))
 }
 
-/** What a token says, who signed it, and whether it may still be used. */
+/** The content of a token, its signature, and whether it is still active. */
 async function examine(app: App, text: string) {
   const jws = decodeJws(text, MAX_TOKEN_LENGTH)
   if (!jws) return { form: 'opaque', ours: false, active: false }
@@ -86,13 +86,15 @@ export const tries: AdminResource = {
     token: action({
       method: 'POST',
       path: '/admin/try/token',
-      doc: 'Issues a client_credentials token as the token endpoint would, or says exactly why not.',
+      doc: 'Issues a client_credentials token as the token endpoint would, or shows the exact reason of the refusal.',
       answer: answers.triedToken,
       body: z.strictObject({
         client_id: name(2048).describe('The client.'),
-        client_secret: text(2048).min(1, 'must not be empty').describe('Its secret, as the client would send it.'),
+        client_secret: text(2048).min(1, 'must not be empty').describe('The secret of the client.'),
         resource: text(2048).optional().describe('URI of the resource that the token is for.'),
-        scope: text(8192).optional().describe('Scope names with spaces in between; everything that it may by default.'),
+        scope: text(8192)
+          .optional()
+          .describe('Scope names, separated by spaces. Default: all scopes that the client may have.'),
       }),
       audit: 'token_tried',
       cli: { flags: { 'client-secret': { field: 'client_secret', secret: true } } },
@@ -114,7 +116,7 @@ export const tries: AdminResource = {
     decode: action({
       method: 'POST',
       path: '/admin/try/decode',
-      doc: 'Takes a token apart: what it says, whether this service signed it, and whether it may still be used.',
+      doc: 'Decodes a token, and shows whether this service signed it and whether it is still active.',
       answer: answers.examined,
       needs: 'read',
       body: z.strictObject({ token: token.describe('The token.') }),

@@ -1,4 +1,4 @@
-// An ID-JAG assertion checked step by step, as the token endpoint would, without using it up.
+// Checks an ID-JAG assertion step by step, as the token endpoint would, without consuming it.
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { decodeJws } from '../crypto/jws.ts'
@@ -13,7 +13,7 @@ import { withXaa } from './idps.ts'
 import { invalid } from './outcome.ts'
 import { refusalAnswer, TRY_DOC } from './try.ts'
 
-/** The checks in their order, and the reasons with which each refuses. */
+/** The checks in their order, and the reasons of their refusals. */
 const STEPS: readonly { check: string; about: string; reasons: RegExp }[] = [
   { check: 'form', about: 'It is a signed JWT.', reasons: /^malformed$/ },
   { check: 'typ', about: 'Its typ is oauth-id-jag+jwt.', reasons: /^typ$/ },
@@ -24,30 +24,34 @@ const STEPS: readonly { check: string; about: string; reasons: RegExp }[] = [
   },
   {
     check: 'signature',
-    about: 'A key that its issuer publishes signed it.',
+    about: 'It is signed with a key that its issuer publishes.',
     reasons: /^(alg|kid|jwks_.*|unknown_key|signature)$/,
   },
   { check: 'time', about: 'It is neither expired nor too old.', reasons: /^(expired|iat|too_old|nbf)$/ },
   { check: 'aud', about: 'It is meant for this server.', reasons: /^audience$/ },
-  { check: 'sub', about: 'It names its subject and itself.', reasons: /^(sub|jti)$/ },
-  { check: 'client_id', about: 'It was given to this client.', reasons: /^another_client$/ },
+  { check: 'sub', about: 'It has a sub and a jti.', reasons: /^(sub|jti)$/ },
+  { check: 'client_id', about: 'It was issued to this client.', reasons: /^another_client$/ },
   {
     check: 'claims',
-    about: 'Its other claims are well-formed and understood here.',
+    about: 'Its other claims are well-formed and supported.',
     reasons: /^(scope|authorization_details|resource|cnf)$/,
   },
   {
     check: 'resource',
-    about: 'Request and assertion agree on one resource, which is known here.',
+    about: 'Request and assertion name the same resource, which is registered.',
     reasons: /^(assertion_resource|ambiguous_resource|missing_resource|resource_not_found|root_slash|broker_resource)$/,
   },
   {
     check: 'scope',
-    about: 'Something is left of the scope that client, assertion and resource agree on.',
+    about: 'At least one scope is allowed by client, assertion and resource.',
     reasons: /^(beyond_client_scope|default_scope_empty|malformed_scope|scope_not_in_catalog)$/,
   },
   { check: 'policy', about: 'A policy of the identity provider allows it.', reasons: /^policy_denied$/ },
-  { check: 'subject', about: 'Its subject may act here.', reasons: /^(subject_not_mapped|subject_inactive)$/ },
+  {
+    check: 'subject',
+    about: 'Its subject is a user that may act.',
+    reasons: /^(subject_not_mapped|subject_inactive)$/,
+  },
 ]
 
 interface Asked {
@@ -88,14 +92,14 @@ export const tryIdJag: AdminResource = {
     idJag: action({
       method: 'POST',
       path: '/admin/try/id-jag',
-      doc: 'Checks an ID-JAG assertion step by step, as the token endpoint would, without using it up.',
+      doc: 'Checks an ID-JAG assertion step by step, as the token endpoint would, without consuming it.',
       answer: answers.checkedAssertion,
       needs: 'read',
       body: z.strictObject({
         assertion: z.string().trim().min(1, 'must not be empty').max(MAX_ASSERTION).describe('The assertion.'),
-        client_id: name(2048).describe('The client that brings it.'),
-        resource: text(2048).optional().describe('URI of the resource, where the request names one.'),
-        scope: text(8192).optional().describe('Scope that the request asks for.'),
+        client_id: name(2048).describe('The client that would present it.'),
+        resource: text(2048).optional().describe('URI of the resource, if the request would name one.'),
+        scope: text(8192).optional().describe('Scope that the request would name.'),
       }),
       audit: 'token_examined',
       cli: { flags: { assertion: { field: 'assertion', secret: true } } },

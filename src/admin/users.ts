@@ -1,4 +1,4 @@
-// Admin operations on users: local ones, and those who sign in at the upstream provider.
+// Admin operations on users: local ones, and users of the upstream provider.
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
@@ -24,21 +24,21 @@ const password = z
 const role = word(['admin', 'user'])
 
 const creatable = z.object({
-  email: email.describe('What the user signs in with; unique whatever its case.'),
-  password: password.describe(`At least ${MIN_PASSWORD} characters; stored as a hash only.`),
-  name: text(255).default('').describe('What is shown.'),
-  role: role.default('user').describe('What the user is.'),
+  email: email.describe('Email for sign-in. Unique, case is ignored.'),
+  password: password.describe(`At least ${MIN_PASSWORD} characters; stored only as a hash.`),
+  name: text(255).default('').describe('Display name.'),
+  role: role.default('user').describe('Role of the user.'),
 })
 const patchable = z
   .object({
-    email: email.describe('Another email.'),
-    name: text(255).describe('Another name.'),
-    password: password.describe('Another password; ends the sessions of the user.'),
-    role: role.describe('Another role.'),
+    email: email.describe('New email.'),
+    name: text(255).describe('New display name.'),
+    password: password.describe('New password. It ends the sessions of the user.'),
+    role: role.describe('New role.'),
   })
   .partial()
 
-/** A user as the admin API shows it: never with its hash. */
+/** A user in the form of the admin API, without the password hash. */
 const userJson = (user: User) => ({
   id: user.id,
   email: user.email ?? '',
@@ -52,9 +52,9 @@ const userJson = (user: User) => ({
   updated_at: rfc3339(user.updated_at),
 })
 
-const emailTaken = () => conflict('there is a user with this email already', 'email_taken')
+const emailTaken = () => conflict('a user with this email exists already', 'email_taken')
 
-/** The user of an id. Throws not_found. */
+/** Finds a user by id. Throws not_found. */
 export async function getUser({ store }: App, id: string): Promise<User> {
   const user = await store.findUser({ id })
   if (!user) throw notFound('user')
@@ -68,18 +68,21 @@ export const users: AdminResource = {
     list: action({
       method: 'GET',
       path: '/admin/users',
-      doc: 'Lists users, oldest first unless it is asked otherwise.',
+      doc: 'Lists users, oldest first by default.',
       answer: z.array(answers.user),
       query: z
         .strictObject({
-          email: text(254).optional().describe('Only the one with this email.'),
-          limit: int(1, 1_000_000).prefault(1_000_000).describe('At most so many.'),
-          offset: int(0, 1_000_000_000).prefault(0).describe('Leave out so many.'),
+          email: text(254).optional().describe('Only the user with this email.'),
+          limit: int(1, 1_000_000).prefault(1_000_000).describe('Maximum number of items.'),
+          offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
           after: text(256).min(1, 'must not be empty').optional().describe(AFTER),
-          q: q.describe('Only those with this text in their email, name or id, whatever its case.'),
+          q: q.describe('Only users with this text in their email, name or id. Case is ignored.'),
           order,
         })
-        .refine(({ email, q }) => email === undefined || q === undefined, { path: ['q'], message: 'takes no email' }),
+        .refine(({ email, q }) => email === undefined || q === undefined, {
+          path: ['q'],
+          message: 'cannot be used together with email',
+        }),
       async run({ store }, { query: { after, q, ...query } }) {
         const page = { ...query, after: await cursorOf('user', after, (id) => store.findUser({ id })) }
         const { order } = query
@@ -100,7 +103,7 @@ export const users: AdminResource = {
       cli: { flags: { password: { field: 'password', secret: true }, name: { field: 'name', required: true } } },
       async run(app, { body: { password, ...fields } }) {
         const now = app.clock.now()
-        // A taken email is said before the work of hashing; the write decides.
+        // Checked before the expensive hashing. The write checks it again.
         if (await app.store.findUserByEmail({ email: fields.email })) throw emailTaken()
         const user: User = {
           ...fields,
@@ -150,7 +153,7 @@ export const users: AdminResource = {
     disable: action({
       method: 'PATCH',
       path: '/admin/users/{id}/disable',
-      doc: 'Disables a user: no sign-in, no refresh; sessions and refresh tokens end.',
+      doc: 'Disables a user. Sessions and refresh tokens end, and sign-in is refused.',
       answer: answers.userStatus,
       audit: 'user_disabled',
       cli: false,
@@ -159,7 +162,7 @@ export const users: AdminResource = {
     enable: action({
       method: 'PATCH',
       path: '/admin/users/{id}/enable',
-      doc: 'Lets a disabled user sign in again.',
+      doc: 'Enables a disabled user again.',
       answer: answers.userStatus,
       audit: 'user_enabled',
       cli: false,
@@ -168,7 +171,7 @@ export const users: AdminResource = {
     forceLogout: action({
       method: 'DELETE',
       path: '/admin/users/{id}/tokens',
-      doc: 'Ends every session and refresh token of a user, and tells how many sign-ins that were.',
+      doc: 'Ends every session and refresh token of a user. Returns the number of ended sign-ins.',
       answer: answers.signedOut,
       audit: 'user_signed_out',
       async run(app, { params: { id } }) {
@@ -181,9 +184,11 @@ export const users: AdminResource = {
     delete: action({
       method: 'DELETE',
       path: '/admin/users/{id}',
-      doc: 'Deletes a user with its consents. One with live refresh tokens only when forced.',
+      doc: 'Deletes a user with its consents. A user with live refresh tokens is deleted only with force.',
       status: 204,
-      query: z.strictObject({ force: bool().prefault(false).describe('Also when it has live refresh tokens.') }),
+      query: z.strictObject({
+        force: bool().prefault(false).describe('Delete it even if it has live refresh tokens.'),
+      }),
       audit: 'user_deleted',
       async run(app, { params: { id }, query: { force } }) {
         const outcome = await app.store.deleteUser({ id, force, now: app.clock.now() })

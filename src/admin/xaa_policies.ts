@@ -1,4 +1,4 @@
-// Admin operations on the policies that say what assertions of an identity provider may be redeemed for.
+// Admin operations on XAA policies: what an assertion of an identity provider may be redeemed for.
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { bool, distinct, name, scopeName, text, url } from '../lib/field.ts'
@@ -11,13 +11,15 @@ import { withXaa } from './idps.ts'
 import { changedFields, invalid, notFound, retryStale } from './outcome.ts'
 
 const fields = {
-  name: text().describe('What operators call it.'),
-  client_ids: distinct(name(2048)).describe('The clients it is for; without any, all.'),
-  scopes: distinct(scopeName()).nullable().describe('Narrows the issued scope; null: no limit, without any: nothing.'),
-  resources: distinct(url()).describe('The resources it is for, by URI; without any, all and none.'),
-  enabled: bool().describe('Whether it counts.'),
+  name: text().describe('Display name.'),
+  client_ids: distinct(name(2048)).describe('Clients that the policy applies to. Empty: all.'),
+  scopes: distinct(scopeName()).nullable().describe('Limit of the issued scope. null: no limit. Empty: no scope.'),
+  resources: distinct(url()).describe(
+    'URIs of the resources that the policy applies to. Empty: all, and requests without a resource.',
+  ),
+  enabled: bool().describe('Whether the policy is in force.'),
 }
-const idp_id = name().describe('The identity provider. Fixed from then on.')
+const idp_id = name().describe('The identity provider. It cannot be changed.')
 const creatable = z.object({
   idp_id,
   name: fields.name.default(''),
@@ -29,7 +31,7 @@ const creatable = z.object({
 const scopesFlag: FlagRule = { field: 'scopes', value: 'a,b' }
 const patchable = z.object({ ...fields, idp_id }).partial()
 
-/** A policy as the admin API shows it; without `scopes` when it does not limit them. */
+/** A policy in the form of the admin API. `scopes` is absent when the policy does not limit them. */
 const policyJson = (policy: XaaPolicy) => ({
   id: policy.id,
   name: policy.name,
@@ -42,7 +44,7 @@ const policyJson = (policy: XaaPolicy) => ({
   updated_at: rfc3339(policy.updated_at),
 })
 
-/** The policy of an id. Throws not_found. */
+/** Finds a policy by id. Throws not_found. */
 async function getPolicy({ store }: App, id: string): Promise<XaaPolicy> {
   const policy = await store.findPolicy({ id })
   if (!policy) throw notFound('policy')
@@ -53,7 +55,7 @@ const facts = ({ id, idp_id }: XaaPolicy) => ({ policy_id: id, idp_id })
 
 export const xaaPolicies: AdminResource = {
   name: 'policy',
-  doc: 'What assertions of an identity provider may be redeemed for; only with `xaa.enabled`.',
+  doc: 'XAA policies: what assertions of an identity provider may be redeemed for. Only with `xaa.enabled`.',
   enabled: withXaa,
   actions: {
     list: action({
@@ -61,7 +63,7 @@ export const xaaPolicies: AdminResource = {
       path: '/admin/xaa/policies',
       doc: 'Lists policies, oldest first: the order in which they are tried.',
       answer: z.array(answers.xaaPolicy),
-      query: z.strictObject({ idp_id: name().optional().describe('Only those of this identity provider.') }),
+      query: z.strictObject({ idp_id: name().optional().describe('Only policies of this identity provider.') }),
       run: async ({ store }, { query }) => ({ shown: (await store.listPolicies(query)).map(policyJson) }),
     }),
     create: action({

@@ -92,7 +92,7 @@ async function machines(): Promise<void> {
 
 async function operators(): Promise<void> {
   const created = await okAdmin<{ client_id: string; client_secret: string }>(service, 'POST', '/admin/clients', {
-    client_name: 'Made by an operator',
+    client_name: 'Created by an operator',
     grant_types: ['client_credentials'],
     token_endpoint_auth_method: 'client_secret_basic',
   })

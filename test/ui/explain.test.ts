@@ -7,7 +7,7 @@ describe('the reason of a failure in plain words', () => {
     ['unsupported_challenge_method', /PKCE/],
     ['pkce_mismatch', /PKCE/],
     ['code_expired', /authorization code/],
-    ['refresh_token_reused', /second time/],
+    ['refresh_token_reused', /used twice/],
     ['refresh_token_expired', /expired or revoked/],
     ['family_revoked', /expired or revoked/],
     ['user_inactive', /disabled/],

@@ -51,7 +51,7 @@ describe(`in ${CHROMIUM}`, () => {
     const { page } = await open()
     await page.addInitScript("sessionStorage.setItem('service.admin-key', 'of-yesterday')")
     await page.goto(`${service.admin}/admin/ui/clients`)
-    expect(await page.getByRole('alert').textContent()).toContain('no longer accepted')
+    expect(await page.getByRole('alert').textContent()).toContain('no longer accepts the key')
   })
 
   test('locks after 15 minutes without a touch, not before', async ({ open }) => {

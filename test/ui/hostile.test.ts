@@ -120,7 +120,7 @@ describe(`in ${CHROMIUM}`, () => {
 
   test.for([
     ['a search', `clients?q=${encodeURIComponent(EVIL)}`, /Nothing fits|onerror/],
-    ['an address', encodeURIComponent(EVIL), /There is no such page/],
+    ['an address', encodeURIComponent(EVIL), /Page not found/],
   ] as const)('%s with markup in it shows nothing but text', async ([, place, seen], { reopen }) => {
     const { page, complaints } = await openAdmin(reopen, service, place)
     await page.getByText(seen).first().waitFor()

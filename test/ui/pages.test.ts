@@ -25,7 +25,7 @@ describe(`in ${CHROMIUM}`, () => {
   test('home says whether it is well, what is unsafe and why, and counts what is there', async ({ reopen }) => {
     const { page, complaints } = await openAdmin(reopen, world.service)
     await page.getByText('well', { exact: true }).waitFor()
-    await page.getByText('there is no session secret').waitFor()
+    await page.getByText('session.secret is empty').waitFor()
     const figures = page.locator('.figures')
     await expect.poll(() => figures.textContent()).toContain('Clients2')
     expect(await figures.textContent()).toMatch(/Database[\d.]+ [kM]B/)
@@ -39,17 +39,17 @@ describe(`in ${CHROMIUM}`, () => {
 
   test('the charts of home have their numbers as a table', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service)
-    const chart = page.getByRole('figure', { name: 'Tokens a second, by grant' })
+    const chart = page.getByRole('figure', { name: 'Tokens per second, by grant' })
     await chart.getByText('As a table').click()
     await chart.getByRole('table').waitFor()
   })
 
   test('connections tell in plain words why a client failed and what to do, step by step', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, `connections?client_id=${world.machine.client_id}`)
-    await page.getByText('did not prove who it is').first().waitFor()
+    await page.getByText('Client authentication failed').first().waitFor()
     await page.getByText('2 steps').click()
     await page.getByText('(wrong_secret)').waitFor()
-    await page.getByLabel('Well or failing').selectOption('Well')
+    await page.getByLabel('Any outcome').selectOption('Well')
     await page.getByText('Nothing fits.').waitFor()
   })
 
@@ -282,7 +282,7 @@ describe(`in ${CHROMIUM}`, () => {
 
   test('an address that is no page says so, and leads home', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, 'nothing')
-    await page.getByText('There is no such page').waitFor()
+    await page.getByText('Page not found').waitFor()
     await page.getByRole('main').getByRole('link', { name: 'Home' }).click()
     await page.getByRole('heading', { name: 'Home' }).waitFor()
   })

@@ -12,12 +12,12 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
   ],
   [
     /^(missing_secret|wrong_secret|no_credentials|bad_authorization_header)$/,
-    'The client did not prove who it is: its secret is missing or wrong.',
-    'Rotate the secret and give the client the new one. Check that it sends it the way it is registered.',
+    'Client authentication failed: the secret is missing or wrong.',
+    'Rotate the secret and give the client the new one. Check that it authenticates with its registered method.',
   ],
   [
     /^(secret_of_public_client|public_client)$/,
-    'The client is public, but this needs a secret (or it sent one it does not have).',
+    'The client is public, but the request needs a confidential client, or it sent a secret that it does not have.',
     'Create it as a confidential client, or stop sending a secret.',
   ],
   [
@@ -33,12 +33,12 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
   [/^grant_disabled$/, 'The grant is switched off on this server.', 'Switch it on in the configuration.'],
   [
     /^resource_not_found$/,
-    'The resource that it asked for is not registered here.',
+    'The requested resource is not registered.',
     'Register it under exactly this URI. A trailing slash counts.',
   ],
   [
     /^root_slash$/,
-    'The resource that it asked for is registered with a slash more or less.',
+    'The requested resource is registered with one slash more or less.',
     'Set oauth.match_root_slash, which accepts both forms.',
   ],
   [
@@ -48,23 +48,23 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
   ],
   [
     /^(missing_scope|no_scope)$/,
-    'The client asked for no scope, and the resource has some.',
+    'The client requested no scope, but the resource has scopes.',
     'List the scopes in the metadata of the resource server, or set oauth.require_scope: false.',
   ],
   [
     /^(resource_not_covered|two_targets)$/,
     'The resource is not the one that the user allowed.',
-    'The client must ask for the resource that it named when the user consented.',
+    'The client must request the resource that it named when the user consented.',
   ],
   [
     /^(beyond_client_scope|scope_not_in_catalog|malformed_scope|default_scope_empty|scope_is_gone)$/,
     'The scope goes beyond what the client or the resource has.',
-    'Compare the scopes of the client and of the resource; leaving scope out asks for everything allowed.',
+    'Compare the scopes of the client and of the resource; a request without scope gets every allowed scope.',
   ],
   [
     /^redirect_uri_mismatch$/,
     'The redirect_uri differs between the two steps.',
-    'It must be the same text in both. This is a fault of the client.',
+    'It must be the same text in both. This is a mistake of the client.',
   ],
   [
     /^redirect_uri|^unregistered_redirect/,
@@ -73,17 +73,17 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
   ],
   [
     /^pkce_|challenge/,
-    'The proof key (PKCE) is missing or does not fit.',
+    'The PKCE verifier or challenge is missing or does not match.',
     'The client must send code_challenge with S256, then the code_verifier of the same attempt.',
   ],
   [
     /^code_|^unknown_code$/,
-    'The authorization code is unknown, expired or used before.',
+    'The authorization code is unknown, expired or already used.',
     'Codes live a minute and work once. The client must start again.',
   ],
   [
     /^refresh_token_reused$/,
-    'A refresh token came a second time, so its whole family was ended.',
+    'A refresh token was used twice, so its whole token family was revoked.',
     'Either it was stolen, or the client lost an answer and retried. The user must sign in again.',
   ],
   [
@@ -108,19 +108,19 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
   ],
   [
     /^cimd_redirect_not_approved$|^redirect_not_approved$/,
-    'A redirect URI fits no approved pattern.',
+    'A redirect URI matches no approved pattern.',
     'Add a pattern to dcr.approved_redirects, if the client is trusted.',
   ],
   [/^cimd_disabled$/, 'Metadata documents are switched off.', 'Set cimd.enabled, or register the client.'],
   [
     /^cimd_(document|client_id|content_type|auth_method|grant_types|status)/,
     'The client metadata document is not valid.',
-    'Tell the author of the client what it says here. The page of the client can fetch it again.',
+    'Send this message to the author of the client. The page of the client can fetch the document again.',
   ],
   [
     /^cimd_(private|address|blocked|not_public)/,
     'The metadata document is on a private address, which is never fetched.',
-    'For development, cimd.allow_private_addresses; otherwise publish it on a public host.',
+    'Publish it on a public host. For development, set cimd.allow_private_addresses.',
   ],
   [
     /^cimd_/,
@@ -131,7 +131,7 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
   [
     /^login_locked_out$/,
     'Too many failed sign-ins from this address.',
-    'Wait until the lockout ends, or look who is guessing in the audit trail.',
+    'Wait until the lockout ends, and look for the guessed accounts in the audit trail.',
   ],
   [
     /consent/,
@@ -141,48 +141,48 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
   [/^(access_denied|denied|consent_denied)$/, 'The user refused.', 'Nothing: it is the decision of the user.'],
   [
     /nonce/,
-    'The client must repeat its DPoP proof with the nonce it was just given.',
-    'Nothing, when the next step is good. Otherwise the client does not know nonces.',
+    'The client must repeat its DPoP proof with the nonce of this answer.',
+    'Nothing, if the next step succeeds. Otherwise the client does not support nonces.',
   ],
   [
     /^(proof|dpop|iat|htu|htm|jti|ath|jkt|replay)/,
     'The DPoP proof was refused.',
-    'Check the clock of the client, and that a proxy tells this server the public URL.',
+    'Check the clock of the client, and that the issuer is the public URL of the token endpoint.',
   ],
   [
     /^(unknown_issuer|issuer_disabled)$/,
-    'The assertion is of an identity provider that is not registered or disabled.',
+    'The identity provider of the assertion is not registered, or it is disabled.',
     'Register or enable it on the page Identity providers.',
   ],
   [/^policy_denied$/, 'No policy of the identity provider allows this.', 'Add a policy for this client and resource.'],
   [
     /^subject_(not_mapped|inactive)$/,
-    'The subject of the assertion may not act here.',
+    'The subject of the assertion is not mapped, or its user is disabled.',
     'Map it on the page Subject mappings, or enable the user.',
   ],
   [
     /^(storage_|worker_|server_error|temporarily_unavailable)/,
-    'The server itself could not answer.',
-    'Look into its log under the request id.',
+    'The server failed.',
+    'Search its log for the request id.',
   ],
 ]
 
-/** What a reason means and what to do; the words of the server where the reason is not known. */
+/** The meaning of a reason and the suggested correction. For an unknown reason, the message of the server. */
 export function explain(reason = '', detail = ''): Advice {
   const found = ADVICE.find(([pattern]) => pattern.test(reason))
   if (found) return { why: found[1], todo: found[2] }
-  return { why: detail || 'The request was refused.', todo: 'Look for the request id in the log for more.' }
+  return { why: detail || 'The request was refused.', todo: 'Search the log for the request id.' }
 }
 
 const STEPS: Record<string, string> = {
   metadata: 'Read the server metadata',
   resource_metadata: 'Read the resource metadata',
   register: 'Registered itself',
-  authorize: 'Asked for authorization',
+  authorize: 'Requested authorization',
   login: 'The user signed in',
   consent: 'The user was asked for consent',
-  token: 'Asked for a token',
-  introspect: 'Asked whether a token is active',
+  token: 'Requested a token',
+  introspect: 'Introspected a token',
   revoke: 'Revoked a token',
 }
 /** A step in words. */

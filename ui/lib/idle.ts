@@ -1,7 +1,7 @@
-// Locks the page when nobody touches it: an unattended screen is a key on the table.
+// Locks the page when it is idle, because anybody can use an unattended screen.
 import { useEffect, useRef } from 'preact/hooks'
 
-/** Minutes without a touch after which the key is forgotten. */
+/** Minutes without activity after which the key is removed. */
 export const IDLE_MINUTES = 15
 const CHECK_MS = 5000
 

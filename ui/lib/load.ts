@@ -1,4 +1,4 @@
-// Reading from the API into a component: what came, what went wrong, and again.
+// Loads data of the API into a component: the answer, the error, and a reload.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 export interface LoadedAnswer<T> {

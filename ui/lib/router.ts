@@ -1,4 +1,4 @@
-// Where we are: the path below /admin/ui/ and its query, as the address bar says. Every state that is worth sharing is there.
+// The location: the path below /admin/ui/ and its query, as the address bar says. Every state that is worth sharing is there.
 import { useEffect, useState } from 'preact/hooks'
 import { segment, withQuery } from './api.ts'
 

@@ -1,4 +1,4 @@
-// What the admin API answers: the types of its own schemas, so that the page cannot read what is not there.
+// The types of the answers of the admin API, from its own schemas.
 import type { z } from 'zod'
 import type * as answers from '../../src/admin/answers.ts'
 import type * as service from '../../src/admin/answers_service.ts'

@@ -1,4 +1,4 @@
-// Audit: what was done, and by whom.
+// The audit trail: who did what.
 import { useState } from 'preact/hooks'
 import { sendRequest, withQuery } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
@@ -51,10 +51,7 @@ export function Audit({ place: { query } }: { place: Location }) {
   ]
   return (
     <>
-      <PageHead
-        title="Audit"
-        about="What was done in the last 24 hours, and by whom. The export has everything there is."
-      >
+      <PageHead title="Audit" about="Who did what in the last 24 hours. The export contains all events.">
         <button type="button" aria-pressed={isLive} class={isLive ? 'primary' : ''} onClick={() => setLive(!isLive)}>
           {isLive ? 'Following' : 'Follow live'}
         </button>
@@ -70,7 +67,10 @@ export function Audit({ place: { query } }: { place: Location }) {
         everyMs={isLive ? TAIL_MS : undefined}
         empty={
           <Empty title="Nothing happened yet">
-            <p>Sign-ins, consents, revocations and everything that operators change is told here, with who did it.</p>
+            <p>
+              Sign-ins, consents, revocations and everything that operators change is listed here, with the person or
+              client that did it.
+            </p>
           </Empty>
         }
       />

@@ -1,4 +1,4 @@
-// One client: what it is, what it did, and what can be done about it.
+// One client: its data, its activity and the operations on it.
 import { useState } from 'preact/hooks'
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
@@ -58,7 +58,7 @@ export function ClientDetail({ client_id }: { client_id: string }) {
         <Facts of={factsOf(client)} />
       </Card>
       {client.registration_source === 'cimd' && <DocumentCard path={path} onFetched={reload} />}
-      <Card title="Where to look">
+      <Card title="Related pages">
         <div class="body actions">
           <a class="button" href={href(['issuances'], { client_id })}>
             Its tokens
@@ -100,7 +100,7 @@ function DocumentCard({ path, onFetched }: { path: string; onFetched: () => void
         )}
         {fetched && (
           <p class={fetched.problem ? 'note bad' : 'note good'} role="status">
-            {fetched.problem ? sentence(fetched.problem) : 'It is valid, and taken over.'}
+            {fetched.problem ? sentence(fetched.problem) : 'The document is valid and in use.'}
           </p>
         )}
         {fetched?.document && <JsonText of={fetched.document} what="document" />}
@@ -120,7 +120,7 @@ const factsOf = (client: ClientAnswer) =>
       (['Default resource', <Mono key="default" of={client.default_resource} />] as const),
     ['Authentication', <code key="auth">{client.token_endpoint_auth_method}</code>],
     ['Application type', client.application_type],
-    ['DPoP', client.dpop_bound_access_tokens ? 'only bound tokens' : 'bound when it sends a proof'],
+    ['DPoP', client.dpop_bound_access_tokens ? 'only bound tokens' : 'bound when the client sends a proof'],
     client.agent && (['Agent', client.agent_description || 'no description'] as const),
     ['Created', <Time key="made" at={client.issued_at} />],
     ['Changed', <Time key="changed" at={client.updated_at} />],
@@ -147,7 +147,7 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
       />
       {method !== 'none' && (
         <ConfirmButton label="Rotate secret" verb="Rotate" title="Rotate the secret?" run={rotate}>
-          The old secret stops working at once. The client must be given the new one, which is shown once.
+          The old secret stops working at once. Give the new secret to the client. It is shown only once.
         </ConfirmButton>
       )}
       {client.status === 'active' ? (

@@ -6,13 +6,13 @@ import { Copy } from '../parts/text.tsx'
 export const GRANTS = [
   ['authorization_code', 'Sign-in of a user (authorization_code)'],
   ['refresh_token', 'Staying signed in (refresh_token)'],
-  ['client_credentials', 'For itself (client_credentials)'],
+  ['client_credentials', 'Machine tokens (client_credentials)'],
   ['urn:ietf:params:oauth:grant-type:token-exchange', 'Token exchange'],
   ['urn:ietf:params:oauth:grant-type:jwt-bearer', 'ID-JAG assertions (jwt-bearer)'],
 ] as const
 
-/** How a client came to be here, in words. */
-export const SOURCES = { admin: 'Made by an operator', dcr: 'Registered itself', cimd: 'Metadata document' } as const
+/** How a client was registered, in words. */
+export const SOURCES = { admin: 'Created by an operator', dcr: 'Registered itself', cimd: 'Metadata document' } as const
 
 /** Shows a secret, once. */
 export const SecretDialog = ({
@@ -27,9 +27,7 @@ export const SecretDialog = ({
   onClose: () => void
 }) => (
   <Dialog title={title} onClose={onClose}>
-    <p class="note warn">
-      The secret is shown this once. Only its hash is stored; a lost one is replaced by rotating it.
-    </p>
+    <p class="note warn">The secret is shown only now, because only its hash is stored. If it is lost, rotate it.</p>
     <div class="field">
       <span class="soft">client_id</span>
       <Copy text={client_id} what="client_id" />

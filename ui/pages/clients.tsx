@@ -1,4 +1,4 @@
-// Clients: who may ask for tokens.
+// Clients: the programs that may request tokens.
 import { useState } from 'preact/hooks'
 import { compact } from '../lib/format.ts'
 import { go, href, type Location } from '../lib/router.ts'
@@ -96,7 +96,7 @@ function ClientList() {
     <>
       <Entries<ClientAnswer>
         title="Clients"
-        about="Everything that may ask for tokens: applications, agents and machines."
+        about="Programs that may request tokens: applications, agents and machines."
         create={create}
         none="No client yet"
         path="/admin/clients"

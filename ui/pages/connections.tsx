@@ -1,4 +1,4 @@
-// Connections: how clients fared on their way in, and why one did not get there.
+// Client activity: the last steps of each client, and the reasons of failures.
 import { explain, stepName } from '../lib/explain.ts'
 import { href } from '../lib/router.ts'
 import type { ClientActivityAnswer } from '../lib/types.ts'
@@ -64,7 +64,7 @@ export const Connections = () => (
   <>
     <PageHead
       title="Connections"
-      about="The last steps of every client, from the memory of this process: where it stands, why it failed, what to do."
+      about="The last steps of every client, from the memory of this process, with the reason of each failure and the suggested correction."
     />
     <List<ClientActivityAnswer>
       label="Connections"
@@ -75,7 +75,7 @@ export const Connections = () => (
         { name: 'address', label: 'Address' },
         {
           name: 'failing',
-          label: 'Well or failing',
+          label: 'Any outcome',
           options: [
             ['true', 'Failing'],
             ['false', 'Well'],
@@ -86,7 +86,7 @@ export const Connections = () => (
       keyOf={({ client_id, address }) => `${address} ${client_id}`}
       everyMs={EVERY_MS}
       empty={
-        <Empty title="Nobody has knocked yet">
+        <Empty title="No client activity yet">
           <p>
             Point a client at this server. Every step it takes is shown here within seconds: metadata, registration,
             sign-in, consent, token.

@@ -15,7 +15,7 @@ export function FrontingPage() {
   const create = (
     <FormButton
       label="Create link"
-      title="Let one resource front another"
+      title="Create a fronting link"
       operation="fronting.create"
       fields={['source', 'target', 'scope_map']}
       options={{ source: slugs, target: slugs }}
@@ -27,7 +27,7 @@ export function FrontingPage() {
   return (
     <Entries<Link>
       title="Fronting"
-      about="A gateway may exchange a token for itself into one for what is behind it, scope by scope."
+      about="A gateway may exchange a token for itself into a token for a resource behind it, scope by scope."
       label="Fronting links"
       create={create}
       none="No link yet"
@@ -35,7 +35,7 @@ export function FrontingPage() {
       version={version}
       filters={[
         { name: 'source', label: 'Any gateway', options: slugs },
-        { name: 'target', label: 'Anything behind', options: slugs },
+        { name: 'target', label: 'Any resource behind', options: slugs },
       ]}
       keyOf={({ source_slug, target_slug }) => `${source_slug}/${target_slug}`}
       columns={[
@@ -86,7 +86,7 @@ export function FrontingPage() {
                 path={`/admin/fronting/${segment(link.source_slug)}/${segment(link.target_slug)}`}
                 onGone={changed}
               >
-                The gateway can exchange no more tokens along it. Tokens that were issued stay.
+                The gateway can exchange no more tokens through it. Issued tokens stay valid until they expire.
               </DeleteButton>
             </div>
           ),

@@ -1,4 +1,4 @@
-// Home: is it well, who is using it, what is unsafe.
+// Home: health, traffic and unsafe settings.
 import { get } from '../lib/api.ts'
 import { compact, formatBytes, latency, number, span } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
@@ -22,13 +22,13 @@ export function Home() {
   const current = keys.data?.keys.find((key) => key.status === 'current')
   return (
     <div class="stack">
-      <PageHead title="Home" about="The last hour of this process, as it goes on.">
+      <PageHead title="Home" about="The last hour of this process.">
         <Health status={status.data} error={status.error} />
       </PageHead>
       <ProblemNote error={status.error ?? series.error} />
       {isUnsafe && <Concerns of={concerns} />}
       <dl class="card figures">
-        <Figure name="Tokens a second" value={rate(series.data)} under="last minute" />
+        <Figure name="Tokens per second" value={rate(series.data)} under="last minute" />
         <Figure name="Token p99" value={worst(series.data)} under="last minute" />
         <Figure
           name="Live tokens, 24 h"
@@ -126,20 +126,20 @@ function Concerns({ of }: { of: NonNullable<Status['concerns']> }) {
 
 const Charts = ({ of: { times, tokens, latencies, queues } }: { of: ChartSeries }) => (
   <>
-    <Card title="Tokens a second, by grant">
+    <Card title="Tokens per second, by grant">
       <Chart
-        label="Tokens a second, by grant"
+        label="Tokens per second, by grant"
         times={times}
         lines={tokens}
         format={(value) => compact(Math.round(value * 10) / 10)}
       />
     </Card>
     <Card title="Token endpoint">
-      <Chart label="How long the token endpoint takes" times={times} lines={latencies} format={latency} />
+      <Chart label="Latency of the token endpoint" times={times} lines={latencies} format={latency} />
     </Card>
-    <Card title="Waiting in queues">
+    <Card title="Queued jobs">
       <Chart
-        label="Most jobs waiting in a queue"
+        label="Maximum of queued jobs, by queue"
         times={times}
         lines={queues}
         format={(value) => compact(Math.round(value))}

@@ -1,4 +1,4 @@
-// Who the subjects of identity providers are here.
+// Subject mappings: the local subject of a subject of an identity provider.
 import { segment } from '../lib/api.ts'
 import type { Mapping } from '../lib/types.ts'
 import { DeleteButton, Entries, useVersion } from '../parts/entity.tsx'
@@ -6,7 +6,7 @@ import { FormButton } from '../parts/form.tsx'
 import { Copy, IdLink, Name, Time } from '../parts/text.tsx'
 import { useIdps } from './idps.tsx'
 
-/** Who the subjects of identity providers are here. */
+/** Subject mappings: the local subject of a subject of an identity provider. */
 export function Mappings() {
   const [version, changed] = useVersion()
   const idps = useIdps()
@@ -24,7 +24,7 @@ export function Mappings() {
   return (
     <Entries<Mapping>
       title="Subject mappings"
-      about="Who the subjects of an identity provider are here. Others become issuer:subject, unless xaa.subject_mode is strict."
+      about="The local subject of a subject of an identity provider. A subject without a mapping becomes issuer:subject, or is refused when xaa.subject_mode is strict."
       create={create}
       none="No mapping yet"
       path="/admin/xaa/subject-mappings"

@@ -29,7 +29,7 @@ export function Policies() {
   return (
     <Entries<XaaPolicyAnswer>
       title="Policies"
-      about="What assertions may be redeemed for. The first policy that fits, oldest first, decides; without one nothing is issued."
+      about="What assertions may be redeemed for. The oldest matching policy decides. Without a matching policy, no token is issued."
       create={create}
       none="No policy yet"
       path="/admin/xaa/policies"
@@ -75,7 +75,7 @@ export function Policies() {
                 path={`/admin/xaa/policies/${segment(policy.id)}`}
                 onGone={changed}
               >
-                What only this policy allowed is refused from now on. Tokens that were issued stay.
+                Requests that only this policy allowed are refused. Issued tokens stay valid until they expire.
               </DeleteButton>
             </div>
           ),

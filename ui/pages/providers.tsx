@@ -1,4 +1,4 @@
-// Broker providers: where tokens of others are had from.
+// Broker providers: upstream providers of tokens.
 import { segment } from '../lib/api.ts'
 import type { Provider } from '../lib/types.ts'
 import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
@@ -34,7 +34,7 @@ export function Providers() {
   return (
     <Entries<Provider>
       title="Providers"
-      about="Where the tokens of broker resources are had from. Secrets are named, never stored."
+      about="Upstream providers of tokens for broker resources. Secrets stay in environment variables and are never stored."
       create={create}
       none="No provider yet"
       path="/admin/broker-providers"
@@ -78,7 +78,7 @@ export function Providers() {
                 path={`/admin/broker-providers/${segment(provider.id)}`}
                 onGone={changed}
               >
-                Only one that no resource names and no user is connected to can be deleted.
+                A provider can be deleted only when no resource uses it and no user is connected to it.
               </DeleteButton>
             </div>
           ),

@@ -55,7 +55,7 @@ function ResourceList() {
   return (
     <Entries<ResourceAnswer>
       title="Resources"
-      about="MCP servers and other APIs that tokens are for. A token is good for one of them."
+      about="MCP servers and other APIs that tokens are for. A token is valid for one of them."
       create={create}
       none="No resource yet"
       path="/admin/resources"
@@ -140,7 +140,7 @@ function ResourceDetail({ slug }: { slug: string }) {
               />,
             ],
             [
-              'For its 401',
+              'For its 401 response',
               <Copy
                 key="challenge"
                 text={`WWW-Authenticate: Bearer resource_metadata="${issuer}/.well-known/oauth-protected-resource/${resource.slug}"`}
@@ -167,14 +167,14 @@ function ResourceDetail({ slug }: { slug: string }) {
           />
         )}
       </Card>
-      <Card title="Whom it trusts">
+      <Card title="Policy">
         <Facts
           of={[
             [
-              'May exchange tokens into it',
+              'May exchange tokens for it',
               <Lines key="exchange" of={policy.exchange.allowed_client_ids} or="nobody" />,
             ],
-            ['Are its server', <Lines key="runtime" of={policy.runtime.client_ids} or="nobody" />],
+            ['Its resource servers', <Lines key="runtime" of={policy.runtime.client_ids} or="nobody" />],
             policy.connect &&
               ([
                 'Connect flow may return to',
@@ -183,7 +183,7 @@ function ResourceDetail({ slug }: { slug: string }) {
           ]}
         />
       </Card>
-      <Card title="Where to look">
+      <Card title="Related pages">
         <div class="body actions">
           <a class="button" href={href(['issuances'], { resource: resource.slug })}>
             Its tokens

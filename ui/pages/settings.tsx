@@ -8,14 +8,14 @@ import { Badge, Card, Facts, JsonText, Mono, PageHead, ProblemNote } from '../pa
 import { say } from '../parts/toast.tsx'
 
 const MODES = {
-  open: ['Anybody', 'Any client may register itself, with any redirect URI. For development only.'],
+  open: ['Open', 'Any client may register itself, with any redirect URI. For development only.'],
   approved_redirects: [
     'Approved redirects only',
-    'A client may register itself when every redirect URI fits a pattern of dcr.approved_redirects.',
+    'A client may register itself when every redirect URI matches a pattern of dcr.approved_redirects.',
   ],
   admin_only: [
     'Operators only',
-    'Nobody registers by themselves. Operators create clients here or on the command line.',
+    'Clients cannot register themselves. Operators create them here or on the command line.',
   ],
 } as const satisfies Record<DcrMode, readonly [name: string, about: string]>
 
@@ -31,10 +31,7 @@ export function SettingsPage() {
   const found = flat(config.data ?? {}).filter(([key]) => !wanted || key.includes(wanted))
   return (
     <div class="stack">
-      <PageHead
-        title="Settings"
-        about="What can be changed while it runs, and the configuration in force. Secrets are masked."
-      />
+      <PageHead title="Settings" about="The registration mode, and the configuration in force. Secrets are masked." />
       <Card title="Who may register clients">
         <ProblemNote error={dcr.error} />
         {(Object.keys(MODES) as DcrMode[]).map((mode) => (

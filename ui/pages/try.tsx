@@ -1,4 +1,4 @@
-// Try it: a token as a client would get one, a token taken apart, an assertion checked step by step.
+// Trial operations: request a token as a client would, decode a token, check an assertion step by step.
 import { useState } from 'preact/hooks'
 import { useLoad } from '../lib/load.ts'
 import { href, type Location } from '../lib/router.ts'
@@ -22,7 +22,7 @@ export function Try({ place: { segments } }: { place: Location }) {
     <>
       <PageHead
         title="Try it"
-        about="What a client would get, and exactly why not. Everything here is in the audit trail, without the secrets."
+        about="Request a token as a client would, decode a token, or check an assertion. The audit trail records every trial, without secrets."
       />
       <nav class="tabs" aria-label="What to try">
         {tabs.map(({ name, title }) => (
@@ -39,8 +39,8 @@ export function Try({ place: { segments } }: { place: Location }) {
       {tab ? (
         <tab.show token={token} onToken={setToken} />
       ) : (
-        <Empty title="This is switched off">
-          <p>ID-JAG assertions need xaa.enabled in the configuration.</p>
+        <Empty title="ID-JAG is disabled">
+          <p>Set xaa.enabled in the configuration to accept ID-JAG assertions.</p>
         </Empty>
       )}
     </>

@@ -44,7 +44,7 @@ export function MintToken({ onToken }: Props) {
   const issuer = config.data?.server.issuer ?? ''
   return (
     <div class="two">
-      <Card title="As a machine would ask">
+      <Card title="Request of a machine client">
         <div class="body">
           <OperationForm<Minted>
             operation="try.token"
@@ -58,7 +58,8 @@ export function MintToken({ onToken }: Props) {
         <Card title="The answer">
           {!minted && (
             <Waiting>
-              Give the id and the secret of a confidential client. What comes back is a real token, on record.
+              Give the id and the secret of a confidential client. The answer is a real token, and the issuance is
+              recorded.
             </Waiting>
           )}
           {minted && (
@@ -122,8 +123,8 @@ export function DecodeToken({ token }: Props) {
           />
         </div>
       </Card>
-      <Card title="What it says">
-        {!decoded && <Waiting>Paste an access token. It goes to this server only, and is not kept.</Waiting>}
+      <Card title="Content">
+        {!decoded && <Waiting>Paste an access token. It is sent only to this server and is not stored.</Waiting>}
         {decoded && (
           <div class="body stack">
             <p>{verdictOf(decoded)}</p>
@@ -150,32 +151,32 @@ function verdictOf(token: Decoded): ComponentChildren {
   if (token.form === 'opaque')
     return (
       <>
-        <Badge tone="warn">opaque</Badge> It is no JWT: a refresh token, a code, or a token of somebody else.
+        <Badge tone="warn">opaque</Badge> It is not a JWT: a refresh token, a code, or a token of another server.
       </>
     )
   if (!token.ours)
     return (
       <>
-        <Badge tone="warn">foreign</Badge> It is a JWT, but no key of this server signed it.
+        <Badge tone="warn">foreign</Badge> It is a JWT, but it is not signed with a key of this server.
       </>
     )
   if (token.signature === 'invalid')
     return (
       <>
-        <Badge tone="bad">forged</Badge> It names a key of this server, but its signature does not fit.
+        <Badge tone="bad">forged</Badge> It names a key of this server, but its signature is wrong.
       </>
     )
   if (token.active)
     return (
       <>
-        <Badge tone="good">active</Badge> Signed here, and it may be used.
+        <Badge tone="good">active</Badge> This server signed it, and it is valid.
       </>
     )
   const because = token.expired
     ? 'it has expired'
     : token.revoked
       ? 'it was revoked'
-      : 'its client or user may not act now'
+      : 'its client or user is suspended or disabled'
   return (
     <>
       <Badge tone="bad">not active</Badge> Signed here, but {because}.
@@ -191,7 +192,7 @@ export function CheckAssertion(_: Props) {
   const [checked, setChecked] = useState<Checked>()
   return (
     <div class="two">
-      <Card title="An assertion and who brings it">
+      <Card title="Assertion and client">
         <div class="body">
           <OperationForm<Checked>
             operation="try.idJag"
@@ -206,7 +207,7 @@ export function CheckAssertion(_: Props) {
         title="Step by step"
         aside={checked && <CopyButton text={JSON.stringify(checked, null, 2)} what="result" />}
       >
-        {!checked && <Waiting>The checks of the token endpoint, in its order. The assertion is not used up.</Waiting>}
+        {!checked && <Waiting>The checks of the token endpoint, in its order. The assertion is not consumed.</Waiting>}
         {checked && (
           <div class="body stack">
             {checked.granted ? (

@@ -1,4 +1,4 @@
-// One user: who it is, what it allowed, and how to end that.
+// One user: data, consents, and how to revoke them.
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href } from '../lib/router.ts'
@@ -42,13 +42,13 @@ export function UserDetail({ id }: { id: string }) {
         />
       </Card>
       <GrantsCard path={path} />
-      <Card title="Where to look">
+      <Card title="Related pages">
         <div class="body actions">
           <a class="button" href={href(['issuances'], { user_id: user.id })}>
             Tokens about this user
           </a>
           <a class="button" href={href(['audit'], { actor_id: user.id })}>
-            What this user did
+            Audit events of this user
           </a>
         </div>
       </Card>
@@ -90,7 +90,7 @@ function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onC
         after={onChange}
       >
         {isActive
-          ? 'No sign-in and no refresh from now on; sessions and refresh tokens end, and introspection calls its tokens inactive. Enabling undoes the block, not the logout.'
+          ? 'No sign-in and no refresh from now on; sessions and refresh tokens end, and introspection calls its tokens inactive. Enabling the user does not restore ended sessions.'
           : 'The user may sign in again.'}
       </ConfirmButton>
       <DeleteButton what={user.email || 'this user'} path={`${path}?force=true`} onGone={() => go(from[1])}>
@@ -124,7 +124,7 @@ function GrantsCard({ path }: { path: string }) {
     })),
   ]
   return (
-    <Card title="What this user allowed">
+    <Card title="Consents and connections">
       <ProblemNote error={error} />
       {rows.length === 0 && !error && (
         <p class="body soft">Nothing yet. A consent appears here once the user allows a client.</p>
@@ -168,8 +168,8 @@ function GrantsCard({ path }: { path: string }) {
                     after={reload}
                   >
                     {kind === 'consent'
-                      ? 'Every token that rests on it is revoked at once. The user is asked again the next time.'
-                      : 'The upstream connection ends. Tokens that the provider gave out already are its own business.'}
+                      ? 'Every token that depends on it is revoked at once. The user is asked again the next time.'
+                      : 'The upstream connection ends. Tokens that the provider issued already end only there.'}
                   </ConfirmButton>
                 ),
             },

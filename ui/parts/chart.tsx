@@ -1,4 +1,4 @@
-// Charts: lines over time on a canvas, and the same numbers as a table for whoever cannot see them.
+// Charts: lines over time on a canvas, and the same numbers as a table for screen readers.
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 

@@ -1,4 +1,4 @@
-// Dialogs: to fill in, and to be sure.
+// Dialogs: forms and confirmations.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { ProblemNote } from './text.tsx'

@@ -81,7 +81,7 @@ export const DeleteButton = ({ what, path, onGone, children }: DeleteProps) => (
     title={`Delete ${what}?`}
     run={() => call('DELETE', path)}
     after={() => {
-      say('It is deleted.')
+      say('Deleted.')
       onGone()
     }}
   >

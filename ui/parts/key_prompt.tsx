@@ -1,4 +1,4 @@
-// The way in: asks for the admin key.
+// The prompt for the admin key.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../lib/api.ts'
 import { Mark } from './icons.tsx'

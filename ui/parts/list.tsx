@@ -127,7 +127,7 @@ export const Table = <T,>({ label, columns, rows, keyOf, busy }: TableProps<T>) 
 )
 
 const countOf = (count: number, next: string | undefined, after: string | undefined) =>
-  next !== undefined || after !== undefined ? `${count} on this page` : count === 1 ? 'One in all' : `${count} in all`
+  next !== undefined || after !== undefined ? `${count} on this page` : count === 1 ? '1 item' : `${count} items`
 
 function Filters({ filters, place }: { filters: readonly Filter[]; place: Location }) {
   const set = (name: string, value: string) =>

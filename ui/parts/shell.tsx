@@ -1,4 +1,4 @@
-// Around every page: the navigation, who is at work, and the way out.
+// The frame of every page: the navigation, the name of the operator, and the logout.
 import { useEffect, useState } from 'preact/hooks'
 import { get } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
@@ -73,9 +73,9 @@ const pageOf = ({ segments: [name = ''] }: Location): PageEntry | undefined =>
   name === '' ? HOME : PAGES.find((each) => each.name === name)
 
 const Lost = () => (
-  <Empty title="There is no such page">
+  <Empty title="Page not found">
     <p>
-      Perhaps the address is cut short. <a href={href([])}>Home</a>
+      The address may be incomplete. <a href={href([])}>Home</a>
     </p>
   </Empty>
 )

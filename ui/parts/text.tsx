@@ -1,4 +1,4 @@
-// Small pieces of text: names, times, badges, headings, things to copy, what to say where nothing is.
+// Small pieces of text: names, times, badges, headings, things to copy, empty states.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ApiError } from '../lib/api.ts'
@@ -8,7 +8,7 @@ import { CopyIcon, DoneIcon } from './icons.tsx'
 
 type Children = { children?: ComponentChildren }
 
-/** A name that somebody else chose: turns nothing but itself. */
+/** A name that somebody else chose, isolated for bidirectional text. */
 export const Name = ({ of, or = 'no name' }: { of: string | undefined; or?: string }) =>
   of ? <bdi>{plain(of)}</bdi> : <span class="soft">{or}</span>
 
@@ -76,7 +76,7 @@ export const Card = ({ title, aside, children }: Children & { title?: string; as
   </section>
 )
 
-/** What to say where nothing is: what belongs here, and how it comes. */
+/** The text of an empty list: what it will contain, and how to add it. */
 export const Empty = ({ title, children }: Children & { title: string }) => (
   <div class="empty">
     <h2>{title}</h2>

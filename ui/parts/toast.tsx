@@ -1,4 +1,4 @@
-// Says what was done, to the eye and to screen readers.
+// Shows what was done, to screen readers too.
 import { useEffect, useState } from 'preact/hooks'
 
 interface Said {
