@@ -14,6 +14,8 @@ export interface McpTestServer {
 }
 
 interface How {
+  /** Where it answers; `/` is the root, whose identifier has no path. */
+  path?: string
   /** Who has its resource metadata: the service, or itself. */
   metadata?: 'service' | 'own'
   /** Whether its challenges name scopes. */
@@ -25,14 +27,14 @@ interface How {
 /** Starts the server. Everything needs `mcp:read`; the tool `save` needs `mcp:write` too. */
 export async function startMcpServer(
   service: Pick<TestService, 'app' | 'issuer'>,
-  { metadata = 'service', challenge: challenges = true, scopes: named = true }: How = {},
+  { path = '/mcp', metadata = 'service', challenge: challenges = true, scopes: named = true }: How = {},
 ): Promise<McpTestServer> {
   const keys = createRemoteJWKSet(new URL(`${service.issuer}/.well-known/jwks.json`))
   const http = createServer((request, response) => void answer(request, response).catch(() => response.destroy()))
   await new Promise<void>((resolve) => http.listen(0, () => resolve()))
   const origin = `http://localhost:${(http.address() as AddressInfo).port}`
-  const uri = `${origin}/mcp`
-  const METADATA = '/.well-known/oauth-protected-resource/mcp'
+  const uri = path === '/' ? origin : origin + path
+  const METADATA = `/.well-known/oauth-protected-resource${path === '/' ? '' : path}`
   const about = {
     resource: uri,
     authorization_servers: [service.issuer],
@@ -47,7 +49,7 @@ export async function startMcpServer(
     }
     if (metadata === 'own' && request.url === METADATA)
       return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(about))
-    if (request.url !== '/mcp') return void response.writeHead(404).end()
+    if (request.url !== path) return void response.writeHead(404).end()
     if (request.method !== 'POST') return void response.writeHead(405).end()
     const body = JSON.parse(await text(request))
     const claims = await verify(request.headers.authorization)

@@ -1,9 +1,14 @@
 // The official TypeScript clients and mcp-remote, on the ways that clients in other languages are taken too.
 import { createRequire } from 'node:module'
 import path from 'node:path'
+import { describe, expect, test } from 'vitest'
 import { packageRoot } from '../../src/lib/paths.ts'
-import type { McpClient } from './journey.ts'
+import { LOCAL_DOCUMENTS } from '../support/documents.ts'
+import { startRecorded } from '../support/recorder.ts'
+import { addResource } from '../support/service.ts'
+import { type McpClient, takeAlong } from './journey.ts'
 import { testJourneys } from './journeys.ts'
+import { startMcpServer } from './mcp_server.ts'
 import { testUnscoped } from './unscoped.ts'
 
 const versionOf = (name: string): string =>
@@ -22,3 +27,15 @@ const CLIENTS: McpClient[] = [
 
 testJourneys('typescript', CLIENTS)
 testUnscoped(CLIENTS)
+
+describe('an MCP server at the root, which some clients name with a slash', () => {
+  test.each(CLIENTS)('$name $version comes in with oauth.match_root_slash', async (client) => {
+    const service = await startRecorded({ ...LOCAL_DOCUMENTS, SERVICE_OAUTH_MATCH_ROOT_SLASH: 'true' })
+    const server = await startMcpServer(service, { metadata: 'own', path: '/' })
+    await addResource(service, { uri: server.uri })
+    const { texts } = await takeAlong(service, server, client, { steps: ['whoami', 'expire', 'whoami'] })
+    expect(texts).toEqual(['Ada may mcp:read', 'Ada may mcp:read'])
+    server.close()
+    await service.close()
+  })
+})
