@@ -23,14 +23,14 @@ import { errorPage } from './pages.ts'
 import { findSignedIn, type SignedIn } from './session.ts'
 import { basePath, pathAndQuery, toLogin } from './urls.ts'
 
-/** Seconds that a person may take to decide. */
+/** Time in seconds that a user has for login and consent. */
 const REQUEST_LIFETIME = 600
-/** Seconds that a code may take to come back (RFC 6749 §4.1.2 allows ten minutes; a client needs one). */
+/** Lifetime of a code in seconds (RFC 6749 §4.1.2 allows ten minutes; a client needs less than one). */
 export const CODE_LIFETIME = 60
 
-/** Answers an authorization request with a page to go to, a code, or an error at the client's redirect URI. */
+/** Answers an authorization request: a redirect to the login or consent page, a code, or an error. */
 export async function authorize(app: App, request: Request): Promise<Reply> {
-  // Several resources come out as a text that no resource has: refused where it can be sent back (RFC 8707).
+  // Several values of `resource` become one text that names no resource. The error can then be sent to the client (RFC 8707).
   const params = parseParams(request.query, 'resource')
   request.notes.client_id = params.client_id
   const back = await resolveReturnAddress(app, params)
@@ -93,7 +93,7 @@ async function proceed(
   return redirect(`${basePath(app)}/consent?session_id=${pending.id}`)
 }
 
-/** The same request again after the login, but without asking for another login. */
+/** The URL of the same request, for after the login: without prompt=login, which would ask for another login. */
 function comeBack(request: Request, params: Params): string {
   if (!params.prompt?.split(' ').includes('login')) return pathAndQuery(request)
   const kept = Object.entries(params).flatMap(([name, value]) =>
@@ -109,7 +109,7 @@ function comeBack(request: Request, params: Params): string {
 const isCertain = ({ client, redirect_uri }: ReturnAddress): boolean =>
   client.secret_hash !== undefined || !isOnDevice(redirect_uri)
 
-/** The user's earlier consent, when it covers everything that is asked, and the place that the browser would be sent to. Without a resource there is nothing to remember. */
+/** The user's earlier consent, if it covers all requested scopes and the redirect URI. Consents are stored only for requests that name a resource. */
 async function findCovering(
   app: App,
   { client, redirect_uri }: ReturnAddress,

@@ -1,4 +1,4 @@
-// GET and POST /consent: the user sees who asks for what, where the browser will be sent, and decides.
+// GET and POST /consent: the page shows the client, the resource, the scopes and the redirect host, and takes the user's decision.
 import type { App } from '../context.ts'
 import { CODE_PREFIX } from '../grants/authorization_code.ts'
 import { parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
@@ -26,7 +26,7 @@ const EXPIRED = 'This request has expired or was already decided.'
 const refuse = (request: Request, status: number, text: string): Reply =>
   errorPage('This request cannot go on', text, request.id, { status })
 
-/** The consent page of a pending request of this browser. */
+/** The consent page of a pending request of this session. */
 export async function showConsent(app: App, request: Request): Promise<Reply> {
   const id = parseParams(request.query).session_id
   const signedIn = await findSignedIn(app, request)
@@ -42,7 +42,7 @@ interface Pending {
   resource?: Resource
 }
 
-/** A request that waits for this very session, of a client that may still ask. */
+/** The pending request of this session, if its client is still active and its resource still exists. */
 async function findPending(
   app: App,
   id: string | undefined,
@@ -55,7 +55,7 @@ async function findPending(
     app.store.findClient({ client_id: request.client_id }),
     request.resource === undefined ? undefined : app.store.findResource({ uri: request.resource }),
   ])
-  // A document that nobody has consented to is as it was when the request came, whatever its host says meanwhile.
+  // A client that is not stored yet is the document that was fetched with the request, even if the document has changed since.
   const client = stored ?? request.client
   if (client && !stored) await checkAdmitted(app, client)
   if (client?.status !== 'active' || (request.resource !== undefined && !resource)) return undefined
@@ -86,7 +86,7 @@ ${request.scope === '' ? WITHOUT_SCOPES : scopeChoice(request, resource)}
   )
 }
 
-/** Who answers for a client that is a document: the host it was fetched from. */
+/** The host that the metadata document of a client was fetched from. */
 const documentHost = ({ client_id, registration_source }: Client): Markup | false =>
   registration_source === 'cimd' && html` and is described by <bdi>${new URL(client_id).host}</bdi>`
 
@@ -102,7 +102,7 @@ function scopeItem(name: string, resource: Resource | undefined): Markup {
   return html`<li><label><input type="checkbox" name="scopes" value="${name}" checked><span>${description ? html`<bdi>${description}</bdi> <code>${name}</code>` : name}</span></label></li>`
 }
 
-/** The same request once more, after a new login. */
+/** The URL of the same authorization request, with a new login first. */
 function asSomebodyElse(app: App, request: AuthorizationRequest): string {
   const { client_id, scope, asked_scope = scope, code_challenge, state, resource, dpop_jkt } = request
   const query = new URLSearchParams({
@@ -120,7 +120,7 @@ function asSomebodyElse(app: App, request: AuthorizationRequest): string {
   return `${basePath(app)}${PATHS.authorize}?${query}`
 }
 
-/** Takes the decision. */
+/** Handles the posted decision. */
 export async function decideConsent(app: App, request: Request): Promise<Reply> {
   const form = parseForm(request, 'scopes')
   const signedIn = await findSignedIn(app, request)
@@ -171,7 +171,7 @@ async function allow(app: App, http: Request, pending: Pending, approved: string
   return redirect(responseUri(app, request, { code: code.value }))
 }
 
-/** What the consent is from now on. */
+/** The stored consent after the decision. */
 async function afterDecision(app: App, { request }: Pending, resource: Resource, approved: string[]) {
   const { user_id, client_id, redirect_uri } = request
   const before = await app.store.findConsent({ user_id, client_id, resource_id: resource.id })

@@ -10,7 +10,7 @@ import { resolveClient } from './client_auth.ts'
 import { authorizedScope, parseScope } from './requested_scope.ts'
 import { resolveMint } from './resource.ts'
 
-/** Where a response may be sent: a client and one of its own redirect URIs. */
+/** Where the response may be sent: a client and one of its registered redirect URIs. */
 export interface ReturnAddress {
   client: Client
   redirect_uri: string
@@ -34,7 +34,7 @@ export interface Requested {
 const refuse = (code: ErrorCode, description: string, reason: string) =>
   new OAuthError(code, description, { reason, status: 400 })
 
-/** Client and redirect URI. What fails here is never answered by a redirect: there is nowhere safe to send it. */
+/** The client and its redirect URI. Errors of this step are never sent by redirect, because no redirect URI is trusted yet. */
 export async function resolveReturnAddress(app: App, params: Params): Promise<ReturnAddress> {
   const { client_id, redirect_uri, state } = params
   if (client_id === undefined) throw refuse('invalid_request', 'client_id is missing', 'missing_client_id')
@@ -53,19 +53,19 @@ export async function resolveReturnAddress(app: App, params: Params): Promise<Re
 }
 
 /**
- * Exact match. The one exception: a native client that registered a loopback URI without a port may listen on any port,
- * because it cannot know which one will be free (RFC 8252 §7.3).
+ * Redirect URIs match exactly, with one exception: a native client that registered a loopback URI without a port may use any
+ * port, because it cannot know which port will be free (RFC 8252 §7.3).
  */
 function matchesRedirect(registered: string, requested: string, client: Client): boolean {
   if (registered === requested) return true
   if (client.application_type !== 'native' && client.registration_source !== 'cimd') return false
   const [left, right] = [parseHttpUrl(registered), parseHttpUrl(requested)]
   if (!left || !right || left.protocol !== 'http:' || !isLoopbackHost(left.hostname) || left.port !== '') return false
-  // The requested text itself with its port taken out, so that nothing else may differ.
+  // Compares the requested text without its port, so that nothing else can differ.
   return right.port !== '' && requested.replace(`:${right.port}`, '') === registered
 }
 
-/** Checks that a request whose return address is proven is one we can serve. Throws what is to be sent back. */
+/** Checks all other parameters of the request. Throws the error that the client gets. */
 export async function parseRequested(app: App, params: Params, client: Client): Promise<Requested> {
   if (params.request !== undefined)
     throw refuse('request_not_supported', 'request objects are not supported', 'request_object')
@@ -95,15 +95,15 @@ export async function parseRequested(app: App, params: Params, client: Client): 
 }
 
 /**
- * Refuses what would narrow a grant if it were understood (RFC 9396): a client that asks for less must not get more in
- * silence. Throws invalid_request.
+ * Refuses authorization_details (RFC 9396), which is not supported: a client that limits its request with it must not get more
+ * than it asked for. Throws invalid_request.
  */
 export function refuseDetails({ authorization_details }: Params): void {
   if (authorization_details !== undefined)
     throw refuse('invalid_request', 'authorization_details is not supported', 'authorization_details')
 }
 
-/** 32 bytes in base64url. */
+/** A SHA-256 digest in base64url. */
 const SHA256 = /^[A-Za-z0-9_-]{43}$/
 
 function parseChallenge({ code_challenge, code_challenge_method }: Params): string {

@@ -1,10 +1,10 @@
-// What a consent covers (a user, a client, a resource): scopes, and the hosts of redirect URIs that the user was shown.
+// What a consent of a user to a client at a resource covers: scopes, and the redirect hosts that the consent page showed.
 import { isLoopbackHost } from '../lib/url.ts'
 import type { Consent } from '../records/consent.ts'
 import { placeOf } from './redirect_uri.ts'
 import { scopeNames } from './resource.ts'
 
-/** More than a client has redirect URIs; those that were shown last are kept. */
+/** Maximum number of redirect hosts that a consent stores. The ones that were shown last are kept. */
 const MAX_HOSTS = 20
 
 /** The place of a redirect URI as a consent remembers it. A native client uses another port of this machine each time (RFC 8252 §7.3). */
@@ -25,7 +25,7 @@ export function covers(consent: Consent, scope: readonly string[], redirect_uri:
   return scope.every((name) => now.includes(name) && shown.includes(name))
 }
 
-/** A decision: which of the scopes that were asked for were allowed, on the way to which redirect URI. */
+/** A decision of the user: the requested scopes, the approved ones, and the redirect URI of the request. */
 interface Decision {
   asked: readonly string[]
   approved: readonly string[]

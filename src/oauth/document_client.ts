@@ -1,5 +1,5 @@
-// The client that a metadata document describes. It is kept in memory until a user consents; from then on it is a row that
-// follows the document.
+// The client that a metadata document describes. It is kept in memory until a user consents. Then it is stored, and the stored
+// client follows the changes of the document.
 import type { App } from '../context.ts'
 import { type BucketStore, SharedBuckets } from '../http/shared_buckets.ts'
 import { clip } from '../lib/bounded.ts'
@@ -14,7 +14,7 @@ const FIELDS = ['client_name', 'redirect_uris', 'grant_types', 'application_type
 
 /** Version of a client that is not stored. */
 const UNSTORED = 0
-/** True for a client that exists as a document only: no user has consented yet. */
+/** True for a client that is not stored, because no user has consented to it yet. */
 export const isUnstored = ({ version }: Client): boolean => version === UNSTORED
 
 /** The client that a document describes. `now` is when it was fetched. */
@@ -25,7 +25,7 @@ export const describedClient = (client_id: string, fields: DocumentFields, now: 
 
 const CHANGES_PER_SECOND = 1 / 60
 const CHANGE_BURST = 10
-/** How often the document of one client may change: each change is a write and an audit event that anybody's request causes. */
+/** Limits the changes of one document: each change costs a write and an audit event, and any request can cause it. */
 export const openDocumentChanges = (store: BucketStore): SharedBuckets =>
   new SharedBuckets('document change', CHANGES_PER_SECOND, CHANGE_BURST, store)
 

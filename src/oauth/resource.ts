@@ -33,13 +33,13 @@ export async function findNamedResource(app: App, uri: string): Promise<Resource
 export const isSameResource = ({ config }: App, a: string, b: string): boolean =>
   a === b || (config.oauth.match_root_slash && rootTwin(a) === b)
 
-/** The resource that an exchange is into: by its URI, or a broker resource by its slug, as those may have no URI. Throws invalid_target. */
+/** The target of an exchange, by URI. A broker resource may have no URI, so it can also be named by its slug. Throws invalid_target. */
 export async function resolveTarget(app: App, target: string): Promise<Resource> {
   const named = parseHttpUrl(target) ? undefined : await app.store.findResourceByName({ name: target })
   return named?.slug === target && named.backend_kind === 'broker' ? named : resolveResource(app, target)
 }
 
-/** The registered URI that differs by case of the host, a trailing slash or a default port only: the usual slips. */
+/** The registered URI that differs from this one only by case, a trailing slash or a default port. */
 async function findNear(app: App, uri: string): Promise<string | undefined> {
   const bare = (text: string) => normalisedUrl(text)?.toLowerCase().replace(/\/$/, '')
   const wanted = bare(uri)
@@ -47,7 +47,7 @@ async function findNear(app: App, uri: string): Promise<string | undefined> {
   return (await listAllResources(app)).find((each) => each.uri !== undefined && bare(each.uri) === wanted)?.uri
 }
 
-/** The resource of a URI that we make tokens for ourselves. Throws invalid_target. */
+/** The mint resource of a URI. Throws invalid_target. */
 export async function resolveMint(app: App, uri: string): Promise<Resource> {
   const resource = await resolveResource(app, uri)
   if (resource.backend_kind === 'mint') return resource
@@ -62,7 +62,7 @@ export const listAllResources = (app: App): Promise<Resource[]> => app.store.lis
 /** The names in a stored scope. */
 export const scopeNames = (scope: string): string[] => scope.split(' ').filter(Boolean)
 
-/** What a resource is called in records: its URI, or the slug of a broker resource without one. */
+/** The name of a resource in records: its URI, or the slug of a broker resource without a URI. */
 export const nameOf = ({ uri, slug }: Resource): string => uri ?? slug
 
 /** The scope names that a resource declares. */
@@ -116,16 +116,16 @@ export function scopeCeiling({ registration_source, scope, operator_set }: Clien
   return set ? scopeNames(set) : undefined
 }
 
-/** What a granted scope rests on. */
+/** What limits a granted scope at the moment of use. */
 interface Basis {
   client: Client
   resource?: string
-  /** The scope of the user's consent as it is now; undefined where no consent was stored. */
+  /** The scope of the user's consent now. Undefined if no consent was stored. */
   consented?: string
 }
 /**
- * What is left of a granted scope today: what the resource still declares, the operator allows the client and the user
- * still consents to. Throws invalid_target when the resource is gone, invalid_scope when nothing is left.
+ * The part of a granted scope that still holds: the resource declares it, the operator allows the client to have it, and the user
+ * consents to it. Throws invalid_target if the resource was deleted, invalid_scope if nothing is left.
  */
 export async function remainingScope(
   app: App,
