@@ -89,6 +89,12 @@ export const resource = z.strictObject({
   created_at: at,
   updated_at: at,
 })
+export const resourceCheck = z.strictObject({
+  url: z.string().describe('Where clients look for the metadata of the resource.'),
+  problems: z
+    .array(z.strictObject({ message: z.string(), fix: z.string() }))
+    .describe('Empty when it is as registered.'),
+})
 export const provider = z.strictObject({
   id: z.string(),
   slug: z.string(),

@@ -1,5 +1,7 @@
 // Admin operations on the identity providers whose ID-JAG assertions are accepted.
+
 import { z } from 'zod'
+import { isOwnIssuer, issuerOf } from '../config/issuer.ts'
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { unavailable } from '../lib/error.ts'
@@ -108,8 +110,8 @@ export const idps: AdminResource = {
       audit: 'idp_created',
       count: counted('create'),
       async run(app, { body }) {
-        const own = app.config.server.issuer
-        if (body.issuer === own) throw invalid('issuer must not be that of this server', 'own_issuer')
+        const own = issuerOf(app.config)
+        if (isOwnIssuer(app.config, body.issuer)) throw invalid('issuer must not be that of this server', 'own_issuer')
         checkJwksUri(app.config, body.jwks_uri)
         const now = app.clock.now()
         const { name = body.issuer, audience = own } = body

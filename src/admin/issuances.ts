@@ -1,5 +1,6 @@
 // Admin operations on issued tokens. They delete no rows.
 import { z } from 'zod'
+import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { duration, int, text } from '../lib/field.ts'
 import { idFloor, isId } from '../lib/id.ts'
@@ -43,7 +44,7 @@ export const issuanceJson = (issuance: Issuance) => ({
 /** The issuer at the time when a token was issued. */
 async function issuerAt({ store, config }: App, at: number): Promise<string> {
   const issuers = await store.listIssuers()
-  return issuers.find(({ since }) => since <= at)?.issuer ?? config.server.issuer
+  return issuers.find(({ since }) => since <= at)?.issuer ?? issuerOf(config)
 }
 
 const filters = {

@@ -15,6 +15,7 @@ import * as answers from './answers.ts'
 import { AFTER, cursorOf, q } from './lists.ts'
 import { changedFields, conflict, invalid, notFound, parsed, retryStale } from './outcome.ts'
 import { getProvider } from './providers.ts'
+import { checkPublished } from './resource_check.ts'
 import { revokeFitting } from './revocations.ts'
 
 /** Without defaults, so that a patch keeps the members that it does not name. */
@@ -204,6 +205,14 @@ export const resources: AdminResource = {
       answer: answers.resource,
       cli: { flags: bySlug },
       run: async (app, { params }) => ({ shown: await resourceJson(app, await getResource(app, params.id)) }),
+    }),
+    check: action({
+      method: 'GET',
+      path: '/admin/resources/{id}/check',
+      doc: 'Fetches the metadata that the server of a resource publishes, and says how it differs from what is registered here.',
+      answer: answers.resourceCheck,
+      cli: { flags: bySlug },
+      run: async (app, { params }) => ({ shown: await checkPublished(app, await getResource(app, params.id)) }),
     }),
     update: action({
       method: 'PATCH',

@@ -19,6 +19,10 @@ export const platformKeys = {
       default: 'http://localhost:9000',
       doc: 'The URL clients use, without trailing slash: `iss` of every token. Never taken from a request. A path in it is for a proxy in front that strips it.',
     }),
+    issuer_trailing_slash: boolKey({
+      default: false,
+      doc: 'The issuer ends in a slash everywhere that clients see it. For servers and clients in Python, which add the slash. Only for an issuer without a path; a change is a change of issuer.',
+    }),
     address: textKey({
       default: ':9000',
       doc: 'Where the public listener binds: host:port, or :port for every interface.',

@@ -4,6 +4,12 @@ import type { Rule } from './rule.ts'
 
 export const SERVER_RULES: readonly Rule[] = [
   {
+    keys: ['server.issuer_trailing_slash'],
+    bad: (c) =>
+      c.server.issuer_trailing_slash && URL.canParse(c.server.issuer) && new URL(c.server.issuer).pathname !== '/',
+    say: 'needs an issuer without a path',
+  },
+  {
     keys: ['server.trusted_proxies'],
     bad: (c) => !c.server.trusted_proxies.every((each) => parseRange(each) !== undefined),
     say: 'must be addresses or CIDR ranges such as 10.0.0.0/8',

@@ -1,4 +1,5 @@
 // The well-known documents: server metadata, signing keys, protected resources.
+import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { JWKS_MAX_AGE_SECONDS } from '../crypto/keyring.ts'
 import { offeredGrantTypes } from '../grants/index.ts'
@@ -40,5 +41,5 @@ export async function agentsDocument({ config, store }: App): Promise<Reply> {
     ...(agent_description ? { agent_description } : {}),
     jwks_uri: config.server.issuer + PATHS.jwks,
   }))
-  return json(200, { issuer: config.server.issuer, agents: shown }, HOUR)
+  return json(200, { issuer: issuerOf(config), agents: shown }, HOUR)
 }

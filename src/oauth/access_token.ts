@@ -1,4 +1,5 @@
 // Access tokens: the claims of an at+jwt (RFC 9068), derived from an issuance, and the verification of tokens of this service.
+import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { decodeJws, type Jws } from '../crypto/jws.ts'
 import { ACCESS_TOKEN_TYP, type PublishedKey } from '../crypto/keyring.ts'
@@ -73,7 +74,7 @@ export async function decodeAccessToken(app: App, token: string): Promise<Candid
   if (!jws || typeof kid !== 'string' || typ !== ACCESS_TOKEN_TYP || typeof jti !== 'string' || !isId(jti))
     return undefined
   // An unknown key is looked up only when the token names this issuer.
-  const key = app.keyring.find(kid) ?? (iss === app.config.server.issuer ? await app.keyring.seek(kid) : undefined)
+  const key = app.keyring.find(kid) ?? (iss === issuerOf(app.config) ? await app.keyring.seek(kid) : undefined)
   return key && alg === key.alg ? { token, jws, key, jti } : undefined
 }
 
@@ -91,7 +92,7 @@ export async function verifyAccessToken(app: App, candidate: Candidate): Promise
   const claims = await signedClaims(app, candidate)
   return claims && isOurs(app, claims) && isUnexpired(app, claims) ? claims : undefined
 }
-const isOurs = ({ config }: App, { iss }: AccessTokenClaims): boolean => iss === config.server.issuer
+const isOurs = ({ config }: App, { iss }: AccessTokenClaims): boolean => iss === issuerOf(config)
 const isUnexpired = ({ clock }: App, { exp }: AccessTokenClaims): boolean => exp > clock.now()
 
 /** A token that is valid and not revoked, with its record. */

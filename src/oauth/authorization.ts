@@ -1,4 +1,5 @@
 // The authorization request (RFC 6749 §4.1.1, RFC 7636, RFC 8707): its checks in order, and the response by redirect.
+import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import type { Params } from '../http/message.ts'
 import { type ErrorCode, OAuthError } from '../lib/error.ts'
@@ -135,6 +136,6 @@ export function responseUri(
       : { code: response.code },
   )
   if (state !== undefined) query.set('state', state)
-  query.set('iss', app.config.server.issuer)
+  query.set('iss', issuerOf(app.config))
   return `${redirect_uri}${redirect_uri.includes('?') ? '&' : '?'}${query}`
 }

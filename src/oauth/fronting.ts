@@ -1,5 +1,6 @@
 // Fronted exchanges: a gateway resource in front of another resource obtains tokens for it by a link that an operator created,
 // instead of the consent of the user. The scope map of the link is the maximum.
+import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
@@ -24,7 +25,7 @@ export async function findFronting(
   target: Resource,
 ): Promise<FrontingStep | undefined> {
   for (const uri of subject.claims.aud ?? []) {
-    const source = uri === config.server.issuer ? undefined : await store.findResource({ uri })
+    const source = uri === issuerOf(config) ? undefined : await store.findResource({ uri })
     if (source?.backend_kind !== 'mint') continue
     if (source.id === target.id) return undefined
     return { source, link: await store.findFrontingLink({ source_slug: source.slug, target_slug: target.slug }) }

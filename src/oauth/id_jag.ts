@@ -1,4 +1,5 @@
 // Identity assertion grants (ID-JAG, Enterprise-Managed Authorization): the verification of assertions, in order.
+import { isOwnIssuer } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { decodeJws, isAlg, type Jws } from '../crypto/jws.ts'
 import { isSignedByOneOf } from '../crypto/signers.ts'
@@ -50,7 +51,7 @@ export async function verifyAssertion(app: App, text: string, client: Client): P
 
 /** The identity provider of an `iss`: registered, enabled, and not this service itself. */
 async function findIssuer(app: App, iss: unknown): Promise<Idp> {
-  if (!isText(iss) || iss === app.config.server.issuer) throw refuse('issuer')
+  if (!isText(iss) || isOwnIssuer(app.config, iss)) throw refuse('issuer')
   const idp = await app.store.findIdpByIssuer({ issuer: iss })
   if (!idp) throw refuse('unknown_issuer')
   if (!idp.enabled) throw refuse('issuer_disabled')

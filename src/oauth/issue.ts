@@ -1,4 +1,5 @@
 // Issues the token that a grant has decided on. Signature and commit run at the same time; the response waits for both.
+import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { isRemote, type SigningKey } from '../crypto/pool.ts'
 import type { Request } from '../http/message.ts'
@@ -70,7 +71,7 @@ export async function issue(app: App, request: Request, a: Authorization): Promi
 type Tokens = Pick<TokenResponse, 'access_token' | 'refresh_token'>
 
 async function sign(app: App, key: SigningKey, a: Authorization, issuance: NewIssuance): Promise<Tokens> {
-  const signed = app.crypto.sign(key, claimsOf(issuance, app.config.server.issuer))
+  const signed = app.crypto.sign(key, claimsOf(issuance, issuerOf(app.config)))
   if (isRemote(key)) await signed
   const [access_token, refresh_token] = await Promise.all([signed, runCommit(app, a.commit, issuance)])
   app.knownTokens.signed(access_token, issuance.issued_at)

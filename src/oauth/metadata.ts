@@ -1,4 +1,5 @@
 // Authorization server metadata (RFC 8414), readable as OpenID discovery, and protected resource metadata (RFC 9728).
+import { issuerOf } from '../config/issuer.ts'
 import type { Config } from '../config/schema.ts'
 import type { Resource } from '../records/resource.ts'
 import { AUTH_METHODS, SECRET_METHODS } from './client_metadata.ts'
@@ -27,7 +28,7 @@ export function serverMetadata(
   const { issuer } = config.server
   const scopes = [...new Set(resources.flatMap(catalogOf))]
   return {
-    issuer,
+    issuer: issuerOf(config),
     authorization_endpoint: issuer + PATHS.authorize,
     token_endpoint: issuer + PATHS.token,
     registration_endpoint: issuer + PATHS.register,
@@ -62,7 +63,7 @@ export function resourceMetadata(config: Config, resource: Resource): Record<str
   const scopes = catalogOf(resource)
   return {
     resource: resource.uri,
-    authorization_servers: [config.server.issuer],
+    authorization_servers: [issuerOf(config)],
     ...(scopes.length > 0 ? { scopes_supported: scopes } : {}),
     bearer_methods_supported: ['header'],
     ...(resource.display_name ? { resource_name: resource.display_name } : {}),

@@ -1,6 +1,7 @@
 // Builds the App: every long-lived part of the service, once and in order.
 
 import type { Env } from '../config/env.ts'
+import { issuerOf } from '../config/issuer.ts'
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { openAtRest } from '../crypto/at_rest.ts'
@@ -170,7 +171,7 @@ async function begin(
     const atRest = await openAtRest(config, env, { ...parts, transit })
     const source = keySource(config, { ...parts, transit, atRest })
     keyring = await openKeyring({ source, clock, onError, place: keyPlace(config) })
-    await store.saveIssuer({ issuer: config.server.issuer, now: clock.now() })
+    await store.saveIssuer({ issuer: issuerOf(config), now: clock.now() })
     return { atRest, keyring, replays: await openReplayCache(store, clock) }
   } catch (error) {
     keyring?.close()

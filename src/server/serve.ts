@@ -1,6 +1,7 @@
 // `service serve`: opens both listeners, logs the warnings, handles signals, and drains everything at the end.
 
 import type { Env } from '../config/env.ts'
+import { issuerOf } from '../config/issuer.ts'
 import { loadConfig } from '../config/load.ts'
 import { warningsOf } from '../config/notices.ts'
 import type { Config } from '../config/schema.ts'
@@ -37,7 +38,7 @@ export async function serve(file: string | undefined, env: Env, options: ServeOp
     log.info(
       {
         ...app.build,
-        issuer: config.server.issuer,
+        issuer: issuerOf(config),
         address: config.server.address,
         engine: app.engines.public,
         admin: config.admin.enabled ? config.admin.address : false,

@@ -1,8 +1,10 @@
 // Section R of the attack list: where we can keep clients from harm. One test per row, named by its id.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { authorize, machineToken, register } from '../support/flow.ts'
+import { callAdmin } from '../support/admin.ts'
+import { authorize, isActive, machineToken, register } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 import { Wire } from '../support/wire.ts'
+import { LOOPBACK, xaaScene } from '../support/xaa.ts'
 
 describe.each(['uws', 'node'])('on %s', (engine) => {
   let service: TestService
@@ -87,5 +89,33 @@ test('R04 two servers never give out the same client_id, and each says on every 
     expect((await machineToken(b, client)).status).toBe(401)
   } finally {
     await Promise.all([a.close(), b.close()])
+  }
+})
+
+test('R05 an issuer with a slash is one spelling: the other one is no audience, no issuer, and of nobody else', async () => {
+  const service = await startService({ ...LOOPBACK, SERVICE_SERVER_ISSUER_TRAILING_SLASH: 'true' })
+  const { config } = service.app
+  try {
+    const issuer = `${service.issuer}/`
+    const { assertion, redeem } = await xaaScene(service)
+    const outcome = async (claims: object) => {
+      const { status, body } = await redeem(await assertion({ claims: { ...claims } }))
+      return status === 200 ? 200 : body['error']
+    }
+    expect(await outcome({ aud: issuer })).toBe(200)
+    for (const claims of [{ aud: service.issuer }, { aud: `${issuer}/` }, { iss: issuer }, { iss: service.issuer }])
+      expect(await outcome(claims), JSON.stringify(claims)).toBe('invalid_grant')
+    for (const own of [service.issuer, issuer]) {
+      const answer = await callAdmin(service, 'POST', '/admin/idps', { issuer: own, jwks_uri: `${issuer}jwks.json` })
+      expect([answer.status, answer.body['error_description']]).toEqual([400, 'issuer must not be that of this server'])
+    }
+    const client = await addClient(service)
+    config.server.issuer_trailing_slash = false
+    const { access_token } = (await machineToken(service, client)).body
+    expect(await isActive(service, client, access_token)).toBe(true)
+    config.server.issuer_trailing_slash = true
+    expect(await isActive(service, client, access_token)).toBe(false)
+  } finally {
+    await service.close()
   }
 })

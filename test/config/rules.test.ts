@@ -70,6 +70,11 @@ const CASES: Case[] = [
   },
   { keys: 'admin.address', when: 'it has no port', bad: { admin: { address: 'localhost' } } },
   {
+    keys: 'server.issuer_trailing_slash',
+    when: 'the issuer has a path',
+    bad: { server: { issuer: 'http://localhost:9000/auth', issuer_trailing_slash: true } },
+  },
+  {
     keys: 'server.trusted_proxies',
     when: 'one is a name',
     bad: { server: { trusted_proxies: ['10.0.0.0/8', 'proxy'] } },

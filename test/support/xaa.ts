@@ -1,5 +1,7 @@
 // A client that brings ID-JAG assertions, with the identity provider that makes them, and why it was refused.
+
 import { vi } from 'vitest'
+import { issuerOf } from '../../src/config/issuer.ts'
 import { newId } from '../../src/lib/id.ts'
 import type { Client } from '../../src/records/client.ts'
 import type { XaaPolicy } from '../../src/records/xaa_policy.ts'
@@ -85,7 +87,7 @@ export async function xaaScene(
     ...{ service, idp, idp_id, client, resource },
     assertion: ({ header, claims } = {}, key) =>
       idp.assertion(
-        { aud: service.app.config.server.issuer, client_id: client.client_id, now: service.app.clock.now() },
+        { aud: issuerOf(service.app.config), client_id: client.client_id, now: service.app.clock.now() },
         { header, claims: { resource: resource.uri, ...claims } },
         key,
       ),

@@ -1,8 +1,10 @@
 // Checks of the running server, over the addresses that clients use.
 import { actionNamed } from '../../admin/index.ts'
 import type { Env } from '../../config/env.ts'
+import { issuerOf } from '../../config/issuer.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Fetcher, FetchReply } from '../../net/fetcher.ts'
+import { differences, metadataUrlOf } from '../../oauth/resource_check.ts'
 import { lockHolder } from '../../store/lock.ts'
 import { originOf } from '../origin.ts'
 import { runAction } from '../send.ts'
@@ -77,14 +79,15 @@ function health(reply: FetchReply): Finding {
   return fail('server', 'its storage does not answer', 'see the log of the server, and the disk or the database')
 }
 
-async function issuer({ server }: Config, fetcher: Fetcher): Promise<Finding[]> {
+async function issuer(config: Config, fetcher: Fetcher): Promise<Finding[]> {
+  const { server } = config
   const got = await get(fetcher, server.issuer + METADATA)
   if (!('reply' in got))
     return [
       fail('issuer', `${server.issuer} is not reachable: ${got.error}`, 'check DNS, the proxy and its certificate'),
     ]
   const { issuer, jwks_uri } = jsonOf(got.reply)
-  if (issuer !== server.issuer)
+  if (issuer !== issuerOf(config))
     return [
       fail(
         'issuer',
@@ -142,18 +145,14 @@ async function resources(config: Config, env: Env, fetcher: Fetcher): Promise<Fi
 async function resourceAt(config: Config, fetcher: Fetcher, resource: ShownResource): Promise<Finding[]> {
   const { slug, uri, warning } = resource
   const check = `resource ${slug}`
-  const { origin, pathname } = new URL(uri)
-  const url = `${origin}/.well-known/oauth-protected-resource${pathname === '/' ? '' : pathname}`
+  const url = metadataUrlOf(uri)
   const got = await get(fetcher, url)
   const document = 'reply' in got && got.reply.status === 200 ? jsonOf(got.reply) : {}
-  const servers = document['authorization_servers']
-  const isNamed = Array.isArray(servers) && servers.includes(config.server.issuer) && document['resource'] === uri
-  const said = 'reply' in got ? `answers ${got.reply.status} and does not name this server` : got.error
-  const here = `${config.server.issuer}/.well-known/oauth-protected-resource/${slug}`
-  const fix = `serve what ${here} says there, or point WWW-Authenticate resource_metadata at it`
+  const [difference] = differences(config, resource, document)
+  const said = 'reply' in got ? `answers ${got.reply.status} and ${difference?.message}` : got.error
   return [
-    isNamed ? ok(check, `${url} names this server`) : warn(check, `${url} ${said}`, fix),
-    ...(isNamed ? missingScopes(config, check, url, resource, document['scopes_supported']) : []),
+    difference ? warn(check, `${url} ${said}`, difference.fix) : ok(check, `${url} names this server`),
+    ...(!difference ? missingScopes(config, check, url, resource, document['scopes_supported']) : []),
     ...(warning ? [warn(check, warning, `service admin resource update --slug ${slug} --uri with that form`)] : []),
   ]
 }

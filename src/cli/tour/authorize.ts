@@ -1,5 +1,7 @@
 // `service try authorize`: the authorization code flow of a native client, with a browser that the user opens.
+
 import { actionNamed } from '../../admin/index.ts'
+import { issuerOf } from '../../config/issuer.ts'
 import type { Config } from '../../config/schema.ts'
 import { digest, newSecret } from '../../lib/id.ts'
 import { UsageError } from '../output.ts'
@@ -52,7 +54,7 @@ export async function tryAuthorize(
       code_challenge_method: 'S256',
     }
     say(`${config.server.issuer}/oauth/authorize?${new URLSearchParams(asked)}`)
-    const code = readAnswer(await callback.answer(WAIT_MS), state, config.server.issuer)
+    const code = readAnswer(await callback.answer(WAIT_MS), state, issuerOf(config))
     const { redirect_uri } = callback
     const form = { grant_type: 'authorization_code', client_id: CLIENT.client_id, redirect_uri, code, code_verifier }
     const answer = await requestToken(config, form)
