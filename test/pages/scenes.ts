@@ -113,6 +113,20 @@ export const SCENES: Record<string, (world: World, page: Page) => Promise<unknow
       resource: { uri: `https://${'r'.repeat(63)}.example.com/${'p'.repeat(120)}`, scopes: LONG_SCOPES },
       scope: LONG_SCOPES.join(' '),
     }),
+  'consent to a resource without scopes': (world, page) =>
+    showConsent(world, page, {
+      client: { redirect_uris: ['https://inbox.example.com/oauth/callback'] },
+      resource: { scopes: [] },
+      scope: 'openid',
+    }),
+  'error with a link back': async (world, page) => {
+    const { url } = await setUp(world, {
+      client: { redirect_uris: [`https://${'very-long-label-of-a-host.'.repeat(6)}example.com/callback`] },
+      record: { registration_source: 'dcr' },
+    })
+    await page.goto(url.replace('code_challenge=', 'no_code_challenge='))
+    await page.getByRole('link', { name: /^Return to very-long-label/ }).waitFor()
+  },
   error: ({ service }, page) => page.goto(authorizeUrl(service, { client_id: 'nobody' })),
   'signed in': async ({ service }, page) => {
     await page.goto(`${service.issuer}/login`)
