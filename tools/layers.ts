@@ -29,7 +29,7 @@ const LAYERS = [
 const ROOTS = ['src', 'ui', 'workers', 'bench', 'tools']
 const IMPORT = /^(?:import|export) [^'\n]*?from '(\.[^']+)'|^} from '(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm
 
-/** Every import that breaks a rule, as lines for a person. */
+/** Every import that breaks a rule, as human-readable lines. */
 export const faultsOf = (imports: Imports): string[] => [...upwards(imports), ...circles(imports)]
 
 function upwards(imports: Imports): string[] {

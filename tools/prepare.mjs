@@ -10,7 +10,7 @@ const at = (/** @type {string} */ file) => path.join(root, file)
 const BUILT = ['src', 'workers', 'bench', 'tools']
 const INPUTS = [...BUILT, 'migrations', 'package.json', 'tsconfig.json', 'tsconfig.build.json']
 const STAMP = at('dist/build.json')
-/** What tools/page.mjs and tools/bundle.mjs make in dist/, and tidy by themselves. */
+/** The output of tools/page.mjs and tools/bundle.mjs in dist/. These tools also remove it. */
 const MADE = ['ui', 'bin']
 
 /** Installs the packages of the lockfile unless they are there, and builds unless the build is newer than its sources. */

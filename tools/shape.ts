@@ -1,4 +1,4 @@
-// What the linter does not see: size, numbers of the migrations, words that must not stay, exports without a word about them.
+// Rules that the linter does not check: size, numbers of the migrations, forbidden code, exports without documentation, duplicate names.
 // Prints lines per folder, so that growth is visible. `node dist/tools/shape.js` fails with a list of faults.
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -25,7 +25,7 @@ const FORBIDDEN: readonly { what: string; pattern: RegExp; within: RegExp; excep
     what: 'process.env',
     pattern: /\bprocess\.env\b/,
     within: /^(src|workers)\//,
-    // The native engine is told its limit by a variable only; libpq has variables of its own.
+    // The native engine reads its limit from a variable only; libpq has variables of its own.
     except: /^src\/(main|config\/load|http\/uws|store\/postgres_connection)\.ts$/,
   },
   {
@@ -36,10 +36,11 @@ const FORBIDDEN: readonly { what: string; pattern: RegExp; within: RegExp; excep
   },
 ]
 
-/** Every fault of these files, as lines for a person. */
+/** Every fault of these files, as human-readable lines. */
 export function faultsOf(files: readonly SourceFile[], migrations: readonly string[]): string[] {
   return [
     ...files.flatMap((each) => [...sizeFault(each), ...forbidden(each), ...undocumented(each)]),
+    ...duplicates(files),
     ...misnumbered(migrations),
   ]
 }
@@ -72,7 +73,24 @@ function undocumented({ file, text }: SourceFile): string[] {
   })
 }
 
-/** Migrations are NNN_name.sql; a number may be missing while several are made at once, but none comes twice. */
+const EXPORT = /^export (?:async )?(?:abstract )?(?:function\*?|class|const|interface|type|let) (\w+)/gm
+
+/** A name that is exported twice leads a search to the wrong file. Default exports are named by their file. */
+function duplicates(files: readonly SourceFile[]): string[] {
+  const owners = new Map<string, string>()
+  const exported = files
+    .filter(({ file }) => /^(src|ui|bench)\//.test(file))
+    .flatMap(({ file, text }) => [...text.matchAll(EXPORT)].map(([, name = '']) => ({ file, name })))
+  return exported.flatMap(({ file, name }) => {
+    const owner = owners.get(name)
+    owners.set(name, owner ?? file)
+    return owner === undefined || owner === file
+      ? []
+      : [`${file}: ${name} is also exported by ${owner}: rename one of them`]
+  })
+}
+
+/** Migrations are NNN_name.sql; a number may be missing while several are written at the same time, but each number is used once. */
 const misnumbered = (migrations: readonly string[]): string[] =>
   migrations.flatMap((name, i) => {
     const number = /^\d{3}_/.exec(name)?.[0]

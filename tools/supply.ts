@@ -38,7 +38,7 @@ const SHIPPED = new Set([
 const TOOLS = new Set(['MPL-2.0', '(MIT AND Zlib)'])
 const EXACT = /^(npm:(@[\w.-]+\/)?[\w.-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/
 
-/** Every fault, as lines for a person. `reasons` is docs/dependencies.md. */
+/** Every fault, as human-readable lines. `reasons` is docs/dependencies.md. */
 export function supplyFaults(manifest: Manifest, lock: Lock, reasons: string): string[] {
   const { dependencies, optionalDependencies, devDependencies, allowScripts } = manifest
   const direct = Object.entries({ ...dependencies, ...optionalDependencies, ...devDependencies })

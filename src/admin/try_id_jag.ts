@@ -28,7 +28,7 @@ const STEPS: readonly { check: string; about: string; reasons: RegExp }[] = [
     reasons: /^(alg|kid|jwks_.*|unknown_key|signature)$/,
   },
   { check: 'time', about: 'It is neither expired nor too old.', reasons: /^(expired|iat|too_old|nbf)$/ },
-  { check: 'aud', about: 'It is meant for this server.', reasons: /^audience$/ },
+  { check: 'aud', about: 'It is intended for this server.', reasons: /^audience$/ },
   { check: 'sub', about: 'It has a sub and a jti.', reasons: /^(sub|jti)$/ },
   { check: 'client_id', about: 'It was issued to this client.', reasons: /^another_client$/ },
   {

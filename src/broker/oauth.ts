@@ -7,7 +7,7 @@ import { type Credential, hasScopes, isUsable, withToken } from './credential.ts
 import type { Protocol } from './protocol.ts'
 import { configOf } from './provider.ts'
 import { secretOf } from './secret.ts'
-import { postUpstream, requestToken } from './upstream.ts'
+import { postUpstream, requestUpstreamToken } from './upstream.ts'
 
 type OAuthConfig = z.output<typeof oauthConfig>
 
@@ -32,7 +32,7 @@ export const oauth = {
     const config = configOf(provider, oauthConfig)
     const form = { grant_type: 'refresh_token', refresh_token, scope: wanted.join(' ') || undefined }
     const request = { url: config.token_url, ...authenticated(app, config, form) }
-    const { token, ...answer } = await requestToken(app, provider, request, wanted, config.response_format)
+    const { token, ...answer } = await requestUpstreamToken(app, provider, request, wanted, config.response_format)
     const kept = { ...credential, refresh_token: answer.refresh_token ?? refresh_token }
     if (!wanted.every((name) => token.scope.includes(name))) return { credential: kept }
     // Only the requested scopes are recorded, even when the provider granted more.
@@ -76,7 +76,7 @@ export async function redeemUpstreamCode(
     url: config.token_url,
     ...authenticated(app, config, { grant_type: 'authorization_code', ...proof }),
   }
-  const { token, refresh_token } = await requestToken(app, provider, request, requested, config.response_format)
+  const { token, refresh_token } = await requestUpstreamToken(app, provider, request, requested, config.response_format)
   return { credential: { refresh_token, tokens: [token] }, granted: token.scope }
 }
 

@@ -132,10 +132,7 @@ async function release(app: App, lease: GrantLease, unsure: boolean): Promise<vo
   const { store, clock } = app
   const released = unsure ? store.releaseUnsure({ ...lease, now: clock.now() }) : store.releaseBrokerGrant(lease)
   await released.catch((error) => {
-    app.log.warn(
-      { err: error, grant_id: lease.id },
-      'the lease of a connection could not be released; it expires by itself',
-    )
+    app.log.warn({ err: error, grant_id: lease.id }, 'the lease of a connection could not be released; it will expire')
   })
 }
 

@@ -7,7 +7,7 @@ import { hasScopes, isUsable, withToken } from './credential.ts'
 import type { Protocol } from './protocol.ts'
 import { configOf, misconfigured } from './provider.ts'
 import { secretOf } from './secret.ts'
-import { requestToken } from './upstream.ts'
+import { requestUpstreamToken } from './upstream.ts'
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
@@ -36,7 +36,7 @@ export const serviceAccount = {
     const signing = { kid: `service account ${digest(pem)}`, alg: algorithm, key: privateKey(pem, algorithm), header }
     const assertion = await app.crypto.sign(signing, claims)
     const request = { url: token_url, form: { grant_type: JWT_BEARER, assertion } }
-    const { token } = await requestToken(app, provider, request, wanted)
+    const { token } = await requestUpstreamToken(app, provider, request, wanted)
     if (!wanted.every((name) => token.scope.includes(name))) return { credential }
     const own = { ...token, scope: [...wanted] }
     return { credential: withToken(credential, own, now), token: own }

@@ -87,7 +87,7 @@ export interface TokenAnswer {
  * Sends a request to the token endpoint of a provider. When the response has no scope, the `requested` scopes were granted
  * (RFC 6749 §5.1). Throws UpstreamRefusal, or 503.
  */
-export async function requestToken(
+export async function requestUpstreamToken(
   app: App,
   provider: BrokerProvider,
   request: UpstreamRequest,

@@ -12,7 +12,7 @@ import { describeStorage, hasDatabase } from '../store/open.ts'
 import { openLogger } from '../telemetry/logger.ts'
 import { originOf } from './origin.ts'
 
-const PATIENCE_MS = 30_000
+const TIMEOUT_MS = 30_000
 /** Errors that prove that no request was sent. After any other error the operation may have been done. */
 const NOBODY = ['ECONNREFUSED', 'EADDRNOTAVAIL', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
 
@@ -65,7 +65,7 @@ async function request(origin: string, key: string, action: Action, input: RawIn
       method: action.method,
       headers: { authorization: `Bearer ${key}`, ...(action.body ? { 'content-type': 'application/json' } : {}) },
       body: action.body ? JSON.stringify(input.body ?? {}) : undefined,
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     })
   } catch (error) {
     const { cause = error } = error as Error

@@ -49,7 +49,7 @@ export const intKey = (o: Options<number> & { default: number; min: number; max:
   make(`int ${o.min} to ${o.max}`, int(o.min, o.max), { type: 'integer', minimum: o.min, maximum: o.max }, o)
 export const floatKey = (o: Options<number> & { default: number; min: number; max: number }) =>
   make(`number ${o.min} to ${o.max}`, float(o.min, o.max), { type: 'number', minimum: o.min, maximum: o.max }, o)
-/** `min` (a second unless told otherwise) and `max` are seconds; the value in the Config is seconds too. */
+/** `min` (a second by default) and `max` are seconds; the value in the Config is seconds too. */
 export const durationKey = (o: Options<string> & { default: string; min?: number; max?: number }) =>
   make('duration', duration(o.min ?? 1, o.max), { type: 'string', examples: ['10s', '5m', '1h'] }, o)
 export const wordKey = <const W extends readonly [string, ...string[]]>(

@@ -64,7 +64,7 @@ const CONFIGS = { oauth: oauthConfig, apikey: apikeyConfig, service_account: ser
 export const providerFields = {
   slug: slug().describe('Its public name, in the path of the connect flow.'),
   display_name: name().describe('What users see.'),
-  protocol: word(['oauth', 'apikey', 'service_account']).describe('How upstream tokens are had.'),
+  protocol: word(['oauth', 'apikey', 'service_account']).describe('How upstream tokens are obtained.'),
   config_data: z
     .record(z.string().max(255), z.unknown(), 'must be an object')
     .describe('What the protocol needs; secrets are named here, and stand in the environment.'),

@@ -26,7 +26,9 @@ export const resourceFields = {
     .refine((uri) => !uri.includes('#'), 'must have no fragment')
     .refine((uri) => !/^\w+:\/\/[^/?]*@/.test(uri), 'must have no user: everybody can read it')
     .describe('The audience of its tokens, exactly as the resource publishes it.'),
-  backend_kind: word(['mint', 'broker']).describe('Whether tokens are made here or had from a provider.'),
+  backend_kind: word(['mint', 'broker']).describe(
+    'Whether tokens are issued here (`mint`) or obtained from an upstream provider (`broker`).',
+  ),
   display_name: name().optional().describe('What users see; the slug by default.'),
   scopes: scopeEntries.default([]).describe('What can be asked for.'),
   broker_provider_slug: slug().optional().describe('Where a broker resource has its tokens from.'),

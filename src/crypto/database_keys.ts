@@ -9,7 +9,7 @@ import type { AtRest } from './encryption.ts'
 import type { KeyStore, StoredKey } from './stored_keys.ts'
 
 /** Delays before the next attempt when another instance was first. */
-const PATIENCE_MS = [100, 200, 400]
+const RETRY_DELAYS_MS = [100, 200, 400]
 
 /** Opens the key store in a database. */
 export function databaseKeys(store: Store, atRest: AtRest): KeyStore {
@@ -42,8 +42,8 @@ export function databaseKeys(store: Store, atRest: AtRest): KeyStore {
     seenAfterMs: STALE_MS,
     load: async () => (await read()).keys,
     async change(decide) {
-      for (const patienceMs of [0, ...PATIENCE_MS]) {
-        if (patienceMs > 0) await sleep(patienceMs)
+      for (const delayMs of [0, ...RETRY_DELAYS_MS]) {
+        if (delayMs > 0) await sleep(delayMs)
         const { sealed: before, keys } = await read()
         const decided = decide(keys)
         if (decided === keys) return keys

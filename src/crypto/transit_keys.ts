@@ -109,7 +109,7 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
   /** The keys after a change. Instances that miss the notification read the key again within a minute or less. */
   async function changed(): Promise<SourceKey[]> {
     await announce?.().catch((error: unknown) =>
-      log.warn({ err: error }, 'the other instances could not be told of a key'),
+      log.warn({ err: error }, 'the other instances could not be notified of a key'),
     )
     return keysOf(await read())
   }

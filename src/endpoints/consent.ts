@@ -24,7 +24,7 @@ import { basePath, pathAndQuery, toLogin } from './urls.ts'
 
 const EXPIRED = 'This request has expired or was already decided.'
 const refuse = (request: Request, status: number, text: string): Reply =>
-  errorPage('This request cannot go on', text, request.id, { status })
+  errorPage('This request cannot continue', text, request.id, { status })
 
 /** The consent page of a pending request of this session. */
 export async function showConsent(app: App, request: Request): Promise<Reply> {

@@ -108,6 +108,6 @@ export const errorPage = (
     html`<h1>${title}</h1>
 <p class="note bad" role="alert">${text.replace(/^[a-z](?=[a-z]* )/, (first) => first.toUpperCase())}</p>
 ${back && html`<p class="after"><a class="button main" href="${back.href}">Return to ${back.place}</a></p>`}
-<p class="soft after">Go back to the application and try again. If this happens again, send its support this number:<br><code>${requestId}</code></p>`,
+<p class="soft after">Go back to the application and try again. If this happens again, send this request ID to its support team:<br><code>${requestId}</code></p>`,
     options,
   )

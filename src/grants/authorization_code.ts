@@ -4,7 +4,7 @@ import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest, equalSecrets, newId, parseBearer } from '../lib/id.ts'
 import type { AuditEntry } from '../oauth/audit.ts'
-import { type Commit, ISSUED, noteOutcome, type Outcome } from '../oauth/commit.ts'
+import { type Commit, type CommitOutcome, ISSUED, noteOutcome } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { checkCovered, remainingScope, scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
@@ -20,7 +20,7 @@ const INVALID = 'the authorization code is not valid'
 const refuse = (reason: string) => new OAuthError('invalid_grant', INVALID, { reason })
 
 /** The code and its verifier arrive a second time: everything that was issued for the first use is revoked (RFC 6749 §4.1.2). */
-const REUSED: Outcome = {
+const REUSED: CommitOutcome = {
   event: ({ id, ip, client_id, sub }): AuditEntry<'auth_code_reused'> => ({
     action: 'auth_code_reused',
     actor_id: sub,

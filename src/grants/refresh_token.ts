@@ -4,7 +4,7 @@ import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type Bearer, bearerOf, equalSecrets, newBearer, newId, parseBearer } from '../lib/id.ts'
 import type { AuditEntry } from '../oauth/audit.ts'
-import { type Commit, ISSUED, noteOutcome, type Outcome, type TokenRequest } from '../oauth/commit.ts'
+import { type Commit, type CommitOutcome, ISSUED, noteOutcome, type TokenRequest } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { refreshedScope } from '../oauth/requested_scope.ts'
 import { checkCovered, remainingScope } from '../oauth/resource.ts'
@@ -18,7 +18,7 @@ const INVALID = 'the refresh token is not valid'
 const refuse = (reason: string) => new OAuthError('invalid_grant', INVALID, { reason })
 
 /** Either the client or an attacker used the token first. The family is revoked (RFC 9700 §4.14.2); that is counted and recorded once. */
-const REUSED: Outcome = {
+const REUSED: CommitOutcome = {
   counter: 'core_refresh_token_reuse_total',
   event: ({ id, ip, client_id, sub, family_id }): AuditEntry<'refresh_token_reused'> => ({
     action: 'refresh_token_reused',
@@ -30,7 +30,7 @@ const REUSED: Outcome = {
   }),
   refusal: { description: INVALID, reason: 'refresh_token_reused' },
 }
-const REVOKED: Outcome = { refusal: { description: INVALID, reason: 'family_revoked' } }
+const REVOKED: CommitOutcome = { refusal: { description: INVALID, reason: 'family_revoked' } }
 
 export const refreshToken = {
   type: 'refresh_token',

@@ -5,7 +5,7 @@ import type { App } from '../context.ts'
 import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { findLiveToken, type LiveToken } from '../oauth/access_token.ts'
-import { ISSUED, type Outcome } from '../oauth/commit.ts'
+import { type CommitOutcome, ISSUED } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import {
   type Allowed,
@@ -31,7 +31,7 @@ const refuse = (description: string, reason: string) => new OAuthError('invalid_
 
 const INVALID_SUBJECT = 'the subject token is not valid'
 /** What the exchange rests on was revoked or deleted after it was read. */
-const revoked = (reason: string): Outcome => ({ refusal: { description: INVALID_SUBJECT, reason } })
+const revoked = (reason: string): CommitOutcome => ({ refusal: { description: INVALID_SUBJECT, reason } })
 const OUTCOMES = {
   recorded: ISSUED,
   subject_revoked: revoked('subject_revoked'),

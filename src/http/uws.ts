@@ -6,7 +6,7 @@ import { hasBody } from './framing.ts'
 import { type Accepted, type FrontOptions, type HttpFront, splitAddress } from './front.ts'
 import type { Reply } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
-import { copyHead, Exchange, type NativeRequest, type NativeResponse, readBody } from './uws_exchange.ts'
+import { copyHead, HttpExchange, type NativeRequest, type NativeResponse, readBody } from './uws_exchange.ts'
 
 interface NativeApp {
   any(pattern: string, handler: (res: NativeResponse, req: NativeRequest) => void): NativeApp
@@ -81,7 +81,7 @@ export async function openUws(options: FrontOptions): Promise<HttpFront> {
 /** The requests of one listener. */
 class UwsListener {
   private readonly options: FrontOptions
-  private readonly open = new Set<Exchange>()
+  private readonly open = new Set<HttpExchange>()
   private readonly room: BodyRoom
   private timeouts: NodeJS.Timeout | undefined
 
@@ -91,7 +91,7 @@ class UwsListener {
   }
 
   serve(res: NativeResponse, req: NativeRequest): void {
-    const exchange = new Exchange(res, req.getCaseSensitiveMethod() === 'HEAD', this.left)
+    const exchange = new HttpExchange(res, req.getCaseSensitiveMethod() === 'HEAD', this.left)
     this.open.add(exchange)
     try {
       const head = copyHead(res, req)
@@ -126,7 +126,7 @@ class UwsListener {
     for (const exchange of this.open) exchange.cut()
   }
 
-  private read(res: NativeResponse, exchange: Exchange, accepted: Accepted): void {
+  private read(res: NativeResponse, exchange: HttpExchange, accepted: Accepted): void {
     readBody(res, {
       limit: accepted.limit,
       hold: (bytes) => {
@@ -140,7 +140,7 @@ class UwsListener {
     })
   }
 
-  private answer(exchange: Exchange, accepted: Accepted, body: Buffer): void {
+  private answer(exchange: HttpExchange, accepted: Accepted, body: Buffer): void {
     exchange.phase = 'write'
     try {
       const reply = accepted.answer(body)
@@ -151,16 +151,16 @@ class UwsListener {
     }
   }
 
-  private sendLater(exchange: Exchange, reply: Promise<Reply>): void {
+  private sendLater(exchange: HttpExchange, reply: Promise<Reply>): void {
     reply.then((value) => exchange.send(value)).catch((error: unknown) => this.fail(exchange, error))
   }
 
-  private fail(exchange: Exchange, error: unknown): void {
+  private fail(exchange: HttpExchange, error: unknown): void {
     this.options.log.error({ err: error }, 'the answer could not be written')
     exchange.send({ ...problem(asOAuthError(error), undefined), close: true })
   }
 
-  private readonly left = (exchange: Exchange): void => {
+  private readonly left = (exchange: HttpExchange): void => {
     this.open.delete(exchange)
     this.room.give(exchange.held)
   }

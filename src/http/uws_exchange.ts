@@ -45,17 +45,17 @@ const STATUS: Record<number, string> = {
 }
 
 /** One request: open, answered or aborted. */
-export class Exchange {
+export class HttpExchange {
   state: 'open' | 'done' | 'aborted' = 'open'
   readonly startedMs = performance.now()
   private readonly res: NativeResponse
   private readonly isHead: boolean
-  private readonly left: (exchange: Exchange) => void
+  private readonly left: (exchange: HttpExchange) => void
   phase: 'read' | 'write' = 'read'
   /** Bytes that it has taken of the body room. */
   held = 0
 
-  constructor(res: NativeResponse, isHead: boolean, left: (exchange: Exchange) => void) {
+  constructor(res: NativeResponse, isHead: boolean, left: (exchange: HttpExchange) => void) {
     this.res = res
     this.isHead = isHead
     this.left = left

@@ -15,7 +15,7 @@ const WIRE_FOR_HEADS = 64 * 1024
  * Closes the connection of one request when the peer has sent more bytes than a response with a body of maxBytes can take. A limit
  * on the body alone would not count chunk extensions and interim responses, which a peer may send without end.
  */
-export function limitWire(socket: Socket, maxBytes: number, host: string): void {
+export function limitReceivedBytes(socket: Socket, maxBytes: number, host: string): void {
   const most = WIRE_PER_BODY * maxBytes + WIRE_FOR_HEADS
   socket.on('readable', () => {
     if (socket.bytesRead > most) socket.destroy(new FetchError('too_large', host))

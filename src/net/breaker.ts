@@ -3,7 +3,7 @@ import { unavailable } from '../lib/error.ts'
 import type { Clock } from '../lib/time.ts'
 
 /** Failures in a row after which the circuit opens. */
-const PATIENCE = 5
+const FAILURES_TO_OPEN = 5
 const LONGEST_PAUSE = 8
 
 /** Allows calls until several in a row have failed. Then allows one call after 1, 2, 4 and each further 8 seconds, until one succeeds. */
@@ -22,7 +22,7 @@ export class Breaker {
 
   /** Whether the circuit is open. */
   get isOpen(): boolean {
-    return this.failures >= PATIENCE
+    return this.failures >= FAILURES_TO_OPEN
   }
 
   /** Runs `work`. Its failures count if `isAway` returns true. Rejects with 503 at once while the circuit is open. */
@@ -55,6 +55,7 @@ export class Breaker {
 
   private fail(): void {
     this.failures++
-    if (this.isOpen) this.closedUntil = this.clock.now() + Math.min(LONGEST_PAUSE, 2 ** (this.failures - PATIENCE))
+    if (this.isOpen)
+      this.closedUntil = this.clock.now() + Math.min(LONGEST_PAUSE, 2 ** (this.failures - FAILURES_TO_OPEN))
   }
 }

@@ -6,7 +6,7 @@ import { SingleFlight } from '../lib/single_flight.ts'
 import { type LookUp, lookUpName, socketLookup } from '../lib/system_names.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { isAddress, isAllowedAddress } from './address.ts'
-import { decompressed, limitWire, readAll } from './body.ts'
+import { decompressed, limitReceivedBytes, readAll } from './body.ts'
 import { FetchError, fetchErrorOf } from './error.ts'
 import type { Fetcher, FetchReply, FetchRequest } from './fetcher.ts'
 import { Semaphore } from './semaphore.ts'
@@ -132,7 +132,7 @@ async function exchange(
   const client = new Client(url.origin, {
     connect: (target, done) =>
       connect(target, (...outcome) => {
-        if (outcome[1]) limitWire(outcome[1], maxBytes, url.host)
+        if (outcome[1]) limitReceivedBytes(outcome[1], maxBytes, url.host)
         done(...outcome)
       }),
   })

@@ -24,7 +24,7 @@ type ResultName<Op extends CommitOp> = ResultOf<Op> & string
 interface CommitOf<Op extends CommitOp> {
   readonly op: Op
   readonly input: Inputs[Op]
-  readonly outcomes: Readonly<Record<ResultName<Op>, Outcome>>
+  readonly outcomes: Readonly<Record<ResultName<Op>, CommitOutcome>>
   /** The refresh token that the client receives after the commit. */
   readonly refresh_token?: string
 }
@@ -35,7 +35,7 @@ export type Commit = { [Op in CommitOp]: CommitOf<Op> }[CommitOp]
 export type TokenRequest = Pick<Issuance, 'id' | 'ip' | 'client_id' | 'sub' | 'family_id'>
 
 /** What follows from an outcome, in this order. An empty one means that the token is issued. */
-export interface Outcome {
+export interface CommitOutcome {
   readonly counter?: CounterName
   readonly event?: (request: TokenRequest) => AuditEntry<AuditAction>
   /** The request is refused with invalid_grant. */
@@ -48,7 +48,7 @@ export interface Outcome {
 }
 
 /** The token is issued. */
-export const ISSUED: Outcome = {}
+export const ISSUED: CommitOutcome = {}
 
 type Run<Op extends CommitOp> = (store: Store, input: Inputs[Op], issuance: NewIssuance) => Promise<ResultName<Op>>
 
@@ -83,10 +83,10 @@ const outcomeOf = async <Op extends CommitOp>(
   store: Store,
   { op, input, outcomes }: CommitOf<Op>,
   issuance: NewIssuance,
-): Promise<Outcome> => outcomes[await RUN[op](store, input, issuance)]
+): Promise<CommitOutcome> => outcomes[await RUN[op](store, input, issuance)]
 
 /** Counts an outcome and records it in the audit trail. */
-export async function noteOutcome(app: App, { counter, event }: Outcome, request: TokenRequest): Promise<void> {
+export async function noteOutcome(app: App, { counter, event }: CommitOutcome, request: TokenRequest): Promise<void> {
   if (counter) app.metrics.count(counter)
   if (event) await audit(app, event(request))
 }

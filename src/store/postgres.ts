@@ -145,8 +145,8 @@ export async function openPostgres(
   const transaction = async (client: pg.PoolClient, job: Job): Promise<unknown> => {
     await begin(client, job.op)
     const value = await steps(client, job)
-    const news = invalidationOf(job.op, job.input)
-    if (news) await execute(client, listener.announcement(news))
+    const invalidation = invalidationOf(job.op, job.input)
+    if (invalidation) await execute(client, listener.announcement(invalidation))
     await command(client, 'COMMIT')
     return value
   }

@@ -72,7 +72,7 @@ function ownLoads(): Loads {
     own += us
     if (role === 'other' && tid !== process.pid) continue
     // The main thread, where front threads serve. The name is the value of a metric label.
-    const name = role === 'other' ? 'hub' : role
+    const name = role === 'other' ? 'main' : role
     const load = loads[name] ?? { us: 0, of: 0 }
     loads[name] = { us: load.us + us, of: load.of + 1 }
   }

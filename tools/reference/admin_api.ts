@@ -46,8 +46,8 @@ function answerOf({ status, answer, lines, dryRun }: Action): string {
     .map(code)
     .join(', ')
   const what = lines ? 'JSON lines' : json.items ? 'a list' : ''
-  const told = [what, members].filter(Boolean).join(' with ')
-  return `Answers ${status ?? 200}${told ? `: ${told}` : ''}.${dryRun ? ' 200 where it was only tried.' : ''}`
+  const content = [what, members].filter(Boolean).join(' with ')
+  return `Answers ${status ?? 200}${content ? `: ${content}` : ''}.${dryRun ? ' A dry run answers 200.' : ''}`
 }
 
 type Fields = Pick<Action, 'path' | 'query' | 'body'>

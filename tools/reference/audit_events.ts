@@ -1,13 +1,13 @@
-// docs/reference/audit-events.md: what the audit trail can say, from its declaration.
+// Generates docs/reference/audit-events.md from the declaration of the events.
 import { AUDIT_EVENTS, DETAIL } from '../../src/oauth/audit_events.ts'
 import { code, page, table } from './markdown.ts'
 
 const INTRO = `\`GET /admin/audit\` lists them, \`GET /admin/audit/export\` streams them as JSON lines ([HTTP API](http-api.md)). Every event has \`id\` (ordered by time),
-\`action\` (also as \`kind\`), \`actor_id\` (the user or client who did it; \`admin\` or \`admin:<name>\` for an operator; \`system\`; empty where nobody is known), \`client_id\`,
-\`ip\`, \`request_id\`, \`created_at\` (also as \`timestamp\`) and \`detail\`, whose members are below. A member that does not apply is not there. Details hold names,
+\`action\` (also as \`kind\`), \`actor_id\` (the user or client that acted; \`admin\` or \`admin:<name>\` for an operator; \`system\`; empty if the actor is unknown), \`client_id\`,
+\`ip\`, \`request_id\`, \`created_at\` (also as \`timestamp\`) and \`detail\`, whose members are described below. A member that does not apply is absent. Details contain names,
 never secrets, tokens or codes. Events are kept until \`service purge --only audit-events --older-than … --export …\` moves them to a file.
 
-An event is written before the answer goes out, but for refusals at the token endpoint, which nobody waits for. One that cannot be written is logged and counted
+An event is written before the response is sent. Refusals at the token endpoint are the exception: their responses do not wait for it. An event that cannot be written is logged and counted
 in \`ext_audit_events_dropped_total\`.`
 
 /** The table of actions, then what the members of their details mean. */

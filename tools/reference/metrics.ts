@@ -3,7 +3,7 @@ import { COUNTERS, GAUGES, HISTOGRAMS, READINGS } from '../../src/telemetry/metr
 import { BUCKETS } from '../../src/telemetry/metrics.ts'
 import { code, page, table } from './markdown.ts'
 
-const INTRO = `Names, labels and buckets are stable. \`core_\` names are the original ones, \`ext_\` names came later. A metric without labels, or
+const INTRO = `Names, labels and buckets are stable. \`core_\` names are the original ones, \`ext_\` names were added later. A metric without labels, or
 with one whose values are known, is there from the first scrape, at 0; any other one appears with its first event. The metrics of the process itself (\`process_\`, \`nodejs_\`) come beside these.`
 
 const rows = (metrics: Readonly<Record<string, { help: string; labels: readonly string[] }>>) =>

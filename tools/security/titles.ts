@@ -1,4 +1,4 @@
-// The titles of all tests, as they stand in the files.
+// The titles of all tests, verbatim.
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { packageRoot } from '../../src/lib/paths.ts'

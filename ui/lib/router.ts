@@ -54,7 +54,7 @@ export function usePlace(): Location {
   return place
 }
 
-/** Follows links of this page without loading it anew; everything else is the browser's. */
+/** Follows links of this page without loading the page again. The browser handles all other links. */
 export function followLinks(event: MouseEvent): void {
   if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
     return

@@ -142,7 +142,8 @@ function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () 
       <Fitting of={fitting} />
       <p>
         <b>{preview.data ? tollOf(preview.data) : (preview.error?.message ?? 'Counting…')}</b> of any age, with every
-        token exchanged from one. Who is not suspended first may go on and get new ones. This cannot be undone.
+        token exchanged from one. Users and clients that are not suspended first can obtain new ones. This cannot be
+        undone.
       </p>
     </Confirm>
   )

@@ -104,8 +104,8 @@ function Emergency({ of: { kid, status }, onClose, onDone }: { of: Key; onClose:
         .
       </p>
       <p>
-        Clients with refresh tokens go on by themselves; others must sign in or ask again. Resource servers may remember
-        the JWKS for minutes.
+        Clients with refresh tokens obtain new tokens automatically. Users of other clients must sign in again, and
+        machines must request a token again. Resource servers may cache the JWKS for minutes.
       </p>
     </Confirm>
   )

@@ -27,7 +27,7 @@ const Refused = ({ of: { error, error_description, reason } }: { of: Refusal }) 
       <b>{why}</b>
       <p>{todo}</p>
       <p class="small">
-        The client is told <code>{error}</code>: {error_description}. The reason is <code>{reason}</code>.
+        The client receives <code>{error}</code>: {error_description}. The reason is <code>{reason}</code>.
       </p>
     </div>
   )

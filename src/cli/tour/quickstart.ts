@@ -51,7 +51,7 @@ async function askPatiently(config: Config, form: Record<string, string>, secret
     }
 }
 
-/** Of a client that is there already the secret is not known any more: it gets a new one. */
+/** The secret of the client. The secret of an existing client is unknown, so the client gets a new one. */
 async function clientSecret(sender: AdminClient): Promise<string> {
   const made = await makeOnce(sender, 'client', {
     client_id: CLIENT_ID,

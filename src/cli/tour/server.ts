@@ -2,7 +2,7 @@
 import type { Config } from '../../config/schema.ts'
 import { originOf } from '../origin.ts'
 
-const PATIENCE_MS = 10_000
+const TIMEOUT_MS = 10_000
 
 /** Asks the running server for tokens. Throws an Error that says what to do when none answers, or when it refuses. */
 export async function requestToken(
@@ -29,7 +29,7 @@ export async function checkRunning({ server }: Config): Promise<void> {
 
 async function reach(url: string, init?: RequestInit): Promise<Response> {
   try {
-    return await fetch(url, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) })
+    return await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
   } catch {
     throw new Error(`no server answers at ${new URL(url).origin}: start it in another terminal with \`service serve\``)
   }

@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest'
+import { faultsOf, type SourceFile } from '../../tools/shape.ts'
+
+const file = (name: string, text: string): SourceFile => ({ file: name, text })
+
+describe('exported names', () => {
+  const export_ = 'export interface Session {}\n'
+
+  test('a name that two files of src, ui and bench export is reported', () => {
+    expect(faultsOf([file('src/a.ts', export_), file('ui/b.ts', 'export const Session = 1\n')], [])).toEqual([
+      'ui/b.ts: Session is also exported by src/a.ts: rename one of them',
+    ])
+  })
+
+  test('overloads in one file, default exports and other folders are no fault', () => {
+    const overloads = '/** A. */\nexport function at(a: string): void\n/** A. */\nexport function at(a: number): void\n'
+    const worker = '/** Runs. */\nexport default function run() {}\n'
+    const files = [overloads, worker].flatMap((text, i) => [file(`src/${i}.ts`, text)])
+    expect(faultsOf([...files, file('workers/c.ts', worker), file('test/at.ts', overloads)], [])).toEqual([])
+  })
+})
+
+describe('the other rules', () => {
+  test.each([
+    ['a file over 300 lines', file('src/a.ts', 'a\n'.repeat(301)), 'src/a.ts: 301 lines; 300 is the limit'],
+    [
+      'an exported function without a comment',
+      file('src/a.ts', 'export function a() {}\n'),
+      'src/a.ts:1: a has no doc comment',
+    ],
+    [
+      'console outside the command line',
+      file('src/a.ts', "console.log('a')\n"),
+      'src/a.ts:1: console is not allowed here',
+    ],
+  ])('%s is reported', (_, source, fault) => {
+    expect(faultsOf([source], [])).toEqual([expect.stringContaining(fault)])
+  })
+
+  test('a number of a migration that is used twice is reported', () => {
+    expect(faultsOf([], ['001_a.sql', '002_b.sql', '002_c.sql'])).toEqual([
+      'migrations/002_b.sql: NNN_name.sql, each number once',
+    ])
+  })
+})

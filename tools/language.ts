@@ -1,0 +1,83 @@
+// The word list of the project's language (CONTRIBUTING.md, Rules): forms that nobody can search for, each with the standard form.
+// `node dist/tools/language.js` reads sources, documents and deployment files, and fails with a list of faults.
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { packageRoot } from '../src/lib/paths.ts'
+import type { SourceFile } from './shape.ts'
+
+const READ = 'src ui bench workers tools docs deploy examples README.md CONTRIBUTING.md SECURITY.md config.example.yaml'
+const TEXT = /\.(tsx?|mjs|css|html|md|json|ya?ml)$/
+/** This file, and measured results, which quote the texts of the build that made them. */
+const EXEMPT = /^(tools\/language\.ts|bench\/results\/.*)$/
+
+/** A form as a regular expression, without regard to case; a space matches any break, also of a comment's line. */
+const FORMS: Readonly<Record<string, string>> = {
+  whoever: 'the role: "a client that", "everyone who"',
+  'so many': '"the number of", "at most"',
+  '(is|are|was|were|be|being) had': 'obtained, available, known',
+  'had (from|again)|or had by': 'obtained from, renewed',
+  'who (is|are|has|have) not': 'a sentence with "if" or "unless"',
+  '(?<=[.!?*/#] )of an? \\w+ (that|which|who)': 'the subject first',
+  'in the place of': '"replaces", "instead of"',
+  'a crowd': 'overload, concurrent requests',
+  'by (itself|themselves|himself)': '"automatically", "alone", "on its own"',
+  'hears? (of|from)': '"receives", "is notified of"',
+  '(is|are|was|were|be|being|unless|not) told(?! apart)': '"receives", "is notified", "is informed"',
+  'what others': 'the name of the part: "gauges", "other instances"',
+  'as (it|they) stands?': '"unchanged", "verbatim"',
+  'nobody waits': '"not awaited"',
+  'looks? whether': '"checks whether"',
+  'the way (in|out)': '"sign-in", "entry", "exit", "response"',
+  hub: 'supervisor, or front pool',
+  '\\w*Wire(?=\\()': 'rpc, connection, socket',
+  news: 'invalidation',
+  'lets? (in|out)': '"admits", "sends"',
+  'meant for': '"intended for"',
+  'sa(id|ys?) so': 'what is said: "states that", "documents"',
+  anew: '"again"',
+  '\\w*patience\\w*': 'timeout, limit, retries',
+  'in vain': '"without effect"',
+  '(of|for|by|to) who (asks|is|has)': '"the caller"',
+  'without a word': '"without documentation", "silently"',
+  'for a person': '"human-readable"',
+  '(is|are) let': '"may", "is admitted"',
+  'taken away': '"removed", "revoked"',
+  'given back': '"returned"',
+  '(goes|go) on (to|by|with|from|and|alone)': '"continues", "proceeds"',
+}
+
+const patterns = Object.entries(FORMS).map(([form, standard]) => ({
+  standard,
+  pattern: new RegExp(`(?<!\\w)(?:${form.replaceAll(' ', '[\\s*/#]+')})(?!\\w)`, 'gi'),
+}))
+
+/** Every form of the list in these files, with its line and what to write instead. */
+export const languageFaults = (files: readonly SourceFile[]): string[] =>
+  files.flatMap(({ file, text }) =>
+    patterns.flatMap(({ pattern, standard }) =>
+      [...text.matchAll(pattern)].map(({ 0: found, index }) => {
+        const line = text.slice(0, index).split('\n').length
+        return `${file}:${line}: "${found.replace(/[\s*/#]+/g, ' ')}": write ${standard}`
+      }),
+    ),
+  )
+
+function filesBelow(name: string): string[] {
+  if (!statSync(path.join(packageRoot, name)).isDirectory()) return [name]
+  return readdirSync(path.join(packageRoot, name), { recursive: true, encoding: 'utf8' }).map(
+    (each) => `${name}/${each.replaceAll(path.sep, '/')}`,
+  )
+}
+
+function main(): void {
+  const files = READ.split(' ')
+    .flatMap(filesBelow)
+    .filter((file) => TEXT.test(file) && !EXEMPT.test(file))
+    .map((file) => ({ file, text: readFileSync(path.join(packageRoot, file), 'utf8') }))
+  const faults = languageFaults(files)
+  for (const fault of faults) console.error(fault)
+  if (faults.length > 0) process.exitCode = 1
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) main()
