@@ -1,4 +1,4 @@
-// A crypto thread: signs and verifies a batch. Keys are parsed once and stored by kid or thumbprint.
+// A crypto thread: signs and verifies a batch. Keys are parsed once and stored by header segment or thumbprint.
 import type { KeyObject } from 'node:crypto'
 import {
   type CryptoBatch,
@@ -26,10 +26,8 @@ function publicKey(alg: UpstreamAlg, jwk: Jwk, thumbprint: string): KeyObject | 
 function perform(job: CryptoJob): CryptoResult {
   try {
     if ('payload' in job) {
-      const key = signing.get(job.kid)
-      return key
-        ? signJws(key.alg, key.key, key.header, job.payload)
-        : { failed: `the signing key ${job.kid} is not known` }
+      const key = signing.get(job.header)
+      return key ? signJws(key.alg, key.key, key.header, job.payload) : { failed: 'the signing key is not known' }
     }
     const key = publicKey(job.alg, job.jwk, job.thumbprint)
     return key !== undefined && verifySignature(job.alg, key, job.input, job.signature)
@@ -40,8 +38,8 @@ function perform(job: CryptoJob): CryptoResult {
 
 export default function runBatch(batch: CryptoBatch): CryptoBatchResult {
   const startedMs = performance.now()
-  for (const key of batch.keys ?? []) signing.set(key.kid, key)
-  const isReady = batch.keys !== undefined || batch.kids.every((kid) => signing.get(kid) !== undefined)
+  for (const key of batch.keys ?? []) signing.set(key.header, key)
+  const isReady = batch.keys !== undefined || batch.headers.every((header) => signing.get(header) !== undefined)
   const results = isReady ? unpackJobs(batch).map(perform) : undefined
   return { results, ms: performance.now() - startedMs }
 }

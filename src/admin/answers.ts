@@ -1,5 +1,6 @@
 // Schemas of the answers of the admin API, as in the OpenAPI document. A test checks every real answer against them.
 import { z } from 'zod'
+import { ACCESS_TOKEN_TYPS } from '../records/resource.ts'
 
 const at = z.iso.datetime()
 const texts = z.array(z.string())
@@ -84,6 +85,7 @@ export const resource = z.strictObject({
   broker_provider_slug: z.string(),
   display_name: z.string(),
   scopes: z.array(z.strictObject({ name: z.string(), description: z.string(), upstream: z.string() })),
+  access_token_typ: z.enum(ACCESS_TOKEN_TYPS),
   policy: z.strictObject({ exchange: allowedClients, runtime: clientIds, connect: allowedUrls.optional() }),
   warning: z.string().optional().describe('Why clients cannot send this URI, and the form that they send.'),
   created_at: at,

@@ -34,6 +34,7 @@ async function resourceJson({ store }: App, { policy: { connect, ...policy }, ..
     broker_provider_slug: name ?? '',
     display_name: resource.display_name,
     scopes: resource.scopes,
+    access_token_typ: resource.access_token_typ ?? 'at+jwt',
     policy: resource.backend_kind === 'broker' ? { ...policy, connect } : policy,
     ...warningOf(resource.uri),
     created_at: rfc3339(resource.created_at),
@@ -291,6 +292,7 @@ function mergeResource(stored: Resource, patch: z.output<typeof patchable>): z.o
     backend_kind,
     broker_provider_slug,
     scopes,
+    access_token_typ: stored.access_token_typ,
     display_name: stored.display_name || undefined,
   }
   return parsed(resourceRecord, { ...written, ...patch, policy: { ...stored.policy, ...patch.policy } })

@@ -1,6 +1,7 @@
 // Records in the configuration file: resources, which the admin API can write too, and keys of the admin API.
 import { z } from 'zod'
 import { distinct, list, name, scopeName, slug, text, url, word } from '../lib/field.ts'
+import { ACCESS_TOKEN_TYPS } from '../records/resource.ts'
 
 const scopeEntry = z.strictObject({
   name: scopeName().min(1, 'must not be empty'),
@@ -33,6 +34,11 @@ export const resourceFields = {
   scopes: scopeEntries.default([]).describe('What can be asked for.'),
   broker_provider_slug: slug().optional().describe('Where a broker resource has its tokens from.'),
   broker_provider_id: text(256).optional().describe('The same by id.'),
+  access_token_typ: word(ACCESS_TOKEN_TYPS)
+    .optional()
+    .describe(
+      'The typ of its access tokens: at+jwt (RFC 9068) by default, or JWT for resource servers that accept nothing else. With JWT a server cannot tell an access token from an ID token by its type, so it must check the audience.',
+    ),
   policy: policy.optional().describe('Whom it trusts.'),
 } as const
 

@@ -11,7 +11,8 @@ export interface LocalKey {
   header: string
 }
 export interface Signature {
-  kid: string
+  /** First segment of what is signed: it names the key and the type. */
+  header: string
   /** JSON on one line. */
   payload: string
 }
@@ -26,8 +27,8 @@ export interface Verification {
 export type CryptoJob = Signature | Verification
 
 export interface CryptoBatch {
-  /** The ids of the keys that it signs with. */
-  kids: readonly string[]
+  /** The header segments that it signs with: each names a key. */
+  headers: readonly string[]
   /** The keys, for a thread that does not have all of them; it stores them. */
   keys?: readonly LocalKey[]
   /** A line for each job. The line of a signature is the index of its key and the payload, which would have to be escaped inside of JSON. */
@@ -44,19 +45,19 @@ export interface CryptoBatchResult {
 
 /** Builds a batch of jobs, without keys. */
 export function packJobs(jobs: readonly CryptoJob[]): CryptoBatch {
-  const kids: string[] = []
-  const numberOf = (kid: string) => {
-    const known = kids.indexOf(kid)
-    return known < 0 ? kids.push(kid) - 1 : known
+  const headers: string[] = []
+  const numberOf = (header: string) => {
+    const known = headers.indexOf(header)
+    return known < 0 ? headers.push(header) - 1 : known
   }
-  const lines = jobs.map((job) => ('kid' in job ? `${numberOf(job.kid)} ${job.payload}` : JSON.stringify(job)))
-  return { kids, lines: lines.join('\n') }
+  const lines = jobs.map((job) => ('payload' in job ? `${numberOf(job.header)} ${job.payload}` : JSON.stringify(job)))
+  return { headers, lines: lines.join('\n') }
 }
 
 /** The jobs of a batch, in their order. */
-export const unpackJobs = ({ kids, lines }: CryptoBatch): CryptoJob[] =>
+export const unpackJobs = ({ headers, lines }: CryptoBatch): CryptoJob[] =>
   lines.split('\n').map((line) => {
     if (line.startsWith('{')) return JSON.parse(line) as Verification
     const end = line.indexOf(' ')
-    return { kid: kids[Number(line.slice(0, end))] as string, payload: line.slice(end + 1) }
+    return { header: headers[Number(line.slice(0, end))] as string, payload: line.slice(end + 1) }
   })

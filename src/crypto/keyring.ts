@@ -1,6 +1,7 @@
 // The signing keys in use: the current key, the previous keys for as long as their tokens may live, and the next key.
 import { digest } from '../lib/id.ts'
 import type { Clock } from '../lib/time.ts'
+import type { AccessTokenTyp } from '../records/resource.ts'
 import { headerSegment, thumbprint } from './jws.ts'
 import { currentOf, type KeySource, type RemoteState, type SourceKey } from './key_source.ts'
 import type { SigningKey } from './pool.ts'
@@ -14,8 +15,8 @@ export interface Rotation {
 
 export interface Keyring {
   readonly store: string
-  /** The key that signs new tokens. */
-  current(): SigningKey
+  /** The key that signs new tokens, with the header of their type; at+jwt by default. */
+  current(typ?: AccessTokenTyp): SigningKey
   /** Keys that verify tokens: the current key, then the previous keys, newest first, then the next key. */
   published(): PublishedKey[]
   find(kid: string): PublishedKey | undefined
@@ -40,12 +41,10 @@ export interface Keyring {
 }
 
 interface Loaded {
-  signing: SigningKey
+  signing: Readonly<Record<AccessTokenTyp, SigningKey>>
   keys: PublishedKey[]
   previous_kid: string
 }
-
-export const ACCESS_TOKEN_TYP = 'at+jwt'
 
 /** How long verifiers may cache the JWKS: a key that was published for less time may be unknown to some of them. */
 export const JWKS_MAX_AGE_SECONDS = 300
@@ -88,7 +87,7 @@ export async function openKeyring({ source, clock, onError, place = source.name 
 
   return {
     store: source.name,
-    current: () => loaded().signing,
+    current: (typ = 'at+jwt') => loaded().signing[typ],
     published,
     find,
     async seek(kid) {
@@ -116,13 +115,13 @@ export async function openKeyring({ source, clock, onError, place = source.name 
       loaded()
       await use(await source.rotate())
       const { signing, previous_kid } = loaded()
-      return { current_kid: signing.kid, previous_kid, rotated_at: clock.now() }
+      return { current_kid: signing['at+jwt'].kid, previous_kid, rotated_at: clock.now() }
     },
     async revoke(kid) {
       const left = await source.revoke(kid)
       if (!left) return undefined
       await use(left)
-      return { current_kid: loaded().signing.kid }
+      return { current_kid: loaded().signing['at+jwt'].kid }
     },
     reload,
     keys: () => keys,
@@ -140,8 +139,9 @@ function load(keys: readonly SourceKey[]): Loaded {
   const current = currentOf(keys)
   const before = keys.filter((key) => !key.next && key !== current).reverse()
   const { kid, alg, key } = current
+  const signingAs = (typ: AccessTokenTyp): SigningKey => ({ kid, alg, key, header: headerSegment(typ, alg, kid) })
   return {
-    signing: { kid, alg, key, header: headerSegment(ACCESS_TOKEN_TYP, alg, kid) },
+    signing: { 'at+jwt': signingAs('at+jwt'), JWT: signingAs('JWT') },
     keys: [current, ...before, ...keys.filter((each) => each.next)].map(({ key: _, ...shown }) => ({
       ...shown,
       thumbprint: thumbprint(shown.jwk) as string,

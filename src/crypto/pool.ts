@@ -81,7 +81,7 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
       // Transferring a key is expensive, and a thread needs it only once.
       let { results, ms } = (await runOn(crypto, batch)) as CryptoBatchResult
       if (!results) {
-        const keys = batch.kids.map((kid) => known.get(kid))
+        const keys = batch.headers.map((header) => known.get(header))
         ;({ results = [], ms } = (await runOn(crypto, { ...batch, keys })) as CryptoBatchResult)
       }
       worked(ms)
@@ -105,8 +105,8 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
     sign(key, claims, onBatch) {
       const payload = JSON.stringify(claims)
       if (isRemote(key)) return signRemotely(key, payload)
-      known.set(key.kid, key as LocalKey)
-      return cryptoLane.push({ kid: key.kid, payload }, onBatch) as Promise<string>
+      known.set(key.header, key as LocalKey)
+      return cryptoLane.push({ header: key.header, payload }, onBatch) as Promise<string>
     },
     verify: (what, onBatch) => cryptoLane.push(what, onBatch) as Promise<boolean>,
     hashPassword: (text) => passwordLane.push({ password: normal(text) }) as Promise<string>,

@@ -4,7 +4,7 @@ import { REFRESH_TOKEN_PREFIX } from '../grants/refresh_token.ts'
 import { empty, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type Bearer, equalSecrets, parseBearer } from '../lib/id.ts'
-import { decodeAccessToken, verifyAccessToken } from '../oauth/access_token.ts'
+import { decodeAccessToken, hasRecordedTyp, verifyAccessToken } from '../oauth/access_token.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
 import type { Client } from '../records/client.ts'
@@ -57,6 +57,8 @@ async function revokeAccessToken(app: App, token: string, client: Client): Promi
   const candidate = await decodeAccessToken(app, token)
   const claims = candidate && (await verifyAccessToken(app, candidate))
   if (!claims || claims.client_id !== client.client_id) return undefined
+  const issuance = await app.store.findIssuance({ id: claims.jti })
+  if (!issuance || !hasRecordedTyp(candidate, issuance)) return undefined
   const live = await app.store.revokeIssuance({ id: claims.jti, now: app.clock.now() })
   return live > 0 ? { type: 'access_token', sub: claims.sub, id: claims.jti } : undefined
 }

@@ -2,9 +2,10 @@
 import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { decodeJws, type Jws } from '../crypto/jws.ts'
-import { ACCESS_TOKEN_TYP, type PublishedKey } from '../crypto/keyring.ts'
+import type { PublishedKey } from '../crypto/keyring.ts'
 import { isId } from '../lib/id.ts'
 import type { Actor, Issuance } from '../records/issuance.ts'
+import { ACCESS_TOKEN_TYPS } from '../records/resource.ts'
 import { isUserId } from './client_metadata.ts'
 
 export interface AccessTokenClaims {
@@ -66,17 +67,24 @@ export interface Candidate {
   jti: string
 }
 
-/** Decodes a token. Undefined unless it is an at+jwt that names a key of this service. */
+/** The types that access tokens may have. The record of a token says which one it has. */
+const isAccessTokenTyp = (typ: unknown): boolean => ACCESS_TOKEN_TYPS.some((known) => known === typ)
+
+/** Decodes a token. Undefined unless it has the type of an access token and names a key of this service. */
 export async function decodeAccessToken(app: App, token: string): Promise<Candidate | undefined> {
   const jws = decodeJws(token, MAX_TOKEN_LENGTH)
   const { typ, alg, kid } = jws?.header ?? {}
   const { jti, iss } = jws?.payload ?? {}
-  if (!jws || typeof kid !== 'string' || typ !== ACCESS_TOKEN_TYP || typeof jti !== 'string' || !isId(jti))
+  if (!jws || typeof kid !== 'string' || !isAccessTokenTyp(typ) || typeof jti !== 'string' || !isId(jti))
     return undefined
   // An unknown key is looked up only when the token names this issuer.
   const key = app.keyring.find(kid) ?? (iss === issuerOf(app.config) ? await app.keyring.seek(kid) : undefined)
   return key && alg === key.alg ? { token, jws, key, jti } : undefined
 }
+
+/** Whether a token has the type that it was issued with: an ID token of the same key must never pass for it. */
+export const hasRecordedTyp = ({ jws }: Candidate, { typ = 'at+jwt' }: Pick<Issuance, 'typ'>): boolean =>
+  jws.header['typ'] === typ
 
 /** The claims of a token with a valid signature, otherwise undefined. The claims are not checked. */
 export async function signedClaims(app: App, { token, jws, key }: Candidate): Promise<AccessTokenClaims | undefined> {
@@ -114,7 +122,7 @@ export async function checkToken(app: App, token: string): Promise<LiveToken | D
     signedClaims(app, candidate),
     app.store.findTokenState({ id: candidate.jti }),
   ])
-  if (!claims || !isOurs(app, claims) || !state) return 'token_unknown'
+  if (!claims || !isOurs(app, claims) || !state || !hasRecordedTyp(candidate, state.issuance)) return 'token_unknown'
   if (!isUnexpired(app, claims)) return 'token_expired'
   if (!state.live) return 'token_revoked'
   const issuedTo = await app.store.findClient({ client_id: claims.client_id })

@@ -6,6 +6,7 @@ import type { Request } from '../http/message.ts'
 import { DAY } from '../lib/time.ts'
 import type { Client } from '../records/client.ts'
 import type { Actor, Issuance } from '../records/issuance.ts'
+import type { AccessTokenTyp } from '../records/resource.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import { claimsOf, tokenType } from './access_token.ts'
 import { type Commit, runCommit } from './commit.ts'
@@ -53,8 +54,9 @@ export interface TokenResponse {
 /** Issues the token of an authorization. Its jti is the id of the request. The response is sent only after the commit. */
 export async function issue(app: App, request: Request, a: Authorization): Promise<TokenResponse> {
   const now = app.clock.now()
-  const key = a.vended ? undefined : app.keyring.current()
-  const issuance = recordOf(request, a, now, key)
+  const typ = a.vended ? undefined : await typOf(app, a.resource)
+  const key = a.vended ? undefined : app.keyring.current(typ)
+  const issuance = recordOf(request, a, now, key, typ)
   const { access_token, refresh_token } = await (key ? sign(app, key, a, issuance) : vend(app, a, issuance))
   measure(app, request, issuance)
   touchClient(app, a.client, now)
@@ -67,6 +69,10 @@ export async function issue(app: App, request: Request, a: Authorization): Promi
     ...a.extra,
   }
 }
+
+/** The typ that the access tokens of a resource have; at+jwt (RFC 9068) without a resource. */
+const typOf = async (app: App, uri: string | undefined): Promise<AccessTokenTyp | undefined> =>
+  uri === undefined ? undefined : (await app.store.findResource({ uri }))?.access_token_typ
 
 type Tokens = Pick<TokenResponse, 'access_token' | 'refresh_token'>
 
@@ -85,7 +91,13 @@ async function vend(app: App, a: Authorization, issuance: NewIssuance): Promise<
 }
 
 // One literal, so that every record has the same hidden class: one is created for each token.
-const recordOf = (request: Request, a: Authorization, now: number, key: SigningKey | undefined): NewIssuance => ({
+const recordOf = (
+  request: Request,
+  a: Authorization,
+  now: number,
+  key: SigningKey | undefined,
+  typ?: AccessTokenTyp,
+): NewIssuance => ({
   id: request.id,
   grant_type: a.grant_type,
   client_id: a.client.client_id,
@@ -105,6 +117,7 @@ const recordOf = (request: Request, a: Authorization, now: number, key: SigningK
   parent_id: a.parent_id,
   broker_provider: a.vended?.provider,
   ip: request.remote,
+  typ,
   use: a.proof?.use,
 })
 

@@ -1,3 +1,5 @@
+import type { AccessTokenTyp } from './resource.ts'
+
 /** The `act` claim (RFC 8693 §4.1): the current actor, with the previous actors nested in it. */
 export interface Actor {
   sub: string
@@ -28,5 +30,7 @@ export interface Issuance {
   ip: string
   /** The token was issued for a retried refresh request (`oauth.refresh_grace`). */
   retry?: boolean
+  /** Type of the token; at+jwt where it is undefined. */
+  typ?: AccessTokenTyp
   revoked_at?: number
 }

@@ -31,8 +31,8 @@ export type NewIssuance = Issuance & { use?: SingleUse }
 export function* recordIssuance(i: NewIssuance): Op<void> {
   if (i.use) yield* recordUse(i.use)
   yield* change(
-    `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, typ)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     idBytes(i.id),
     i.grant_type,
     i.client_id,
@@ -51,6 +51,7 @@ export function* recordIssuance(i: NewIssuance): Op<void> {
     orNull(i.broker_provider),
     i.ip,
     i.retry ? 1 : null,
+    orNull(i.typ),
   )
 }
 

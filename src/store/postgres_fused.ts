@@ -32,8 +32,8 @@ const addUse: Step = (condition) =>
 const addUseFirst: Step = (condition) =>
   `INSERT INTO single_uses (id, kind, hash, expires_at) SELECT ?, ?, ?, ? WHERE ${condition} ON CONFLICT DO NOTHING RETURNING 1`
 const addIssuance: Step = (condition) =>
-  `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry)
-     SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${condition} RETURNING 1`
+  `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, typ)
+     SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${condition} RETURNING 1`
 
 /** One statement of several steps. Each step makes its change only if the step before it has returned a row. */
 function chain(...steps: readonly Step[]): string {

@@ -4,7 +4,7 @@ import type { Issuance } from '../records/issuance.ts'
 import { decoded, flag, idText, maybeIdText, maybeNum, maybeStr, num, type Row, str } from './op.ts'
 
 export const ISSUANCE_COLUMNS =
-  'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, revoked_at'
+  'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, typ, revoked_at'
 
 /** The joins with the family and the consent of an issued token (`i`), whose revocation ends it. */
 export const ENDED_BY =
@@ -32,6 +32,7 @@ export const readIssuance = (row: Row): Issuance => ({
   broker_provider: maybeStr(row.broker_provider),
   ip: str(row.ip),
   retry: row.retry === 1 ? true : undefined,
+  typ: row.typ === null ? undefined : (str(row.typ) as Issuance['typ']),
   revoked_at: maybeNum(row.revoked_at),
 })
 

@@ -6,7 +6,7 @@ import { type ListPage, type ListSpec, listPage } from './list.ts'
 import { change, containing, decoded, forUpdate, is, maybeStr, num, type Op, one, orNull, type Row, str } from './op.ts'
 
 const COLUMNS =
-  'id, slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, version, created_at, updated_at'
+  'id, slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, access_token_typ, version, created_at, updated_at'
 
 const read = (row: Row): Resource => ({
   id: str(row.id),
@@ -17,6 +17,7 @@ const read = (row: Row): Resource => ({
   display_name: str(row.display_name),
   scopes: decoded(row.scopes),
   policy: decoded(row.policy),
+  access_token_typ: maybeStr(row.access_token_typ) as Resource['access_token_typ'],
   version: num(row.version),
   created_at: num(row.created_at),
   updated_at: num(row.updated_at),
@@ -30,6 +31,7 @@ const mutable = (r: Resource) => [
   r.display_name,
   JSON.stringify(r.scopes),
   JSON.stringify(r.policy),
+  orNull(r.access_token_typ),
   r.updated_at,
 ]
 
@@ -73,8 +75,8 @@ export function* listResources({ backend_kind, broker_provider_slug, q, ...page 
 export function* createResource(r: Resource): Op<'created' | 'exists' | 'no_provider'> {
   if (!(yield* hasProvider(r))) return 'no_provider'
   const added = yield* change(
-    `INSERT INTO resources (slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, updated_at, id, version, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    `INSERT INTO resources (slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, access_token_typ, updated_at, id, version, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ...mutable(r),
     r.id,
     r.version,
@@ -94,7 +96,7 @@ export function* updateResource(r: Resource): Op<'updated' | 'stale' | 'exists' 
   )
   if (twin) return 'exists'
   const changed = yield* change(
-    'UPDATE resources SET slug = ?, uri = ?, backend_kind = ?, broker_provider_slug = ?, display_name = ?, scopes = ?, policy = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
+    'UPDATE resources SET slug = ?, uri = ?, backend_kind = ?, broker_provider_slug = ?, display_name = ?, scopes = ?, policy = ?, access_token_typ = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
     ...mutable(r),
     r.id,
     r.version,

@@ -44,6 +44,7 @@ test('creates a resource and shows it by id, by slug and in the list', async () 
     broker_provider_id: '',
     broker_provider_slug: '',
     scopes: [{ name: 'a', description: 'About a', upstream: '' }],
+    access_token_typ: 'at+jwt',
     policy: { exchange: { allowed_client_ids: [] }, runtime: { client_ids: [] } },
     warning: 'clients cannot send this URI: they send https://bytes.example.com/mcp/ instead; register that form',
     created_at: expect.stringMatching(/Z$/),

@@ -352,3 +352,19 @@ describe('F14 an own token that is dead is no subject token', () => {
     ).toHaveLength(1)
   })
 })
+
+test('F15 a token counts with the type that it was issued with, whichever its resource has', async () => {
+  const { app, source } = scene
+  const stored = await service.app.store.findResourceByName({ name: source.id })
+  await service.app.store.updateResource({ ...(stored ?? source), access_token_typ: 'JWT' })
+  const token = String((await refresh(service, app, scene.refresh_token)).body['access_token'])
+  expect(decodeProtectedHeader(token).typ).toBe('JWT')
+  expect(await seenBy(token)).toMatchObject({ active: true })
+  const swapped = `${base64url({ ...decodeProtectedHeader(token), typ: 'at+jwt' })}.${token.split('.').slice(1).join('.')}`
+  for (const forged of [swapped, ...['at+jwt', 'jwt', undefined].map((typ) => remade(bySelf, { typ })(token))]) {
+    expect(await seenBy(forged)).toEqual({ active: false })
+    expect((await asSubject(forged)).body).toMatchObject(INVALID_GRANT)
+    expect((await post(`${service.issuer}/oauth/revoke`, app, { token: forged })).status).toBe(200)
+  }
+  expect(await seenBy(token)).toMatchObject({ active: true })
+})

@@ -11,13 +11,13 @@ const verification = (input: string): CryptoJob => ({
 
 test('jobs come out as they went in, whatever their keys are called and their texts hold', () => {
   const jobs: CryptoJob[] = [
-    { kid: 'service account {x}', payload: JSON.stringify({ sub: 'ä "\n{} 0 ', n: [1, 2] }) },
+    { header: 'service account {x}', payload: JSON.stringify({ sub: 'ä "\n{} 0 ', n: [1, 2] }) },
     verification('a\nb'),
-    { kid: '7', payload: '{}' },
-    { kid: 'service account {x}', payload: '{"a":1}' },
+    { header: '7', payload: '{}' },
+    { header: 'service account {x}', payload: '{"a":1}' },
     verification('1 {}'),
   ]
   const batch = packJobs(jobs)
-  expect(batch.kids).toEqual(['service account {x}', '7'])
+  expect(batch.headers).toEqual(['service account {x}', '7'])
   expect(unpackJobs(structuredClone(batch))).toEqual(jobs)
 })

@@ -3,7 +3,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { signJws } from '../../src/crypto/jws.ts'
-import { ACCESS_TOKEN_TYP, type Keyring, openKeyring } from '../../src/crypto/keyring.ts'
+import { type Keyring, openKeyring } from '../../src/crypto/keyring.ts'
 import { type KeyStore, type StoredKey, storedKeys } from '../../src/crypto/stored_keys.ts'
 import { isId } from '../../src/lib/id.ts'
 import type { Alg } from '../../src/records/jwk.ts'
@@ -109,7 +109,7 @@ describe('the JWK set', () => {
       typ: 'at+jwt',
       currentDate: new Date(clock.now() * 1000),
     })
-    expect(protectedHeader).toEqual({ typ: ACCESS_TOKEN_TYP, alg: 'ES256', kid: keys.current().kid })
+    expect(protectedHeader).toEqual({ typ: 'at+jwt', alg: 'ES256', kid: keys.current().kid })
   })
 
   test.each<Alg>(['ES256', 'RS256'])('holds nothing of a private key: %s', async (alg) => {

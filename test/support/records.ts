@@ -75,6 +75,7 @@ export const aResource = (more: Partial<Resource> = {}): Resource => {
     broker_provider_slug: undefined,
     display_name: 'Files',
     scopes: [{ name: 'files:read', description: 'Read files', upstream: '' }],
+    access_token_typ: undefined,
     policy: {
       exchange: { allowed_client_ids: [] },
       runtime: { client_ids: ['c'] },

@@ -1,4 +1,5 @@
 // Resources: the MCP servers that tokens are for.
+import type { ComponentChildren } from 'preact'
 import { get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href, type Location } from '../lib/router.ts'
@@ -8,7 +9,16 @@ import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
 import { Badge, Card, Copy, Facts, Lines, Mono, Name, PageHead, sentence, Time } from '../parts/text.tsx'
 
-const FIELDS = ['slug', 'uri', 'backend_kind', 'broker_provider_slug', 'display_name', 'scopes', 'policy']
+const FIELDS = [
+  'slug',
+  'uri',
+  'backend_kind',
+  'broker_provider_slug',
+  'display_name',
+  'scopes',
+  'access_token_typ',
+  'policy',
+]
 const START = { backend_kind: 'mint', scopes: [{ name: 'notes:read', description: 'Read your notes' }] }
 
 const COLUMNS: readonly Column<ResourceAnswer>[] = [
@@ -82,6 +92,20 @@ function ResourceList() {
 
 const from: [string, string] = ['Resources', href(['resources'])]
 
+/** The type of its access tokens, and what is lost with JWT. */
+const typFact = ({ access_token_typ }: ResourceAnswer): [string, ComponentChildren] => [
+  'Token type',
+  <>
+    <code>{access_token_typ}</code>
+    {access_token_typ === 'JWT' && (
+      <small>
+        {' '}
+        A resource server cannot tell an access token from an ID token by this type. It must check the audience.
+      </small>
+    )}
+  </>,
+]
+
 function ResourceDetail({ slug }: { slug: string }) {
   const path = `/admin/resources/${segment(slug)}`
   const { data: resource, error, reload } = useLoad(path, () => get<ResourceAnswer>(path))
@@ -131,6 +155,7 @@ function ResourceDetail({ slug }: { slug: string }) {
           of={[
             ['URI', resource.uri ? <Copy key="uri" text={resource.uri} what="URI" /> : <span class="soft">none</span>],
             ['Slug', <code key="slug">{resource.slug}</code>],
+            ...(resource.backend_kind === 'mint' ? [typFact(resource)] : []),
             [
               'Metadata',
               <Copy
