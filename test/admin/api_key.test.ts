@@ -62,7 +62,7 @@ describe('named keys', () => {
     }
   })
 
-  test('each is told whose it is', async () => {
+  test('each key is reported with its owner', async () => {
     for (const [key, actor_id] of [
       [ADMIN_KEY, 'admin'],
       [ALICE, 'admin:alice'],

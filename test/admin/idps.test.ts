@@ -52,7 +52,7 @@ describe('creating', () => {
     expect(await counted('create')).toBe(true)
   })
 
-  test('what it is told, it takes; what it does not know, it ignores', async () => {
+  test('known members are stored, unknown members are ignored', async () => {
     const fields = { name: 'Acme', audience: 'urn:example:as', enabled: false }
     expect(await created({ ...fields, protocol: 'oidc' })).toMatchObject(fields)
   })

@@ -95,7 +95,7 @@ describe('I22 hostile documents', () => {
     expect(Buffer.byteLength(JSON.stringify(trails.body))).toBeLessThan(200 * 1024)
   })
 
-  test('a document with many faults is told ten of them', async () => {
+  test('ten faults of a document with many faults are reported', async () => {
     const members = Object.fromEntries(
       ['client_name', 'scope', 'application_type', 'token_endpoint_auth_method'].map((name) => [name, 1]),
     )

@@ -28,7 +28,7 @@ test('a list of records has no variable', () => {
   expect(envNames(['resources'], recordsKey(scopeName(), { doc: 'x' }))).toEqual([])
 })
 
-test('an editor is told the form of a key', () => {
+test('the schema for editors states the form of a key', () => {
   expect(port).toMatchObject({ form: 'int 1 to 9', json: { type: 'integer', minimum: 1, maximum: 9 } })
   expect(wordKey({ of: ['a', 'b'], default: 'a', doc: 'x' })).toMatchObject({
     form: 'a | b',

@@ -202,7 +202,7 @@ describe.each([2, 4])('%i front threads', (threads) => {
     expect(results).toEqual({ 422: 10, 429: 14 })
   })
 
-  test('how a client fared is told as one way, whichever threads it came to', async () => {
+  test('the activity of a client is one sequence, whichever threads served it', async () => {
     const client = await addClient(at)
     await spread(() => token(client), 20)
     await token({ ...client, client_secret: 'wrong' })

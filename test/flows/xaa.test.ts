@@ -134,7 +134,7 @@ interface Attempt {
   headers: Record<string, string>
 }
 
-test('of everything that is wrong the first thing in order is told, and only that', async () => {
+test('of several faults only the first one in order is reported', async () => {
   const { client, idp, idp_id, resource, assertion } = await xaaScene(service, { policies: [{ enabled: false }] })
   const [machine, user] = [await addClient(service), await addUser(service, { status: 'disabled' })]
   await mapSubject(service, idp_id, 'employee-1', user.id)

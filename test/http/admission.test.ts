@@ -71,7 +71,7 @@ describe('admission', () => {
     expect(ask(1000)).toBe(1000)
   })
 
-  test('of a crowd it lets in what is done in ten milliseconds', () => {
+  test('under overload it admits the requests that complete within ten milliseconds', () => {
     const { ask, answer, pass, underWay } = crowded()
     ask(3000)
     pass(2000, 1)
@@ -94,7 +94,7 @@ describe('admission', () => {
     expect(ask(1000)).toBe(280)
   })
 
-  test('one slow window does not make a crowd of those who were none', () => {
+  test('one slow window does not count as overload', () => {
     const { ask, answer, pass, underWay } = withRate()
     for (let i = 0; i < 2; i++) answer(ask(250))
     ask(250)
@@ -119,7 +119,7 @@ describe('admission', () => {
     expect(ask(1)).toBe(0)
   })
 
-  test('of a crowd 24 are let in, however slow the machine is', () => {
+  test('under overload 24 requests are admitted, however slow the machine is', () => {
     const { ask, answer, pass, underWay } = crowded()
     ask(97)
     pass(24, 1)

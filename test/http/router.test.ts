@@ -167,7 +167,7 @@ describe('what has no room', () => {
   }
   const here = router({ routes: [...routes, full], limiter: { take: () => 0 } })
 
-  test('is told to come again, on a connection that stays; the log is told once in ten seconds', async () => {
+  test('gets Retry-After on a connection that stays open; the log has one line in ten seconds', async () => {
     const replies = await Promise.all(Array.from({ length: 20 }, () => here.send('POST', '/full', 'a')))
     for (const { status, headers, close = false } of replies)
       expect([status, headers['retry-after'], close]).toEqual([503, '1', false])

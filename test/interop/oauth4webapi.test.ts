@@ -130,7 +130,7 @@ for (const kind of KINDS.slice(1))
       expect(await introspect()).toEqual({ active: false })
     })
 
-    test('with a wrong secret it is told invalid_client in a challenge', async () => {
+    test('a wrong secret is refused with invalid_client in a challenge', async () => {
       const { registered, client } = await setUp(kind)
       const wrong = kind.authentication({ ...registered, client_secret: 'wrong' })
       const answer = await oauth.clientCredentialsGrantRequest(as, client, wrong, { scope: 'mcp:read' }, INSECURE)

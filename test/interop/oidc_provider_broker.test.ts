@@ -106,7 +106,7 @@ test('a user who disconnects is forgotten at the provider, and may connect again
   expect(await subjectOf((await vend()).body['access_token'])).toBe(op.person.sub)
 })
 
-test('an outage of the provider is told as one, and the refresh token outlives it', async () => {
+test('an outage of the provider is reported as an outage, and the refresh token remains valid', async () => {
   const { connect, vend } = await scene()
   await connect()
   service.advance(400)

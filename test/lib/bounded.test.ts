@@ -13,7 +13,7 @@ test('a copy is the same text, whatever is in it', () => {
   for (const text of ['', 'a', '世界 🎉', '\ud83c', '\0']) expect(ownCopy(text)).toBe(text)
 })
 
-test('ten problems are told, and how many more there are', () => {
+test('ten problems are listed, and the number of the others', () => {
   const problems = Array.from({ length: 12 }, (_, i) => `p${i}`)
   expect(listProblems(problems.slice(0, 10))).toBe('p0; p1; p2; p3; p4; p5; p6; p7; p8; p9')
   expect(listProblems(problems.slice(0, 11))).toMatch(/p9; and 1 more problem$/)

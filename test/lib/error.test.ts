@@ -48,7 +48,7 @@ test('unavailable is a 503 that says when to come back', () => {
   expect(error.more.headers).toEqual({ 'retry-after': '1', 'x-more': '1' })
 })
 
-test('that there is no room is told from what failed', () => {
+test('an overload states in its reason what is full', () => {
   const bounded = ['crypto_lane', 'store_lane', 'password_lane', 'body_room', 'outbound', 'used_set']
   expect(bounded.map((what) => overloaded(what).reason)).toEqual([
     'crypto_lane_full',

@@ -41,7 +41,7 @@ test('what is said in one turn travels in one message', async () => {
   expect(send).toHaveBeenCalledTimes(1)
 })
 
-test('what is told needs no answer, and comes before what is asked after it', async () => {
+test('a notification needs no answer, and arrives before a later call', async () => {
   const told: string[] = []
   const { asking } = pair({ note: (text: string) => void told.push(text), list: (_: undefined) => [...told] })
   asking.tell('note', 'a')
@@ -74,7 +74,7 @@ test('a refusal is the same refusal on the other side, and an error keeps its co
   expect(failed).toMatchObject({ code: 'USED_BEFORE', message: 'it was used before' })
 })
 
-test('when the other side is gone, whoever waits and whoever asks then is told so', async () => {
+test('when the other side is gone, pending and later calls are rejected', async () => {
   const { asking } = pair({ never: (_: undefined) => new Promise(() => {}) })
   const waiting = asking.ask('never', undefined)
   asking.break(new Error('gone'))

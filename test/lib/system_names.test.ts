@@ -54,7 +54,7 @@ async function withSlow(name: string, names = heldNames()) {
   return names
 }
 
-test('whoever asks for a name while it is looked up waits for the same look-up, and the next one is fresh', async () => {
+test('concurrent callers for a name share one look-up, and the next call starts a new one', async () => {
   const { lookUp, started, end } = heldNames()
   const both = Promise.all([lookUp('a.test'), lookUp('a.test')])
   await end('a.test', ['192.0.2.1'])

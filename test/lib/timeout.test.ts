@@ -9,6 +9,6 @@ test('waits for work, and no longer than it may', async () => {
   await expect(withTimeout(1, never)).resolves.toBeUndefined()
 })
 
-test('work that fails in time is told of', async () => {
+test('work that fails in time rejects', async () => {
   await expect(withTimeout(60_000, Promise.reject(new Error('away')))).rejects.toThrow('away')
 })

@@ -41,7 +41,7 @@ test('no more than `max` run at once, and those who wait come in the order they 
   expect(gate.isIdle).toBe(true)
 })
 
-test('whoever waits for 2 seconds is refused with 503 and leaves the line', async () => {
+test('a caller that waits for 2 seconds is refused with 503 and leaves the queue', async () => {
   const gate = new Semaphore(1)
   const { work, started, endNext } = heldWork()
   void gate.run(work(1))

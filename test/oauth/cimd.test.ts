@@ -300,7 +300,7 @@ describe('how often anybody is asked', () => {
   })
   const slow = 'too many client documents of this host'
 
-  test('1000 different URLs of one host are 50 fetches, and the rest is told to come back', async () => {
+  test('1000 different URLs of one host cause 50 fetches, and the other requests get Retry-After', async () => {
     const { resolve, fetch } = setUp()
     const ids = Array.from({ length: 1000 }, (_, i) => `https://victim.example/${i}`)
     const outcomes = await Promise.all(

@@ -105,7 +105,7 @@ describe('into a resource of ours', () => {
     expect([refusal.code, refusal.reason]).toEqual(['consent_required', 'consent_missing'])
   })
 
-  test('without consent it is told where the user can give it, for what was asked', async () => {
+  test('without consent the refusal contains the URL where the user can consent to the requested scopes', async () => {
     const refusal = await refusalOf(() => allowMint(world().app, { ...across, scope: 'write' }, target()))
     expect(refusal.more.body).toMatchObject({ cause: 'consent_missing' })
     const url = new URL(String(refusal.more.body?.['consent_url']))

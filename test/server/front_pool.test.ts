@@ -68,7 +68,7 @@ describe('they do not start', () => {
   })
 })
 
-test('when one fails the others drain, and whoever runs them is told why', async () => {
+test('when one thread fails the others drain, and the caller receives the reason', async () => {
   const port = await freePort()
   const { app } = await appAt(port)
   const workers = watchWorkers()

@@ -48,7 +48,7 @@ test('what another process writes makes every cache forget', async () => {
   expect(call).toHaveBeenCalledTimes(2)
 })
 
-test('whoever writes what others may have in a cache is answered when they have been told of it', async () => {
+test('a write of a cached record is answered once the other caches are notified', async () => {
   const { store, call } = bench()
   const told: unknown[] = []
   let tellDone = () => {}
@@ -72,7 +72,7 @@ test('whoever writes what others may have in a cache is answered when they have 
   expect(told).toHaveLength(1)
 })
 
-test('they are told of a write that failed, too: it may have been committed', async () => {
+test('the other caches are also notified of a failed write, because it may have been committed', async () => {
   const { store, call } = bench()
   const told: string[] = []
   store.onWrite(async (op) => told.push(op))

@@ -68,7 +68,7 @@ describe('changes', () => {
     }
   })
 
-  test('of which some are for the same token: one is made, the others end its family, and nobody else hears of it', async () => {
+  test('of which some are for the same token: one succeeds, the others revoke its family, and other families are unaffected', async () => {
     const [first, ...others] = await several(7)
     const same = Array.from({ length: 9 }, () => rotation(first as SignedIn))
     const [answers, rest] = await Promise.all([

@@ -89,7 +89,7 @@ test('the busiest time is believed until a day has passed; a quiet one says noth
   expect(headroom.show().ceiling_per_s).toBe(900)
 })
 
-test('what others do on the machine is not taken for work of the service', () => {
+test('load of other programs on the machine is not counted as load of the service', () => {
   const { headroom, pass } = world()
   pass({ tokens: 5, front: 0.01, others: 20 })
   expect(headroom.show()).toMatchObject({ source: 'none' })
@@ -125,7 +125,7 @@ test('what administrators ask for is not counted as traffic', () => {
   expect(headroom.show()).toMatchObject({ requests_per_s: 0, source: 'none' })
 })
 
-test('with a report, use is told against the rates it found', () => {
+test('with a report, utilisation is relative to the measured rates', () => {
   const { headroom, pass } = world({ client_credentials: 4000, refresh_token: 2000 })
   for (let i = 0; i < 30; i++) pass({ tokens: 5000, front: 2.5 })
   const { use, source, ceiling_per_s } = headroom.show()
@@ -140,7 +140,7 @@ test('before anything is asked a report has no ceiling: it depends on what is', 
   expect(headroom.show().ceiling_per_s).toBeUndefined()
 })
 
-test('tokens of every grant are told against the rate that the report has of it', () => {
+test('the token rate of each grant is relative to the measured rate of that grant', () => {
   const knees = {
     client_credentials: 4000,
     authorization_code: 3000,

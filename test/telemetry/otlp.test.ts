@@ -95,7 +95,7 @@ describe('traces', () => {
     })
   })
 
-  test('a refusal is told by its reason, and is no fault of the server', async () => {
+  test('a refusal is exported with its reason, and is not an error of the server', async () => {
     const at = await start(TRACING())
     expect((await machineToken(at, {}, { scope: 'nonsense' })).status).toBe(400)
     await finish()

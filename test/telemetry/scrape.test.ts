@@ -60,7 +60,7 @@ test('tables are counted once in fifteen seconds, however many scrapes there are
   expect(counted).toHaveBeenCalledTimes(2)
 })
 
-test('queues, caches, health and the age of the key are told', async () => {
+test('gauges show queues, caches, health and the age of the key', async () => {
   const at = await start()
   await callAdmin(at, 'GET', '/admin/resources')
   const text = await (await fetch(`${at.admin}/metrics`)).text()

@@ -10,7 +10,7 @@ import { tempFile } from '../support/folder.ts'
 const UNCOMMENTED = renderExample().replace(/^( *)#([a-z_]+:)/gm, '$1$2')
 
 describe('generated files', () => {
-  test('are as their sources say; `npm run generate` writes them anew', async () => {
+  test('match their sources; `npm run generate` writes them again', async () => {
     expect((await drifted(packageRoot)).map(({ file }) => file)).toEqual([])
   })
 

@@ -30,7 +30,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('says exactly why a token is refused, with what the client is told', async ({ reopen }) => {
+  test('shows exactly why a token is refused, and the error that the client receives', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, service, 'try')
     await page.getByLabel('Client ID').fill('nobody')
     await page.getByLabel('Client secret').fill('nothing')

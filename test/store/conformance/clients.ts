@@ -97,7 +97,7 @@ export function clientRules(bench: Bench): void {
     await close()
   })
 
-  test('the clients among some ids that exist are told', async () => {
+  test('returns the ids of existing clients among the given ids', async () => {
     const [one, two] = [await created(), await created()]
     const client_ids = [two.client_id, 'nobody', one.client_id]
     expect(await bench.store.listKnownClients({ client_ids })).toEqual([two.client_id, one.client_id])

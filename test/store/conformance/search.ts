@@ -5,7 +5,7 @@ import { aClient, anIssuance, aResource, aUser, NOW } from '../../support/record
 import type { Bench } from '../conformance.ts'
 
 export function searchRules(bench: Bench): void {
-  test('a search for clients looks at so many rows, tells where to go on, and knows names and ids whatever their case', async () => {
+  test('a search for clients reads a limited number of rows, returns a cursor, and ignores the case of names and ids', async () => {
     const { store, close } = await bench.open()
     const names = ['Alpha', 'beta', 'ALPHABET', 'gamma%', 'gam_ma']
     for (const [i, client_name] of names.entries())
