@@ -281,7 +281,7 @@ describe('rotation', () => {
     expect(told).toBe(1)
     expect(await keys.revoke('service-signing-v2')).toEqual({ current_kid: 'service-signing-v3' })
     expect(told).toBe(2)
-    expect(lines.map(({ msg }) => msg)).toEqual(['the other instances could not be told of a key'])
+    expect(lines.map(({ msg }) => msg)).toEqual(['the other instances could not be notified of a key'])
   })
 
   test('keeps the document and its ETag while nothing changes', async () => {
