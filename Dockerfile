@@ -3,9 +3,11 @@
 FROM node:24-trixie AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY tools/slim.mjs tools/
 RUN npm ci --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
+COPY ui ui
 COPY workers workers
 COPY bench bench
 COPY tools tools
@@ -24,7 +26,7 @@ COPY --from=build /app/dist/build.json dist/
 COPY --from=build /app/dist/bin dist/bin
 COPY --from=build /app/dist/ui dist/ui
 RUN printf '#!/bin/sh\nexec node /app/dist/bin/service.js "$@"\n' > /usr/local/bin/service \
-  && chmod 755 /usr/local/bin/service \
+  && chmod 755 /usr/local/bin/service && ln -s service /usr/local/bin/authserver \
   && install -d -o node -g node -m 700 /data
 USER node
 # From here the default paths data/service.db and data/keys are on the volume.

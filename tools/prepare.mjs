@@ -4,6 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
 
 export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 const at = (/** @type {string} */ file) => path.join(root, file)
@@ -23,7 +24,9 @@ function install() {
   const installed = changedMs(at('node_modules/.package-lock.json'))
   if (installed >= changedMs(at('package-lock.json')) - WRITE_ORDER_MS) return
   say('installing packages: npm ci')
+  const progress = new Worker(at('tools/progress.mjs'), { workerData: at('.') })
   run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund'])
+  void progress.terminate()
 }
 // `npm install` writes the two lockfiles in either order.
 const WRITE_ORDER_MS = 2000

@@ -1,7 +1,7 @@
-// What `npm pack` puts into the tarball is enough to run: unpacked into an empty folder beside nothing but packages that are shipped.
+// The tarball of `npm pack`, installed by `npm install --global` into an empty folder, is all that it takes to run the service.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
@@ -11,23 +11,24 @@ import { freePort } from '../support/free_port.ts'
 
 const call = promisify(execFile)
 let folder: string
-const unpacked = (...names: string[]) => path.join(folder, 'package', ...names)
+const installed = (...names: string[]) => path.join(folder, 'lib/node_modules/service', ...names)
+const binary = (name: string) => path.join(folder, 'bin', name)
 beforeAll(async () => {
   folder = tempFolder()
-  const { stdout } = await call('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
-    cwd: packageRoot,
-  })
-  const name = /service-[\d.]+\.tgz/.exec(stdout)?.[0] ?? ''
-  await call('tar', ['-xzf', path.join(folder, name), '-C', folder])
-  symlinkSync(path.join(packageRoot, 'node_modules'), unpacked('node_modules'))
-}, 120_000)
+  const flags = ['--json', '--pack-destination', folder]
+  const { stdout } = await call('npm', ['pack', '--ignore-scripts', ...flags], { cwd: packageRoot })
+  const tarball = path.join(folder, /service-[\d.]+\.tgz/.exec(stdout)?.[0] ?? '')
+  const quiet = ['--prefer-offline', '--no-audit', '--no-fund']
+  const { stderr } = await call('npm', ['install', '--global', '--prefix', folder, ...quiet, tarball], { cwd: folder })
+  expect(stderr).not.toMatch(/EBADENGINE|deprecated/)
+}, 600_000)
 
-test('it has neither sources, tests nor tools, and every package that its files name is one that is shipped', async () => {
-  const { stdout } = await call('find', [unpacked(), '-type', 'f', '-not', '-path', '*/node_modules/*'])
+test('it has no sources and no tests, and every package that its files name is one that is shipped', async () => {
+  const { stdout } = await call('find', [installed(), '-type', 'f', '-not', '-path', '*/node_modules/*'])
   const files = stdout.trim().split('\n')
-  const shown = files.map((file) => path.relative(unpacked(), file))
-  expect(shown.filter((file) => /(^|\/)(test|tools|node_modules)\/|\.tsx?$/.test(file))).toEqual([])
-  const { dependencies, optionalDependencies } = JSON.parse(readFileSync(unpacked('package.json'), 'utf8')) as Record<
+  const shown = files.map((file) => path.relative(installed(), file))
+  expect(shown.filter((file) => /^(test|src|bench)\/|\.tsx?$/.test(file))).toEqual([])
+  const { dependencies, optionalDependencies } = JSON.parse(readFileSync(installed('package.json'), 'utf8')) as Record<
     string,
     Record<string, string>
   >
@@ -50,8 +51,32 @@ test('it has neither sources, tests nor tools, and every package that its files 
   expect([...new Set(named)].filter((name) => !shipped.includes(name))).toEqual([])
 })
 
+test('it has the documents, the schema of the configuration, the files for deployment and the examples', () => {
+  for (const file of [
+    'README.md',
+    'LICENSE',
+    'docs/README.md',
+    'docs/reference/config.schema.json',
+    'deploy/systemd/service.service',
+    'deploy/kubernetes/service.yaml',
+    'examples/mcp-server/server.mjs',
+    'config.example.yaml',
+  ])
+    expect(existsSync(installed(file)), file).toBe(true)
+})
+
+test('it takes less than 150 MB, because native builds for other platforms are removed', async () => {
+  const { stdout } = await call('du', ['-sm', installed()])
+  expect(Number.parseInt(stdout, 10)).toBeLessThan(150)
+})
+
+test('both names of the binary are the same program', async () => {
+  const said = await Promise.all(['service', 'authserver'].map((name) => call(binary(name), ['version'])))
+  expect(said[1]?.stdout).toBe(said[0]?.stdout)
+})
+
 test('it tells its version, serves, and issues a token', async () => {
-  const main = unpacked('dist/bin/service.js')
+  const main = binary('service')
   const [port, adminPort] = [await freePort(), await freePort()]
   const env = {
     PATH: process.env['PATH'],
@@ -61,9 +86,9 @@ test('it tells its version, serves, and issues a token', async () => {
     SERVICE_ADMIN_API_KEY: 'packed-admin-key',
     SERVICE_LOG_ADD_SOURCE: 'true',
   }
-  const version = await call(process.execPath, [main, 'version', '--json'], { cwd: folder, env })
+  const version = await call(main, ['version', '--json'], { cwd: folder, env })
   expect(JSON.parse(version.stdout)).toMatchObject({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/) })
-  const server = spawn(process.execPath, [main, 'serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const server = spawn(main, ['serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = once(server, 'exit')
   let said = ''
   for (const stream of [server.stdout, server.stderr])
@@ -74,7 +99,7 @@ test('it tells its version, serves, and issues a token', async () => {
     await expect.poll(() => said, { timeout: 60_000 }).toContain('"msg":"ready"')
     // Lines of the sources, which are not there.
     expect(said).toMatch(/"source":"src\/server\/serve\.ts:\d+","version":/)
-    const tour = await call(process.execPath, [main, 'quickstart', '--json'], { cwd: folder, env })
+    const tour = await call(main, ['quickstart', '--json'], { cwd: folder, env })
     expect(JSON.parse(tour.stdout)).toMatchObject({ access_token: expect.any(String), header: { typ: 'at+jwt' } })
     expect((await fetch(`http://127.0.0.1:${adminPort}/admin/ui/`)).status).toBe(200)
   } finally {

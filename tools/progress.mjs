@@ -1,0 +1,25 @@
+// Says every five seconds how many packages are installed. A thread of its own, because the one that installs waits for npm.
+import { existsSync, readdirSync, readFileSync, writeSync } from 'node:fs'
+import path from 'node:path'
+import { workerData } from 'node:worker_threads'
+
+const EVERY_MS = 5000
+/** @type {string} */
+const root = workerData
+const { packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8'))
+const total = Object.keys(packages).filter((name) => name !== '').length
+const startedMs = Date.now()
+
+/** @param {string} folder @returns {string[]} */
+const entries = (folder) => (existsSync(folder) ? readdirSync(folder) : [])
+
+function installed() {
+  const folder = path.join(root, 'node_modules')
+  const names = entries(folder).filter((name) => !name.startsWith('.'))
+  return names.flatMap((name) => (name.startsWith('@') ? entries(path.join(folder, name)) : [name])).length
+}
+
+setInterval(() => {
+  const seconds = Math.round((Date.now() - startedMs) / 1000)
+  writeSync(2, `service: installing packages: ${installed()} of about ${total} after ${seconds} s\n`)
+}, EVERY_MS)
