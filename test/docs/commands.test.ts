@@ -11,7 +11,7 @@ import { isRun, isSettings, runDoc } from './shell.ts'
 
 /** Why blocks are not run, and how many there are: another one is a decision, which is taken here. */
 const NOT_RUN: Readonly<Record<string, number>> = {
-  'installs packages': 1,
+  'installs packages': 2,
   'needs Docker': 1,
   'needs OpenBao or Vault': 1,
   'needs systemd': 1,
