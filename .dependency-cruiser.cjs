@@ -73,7 +73,12 @@ const others = [
     from: { path: OURS },
     to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
   },
-  { name: 'every import resolves', from: { path: OURS }, to: { couldNotResolve: true } },
+  // On Node 20 npm leaves better-sqlite3-napi out, and store/database.ts does not load it.
+  {
+    name: 'every import resolves',
+    from: { path: OURS },
+    to: { couldNotResolve: true, pathNot: '^better-sqlite3-napi$' },
+  },
   { name: 'no cycles', from: {}, to: { circular: true } },
 ]
 
