@@ -11,6 +11,7 @@ const springs = [
   { name: 'Spring Security 6.5', toolchain: await java('Spring.java', 'spring6.xml') },
   { name: 'Spring Security 7.1', toolchain: await java('Spring.java', 'spring7.xml') },
 ]
+const mcp = await java('Spring.java', 'mcp.xml')
 const tokenOf = (result: unknown) => String((result as { access_token: string }).access_token)
 
 describe.skipIf('missing' in nimbus)('Nimbus 11.39', () => {
@@ -31,10 +32,22 @@ describe.skipIf('missing' in nimbus)('Nimbus 11.39', () => {
 describe.each(springs)('$name', ({ toolchain }) => {
   const at = libraryFixture(toolchain)
   const skip = 'missing' in toolchain
+  const tokenTyped = async (access_token_typ: string) => {
+    await okAdmin(at.service, 'PATCH', `/admin/resources/${at.slug}`, { access_token_typ })
+    return at.userToken()
+  }
 
   test.skipIf(skip)('`issuer-uri` of a client finds the endpoints', async () => {
     expect((await at.run('discover')).result).toBe(`${at.service.issuer}/oauth/token`)
   })
+
+  test.skipIf(skip)(
+    '`issuer-uri` of a resource server takes a token of a resource with `access_token_typ` JWT',
+    async () => {
+      const { sub, token } = await tokenTyped('JWT')
+      expect((await at.run('default', { token })).result).toEqual({ sub, aud: [at.server] })
+    },
+  )
 
   test.skipIf(skip)('the decoder of the guide takes `at+jwt`', async () => {
     const { sub, token } = await at.userToken()
@@ -52,5 +65,17 @@ describe.each(springs)('$name', ({ toolchain }) => {
     await okAdmin(at.service, 'PATCH', `/admin/clients/${client_id}`, { default_resource: at.server })
     const { result } = await at.run('machine', { client_id, client_secret })
     expect(decodeJwt(tokenOf(result)).aud).toEqual([at.server])
+  })
+})
+
+describe.skipIf('missing' in mcp)('mcp-server-security 0.1.13', () => {
+  const at = libraryFixture(mcp)
+
+  test('takes a token of a resource with `access_token_typ` JWT, and no other', async () => {
+    const { token } = await at.userToken()
+    expect((await at.run('mcp', { token })).result).toMatchObject({ refused: expect.stringContaining('typ') })
+    await okAdmin(at.service, 'PATCH', `/admin/resources/${at.slug}`, { access_token_typ: 'JWT' })
+    const typed = await at.userToken()
+    expect((await at.run('mcp', { token: typed.token })).result).toEqual({ sub: typed.sub, aud: [at.server] })
   })
 })

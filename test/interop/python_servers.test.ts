@@ -3,15 +3,18 @@ import { spawn } from 'node:child_process'
 import path from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { packageRoot } from '../../src/lib/paths.ts'
+import { okAdmin } from '../support/admin.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
 import { authorize, machineToken, post, redeem } from '../support/flow.ts'
 import { freePort } from '../support/free_port.ts'
-import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { drive } from './driver.ts'
 import { comeIn, GENERATIONS, Provider } from './mcp_client.ts'
 import { python } from './toolchain.ts'
 
-const now = await python('mcp.txt')
+const [now, before] = [await python('mcp.txt'), await python('mcp1.txt')]
 const EXAMPLE = 'examples/fastmcp-server/server.py'
+const OFFICIAL = 'test/interop/python/mcp_server.py'
 const running: { kill(): unknown }[] = []
 afterEach(() => {
   for (const each of running.splice(0)) each.kill()
@@ -84,5 +87,41 @@ describe.skipIf('missing' in now)('the example with FastMCP', () => {
     expect(await statusAt(uri, token)).toBe(200)
     await post(`${service.issuer}/oauth/revoke`, client, { token: String(token) })
     expect(await statusAt(uri, token)).toBe(401)
+  })
+})
+
+describe.each([
+  { version: '2.3.0', toolchain: now },
+  { version: '1.30.0', toolchain: before },
+])('the official SDK $version writes the issuer with a slash', ({ toolchain }) => {
+  test.skipIf('missing' in toolchain || 'missing' in now)(
+    'with server.issuer_trailing_slash the official client signs in',
+    async () => {
+      const service = await startService({ SERVICE_SERVER_ISSUER_TRAILING_SLASH: 'true' })
+      const uri = await startServer(toolchain, OFFICIAL, { ISSUER: `${service.issuer}/` })
+      await addResource(service, { uri })
+      const task = {
+        client: 'mcp',
+        server: uri,
+        issuer: `${service.issuer}/`,
+        redirect_uri: REDIRECT_URI,
+        steps: ['whoami'],
+      }
+      const command = 'command' in now ? [...now.command, 'test/interop/python/mcp_client.py'] : []
+      const { texts } = await drive(command, task, service, await addUser(service))
+      expect(texts).toEqual(['somebody'])
+      await service.close()
+    },
+  )
+
+  test.skipIf('missing' in toolchain)('without it `admin resource check` names the difference', async () => {
+    const service = await startService()
+    const uri = await startServer(toolchain, OFFICIAL, { ISSUER: service.issuer })
+    const { slug } = await addResource(service, { uri })
+    const answer = await okAdmin(service, 'POST', `/admin/resources/${slug}/check`)
+    expect(JSON.stringify(answer)).toContain(
+      `names ${service.issuer}/, this issuer is ${service.issuer}: one slash more`,
+    )
+    await service.close()
   })
 })
