@@ -50,12 +50,12 @@ describe.each(springs)('$name', ({ toolchain }) => {
   )
 
   test.skipIf(skip)('the decoder of the guide takes `at+jwt`', async () => {
-    const { sub, token } = await at.userToken()
+    const { sub, token } = await tokenTyped('at+jwt')
     expect((await at.run('at+jwt', { token })).result).toEqual({ sub, aud: [at.server] })
   })
 
   test.skipIf(skip)('the decoder of the guide refuses a token of another resource', async () => {
-    const { token } = await at.userToken()
+    const { token } = await tokenTyped('at+jwt')
     const { result } = await at.run('at+jwt', { token, server: 'https://other.example.com/mcp' })
     expect(result).toMatchObject({ refused: expect.stringContaining('aud') })
   })

@@ -118,7 +118,7 @@ describe.each([
     const service = await startService()
     const uri = await startServer(toolchain, OFFICIAL, { ISSUER: service.issuer })
     const { slug } = await addResource(service, { uri })
-    const answer = await okAdmin(service, 'POST', `/admin/resources/${slug}/check`)
+    const answer = await okAdmin(service, 'GET', `/admin/resources/${slug}/check`)
     expect(JSON.stringify(answer)).toContain(
       `names ${service.issuer}/, this issuer is ${service.issuer}: one slash more`,
     )
