@@ -52,7 +52,11 @@ test.each([
   ['issuance list --since 31d', 2, 'since must be at most 720h'],
   ['dcr set --mode closed', 2, 'mode must be one of open, approved_redirects, admin_only'],
   ['client create --name X --redirect-uris nonsense', 2, 'redirect_uris[0] must be an https URL'],
-  ['user create --email taken@example.com --password long-enough --name X', 4, 'with this email exists already [conflict]'],
+  [
+    'user create --email taken@example.com --password long-enough --name X',
+    4,
+    'with this email exists already [conflict]',
+  ],
 ])('admin %s ends with %i in the same words through the server and on the database', async (command, exit, message) => {
   if (exit === 4 && !(await service.app.store.findUserByEmail({ email: 'taken@example.com' })))
     await addUser(service, { email: 'taken@example.com' })
