@@ -106,8 +106,8 @@ describe('refuses', () => {
   const cases: [reason: string, changed: string, change: (value: unknown) => Changes, values: Values][] = [
     ['typ', 'typ', header('typ'), [undefined, 'JWT', 'at+jwt', 'dpop+jwt', 'OAUTH-ID-JAG+JWT', 'oauth-id-jag', 7]],
     ['typ', 'typ', header('typ'), ['application/oauth-id-jag+jwt', ['oauth-id-jag+jwt'], ' oauth-id-jag+jwt']],
-    ['issuer', 'iss', claim('iss'), [...NO_TEXT, ISSUER]],
-    ['unknown_issuer', 'iss', claim('iss'), ['https://other.example.com', `${ISSUER}/`, 'constructor']],
+    ['issuer', 'iss', claim('iss'), [...NO_TEXT, ISSUER, `${ISSUER}/`]],
+    ['unknown_issuer', 'iss', claim('iss'), ['https://other.example.com', `${ISSUER}//`, 'constructor']],
     ['kid', 'kid', header('kid'), NO_TEXT.slice(1)],
     ['expired', 'exp', claim('exp'), [...NO_TIME, 0, -1, NOW - 30, 9e15, Number.MAX_VALUE, NOW * 1000]],
     ['iat', 'iat', claim('iat'), [...NO_TIME, NOW + 31, 9e15, NOW * 1000]],
