@@ -94,8 +94,8 @@ export function storedKeys(options: StoredKeysOptions): KeySource {
     async rotate() {
       const kid = await awaitNext()
       const keys = await change((found) => {
-        // Another process has already rotated to the same key.
-        if (currentOf(found).kid === kid) return found
+        // Another process has already rotated to this key, and may have rotated again.
+        if (found.some((key) => key.kid === kid && !key.next)) return found
         return withNext([...retired(found), nextOf(found, kid)])
       })
       return keys.map(opened)

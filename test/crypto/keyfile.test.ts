@@ -14,8 +14,9 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { keyfileStore } from '../../src/crypto/keyfile.ts'
-import type { StoredKey } from '../../src/crypto/stored_keys.ts'
+import { type KeyStore, type StoredKey, storedKeys } from '../../src/crypto/stored_keys.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
+import { systemClock } from '../../src/lib/time.ts'
 import { tempFolder } from '../support/folder.ts'
 import { pause } from '../support/wire.ts'
 
@@ -163,6 +164,26 @@ describe('several processes', () => {
     expect(keys.length).toBe(1 + new Set(rotated).size + 1)
     expect(keys.map(({ kid }) => kid)).toEqual(expect.arrayContaining(rotated))
     expect(keys.filter((each) => each.retired_at === undefined).map(({ next }) => next)).toEqual([undefined, true])
+  })
+
+  test('a rotation during which another process rotates twice rotates no more, and no key is there twice', async () => {
+    const store = keyfileStore(newFolder())
+    const options = { alg: 'ES256', longestLife: 3600, clock: systemClock, log: { warn: () => {} } } as const
+    const other = storedKeys({ ...options, store })
+    await other.load()
+    let changes = 0
+    // The first change of a rotation reads the next key, the second one promotes it.
+    const between: KeyStore = {
+      ...store,
+      change: async (decide) => {
+        if (++changes === 2) for (let i = 0; i < 2; i++) await other.rotate()
+        return store.change(decide)
+      },
+    }
+    const kids = (await storedKeys({ ...options, store: between }).rotate()).map(({ kid }) => kid)
+    expect(changes).toBe(2)
+    expect(new Set(kids).size).toBe(4)
+    expect(kids).toHaveLength(4)
   })
 
   test('who reads while others make the first keys and remove old ones finds them whole', async () => {
