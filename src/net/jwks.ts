@@ -2,12 +2,12 @@
 // their thumbprints.
 
 import { Lru } from '../lib/lru.ts'
-import { SingleFlight } from '../lib/single_flight.ts'
 import type { Clock } from '../lib/time.ts'
 import type { Jwk, UpstreamAlg } from '../records/jwk.ts'
 import { FetchError } from './error.ts'
 import type { Fetcher } from './fetcher.ts'
 import { jsonObjectOf } from './json.ts'
+import { RemoteCache } from './remote_cache.ts'
 
 export interface RemoteKeysOptions {
   fetcher: Fetcher
@@ -22,12 +22,18 @@ export interface RemoteKeysOptions {
   onLookup?: (outcome: 'hit' | 'miss') => void
 }
 
+/** What a key must be for. */
+interface Wanted {
+  kid?: string
+  alg: UpstreamAlg
+}
+
 export interface RemoteKeys {
   /**
    * The keys at jwks_uri that may verify a signature by `alg`: the keys with this `kid`, or all if the token has none. Empty when there
    * is no such key. The same objects are returned as long as the set is cached. Rejects when the set is unavailable: FetchError, or 503.
    */
-  find(jwks_uri: string, wanted: { kid?: string; alg: UpstreamAlg }): Promise<readonly Jwk[]>
+  find(jwks_uri: string, wanted: Wanted): Promise<readonly Jwk[]>
   /** Fetches the set now and replaces the cached one. Returns its number of keys. Rejects as find() does; then the cached set stays in use. */
   refresh(jwks_uri: string): Promise<number>
   /** Removes the set from the cache. */
@@ -35,16 +41,10 @@ export interface RemoteKeys {
 }
 
 interface KeySet {
-  keys?: readonly Jwk[]
-  freshUntil: number
-  /** The error of the last fetch, and the time before which it is not repeated. */
-  failure?: { error: FetchError; until: number }
-  /** Unknown keys cause no fetch before this time. */
-  quietUntil: number
+  keys: readonly Jwk[]
 }
 
 const MAX_SETS = 200
-const FAILURE_SECONDS = 10
 
 /** Makes the cache of remote key sets. */
 export function createRemoteKeys({
@@ -55,65 +55,37 @@ export function createRemoteKeys({
   allowHttp,
   onLookup,
 }: RemoteKeysOptions): RemoteKeys {
-  const sets = new Lru<KeySet>(MAX_SETS)
-  const loads = new SingleFlight<readonly Jwk[], KeySet>()
+  const fetchValue = async (uri: string): Promise<KeySet> => ({ keys: await fetchKeys(fetcher, uri, allowHttp) })
+  const sets = new RemoteCache<KeySet>({ fetchValue, clock, ttl, max: MAX_SETS })
+  /** By set: the time before which unknown keys cause no fetch. */
+  const quietUntil = new Lru<number>(MAX_SETS)
 
-  function setOf(uri: string): KeySet {
-    const set = sets.get(uri) ?? { freshUntil: 0, quietUntil: 0 }
-    sets.set(uri, set)
-    return set
-  }
-
-  async function load(uri: string, set: KeySet): Promise<readonly Jwk[]> {
-    try {
-      set.keys = await fetchKeys(fetcher, uri, allowHttp)
-      set.freshUntil = clock.now() + ttl
-      return set.keys
-    } catch (error) {
-      // A 503 of this service is not a fault of the peer, and may be over in the next moment.
-      if (error instanceof FetchError) set.failure = { error, until: clock.now() + FAILURE_SECONDS }
-      throw error
-    }
-  }
-
-  /** Callers that need the same set at the same time share one fetch. */
-  function loadOnce(uri: string, set: KeySet): Promise<readonly Jwk[]> {
+  async function fetched(wanted: Wanted, load: Promise<KeySet>) {
     onLookup?.('miss')
-    return loads.run(set, () => load(uri, set))
-  }
-
-  /** Fetches the set again. If that fails, the old set is used for the same time once more, so that an outage of the peer does not at once cause one here. */
-  async function renewed(uri: string, set: KeySet): Promise<readonly Jwk[]> {
-    const isUsable = set.keys !== undefined && clock.now() < set.freshUntil + ttl
-    try {
-      if (set.failure && clock.now() < set.failure.until) throw set.failure.error
-      return await loadOnce(uri, set)
-    } catch (error) {
-      if (set.keys && isUsable) return set.keys
-      throw error
-    }
+    return fitting((await load).keys, wanted)
   }
 
   return {
     async find(uri, wanted) {
-      const set = setOf(uri)
-      if (!set.keys || clock.now() >= set.freshUntil) return fitting(await renewed(uri, set), wanted)
+      const set = sets.fresh(uri)
+      if (!set) return fetched(wanted, sets.get(uri))
       const found = fitting(set.keys, wanted)
-      if (found.length === 0 && (loads.get(set) || clock.now() >= set.quietUntil)) {
-        set.quietUntil = clock.now() + cooldown
-        return fitting(await loadOnce(uri, set), wanted)
+      if (found.length === 0 && (sets.isLoading(uri) || clock.now() >= (quietUntil.get(uri) ?? 0))) {
+        quietUntil.set(uri, clock.now() + cooldown)
+        return fetched(wanted, sets.refresh(uri))
       }
       onLookup?.('hit')
       return found
     },
     async refresh(uri) {
       // Replaced on success only: a refresh by an operator while the peer is down must not remove a usable set.
-      const set = setOf(uri)
-      set.quietUntil = 0
-      return (await loadOnce(uri, set)).length
+      quietUntil.delete(uri)
+      onLookup?.('miss')
+      return (await sets.refresh(uri)).keys.length
     },
     drop(uri) {
-      sets.delete(uri)
+      sets.drop(uri)
+      quietUntil.delete(uri)
     },
   }
 }
@@ -164,7 +136,7 @@ function publicSigningKey(value: unknown): Jwk[] {
 const CURVES: Partial<Record<UpstreamAlg, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
 
 /** Several keys may have the same kid (RFC 7517 §4.5): the caller tries each of them. */
-const fitting = (keys: readonly Jwk[], { kid, alg }: { kid?: string; alg: UpstreamAlg }): readonly Jwk[] =>
+const fitting = (keys: readonly Jwk[], { kid, alg }: Wanted): readonly Jwk[] =>
   keys.filter(
     (jwk) =>
       jwk.kty === (alg.startsWith('ES') ? 'EC' : 'RSA') &&

@@ -1,5 +1,6 @@
 // Patterns of URLs. In dcr.approved_redirects `*` stands for any text within one label of the host or one segment of the path. In the
 // lists of return URLs it stands only for a port of this machine, or for the rest of a path.
+import { glob } from '../lib/glob.ts'
 import { isPrivateUse } from '../lib/redirect_scheme.ts'
 import { isLoopbackHost } from '../lib/url.ts'
 
@@ -38,21 +39,6 @@ export function matchesPattern(pattern: string, uri: string): boolean {
     matchesAll(wanted.labels, given.labels) &&
     matchesAll(wanted.segments, given.segments)
   )
-}
-
-/** `*` stands for at least one character, so that `*.example.net` never means `.example.net`. */
-function glob(pattern: string, text: string): boolean {
-  const [head = '', ...rest] = pattern.split('*')
-  if (rest.length === 0) return pattern === text
-  if (!text.startsWith(head)) return false
-  let at = head.length
-  for (const [i, part] of rest.entries()) {
-    const from = at + 1
-    const found = i === rest.length - 1 ? text.length - part.length : text.indexOf(part, from)
-    if (found < from || !text.startsWith(part, found)) return false
-    at = found + part.length
-  }
-  return at === text.length
 }
 
 /**

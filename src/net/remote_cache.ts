@@ -1,0 +1,93 @@
+// A cache of values that are fetched from other servers by URL: key sets, discovery documents.
+import { Lru } from '../lib/lru.ts'
+import { SingleFlight } from '../lib/single_flight.ts'
+import type { Clock } from '../lib/time.ts'
+import { FetchError } from './error.ts'
+
+export interface RemoteCacheOptions<V> {
+  /** Fetches a value. Rejects with a FetchError, or with 503 when there are too many concurrent fetches. */
+  fetchValue(uri: string): Promise<V>
+  clock: Clock
+  /** Seconds after which a value is fetched again. While that fails, the old value is used for the same time once more. */
+  ttl: number
+  /** Maximum number of values. */
+  max: number
+}
+
+interface Entry<V> {
+  value?: V
+  freshUntil: number
+  /** The error of the last fetch, and the time before which it is not repeated. */
+  failure?: { error: FetchError; until: number }
+}
+
+const FAILURE_SECONDS = 10
+
+/** Fetched values by URL. Callers that need the same value at the same time share one fetch. */
+export class RemoteCache<V extends object> {
+  private readonly options: RemoteCacheOptions<V>
+  private readonly entries: Lru<Entry<V>>
+  private readonly loads = new SingleFlight<V, Entry<V>>()
+
+  constructor(options: RemoteCacheOptions<V>) {
+    this.options = options
+    this.entries = new Lru(options.max)
+  }
+
+  /** The cached value, if it is fresh. */
+  fresh(uri: string): V | undefined {
+    const { value, freshUntil } = this.entryOf(uri)
+    return this.options.clock.now() < freshUntil ? value : undefined
+  }
+
+  /** The fresh value, or a fetched one. While the fetch fails, the old value for the same time once more. Rejects as fetchValue() does. */
+  async get(uri: string): Promise<V> {
+    const fresh = this.fresh(uri)
+    if (fresh) return fresh
+    const entry = this.entryOf(uri)
+    const now = this.options.clock.now()
+    const isUsable = now < entry.freshUntil + this.options.ttl
+    try {
+      if (entry.failure && now < entry.failure.until) throw entry.failure.error
+      return await this.refresh(uri)
+    } catch (error) {
+      // An outage of the other server does not at once cause one here.
+      if (entry.value && isUsable) return entry.value
+      throw error
+    }
+  }
+
+  /** Fetches the value now. The old value stays in use when that fails. */
+  refresh(uri: string): Promise<V> {
+    const entry = this.entryOf(uri)
+    return this.loads.run(entry, () => this.load(uri, entry))
+  }
+
+  /** Whether the value is being fetched. */
+  isLoading(uri: string): boolean {
+    return this.loads.get(this.entryOf(uri)) !== undefined
+  }
+
+  /** Removes a value, and one that is being fetched. */
+  drop(uri: string): void {
+    this.entries.delete(uri)
+  }
+
+  private entryOf(uri: string): Entry<V> {
+    return this.entries.memo(uri, () => ({ freshUntil: 0 }))
+  }
+
+  private async load(uri: string, entry: Entry<V>): Promise<V> {
+    const { fetchValue, clock, ttl } = this.options
+    try {
+      const value = await fetchValue(uri)
+      entry.value = value
+      entry.freshUntil = clock.now() + ttl
+      return value
+    } catch (error) {
+      // A 503 of this service is not a fault of the peer, and may be over in the next moment.
+      if (error instanceof FetchError) entry.failure = { error, until: clock.now() + FAILURE_SECONDS }
+      throw error
+    }
+  }
+}
