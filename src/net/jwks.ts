@@ -23,9 +23,11 @@ export interface RemoteKeysOptions {
 }
 
 /** What a key must be for. */
-interface Wanted {
+export interface WantedKey {
   kid?: string
   alg: UpstreamAlg
+  /** The `use` that the key must have. Default: sig, or none. The keys of a SPIFFE bundle have jwt-svid. */
+  use?: 'jwt-svid'
 }
 
 export interface RemoteKeys {
@@ -33,7 +35,7 @@ export interface RemoteKeys {
    * The keys at jwks_uri that may verify a signature by `alg`: the keys with this `kid`, or all if the token has none. Empty when there
    * is no such key. The same objects are returned as long as the set is cached. Rejects when the set is unavailable: FetchError, or 503.
    */
-  find(jwks_uri: string, wanted: Wanted): Promise<readonly Jwk[]>
+  find(jwks_uri: string, wanted: WantedKey): Promise<readonly Jwk[]>
   /** Fetches the set now and replaces the cached one. Returns its number of keys. Rejects as find() does; then the cached set stays in use. */
   refresh(jwks_uri: string): Promise<number>
   /** Removes the set from the cache. */
@@ -60,7 +62,7 @@ export function createRemoteKeys({
   /** By set: the time before which unknown keys cause no fetch. */
   const quietUntil = new Lru<number>(MAX_SETS)
 
-  async function fetched(wanted: Wanted, load: Promise<KeySet>) {
+  async function fetched(wanted: WantedKey, load: Promise<KeySet>) {
     onLookup?.('miss')
     return fitting((await load).keys, wanted)
   }
@@ -127,20 +129,29 @@ function publicSigningKey(value: unknown): Jwk[] {
   if (typeof kty !== 'string' || !members?.every((name) => isShort(jwk[name]))) return []
   // A private key that was published is compromised.
   if (PRIVATE_MEMBERS.some((name) => name in jwk)) return []
-  if (use !== undefined && use !== 'sig') return []
+  if (use !== undefined && use !== 'sig' && use !== 'jwt-svid') return []
   if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes('verify'))) return []
   if (![kid, alg].every((each) => each === undefined || isShort(each))) return []
-  return [{ ...Object.fromEntries(members.map((name) => [name, jwk[name]])), kty, kid, alg }]
+  return [
+    {
+      ...Object.fromEntries(members.map((name) => [name, jwk[name]])),
+      kty,
+      kid,
+      alg,
+      ...(use === 'jwt-svid' ? { use } : {}),
+    },
+  ]
 }
 
 const CURVES: Partial<Record<UpstreamAlg, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
 
 /** Several keys may have the same kid (RFC 7517 §4.5): the caller tries each of them. */
-const fitting = (keys: readonly Jwk[], { kid, alg }: Wanted): readonly Jwk[] =>
+const fitting = (keys: readonly Jwk[], { kid, alg, use }: WantedKey): readonly Jwk[] =>
   keys.filter(
     (jwk) =>
       jwk.kty === (alg.startsWith('ES') ? 'EC' : 'RSA') &&
       jwk.crv === CURVES[alg] &&
+      jwk['use'] === use &&
       (jwk.alg === undefined || jwk.alg === alg) &&
       (kid === undefined || jwk.kid === kid),
   )

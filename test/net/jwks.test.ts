@@ -226,6 +226,18 @@ test('a key fits an algorithm by type, curve and its own alg', async () => {
   expect(await find('rsa', 'ES256')).toEqual([])
 })
 
+test('a key of a SPIFFE bundle is given only where a JWT-SVID is verified, and no other key is given there', async () => {
+  const bundle = [
+    ec('svid', { use: 'jwt-svid' }),
+    ec('x509', { use: 'x509-svid' }),
+    ec('sig', { use: 'sig' }),
+    ec('none'),
+  ]
+  const { find, remote, idp } = await identityProvider({ keys: bundle })
+  expect(kids(await find())).toEqual(['sig', 'none'])
+  expect(kids(await remote.find(idp.uri, { alg: 'ES256', use: 'jwt-svid' }))).toEqual(['svid'])
+})
+
 test('keys that share a kid are all given; without kid every key that fits is', async () => {
   const { find } = await identityProvider({ keys: [ec('a'), ec('a', { x: 'other' }), rsa('a'), ec(undefined), ec('')] })
   expect((await find('a')).map(({ x }) => x)).toEqual(['x-a', 'other'])

@@ -1,0 +1,51 @@
+// The metadata of other issuers (OpenID Connect Discovery 1.0 §4), of which only the URL of their keys is used.
+import type { Clock } from '../lib/time.ts'
+import { parseHttpUrl } from '../lib/url.ts'
+import { FetchError } from './error.ts'
+import type { Fetcher } from './fetcher.ts'
+import { jsonObjectOf } from './json.ts'
+import { RemoteCache } from './remote_cache.ts'
+
+export interface IssuerMetadataOptions {
+  fetcher: Fetcher
+  clock: Clock
+  /** Seconds after which metadata is fetched again. While that fails, the old metadata is used for the same time once more. */
+  ttl: number
+  /** Whether metadata may be fetched over plain http, and may name plain http. */
+  allowHttp: boolean
+}
+
+export interface IssuerMetadata {
+  /** The URL of the keys of an issuer. Rejects with a FetchError, or with 503. Metadata that names another issuer is a bad_response. */
+  jwksUri(issuer: string): Promise<string>
+}
+
+const MAX_ISSUERS = 200
+const MAX_BYTES = 128 * 1024
+const TIMEOUT_MS = 10_000
+
+/** Makes the cache of the metadata of issuers. */
+export function createIssuerMetadata({ fetcher, clock, ttl, allowHttp }: IssuerMetadataOptions): IssuerMetadata {
+  const fetchValue = (issuer: string) => fetchMetadata(fetcher, issuer, allowHttp)
+  const known = new RemoteCache({ fetchValue, clock, ttl, max: MAX_ISSUERS })
+  return { jwksUri: async (issuer) => (await known.get(issuer)).jwks_uri }
+}
+
+async function fetchMetadata(fetcher: Fetcher, issuer: string, allowHttp: boolean): Promise<{ jwks_uri: string }> {
+  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+  const reply = await fetcher.fetch(url, {
+    accept: 'application/json',
+    maxBytes: MAX_BYTES,
+    timeoutMs: TIMEOUT_MS,
+    allowHttp,
+  })
+  const fault = (detail: string) => new FetchError('bad_response', new URL(url).host, detail)
+  if (reply.status !== 200) throw fault(`status ${reply.status}`)
+  const metadata = jsonObjectOf(reply)
+  if (!metadata) throw fault('no JSON object')
+  // Compared byte by byte (§4.3): otherwise one issuer could publish the keys of another one.
+  if (metadata['issuer'] !== issuer) throw fault('metadata of another issuer')
+  const jwks_uri = metadata['jwks_uri']
+  if (typeof jwks_uri !== 'string' || !parseHttpUrl(jwks_uri)) throw fault('no jwks_uri')
+  return { jwks_uri }
+}
