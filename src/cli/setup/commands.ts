@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { Env } from '../../config/env.ts'
 import { loadConfig } from '../../config/load.ts'
+import type { Config } from '../../config/schema.ts'
 import { formatYaml } from '../../config/yaml.ts'
 import { EXIT, print } from '../output.ts'
 import { type AdminClient, withSender } from '../send.ts'
@@ -10,33 +11,26 @@ import { readDocument } from './document.ts'
 import type { Item } from './kinds.ts'
 import { carryOut, compare, describe, extraOf, kindsNamed, planOf } from './plan.ts'
 import { readPresent, withoutDefaults } from './present.ts'
+import { confirmRemovals, describeRemoval, removalsOf, remove } from './prune.ts'
 
 const FILE = ['-f, --file <file>', 'Document in YAML or JSON. - reads it from standard input.'] as const
 
 /** Adds the commands to `service admin`. `exit` takes the exit code of a comparison. */
 export function addSetupCommands(program: Command, env: Env, exit: (code: number) => void): void {
-  const within = (work: (sender: AdminClient) => Promise<void>) =>
-    withSender(loadConfig(program.opts<GlobalOptions>().config, env).config, env, work)
+  const within = (work: (sender: AdminClient, config: Config) => Promise<void>) => {
+    const { config } = loadConfig(program.opts<GlobalOptions>().config, env)
+    return withSender(config, env, (sender) => work(sender, config))
+  }
   const json = () => program.opts<GlobalOptions>().json
 
   commandAt(program, 'admin apply')
     .description('Creates and changes items so that they match a document. Items that it does not list are kept.')
     .requiredOption(...FILE)
     .option('--dry-run', 'Print the changes without making them.')
-    .action(({ file, dryRun }: { file: string; dryRun?: boolean }) =>
-      within(async (sender) => {
-        const document = await readDocument(file)
-        const presentOf = readPresent(sender)
-        const plan = await planOf(document, presentOf)
-        const done: Item[] = []
-        try {
-          if (dryRun) done.push(...plan.map(describe))
-          else for await (const each of carryOut(plan, sender, presentOf)) done.push(each)
-        } finally {
-          // Printed even when a later change is refused, because secrets are shown only once.
-          print([...done, { unchanged: document.length - plan.length }], json())
-        }
-      }),
+    .option('--prune', 'Remove the items that the document does not list, of the kinds that it lists.')
+    .option('--yes', 'Do not ask before items are removed.')
+    .action(({ file, ...flags }: { file: string } & ApplyFlags) =>
+      within((sender, config) => apply(file, flags, sender, config, json())),
     )
 
   commandAt(program, 'admin diff')
@@ -47,8 +41,9 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
         const document = await readDocument(file)
         const presentOf = readPresent(sender)
         const changes = (await planOf(document, presentOf)).map(compare)
-        const extra = (await extraOf(document, presentOf)).map((each) => ({ action: 'not in the document', ...each }))
-        print([...changes, ...extra], json())
+        const extra = await extraOf(document, presentOf)
+        const strangers = extra.map(({ kind, key }) => ({ action: 'not in the document', kind: kind.name, key }))
+        print([...changes, ...strangers], json())
         exit(changes.length + extra.length > 0 ? EXIT.failed : EXIT.ok)
       }),
     )
@@ -72,4 +67,30 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
         else process.stdout.write(formatYaml(document))
       }),
     )
+}
+
+interface ApplyFlags {
+  dryRun?: boolean
+  prune?: boolean
+  yes?: boolean
+}
+
+async function apply(file: string, flags: ApplyFlags, sender: AdminClient, config: Config, json?: boolean) {
+  const document = await readDocument(file)
+  const presentOf = readPresent(sender)
+  const plan = await planOf(document, presentOf)
+  const removals = flags.prune ? await removalsOf(document, presentOf, config) : []
+  if (!flags.dryRun) await confirmRemovals(removals, flags.yes ?? false)
+  const done: Item[] = []
+  try {
+    if (flags.dryRun) done.push(...plan.map(describe), ...removals.map(describeRemoval))
+    else {
+      for await (const each of carryOut(plan, sender, presentOf)) done.push(each)
+      // Last, so that nothing is removed when a change is refused.
+      for await (const each of remove(removals, sender)) done.push(each)
+    }
+  } finally {
+    // Printed even when a later change is refused, because secrets are shown only once.
+    print([...done, { unchanged: document.wanted.length - plan.length }], json)
+  }
 }

@@ -14,10 +14,17 @@ export interface WantedSetup {
   item: Item
 }
 
+/** What a document says. */
+export interface SetupDocument {
+  wanted: WantedSetup[]
+  /** The kinds that it lists, with or without items. */
+  kinds: Kind[]
+}
+
 const MAX_BYTES = 64 * 1024 * 1024
 
 /** Reads a document of YAML or JSON; `-` is standard input. Throws UsageError that names every mistake and its place. */
-export async function readDocument(file: string): Promise<WantedSetup[]> {
+export async function readDocument(file: string): Promise<SetupDocument> {
   const read = parseYaml(await readText(file, MAX_BYTES), file)
   if ('faults' in read) throw new UsageError(...read.faults.map(({ at, message }) => `${at} ${message}`))
   const { value = {} } = read
@@ -29,7 +36,7 @@ export async function readDocument(file: string): Promise<WantedSetup[]> {
   )
   const wanted = KINDS.flatMap((kind) => readKind(kind, value[kind.name], faults))
   if (faults.length > 0) throw new UsageError(...faults)
-  return wanted
+  return { wanted, kinds: KINDS.filter(({ name }) => Array.isArray(value[name])) }
 }
 
 function readKind(kind: Kind, value: unknown, faults: string[]): WantedSetup[] {

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Action } from '../../admin/action.ts'
 import { actionNamed, findAction } from '../../admin/index.ts'
+import type { Config } from '../../config/schema.ts'
 
 export type Item = Record<string, unknown>
 
@@ -18,7 +19,7 @@ export interface Kind {
   readonly key: readonly string[]
   /** The path parameters of the operation that changes an item. */
   readonly at: (shown: Item) => Record<string, string>
-  /** Members that refer to an item of another kind: by key in a document, by id in the admin API. */
+  /** The member that refers to an item of another kind: by key in a document, by id in the admin API. */
   readonly reference?: { readonly member: string; readonly field: string; readonly kind: string }
   /** Members whose names differ in the admin API. */
   readonly read?: (shown: Item) => Item
@@ -30,14 +31,31 @@ export interface Kind {
   readonly late?: readonly string[]
   /** Whether an operator set up an item. Default: always true. */
   readonly ours?: (shown: Item) => boolean
+  /** The kinds of the items without which an item cannot exist, by the member that has their key. */
+  readonly parents?: Readonly<Record<string, string>>
+  /** The query that deletes an item with everything that hinders its deletion. */
+  readonly removal?: Item
+  /** The keys of the items that the configuration creates at every start. */
+  readonly configured?: (config: Config) => string[]
 }
 
 const byId = (shown: Item) => ({ id: String(shown['id']) })
-const ofIdp = { member: 'idp', field: 'idp_id', kind: 'idps' } as const
+const slugs = (records: readonly { slug: string }[]) => records.map(({ slug }) => slug)
+const ofIdp = {
+  reference: { member: 'idp', field: 'idp_id', kind: 'idps' },
+  parents: { idp: 'idps' },
+} as const
 
 /** In the order of creation: an item comes after the items that it refers to. */
 export const KINDS: readonly Kind[] = [
-  { name: 'providers', resource: 'provider', key: ['slug'], at: byId },
+  {
+    name: 'providers',
+    resource: 'provider',
+    key: ['slug'],
+    at: byId,
+    removal: { cascade: true },
+    configured: ({ broker_providers }) => slugs(broker_providers),
+  },
   {
     name: 'clients',
     resource: 'client',
@@ -45,6 +63,7 @@ export const KINDS: readonly Kind[] = [
     at: ({ client_id }) => ({ client_id: String(client_id) }),
     late: ['default_resource'],
     ours: ({ registration_source }) => registration_source === 'admin',
+    removal: { force: true },
   },
   {
     name: 'resources',
@@ -53,6 +72,8 @@ export const KINDS: readonly Kind[] = [
     at: byId,
     merged: ['policy'],
     without: ['broker_provider_id'],
+    removal: { cascade: true },
+    configured: ({ resources }) => slugs(resources),
   },
   {
     name: 'fronting',
@@ -60,10 +81,11 @@ export const KINDS: readonly Kind[] = [
     key: ['source', 'target'],
     read: ({ source_slug, target_slug, ...shown }) => ({ ...shown, source: source_slug, target: target_slug }),
     at: ({ source_slug, target_slug }) => ({ source: String(source_slug), target: String(target_slug) }),
+    parents: { source: 'resources', target: 'resources' },
   },
   { name: 'idps', resource: 'idp', key: ['issuer'], at: byId },
-  { name: 'policies', resource: 'policy', key: ['idp', 'name'], at: byId, reference: ofIdp },
-  { name: 'mappings', resource: 'mapping', key: ['idp', 'federated_subject'], at: byId, reference: ofIdp },
+  { name: 'policies', resource: 'policy', key: ['idp', 'name'], at: byId, ...ofIdp },
+  { name: 'mappings', resource: 'mapping', key: ['idp', 'federated_subject'], at: byId, ...ofIdp },
 ]
 
 /** The kind with a name, or undefined. */

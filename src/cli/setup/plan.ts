@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { actionNamed } from '../../admin/index.ts'
 import { UsageError } from '../output.ts'
 import type { AdminClient } from '../send.ts'
-import { asBody, type WantedSetup } from './document.ts'
+import { asBody, type SetupDocument, type WantedSetup } from './document.ts'
 import { type Item, isItem, KINDS, type Kind, kindNamed, updateOf } from './kinds.ts'
 import type { Present, PresentOf } from './present.ts'
 
@@ -16,7 +16,7 @@ export interface SetupChange {
 }
 
 /** The changes that make the set-up match a document, in order. Throws UsageError for a reference to an item that does not exist. */
-export async function planOf(document: readonly WantedSetup[], presentOf: PresentOf): Promise<SetupChange[]> {
+export async function planOf({ wanted: document }: SetupDocument, presentOf: PresentOf): Promise<SetupChange[]> {
   const changes: SetupChange[] = []
   const missing: string[] = []
   for (const wanted of document) {
@@ -49,15 +49,16 @@ async function danglingOf({ kind, key, item }: WantedSetup, document: readonly W
   return known ? undefined : `${kind.name} ${key}: ${kind.reference.member} ${named} does not exist`
 }
 
-/** What is there and not in the document, of the kinds that it lists. */
+/** What exists and is not in the document, of the kinds that it lists. */
 export async function extraOf(
-  document: readonly WantedSetup[],
+  { wanted, kinds }: SetupDocument,
   presentOf: PresentOf,
-): Promise<{ kind: string; key: string }[]> {
+): Promise<{ kind: Kind; key: string; present: Present }[]> {
   const extra = []
-  for (const kind of new Set(document.map((wanted) => wanted.kind)))
-    for (const key of (await presentOf(kind)).keys())
-      if (!document.some((wanted) => wanted.kind === kind && wanted.key === key)) extra.push({ kind: kind.name, key })
+  for (const kind of kinds) {
+    const listed = new Set(wanted.filter((each) => each.kind === kind).map(({ key }) => key))
+    for (const [key, present] of await presentOf(kind)) if (!listed.has(key)) extra.push({ kind, key, present })
+  }
   return extra
 }
 

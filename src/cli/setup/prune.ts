@@ -1,0 +1,70 @@
+// `admin apply --prune`: what it removes, the question before it, and the removal.
+import { createInterface } from 'node:readline/promises'
+import { actionNamed } from '../../admin/index.ts'
+import type { Config } from '../../config/schema.ts'
+import { asText, UsageError } from '../output.ts'
+import type { AdminClient } from '../send.ts'
+import type { SetupDocument } from './document.ts'
+import { type Item, KINDS, type Kind } from './kinds.ts'
+import { extraOf } from './plan.ts'
+import type { Present, PresentOf } from './present.ts'
+
+export interface Removal {
+  kind: Kind
+  key: string
+  present: Present
+}
+
+/**
+ * The items that `--prune` removes, dependent items first: those of the listed kinds that the document does not list, and what depends on
+ * them. Items of the configuration are kept, because the next start would create them again. Throws UsageError when the document lists
+ * an item that depends on one that is removed.
+ */
+export async function removalsOf(document: SetupDocument, presentOf: PresentOf, config: Config): Promise<Removal[]> {
+  const extra = await extraOf(document, presentOf)
+  const removals = extra.filter(({ kind, key }) => !(kind.configured?.(config) ?? []).includes(key))
+  for (const kind of KINDS) {
+    const known = new Set(removals.filter((each) => each.kind === kind).map(({ key }) => key))
+    for (const [key, present] of kind.parents && removals.length > 0 ? await presentOf(kind) : [])
+      if (!known.has(key) && parentIn(removals, kind, present.item)) removals.push({ kind, key, present })
+  }
+  const orphans = document.wanted.flatMap(({ kind, key, item }) => {
+    const parent = parentIn(removals, kind, item)
+    return parent
+      ? [`${kind.name} ${key} needs ${parent.kind.name} ${parent.key}, which the document does not list`]
+      : []
+  })
+  if (orphans.length > 0) throw new UsageError(...orphans)
+  return removals.sort((a, b) => KINDS.indexOf(b.kind) - KINDS.indexOf(a.kind))
+}
+
+const parentIn = (removals: readonly Removal[], { parents = {} }: Kind, item: Item): Removal | undefined =>
+  removals.find(({ kind, key }) =>
+    Object.entries(parents).some(([member, parent]) => kind.name === parent && item[member] === key),
+  )
+
+/** A removal in words. */
+export const describeRemoval = ({ kind, key }: Removal): Item => ({ action: 'delete', kind: kind.name, key })
+
+/** Shows what is removed, and asks whether to go on, unless `yes`. Throws UsageError without a terminal, and for any answer but yes. */
+export async function confirmRemovals(removals: readonly Removal[], yes: boolean): Promise<void> {
+  if (removals.length === 0) return
+  const noun = removals.length === 1 ? 'item' : 'items'
+  process.stderr.write(`${removals.length} ${noun} will be removed, with their tokens, consents and connections:\n\n`)
+  process.stderr.write(`${asText(removals.map(describeRemoval))}\n\n`)
+  if (yes) return
+  if (!process.stdin.isTTY) throw new UsageError('nothing was changed: add --yes to remove without a question')
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await terminal.question('Remove them? [y/N] ').finally(() => terminal.close())
+  if (!/^y(es)?$/i.test(answer.trim())) throw new UsageError('nothing was changed')
+}
+
+/** Removes the items, one after the other. Yields each when it is gone. */
+export async function* remove(removals: readonly Removal[], sender: AdminClient): AsyncGenerator<Item> {
+  for (const removal of removals) {
+    const { kind, present } = removal
+    const query = kind.removal ?? {}
+    await sender.send(actionNamed(kind.resource, 'delete'), { params: kind.at(present.shown), query })
+    yield describeRemoval(removal)
+  }
+}
