@@ -59,6 +59,7 @@ export const newSecretAnswer = z.strictObject({ client_id: z.string(), client_se
 export const user = z.strictObject({
   id: z.string(),
   email: z.string(),
+  email_verified: z.boolean().describe('Whether an operator or the upstream provider vouches for the email.'),
   name: z.string(),
   role: z.enum(['admin', 'user']),
   status: z.enum(['active', 'disabled']),
@@ -66,6 +67,9 @@ export const user = z.strictObject({
   provider: z.enum(['local', 'oidc']),
   provider_issuer: z.string().optional().describe('Issuer of the upstream provider that the user signs in at.'),
   provider_sub: z.string().optional().describe('Subject of the user at that provider.'),
+  groups: texts.describe('Groups of operators and of the upstream provider together.'),
+  operator_groups: texts.optional().describe('Groups that operators set. Only of a user of the upstream provider.'),
+  provider_groups: texts.optional().describe('Groups that the upstream provider named at the last sign-in.'),
   created_at: at,
   updated_at: at,
 })

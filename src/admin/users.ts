@@ -2,10 +2,10 @@
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
-import { bool, int, text, word } from '../lib/field.ts'
+import { bool, groupNames, int, text, word } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { newUserId } from '../oauth/client_metadata.ts'
-import type { User } from '../records/user.ts'
+import { groupsOf, type User } from '../records/user.ts'
 import { type ActionResult, type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
@@ -23,11 +23,18 @@ const password = z
   )
 const role = word(['admin', 'user'])
 
+const GROUPS =
+  'Names of the groups of the user; they replace those that operators set before. Groups from the upstream provider are kept.'
+const EMAIL_VERIFIED =
+  'Whether the email is known to belong to the user. Rules for email domains count verified emails only.'
+
 const creatable = z.object({
   email: email.describe('Email for sign-in. Unique, case is ignored.'),
   password: password.describe(`At least ${MIN_PASSWORD} characters; stored only as a hash.`),
   name: text(255).default('').describe('Display name.'),
   role: role.default('user').describe('Role of the user.'),
+  groups: groupNames().default([]).describe(GROUPS),
+  email_verified: z.boolean().default(true).describe(EMAIL_VERIFIED),
 })
 const patchable = z
   .object({
@@ -35,6 +42,8 @@ const patchable = z
     name: text(255).describe('New display name.'),
     password: password.describe('New password. It ends the sessions of the user.'),
     role: role.describe('New role.'),
+    groups: groupNames().describe(GROUPS),
+    email_verified: z.boolean().describe(EMAIL_VERIFIED),
   })
   .partial()
 
@@ -42,14 +51,24 @@ const patchable = z
 const userJson = (user: User) => ({
   id: user.id,
   email: user.email ?? '',
+  email_verified: user.email_verified,
   name: user.name,
   role: user.role,
   status: user.status,
   disabled: user.status === 'disabled',
   provider: user.provider,
-  ...(user.provider === 'oidc' ? { provider_issuer: user.provider_issuer, provider_sub: user.provider_sub } : {}),
+  groups: groupsOf(user),
+  ...(user.provider === 'oidc' ? providerMembers(user) : {}),
   created_at: rfc3339(user.created_at),
   updated_at: rfc3339(user.updated_at),
+})
+
+/** What only a user of the upstream provider has. */
+const providerMembers = ({ provider_issuer, provider_sub, operator_groups, provider_groups }: User) => ({
+  provider_issuer,
+  provider_sub,
+  operator_groups,
+  provider_groups,
 })
 
 const emailTaken = () => conflict('a user with this email exists already', 'email_taken')
@@ -101,7 +120,7 @@ export const users: AdminResource = {
       body: creatable,
       audit: 'user_created',
       cli: { flags: { password: { field: 'password', secret: true }, name: { field: 'name', required: true } } },
-      async run(app, { body: { password, ...fields } }) {
+      async run(app, { body: { password, groups, ...fields } }) {
         const now = app.clock.now()
         // Checked before the expensive hashing. The write checks it again.
         if (await app.store.findUserByEmail({ email: fields.email })) throw emailTaken()
@@ -111,12 +130,14 @@ export const users: AdminResource = {
           password_hash: await app.crypto.hashPassword(password),
           status: 'active',
           provider: 'local',
+          operator_groups: groups,
+          provider_groups: [],
           version: 1,
           created_at: now,
           updated_at: now,
         }
         if ((await app.store.createUser(user)) === 'exists') throw emailTaken()
-        return { shown: userJson(user), changed: { detail: { user_id: user.id, role: user.role } } }
+        return { shown: userJson(user), changed: { detail: { user_id: user.id, role: user.role, groups } } }
       },
     }),
     get: action({
@@ -135,18 +156,19 @@ export const users: AdminResource = {
       body: patchable,
       audit: 'user_updated',
       cli: { without: ['password'] },
-      async run(app, { params, body: { password, ...patch } }) {
+      async run(app, { params, body: { password, groups, ...rest } }) {
         const { provider } = await getUser(app, params.id)
         if (password !== undefined && provider !== 'local')
           throw conflict('the user signs in at the upstream provider and has no password here', 'user_not_local')
         const password_hash = password === undefined ? undefined : await app.crypto.hashPassword(password)
+        const patch = { ...rest, ...(groups ? { operator_groups: groups } : {}) }
         return retryStale(async () => {
           const user = await getUser(app, params.id)
           const fields = [...changedFields(user, patch), ...(password_hash ? ['password'] : [])]
           if (fields.length === 0) return { shown: userJson(user) }
           const next = { ...user, ...patch, ...(password_hash ? { password_hash } : {}) }
           const written = await writeUser(app, next, password_hash !== undefined)
-          return written === 'stale' ? written : changed(written, { fields })
+          return written === 'stale' ? written : changed(written, { fields, ...groupChange(user, written) })
         })
       },
     }),
@@ -204,6 +226,13 @@ const changed = (user: User, detail: object): ActionResult => ({
   shown: userJson(user),
   changed: { detail: { user_id: user.id, ...detail } },
 })
+
+/** The groups that an operator added and removed, for the audit trail. */
+function groupChange({ operator_groups: before }: User, { operator_groups: after }: User) {
+  const added = after.filter((name) => !before.includes(name))
+  const removed = before.filter((name) => !after.includes(name))
+  return { ...(added.length > 0 ? { added } : {}), ...(removed.length > 0 ? { removed } : {}) }
+}
 
 /** Writes a user that was read before. Throws conflict when the email is taken. */
 async function writeUser(app: App, user: User, signOut: boolean): Promise<User | 'stale'> {

@@ -181,6 +181,10 @@ export const oauthKeys = {
     scopes: listKey({ default: ['openid', 'email', 'profile'], doc: 'Scopes to request.' }),
     show_local_login: boolKey({ default: true, doc: 'Also offer the password form.' }),
     include_groups_scope: boolKey({ default: true, doc: 'Request the scope groups where the provider offers it.' }),
+    groups_claim: textKey({
+      default: 'groups',
+      doc: 'Claim of the ID token with the groups of the user: a list of names, or one name. Each sign-in replaces the groups of the provider.',
+    }),
     connector_id: textKey({ doc: 'Connector of a Dex provider.' }),
     allow_private_addresses: boolKey({
       default: false,

@@ -32,6 +32,9 @@ export const isBlank = (value: string): boolean => value.replace(INVISIBLE, '') 
 /** Text with at least one visible character. */
 export const name = (max = 255) => text(max).refine((value) => !isBlank(value), 'must not be blank')
 
+/** The name of a group of users. Names are compared exactly, so that it must not have a space that cannot be seen. */
+export const groupName = () => name().refine((value) => value === value.trim(), 'must not begin or end with a space')
+
 /** true, false, 1 or 0, as YAML value or as text. */
 export const bool = () =>
   z.preprocess(
@@ -106,6 +109,12 @@ export const listOf = <T extends z.ZodType>(item: T, { max, filled = false }: Li
     filled ? items.min(1, 'must not be empty') : items,
   )
 }
+
+/** Maximum number of groups of one user, and of one rule. */
+export const MAX_GROUPS = 1000
+/** Names of groups: sorted, each once. */
+export const groupNames = () =>
+  listOf(groupName(), { max: MAX_GROUPS }).transform((names) => [...new Set(names)].sort())
 
 const MAX_TEXTS = 1000
 /** A list of texts; one text is split on commas, as in environment variables. */

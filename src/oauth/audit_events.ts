@@ -2,7 +2,7 @@
 
 /** The meaning of the members of a detail, which is the same in every event. They contain names, never secrets or tokens. */
 export const DETAIL = {
-  added: 'Entries that were added to the list of a policy',
+  added: 'Entries that were added to the list of a policy, or groups that were added to a user',
   agent: 'Agent to which the request was limited',
   assertion: 'true when an ID-JAG assertion was examined instead of a token',
   before: 'Previous registration mode',
@@ -25,6 +25,7 @@ export const DETAIL = {
   grant_type: 'Grant of the token request',
   grant_types: 'Grant types of the client',
   granted: 'Whether it was granted',
+  groups: 'Groups of the user',
   idp_id: 'Id of the identity provider',
   impersonate_sub: 'User that the service account impersonates',
   issuer: 'Issuer of the identity provider',
@@ -44,7 +45,7 @@ export const DETAIL = {
   provider: 'Slug of the provider',
   reason: 'Reason as a code: the `reason` of logs and of `ext_refusals_total`',
   redirect_uris: 'Redirect URIs of the client',
-  removed: 'Entries that were removed from the list of a policy',
+  removed: 'Entries that were removed from the list of a policy, or groups that were removed from a user',
   requests: 'Number of cancelled codes and pending authorization requests',
   resource: 'URI of the resource',
   resource_id: 'Id of the resource',
@@ -190,7 +191,7 @@ export const AUDIT_EVENTS = {
     detail: ['client_id', 'user_id', 'agent', 'kid', 'resource', 'since', 'until', ...toll],
   },
   upstream_token_issued: { doc: 'A token of a provider was returned to a client.', detail: issued },
-  user_created: { doc: 'An operator created a user.', detail: ['user_id', 'role'] },
+  user_created: { doc: 'An operator created a user.', detail: ['user_id', 'role', 'groups'] },
   user_deleted: { doc: 'A user was deleted.', detail: ['user_id', 'force'] },
   user_disabled: { doc: 'A user was disabled; sessions and refresh tokens were revoked.', detail: ['user_id'] },
   user_enabled: { doc: 'A disabled user was enabled.', detail: ['user_id'] },
@@ -206,7 +207,7 @@ export const AUDIT_EVENTS = {
     doc: 'An operator revoked the sessions and refresh tokens of a user.',
     detail: ['user_id', 'tokens_revoked'],
   },
-  user_updated: { doc: 'A user was changed.', detail: ['user_id', 'fields'] },
+  user_updated: { doc: 'A user was changed.', detail: ['user_id', 'fields', 'added', 'removed'] },
   xaa_policy_created: { doc: 'A policy for assertions was created.', detail: policy },
   xaa_policy_deleted: { doc: 'A policy for assertions was deleted.', detail: policy },
   xaa_policy_updated: { doc: 'A policy for assertions was changed.', detail: [...policy, 'fields'] },

@@ -1,6 +1,7 @@
 // The local account of a user who signed in at the upstream provider. It is identified by issuer and subject, never by email.
 import type { App, OidcIdentity } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
+import { groupName, MAX_GROUPS } from '../lib/field.ts'
 import type { User } from '../records/user.ts'
 import { newUserId } from './client_metadata.ts'
 import { type IdTokenClaims, refused } from './id_token.ts'
@@ -19,12 +20,15 @@ export async function resolveFederatedUser(
     user: {
       id: newUserId(),
       email,
+      email_verified: email !== undefined && isVerified(identity.claims),
       name: nameOf(identity.claims),
       role: 'user',
       status: 'active',
       provider: 'oidc',
       provider_issuer: identity.issuer,
       provider_sub: identity.sub,
+      operator_groups: [],
+      provider_groups: providerGroups(identity.claims[app.config.oidc.groups_claim]),
       version: 1,
       created_at: now,
       updated_at: now,
@@ -57,3 +61,13 @@ function emailOf({ email, email_verified }: IdTokenClaims): string | undefined {
 
 const nameOf = ({ name, preferred_username }: IdTokenClaims): string =>
   textOf(name, MAX_NAME) ?? textOf(preferred_username, MAX_NAME) ?? ''
+
+/** Whether the provider vouches for the email. A provider that says nothing does not. */
+const isVerified = ({ email_verified }: IdTokenClaims): boolean => email_verified === true || email_verified === 'true'
+
+const GROUP_NAME = groupName()
+/** The groups in a claim: a list of names or one name. What is no name is left out; so are names beyond the limit, which only take access away. */
+function providerGroups(claim: unknown): string[] {
+  const names = (Array.isArray(claim) ? claim : [claim]).filter((each) => GROUP_NAME.safeParse(each).success)
+  return [...new Set<string>(names)].sort().slice(0, MAX_GROUPS)
+}

@@ -1,6 +1,8 @@
 export interface User {
   id: string
   email?: string
+  /** Whether an operator or the upstream provider vouches for the email. */
+  email_verified: boolean
   name: string
   /** PHC string; federated users have none. */
   password_hash?: string
@@ -10,7 +12,15 @@ export interface User {
   /** Issuer and subject of a federated user at the upstream provider; together they identify the account. */
   provider_issuer?: string
   provider_sub?: string
+  /** Groups that operators set: sorted, each once. */
+  operator_groups: readonly string[]
+  /** Groups that the upstream provider named at the last sign-in: sorted, each once. */
+  provider_groups: readonly string[]
   version: number
   created_at: number
   updated_at: number
 }
+
+/** The groups of a user, those of operators and of the provider together. */
+export const groupsOf = ({ operator_groups, provider_groups }: User): string[] =>
+  [...new Set([...operator_groups, ...provider_groups])].sort()

@@ -1,6 +1,7 @@
 // Operations on users and their browser sessions.
+import { isDeepStrictEqual } from 'node:util'
 import type { Session } from '../records/session.ts'
-import type { User } from '../records/user.ts'
+import { groupsOf, type User } from '../records/user.ts'
 import { forgetConnections } from './connections.ts'
 import { endFamilies } from './families.ts'
 import { type Found, type ListPage, type ListSpec, listPage, type Search, searchRows } from './list.ts'
@@ -8,6 +9,9 @@ import {
   change,
   columnsOf,
   containing,
+  decoded,
+  flag,
+  forUpdate,
   idBytes,
   idText,
   is,
@@ -19,13 +23,18 @@ import {
   type Row,
   str,
 } from './op.ts'
+import { addGroups, deleteGroups } from './user_groups.ts'
 
 const COLUMNS =
-  'id, email, name, password_hash, role, status, provider, provider_issuer, provider_sub, version, created_at, updated_at'
+  'id, email, email_verified, name, password_hash, role, status, provider, provider_issuer, provider_sub, operator_groups, provider_groups, version, created_at, updated_at'
+
+const readGroups = (column: unknown): string[] => (column === null ? [] : decoded(column))
+const writeGroups = (names: readonly string[]) => (names.length === 0 ? null : JSON.stringify(names))
 
 const read = (row: Row): User => ({
   id: str(row.id),
   email: maybeStr(row.email),
+  email_verified: flag(row.email_verified),
   name: str(row.name),
   password_hash: maybeStr(row.password_hash),
   role: row.role as User['role'],
@@ -33,6 +42,8 @@ const read = (row: Row): User => ({
   provider: row.provider as User['provider'],
   provider_issuer: maybeStr(row.provider_issuer),
   provider_sub: maybeStr(row.provider_sub),
+  operator_groups: readGroups(row.operator_groups),
+  provider_groups: readGroups(row.provider_groups),
   version: num(row.version),
   created_at: num(row.created_at),
   updated_at: num(row.updated_at),
@@ -43,10 +54,13 @@ const emailKey = (email: string | undefined) => orNull(email?.toLowerCase())
 const mutable = (u: User) => [
   orNull(u.email),
   emailKey(u.email),
+  Number(u.email_verified),
   u.name,
   orNull(u.password_hash),
   u.role,
   u.status,
+  writeGroups(u.operator_groups),
+  writeGroups(u.provider_groups),
   u.updated_at,
 ]
 
@@ -78,8 +92,8 @@ export function* listUsersWith(search: Search): Op<Found<User>> {
 /** Adds a user. `exists` when the email, or the subject at its provider, is taken. */
 export function* createUser(user: User): Op<'created' | 'exists'> {
   const added = yield* change(
-    `INSERT INTO users (email, email_key, name, password_hash, role, status, updated_at, id, provider, provider_issuer, provider_sub, version, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    `INSERT INTO users (email, email_key, email_verified, name, password_hash, role, status, operator_groups, provider_groups, updated_at, id, provider, provider_issuer, provider_sub, version, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ...mutable(user),
     user.id,
     user.provider,
@@ -88,7 +102,9 @@ export function* createUser(user: User): Op<'created' | 'exists'> {
     user.version,
     user.created_at,
   )
-  return added === 1 ? 'created' : 'exists'
+  if (added === 0) return 'exists'
+  yield* addGroups(user)
+  return 'created'
 }
 
 /** Writes a user that was read at `user.version`. `signOut` also ends the user's sessions and refresh tokens. */
@@ -103,23 +119,29 @@ export function* updateUser({
 }): Op<'updated' | 'stale' | 'exists'> {
   const twin = yield* one('SELECT 1 AS found FROM users WHERE email_key = ? AND id <> ?', emailKey(user.email), user.id)
   if (twin) return 'exists'
+  const before = yield* one(`SELECT ${COLUMNS} FROM users WHERE id = ? AND version = ?`, user.id, user.version)
   const changed = yield* change(
-    'UPDATE users SET email = ?, email_key = ?, name = ?, password_hash = ?, role = ?, status = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
+    'UPDATE users SET email = ?, email_key = ?, email_verified = ?, name = ?, password_hash = ?, role = ?, status = ?, operator_groups = ?, provider_groups = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
     ...mutable(user),
     user.id,
     user.version,
   )
-  if (changed === 0) return 'stale'
+  if (!before || changed === 0) return 'stale'
+  if (!isDeepStrictEqual(groupsOf(read(before)), groupsOf(user))) {
+    yield* deleteGroups(user.id)
+    yield* addGroups(user)
+  }
   if (signOut) yield* signOutUser({ id: user.id, now })
   return 'updated'
 }
 
+/** Locked, so that the groups of this sign-in are written even when an operator changes the user at the same time. */
 const findFederated = (issuer: string | undefined, sub: string | undefined) =>
-  one(`SELECT ${COLUMNS} FROM users WHERE provider_issuer = ? AND provider_sub = ?`, orNull(issuer), orNull(sub))
+  forUpdate(`SELECT ${COLUMNS} FROM users WHERE provider_issuer = ? AND provider_sub = ?`, orNull(issuer), orNull(sub))
 
 /**
  * The account of a person who has just signed in at an upstream provider: the account with that issuer and subject, updated with the
- * email and name from the provider, or else the new account `user`. Never an account that merely has the same email: the email stays with
+ * email, name and groups from the provider, or else the new account `user`. Never an account that merely has the same email: the email stays with
  * its owner, and a first sign-in with it is refused (`email_taken`). A disabled account is returned unchanged.
  */
 export function* saveFederatedUser({ user }: { user: User }): Op<{ user: User; created: boolean } | 'email_taken'> {
@@ -137,10 +159,15 @@ export function* saveFederatedUser({ user }: { user: User }): Op<{ user: User; c
     emailKey(user.email),
     known.id,
   )
-  const email = taken ? known.email : (user.email ?? known.email)
-  const name = user.name || known.name
-  if (email === known.email && name === known.name) return { user: known, created: false }
-  const next = { ...known, email, name, updated_at: user.updated_at }
+  const next: User = {
+    ...known,
+    email: taken ? known.email : (user.email ?? known.email),
+    email_verified: taken ? known.email_verified : user.email_verified,
+    name: user.name || known.name,
+    provider_groups: user.provider_groups,
+  }
+  if (isDeepStrictEqual(next, known)) return { user: known, created: false }
+  next.updated_at = user.updated_at
   yield* updateUser({ user: next, signOut: false, now: user.updated_at })
   return { user: next, created: false }
 }
@@ -177,6 +204,7 @@ export function* deleteUser({
   yield* signOutUser({ id, now })
   yield* change('UPDATE consent_grants SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL', now, id)
   yield* forgetConnections({ user_id: id, now })
+  yield* deleteGroups(id)
   yield* change('DELETE FROM users WHERE id = ?', id)
   return 'deleted'
 }

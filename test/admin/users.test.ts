@@ -69,6 +69,12 @@ test.each([
   ['a password of 7 characters, however many bytes they have', { password: '🔑'.repeat(7) }],
   ['a password that is too long to hash', { password: 'x'.repeat(MAX_PASSWORD_BYTES + 1) }],
   ['an unknown role', { role: 'emperor' }],
+  ['groups that are one text', { groups: 'staff' }],
+  ['a group without a name', { groups: [''] }],
+  ['a group that is a number', { groups: [5] }],
+  ['a group with a space that cannot be seen', { groups: ['staff '] }],
+  ['more groups than a user can have', { groups: Array.from({ length: 1001 }, (_, i) => `g${i}`) }],
+  ['an email_verified that is a word', { email_verified: 'yes' }],
   ['a name of two lines', { name: 'Ada\nLovelace' }],
 ])('refuses %s', async (_what, fields) => {
   const { status, body } = await create({ email: 'new@example.com', password: PASSWORD, name: 'New', ...fields })
@@ -173,4 +179,33 @@ test('a user with live refresh tokens is deleted only when forced', async () => 
   expect((await remove('?force=true')).status).toBe(204)
   expect((await remove()).status).toBe(404)
   expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
+})
+
+test('a user has the groups that an operator names, sorted and each once; a patch puts others in their place', async () => {
+  const groups = ['staff', 'ops', 'ops,staff', 'staff']
+  const { body } = await create({ email: 'grace@example.com', password: PASSWORD, name: 'Grace', groups })
+  const shown = (id: string) =>
+    okAdmin<{ groups: string[]; email_verified: boolean }>(service, 'GET', `/admin/users/${id}`)
+  expect(await shown(body.id)).toMatchObject({ groups: ['ops', 'ops,staff', 'staff'], email_verified: true })
+  await patch(body.id, { groups: ['staff', 'night'], email_verified: false })
+  await patch(body.id, { name: 'Grace H.' })
+  expect(await shown(body.id)).toMatchObject({ groups: ['night', 'staff'], email_verified: false })
+  const [, changed] = await eventsOf(service, 'user_updated')
+  const fields = ['email_verified', 'operator_groups']
+  const detail = {
+    user_id: body.id,
+    fields: expect.arrayContaining(fields),
+    added: ['night'],
+    removed: ['ops', 'ops,staff'],
+  }
+  expect(changed?.detail).toEqual(detail)
+})
+
+test('groups of the provider are shown beside those of operators, who change only their own', async () => {
+  const { id } = await addUser(service, { provider: 'oidc', operator_groups: ['a', 'b'], provider_groups: ['b', 'c'] })
+  await patch(id, { groups: ['d'] })
+  const shown = { groups: ['b', 'c', 'd'], operator_groups: ['d'], provider_groups: ['b', 'c'] }
+  const answer = await read(id)
+  expect(answer).toMatchObject(shown)
+  expect(answers.user.safeParse(answer).error).toBeUndefined()
 })

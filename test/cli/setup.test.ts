@@ -5,7 +5,7 @@ import { parseYaml } from '../../src/config/yaml.ts'
 import { envOf, runCli, runHere } from '../support/cli.ts'
 import { post } from '../support/flow.ts'
 import { tempFile, tempFolder } from '../support/folder.ts'
-import { addClient, startService, type TestService } from '../support/service.ts'
+import { addClient, addUser, startService, type TestService } from '../support/service.ts'
 
 const SETUP = `
 providers:
@@ -138,6 +138,21 @@ test('an export is a document that changes nothing here, and makes the same else
   expect((await runHere(['admin', 'export'], elsewhere)).stdout).toBe(stdout)
 })
 
+test('groups of users are set by email and exported; users are neither created nor listed without groups', async () => {
+  const user = await addUser(service, { email: 'Ada@example.com', operator_groups: ['staff'] })
+  await addUser(service)
+  const text = 'users: [{ email: ADA@example.com, groups: [ops, night] }]'
+  const { rows } = await setup('apply', text)
+  expect(done(rows)).toEqual([['update', 'users', 'ada@example.com']])
+  expect((await service.app.store.findUser({ id: user.id }))?.operator_groups).toEqual(['night', 'ops'])
+  const { stdout } = await runHere(['admin', 'export', '--only', 'users', '--json'], env)
+  expect(JSON.parse(stdout)).toEqual({ users: [{ email: 'ada@example.com', groups: ['night', 'ops'] }] })
+  expect(await setup('diff', text)).toEqual({ code: 0, rows: [] })
+  const { rows: pruned } = await setup('apply', 'users: []', '--prune', '--yes')
+  expect(done(pruned)).toEqual([['clear', 'users', 'ada@example.com']])
+  expect((await service.app.store.findUser({ id: user.id }))?.operator_groups).toEqual([])
+})
+
 test('only the kinds that are asked for are exported, as JSON too', async () => {
   const { stdout } = await runHere(['admin', 'export', '--only', 'idps', '--json'], env)
   expect(JSON.parse(stdout)).toMatchObject({ idps: [{ issuer: 'https://idp.example.com' }] })
@@ -162,6 +177,11 @@ test.each([
     'a reference to nothing',
     'mappings: [{idp: https://no.example, federated_subject: a, local_subject: b}]',
     'idp https://no.example does not exist',
+  ],
+  [
+    'a user that does not exist',
+    'users: [{email: no@example.com, groups: [a]}]',
+    'users no@example.com does not exist',
   ],
   ['broken YAML', 'clients: [', ':1:11'],
   ['no members', '- a', 'must hold providers, clients, '],

@@ -167,6 +167,30 @@ describe('accounts', () => {
     expect(await userOf(before?.email ?? '')).toBeUndefined()
   })
 
+  test('each sign-in replaces the groups of the provider as a whole, beside those of operators', async () => {
+    op.person = newPerson({ groups: ['staff', 'ops,dev', 'staff', '', 5, 'two\nlines'] })
+    const groups = async () => (await userOf(String(op.person['email'])))?.['groups']
+    await signIn()
+    expect(await groups()).toEqual(['ops,dev', 'staff'])
+    const { id } = (await userOf(String(op.person['email']))) ?? {}
+    await okAdmin(service, 'PATCH', `/admin/users/${id}`, { groups: ['auditors'] })
+    op.person = { ...op.person, groups: 'night' }
+    await signIn()
+    expect(await groups()).toEqual(['auditors', 'night'])
+    op.person = { ...op.person, groups: undefined }
+    await signIn()
+    expect(await groups()).toEqual(['auditors'])
+  })
+
+  test.each([
+    [true, true],
+    [undefined, false],
+  ])('an email with email_verified %s is verified: %s', async (email_verified, expected) => {
+    op.person = newPerson({ email_verified })
+    await signIn()
+    expect(await userOf(String(op.person['email']))).toMatchObject({ email_verified: expected })
+  })
+
   test('an email that is taken by then stays with its owner, and the person is in all the same', async () => {
     op.person = newPerson()
     await signIn()

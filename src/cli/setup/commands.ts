@@ -10,7 +10,7 @@ import { commandAt, type GlobalOptions } from '../tree.ts'
 import { readDocument } from './document.ts'
 import type { Item } from './kinds.ts'
 import { carryOut, compare, describe, extraOf, kindsNamed, planOf } from './plan.ts'
-import { readPresent, withoutDefaults } from './present.ts'
+import { isExported, readPresent, withoutDefaults } from './present.ts'
 import { confirmRemovals, describeRemoval, removalsOf, remove } from './prune.ts'
 
 const FILE = ['-f, --file <file>', 'Document in YAML or JSON. - reads it from standard input.'] as const
@@ -50,7 +50,7 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
 
   commandAt(program, 'admin export')
     .description(
-      'Prints the set-up as a document for `apply`, without secrets, users and clients that registered themselves.',
+      'Prints the set-up as a document for `apply`, without secrets and without clients that registered themselves. Of users it prints the groups that operators set.',
     )
     .option('--only <a,b>', 'Only these kinds.')
     .action(({ only = '' }: { only?: string }) =>
@@ -60,7 +60,9 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
         for (const kind of kindsNamed(only.split(',').filter(Boolean))) {
           // Sorted, so that exports can be compared line by line.
           const present = [...(await presentOf(kind))].sort(([a], [b]) => (a < b ? -1 : 1))
-          const items = present.map(([, { item }]) => withoutDefaults(kind, item))
+          const items = present
+            .filter(([, { item }]) => isExported(kind, item))
+            .map(([, { item }]) => withoutDefaults(kind, item))
           if (items.length > 0) document[kind.name] = items
         }
         if (json()) print(document, true)

@@ -52,11 +52,12 @@ function readKind(kind: Kind, value: unknown, faults: string[]): WantedSetup[] {
     const wrong = faultsOf(kind, members, item, at)
     faults.push(...wrong)
     if (wrong.length > 0 || !isItem(item)) return []
-    const key = itemKey(kind, item)
+    const wanted = normal(kind, item)
+    const key = itemKey(kind, wanted)
     const first = places.get(key)
     if (first) faults.push(`${at} is the same as ${first}: ${key}`)
     places.set(key, at)
-    return [{ kind, key, item: normal(kind, item) }]
+    return [{ kind, key, item: wanted }]
   })
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Action } from '../../admin/action.ts'
 import { actionNamed, findAction } from '../../admin/index.ts'
 import type { Config } from '../../config/schema.ts'
+import { groupNames, text } from '../../lib/field.ts'
 
 export type Item = Record<string, unknown>
 
@@ -29,6 +30,8 @@ export interface Kind {
   readonly merged?: readonly string[]
   /** Members that refer to items which are created later. They are set when all items exist. */
   readonly late?: readonly string[]
+  /** The members of items that a document changes and never creates. It need not list all of them. */
+  readonly changes?: z.ZodType
   /** Whether an operator set up an item. Default: always true. */
   readonly ours?: (shown: Item) => boolean
   /** The kinds of the items without which an item cannot exist, by the member that has their key. */
@@ -84,6 +87,21 @@ export const KINDS: readonly Kind[] = [
     parents: { source: 'resources', target: 'resources' },
   },
   { name: 'idps', resource: 'idp', key: ['issuer'], at: byId },
+  {
+    name: 'users',
+    resource: 'user',
+    key: ['email'],
+    at: byId,
+    changes: z.strictObject({
+      email: text(254).transform((email) => email.toLowerCase()),
+      groups: groupNames().default([]),
+    }),
+    read: ({ email, groups, operator_groups = groups }) => ({
+      email: String(email).toLowerCase(),
+      groups: operator_groups,
+    }),
+    ours: ({ email }) => email !== '',
+  },
   { name: 'policies', resource: 'policy', key: ['idp', 'name'], at: byId, ...ofIdp },
   { name: 'mappings', resource: 'mapping', key: ['idp', 'federated_subject'], at: byId, ...ofIdp },
 ]
@@ -105,8 +123,9 @@ export function membersOf(kind: Kind): string[] {
   return [...key, ...names.filter((name) => ![...key, ...without].includes(name))]
 }
 
-/** The schema of the body that creates an item. */
+/** The schema of the members of an item: of the body that creates it, unless items are only changed. */
 export function bodyOf(kind: Kind): z.ZodType {
+  if (kind.changes) return kind.changes
   const { body } = actionNamed(kind.resource, 'create')
   if (!body) throw new Error(`${kind.name} are created without a body`)
   return body

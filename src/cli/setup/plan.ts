@@ -5,7 +5,7 @@ import { UsageError } from '../output.ts'
 import type { AdminClient } from '../send.ts'
 import { asBody, type SetupDocument, type WantedSetup } from './document.ts'
 import { type Item, isItem, KINDS, type Kind, kindNamed, updateOf } from './kinds.ts'
-import type { Present, PresentOf } from './present.ts'
+import { isExported, type Present, type PresentOf } from './present.ts'
 
 export interface SetupChange {
   wanted: WantedSetup
@@ -24,6 +24,7 @@ export async function planOf({ wanted: document }: SetupDocument, presentOf: Pre
     const present = (await presentOf(kind)).get(wanted.key)
     const same = (name: string) => covers(present?.item[name], item[name], kind.merged?.includes(name) ?? false)
     const fields = Object.keys(item).filter((name) => !same(name))
+    if (kind.changes && !present) missing.push(`${kind.name} ${wanted.key} does not exist, and is not created here`)
     if (fields.length > 0) changes.push({ wanted, present, fields })
     const nowhere = await danglingOf(wanted, document, presentOf)
     if (nowhere) missing.push(nowhere)
@@ -57,7 +58,8 @@ export async function extraOf(
   const extra = []
   for (const kind of kinds) {
     const listed = new Set(wanted.filter((each) => each.kind === kind).map(({ key }) => key))
-    for (const [key, present] of await presentOf(kind)) if (!listed.has(key)) extra.push({ kind, key, present })
+    for (const [key, present] of await presentOf(kind))
+      if (!listed.has(key) && isExported(kind, present.item)) extra.push({ kind, key, present })
   }
   return extra
 }

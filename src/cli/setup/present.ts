@@ -74,3 +74,7 @@ export function withoutDefaults(kind: Kind, item: Item): Item {
   }
   return Object.fromEntries(Object.entries(item).filter((member) => !plain(member)))
 }
+
+/** Whether an export lists an item: of items that a document only changes, those that differ from the defaults. */
+export const isExported = (kind: Kind, item: Item): boolean =>
+  !kind.changes || Object.keys(withoutDefaults(kind, item)).length > kind.key.length

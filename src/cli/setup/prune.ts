@@ -5,7 +5,7 @@ import type { Config } from '../../config/schema.ts'
 import { asText, UsageError } from '../output.ts'
 import type { AdminClient } from '../send.ts'
 import type { SetupDocument } from './document.ts'
-import { type Item, KINDS, type Kind } from './kinds.ts'
+import { bodyOf, type Item, KINDS, type Kind } from './kinds.ts'
 import { extraOf } from './plan.ts'
 import type { Present, PresentOf } from './present.ts'
 
@@ -44,7 +44,11 @@ const parentIn = (removals: readonly Removal[], { parents = {} }: Kind, item: It
   )
 
 /** A removal in words. */
-export const describeRemoval = ({ kind, key }: Removal): Item => ({ action: 'delete', kind: kind.name, key })
+export const describeRemoval = ({ kind, key }: Removal): Item => ({
+  action: kind.changes ? 'clear' : 'delete',
+  kind: kind.name,
+  key,
+})
 
 /** Shows what is removed, and asks whether to go on, unless `yes`. Throws UsageError without a terminal, and for any answer but yes. */
 export async function confirmRemovals(removals: readonly Removal[], yes: boolean): Promise<void> {
@@ -63,8 +67,17 @@ export async function confirmRemovals(removals: readonly Removal[], yes: boolean
 export async function* remove(removals: readonly Removal[], sender: AdminClient): AsyncGenerator<Item> {
   for (const removal of removals) {
     const { kind, present } = removal
-    const query = kind.removal ?? {}
-    await sender.send(actionNamed(kind.resource, 'delete'), { params: kind.at(present.shown), query })
+    const params = kind.at(present.shown)
+    const body = kind.changes && defaultsOf(kind, present.item)
+    if (body) await sender.send(actionNamed(kind.resource, 'update'), { params, query: {}, body })
+    else await sender.send(actionNamed(kind.resource, 'delete'), { params, query: kind.removal ?? {} })
     yield describeRemoval(removal)
   }
+}
+
+/** The members of an item that the document would set, with their defaults. */
+function defaultsOf(kind: Kind, item: Item): Item {
+  const keys = kind.key.map((name) => [name, item[name]])
+  const defaults = bodyOf(kind).parse(Object.fromEntries(keys)) as Item
+  return Object.fromEntries(Object.entries(defaults).filter(([name]) => !kind.key.includes(name)))
 }

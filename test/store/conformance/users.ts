@@ -30,6 +30,16 @@ export function userRules(bench: Bench): void {
     expect(await bench.store.findUserByEmail({ email: 'nobody@example.com' })).toBeUndefined()
   })
 
+  test('groups of operators and of the provider are kept apart, and a write replaces both', async () => {
+    const user = await created({ operator_groups: ['night', 'ops,dev'], provider_groups: ['staff'] })
+    expect(await find(user)).toEqual(user)
+    const next = { ...user, operator_groups: ['ops'], provider_groups: [], email_verified: false }
+    expect(await update(next)).toBe('updated')
+    expect(await find(user)).toEqual({ ...next, version: 2 })
+    expect(await update({ ...next, operator_groups: ['lost'] })).toBe('stale')
+    expect((await find(user))?.operator_groups).toEqual(['ops'])
+  })
+
   const person = (sub: string, more: Partial<User> = {}) =>
     aUser({
       provider: 'oidc',
@@ -54,6 +64,11 @@ export function userRules(bench: Bench): void {
     expect(await arrive(later)).toMatchObject({ user: { ...first, email, name, updated_at }, created: false })
     expect(await find(first)).toEqual({ ...first, email, name, updated_at, version: 2 })
     expect(await find(later)).toBeUndefined()
+    const groups = Array.from({ length: 250 }, (_, i) => `group-${100 + i}`)
+    await arrive(person('one', { provider_groups: groups, updated_at: NOW + 6 }))
+    expect((await find(first))?.provider_groups).toEqual(groups)
+    await arrive(person('one', { updated_at: NOW + 7 }))
+    expect((await find(first))?.provider_groups).toEqual([])
     const elsewhere = person('one', { provider_issuer: 'https://other.example.com' })
     expect(await arrive(elsewhere)).toEqual({ user: elsewhere, created: true })
   })
