@@ -38,6 +38,8 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
   readonly query?: Q
   /** Members of the JSON body. */
   readonly body?: B
+  /** Whether a request without a body is like one with an empty object. */
+  readonly bodyOptional?: true
   /** The capability that the key needs. Default: read for GET, write for every other method. */
   readonly needs?: 'read'
   /** The audit event of a change. */

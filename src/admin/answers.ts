@@ -54,7 +54,23 @@ export const client = z.strictObject({
 export const newClientAnswer = client.extend({
   client_secret: z.string().optional().describe('Shown only in this answer. A public client has none.'),
 })
-export const newSecretAnswer = z.strictObject({ client_id: z.string(), client_secret: z.string() })
+export const newSecretAnswer = z.strictObject({
+  client_id: z.string(),
+  client_secret: z.string(),
+  secret_id: z.string().describe('Id of the new secret.'),
+})
+export const clientSecret = z.strictObject({
+  id: z.string(),
+  created_at: at,
+  expires_at: at.optional().describe('The secret is refused from this time on. The current secret has none.'),
+  last_used_at: at.optional().describe('Time of the last use, at most an hour late.'),
+})
+export const clientWithSecrets = client.extend({
+  secrets: z
+    .array(clientSecret)
+    .optional()
+    .describe('The secrets that are accepted, the newest first. Absent when the client authenticates without one.'),
+})
 
 export const user = z.strictObject({
   id: z.string(),

@@ -5,6 +5,7 @@ import { text } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { isHttpUrl } from '../lib/url.ts'
 import { clientFields, clientRecord, isUserId, shownClient } from '../oauth/client_metadata.ts'
+import { liveSecrets } from '../oauth/client_secret.ts'
 import { findNamedResource } from '../oauth/resource.ts'
 import type { Client } from '../records/client.ts'
 import { changedFields, invalid } from './outcome.ts'
@@ -64,6 +65,19 @@ export const clientJson = (client: Client) => ({
   id: client.client_id,
   name: client.client_name,
 })
+
+/** The secrets of a client that are accepted. A client whose authentication method has no secret has no such member. */
+export const secretsJson = (client: Client, now: number) =>
+  client.secrets === undefined
+    ? {}
+    : {
+        secrets: liveSecrets(client, now).map(({ id, created_at, expires_at, last_used_at }) => ({
+          id,
+          created_at: rfc3339(created_at),
+          ...(expires_at === undefined ? {} : { expires_at: rfc3339(expires_at) }),
+          ...(last_used_at === undefined ? {} : { last_used_at: rfc3339(last_used_at) }),
+        })),
+      }
 
 /** The registered URI of the default resource that an operator names; undefined for an empty one. Throws invalid_request. */
 export async function defaultResourceOf(app: App, uri: string | undefined): Promise<string | undefined> {

@@ -4,15 +4,25 @@ import { longestLife } from '../config/lifetimes.ts'
 import type { App } from '../context.ts'
 import { offeredGrantTypes } from '../grants/index.ts'
 import { bool, int, name, word } from '../lib/field.ts'
-import { digest, idFloor, idTime } from '../lib/id.ts'
+import { idFloor, idTime } from '../lib/id.ts'
 import { DAY } from '../lib/time.ts'
 import { inspectDocument, isUrlShaped } from '../oauth/cimd.ts'
-import { checkClient, newClient, newClientSecret, type Offered } from '../oauth/client_metadata.ts'
+import { checkClient, newClient, type Offered } from '../oauth/client_metadata.ts'
 import { setByOperator } from '../oauth/document_client.ts'
 import type { Client } from '../records/client.ts'
 import { type ActionResult, type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
-import { changedByOperator, clientJson, creatable, defaultResourceOf, fixed, patchable } from './client_members.ts'
+import {
+  changedByOperator,
+  clientJson,
+  creatable,
+  defaultResourceOf,
+  fixed,
+  patchable,
+  secretsJson,
+} from './client_members.ts'
+import { changeClient, getClient } from './client_record.ts'
+import { rotateSecret } from './client_secrets.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 
@@ -42,18 +52,8 @@ async function withActivity({ store, clock }: App, found: Client[]) {
   })
 }
 
-async function getClient({ store }: App, client_id: string): Promise<Client> {
-  const client = await store.findClient({ client_id })
-  if (!client) throw notFound('client')
-  return client
-}
-
-/** Writes the result of `next` for a client, and tries again when another write came first. */
-const changeClient = (app: App, client_id: string, next: (client: Client) => Client): Promise<Client> =>
-  retryStale(async () => {
-    const changed = { ...next(await getClient(app, client_id)), updated_at: app.clock.now() }
-    return (await app.store.updateClient(changed)) === 'stale' ? 'stale' : changed
-  })
+/** A client with its secrets, which lists of clients do not show. */
+const shownAlone = ({ clock }: App, client: Client) => ({ ...clientJson(client), ...secretsJson(client, clock.now()) })
 
 export const clients: AdminResource = {
   name: 'client',
@@ -128,15 +128,15 @@ export const clients: AdminResource = {
       method: 'GET',
       path: '/admin/clients/{client_id}',
       doc: 'Shows a client.',
-      answer: answers.client,
+      answer: answers.clientWithSecrets,
       cli: false,
-      run: async (app, { params }) => ({ shown: clientJson(await getClient(app, params.client_id)) }),
+      run: async (app, { params }) => ({ shown: shownAlone(app, await getClient(app, params.client_id)) }),
     }),
     update: action({
       method: 'PATCH',
       path: '/admin/clients/{client_id}',
       doc: 'Changes the named members of a client. For a client that is a document they stay, and limit what the document says: an empty scope or list is no limit. The scope of a client that registered itself becomes a limit, where it was a default.',
-      answer: answers.client,
+      answer: answers.clientWithSecrets,
       body: patchable,
       audit: 'client_updated',
       cli: {
@@ -156,10 +156,10 @@ export const clients: AdminResource = {
               default_resource === undefined ? client.default_resource : await defaultResourceOf(app, default_resource),
           }
           const fields = changedByOperator(client, next, Object.keys(patch))
-          if (fields.length === 0) return { shown: clientJson(client) }
+          if (fields.length === 0) return { shown: shownAlone(app, client) }
           checkClient(next, offeredBy(app), client)
           if ((await app.store.updateClient(next)) === 'stale') return 'stale'
-          return { shown: clientJson(next), changed: { client_id: client.client_id, detail: { fields } } }
+          return { shown: shownAlone(app, next), changed: { client_id: client.client_id, detail: { fields } } }
         }),
     }),
     suspend: action({
@@ -196,22 +196,7 @@ export const clients: AdminResource = {
         return { shown, changed: { client_id, detail: { usable: shown.problem === undefined } } }
       },
     }),
-    rotateSecret: action({
-      method: 'POST',
-      path: '/admin/clients/{client_id}/rotate-secret',
-      doc: 'Replaces the secret of a confidential client. The new secret is shown only in this answer.',
-      answer: answers.newSecretAnswer,
-      audit: 'client_secret_rotated',
-      cli: { flags: { id: { field: 'client_id' } } },
-      async run(app, { params }) {
-        const client_secret = newClientSecret()
-        const { client_id } = await changeClient(app, params.client_id, (client) => {
-          if (client.secret_hash === undefined) throw invalid('a public client has no secret', 'public_client')
-          return { ...client, secret_hash: digest(client_secret) }
-        })
-        return { shown: { client_id, client_secret }, changed: { client_id, detail: {} } }
-      },
-    }),
+    rotateSecret,
     delete: action({
       method: 'DELETE',
       path: '/admin/clients/{client_id}',

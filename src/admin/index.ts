@@ -1,6 +1,7 @@
 // The admin operations by resource, in the order of the reference. REST, command line and docs are read from this list.
 import type { Action, AdminResource } from './action.ts'
 import { auditTrail } from './audit.ts'
+import { clientSecrets } from './client_secrets.ts'
 import { clients } from './clients.ts'
 import { connections } from './connections.ts'
 import { frontingLinks } from './fronting.ts'
@@ -21,6 +22,7 @@ import { xaaPolicies } from './xaa_policies.ts'
 
 export const adminResources: readonly AdminResource[] = [
   clients,
+  clientSecrets,
   users,
   resources,
   ...resourcePolicies,

@@ -98,7 +98,9 @@ function operationOf(resource: AdminResource, word: string, each: Action): objec
     ...(command ? { 'x-command': `service admin ${command}` } : {}),
     ...(each.audit ? { 'x-audit': each.audit } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(each.body ? { requestBody: { required: true, content: { [JSON_TYPE]: { schema: inputOf(each.body) } } } } : {}),
+    ...(each.body
+      ? { requestBody: { required: !each.bodyOptional, content: { [JSON_TYPE]: { schema: inputOf(each.body) } } } }
+      : {}),
     responses: {
       [status]: done,
       ...(each.dryRun ? { 200: { ...done, description: 'The request is valid.' } } : {}),

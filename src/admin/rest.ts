@@ -1,6 +1,6 @@
 // The routes of the admin listener: the admin operations, which need an API key, the metrics, and the page.
 import type { App } from '../context.ts'
-import { empty, json, NO_STORE, parseJson, parseParams, type Reply } from '../http/message.ts'
+import { empty, json, NO_STORE, parseJson, parseParams, type Reply, type Request } from '../http/message.ts'
 import type { Method, Route } from '../http/route.ts'
 import { OAuthError } from '../lib/error.ts'
 import { sentBy } from '../oauth/audit.ts'
@@ -11,7 +11,7 @@ import { jsonLines } from './export.ts'
 import { adminResources } from './index.ts'
 import { LINES_TYPE, presentResources } from './openapi.ts'
 import { pageRoutes } from './page.ts'
-import { perform } from './perform.ts'
+import { perform, type RawInput } from './perform.ts'
 
 const MAX_BODY = 1024 * 1024
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -31,7 +31,9 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): R
   method: action.method,
   path: action.path,
   guard: guard(action.method === 'GET' || action.needs === 'read' ? 'read' : 'write'),
-  ...(action.method === 'GET' ? {} : { body: { type: 'json', limit: MAX_BODY, optional: action.body === undefined } }),
+  ...(action.method === 'GET'
+    ? {}
+    : { body: { type: 'json', limit: MAX_BODY, optional: action.bodyOptional ?? action.body === undefined } }),
   async handle(request) {
     const { shown, dry } = await perform(
       forRequest(app, request),
@@ -39,7 +41,7 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): R
       {
         params: request.params,
         query: parseParams(request.query),
-        body: action.body && parseJson(request),
+        body: bodyOf(action, request),
       },
       { actor_id: operatorOf(request).actor_id, ...sentBy(request) },
     )
@@ -47,6 +49,10 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): R
     return action.status === 204 ? empty(204, NO_STORE) : json(dry ? 200 : (action.status ?? 200), shown, NO_STORE)
   },
 })
+
+/** The JSON object of a request, for an operation that reads one. */
+const bodyOf = ({ body, bodyOptional }: Action, request: Request): RawInput['body'] =>
+  body && !(bodyOptional && request.body.length === 0) ? parseJson(request) : undefined
 
 const linesOf = (rows: AsyncIterable<unknown>): Reply => ({
   status: 200,

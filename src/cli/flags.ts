@@ -74,6 +74,7 @@ const PARAMS: Readonly<Record<string, string>> = {
   id: 'Its id.',
   client_id: 'Client id of the client.',
   kid: 'Its kid.',
+  secret_id: 'Id of the secret.',
   slug: 'Slug or id of the resource.',
   source: 'Slug of the fronting resource (the gateway).',
   target: 'Slug of the resource behind the gateway.',

@@ -107,7 +107,7 @@ function comeBack(request: Request, params: Params): string {
  * client_id of a public client is no secret: the user must be asked each time (RFC 8252 §8.6).
  */
 const isCertain = ({ client, redirect_uri }: ReturnAddress): boolean =>
-  client.secret_hash !== undefined || !isOnDevice(redirect_uri)
+  client.secrets !== undefined || !isOnDevice(redirect_uri)
 
 /** The user's earlier consent, if it covers all requested scopes and the redirect URI. Consents are stored only for requests that name a resource. */
 async function findCovering(

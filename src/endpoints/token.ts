@@ -59,8 +59,8 @@ async function refusalOf(app: App, refused: Refused, error: unknown): Promise<un
 }
 
 /** Only for a client that has authenticated: anybody else could fill the audit trail. The answer does not wait for the record. */
-function recordDenial(app: App, request: Request, grant: Grant, { client_id, secret_hash }: Client, error: OAuthError) {
-  if (error.status >= 500 || secret_hash === undefined) return
+function recordDenial(app: App, request: Request, grant: Grant, { client_id, secrets }: Client, error: OAuthError) {
+  if (error.status >= 500 || secrets === undefined) return
   // An expired nonce is no refusal: the client repeats the request with a new one.
   if (error.code === 'use_dpop_nonce') return
   const detail = { reason: error.reason }

@@ -96,7 +96,7 @@ function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequ
     consent_id,
     authorization_id: request.id,
     // A public client has no secret: only the key protects a stolen refresh token from use (RFC 9449 §5).
-    jkt: input.client.secret_hash === undefined ? input.proof?.jkt : undefined,
+    jkt: input.client.secrets === undefined ? input.proof?.jkt : undefined,
     created_at: now,
   }
   const mayRefresh = input.client.grant_types.includes('refresh_token')

@@ -2,17 +2,15 @@
 import type { App } from '../context.ts'
 import type { Params, Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { digest, equalSecrets } from '../lib/id.ts'
 import type { Client } from '../records/client.ts'
 import { SECRET_METHODS } from './client_metadata.ts'
+import { findSecret, isLiveSecret, noteSecretUse } from './client_secret.ts'
 
 interface Credentials {
   client_id: string
   client_secret?: string
 }
 const MAX_CREDENTIAL = 2048
-/** What a secret is compared with where there is none. */
-const OF_NO_CLIENT = digest('')
 
 const twoWays = () =>
   new OAuthError('invalid_request', 'only one way to authenticate the client may be used', {
@@ -37,17 +35,18 @@ export async function authenticateClient(
   request.notes.client_id = client_id
   const client = await resolveClient(app, client_id)
   // The same work for a client that does not exist.
-  const isRight =
-    client_secret !== undefined && equalSecrets(digest(client_secret), client?.secret_hash ?? OF_NO_CLIENT)
+  const secret = client_secret === undefined ? undefined : findSecret(client, client_secret)
   if (!client) throw refuse('unknown_client')
-  if (client.secret_hash === undefined) {
+  if (client.secrets === undefined) {
     if (client_secret !== undefined) throw refuse('secret_of_public_client')
   } else {
     if (client_secret === undefined) throw refuse('missing_secret')
-    if (!isRight) throw refuse('wrong_secret')
+    if (!secret) throw refuse('wrong_secret')
+    if (!isLiveSecret(secret, app.clock.now())) throw refuse('expired_secret')
   }
   if (client.status !== 'active') throw refuse('client_suspended')
-  if (kind === 'confidential' && client.secret_hash === undefined) throw refuse('public_client')
+  if (kind === 'confidential' && client.secrets === undefined) throw refuse('public_client')
+  if (secret) noteSecretUse(app, client, secret)
   return client
 }
 

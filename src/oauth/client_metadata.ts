@@ -4,8 +4,9 @@ import { z } from 'zod'
 import { listProblems, quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { bool, issuesOf, listOf, name, scope, text, word } from '../lib/field.ts'
-import { digest, newId, newSecret } from '../lib/id.ts'
+import { newId } from '../lib/id.ts'
 import type { Client } from '../records/client.ts'
+import { newClientSecret, secretRecord } from './client_secret.ts'
 import { redirectFault, redirectUri } from './redirect_uri.ts'
 
 export const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const
@@ -119,7 +120,7 @@ export function newClient(
     client: {
       ...metadata,
       client_id,
-      secret_hash: client_secret && digest(client_secret),
+      secrets: client_secret === undefined ? undefined : [secretRecord(client_secret, now)],
       status: 'active',
       registration_source: source,
       version: 1,
@@ -128,9 +129,6 @@ export function newClient(
     },
   }
 }
-
-/** A client secret: 256 random bits. */
-export const newClientSecret = (): string => newSecret('cs_')
 
 const USER_PREFIX = 'u_'
 /** Ids of users and of clients must never be taken for each other: both can be the `sub` of a token (RFC 9068 §5). */

@@ -9,10 +9,22 @@ export interface DocumentFields {
 
 export type AuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post'
 
+/** A secret of a client. Only its hash is stored. */
+export interface ClientSecret {
+  id: string
+  /** SHA-256 of the secret. */
+  hash: string
+  created_at: number
+  /** The second from which it is refused. The current secret has none. */
+  expires_at?: number
+  /** When it was last used, at most an hour late. */
+  last_used_at?: number
+}
+
 export interface Client extends DocumentFields {
   client_id: string
-  /** SHA-256 of the secret; public clients have none. */
-  secret_hash?: string
+  /** The newest first. Absent when the client has no secret by its authentication method. */
+  secrets?: readonly ClientSecret[]
   response_types: string[]
   token_endpoint_auth_method: AuthMethod
   status: 'active' | 'suspended'

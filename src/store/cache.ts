@@ -29,6 +29,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
       createClient: (input: InputOf<'createClient'>) => input.client_id,
       updateClient: (input: InputOf<'updateClient'>) => input.client_id,
       touchClient: (input: InputOf<'touchClient'>) => input.client_id,
+      touchSecret: (input: InputOf<'touchSecret'>) => input.client_id,
       deleteClient: (input: InputOf<'deleteClient'>) => input.client_id,
       reapClients: everything,
     },
@@ -96,10 +97,13 @@ export type Drop = readonly [read: string, key: string | null]
 /** What other processes must read again: the signing keys, all records, or the entries that one write changed. */
 export type Invalidation = 'keys' | 'records' | readonly Drop[]
 
-/** What other processes must read again after a write. The time of the last use of a client is not announced. */
+/** Writes that only store when something was last used. Other threads and instances are not told: each reads it again after its own write. */
+const USES: readonly OpName[] = ['touchClient', 'touchSecret']
+
+/** What other processes must read again after a write. */
 export function invalidationOf(op: OpName, input: unknown): Invalidation | undefined {
   if (op === 'saveSigningKeys' || op === 'announceKeys') return 'keys'
-  const drops = op === 'touchClient' ? [] : dropsOf(op, input)
+  const drops = USES.includes(op) ? [] : dropsOf(op, input)
   return drops.length > 0 ? drops : undefined
 }
 

@@ -1,5 +1,5 @@
 // Operations on clients.
-import type { Client } from '../records/client.ts'
+import type { Client, ClientSecret } from '../records/client.ts'
 import { endFamilies } from './families.ts'
 import { type Found, type ListPage, type ListSpec, listPage, type Search, searchRows } from './list.ts'
 import {
@@ -7,8 +7,8 @@ import {
   containing,
   decoded,
   flag,
+  forUpdate,
   idBytes,
-  idText,
   is,
   maybeIdText,
   maybeNum,
@@ -21,13 +21,13 @@ import {
   str,
 } from './op.ts'
 
-const COLUMNS = `client_id, secret_hash, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method,
+const COLUMNS = `client_id, secrets, secret_uses, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method,
   application_type, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at, last_used_at,
   operator_set, document, default_resource`
 
 const read = (row: Row): Client => ({
   client_id: str(row.client_id),
-  secret_hash: row.secret_hash === null ? undefined : idText(row.secret_hash),
+  secrets: readSecrets(row),
   client_name: str(row.client_name),
   redirect_uris: decoded(row.redirect_uris),
   grant_types: decoded(row.grant_types),
@@ -52,8 +52,37 @@ const read = (row: Row): Client => ({
 const maybeDecoded = <T>(value: unknown): T | undefined => (value === null ? undefined : decoded<T>(value))
 const maybeEncoded = (value: object | undefined) => (value === undefined ? null : JSON.stringify(value))
 
+interface StoredSecret extends Omit<ClientSecret, 'last_used_at'> {
+  /** In hex: neither database makes base64url, and the migration wrote the first ones. */
+  hash: string
+}
+type Uses = Record<string, number>
+
+function readSecrets({ secrets, secret_uses }: Row): ClientSecret[] | undefined {
+  const uses = maybeDecoded<Uses>(secret_uses) ?? {}
+  return maybeDecoded<StoredSecret[]>(secrets)?.map(({ id, hash, created_at, expires_at }) => ({
+    id,
+    hash: Buffer.from(hash, 'hex').toString('base64url'),
+    created_at,
+    expires_at,
+    last_used_at: uses[id],
+  }))
+}
+
+const secretsText = (secrets: Client['secrets']): string | null =>
+  maybeEncoded(
+    secrets?.map(
+      ({ id, hash, created_at, expires_at }): StoredSecret => ({
+        id,
+        hash: idBytes(hash).toString('hex'),
+        created_at,
+        expires_at,
+      }),
+    ),
+  )
+
 const mutable = (c: Client) => [
-  c.secret_hash === undefined ? null : idBytes(c.secret_hash),
+  secretsText(c.secrets),
   c.client_name,
   JSON.stringify(c.redirect_uris),
   JSON.stringify(c.grant_types),
@@ -136,7 +165,7 @@ export function* listKnownClients({ client_ids }: { client_ids: string[] }): Op<
 /** Adds a client; `exists` when the id is taken. */
 export function* createClient(client: Client): Op<'created' | 'exists'> {
   const added = yield* change(
-    `INSERT INTO clients (secret_hash, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method, application_type, scope, status,
+    `INSERT INTO clients (secrets, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method, application_type, scope, status,
        is_agent, agent_description, dpop_bound_access_tokens, operator_set, document, default_resource, updated_at, client_id, registration_source, version, issued_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
     ...mutable(client),
@@ -151,7 +180,7 @@ export function* createClient(client: Client): Op<'created' | 'exists'> {
 /** Writes a client that was read at `client.version`. The stored version is incremented. */
 export function* updateClient(client: Client): Op<'updated' | 'stale'> {
   const changed = yield* change(
-    `UPDATE clients SET secret_hash = ?, client_name = ?, redirect_uris = ?, grant_types = ?, response_types = ?, token_endpoint_auth_method = ?,
+    `UPDATE clients SET secrets = ?, client_name = ?, redirect_uris = ?, grant_types = ?, response_types = ?, token_endpoint_auth_method = ?,
        application_type = ?, scope = ?, status = ?, is_agent = ?, agent_description = ?, dpop_bound_access_tokens = ?, operator_set = ?, document = ?, default_resource = ?, updated_at = ?, version = version + 1
      WHERE client_id = ? AND version = ?`,
     ...mutable(client),
@@ -164,6 +193,21 @@ export function* updateClient(client: Client): Op<'updated' | 'stale'> {
 /** Stores when a client was used. The version stays the same, because this write cannot overwrite another change. */
 export function* touchClient({ client_id, now }: { client_id: string; now: number }): Op<void> {
   yield* change('UPDATE clients SET last_used_at = ? WHERE client_id = ?', now, client_id)
+}
+
+/** Stores when a secret of a client was used, without a new version. Uses of secrets that the client no longer has are dropped. */
+export function* touchSecret({ client_id, id, now }: { client_id: string; id: string; now: number }): Op<void> {
+  const row = yield* forUpdate('SELECT secrets, secret_uses FROM clients WHERE client_id = ?', client_id)
+  const held = (row && readSecrets(row)) ?? []
+  const uses = held.flatMap((secret) => {
+    const at = secret.id === id ? now : secret.last_used_at
+    return at === undefined ? [] : [[secret.id, at]]
+  })
+  yield* change(
+    'UPDATE clients SET secret_uses = ? WHERE client_id = ?',
+    JSON.stringify(Object.fromEntries(uses)),
+    client_id,
+  )
 }
 
 /** Deletes a client, its consents and families. A client with live tokens is deleted only when forced. No live token is older than `oldest`. */

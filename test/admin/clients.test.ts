@@ -41,9 +41,9 @@ test('creates a confidential client whose secret is shown once, works, and is st
     (await patch(body.client_id, { client_name: 'J' })).body,
   ])
   const stored = await service.app.store.findClient({ client_id: body.client_id })
-  expect(stored?.secret_hash).toBe(digest(body.client_secret ?? ''))
+  expect(stored?.secrets).toMatchObject([{ hash: digest(body.client_secret ?? '') }])
   expect(shown).not.toContain(body.client_secret)
-  expect(shown).not.toContain(stored?.secret_hash)
+  expect(shown).not.toContain(stored?.secrets?.[0]?.hash)
 })
 
 test('creates a public client without a secret, with the defaults of a registration', async () => {

@@ -88,7 +88,7 @@ test('J03 nobody chooses an id, a secret, a status or anything else that is ours
     issued_at: 1,
     client_id_issued_at: 1,
     registration_source: 'admin',
-    secret_hash: 'x',
+    secrets: [{ id: 'x', hash: 'x' }],
     is_agent: true,
   })
   expect(body.client_id).toMatch(/^c_/)
@@ -98,7 +98,7 @@ test('J03 nobody chooses an id, a secret, a status or anything else that is ours
     status: 'active',
     version: 1,
     registration_source: 'dcr',
-    secret_hash: digest(String(body['client_secret'])),
+    secrets: [{ hash: digest(String(body['client_secret'])) }],
     is_agent: false,
   })
   expect(stored?.issued_at).toBeGreaterThan(1)

@@ -128,7 +128,7 @@ test('N08 a patch does not reach what is fixed, nor the prototype', async () => 
   const client = await addClient(service)
   const of = `/admin/clients/${client.client_id}`
   const patch =
-    '{"client_id":"stolen","registration_source":"dcr","secret_hash":"x","status":"suspended","version":9,"__proto__":{"is_agent":true},"constructor":{"prototype":{"polluted":1}}}'
+    '{"client_id":"stolen","registration_source":"dcr","secret_hash":"x","secrets":[],"status":"suspended","version":9,"__proto__":{"is_agent":true},"constructor":{"prototype":{"polluted":1}}}'
   const { status, body } = await callAdmin(service, 'PATCH', of, patch)
   expect(status).toBe(200)
   expect(body).toMatchObject({
@@ -138,7 +138,7 @@ test('N08 a patch does not reach what is fixed, nor the prototype', async () => 
     agent: false,
   })
   expect(Reflect.get({}, 'polluted')).toBeUndefined()
-  expect(await service.app.store.findClient(client)).toMatchObject({ secret_hash: client.secret_hash, version: 1 })
+  expect(await service.app.store.findClient(client)).toMatchObject({ secrets: client.secrets, version: 1 })
 })
 
 test('N09 many rotations at once on two instances leave one current key, and every token can be verified', async () => {

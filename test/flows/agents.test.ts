@@ -67,7 +67,7 @@ describe('/.well-known/agents.json', () => {
   test('tells no secret, no redirect URI and no grant of anybody', async () => {
     const agent = await addClient(service, AGENT)
     const text = JSON.stringify((await list()).body)
-    for (const secret of [agent.client_secret, agent.secret_hash ?? '', agent.redirect_uris[0] ?? '', 'grant'])
+    for (const secret of [agent.client_secret, agent.secrets?.[0]?.hash ?? '', agent.redirect_uris[0] ?? '', 'grant'])
       expect(text).not.toContain(secret)
   })
 

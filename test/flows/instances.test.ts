@@ -100,6 +100,24 @@ describe('what is remembered is forgotten when it changes at the other', () => {
     await eventually(async () => (await machineToken(b, client)).status === 401, 1000)
   })
 
+  test('a client secret that is ended or rotated, and a new one', async () => {
+    const client = await addClient(a)
+    const holdsAt = async (at: TestService, client_secret: string) =>
+      (await machineToken(at, { ...client, client_secret })).status === 200
+    const rotate = async (body: object) =>
+      String((await okAdmin(a, 'POST', `/admin/clients/${client.client_id}/rotate-secret`, body))['client_secret'])
+    expect(await holdsAt(b, client.client_secret)).toBe(true)
+    const second = await rotate({ overlap: '24h' })
+    await eventually(() => holdsAt(b, second), 1000)
+    expect(await holdsAt(b, client.client_secret)).toBe(true)
+    const { id = '' } = client.secrets?.[0] ?? {}
+    await okAdmin(a, 'DELETE', `/admin/clients/${client.client_id}/secrets/${id}`)
+    await eventually(async () => !(await holdsAt(b, client.client_secret)), 1000)
+    expect(await holdsAt(b, second)).toBe(true)
+    await rotate({})
+    await eventually(async () => !(await holdsAt(b, second)), 1000)
+  })
+
   test('J07 the mode of registration', async () => {
     expect((await register(b)).status).toBe(201)
     await okAdmin(a, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })

@@ -164,7 +164,7 @@ describe('documents', () => {
       application_type: 'web',
       scope: '',
       is_agent: false,
-      secret_hash: undefined,
+      secrets: undefined,
     })
   })
 

@@ -8,6 +8,7 @@ import { Database } from '../../src/store/database.ts'
 import { type Migration, migrateSqlite, pendingMigrations, readMigrations } from '../../src/store/migrate.ts'
 import { tempFolder } from '../support/folder.ts'
 import { NOW } from '../support/records.ts'
+import { CARRIED_OVER, olderClients } from './older_clients.ts'
 
 const real = readMigrations('sqlite')
 const tables = (db: Sqlite.Database) =>
@@ -82,6 +83,17 @@ describe('on a database', () => {
     expect(db.prepare('SELECT client_id, operator_set FROM clients WHERE operator_set IS NOT NULL').all()).toEqual([
       { client_id: 'limited', operator_set: '{"scope":"a b"}' },
     ])
+  })
+
+  test('of 0.2.0, a client keeps its secret, as old as its last rotation, and a public client has none', () => {
+    migrateSqlite(
+      db,
+      NOW,
+      real.filter(({ version }) => version < 41),
+    )
+    for (const statement of olderClients((hex) => `x'${hex}'`)) db.exec(statement)
+    migrateSqlite(db, NOW + 1)
+    expect(db.prepare('SELECT client_id, secrets FROM clients ORDER BY client_id').all()).toEqual(CARRIED_OVER)
   })
 
   test('P11 of a newer version, nothing is done', () => {

@@ -8,6 +8,7 @@ import { runHere } from '../support/cli.ts'
 import { tempFolder } from '../support/folder.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { NOW } from '../support/records.ts'
+import { CARRIED_OVER, olderClients } from './older_clients.ts'
 
 let server: PostgresServer
 let dsn: string
@@ -55,11 +56,22 @@ test('a command that finds no tables says so and makes none, of serve and migrat
   expect((await runHere(['admin', 'client', 'list'], env)).code).toBe(0)
 })
 
-test('a command on a database of an older version changes nothing, and names the setting but never the DSN', async () => {
-  const older = known.filter(({ version }) => version <= 22)
+/** Makes the tables as they were up to a migration. */
+async function migrateUpTo(last: number): Promise<void> {
   await server.sql(dsn, SCHEMA)
-  for (const { version, name, checksum, sql } of older)
+  for (const { version, name, checksum, sql } of known.filter(({ version }) => version <= last))
     await server.sql(dsn, `${sql}; INSERT INTO schema_migrations VALUES (${version}, '${name}', '${checksum}', 1)`)
+}
+
+test('of 0.2.0, a client keeps its secret, as old as its last rotation, and a public client has none', async () => {
+  await migrateUpTo(31)
+  for (const statement of olderClients((hex) => `'\\x${hex}'`)) await server.sql(dsn, statement)
+  await preparePostgres({ dsn }, NOW)
+  expect(await server.sql(dsn, 'SELECT client_id, secrets FROM clients ORDER BY client_id')).toEqual(CARRIED_OVER)
+})
+
+test('a command on a database of an older version changes nothing, and names the setting but never the DSN', async () => {
+  await migrateUpTo(22)
   const env = { SERVICE_STORAGE_DRIVER: 'postgres', SERVICE_STORAGE_POSTGRES_DSN: dsn }
   expect(await runHere(['purge'], env)).toMatchObject({
     code: 1,

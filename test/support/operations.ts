@@ -66,6 +66,11 @@ const MAKERS: Readonly<Record<string, Make>> = {
     await addClient(service, {}, { client_id, registration_source: 'cimd' })
     return { params: { client_id } }
   },
+  'client.secret.end': async (service) => {
+    const { client_id, secrets } = await addClient(service)
+    await okAdmin(service, 'POST', `/admin/clients/${client_id}/rotate-secret`, { overlap: '1h' })
+    return { params: { client_id, secret_id: secrets?.[0]?.id ?? '' } }
+  },
   client,
   'try.token': async () => ({ body: { client_id: 'nobody', client_secret: 'nothing' } }),
   'try.decode': async () => ({ body: { token: 'opaque' } }),

@@ -21,7 +21,7 @@ export const NOW = 1_800_000_000
 
 export const aClient = (more: Partial<Client> = {}): Client => ({
   client_id: newId(),
-  secret_hash: newBearer('cs').hash,
+  secrets: [{ id: newId(), hash: newBearer('cs').hash, created_at: NOW }],
   client_name: 'Editor',
   redirect_uris: ['https://client.example.com/callback'],
   grant_types: ['authorization_code', 'refresh_token'],

@@ -1,7 +1,7 @@
 // Rules of client operations.
 import { expect, test } from 'vitest'
-import { idFloor, newId } from '../../../src/lib/id.ts'
-import type { Client } from '../../../src/records/client.ts'
+import { idFloor, newBearer, newId } from '../../../src/lib/id.ts'
+import type { Client, ClientSecret } from '../../../src/records/client.ts'
 import { aClient, aFamily, anIssuance, aRequest, issuanceOf, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 
@@ -18,7 +18,7 @@ export function clientRules(bench: Bench): void {
   test('a client is read as it was written, in every field', async () => {
     const plain = await created()
     const full = await created({
-      secret_hash: undefined,
+      secrets: undefined,
       redirect_uris: ['http://127.0.0.1', 'https://b.example/ä?x=1'],
       response_types: [],
       token_endpoint_auth_method: 'none',
@@ -35,6 +35,21 @@ export function clientRules(bench: Bench): void {
     })
     expect(await find(plain)).toEqual(plain)
     expect(await find(full)).toEqual(full)
+  })
+
+  test('its secrets are read as they were written; the last use of one is stored apart, and no change of the client overwrites it', async () => {
+    const [earlier, current] = [newId(), newId()].map((id) => ({ id, hash: newBearer('cs').hash, created_at: NOW }))
+    const client = await created({ secrets: [current, { ...earlier, expires_at: NOW + 60 }] as ClientSecret[] })
+    expect(await find(client)).toEqual(client)
+    await bench.store.touchSecret({ client_id: client.client_id, id: earlier?.id ?? '', now: NOW + 1 })
+    await bench.store.updateClient({ ...client, client_name: 'Renamed' })
+    expect((await find(client))?.secrets).toEqual([
+      current,
+      { ...earlier, expires_at: NOW + 60, last_used_at: NOW + 1 },
+    ])
+    await bench.store.updateClient({ ...client, version: 2, secrets: [current as ClientSecret] })
+    await bench.store.touchSecret({ client_id: client.client_id, id: current?.id ?? '', now: NOW + 2 })
+    expect((await find(client))?.secrets).toEqual([{ ...current, last_used_at: NOW + 2 }])
   })
 
   test('a client that is not there is undefined', async () => {
@@ -137,7 +152,7 @@ export function clientRules(bench: Bench): void {
       scope: 'a',
       redirect_hosts: {},
     }
-    const code = { code_hash: client.secret_hash ?? '', code_expires_at: NOW + 60 }
+    const code = { code_hash: client.secrets?.[0]?.hash ?? '', code_expires_at: NOW + 60 }
     await bench.store.approveAuthorizationRequest({ id: request.id, scope: 'a', ...code, consent, now: NOW })
     const family = aFamily({ client_id: client.client_id, user_id: request.user_id, authorization_id: request.id })
     const issuance = issuanceOf(family, { expires_at: NOW - 1 })
