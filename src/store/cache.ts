@@ -97,7 +97,7 @@ export type Drop = readonly [read: string, key: string | null]
 /** What other processes must read again: the signing keys, all records, or the entries that one write changed. */
 export type Invalidation = 'keys' | 'records' | readonly Drop[]
 
-/** Writes that only store when something was last used. Other threads and instances are not told: each reads it again after its own write. */
+/** Writes that only store when something was last used. Other threads and instances are not notified: each reads it again after its own write. */
 const USES: readonly OpName[] = ['touchClient', 'touchSecret']
 
 /** What other processes must read again after a write. */
