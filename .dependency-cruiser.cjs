@@ -44,7 +44,7 @@ const KNOWN_BY = {
   pino: 'src/telemetry/logger',
   '@opentelemetry/[\\w-]+': 'src/telemetry/otlp\\w*',
   'prom-client': 'src/telemetry/metrics',
-  commander: 'src/cli/\\w+',
+  commander: 'src/(cli/\\w+|command_line)',
 }
 const knownBy = Object.entries(KNOWN_BY).map(([what, who]) => ({
   name: `only ${who} knows ${what}`,
@@ -65,7 +65,7 @@ const others = [
   },
   {
     name: 'src imports no workers, tools or benchmark; the command line loads the benchmark when it is asked for',
-    from: { path: '^dist/src/', pathNot: '^dist/src/cli/commands\\.js$' },
+    from: { path: '^dist/src/', pathNot: '^dist/src/command_line\\.js$' },
     to: { path: '^dist/(workers|bench|tools)/' },
   },
   {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The binary: arguments in, exit code out.
 import { fstatSync } from 'node:fs'
-import { runCommandLine } from './cli/commands.ts'
+import { runCommandLine } from './command_line.ts'
 import { writeAll } from './lib/durable.ts'
 
 const { stdout, stderr } = process

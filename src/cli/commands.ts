@@ -1,65 +1,24 @@
-// The command line: the commands of the server, and the modules of all others.
-import { Command, CommanderError } from 'commander'
+// The commands that work on the server's own machine: start, storage, and what the binary says about itself.
+import type { Command } from 'commander'
 import type { Env } from '../config/env.ts'
 import { ConfigError, loadConfig } from '../config/load.ts'
-import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { readBuild } from '../lib/build.ts'
 import { systemClock } from '../lib/time.ts'
+import type { ServeOptions } from '../server/serve.ts'
 import { PURGE_TARGETS } from '../store/expiry.ts'
 import { bannerOf } from './banner.ts'
 import { completionScript, isShell, SHELLS } from './completion.ts'
-import { addFirstSteps } from './first_steps.ts'
-import { EXIT, exitCodeOf, print, printError, printProblems, UsageError } from './output.ts'
-import { commandAt, type GlobalOptions } from './tree.ts'
+import { EXIT, print, printError, printProblems, UsageError } from './output.ts'
+import type { GlobalOptions } from './tree.ts'
 
-/** Runs the command line. Resolves to the exit code (EXIT). A failure also writes `error: ` lines to standard error. */
-export async function runCommandLine(argv: readonly string[], env: Env): Promise<number> {
-  let code = 0
-  const program = await commandTree(
-    env,
-    (ended) => {
-      code = ended
-    },
-    argv,
-  )
-  try {
-    await program.parseAsync([...argv])
-    return code
-  } catch (error) {
-    // Commander has printed the message already.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
-    printError(error)
-    return exitCodeOf(error)
-  }
-}
-
-/** Builds the commands that these arguments need, or all. `exit` takes the exit code of a command when it is not 0. */
-export async function commandTree(env: Env, exit: (code: number) => void, argv?: readonly string[]): Promise<Command> {
-  const program = new Command('service')
-    .description('Authorization server for MCP.')
-    .option('--config <path>', 'Configuration file in YAML. SERVICE_ variables override it.')
-    .option('--json', 'Print JSON instead of key=value lines.')
-    .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError('(add --help for usage)')
-    .exitOverride()
-  addServerCommands(program, env, exit)
-  addFirstSteps(program, env, exit)
-  commandAt(program, 'admin').description('Commands of operators. Each mirrors an operation of the admin API.')
-  // The admin operations load the whole service. Other commands start faster without them.
-  const has = (...words: string[]) => !argv || words.some((word) => argv.includes(word))
-  if (has('admin', 'completion')) {
-    ;(await import('./admin.ts')).addAdminCommands(program, env)
-    ;(await import('./setup/commands.ts')).addSetupCommands(program, env, exit)
-  }
-  if (has('bench', 'plan', 'completion', '--help', '-h') || (argv && argv.length < 3)) {
-    ;(await import('../../bench/cli/bench.ts')).addBenchCommands(program, env, exit)
-    ;(await import('../../bench/cli/plan.ts')).addPlanCommand(program, env)
-  }
-  return program
-}
-
-function addServerCommands(program: Command, env: Env, exit: (code: number) => void): void {
+/** Adds `serve` and `migrate`. `exit` takes the exit code of a command when it is not 0; `readKnees` reads the report of a benchmark. */
+export function addServerCommands(
+  program: Command,
+  env: Env,
+  exit: (code: number) => void,
+  readKnees: ServeOptions['readKnees'],
+): void {
   const options = () => program.opts<GlobalOptions>()
   program
     .command('serve')
@@ -87,6 +46,11 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
       const { migrate } = await import('../store/open.ts')
       print({ applied: await migrate(storage, systemClock.now()) }, json)
     })
+}
+
+/** Adds the commands that keep the data in order: `purge`, `backup`, `restore`, `rekey`. */
+export function addMaintenanceCommands(program: Command, env: Env, exit: (code: number) => void): void {
+  const options = () => program.opts<GlobalOptions>()
   program
     .command('purge')
     .description('Deletes expired rows. `serve` never deletes them: schedule this command.')
@@ -149,6 +113,10 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
       for (const { table, column, error } of unreadable) printError(new Error(`${table}.${column}: ${error}`))
       exit(unreadable.length > 0 ? EXIT.failed : EXIT.ok)
     })
+}
+
+/** Adds `completion` and `version`. */
+export function addOwnCommands(program: Command): void {
   program
     .command('completion')
     .argument('<shell>', SHELLS.join(', '))
@@ -160,14 +128,7 @@ function addServerCommands(program: Command, env: Env, exit: (code: number) => v
   program
     .command('version')
     .description('Prints version, commit and build time.')
-    .action(() => print(readBuild(), options().json))
-}
-
-/** The benchmark is loaded only where the configuration names a report of it. */
-async function readKnees({ observability, storage, signing }: Config) {
-  if (!observability.capacity_report) return {}
-  const { kneesOf } = await import('../../bench/report/report.ts')
-  return kneesOf(observability.capacity_report, storage.driver, signing.algorithm)
+    .action(() => print(readBuild(), program.opts<GlobalOptions>().json))
 }
 
 const greet = ({ config, build }: App) => void process.stderr.write(bannerOf(config, build.version))

@@ -1,7 +1,7 @@
 // Runs the built binary as an operator would.
 import { spawn } from 'node:child_process'
 import { assert, vi } from 'vitest'
-import { runCommandLine } from '../../src/cli/commands.ts'
+import { runCommandLine } from '../../src/command_line.ts'
 import { programFile } from '../../src/lib/paths.ts'
 import type { TestService } from './service.ts'
 

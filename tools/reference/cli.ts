@@ -1,7 +1,7 @@
 // docs/reference/cli.md: every command with its flags, from the tree that parses them.
 import type { Argument, Command, Option } from 'commander'
-import { commandTree } from '../../src/cli/commands.ts'
 import { EXIT, EXIT_MEANS } from '../../src/cli/output.ts'
+import { commandTree } from '../../src/command_line.ts'
 import { code, page, table } from './markdown.ts'
 
 const INTRO = `\`service\` is \`node dist/bin/service.js\`; in the image it is the entry point. \`service COMMAND --help\` says the same as this page, \`service completion\` teaches it to a shell.
