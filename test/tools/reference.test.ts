@@ -5,7 +5,8 @@ import { expect, test } from 'vitest'
 import { grants } from '../../src/grants/index.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { AUDIT_EVENTS, DETAIL } from '../../src/oauth/audit_events.ts'
-import { ENDPOINTS, GRANTS } from '../../tools/reference/endpoints.ts'
+import { ENDPOINTS } from '../../tools/reference/endpoints.ts'
+import { GRANTS } from '../../tools/reference/grants.ts'
 
 /** The parameters that a file reads of a form or query: `form.code`, and `const { client_id } = params`. */
 function parametersIn(...files: string[]): string[] {

@@ -7,7 +7,8 @@ import { grants } from '../../src/grants/index.ts'
 import type { Route } from '../../src/http/route.ts'
 import { registration } from '../../src/oauth/self_description.ts'
 import { adminSections, fieldRows } from './admin_api.ts'
-import { ENDPOINTS, GRANTS } from './endpoints.ts'
+import { ENDPOINTS } from './endpoints.ts'
+import { GRANTS } from './grants.ts'
 import { code, page, table } from './markdown.ts'
 
 const INTRO = `Two listeners: the public one (\`server.address\`, \`:9000\`) for clients and browsers, the admin one (\`admin.address\`, \`:9001\`) for operators. Both speak HTTP/1.1; paths are

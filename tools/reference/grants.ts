@@ -1,0 +1,50 @@
+// What each grant of the token endpoint takes, for the HTTP reference.
+
+/** Parameters of the token endpoint by grant_type, in addition to grant_type and the client. */
+export const GRANTS: Readonly<Record<string, { doc: string; takes: Readonly<Record<string, string>> }>> = {
+  authorization_code: {
+    doc: 'Exchanges a code for tokens (RFC 6749 §4.1.3). A second use revokes the tokens of the first use.',
+    takes: {
+      code: 'The code, valid for 60 seconds. Required.',
+      code_verifier: 'PKCE. Required.',
+      redirect_uri: 'The same as in the authorization request, if it was sent there.',
+      resource: 'The resource of the code.',
+    },
+  },
+  refresh_token: {
+    doc: 'Exchanges a refresh token for new tokens (RFC 6749 §6). Every use replaces it. A second use revokes its family.',
+    takes: {
+      refresh_token: 'The refresh token. Required.',
+      scope: 'A subset of the granted scopes, for this access token only.',
+      resource: 'The resource of the refresh token.',
+    },
+  },
+  client_credentials: {
+    doc: 'Issues a token to a confidential client on its own behalf (RFC 6749 §4.4).',
+    takes: {
+      scope: 'Default: all scopes that the client may request.',
+      resource: 'URI of the resource that the token is for.',
+    },
+  },
+  'urn:ietf:params:oauth:grant-type:token-exchange': {
+    doc: 'Exchanges a token (RFC 8693): impersonation, or delegation with an actor token. The response has `issued_token_type`. For a broker resource it contains a token of the provider. If the user must connect first, the request is refused with `consent_required` and the URL to connect at.',
+    takes: {
+      subject_token: 'An access token of this service. Required.',
+      subject_token_type: '`urn:ietf:params:oauth:token-type:access_token` or `…:jwt`. Required.',
+      actor_token: 'The token of the actor.',
+      actor_token_type: 'As `subject_token_type`; required with an actor token.',
+      requested_token_type: 'As `subject_token_type`.',
+      resource: 'URI of the target. Default: the same audience, if `token_exchange.allow_self_exchange` permits it.',
+      audience: 'URI or slug of the target; must not differ from `resource`.',
+      scope: 'A subset of the scopes of the subject token.',
+    },
+  },
+  'urn:ietf:params:oauth:grant-type:jwt-bearer': {
+    doc: 'Exchanges an ID-JAG assertion of a trusted identity provider for a token (RFC 7523).',
+    takes: {
+      assertion: 'The assertion, which can be used once. Required.',
+      resource: 'URI of the resource. It must be named in the assertion if the assertion names resources.',
+      scope: 'A subset of the scopes that the client may request.',
+    },
+  },
+}
