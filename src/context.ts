@@ -66,6 +66,10 @@ export interface App {
   readonly brokerFetcher: Fetcher
   /** Keys of identity providers. They have a fetcher of their own, so that slow hosts named by callers cannot delay them. */
   readonly remoteKeys: RemoteKeys
+  /** Published keys of clients (jwks_uri). */
+  readonly clientKeys: RemoteKeys
+  /** Limits how many failed assertions of a client the audit trail records. */
+  readonly failedAssertions: Buckets
   /** Replay cache: proofs and assertions that were used and have not expired. */
   readonly replays: ReplayCache
   /** Client documents: which are fresh, and which are being fetched. */

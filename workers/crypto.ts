@@ -11,14 +11,14 @@ import {
 import { importKey, signJws, verifySignature } from '../src/crypto/jws.ts'
 import { Lru } from '../src/lib/lru.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
-import type { Jwk, UpstreamAlg } from '../src/records/jwk.ts'
+import type { Jwk, VerifiedAlg } from '../src/records/jwk.ts'
 
 nameThread('crypto')
 const MAX_KEYS = 20_000
 const signing = new Lru<LocalKey>(100)
 const imported = new Lru<KeyObject | 'unusable'>(MAX_KEYS)
 
-function publicKey(alg: UpstreamAlg, jwk: Jwk, thumbprint: string): KeyObject | undefined {
+function publicKey(alg: VerifiedAlg, jwk: Jwk, thumbprint: string): KeyObject | undefined {
   const key = imported.memo(`${alg} ${thumbprint}`, () => importKey(alg, jwk) ?? 'unusable')
   return key === 'unusable' ? undefined : key
 }

@@ -107,6 +107,16 @@ export const oauthKeys = {
     auth_lockout: durationKey({ default: '15m', doc: 'How long a lockout lasts.' }),
   },
   oauth: {
+    assertion_max_lifetime: durationKey({
+      default: '10m',
+      min: 1,
+      max: 3600,
+      doc: 'Maximum time from now to the exp of a client assertion (private_key_jwt).',
+    }),
+    assertion_require_jti: boolKey({
+      default: true,
+      doc: 'Require a jti in client assertions (private_key_jwt), which makes each usable once. Without it an assertion can be used until it expires.',
+    }),
     require_scope: boolKey({
       default: true,
       doc: 'Refuse authorize requests without scope. With false they get the scope that the client registered, or else every scope of the resource. A resource without scopes never needs one.',

@@ -1,6 +1,6 @@
 // The messages to a crypto thread: jobs as lines of one text, which is several times faster than a list of objects.
 import type { KeyObject } from 'node:crypto'
-import type { Alg, Jwk, UpstreamAlg } from '../records/jwk.ts'
+import type { Alg, Jwk, VerifiedAlg } from '../records/jwk.ts'
 
 /** A private key of this process, as a thread stores it. */
 export interface LocalKey {
@@ -17,7 +17,7 @@ export interface Signature {
   payload: string
 }
 export interface Verification {
-  alg: UpstreamAlg
+  alg: VerifiedAlg
   jwk: Jwk
   /** RFC 7638 thumbprint of `jwk`: the name of the parsed key in the threads. */
   thumbprint: string

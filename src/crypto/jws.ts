@@ -3,25 +3,30 @@ import { constants, createPublicKey, type KeyObject, sign, verify } from 'node:c
 import { digest } from '../lib/id.ts'
 import { parseObject } from '../lib/json.ts'
 import { Lru } from '../lib/lru.ts'
-import type { Alg, Jwk, UpstreamAlg } from '../records/jwk.ts'
+import type { Alg, ClientAlg, Jwk, UpstreamAlg, VerifiedAlg } from '../records/jwk.ts'
 import { derOf, rawOf } from './ecdsa.ts'
 
 interface Algorithm {
-  kty: 'EC' | 'RSA'
-  hash: 'sha256' | 'sha384' | 'sha512'
+  kty: 'EC' | 'RSA' | 'OKP'
+  /** Missing where the algorithm itself has one: Ed25519. */
+  hash?: 'sha256' | 'sha384' | 'sha512'
   crv?: string
   /** Bytes of a signature. For RSA it is the size of the modulus. */
   signatureBytes?: number
   /** Of RSA. */
   options?: { padding: number; saltLength?: number }
 }
-const ec = (hash: Algorithm['hash'], crv: string, signatureBytes: number): Algorithm => ({
+type Hash = NonNullable<Algorithm['hash']>
+interface Hashed extends Algorithm {
+  hash: Hash
+}
+const ec = (hash: Hash, crv: string, signatureBytes: number): Hashed => ({
   kty: 'EC',
   hash,
   crv,
   signatureBytes,
 })
-const rsa = (hash: Algorithm['hash'], saltLength?: number): Algorithm => ({
+const rsa = (hash: Hash, saltLength?: number): Hashed => ({
   kty: 'RSA',
   hash,
   options:
@@ -29,12 +34,12 @@ const rsa = (hash: Algorithm['hash'], saltLength?: number): Algorithm => ({
       ? { padding: constants.RSA_PKCS1_PADDING }
       : { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength },
 })
-const ALGORITHMS: Record<Alg, Algorithm> = {
+const ALGORITHMS: Record<Alg, Hashed> = {
   ES256: ec('sha256', 'P-256', 64),
   RS256: rsa('sha256'),
   PS256: rsa('sha256', 32),
 }
-const UPSTREAM: Record<UpstreamAlg, Algorithm> = {
+const UPSTREAM: Record<UpstreamAlg, Hashed> = {
   ...ALGORITHMS,
   ES384: ec('sha384', 'P-384', 96),
   ES512: ec('sha512', 'P-521', 132),
@@ -43,6 +48,14 @@ const UPSTREAM: Record<UpstreamAlg, Algorithm> = {
   PS384: rsa('sha384', 48),
   PS512: rsa('sha512', 64),
 }
+/** Of the curves of RFC 8037 only Ed25519, the one that every library has. */
+const CLIENT: Record<ClientAlg, Algorithm> = {
+  ...ALGORITHMS,
+  EdDSA: { kty: 'OKP', crv: 'Ed25519', signatureBytes: 64 },
+}
+const VERIFIED: Record<VerifiedAlg, Algorithm> = { ...UPSTREAM, ...CLIENT }
+export const CLIENT_ALGS = Object.keys(CLIENT) as readonly ClientAlg[]
+export const VERIFIED_ALGS = Object.keys(VERIFIED) as readonly VerifiedAlg[]
 export const isAlg = (text: unknown): text is Alg => typeof text === 'string' && Object.hasOwn(ALGORITHMS, text)
 export const UPSTREAM_ALGS = Object.keys(UPSTREAM)
 export const isUpstreamAlg = (text: unknown): text is UpstreamAlg =>
@@ -104,12 +117,13 @@ function isCanonical(segment: string): boolean {
 const isBytes = (member: unknown): boolean =>
   typeof member === 'string' && member !== '' && member.length <= 1366 && isCanonical(member)
 
-/** The key thumbprint of RFC 7638. Undefined for keys of other types than EC and RSA, or with missing members. */
+/** The key thumbprint of RFC 7638 and RFC 8037. Undefined for keys of other types than EC, RSA and OKP, or with missing members. */
 export function thumbprint(jwk: Jwk): string | undefined {
   const { kty, crv, x, y, e, n } = jwk
   if (kty === 'EC' && typeof crv === 'string' && [x, y].every(isBytes))
     return digest(JSON.stringify({ crv, kty, x, y }))
   if (kty === 'RSA' && [e, n].every(isBytes)) return digest(JSON.stringify({ e, kty, n }))
+  if (kty === 'OKP' && typeof crv === 'string' && isBytes(x)) return digest(JSON.stringify({ crv, kty, x }))
   return undefined
 }
 
@@ -118,7 +132,7 @@ const MAX_RSA_BITS = 8192
 /** A very large exponent would make every verification as slow as a signature. */
 const MAX_EXPONENT_BYTES = 4
 /** RFC 7518 §6.2.1.2: the full size of a coordinate, leading zeros included. */
-const COORDINATE_BYTES: Readonly<Record<string, number>> = { 'P-256': 32, 'P-384': 48, 'P-521': 66 }
+const COORDINATE_BYTES: Readonly<Record<string, number>> = { 'P-256': 32, 'P-384': 48, 'P-521': 66, Ed25519: 32 }
 
 const bytesOf = (member: unknown): Buffer =>
   isBytes(member) ? Buffer.from(member as string, 'base64url') : Buffer.alloc(0)
@@ -129,9 +143,10 @@ const isOddNumber = (bytes: Buffer): boolean => bytes[0] !== 0 && (bytes.at(-1) 
  * Whether a public key from outside may verify signatures of an algorithm: type, curve and size match, and its encoding is canonical.
  * With an exponent of 1 anybody can sign, and no key pair has an even exponent.
  */
-export function isSoundKey(alg: UpstreamAlg, { kty, crv, x, y, e, n }: Jwk): boolean {
-  if (kty !== UPSTREAM[alg].kty || crv !== UPSTREAM[alg].crv) return false
-  if (kty === 'EC') return [x, y].every((each) => bytesOf(each).length === COORDINATE_BYTES[String(crv)])
+export function isSoundKey(alg: VerifiedAlg, { kty, crv, x, y, e, n }: Jwk): boolean {
+  if (kty !== VERIFIED[alg].kty || crv !== VERIFIED[alg].crv) return false
+  if (kty !== 'RSA')
+    return (kty === 'EC' ? [x, y] : [x]).every((each) => bytesOf(each).length === COORDINATE_BYTES[String(crv)])
   const [exponent, modulus] = [bytesOf(e), bytesOf(n)]
   const bits = modulus.length * 8 - Math.clz32(modulus[0] ?? 0) + 24
   if (bits < MIN_RSA_BITS || bits > MAX_RSA_BITS || !isOddNumber(modulus)) return false
@@ -139,7 +154,7 @@ export function isSoundKey(alg: UpstreamAlg, { kty, crv, x, y, e, n }: Jwk): boo
 }
 
 /** Imports a public key for an algorithm. Undefined when it is not valid. */
-export function importKey(alg: UpstreamAlg, jwk: Jwk): KeyObject | undefined {
+export function importKey(alg: VerifiedAlg, jwk: Jwk): KeyObject | undefined {
   if (!isSoundKey(alg, jwk)) return undefined
   try {
     const { kty, crv, x, y, e, n } = jwk
@@ -150,12 +165,12 @@ export function importKey(alg: UpstreamAlg, jwk: Jwk): KeyObject | undefined {
 }
 
 /** Verifies a signature (base64url) over `input`. */
-export function verifySignature(alg: UpstreamAlg, key: KeyObject, input: string, signature: string): boolean {
-  const { hash, options, signatureBytes } = UPSTREAM[alg]
+export function verifySignature(alg: VerifiedAlg, key: KeyObject, input: string, signature: string): boolean {
+  const { kty, hash, options, signatureBytes } = VERIFIED[alg]
   const raw = Buffer.from(signature, 'base64url')
   if (signatureBytes !== undefined && raw.length !== signatureBytes) return false
-  const [what, der] = [options ? { key, ...options } : key, signatureBytes ? derOf(raw) : raw]
-  return verify(hash, Buffer.from(input), what, der)
+  const [what, encoded] = [options ? { key, ...options } : key, kty === 'EC' ? derOf(raw) : raw]
+  return verify(hash, Buffer.from(input), what, encoded)
 }
 
 /** The header segment of all tokens of a type that a key signs. */

@@ -14,6 +14,7 @@ import {
   resolveReturnAddress,
   responseUri,
 } from '../oauth/authorization.ts'
+import { isPublic } from '../oauth/client_metadata.ts'
 import { covers } from '../oauth/consent.ts'
 import { isUnstored, keepDocumentClient } from '../oauth/document_client.ts'
 import { isOnDevice, placeOf } from '../oauth/redirect_uri.ts'
@@ -106,8 +107,7 @@ function comeBack(request: Request, params: Params): string {
  * Whether only the client can get the response. Any program on the device can listen on loopback or claim a private-use scheme, and the
  * client_id of a public client is no secret: the user must be asked each time (RFC 8252 §8.6).
  */
-const isCertain = ({ client, redirect_uri }: ReturnAddress): boolean =>
-  client.secrets !== undefined || !isOnDevice(redirect_uri)
+const isCertain = ({ client, redirect_uri }: ReturnAddress): boolean => !isPublic(client) || !isOnDevice(redirect_uri)
 
 /** The user's earlier consent, if it covers all requested scopes and the redirect URI. Consents are stored only for requests that name a resource. */
 async function findCovering(

@@ -7,6 +7,7 @@ import { OAuthError } from '../lib/error.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { refuseDetails } from '../oauth/authorization.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
+import { isPublic } from '../oauth/client_metadata.ts'
 import { checkBinding, newNonce, type Proof, replayedProof, verifyProof } from '../oauth/dpop.ts'
 import { issue } from '../oauth/issue.ts'
 import { isUsedBefore, releaseUse } from '../oauth/single_use.ts'
@@ -59,10 +60,11 @@ async function refusalOf(app: App, refused: Refused, error: unknown): Promise<un
 }
 
 /** Only for a client that has authenticated: anybody else could fill the audit trail. The answer does not wait for the record. */
-function recordDenial(app: App, request: Request, grant: Grant, { client_id, secrets }: Client, error: OAuthError) {
-  if (error.status >= 500 || secrets === undefined) return
+function recordDenial(app: App, request: Request, grant: Grant, client: Client, error: OAuthError) {
+  if (error.status >= 500 || isPublic(client)) return
   // An expired nonce is no refusal: the client repeats the request with a new one.
   if (error.code === 'use_dpop_nonce') return
+  const { client_id } = client
   const detail = { reason: error.reason }
   audit(app, { action: grant.denied, actor_id: client_id, client_id, ...sentBy(request), detail })
 }

@@ -4,6 +4,7 @@ import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest, equalSecrets, newId, parseBearer } from '../lib/id.ts'
 import type { AuditEntry } from '../oauth/audit.ts'
+import { isPublic } from '../oauth/client_metadata.ts'
 import { type Commit, type CommitOutcome, ISSUED, noteOutcome } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { checkCovered, remainingScope, scopeNames } from '../oauth/resource.ts'
@@ -96,7 +97,7 @@ function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequ
     consent_id,
     authorization_id: request.id,
     // A public client has no secret: only the key protects a stolen refresh token from use (RFC 9449 §5).
-    jkt: input.client.secrets === undefined ? input.proof?.jkt : undefined,
+    jkt: isPublic(input.client) ? input.proof?.jkt : undefined,
     created_at: now,
   }
   const mayRefresh = input.client.grant_types.includes('refresh_token')

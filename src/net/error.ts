@@ -12,8 +12,10 @@ export type FetchReason =
   | 'timeout'
   | 'redirect'
   | 'too_large'
-  /** The response was incomplete, is not HTTP, or has unexpected content. */
+  /** The response was incomplete, is not HTTP, or says that the peer has failed. */
   | 'bad_response'
+  /** The response is complete, and is not the document that was expected. */
+  | 'bad_document'
 
 /** A failed fetch. Contains the host and a system error code, never a header, a path, or bytes of the peer. */
 export class FetchError extends Error {

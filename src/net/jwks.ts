@@ -3,7 +3,7 @@
 
 import { Lru } from '../lib/lru.ts'
 import type { Clock } from '../lib/time.ts'
-import type { Jwk, UpstreamAlg } from '../records/jwk.ts'
+import type { Jwk, VerifiedAlg } from '../records/jwk.ts'
 import { FetchError } from './error.ts'
 import type { Fetcher } from './fetcher.ts'
 import { jsonObjectOf } from './json.ts'
@@ -25,9 +25,9 @@ export interface RemoteKeysOptions {
 /** What a key must be for. */
 export interface WantedKey {
   kid?: string
-  alg: UpstreamAlg
+  alg: VerifiedAlg
   /** The `use` that the key must have. Default: sig, or none. The keys of a SPIFFE bundle have jwt-svid. */
-  use?: 'jwt-svid'
+  use?: 'sig' | 'jwt-svid'
 }
 
 export interface RemoteKeys {
@@ -105,15 +105,18 @@ async function fetchKeys(fetcher: Fetcher, uri: string, allowHttp: boolean): Pro
     timeoutMs: TIMEOUT_MS,
     allowHttp,
   })
-  const fault = (detail: string) => new FetchError('bad_response', new URL(uri).host, detail)
-  if (reply.status !== 200) throw fault(`status ${reply.status}`)
+  const { host } = new URL(uri)
+  const { status } = reply
+  const fault = (detail: string) => new FetchError('bad_document', host, detail)
+  if (status >= 500 || status === 429) throw new FetchError('bad_response', host, `status ${status}`)
+  if (status !== 200) throw fault(`status ${status}`)
   const keys = jsonObjectOf(reply)?.keys
   if (!Array.isArray(keys)) throw fault('no JWK set')
   if (keys.length > MAX_KEYS) throw fault(`more than ${MAX_KEYS} keys`)
   return keys.flatMap(publicSigningKey)
 }
 
-const PUBLIC_MEMBERS: Record<string, readonly string[]> = { EC: ['crv', 'x', 'y'], RSA: ['n', 'e'] }
+const PUBLIC_MEMBERS: Record<string, readonly string[]> = { EC: ['crv', 'x', 'y'], RSA: ['n', 'e'], OKP: ['crv', 'x'] }
 /** Longer than any member of a usable key, and than any realistic kid. */
 const MAX_MEMBER = 1366
 const isShort = (value: unknown) => typeof value === 'string' && value.length <= MAX_MEMBER
@@ -143,15 +146,21 @@ function publicSigningKey(value: unknown): Jwk[] {
   ]
 }
 
-const CURVES: Partial<Record<UpstreamAlg, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
+const CURVES: Partial<Record<VerifiedAlg, string>> = {
+  ES256: 'P-256',
+  ES384: 'P-384',
+  ES512: 'P-521',
+  EdDSA: 'Ed25519',
+}
+const keyType = (alg: VerifiedAlg) => (alg === 'EdDSA' ? 'OKP' : alg.startsWith('ES') ? 'EC' : 'RSA')
 
-/** Several keys may have the same kid (RFC 7517 §4.5): the caller tries each of them. */
-const fitting = (keys: readonly Jwk[], { kid, alg, use }: WantedKey): readonly Jwk[] =>
+/** The keys of a set that may have made a signature. Several keys may have the same kid (RFC 7517 §4.5): the caller tries each of them. */
+export const fitting = (keys: readonly Jwk[], { kid, alg, use = 'sig' }: WantedKey): readonly Jwk[] =>
   keys.filter(
     (jwk) =>
-      jwk.kty === (alg.startsWith('ES') ? 'EC' : 'RSA') &&
+      jwk.kty === keyType(alg) &&
       jwk.crv === CURVES[alg] &&
-      jwk['use'] === use &&
+      (jwk['use'] ?? 'sig') === use &&
       (jwk.alg === undefined || jwk.alg === alg) &&
       (kid === undefined || jwk.kid === kid),
   )

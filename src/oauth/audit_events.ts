@@ -111,6 +111,10 @@ export const AUDIT_EVENTS = {
   broker_provider_created: { doc: 'A provider was created.', detail: provider },
   broker_provider_deleted: { doc: 'A provider was deleted.', detail: [...provider, 'cascade'] },
   broker_provider_updated: { doc: 'A provider was changed.', detail: [...provider, 'fields'] },
+  client_authentication_failed: {
+    doc: 'The assertion of a client was refused. Of many failures of one client in a short time only some are recorded.',
+    detail: ['reason'],
+  },
   client_created: { doc: 'An operator created a client.', detail: ['client_name', 'grant_types'] },
   client_credentials_denied: {
     doc: 'A client_credentials request of an authenticated client was refused.',

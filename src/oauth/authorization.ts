@@ -7,7 +7,7 @@ import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
 import type { Client } from '../records/client.ts'
 import type { Resource } from '../records/resource.ts'
 import { isUrlShaped, resolveDocumentClient } from './cimd.ts'
-import { resolveClient } from './client_auth.ts'
+import { resolveClient } from './find_client.ts'
 import { authorizedScope, parseScope } from './requested_scope.ts'
 import { resolveMint } from './resource.ts'
 

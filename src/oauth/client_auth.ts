@@ -1,28 +1,17 @@
-// Client authentication (RFC 6749 §2.3): by Basic header or by form; a public client only names itself.
+// Client authentication (RFC 6749 §2.3): reads what a request sends as proof. Secrets and assertions are verified in files of their own.
 import type { App } from '../context.ts'
 import type { Params, Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
-import { SECRET_METHODS } from './client_metadata.ts'
-import { findSecret, isLiveSecret, noteSecretUse } from './client_secret.ts'
+import { refuseClient } from './assertion_kind.ts'
+import { type AssertionCredentials, verifyClientAssertion } from './client_assertion.ts'
+import { type SecretCredentials, verifySecret } from './secret_auth.ts'
 
-interface Credentials {
-  client_id: string
-  client_secret?: string
-}
-const MAX_CREDENTIAL = 2048
-
-const twoWays = () =>
-  new OAuthError('invalid_request', 'only one way to authenticate the client may be used', {
-    reason: 'two_client_authentications',
-  })
-
-/** Every failure that depends on a stored client has the same description: a caller must not learn which clients exist. */
-const refuse = (reason: string, description = 'client authentication failed') =>
-  new OAuthError('invalid_client', description, { reason })
+const invalid = (reason: string, description: string) => new OAuthError('invalid_request', description, { reason })
+const twoWays = () => invalid('two_client_authentications', 'only one way to authenticate the client may be used')
 
 /**
- * Authenticates the client of a form request. `kind` confidential refuses public clients.
+ * Authenticates the client of a form request. `kind` confidential refuses clients that only name themselves.
  * Throws invalid_client, or invalid_request when two methods are used at once.
  */
 export async function authenticateClient(
@@ -31,47 +20,34 @@ export async function authenticateClient(
   form: Params,
   kind: 'any' | 'confidential',
 ): Promise<Client> {
-  const { client_id, client_secret } = readCredentials(request.headers.authorization, form)
-  request.notes.client_id = client_id
-  const client = await resolveClient(app, client_id)
-  // The same work for a client that does not exist.
-  const secret = client_secret === undefined ? undefined : findSecret(client, client_secret)
-  if (!client) throw refuse('unknown_client')
-  if (client.secrets === undefined) {
-    if (client_secret !== undefined) throw refuse('secret_of_public_client')
-  } else {
-    if (client_secret === undefined) throw refuse('missing_secret')
-    if (!secret) throw refuse('wrong_secret')
-    if (!isLiveSecret(secret, app.clock.now())) throw refuse('expired_secret')
-  }
-  if (client.status !== 'active') throw refuse('client_suspended')
-  if (kind === 'confidential' && client.secrets === undefined) throw refuse('public_client')
-  if (secret) noteSecretUse(app, client, secret)
+  const credentials = readCredentials(request.headers.authorization, form)
+  request.notes.client_id = credentials.client_id
+  if ('client_assertion' in credentials) return verifyClientAssertion(app, request, credentials)
+  const client = await verifySecret(app, credentials)
+  if (kind === 'confidential' && credentials.client_secret === undefined) throw refuseClient('public_client')
   return client
 }
 
-/** The stored client with this client_id, whatever its status. */
-export const resolveClient = async (app: App, client_id: string): Promise<Client | undefined> =>
-  client_id.length > MAX_CREDENTIAL ? undefined : app.store.findClient({ client_id })
-
-function readCredentials(authorization: string | undefined, form: Params): Credentials {
-  const { client_id, client_secret, client_assertion } = form
-  if (client_assertion !== undefined) {
+function readCredentials(authorization: string | undefined, form: Params): SecretCredentials | AssertionCredentials {
+  const { client_id, client_secret, client_assertion, client_assertion_type } = form
+  if (client_assertion !== undefined || client_assertion_type !== undefined) {
+    if (client_assertion === undefined) throw invalid('missing_client_assertion', 'client_assertion is missing')
+    if (client_assertion_type === undefined) throw invalid('missing_assertion_type', 'client_assertion_type is missing')
     if (authorization !== undefined || client_secret !== undefined) throw twoWays()
-    throw refuse('assertion_not_offered', `client_assertion is not offered; use ${SECRET_METHODS.join(' or ')}`)
+    return { client_id, client_assertion, client_assertion_type }
   }
   if (authorization === undefined) {
-    if (client_id === undefined) throw refuse('no_credentials', 'client_id is missing')
+    if (client_id === undefined) throw refuseClient('no_credentials', 'client_id is missing')
     return { client_id, client_secret }
   }
   const basic = parseBasic(authorization)
-  if (!basic) throw refuse('bad_authorization_header')
+  if (!basic) throw refuseClient('bad_authorization_header')
   if (client_secret !== undefined || (client_id !== undefined && client_id !== basic.client_id)) throw twoWays()
   return basic
 }
 
 /** Client id and secret of a Basic header; each is form-encoded (RFC 6749 §2.3.1). */
-function parseBasic(authorization: string): Credentials | undefined {
+function parseBasic(authorization: string): SecretCredentials | undefined {
   const [, encoded] = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization) ?? []
   if (!encoded) return undefined
   const pair = Buffer.from(encoded, 'base64').toString('utf8')

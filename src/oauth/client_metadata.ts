@@ -5,7 +5,7 @@ import { listProblems, quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { bool, issuesOf, listOf, name, scope, text, word } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
-import type { Client } from '../records/client.ts'
+import type { AuthMethod, Client } from '../records/client.ts'
 import { newClientSecret, secretRecord } from './client_secret.ts'
 import { redirectFault, redirectUri } from './redirect_uri.ts'
 
@@ -135,6 +135,12 @@ const USER_PREFIX = 'u_'
 export const newUserId = (): string => `${USER_PREFIX}${newId()}`
 /** True for ids that only users have. */
 export const isUserId = (id: string): boolean => id.startsWith(USER_PREFIX)
+
+/** Whether a client may authenticate with a method. */
+export const acceptsMethod = (client: Client, method: AuthMethod): boolean =>
+  (client.token_endpoint_auth_methods_supported ?? [client.token_endpoint_auth_method]).includes(method)
+/** Whether a client may only name itself. Then nothing that needs its authentication protects it. */
+export const isPublic = (client: Client): boolean => acceptsMethod(client, 'none')
 
 /** The client as API answers show it: without its secret, times as numbers. */
 export const shownClient = (client: Client) => ({

@@ -1,3 +1,5 @@
+import type { Jwk } from './jwk.ts'
+
 /** The fields of a client metadata document. */
 export interface DocumentFields {
   client_name: string
@@ -7,7 +9,21 @@ export interface DocumentFields {
   scope: string
 }
 
-export type AuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post'
+export type AuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt' | 'federated_jwt'
+
+/** A set of public keys (RFC 7517 §5). */
+export interface JwkSet {
+  readonly keys: readonly Jwk[]
+}
+
+/** A workload identity that may act as a client: tokens of this issuer about this subject. */
+export interface FederatedCredential {
+  readonly issuer: string
+  readonly subject: string
+  readonly audience?: string
+  readonly claims?: Readonly<Record<string, string>>
+  readonly jwks_uri?: string
+}
 
 /** A secret of a client. Only its hash is stored. */
 export interface ClientSecret {
@@ -27,6 +43,13 @@ export interface Client extends DocumentFields {
   secrets?: readonly ClientSecret[]
   response_types: string[]
   token_endpoint_auth_method: AuthMethod
+  /** Every method that the client may use. Only for a metadata document that names several. */
+  token_endpoint_auth_methods_supported?: AuthMethod[]
+  /** The public keys that verify its assertions (private_key_jwt), or the URL where they are published. */
+  jwks?: JwkSet
+  jwks_uri?: string
+  /** Only for federated_jwt. */
+  federated_credentials?: FederatedCredential[]
   status: 'active' | 'suspended'
   registration_source: 'admin' | 'dcr' | 'cimd'
   is_agent: boolean

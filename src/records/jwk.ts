@@ -6,5 +6,11 @@ export type Alg = 'ES256' | 'RS256' | 'PS256'
 /** Algorithms of the signatures of an upstream provider. */
 export type UpstreamAlg = Alg | `${'ES' | 'RS' | 'PS'}${'384' | '512'}`
 
+/** Algorithms of the assertions that authenticate a client. */
+export type ClientAlg = Alg | 'EdDSA'
+
+/** Every algorithm whose signatures can be verified. */
+export type VerifiedAlg = UpstreamAlg | ClientAlg
+
 /** A public JSON Web Key. */
 export type Jwk = Readonly<Record<string, unknown>> & { kty: string }

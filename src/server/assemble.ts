@@ -15,7 +15,7 @@ import { keyPlace, keySource } from '../crypto/sources.ts'
 import { transitParts } from '../crypto/transit_client.ts'
 import { Admission, loopBusyMs } from '../http/admission.ts'
 import { checkListeners } from '../http/node.ts'
-import { type Attempting, Lockout } from '../http/rate_limit.ts'
+import { type Attempting, Buckets, Lockout } from '../http/rate_limit.ts'
 import { openRequestLog } from '../http/request_log.ts'
 import { SharedBuckets } from '../http/shared_buckets.ts'
 import { readBuild, userAgent } from '../lib/build.ts'
@@ -206,6 +206,8 @@ export function assemble(
     fetcher: client,
     brokerFetcher: broker,
     remoteKeys: openRemoteKeys(config, keys, clock),
+    clientKeys: openClientKeys(config, client, clock),
+    failedAssertions: new Buckets(1, 20),
     oidc: oidc && openOidcProvider({ config, fetcher: oidc, crypto, clock, metrics }),
     documents: openDocuments(store),
     registrations: openRegistrationLimit(config, store),
@@ -241,6 +243,16 @@ const openRemoteKeys = ({ xaa, cimd }: Config, fetcher: Fetcher, clock: Clock): 
     fetcher,
     clock,
     ttl: xaa.jwks_cache_ttl,
+    cooldown: UNKNOWN_KEY_COOLDOWN,
+    allowHttp: cimd.allow_private_addresses,
+  })
+
+/** Hosts are named by callers, so that they are fetched like client documents. Another cache, so that they cannot evict the keys of identity providers. */
+const openClientKeys = ({ cimd }: Config, fetcher: Fetcher, clock: Clock): RemoteKeys =>
+  createRemoteKeys({
+    fetcher,
+    clock,
+    ttl: cimd.cache_ttl,
     cooldown: UNKNOWN_KEY_COOLDOWN,
     allowHttp: cimd.allow_private_addresses,
   })

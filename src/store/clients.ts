@@ -23,7 +23,7 @@ import {
 
 const COLUMNS = `client_id, secrets, secret_uses, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method,
   application_type, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at, last_used_at,
-  operator_set, document, default_resource`
+  operator_set, document, default_resource, auth_methods, jwks, jwks_uri, federated_credentials`
 
 const read = (row: Row): Client => ({
   client_id: str(row.client_id),
@@ -47,6 +47,10 @@ const read = (row: Row): Client => ({
   operator_set: maybeDecoded(row.operator_set),
   document: maybeDecoded(row.document),
   default_resource: maybeStr(row.default_resource),
+  token_endpoint_auth_methods_supported: maybeDecoded(row.auth_methods),
+  jwks: maybeDecoded(row.jwks),
+  jwks_uri: maybeStr(row.jwks_uri),
+  federated_credentials: maybeDecoded(row.federated_credentials),
 })
 
 const maybeDecoded = <T>(value: unknown): T | undefined => (value === null ? undefined : decoded<T>(value))
@@ -97,6 +101,10 @@ const mutable = (c: Client) => [
   maybeEncoded(c.operator_set),
   maybeEncoded(c.document),
   orNull(c.default_resource),
+  maybeEncoded(c.token_endpoint_auth_methods_supported),
+  maybeEncoded(c.jwks),
+  orNull(c.jwks_uri),
+  maybeEncoded(c.federated_credentials),
   c.updated_at,
 ]
 
@@ -166,8 +174,9 @@ export function* listKnownClients({ client_ids }: { client_ids: string[] }): Op<
 export function* createClient(client: Client): Op<'created' | 'exists'> {
   const added = yield* change(
     `INSERT INTO clients (secrets, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method, application_type, scope, status,
-       is_agent, agent_description, dpop_bound_access_tokens, operator_set, document, default_resource, updated_at, client_id, registration_source, version, issued_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
+       is_agent, agent_description, dpop_bound_access_tokens, operator_set, document, default_resource,
+       auth_methods, jwks, jwks_uri, federated_credentials, updated_at, client_id, registration_source, version, issued_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
     ...mutable(client),
     client.client_id,
     client.registration_source,
@@ -181,7 +190,8 @@ export function* createClient(client: Client): Op<'created' | 'exists'> {
 export function* updateClient(client: Client): Op<'updated' | 'stale'> {
   const changed = yield* change(
     `UPDATE clients SET secrets = ?, client_name = ?, redirect_uris = ?, grant_types = ?, response_types = ?, token_endpoint_auth_method = ?,
-       application_type = ?, scope = ?, status = ?, is_agent = ?, agent_description = ?, dpop_bound_access_tokens = ?, operator_set = ?, document = ?, default_resource = ?, updated_at = ?, version = version + 1
+       application_type = ?, scope = ?, status = ?, is_agent = ?, agent_description = ?, dpop_bound_access_tokens = ?, operator_set = ?, document = ?, default_resource = ?,
+       auth_methods = ?, jwks = ?, jwks_uri = ?, federated_credentials = ?, updated_at = ?, version = version + 1
      WHERE client_id = ? AND version = ?`,
     ...mutable(client),
     client.client_id,

@@ -12,7 +12,7 @@ interface Table {
 
 /** Targets of `purge`, in the order of the specification. Some targets have no rows: nonces are not stored, and issuances are kept. */
 export const PURGE_TARGETS: Readonly<Record<string, readonly Table[]>> = {
-  'assertion-jti': [{ name: 'single_uses', expired: "kind = 'assertion' AND expires_at <= ?" }],
+  'assertion-jti': [{ name: 'single_uses', expired: "kind IN ('assertion', 'client_assertion') AND expires_at <= ?" }],
   'connect-pending-states': [{ name: 'connect_states', expired: 'expires_at <= ?' }],
   'dpop-nonces': [],
   jti: [{ name: 'single_uses', expired: "kind = 'dpop' AND expires_at <= ?" }],

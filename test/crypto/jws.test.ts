@@ -9,11 +9,11 @@ import {
   isAlg,
   signJws,
   thumbprint,
-  UPSTREAM_ALGS,
+  VERIFIED_ALGS,
   verifySignature,
 } from '../../src/crypto/jws.ts'
 import type { Alg, Jwk, UpstreamAlg } from '../../src/records/jwk.ts'
-import { PROOF, PROOF_JWK, PROOF_THUMBPRINT, RSA_JWK, RSA_THUMBPRINT } from './vectors.ts'
+import { ED25519_JWK, ED25519_JWS, PROOF, PROOF_JWK, PROOF_THUMBPRINT, RSA_JWK, RSA_THUMBPRINT } from './vectors.ts'
 
 const MAX = 10_000
 const zeroFirst = (member: unknown) =>
@@ -126,21 +126,27 @@ describe('signatures', () => {
     expect(Buffer.from(verified.payload).toString()).toBe(payload)
   })
 
-  test.each(UPSTREAM_ALGS as UpstreamAlg[])(
-    '%s: what jose signs verifies here, and nothing that differs does',
-    async (alg) => {
-      const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
-      const jws = decodeJws(await new SignJWT({ a: 1 }).setProtectedHeader({ alg }).sign(privateKey), MAX)
-      const key = importKey(alg, (await exportJWK(publicKey)) as Jwk)
-      if (!jws || !key) return expect.fail('not decoded')
-      expect(verifySignature(alg, key, jws.input, jws.signature)).toBe(true)
-      expect(verifySignature(alg, key, `${jws.input}x`, jws.signature)).toBe(false)
-      const flipped = Buffer.from(jws.signature, 'base64url')
-      flipped.writeUInt8(flipped.readUInt8(10) ^ 1, 10)
-      expect(verifySignature(alg, key, jws.input, flipped.toString('base64url'))).toBe(false)
-      expect(verifySignature(alg, pair(alg).publicKey, jws.input, jws.signature)).toBe(false)
-    },
-  )
+  test.each(VERIFIED_ALGS)('%s: what jose signs verifies here, and nothing that differs does', async (alg) => {
+    const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
+    const jws = decodeJws(await new SignJWT({ a: 1 }).setProtectedHeader({ alg }).sign(privateKey), MAX)
+    const key = importKey(alg, (await exportJWK(publicKey)) as Jwk)
+    if (!jws || !key) return expect.fail('not decoded')
+    expect(verifySignature(alg, key, jws.input, jws.signature)).toBe(true)
+    expect(verifySignature(alg, key, `${jws.input}x`, jws.signature)).toBe(false)
+    const flipped = Buffer.from(jws.signature, 'base64url')
+    flipped.writeUInt8(flipped.readUInt8(10) ^ 1, 10)
+    expect(verifySignature(alg, key, jws.input, flipped.toString('base64url'))).toBe(false)
+    const { publicKey: other } = await generateKeyPair(alg, { extractable: true })
+    const otherKey = importKey(alg, (await exportJWK(other)) as Jwk)
+    expect(otherKey && verifySignature(alg, otherKey, jws.input, jws.signature)).toBe(false)
+  })
+
+  test('the example of RFC 8037 A.4 verifies as EdDSA', () => {
+    const key = importKey('EdDSA', ED25519_JWK)
+    if (!key) return expect.fail('not imported')
+    expect(verifySignature('EdDSA', key, ED25519_JWS.input, ED25519_JWS.signature)).toBe(true)
+    expect(verifySignature('EdDSA', key, `${ED25519_JWS.input}x`, ED25519_JWS.signature)).toBe(false)
+  })
 
   test('the example proof of RFC 9449 §4.1 verifies', () => {
     const jws = decodeJws(PROOF, MAX)
@@ -225,6 +231,10 @@ describe('thumbprints', () => {
     expect(thumbprint(PROOF_JWK)).toBe(PROOF_THUMBPRINT)
   })
 
+  test('that of an Ed25519 key is that of RFC 8037 A.3', () => {
+    expect(thumbprint(ED25519_JWK)).toBe('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k')
+  })
+
   test('neither order nor further members change it', () => {
     const { kty, n, e } = RSA_JWK as Record<string, string>
     expect(thumbprint({ e, n, kty, alg: 'PS256', use: 'sig', kid: 'x' } as Jwk)).toBe(RSA_THUMBPRINT)
@@ -238,7 +248,8 @@ describe('thumbprints', () => {
 
   test.each<[string, Jwk]>([
     ['a symmetric key', { kty: 'oct', k: 'AAAA' }],
-    ['an Ed25519 key', { kty: 'OKP', crv: 'Ed25519', x: 'AAAA' }],
+    ['an Ed25519 key without x', { kty: 'OKP', crv: 'Ed25519' }],
+    ['a key of a type without thumbprint', { kty: 'AKP', pub: 'AAAA' }],
     ['an EC key without y', { kty: 'EC', crv: 'P-256', x: 'AAAA' }],
     ['an RSA key whose n is a number', { kty: 'RSA', e: 'AQAB', n: 1 }],
   ])('%s has none', (_what, jwk) => {

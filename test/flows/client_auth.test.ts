@@ -25,17 +25,3 @@ test.each(['/oauth/token', '/oauth/introspect', '/oauth/revoke'])(
     }
   },
 )
-
-test('a client assertion is refused with the methods that are offered', async () => {
-  const { client_id } = await addClient(service)
-  const { status, body } = await post(`${service.issuer}/oauth/token`, undefined, {
-    ...fields,
-    client_id,
-    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-    client_assertion: 'a.b.c',
-  })
-  expect([status, body['error']]).toEqual([401, 'invalid_client'])
-  expect(body['error_description']).toBe(
-    'client_assertion is not offered; use client_secret_basic or client_secret_post',
-  )
-})

@@ -115,7 +115,7 @@ describe('an outage', () => {
     [
       'answers with a page',
       (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('{}'),
-      'jwks_bad_response',
+      'jwks_bad_document',
     ],
     ['breaks off', (_, response) => void response.destroy(), 'jwks_bad_response'],
     ['answers without end', (_, response) => void response.end('x'.repeat(600_000)), 'jwks_too_large'],

@@ -197,7 +197,7 @@ test.each<[string, unknown]>([
   ['that holds an empty private member', ec('a', { d: '' })],
   ['that holds private RSA members', rsa('a', { p: 'secret' })],
   ['that is a shared secret', { kty: 'oct', k: 'secret', kid: 'a' }],
-  ['of an unknown type', { kty: 'OKP', crv: 'Ed25519', x: 'x', kid: 'a' }],
+  ['of an unknown type', { kty: 'AKP', alg: 'ML-DSA-44', pub: 'x', kid: 'a' }],
   ['of a type that is an object member', { kty: 'constructor', kid: 'a' }],
   ['without type', { crv: 'P-256', x: 'x', y: 'y', kid: 'a' }],
   ['with missing members', { kty: 'EC', crv: 'P-256', x: 'x', kid: 'a' }],

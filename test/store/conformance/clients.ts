@@ -31,6 +31,10 @@ export function clientRules(bench: Bench): void {
       dpop_bound_access_tokens: true,
       default_resource: 'https://files.example.com/mcp',
       operator_set: { scope: 'files:read' },
+      token_endpoint_auth_methods_supported: ['private_key_jwt', 'none'],
+      jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'x', y: 'y', kid: 'é' }] },
+      jwks_uri: 'https://b.example/jwks.json',
+      federated_credentials: [{ issuer: 'https://ci.example', subject: 'repo:a/b:*', claims: { ref: 'main' } }],
       version: 7,
     })
     expect(await find(plain)).toEqual(plain)

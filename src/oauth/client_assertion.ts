@@ -1,0 +1,126 @@
+// Client authentication with an assertion (RFC 7521 §4.2): the checks that all kinds have in common, in order.
+import type { App } from '../context.ts'
+import { decodeJws } from '../crypto/jws.ts'
+import { isSignedByOneOf } from '../crypto/signers.ts'
+import type { Request } from '../http/message.ts'
+import { OAuthError, unavailable } from '../lib/error.ts'
+import { FetchError, type FetchReason } from '../net/error.ts'
+import type { WantedKey } from '../net/jwks.ts'
+import type { Client } from '../records/client.ts'
+import type { VerifiedAlg } from '../records/jwk.ts'
+import { type AssertionKind, type Candidate, JWT_BEARER, refuseClient, type SentAssertion } from './assertion_kind.ts'
+import { audit, sentBy } from './audit.ts'
+import { acceptsMethod } from './client_metadata.ts'
+import { resolveClient } from './find_client.ts'
+import { privateKeyJwt } from './private_key_jwt.ts'
+import { consumeOnce } from './single_use.ts'
+
+/** The kinds of assertions. The first kind that matches is used. */
+const KINDS: readonly AssertionKind[] = [privateKeyJwt]
+
+export interface AssertionCredentials {
+  client_id?: string
+  client_assertion: string
+  client_assertion_type: string
+}
+
+const MAX_ASSERTION = 16_384
+const MAX_KID = 1024
+/** The types of tokens that must never be taken for an assertion. Their claims can be the same. */
+const OTHER_TYPES = [
+  'at+jwt',
+  'dpop+jwt',
+  'logout+jwt',
+  'oauth-authz-req+jwt',
+  'oauth-id-jag+jwt',
+  'secevent+jwt',
+  'token-introspection+jwt',
+]
+/** Fetch errors that say nothing about the key set: its server is away. */
+const AWAY: readonly FetchReason[] = ['dns_failed', 'connect_failed', 'tls_failed', 'timeout', 'bad_response']
+
+/** The client of an assertion. Throws invalid_client, which is recorded, or 503 when its keys are not available. */
+export async function verifyClientAssertion(
+  app: App,
+  request: Request,
+  credentials: AssertionCredentials,
+): Promise<Client> {
+  try {
+    return await verify(app, request, credentials)
+  } catch (error) {
+    if (error instanceof OAuthError && error.code === 'invalid_client') await noteFailure(app, request, error)
+    throw error
+  }
+}
+
+async function verify(app: App, request: Request, credentials: AssertionCredentials): Promise<Client> {
+  const sent = readAssertion(app, request, credentials)
+  // Claimed, not verified: it is for the log and the trail.
+  const { iss } = sent.jws.payload
+  request.notes.client_id ??= typeof iss === 'string' ? iss : undefined
+  const kind = KINDS.find((each) => each.matches(sent))
+  if (!kind) throw refuseClient('assertion_type', `client_assertion_type is not known; use ${JWT_BEARER}`)
+  const query = readQuery(sent, kind.algs)
+  const candidate = await kind.find(app, sent)
+  const { client, once } = candidate
+  request.notes.client_id = client.client_id
+  if (!acceptsMethod(client, kind.method)) throw refuseClient('method_not_registered')
+  if (client.status !== 'active') throw refuseClient('client_suspended')
+  const keys = await findKeys(candidate, query)
+  if (keys.length === 0) throw refuseClient('assertion_unknown_key')
+  if (!(await isSignedByOneOf(app.crypto, keys, query.alg, sent.jws))) throw refuseClient('assertion_signature')
+  // The last step: what anybody else sends must not use up the id of an assertion.
+  if (once && !(await consumeOnce(app, 'client_assertion', client.client_id, once.jti, once.until)))
+    throw refuseClient('assertion_replay', 'the assertion was used before')
+  return client
+}
+
+function readAssertion(app: App, { path }: Request, credentials: AssertionCredentials): SentAssertion {
+  const { client_id, client_assertion, client_assertion_type } = credentials
+  const jws = decodeJws(client_assertion, MAX_ASSERTION)
+  if (!jws) throw refuseClient('assertion_malformed', 'client_assertion is not a signed JWT')
+  const { typ } = jws.header
+  if (typ !== undefined && (typeof typ !== 'string' || OTHER_TYPES.includes(mediaType(typ))))
+    throw refuseClient('assertion_typ', 'typ of the assertion is that of another kind of token')
+  return { type: client_assertion_type, jws, client_id, endpoint: app.config.server.issuer + path }
+}
+
+/** A typ without the prefix that may be omitted, in lower case (RFC 7515 §4.1.9). */
+const mediaType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
+
+/** The key that the header names. */
+function readQuery({ jws }: SentAssertion, algs: readonly VerifiedAlg[]): WantedKey {
+  const { alg, kid } = jws.header
+  const known = algs.find((each) => each === alg)
+  if (!known) throw refuseClient('assertion_alg', `alg of the assertion must be one of ${algs.join(', ')}`)
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KID))
+    throw refuseClient('assertion_kid', 'kid of the assertion must be a text')
+  return { alg: known, kid }
+}
+
+async function findKeys({ findKeys }: Candidate, query: WantedKey) {
+  try {
+    return await findKeys(query)
+  } catch (error) {
+    if (!(error instanceof FetchError)) throw error
+    const reason = `jwks_${error.reason}`
+    if (!AWAY.includes(error.reason)) throw refuseClient(reason)
+    throw unavailable('the keys of the client are not available', { reason, cause: error })
+  }
+}
+
+/** Records a failed assertion of a client that exists. Anybody can cause it, so that only some of many are recorded. */
+async function noteFailure(app: App, request: Request, { reason }: OAuthError): Promise<void> {
+  const { client_id } = request.notes
+  if (client_id === undefined || !(await resolveClient(app, client_id))) return
+  if (app.failedAssertions.take(client_id) > 0) return
+  const detail = { reason }
+  // The answer does not wait for the record.
+  void audit(app, {
+    action: 'client_authentication_failed',
+    actor_id: client_id,
+    client_id,
+    ...sentBy(request),
+    detail,
+  })
+}

@@ -1,0 +1,80 @@
+// private_key_jwt (RFC 7523 §2.2, OpenID Connect Core §9): an assertion that the client signed with a key of its own.
+import { isOwnIssuer } from '../config/issuer.ts'
+import type { App } from '../context.ts'
+import { CLIENT_ALGS } from '../crypto/jws.ts'
+import { formatDuration } from '../lib/time.ts'
+import { fitting } from '../net/jwks.ts'
+import { type AssertionKind, type Candidate, JWT_BEARER, refuseClient, type SentAssertion } from './assertion_kind.ts'
+import { resolveClient } from './find_client.ts'
+
+/** Tolerance in seconds for clock differences. */
+const SKEW = 30
+const MAX_JTI = 512
+
+const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+
+/** It is the last kind of its type: what no other kind takes is refused with reasons about the claims of RFC 7523. */
+export const privateKeyJwt: AssertionKind = {
+  method: 'private_key_jwt',
+  algs: CLIENT_ALGS,
+  matches: ({ type }) => type === JWT_BEARER,
+  async find(app, sent) {
+    const { iss, sub } = sent.jws.payload
+    if (typeof iss !== 'string' || iss === '')
+      throw refuseClient('assertion_iss', 'iss of the assertion must be the client_id')
+    if (sub !== iss) throw refuseClient('assertion_sub', 'sub of the assertion must be the client_id, as iss')
+    if (sent.client_id !== undefined && sent.client_id !== iss)
+      throw refuseClient('assertion_client_id', 'client_id is not the client of the assertion')
+    checkAudience(app, sent)
+    const exp = checkTimes(app, sent)
+    const jti = checkJti(app, sent)
+    const client = await resolveClient(app, iss)
+    if (!client) throw refuseClient('unknown_client')
+    const { jwks, jwks_uri } = client
+    const findKeys: Candidate['findKeys'] = (query) =>
+      jwks_uri === undefined ? fitting(jwks?.keys ?? [], query) : app.clientKeys.find(jwks_uri, query)
+    // After this time an assertion with the same exp would be refused as expired.
+    return { client, findKeys, once: jti === undefined ? undefined : { jti, until: exp + SKEW + 1 } }
+  },
+}
+
+/** This server or the endpoint that received the assertion: one for another endpoint was meant for another request. */
+function checkAudience({ config }: App, { jws, endpoint }: SentAssertion): void {
+  const { aud } = jws.payload
+  const audiences: unknown[] = Array.isArray(aud) ? aud : [aud]
+  const isOurs = (each: unknown) => typeof each === 'string' && (isOwnIssuer(config, each) || each === endpoint)
+  if (audiences.every((each) => typeof each === 'string') && audiences.some(isOurs)) return
+  throw refuseClient(
+    'assertion_audience',
+    'aud of the assertion must be the issuer of this server or the URL of this endpoint',
+  )
+}
+
+/** Checks exp, iat and nbf. Returns exp. */
+function checkTimes({ config, clock }: App, { jws }: SentAssertion): number {
+  const { exp, iat, nbf } = jws.payload
+  const now = clock.now()
+  if (!isTime(exp)) throw refuseClient('assertion_exp', 'exp of the assertion is missing')
+  if (exp <= now - SKEW) throw refuseClient('assertion_expired', 'the assertion has expired')
+  const max = config.oauth.assertion_max_lifetime
+  if (exp > now + max + SKEW)
+    throw refuseClient(
+      'assertion_lifetime',
+      `exp of the assertion is more than ${formatDuration(max)} ahead (oauth.assertion_max_lifetime)`,
+    )
+  const isFuture = (time: unknown) => time !== undefined && !(isTime(time) && time <= now + SKEW)
+  if (isFuture(iat)) throw refuseClient('assertion_iat', 'iat of the assertion is in the future')
+  if (isFuture(nbf)) throw refuseClient('assertion_nbf', 'nbf of the assertion is in the future')
+  return exp
+}
+
+/** Checks jti. Returns it; undefined when there is none and none is required. */
+function checkJti({ config }: App, { jws }: SentAssertion): string | undefined {
+  const { jti } = jws.payload
+  if (jti === undefined) {
+    if (!config.oauth.assertion_require_jti) return undefined
+    throw refuseClient('assertion_jti', 'jti of the assertion is missing (oauth.assertion_require_jti)')
+  }
+  if (typeof jti === 'string' && jti !== '' && jti.length <= MAX_JTI) return jti
+  throw refuseClient('assertion_jti', `jti of the assertion must be a text of at most ${MAX_JTI} characters`)
+}
