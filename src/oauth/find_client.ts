@@ -2,8 +2,8 @@
 import type { App } from '../context.ts'
 import type { Client } from '../records/client.ts'
 
-/** Maximum length of a client_id or client_secret. */
-export const MAX_CREDENTIAL = 2048
+/** Maximum length of a client_id. */
+const MAX_CREDENTIAL = 2048
 
 /** The stored client with this client_id, whatever its status. */
 export const resolveClient = async (app: App, client_id: string): Promise<Client | undefined> =>
