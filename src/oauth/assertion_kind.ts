@@ -7,7 +7,7 @@ import type { AuthMethod, Client } from '../records/client.ts'
 import type { Jwk, VerifiedAlg } from '../records/jwk.ts'
 
 /** The client_assertion_type of RFC 7523 §2.2. */
-export const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+export const JWT_BEARER_ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 /** An assertion as it was sent. Nothing in it is verified. */
 export interface SentAssertion {
@@ -21,7 +21,7 @@ export interface SentAssertion {
 }
 
 /** The client that an assertion authenticates if one of these keys has signed it. */
-export interface Candidate {
+export interface AssertionCandidate {
   client: Client
   /** The keys that may have made the signature. Rejects as RemoteKeys.find() does. */
   findKeys(query: WantedKey): readonly Jwk[] | Promise<readonly Jwk[]>
@@ -37,7 +37,7 @@ export interface AssertionKind {
   /** Whether an assertion is of this kind, by its type and its unverified claims. */
   matches(sent: SentAssertion): boolean
   /** Checks the claims and finds the client. The caller checks the registered method and the status of the client. Throws invalid_client. */
-  find(app: App, sent: SentAssertion): Promise<Candidate>
+  find(app: App, sent: SentAssertion): Promise<AssertionCandidate>
 }
 
 /** Every failure that depends on a stored client has the same description: a caller must not learn which clients exist. */

@@ -8,7 +8,13 @@ import { FetchError, type FetchReason } from '../net/error.ts'
 import type { WantedKey } from '../net/jwks.ts'
 import type { Client } from '../records/client.ts'
 import type { VerifiedAlg } from '../records/jwk.ts'
-import { type AssertionKind, type Candidate, JWT_BEARER, refuseClient, type SentAssertion } from './assertion_kind.ts'
+import {
+  type AssertionCandidate,
+  type AssertionKind,
+  JWT_BEARER_ASSERTION,
+  refuseClient,
+  type SentAssertion,
+} from './assertion_kind.ts'
 import { audit, sentBy } from './audit.ts'
 import { acceptsMethod } from './client_metadata.ts'
 import { resolveClient } from './find_client.ts'
@@ -59,7 +65,7 @@ async function verify(app: App, request: Request, credentials: AssertionCredenti
   const { iss } = sent.jws.payload
   request.notes.client_id ??= typeof iss === 'string' ? iss : undefined
   const kind = KINDS.find((each) => each.matches(sent))
-  if (!kind) throw refuseClient('assertion_type', `client_assertion_type is not known; use ${JWT_BEARER}`)
+  if (!kind) throw refuseClient('assertion_type', `client_assertion_type is not known; use ${JWT_BEARER_ASSERTION}`)
   const query = readQuery(sent, kind.algs)
   const candidate = await kind.find(app, sent)
   const { client, once } = candidate
@@ -98,7 +104,7 @@ function readQuery({ jws }: SentAssertion, algs: readonly VerifiedAlg[]): Wanted
   return { alg: known, kid }
 }
 
-async function findKeys({ findKeys }: Candidate, query: WantedKey) {
+async function findKeys({ findKeys }: AssertionCandidate, query: WantedKey) {
   try {
     return await findKeys(query)
   } catch (error) {

@@ -4,7 +4,13 @@ import type { App } from '../context.ts'
 import { CLIENT_ALGS } from '../crypto/jws.ts'
 import { formatDuration } from '../lib/time.ts'
 import { fitting } from '../net/jwks.ts'
-import { type AssertionKind, type Candidate, JWT_BEARER, refuseClient, type SentAssertion } from './assertion_kind.ts'
+import {
+  type AssertionCandidate,
+  type AssertionKind,
+  JWT_BEARER_ASSERTION,
+  refuseClient,
+  type SentAssertion,
+} from './assertion_kind.ts'
 import { resolveClient } from './find_client.ts'
 
 /** Tolerance in seconds for clock differences. */
@@ -17,7 +23,7 @@ const isTime = (value: unknown): value is number => typeof value === 'number' &&
 export const privateKeyJwt: AssertionKind = {
   method: 'private_key_jwt',
   algs: CLIENT_ALGS,
-  matches: ({ type }) => type === JWT_BEARER,
+  matches: ({ type }) => type === JWT_BEARER_ASSERTION,
   async find(app, sent) {
     const { iss, sub } = sent.jws.payload
     if (typeof iss !== 'string' || iss === '')
@@ -31,7 +37,7 @@ export const privateKeyJwt: AssertionKind = {
     const client = await resolveClient(app, iss)
     if (!client) throw refuseClient('unknown_client')
     const { jwks, jwks_uri } = client
-    const findKeys: Candidate['findKeys'] = (query) =>
+    const findKeys: AssertionCandidate['findKeys'] = (query) =>
       jwks_uri === undefined ? fitting(jwks?.keys ?? [], query) : app.clientKeys.find(jwks_uri, query)
     // After this time an assertion with the same exp would be refused as expired.
     return { client, findKeys, once: jti === undefined ? undefined : { jti, until: exp + SKEW + 1 } }
