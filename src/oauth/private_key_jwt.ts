@@ -44,7 +44,7 @@ export const privateKeyJwt: AssertionKind = {
   },
 }
 
-/** This server or the endpoint that received the assertion: one for another endpoint was meant for another request. */
+/** This server or the endpoint that received the assertion: one for another endpoint authenticates another request. */
 function checkAudience({ config }: App, { jws, endpoint }: SentAssertion): void {
   const { aud } = jws.payload
   const audiences: unknown[] = Array.isArray(aud) ? aud : [aud]
