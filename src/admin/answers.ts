@@ -1,6 +1,6 @@
 // Schemas of the answers of the admin API, as in the OpenAPI document. A test checks every real answer against them.
 import { z } from 'zod'
-import { ACCESS_TOKEN_TYPS } from '../records/resource.ts'
+import { ACCESS_MODES, ACCESS_TOKEN_TYPS, TOKEN_CLAIMS } from '../records/resource.ts'
 
 const at = z.iso.datetime()
 const texts = z.array(z.string())
@@ -104,7 +104,18 @@ export const resource = z.strictObject({
   broker_provider_id: z.string(),
   broker_provider_slug: z.string(),
   display_name: z.string(),
-  scopes: z.array(z.strictObject({ name: z.string(), description: z.string(), upstream: z.string() })),
+  scopes: z.array(
+    z.strictObject({
+      name: z.string(),
+      description: z.string(),
+      upstream: z.string(),
+      groups: texts
+        .optional()
+        .describe('Groups whose members get the scope. Absent: everyone who may use the resource.'),
+    }),
+  ),
+  access: z.strictObject({ mode: z.enum(ACCESS_MODES), groups: texts, users: texts, email_domains: texts }),
+  token_claims: z.array(z.enum(TOKEN_CLAIMS)),
   access_token_typ: z.enum(ACCESS_TOKEN_TYPS),
   policy: z.strictObject({ exchange: allowedClients, runtime: clientIds, connect: allowedUrls.optional() }),
   warning: z.string().optional().describe('Why clients cannot send this URI, and the form that they send.'),

@@ -10,12 +10,13 @@ import { audit } from '../oauth/audit.ts'
 import { nameOf } from '../oauth/resource.ts'
 import { newResource, resourceFieldsOf } from '../oauth/resource_record.ts'
 import type { Resource, ResourcePolicy } from '../records/resource.ts'
-import { type AdminResource, action, type FlagRule } from './action.ts'
+import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { AFTER, cursorOf, q } from './lists.ts'
 import { changedFields, conflict, invalid, notFound, parsed, retryStale } from './outcome.ts'
 import { getProvider } from './providers.ts'
 import { checkPublished } from './resource_check.ts'
+import { accessFlag, scopeMapFlag, scopesFlag } from './resource_flags.ts'
 import { revokeFitting } from './revocations.ts'
 
 /** Without defaults, so that a patch keeps the members that it does not name. */
@@ -35,6 +36,8 @@ async function resourceJson({ store }: App, { policy: { connect, ...policy }, ..
     display_name: resource.display_name,
     scopes: resource.scopes,
     access_token_typ: resource.access_token_typ ?? 'at+jwt',
+    access: resource.access,
+    token_claims: resource.token_claims,
     policy: resource.backend_kind === 'broker' ? { ...policy, connect } : policy,
     ...warningOf(resource.uri),
     created_at: rfc3339(resource.created_at),
@@ -118,29 +121,6 @@ async function checkLinks({ store }: App, stored: Resource, next: Pick<Resource,
   if (gone.length > 0) throw refuse(`scopes that would be removed (${quoteNames(gone)})`)
 }
 
-/** `name|upstream|description`. Missing parts are empty. */
-const scopeTuple = (text: string) => {
-  const [name = '', upstream = '', ...description] = text.split('|')
-  return { name, upstream, description: description.join('|') }
-}
-const scopesFlag: FlagRule = {
-  field: 'scopes',
-  doc: 'A scope. May be repeated. upstream is for broker resources.',
-  value: 'name|upstream|description',
-  read: (values) => values.map(scopeTuple),
-}
-const scopeMapFlag: FlagRule = {
-  field: 'scopes',
-  doc: 'Scopes as name:upstream pairs: read:repo,write:repo_write.',
-  value: 'a:b,c:d',
-  read: (values) =>
-    values
-      .flatMap((value) => value.split(','))
-      .map((pair) => {
-        const [name = '', ...upstream] = pair.split(':')
-        return { name, upstream: upstream.join(':') }
-      }),
-}
 const bySlug = { slug: { field: 'id', doc: 'Slug or id of the resource.' } } as const
 const providerFlag = { 'broker-provider': { field: 'broker_provider_slug' } } as const
 const without = ['policy', 'broker_provider_id']
@@ -187,7 +167,7 @@ export const resources: AdminResource = {
       body: resourceRecord,
       audit: 'resource_created',
       count: ['ext_resource_server_ops_total', { op: 'create' }],
-      cli: { flags: { ...providerFlag, scopes: scopesFlag, 'scope-map': scopeMapFlag }, without },
+      cli: { flags: { ...providerFlag, scopes: scopesFlag, 'scope-map': scopeMapFlag, access: accessFlag }, without },
       async run(app, { body }) {
         const resource = newResource(await withProvider(app, body), app.clock.now())
         await checkClients(app, resource.policy)
@@ -224,7 +204,7 @@ export const resources: AdminResource = {
       audit: 'resource_updated',
       count: ['ext_resource_server_ops_total', { op: 'update' }],
       cli: {
-        flags: { ...bySlug, ...providerFlag, scopes: scopesFlag, 'scope-map': scopeMapFlag },
+        flags: { ...bySlug, ...providerFlag, scopes: scopesFlag, 'scope-map': scopeMapFlag, access: accessFlag },
         without: [...without, 'slug'],
       },
       run: (app, { params, body }) =>
@@ -283,7 +263,7 @@ export const resources: AdminResource = {
 
 /** Applies a patch to a stored resource and checks the result as a whole. Throws invalid_request. */
 function mergeResource(stored: Resource, patch: z.output<typeof patchable>): z.output<typeof resourceRecord> {
-  const { slug, uri, backend_kind, scopes } = stored
+  const { slug, uri, backend_kind, scopes, access, token_claims } = stored
   // A change to a mint resource removes the provider.
   const broker_provider_slug = patch.backend_kind === 'mint' ? undefined : stored.broker_provider_slug
   const written = {
@@ -292,6 +272,8 @@ function mergeResource(stored: Resource, patch: z.output<typeof patchable>): z.o
     backend_kind,
     broker_provider_slug,
     scopes,
+    access,
+    token_claims,
     access_token_typ: stored.access_token_typ,
     display_name: stored.display_name || undefined,
   }

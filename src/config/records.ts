@@ -1,12 +1,34 @@
 // Records in the configuration file: resources, which the admin API can write too, and keys of the admin API.
 import { z } from 'zod'
-import { distinct, list, name, scopeName, slug, text, url, word } from '../lib/field.ts'
-import { ACCESS_TOKEN_TYPS } from '../records/resource.ts'
+import {
+  distinct,
+  emailDomain,
+  groupNames,
+  list,
+  name,
+  nameList,
+  scopeName,
+  slug,
+  text,
+  url,
+  word,
+} from '../lib/field.ts'
+import { ACCESS_MODES, ACCESS_TOKEN_TYPS, EVERYONE, TOKEN_CLAIMS } from '../records/resource.ts'
 
 const scopeEntry = z.strictObject({
   name: scopeName().min(1, 'must not be empty'),
   description: text(1000).default(''),
   upstream: text(1000).default(''),
+  groups: groupNames()
+    .refine((names) => names.length > 0, 'must not be empty; leave it out for everyone who may use the resource')
+    .optional(),
+})
+
+const access = z.strictObject({
+  mode: word(ACCESS_MODES),
+  groups: groupNames().default([]),
+  users: nameList(name()).default([]),
+  email_domains: nameList(emailDomain()).default([]),
 })
 
 const scopeEntries = z
@@ -31,7 +53,9 @@ export const resourceFields = {
     'Whether tokens are issued here (`mint`) or obtained from an upstream provider (`broker`).',
   ),
   display_name: name().optional().describe('What users see; the slug by default.'),
-  scopes: scopeEntries.default([]).describe('What can be asked for.'),
+  scopes: scopeEntries
+    .default([])
+    .describe('What can be asked for. A scope with `groups` is only for the members of one of them.'),
   broker_provider_slug: slug().optional().describe('Where a broker resource has its tokens from.'),
   broker_provider_id: text(256).optional().describe('The same by id.'),
   access_token_typ: word(ACCESS_TOKEN_TYPS)
@@ -40,11 +64,24 @@ export const resourceFields = {
       'The typ of its access tokens: at+jwt (RFC 9068) by default, or JWT for resource servers that accept nothing else. With JWT a server cannot tell an access token from an ID token by its type, so it must check the audience.',
     ),
   policy: policy.optional().describe('Whom it trusts.'),
+  access: access
+    .optional()
+    .describe(
+      'Who may use it: `everyone` (the default), or with `restricted` the users on one of the lists `groups`, `users` (ids) and `email_domains` (of verified emails). With three empty lists nobody may use it.',
+    ),
+  token_claims: nameList(word(TOKEN_CLAIMS))
+    .optional()
+    .describe('Claims about the user in its access tokens and introspection answers. None by default.'),
 } as const
 
 /** A complete resource: a mint resource has a uri, a broker resource has a provider. */
 export const resourceRecord = z
-  .strictObject({ ...resourceFields, uri: resourceFields.uri.optional() })
+  .strictObject({
+    ...resourceFields,
+    uri: resourceFields.uri.optional(),
+    access: resourceFields.access.default(EVERYONE),
+    token_claims: resourceFields.token_claims.default([]),
+  })
   .superRefine((resource, context) => {
     if (resource.backend_kind === 'mint' && !resource.uri)
       context.addIssue({ code: 'custom', path: ['uri'], message: 'is required for a mint resource' })

@@ -112,9 +112,22 @@ export const listOf = <T extends z.ZodType>(item: T, { max, filled = false }: Li
 
 /** Maximum number of groups of one user, and of one rule. */
 export const MAX_GROUPS = 1000
-/** Names of groups: sorted, each once. */
-export const groupNames = () =>
-  listOf(groupName(), { max: MAX_GROUPS }).transform((names) => [...new Set(names)].sort())
+/** A list of at most `MAX_GROUPS` names that is no text: sorted, each once. */
+export const nameList = <T extends z.ZodType<string>>(item: T) =>
+  listOf(item, { max: MAX_GROUPS }).transform((names) => [...new Set(names as z.output<T>[])].sort())
+/** Names of groups. */
+export const groupNames = () => nameList(groupName())
+
+/** The domain of an email, in lower case. */
+export const emailDomain = () =>
+  z
+    .string()
+    .max(253)
+    .transform((value) => value.toLowerCase())
+    .refine(
+      (value) => /^[\p{L}\p{N}]([\p{L}\p{N}.-]*[\p{L}\p{N}])?$/u.test(value),
+      'must be a domain such as example.com',
+    )
 
 const MAX_TEXTS = 1000
 /** A list of texts; one text is split on commas, as in environment variables. */

@@ -2,7 +2,25 @@ export interface ResourceScope {
   name: string
   description: string
   upstream: string
+  /** Groups whose members get the scope; undefined for everyone who may use the resource. Never empty. */
+  groups?: string[]
 }
+
+export const ACCESS_MODES = ['everyone', 'restricted'] as const
+/** Who may use a resource. When restricted, a user needs to be on one of the lists. */
+export interface ResourceAccess {
+  mode: (typeof ACCESS_MODES)[number]
+  groups: string[]
+  /** Ids of users. */
+  users: string[]
+  /** Domains of verified emails, in lower case. */
+  email_domains: string[]
+}
+export const EVERYONE: ResourceAccess = { mode: 'everyone', groups: [], users: [], email_domains: [] }
+
+export const TOKEN_CLAIMS = ['groups', 'email', 'email_verified', 'name'] as const
+/** A claim about the user that the tokens of a resource may contain. */
+export type TokenClaim = (typeof TOKEN_CLAIMS)[number]
 
 export interface ResourcePolicy {
   exchange: { allowed_client_ids: string[] }
@@ -26,6 +44,8 @@ export interface Resource {
   /** at+jwt where it is undefined. */
   access_token_typ?: AccessTokenTyp
   policy: ResourcePolicy
+  access: ResourceAccess
+  token_claims: TokenClaim[]
   version: number
   created_at: number
   updated_at: number

@@ -1,12 +1,13 @@
 // Operations on resources.
+import { isDeepStrictEqual } from 'node:util'
 import type { FrontingLink } from '../records/fronting_link.ts'
-import type { Resource } from '../records/resource.ts'
+import { EVERYONE, type Resource } from '../records/resource.ts'
 import { deleteFrontingLink, listFrontingLinks } from './fronting.ts'
 import { type ListPage, type ListSpec, listPage } from './list.ts'
 import { change, containing, decoded, forUpdate, is, maybeStr, num, type Op, one, orNull, type Row, str } from './op.ts'
 
 const COLUMNS =
-  'id, slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, access_token_typ, version, created_at, updated_at'
+  'id, slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, access_token_typ, access, token_claims, version, created_at, updated_at'
 
 const read = (row: Row): Resource => ({
   id: str(row.id),
@@ -18,6 +19,8 @@ const read = (row: Row): Resource => ({
   scopes: decoded(row.scopes),
   policy: decoded(row.policy),
   access_token_typ: maybeStr(row.access_token_typ) as Resource['access_token_typ'],
+  access: row.access === null ? EVERYONE : decoded(row.access),
+  token_claims: row.token_claims === null ? [] : decoded(row.token_claims),
   version: num(row.version),
   created_at: num(row.created_at),
   updated_at: num(row.updated_at),
@@ -32,6 +35,8 @@ const mutable = (r: Resource) => [
   JSON.stringify(r.scopes),
   JSON.stringify(r.policy),
   orNull(r.access_token_typ),
+  isDeepStrictEqual(r.access, EVERYONE) ? null : JSON.stringify(r.access),
+  r.token_claims.length === 0 ? null : JSON.stringify(r.token_claims),
   r.updated_at,
 ]
 
@@ -75,8 +80,8 @@ export function* listResources({ backend_kind, broker_provider_slug, q, ...page 
 export function* createResource(r: Resource): Op<'created' | 'exists' | 'no_provider'> {
   if (!(yield* hasProvider(r))) return 'no_provider'
   const added = yield* change(
-    `INSERT INTO resources (slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, access_token_typ, updated_at, id, version, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    `INSERT INTO resources (slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, access_token_typ, access, token_claims, updated_at, id, version, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ...mutable(r),
     r.id,
     r.version,
@@ -96,7 +101,7 @@ export function* updateResource(r: Resource): Op<'updated' | 'stale' | 'exists' 
   )
   if (twin) return 'exists'
   const changed = yield* change(
-    'UPDATE resources SET slug = ?, uri = ?, backend_kind = ?, broker_provider_slug = ?, display_name = ?, scopes = ?, policy = ?, access_token_typ = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
+    'UPDATE resources SET slug = ?, uri = ?, backend_kind = ?, broker_provider_slug = ?, display_name = ?, scopes = ?, policy = ?, access_token_typ = ?, access = ?, token_claims = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
     ...mutable(r),
     r.id,
     r.version,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import * as answers from '../../src/admin/answers.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { authorize, machineToken } from '../support/flow.ts'
 import { aProvider } from '../support/records.ts'
@@ -44,6 +45,8 @@ test('creates a resource and shows it by id, by slug and in the list', async () 
     broker_provider_id: '',
     broker_provider_slug: '',
     scopes: [{ name: 'a', description: 'About a', upstream: '' }],
+    access: { mode: 'everyone', groups: [], users: [], email_domains: [] },
+    token_claims: [],
     access_token_typ: 'at+jwt',
     policy: { exchange: { allowed_client_ids: [] }, runtime: { client_ids: [] } },
     warning: 'clients cannot send this URI: they send https://bytes.example.com/mcp/ instead; register that form',
@@ -172,11 +175,42 @@ test.each([
   ['the broker kind', { backend_kind: 'broker' }],
   ['a member that does not exist', { audience: 'x' }],
   ['an unknown part of the policy', { policy: { magic: {} } }],
+  ['access that is one word', { access: 'restricted' }],
+  ['an unknown mode of access', { access: { mode: 'sometimes' } }],
+  ['access without a mode', { access: { groups: ['staff'] } }],
+  ['groups that are one text', { access: { mode: 'restricted', groups: 'staff' } }],
+  ['an unknown list of access', { access: { mode: 'restricted', roles: ['staff'] } }],
+  ['an email domain with an at sign', { access: { mode: 'restricted', email_domains: ['@example.com'] } }],
+  ['a scope with an empty list of groups', { scopes: [{ name: 'a', groups: [] }] }],
+  ['token_claims that are one text', { token_claims: 'email' }],
+  ['an unknown token claim', { token_claims: ['password'] }],
 ])('refuses a patch with %s, and changes nothing', async (_what, body) => {
   const { id } = await addResource(service)
   const before = await read(id)
   expect((await patch(id, { scopes: [{ name: 'other' }], ...body })).status).toBe(400)
   expect(await read(id)).toEqual(before)
+})
+
+test('access, groups of scopes and token_claims are as written, each once, and a patch of access replaces it as a whole', async () => {
+  const access = { mode: 'restricted', groups: ['staff', 'ops', 'staff'], email_domains: ['Corp.Example.com'] }
+  const scopes = [{ name: 'a', groups: ['editors'] }, { name: 'b' }]
+  const { body } = await create(mint({ access, scopes, token_claims: ['name', 'groups', 'name'] }))
+  expect(answers.resource.safeParse(body).error).toBeUndefined()
+  expect(body).toMatchObject({
+    access: { mode: 'restricted', groups: ['ops', 'staff'], users: [], email_domains: ['corp.example.com'] },
+    scopes: [{ name: 'a', groups: ['editors'] }, { name: 'b' }],
+    token_claims: ['groups', 'name'],
+  })
+  expect(body.scopes[1]).not.toHaveProperty('groups')
+  const patched = { access: { mode: 'restricted', users: ['u_1'] }, token_claims: [] }
+  expect((await patch(body.id, patched)).body).toMatchObject({
+    access: { mode: 'restricted', groups: [], users: ['u_1'], email_domains: [] },
+    token_claims: [],
+    scopes: [{ groups: ['editors'] }, {}],
+  })
+  expect((await patch(body.id, { access: { mode: 'everyone' } })).body).toMatchObject({
+    access: { mode: 'everyone', groups: [], users: [], email_domains: [] },
+  })
 })
 
 test('a patch that changes nothing is not recorded', async () => {

@@ -107,8 +107,23 @@ test.each([
   ['code|repo|Read | write', { name: 'code', upstream: 'repo', description: 'Read | write' }],
   ['code|repo', { name: 'code', upstream: 'repo', description: '' }],
   ['code', { name: 'code', upstream: '', description: '' }],
+  ['{"name":"code","groups":["a,b"]}', { name: 'code', groups: ['a,b'] }],
+  ['{"name"', '{"name"'],
 ])('the scope %s is read as name, upstream and description', (text, scope) => {
   expect(read('scopes', [text])).toEqual([scope])
+})
+
+test.each([
+  [['everyone'], { mode: 'everyone' }],
+  [['restricted'], { mode: 'restricted' }],
+  [
+    ['groups:staff,ops', 'domains:example.com'],
+    { mode: 'restricted', groups: ['staff', 'ops'], email_domains: ['example.com'] },
+  ],
+  [['everyone', 'users:u_1'], { mode: 'everyone', users: ['u_1'] }],
+  [['roles:staff'], { mode: 'restricted', roles: ['staff'] }],
+])('the access %j is read as %j', (values, access) => {
+  expect(read('access', values)).toEqual(access)
 })
 
 test('a scope map names scopes and their upstream scopes', () => {

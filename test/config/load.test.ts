@@ -4,6 +4,7 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ConfigError, loadConfig, nearest, redacted } from '../../src/config/load.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
+import { EVERYONE } from '../../src/records/resource.ts'
 import { tempFolder } from '../support/folder.ts'
 import { load, over, PRODUCTION, problemsOf, yamlFile } from './loading.ts'
 
@@ -216,6 +217,8 @@ describe('the file', () => {
 describe('SERVICE_RESOURCE_URI', () => {
   const uri = 'https://MCP.example.com/files'
 
+  const EVERYBODY = { access: EVERYONE, token_claims: [] }
+
   test('describes one mint resource whose slug comes from the host', () => {
     const { config, warnings } = load(undefined, {
       SERVICE_RESOURCE_URI: uri,
@@ -226,6 +229,7 @@ describe('SERVICE_RESOURCE_URI', () => {
         slug: 'mcp-example-com',
         uri,
         backend_kind: 'mint',
+        ...EVERYBODY,
         display_name: 'mcp.example.com',
         scopes: [
           { name: 'files:read', description: '', upstream: '' },
@@ -247,6 +251,7 @@ describe('SERVICE_RESOURCE_URI', () => {
       slug: 'mine',
       uri,
       backend_kind: 'mint',
+      ...EVERYBODY,
       display_name: 'Mine',
       policy: { runtime: { client_ids: ['c'] } },
     }

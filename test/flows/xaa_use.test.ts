@@ -1,6 +1,7 @@
 // An assertion is good for one token: which refusals leave it usable, which use it up, and that nothing uses it twice.
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { resourceRecord } from '../../src/config/records.ts'
 import { newResource } from '../../src/oauth/resource_record.ts'
 import { okAdmin } from '../support/admin.ts'
 import { type Changes, dpop, type ProofKey, proofKey } from '../support/dpop.ts'
@@ -37,7 +38,9 @@ beforeAll(async () => {
   const scopes = scene.resource.scopes
   const brokered = { slug: 'brokered', uri: BROKERED, backend_kind: 'broker', broker_provider_slug: 'github' } as const
   await service.app.store.createProvider(aProvider({ slug: 'github' }))
-  await service.app.store.createResource(newResource({ ...brokered, display_name: 'Brokered', scopes }, 0))
+  await service.app.store.createResource(
+    newResource(resourceRecord.parse({ ...brokered, display_name: 'Brokered', scopes }), 0),
+  )
 })
 afterAll(() => Promise.all([service.close(), strict.close()]))
 

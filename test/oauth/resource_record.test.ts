@@ -12,6 +12,8 @@ test('a resource without a policy has empty lists, and its slug as its name', ()
     backend_kind: 'mint',
     display_name: 'notes',
     scopes: [],
+    access: { mode: 'everyone', groups: [], users: [], email_domains: [] },
+    token_claims: [],
     policy: { exchange: { allowed_client_ids: [] }, runtime: { client_ids: [] }, connect: { allowed_return_urls: [] } },
     version: 1,
     created_at: 100,

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { newProvider } from '../../src/broker/provider.ts'
 import { newResource } from '../../src/oauth/resource_record.ts'
 import type { BrokerProvider } from '../../src/records/broker_provider.ts'
-import type { ResourcePolicy } from '../../src/records/resource.ts'
+import { EVERYONE, type ResourceAccess, type ResourcePolicy } from '../../src/records/resource.ts'
 import { addExchanger, aPerson, exchange, type Registered } from './exchange.ts'
 import type { Answer } from './flow.ts'
 import { aSlug } from './records.ts'
@@ -38,7 +38,8 @@ export async function addProvider({ app }: TestService, more: Partial<BrokerProv
 interface Fields {
   policy?: Partial<ResourcePolicy>
   uri?: string
-  scopes?: { name: string; description: string; upstream: string }[]
+  scopes?: { name: string; description: string; upstream: string; groups?: string[] }[]
+  access?: ResourceAccess
 }
 const FILE_SCOPES = [
   { name: 'files:read', description: 'Read', upstream: 'up.read' },
@@ -47,7 +48,14 @@ const FILE_SCOPES = [
 
 export async function addBrokerResource({ app }: TestService, provider: BrokerProvider, fields: Fields = {}) {
   const slug = aSlug()
-  const written = { slug, uri: `https://${slug}.example.com/api`, backend_kind: 'broker' as const, scopes: FILE_SCOPES }
+  const written = {
+    slug,
+    uri: `https://${slug}.example.com/api`,
+    backend_kind: 'broker' as const,
+    scopes: FILE_SCOPES,
+    access: EVERYONE,
+    token_claims: [],
+  }
   const resource = newResource({ ...written, broker_provider_slug: provider.slug, ...fields }, app.clock.now())
   expect(await app.store.createResource(resource)).toBe('created')
   return { ...resource, uri: resource.uri ?? '' }

@@ -9,7 +9,7 @@ import type { FrontingLink } from '../../src/records/fronting_link.ts'
 import type { Idp } from '../../src/records/idp.ts'
 import type { Issuance } from '../../src/records/issuance.ts'
 import type { RefreshToken } from '../../src/records/refresh_token.ts'
-import type { Resource } from '../../src/records/resource.ts'
+import { EVERYONE, type Resource } from '../../src/records/resource.ts'
 import type { Session } from '../../src/records/session.ts'
 import type { SubjectMapping } from '../../src/records/subject_mapping.ts'
 import type { TokenFamily } from '../../src/records/token_family.ts'
@@ -79,6 +79,8 @@ export const aResource = (more: Partial<Resource> = {}): Resource => {
     display_name: 'Files',
     scopes: [{ name: 'files:read', description: 'Read files', upstream: '' }],
     access_token_typ: undefined,
+    access: EVERYONE,
+    token_claims: [],
     policy: {
       exchange: { allowed_client_ids: [] },
       runtime: { client_ids: ['c'] },

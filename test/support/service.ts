@@ -10,7 +10,13 @@ import type { Clock } from '../../src/lib/time.ts'
 import { newClient, newUserId, parseClientMetadata } from '../../src/oauth/client_metadata.ts'
 import { newResource } from '../../src/oauth/resource_record.ts'
 import type { Client } from '../../src/records/client.ts'
-import type { Resource, ResourcePolicy } from '../../src/records/resource.ts'
+import {
+  EVERYONE,
+  type Resource,
+  type ResourceAccess,
+  type ResourcePolicy,
+  type TokenClaim,
+} from '../../src/records/resource.ts'
 import type { User } from '../../src/records/user.ts'
 import { type AppOptions, closeApp, openApp } from '../../src/server/assemble.ts'
 import { openListeners } from '../../src/server/listeners.ts'
@@ -143,7 +149,16 @@ export async function addClient(
 
 export async function addResource(
   { app }: TestService,
-  fields: { slug?: string; uri?: string; scopes?: string[]; policy?: Partial<ResourcePolicy> } = {},
+  fields: {
+    slug?: string
+    uri?: string
+    scopes?: string[]
+    policy?: Partial<ResourcePolicy>
+    access?: Partial<ResourceAccess>
+    token_claims?: TokenClaim[]
+    /** The groups of some scopes, by the name of the scope. */
+    scope_groups?: Record<string, string[]>
+  } = {},
 ): Promise<Resource & { uri: string }> {
   const slug = fields.slug ?? `resource-${++count}`
   const uri = fields.uri ?? `https://${slug}.example.com/mcp`
@@ -151,9 +166,20 @@ export async function addResource(
     name,
     description: `Use ${name}`,
     upstream: '',
+    ...(fields.scope_groups?.[name] ? { groups: fields.scope_groups[name] } : {}),
   }))
+  const access = { ...EVERYONE, ...fields.access }
   const resource = newResource(
-    { slug, uri, backend_kind: 'mint', display_name: `Resource ${slug}`, scopes, policy: fields.policy },
+    {
+      slug,
+      uri,
+      backend_kind: 'mint',
+      display_name: `Resource ${slug}`,
+      scopes,
+      policy: fields.policy,
+      access,
+      token_claims: fields.token_claims ?? [],
+    },
     app.clock.now(),
   )
   await app.store.createResource(resource)

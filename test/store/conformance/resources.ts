@@ -19,7 +19,11 @@ export function resourceRules(bench: Bench): void {
   const byUri = (resource: Resource) => bench.store.findResource({ uri: resource.uri ?? '' })
 
   test('a resource is read as it was written, by uri, id and slug', async () => {
-    const mint = await created()
+    const mint = await created({
+      scopes: [{ name: 'write', description: '', upstream: '', groups: ['editors'] }],
+      access: { mode: 'restricted', groups: ['staff'], users: ['u_1'], email_domains: ['example.com'] },
+      token_claims: ['email', 'groups'],
+    })
     const { slug } = await provided()
     const broker = await created({ uri: undefined, backend_kind: 'broker', broker_provider_slug: slug, scopes: [] })
     expect(await byUri(mint)).toEqual(mint)

@@ -1,0 +1,54 @@
+// The flags of a resource whose values have a form of their own: scopes, and who may use it.
+import { commaParts } from '../lib/field.ts'
+import type { FlagRule } from './action.ts'
+
+/** `name|upstream|description`, whose missing parts are empty, or a scope as JSON. */
+const scopeTuple = (text: string) => {
+  if (text.startsWith('{')) return asJson(text)
+  const [name = '', upstream = '', ...description] = text.split('|')
+  return { name, upstream, description: description.join('|') }
+}
+/** A JSON value; text that is none stays as it is, and is refused as a scope. */
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+export const scopesFlag: FlagRule = {
+  field: 'scopes',
+  doc: 'A scope, also as JSON: {"name":"write","groups":["editors"]}. May be repeated. upstream is for broker resources.',
+  value: 'name|upstream|description',
+  read: (values) => values.map(scopeTuple),
+}
+export const scopeMapFlag: FlagRule = {
+  field: 'scopes',
+  doc: 'Scopes as name:upstream pairs: read:repo,write:repo_write.',
+  value: 'a:b,c:d',
+  read: (values) =>
+    values
+      .flatMap((value) => value.split(','))
+      .map((pair) => {
+        const [name = '', ...upstream] = pair.split(':')
+        return { name, upstream: upstream.join(':') }
+      }),
+}
+
+/** The prefixes of the lists of `access`. */
+const ACCESS_LISTS: Readonly<Record<string, string>> = { groups: 'groups', users: 'users', domains: 'email_domains' }
+
+export const accessFlag: FlagRule = {
+  field: 'access',
+  doc: 'Who may use it: everyone, or the users on one of these lists. May be repeated. With restricted alone nobody may use it.',
+  value: 'everyone|restricted|groups:a,b|users:id,id|domains:a,b',
+  read(values) {
+    const lists = values
+      .filter((value) => value.includes(':'))
+      .map((value) => {
+        const [kind = '', ...rest] = value.split(':')
+        return [ACCESS_LISTS[kind] ?? kind, commaParts(rest.join(':'))]
+      })
+    return { mode: values.find((value) => !value.includes(':')) ?? 'restricted', ...Object.fromEntries(lists) }
+  },
+}
