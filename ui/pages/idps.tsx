@@ -4,7 +4,7 @@ import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import type { IdpAnswer } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
+import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { Badge, Copy, Name } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
@@ -63,22 +63,20 @@ export function Idps() {
         },
         { title: 'Keys', cell: ({ jwks_uri }) => <code>{jwks_uri}</code> },
         { title: 'Audience', cell: ({ audience }) => <code>{audience}</code> },
-        {
-          title: 'Actions',
-          kind: 'acts',
-          cell: (idp) => (
-            <div class="actions">
+        actionsColumn<IdpAnswer>({
+          edit: {
+            operation: 'idp.update',
+            title: 'Edit the identity provider',
+            fields: ['name', 'jwks_uri', 'audience', 'enabled'],
+          },
+          path: '/admin/idps',
+          what: ({ name }) => name,
+          effect: 'Its policies and subject mappings go with it. Assertions of it are refused from now on.',
+          more: (idp) => (
+            <>
               <a class="button" href={href(['policies'], { idp_id: idp.id })}>
                 Policies
               </a>
-              <EditButton
-                operation="idp.update"
-                title="Edit the identity provider"
-                params={{ id: idp.id }}
-                stored={idp}
-                fields={['name', 'jwks_uri', 'audience', 'enabled']}
-                onChange={changed}
-              />
               <ConfirmButton
                 label="Refresh keys"
                 verb="Fetch now"
@@ -88,12 +86,10 @@ export function Idps() {
               >
                 What is remembered of them is forgotten, and they are fetched from <code>{idp.jwks_uri}</code>.
               </ConfirmButton>
-              <DeleteButton what={idp.name} path={`/admin/idps/${segment(idp.id)}`} onGone={changed}>
-                Its policies and subject mappings go with it. Assertions of it are refused from now on.
-              </DeleteButton>
-            </div>
+            </>
           ),
-        },
+          onChange: changed,
+        }),
       ]}
     >
       Register the issuer of your company's identity provider. Then give it a policy: until it has one, its assertions

@@ -1,7 +1,6 @@
 // Subject mappings: the local subject of a subject of an identity provider.
-import { segment } from '../lib/api.ts'
 import type { Mapping } from '../lib/types.ts'
-import { DeleteButton, Entries, useVersion } from '../parts/entity.tsx'
+import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { Copy, IdLink, Name, Time } from '../parts/text.tsx'
 import { useIdps } from './idps.tsx'
@@ -43,19 +42,12 @@ export function Mappings() {
         { title: 'Identity provider', cell: ({ idp_id }) => <Name of={idps.nameOf(idp_id)} /> },
         { title: 'Here', cell: ({ local_subject }) => <IdLink page="users" id={local_subject} /> },
         { title: 'Since', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
-        {
-          title: 'Actions',
-          kind: 'acts',
-          cell: ({ id, federated_subject }) => (
-            <DeleteButton
-              what={`the mapping of ${federated_subject}`}
-              path={`/admin/xaa/subject-mappings/${segment(id)}`}
-              onGone={changed}
-            >
-              New tokens for this subject get another sub, or are refused in strict mode.
-            </DeleteButton>
-          ),
-        },
+        actionsColumn<Mapping>({
+          path: '/admin/xaa/subject-mappings',
+          what: ({ federated_subject }) => `the mapping of ${federated_subject}`,
+          effect: 'New tokens for this subject get another sub, or are refused in strict mode.',
+          onChange: changed,
+        }),
       ]}
     >
       Map a subject where its tokens must carry the id of a local user, such as one with consents here.

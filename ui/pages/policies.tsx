@@ -1,8 +1,7 @@
 // Policies: what assertions of identity providers may be redeemed for.
-import { segment } from '../lib/api.ts'
 import { href } from '../lib/router.ts'
 import type { XaaPolicyAnswer } from '../lib/types.ts'
-import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
+import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { Name } from '../parts/text.tsx'
 import { Enabled, useIdps } from './idps.tsx'
@@ -57,29 +56,13 @@ export function Policies() {
           title: 'Scopes',
           cell: ({ scopes }) => (!scopes ? <span class="soft">no limit</span> : listed(scopes, 'nothing')),
         },
-        {
-          title: 'Actions',
-          kind: 'acts',
-          cell: (policy) => (
-            <div class="actions">
-              <EditButton
-                operation="policy.update"
-                title="Edit the policy"
-                params={{ id: policy.id }}
-                stored={policy}
-                fields={fields}
-                onChange={changed}
-              />
-              <DeleteButton
-                what={policy.name || 'the policy'}
-                path={`/admin/xaa/policies/${segment(policy.id)}`}
-                onGone={changed}
-              >
-                Requests that only this policy allowed are refused. Issued tokens stay valid until they expire.
-              </DeleteButton>
-            </div>
-          ),
-        },
+        actionsColumn<XaaPolicyAnswer>({
+          edit: { operation: 'policy.update', title: 'Edit the policy', fields },
+          path: '/admin/xaa/policies',
+          what: ({ name }) => name || 'the policy',
+          effect: 'Requests that only this policy allowed are refused. Issued tokens stay valid until they expire.',
+          onChange: changed,
+        }),
       ]}
     >
       A policy says which clients may redeem assertions of an identity provider, for which resources and scopes.

@@ -1,7 +1,6 @@
 // Broker providers: upstream providers of tokens.
-import { segment } from '../lib/api.ts'
 import type { Provider } from '../lib/types.ts'
-import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
+import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { Badge, Name, Time } from '../parts/text.tsx'
 
@@ -60,29 +59,13 @@ export function Providers() {
           cell: ({ config_data: config }) => <code>{String(config['token_url'] ?? config['header_name'] ?? '')}</code>,
         },
         { title: 'Created', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
-        {
-          title: 'Actions',
-          kind: 'acts',
-          cell: (provider) => (
-            <div class="actions">
-              <EditButton
-                operation="provider.update"
-                title="Edit the provider"
-                params={{ id: provider.id }}
-                stored={provider}
-                fields={FIELDS}
-                onChange={changed}
-              />
-              <DeleteButton
-                what={provider.display_name || provider.slug}
-                path={`/admin/broker-providers/${segment(provider.id)}`}
-                onGone={changed}
-              >
-                A provider can be deleted only when no resource uses it and no user is connected to it.
-              </DeleteButton>
-            </div>
-          ),
-        },
+        actionsColumn<Provider>({
+          edit: { operation: 'provider.update', title: 'Edit the provider', fields: FIELDS },
+          path: '/admin/broker-providers',
+          what: ({ display_name, slug }) => display_name || slug,
+          effect: 'A provider can be deleted only when no resource uses it and no user is connected to it.',
+          onChange: changed,
+        }),
       ]}
     >
       A provider is an API of somebody else, with OAuth, an API key or a service account. Users connect to it once, and

@@ -1,11 +1,11 @@
 // What the pages of registry entries have in common: the list with its button for a new one, buttons for editing and deleting, the frame of one entry.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { call } from '../lib/api.ts'
+import { call, segment } from '../lib/api.ts'
 import { ConfirmButton } from './dialog.tsx'
 import type { Pairs } from './field.tsx'
 import { FormButton } from './form.tsx'
-import { List, type ListProps } from './list.tsx'
+import { type Column, List, type ListProps } from './list.tsx'
 import { Empty, PageHead, ProblemNote } from './text.tsx'
 import { say } from './toast.tsx'
 
@@ -88,6 +88,34 @@ export const DeleteButton = ({ what, path, onGone, children }: DeleteProps) => (
     {children}
   </ConfirmButton>
 )
+
+interface RowActions<T> {
+  /** What edits a row. Without it rows cannot be edited. */
+  edit?: Pick<EditProps<T>, 'operation' | 'title' | 'fields'>
+  /** The list of the admin API; a row is below it by its id. */
+  path: string
+  /** The name of a row in the question before it is deleted. */
+  what: (row: T) => string
+  /** The effect of a deletion. */
+  effect: ComponentChildren
+  /** Buttons before these. */
+  more?: (row: T) => ComponentChildren
+  onChange: () => void
+}
+/** The column with the buttons of a row. */
+export const actionsColumn = <T extends { id: string }>(of: RowActions<T>): Column<T> => ({
+  title: 'Actions',
+  kind: 'acts',
+  cell: (row) => (
+    <div class="actions">
+      {of.more?.(row)}
+      {of.edit && <EditButton {...of.edit} params={{ id: row.id }} stored={row} onChange={of.onChange} />}
+      <DeleteButton what={of.what(row)} path={`${of.path}/${segment(row.id)}`} onGone={of.onChange}>
+        {of.effect}
+      </DeleteButton>
+    </div>
+  ),
+})
 
 /** An entry that is not there yet, or cannot be read. */
 export const Pending = ({ title, from, error }: { title: string; from: [string, string]; error?: Error }) => (
