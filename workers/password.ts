@@ -1,5 +1,6 @@
 // A password thread: argon2id with the parameters OWASP names (19 MiB, two passes, one lane).
 import { hashSync, verifySync } from '@node-rs/argon2'
+import { argon2Parameters } from '../src/crypto/password_hash.ts'
 import type { PasswordJob, PasswordResult } from '../src/crypto/pool.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
 
@@ -7,9 +8,9 @@ nameThread('password')
 const ARGON2ID = 2
 const PARAMETERS = { algorithm: ARGON2ID, memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32 }
 
-const isCurrent = (phc: string): boolean => {
-  const [, m, t, p] = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$/.exec(phc) ?? []
-  return Number(m) >= PARAMETERS.memoryCost && Number(t) >= PARAMETERS.timeCost && Number(p) >= PARAMETERS.parallelism
+const isCurrent = (hash: string): boolean => {
+  const { m, t, p } = argon2Parameters(hash) ?? { m: 0, t: 0, p: 0 }
+  return m >= PARAMETERS.memoryCost && t >= PARAMETERS.timeCost && p >= PARAMETERS.parallelism
 }
 
 function perform(job: PasswordJob): PasswordResult {

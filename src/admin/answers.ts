@@ -89,6 +89,10 @@ export const user = z.strictObject({
   created_at: at,
   updated_at: at,
 })
+export const imported = z.strictObject({
+  created: count.describe('Number of users that were created, or that would be.'),
+  skipped: count.describe('Number of users that were skipped, because another user has their email.'),
+})
 export const signedOut = z.strictObject({ user_id: z.string(), tokens_revoked: count })
 
 const clientIds = z.strictObject({ client_ids: texts })

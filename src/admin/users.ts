@@ -1,8 +1,7 @@
 // Admin operations on users: local ones, and users of the upstream provider.
 import { z } from 'zod'
 import type { App } from '../context.ts'
-import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
-import { bool, groupNames, int, text, word } from '../lib/field.ts'
+import { bool, int, text } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { newUserId } from '../oauth/client_metadata.ts'
 import { groupsOf, type User } from '../records/user.ts'
@@ -10,42 +9,8 @@ import { type ActionResult, type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, notFound, retryStale } from './outcome.ts'
-
-const MIN_PASSWORD = 8
-const email = text(254).regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address')
-const password = z
-  .string()
-  .refine((value) => value.isWellFormed(), 'must be text')
-  .refine((value) => [...value].length >= MIN_PASSWORD, `must have at least ${MIN_PASSWORD} characters`)
-  .refine(
-    (value) => Buffer.byteLength(value.normalize('NFC')) <= MAX_PASSWORD_BYTES,
-    `must have at most ${MAX_PASSWORD_BYTES} bytes`,
-  )
-const role = word(['admin', 'user'])
-
-const GROUPS =
-  'Names of the groups of the user; they replace those that operators set before. Groups from the upstream provider are kept.'
-const EMAIL_VERIFIED =
-  'Whether the email is known to belong to the user. Rules for email domains count verified emails only.'
-
-const creatable = z.object({
-  email: email.describe('Email for sign-in. Unique, case is ignored.'),
-  password: password.describe(`At least ${MIN_PASSWORD} characters; stored only as a hash.`),
-  name: text(255).default('').describe('Display name.'),
-  role: role.default('user').describe('Role of the user.'),
-  groups: groupNames().default([]).describe(GROUPS),
-  email_verified: z.boolean().default(true).describe(EMAIL_VERIFIED),
-})
-const patchable = z
-  .object({
-    email: email.describe('New email.'),
-    name: text(255).describe('New display name.'),
-    password: password.describe('New password. It ends the sessions of the user.'),
-    role: role.describe('New role.'),
-    groups: groupNames().describe(GROUPS),
-    email_verified: z.boolean().describe(EMAIL_VERIFIED),
-  })
-  .partial()
+import { userImport } from './user_import.ts'
+import { creatable, patchable } from './user_members.ts'
 
 /** A user in the form of the admin API, without the password hash. */
 const userJson = (user: User) => ({
@@ -140,6 +105,7 @@ export const users: AdminResource = {
         return { shown: userJson(user), changed: { detail: { user_id: user.id, role: user.role, groups } } }
       },
     }),
+    import: userImport,
     get: action({
       method: 'GET',
       path: '/admin/users/{id}',

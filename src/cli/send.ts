@@ -81,8 +81,8 @@ async function readAnswer(response: Response): Promise<unknown> {
   const { origin } = new URL(response.url)
   if (response.status === 401)
     throw new OAuthError('unauthorized', `the server at ${origin} uses another admin.api_key`)
-  const { error, error_description = '' } = (answer ?? {}) as { error?: string; error_description?: string }
-  if (error && Object.hasOwn(CODES, error)) throw new OAuthError(error as ErrorCode, error_description)
+  const { error, error_description = '', ...body } = (answer ?? {}) as { error?: string; error_description?: string }
+  if (error && Object.hasOwn(CODES, error)) throw new OAuthError(error as ErrorCode, error_description, { body })
   throw new Error(`${origin} answered ${response.status}. Is it the admin listener of the service?`)
 }
 

@@ -57,6 +57,7 @@ export const DETAIL = {
   scopes: 'Scopes at the provider',
   secret_id: 'Id of the client secret; the secret itself is never recorded',
   since: 'Issued at this time or later, in epoch seconds',
+  skipped: 'Number of users that were skipped, because another user has their email',
   slug: 'Slug of the resource or provider',
   source: 'Slug of the source resource (the gateway)',
   subject_mappings: 'Number of subject mappings that were deleted too',
@@ -67,6 +68,7 @@ export const DETAIL = {
   until: 'Issued before this time, in epoch seconds',
   usable: 'Whether the document describes a valid client',
   user_id: 'Id of the user',
+  users: 'Number of users that were created',
   version: 'Number of times that the user has connected, starting at 1',
 } as const
 
@@ -218,6 +220,10 @@ export const AUDIT_EVENTS = {
     detail: ['user_id', 'tokens_revoked'],
   },
   user_updated: { doc: 'A user was changed.', detail: ['user_id', 'fields', 'added', 'removed'] },
+  users_imported: {
+    doc: 'An operator created users with the password hashes of another system. One event for each batch.',
+    detail: ['users', 'skipped'],
+  },
   xaa_policy_created: { doc: 'A policy for assertions was created.', detail: policy },
   xaa_policy_deleted: { doc: 'A policy for assertions was deleted.', detail: policy },
   xaa_policy_updated: { doc: 'A policy for assertions was changed.', detail: [...policy, 'fields'] },

@@ -29,6 +29,19 @@ export function* change(sql: string, ...params: Param[]): Op<number> {
   return (yield { sql, params, want: 'run' }) as number
 }
 
+const MAX_ROWS = 64
+/** Inserts rows with the values of the named columns. Statements have a power of two of rows, so that few of them are prepared. Returns the number of added rows. */
+export function* insertRows(into: string, rows: readonly (readonly Param[])[], ending = ''): Op<number> {
+  let added = 0
+  for (let at = 0; at < rows.length; ) {
+    const part = rows.slice(at, at + Math.min(MAX_ROWS, 2 ** Math.floor(Math.log2(rows.length - at))))
+    const values = part.map((row) => `(${row.map(() => '?').join(', ')})`).join(', ')
+    added += yield* change(`INSERT INTO ${into} VALUES ${values} ${ending}`.trimEnd(), ...part.flat())
+    at += part.length
+  }
+  return added
+}
+
 /** An id or hash (base64url) as it is stored: bytes. */
 export const idBytes = (text: string): Buffer => Buffer.from(text, 'base64url')
 export const maybeIdBytes = (text: string | undefined): Buffer | null => (text === undefined ? null : idBytes(text))

@@ -20,6 +20,7 @@ import * as singleUses from './single_uses.ts'
 import * as system from './system.ts'
 import * as tokens from './tokens.ts'
 import * as undo from './undo.ts'
+import { importUsers } from './user_import.ts'
 import * as users from './users.ts'
 import * as xaa from './xaa.ts'
 
@@ -41,6 +42,7 @@ export const ops = {
   ...system,
   ...tokens,
   findSuccessors,
+  importUsers,
   recordRetry,
   ...undo,
   ...users,

@@ -5,105 +5,39 @@ import { groupsOf, type User } from '../records/user.ts'
 import { forgetConnections } from './connections.ts'
 import { endFamilies } from './families.ts'
 import { type Found, type ListPage, type ListSpec, listPage, type Search, searchRows } from './list.ts'
-import {
-  change,
-  columnsOf,
-  containing,
-  decoded,
-  flag,
-  forUpdate,
-  idBytes,
-  idText,
-  is,
-  maybeStr,
-  num,
-  type Op,
-  one,
-  orNull,
-  type Row,
-  str,
-} from './op.ts'
+import { change, columnsOf, containing, forUpdate, idBytes, idText, is, num, type Op, one, orNull } from './op.ts'
 import { addGroups, deleteGroups } from './user_groups.ts'
-
-const COLUMNS =
-  'id, email, email_verified, name, password_hash, role, status, provider, provider_issuer, provider_sub, operator_groups, provider_groups, version, created_at, updated_at'
-
-const readGroups = (column: unknown): string[] => (column === null ? [] : decoded(column))
-const writeGroups = (names: readonly string[]) => (names.length === 0 ? null : JSON.stringify(names))
-
-const read = (row: Row): User => ({
-  id: str(row.id),
-  email: maybeStr(row.email),
-  email_verified: flag(row.email_verified),
-  name: str(row.name),
-  password_hash: maybeStr(row.password_hash),
-  role: row.role as User['role'],
-  status: row.status as User['status'],
-  provider: row.provider as User['provider'],
-  provider_issuer: maybeStr(row.provider_issuer),
-  provider_sub: maybeStr(row.provider_sub),
-  operator_groups: readGroups(row.operator_groups),
-  provider_groups: readGroups(row.provider_groups),
-  version: num(row.version),
-  created_at: num(row.created_at),
-  updated_at: num(row.updated_at),
-})
-
-/** Emails are compared case-insensitively. */
-const emailKey = (email: string | undefined) => orNull(email?.toLowerCase())
-const mutable = (u: User) => [
-  orNull(u.email),
-  emailKey(u.email),
-  Number(u.email_verified),
-  u.name,
-  orNull(u.password_hash),
-  u.role,
-  u.status,
-  writeGroups(u.operator_groups),
-  writeGroups(u.provider_groups),
-  u.updated_at,
-]
+import { changeable, emailKey, insertUsers, readUser, USER_COLUMNS } from './user_rows.ts'
 
 /** The user with this id, disabled or not. */
 export function* findUser({ id }: { id: string }): Op<User | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM users WHERE id = ?`, id)
-  return row && read(row)
+  const row = yield* one(`SELECT ${USER_COLUMNS} FROM users WHERE id = ?`, id)
+  return row && readUser(row)
 }
 
 /** The user with this email, compared case-insensitively. */
 export function* findUserByEmail({ email }: { email: string }): Op<User | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM users WHERE email_key = ?`, emailKey(email))
-  return row && read(row)
+  const row = yield* one(`SELECT ${USER_COLUMNS} FROM users WHERE email_key = ?`, emailKey(email))
+  return row && readUser(row)
 }
 
-const LIST: ListSpec = { table: 'users', columns: `${COLUMNS}, email_key`, at: 'created_at', id: 'id' }
+const LIST: ListSpec = { table: 'users', columns: `${USER_COLUMNS}, email_key`, at: 'created_at', id: 'id' }
 
 /** Every user, or the user with an email, ordered by age. */
 export function* listUsers({ email, ...page }: { email?: string } & ListPage): Op<User[]> {
-  return (yield* listPage(LIST, page, is('email_key', email?.toLowerCase()))).map(read)
+  return (yield* listPage(LIST, page, is('email_key', email?.toLowerCase()))).map(readUser)
 }
 
 /** The users among the next rows of the list whose email, name or id contains the text. */
 export function* listUsersWith(search: Search): Op<Found<User>> {
   const { rows, next } = yield* searchRows(LIST, search, containing(search.q, 'email_key', 'name', 'id'))
-  return { rows: rows.map(read), next }
+  return { rows: rows.map(readUser), next }
 }
 
 /** Adds a user. `exists` when the email, or the subject at its provider, is taken. */
 export function* createUser(user: User): Op<'created' | 'exists'> {
-  const added = yield* change(
-    `INSERT INTO users (email, email_key, email_verified, name, password_hash, role, status, operator_groups, provider_groups, updated_at, id, provider, provider_issuer, provider_sub, version, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-    ...mutable(user),
-    user.id,
-    user.provider,
-    orNull(user.provider_issuer),
-    orNull(user.provider_sub),
-    user.version,
-    user.created_at,
-  )
-  if (added === 0) return 'exists'
-  yield* addGroups(user)
+  if ((yield* insertUsers([user])) === 0) return 'exists'
+  yield* addGroups([user])
   return 'created'
 }
 
@@ -119,17 +53,17 @@ export function* updateUser({
 }): Op<'updated' | 'stale' | 'exists'> {
   const twin = yield* one('SELECT 1 AS found FROM users WHERE email_key = ? AND id <> ?', emailKey(user.email), user.id)
   if (twin) return 'exists'
-  const before = yield* one(`SELECT ${COLUMNS} FROM users WHERE id = ? AND version = ?`, user.id, user.version)
+  const before = yield* one(`SELECT ${USER_COLUMNS} FROM users WHERE id = ? AND version = ?`, user.id, user.version)
   const changed = yield* change(
     'UPDATE users SET email = ?, email_key = ?, email_verified = ?, name = ?, password_hash = ?, role = ?, status = ?, operator_groups = ?, provider_groups = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
-    ...mutable(user),
+    ...changeable(user),
     user.id,
     user.version,
   )
   if (!before || changed === 0) return 'stale'
-  if (!isDeepStrictEqual(groupsOf(read(before)), groupsOf(user))) {
+  if (!isDeepStrictEqual(groupsOf(readUser(before)), groupsOf(user))) {
     yield* deleteGroups(user.id)
-    yield* addGroups(user)
+    yield* addGroups([user])
   }
   if (signOut) yield* signOutUser({ id: user.id, now })
   return 'updated'
@@ -137,7 +71,11 @@ export function* updateUser({
 
 /** Locked, so that the groups of this sign-in are written even when an operator changes the user at the same time. */
 const findFederated = (issuer: string | undefined, sub: string | undefined) =>
-  forUpdate(`SELECT ${COLUMNS} FROM users WHERE provider_issuer = ? AND provider_sub = ?`, orNull(issuer), orNull(sub))
+  forUpdate(
+    `SELECT ${USER_COLUMNS} FROM users WHERE provider_issuer = ? AND provider_sub = ?`,
+    orNull(issuer),
+    orNull(sub),
+  )
 
 /**
  * The account of a person who has just signed in at an upstream provider: the account with that issuer and subject, updated with the
@@ -152,7 +90,7 @@ export function* saveFederatedUser({ user }: { user: User }): Op<{ user: User; c
     row = yield* findFederated(user.provider_issuer, user.provider_sub)
     if (!row) return 'email_taken'
   }
-  const known = read(row)
+  const known = readUser(row)
   if (known.status !== 'active') return { user: known, created: false }
   const taken = yield* one(
     'SELECT 1 AS found FROM users WHERE email_key = ? AND id <> ?',
@@ -229,14 +167,14 @@ export function* findSession({
   now: number
 }): Op<{ session: Session; user: User } | undefined> {
   const row = yield* one(
-    `SELECT s.id AS session_id, s.created_at AS session_created_at, s.expires_at AS session_expires_at, ${columnsOf('u', COLUMNS)}
+    `SELECT s.id AS session_id, s.created_at AS session_created_at, s.expires_at AS session_expires_at, ${columnsOf('u', USER_COLUMNS)}
      FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = ? AND s.expires_at > ? AND u.status = ?`,
     idBytes(id),
     now,
     'active',
   )
   if (!row) return undefined
-  const user = read(row)
+  const user = readUser(row)
   return {
     user,
     session: {

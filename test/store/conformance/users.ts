@@ -40,6 +40,34 @@ export function userRules(bench: Bench): void {
     expect((await find(user))?.operator_groups).toEqual(['ops'])
   })
 
+  test('an import adds all users with their groups, or none when an email is taken, or the others', async () => {
+    const taken = await created()
+    const users = Array.from({ length: 200 }, (_, i) => aUser({ operator_groups: i % 2 === 0 ? [] : ['a', 'b'] }))
+    const load = (list: User[], more: { skip?: boolean; dry_run?: boolean } = {}) =>
+      bench.store.importUsers({ users: list, skip: false, dry_run: false, ...more })
+    const twin = aUser({ email: taken.email?.toUpperCase() })
+    expect(await load([...users, twin])).toEqual({ created: 0, taken: [200] })
+    expect(await load([twin, ...users], { skip: true, dry_run: true })).toEqual({ created: 200, taken: [0] })
+    expect(await find(users[0] as User)).toBeUndefined()
+    expect(await load([twin, ...users], { skip: true })).toEqual({ created: 200, taken: [0] })
+    for (const user of [users[0], users[199]]) expect(await find(user as User)).toEqual(user)
+    expect(await find(taken)).toEqual(taken)
+    expect(await find(twin)).toBeUndefined()
+    expect(await load(users, { skip: true })).toEqual({ created: 0, taken: users.map((_, i) => i) })
+  })
+
+  test('two imports of the same emails at the same time add each user once', async () => {
+    const emails = Array.from({ length: 20 }, () => aUser().email)
+    const lists = [1, 2].map(() => emails.map((email) => aUser({ email })))
+    const outcomes = await Promise.all(
+      lists.map((users) => bench.store.importUsers({ users, skip: false, dry_run: false })),
+    )
+    const winners = outcomes.flatMap((outcome, i) => (outcome !== 'stale' && outcome.created === 20 ? [i] : []))
+    expect(winners).toHaveLength(1)
+    for (const [i, users] of lists.entries())
+      for (const user of users) expect(await find(user)).toEqual(winners.includes(i) ? user : undefined)
+  })
+
   const person = (sub: string, more: Partial<User> = {}) =>
     aUser({
       provider: 'oidc',

@@ -1,0 +1,91 @@
+// The import of users with the password hashes of another system.
+import { z } from 'zod'
+import { hashProblem } from '../crypto/password_hash.ts'
+import { bool, groupNames, listOf, text, word } from '../lib/field.ts'
+import { newUserId } from '../oauth/client_metadata.ts'
+import type { User } from '../records/user.ts'
+import { action } from './action.ts'
+import * as answers from './answers.ts'
+import { conflict, retryStale } from './outcome.ts'
+import { EMAIL_VERIFIED, email, role } from './user_members.ts'
+
+/** What happens to an email that a user has already. */
+export const EXISTING = ['refuse', 'skip'] as const
+/** Maximum number of users in one request. */
+export const MAX_IMPORTED = 500
+const MAX_HASH = 255
+
+/** A user of an import. */
+export const importable = z.strictObject({
+  email: email.describe('Email for sign-in. Unique, case is ignored.'),
+  name: text(255).default('').describe('Display name.'),
+  password_hash: z
+    .string()
+    .max(MAX_HASH, { abort: true })
+    .superRefine((hash, context) => {
+      const problem = hashProblem(hash)
+      if (problem) context.addIssue(problem)
+    })
+    .optional()
+    .describe('Hash of the password: argon2id in PHC form. Without it the user cannot sign in with a password.'),
+  role: role.default('user').describe('Role of the user.'),
+  status: word(['active', 'disabled']).default('active').describe('A disabled user cannot sign in.'),
+  groups: groupNames().default([]).describe('Names of the groups of the user.'),
+  email_verified: bool().default(true).describe(EMAIL_VERIFIED),
+})
+
+const importedUsers = listOf(importable, { max: MAX_IMPORTED, filled: true }).superRefine((users, context) => {
+  const places = new Map<string, number>()
+  for (const [i, { email }] of users.entries()) {
+    const first = places.get(email.toLowerCase())
+    if (first !== undefined)
+      context.addIssue({ code: 'custom', path: [i, 'email'], message: `is that of users[${first}]` })
+    else places.set(email.toLowerCase(), i)
+  }
+})
+
+export const userImport = action({
+  method: 'POST',
+  path: '/admin/users/import',
+  doc: `Creates up to ${MAX_IMPORTED} users with the password hashes of another system: all of them or, when one is refused, none.`,
+  answer: answers.imported,
+  status: 201,
+  dryRun: true,
+  query: z.strictObject({ dry_run: bool().prefault(false).describe('Only check the input. Answers 200.') }),
+  body: z.strictObject({
+    users: importedUsers.describe('The users.'),
+    existing: word(EXISTING)
+      .default('refuse')
+      .describe('What to do with an email that a user has already: refuse the request, or skip the new user.'),
+  }),
+  audit: 'users_imported',
+  // The command reads a file and sends it in batches (cli/import_users.ts).
+  cli: false,
+  async run({ store, clock }, { query: { dry_run }, body: { users, existing } }) {
+    const now = clock.now()
+    const imported = users.map(
+      ({ groups, ...fields }): User => ({
+        ...fields,
+        id: newUserId(),
+        provider: 'local',
+        operator_groups: groups,
+        provider_groups: [],
+        version: 1,
+        created_at: now,
+        updated_at: now,
+      }),
+    )
+    const { created, taken } = await retryStale(() =>
+      store.importUsers({ users: imported, skip: existing === 'skip', dry_run }),
+    )
+    if (existing === 'refuse' && taken.length > 0) throw emailsTaken(taken)
+    const shown = { created, skipped: taken.length }
+    if (dry_run) return { shown, dry: true }
+    return created === 0 ? { shown } : { shown, changed: { detail: { users: created, skipped: taken.length } } }
+  },
+})
+
+const emailsTaken = (indexes: readonly number[]) =>
+  conflict(`${indexes.length} of the users have an email that another user has already`, 'email_taken', {
+    errors: indexes.map((index) => ({ index, message: 'a user with this email exists already' })),
+  })

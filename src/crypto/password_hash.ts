@@ -1,0 +1,41 @@
+// The form of password hashes that another system made. Each sign-in computes one, so its cost is bounded.
+
+/** The parameters of an argon2id hash: memory in KiB, passes, lanes. */
+interface Argon2Parameters {
+  m: number
+  t: number
+  p: number
+}
+
+const ARGON2ID =
+  /^\$argon2id\$v=19\$m=([1-9]\d{0,9}),t=([1-9]\d{0,3}),p=([1-9]\d{0,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
+/** Maximum memory in KiB, memory times passes, and lanes of a hash from another system. */
+const [MAX_MEMORY, MAX_WORK, MAX_LANES] = [131_072, 524_288, 16]
+const SALT_BYTES = [8, 64] as const
+const HASH_BYTES = [16, 64] as const
+
+/** The parameters of an argon2id hash in PHC form. Undefined for any other text. */
+export function argon2Parameters(hash: string): Argon2Parameters | undefined {
+  const [, m, t, p] = ARGON2ID.exec(hash) ?? []
+  return m === undefined ? undefined : { m: Number(m), t: Number(t), p: Number(p) }
+}
+
+/** Why a password hash of another system is not accepted. Undefined when it is. */
+export function hashProblem(hash: string): string | undefined {
+  const [, , , , salt = '', sum = ''] = ARGON2ID.exec(hash) ?? []
+  const parameters = argon2Parameters(hash)
+  if (!parameters) return 'must be an argon2id hash ($argon2id$v=19$m=...,t=...,p=...$salt$hash)'
+  const { m, t, p } = parameters
+  if (m > MAX_MEMORY || p > MAX_LANES || m * t > MAX_WORK)
+    return `must have m at most ${MAX_MEMORY}, p at most ${MAX_LANES} and m times t at most ${MAX_WORK}`
+  if (m < 8 * p) return 'must have m at least 8 times p'
+  if (!hasBytes(salt, SALT_BYTES)) return `must have a salt of ${SALT_BYTES.join(' to ')} bytes`
+  if (!hasBytes(sum, HASH_BYTES)) return `must have a hash of ${HASH_BYTES.join(' to ')} bytes`
+  return undefined
+}
+
+/** Whether a text is canonical base64 without padding, of a number of bytes. The library refuses any other form. */
+function hasBytes(text: string, [min, max]: readonly [number, number]): boolean {
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.length >= min && bytes.length <= max && bytes.toString('base64').replaceAll('=', '') === text
+}

@@ -1,0 +1,48 @@
+// The import of many users at once.
+import type { User } from '../records/user.ts'
+import { all, change, type Op } from './op.ts'
+import { addGroups } from './user_groups.ts'
+import { emailKey, insertUsers } from './user_rows.ts'
+
+/**
+ * Adds users whose emails differ. `taken` has the positions of those whose email another user has: then no user is added, or with `skip` the
+ * others. `stale` when another transaction took an email meanwhile; no user is added then.
+ */
+export function* importUsers({
+  users,
+  skip,
+  dry_run,
+}: {
+  users: readonly User[]
+  skip: boolean
+  dry_run: boolean
+}): Op<{ created: number; taken: number[] } | 'stale'> {
+  const keys = yield* takenKeys(users)
+  const taken = users.flatMap(({ email }, i) => (keys.has(emailKey(email)) ? [i] : []))
+  if (taken.length > 0 && !skip) return { created: 0, taken }
+  const added = users.filter(({ email }) => !keys.has(emailKey(email)))
+  if (!dry_run) {
+    if ((yield* insertUsers(added)) < added.length) {
+      for (const { id } of added) yield* change('DELETE FROM users WHERE id = ?', id)
+      return 'stale'
+    }
+    yield* addGroups(added)
+  }
+  return { created: added.length, taken }
+}
+
+const KEYS_AT_ONCE = 64
+/** The emails of these users that other users have. */
+function* takenKeys(users: readonly User[]): Op<Set<unknown>> {
+  const found = new Set<unknown>()
+  for (let at = 0; at < users.length; at += KEYS_AT_ONCE) {
+    // Always as many parameters, so that one statement is prepared.
+    const keys = Array.from({ length: KEYS_AT_ONCE }, (_, i) => emailKey(users[at + i]?.email))
+    const rows = yield* all(
+      `SELECT email_key FROM users WHERE email_key IN (${keys.map(() => '?').join(', ')})`,
+      ...keys,
+    )
+    for (const { email_key } of rows) found.add(email_key)
+  }
+  return found
+}
