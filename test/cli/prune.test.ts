@@ -167,6 +167,39 @@ test('prune removes a client and a resource that have live tokens', async () => 
   expect(await exported()).not.toContain(client.client_id)
 })
 
+test('a list of users takes the groups that operators set from those that it does not list, and keeps the accounts', async () => {
+  const provider = { provider: 'oidc', provider_issuer: 'https://idp.example.com', password_hash: undefined } as const
+  const listed = await addUser(service, { operator_groups: ['staff'] })
+  const left = await addUser(service, { operator_groups: ['staff'] })
+  const plain = await addUser(service)
+  const theirs = await addUser(service, {
+    ...provider,
+    provider_sub: 'a',
+    operator_groups: ['staff'],
+    provider_groups: ['ops'],
+  })
+  const unnamed = await addUser(service, {
+    ...provider,
+    provider_sub: 'b',
+    email: undefined,
+    operator_groups: ['staff'],
+  })
+  const ran = await apply(`users: [{ email: ${listed.email}, groups: [staff] }]`, '--prune', '--yes')
+  expect(done(ran)).toEqual([
+    ['clear', 'users', left.email],
+    ['clear', 'users', theirs.email],
+  ])
+  const groupsOf = async ({ id }: { id: string }) =>
+    (await okAdmin<{ groups: string[] }>(service, 'GET', `/admin/users/${id}`)).groups
+  expect(await Promise.all([listed, left, plain, theirs, unnamed].map(groupsOf))).toEqual([
+    ['staff'],
+    [],
+    [],
+    ['ops'],
+    ['staff'],
+  ])
+})
+
 test('a listed item that depends on a removed one is refused before anything is done', async () => {
   const before = await exported()
   const { code, stderr } = await apply(

@@ -53,8 +53,9 @@ export const describeRemoval = ({ kind, key }: Removal): Item => ({
 /** Shows what is removed, and asks whether to go on, unless `yes`. Throws UsageError without a terminal, and for any answer but yes. */
 export async function confirmRemovals(removals: readonly Removal[], yes: boolean): Promise<void> {
   if (removals.length === 0) return
-  const noun = removals.length === 1 ? 'item' : 'items'
-  process.stderr.write(`${removals.length} ${noun} will be removed, with their tokens, consents and connections:\n\n`)
+  process.stderr.write(
+    `The document does not list ${removals.length === 1 ? 'this item' : `these ${removals.length} items`}. Deleting one ends its tokens, consents and connections.\n\n`,
+  )
   process.stderr.write(`${asText(removals.map(describeRemoval))}\n\n`)
   if (yes) return
   if (!process.stdin.isTTY) throw new UsageError('nothing was changed: add --yes to remove without a question')
