@@ -35,7 +35,8 @@ export async function removalsOf(document: SetupDocument, presentOf: PresentOf, 
       : []
   })
   if (orphans.length > 0) throw new UsageError(...orphans)
-  return removals.sort((a, b) => KINDS.indexOf(b.kind) - KINDS.indexOf(a.kind))
+  const byKey = (a: Removal, b: Removal) => (a.key < b.key ? -1 : 1)
+  return removals.sort((a, b) => KINDS.indexOf(b.kind) - KINDS.indexOf(a.kind) || byKey(a, b))
 }
 
 const parentIn = (removals: readonly Removal[], { parents = {} }: Kind, item: Item): Removal | undefined =>
