@@ -30,8 +30,7 @@ const send = (users: readonly object[], more: object = {}, query = '') =>
 const find = (email: string) => okAdmin<UserJson[]>(service, 'GET', `/admin/users?email=${encodeURIComponent(email)}`)
 const count = async () => (await okAdmin<UserJson[]>(service, 'GET', '/admin/users')).length
 /** A hash of PASSWORD as another system makes it, with parameters that are not ours. */
-const hashElsewhere = () =>
-  hashSync(PASSWORD, { algorithm: ARGON2ID, memoryCost: 1024, timeCost: 3, parallelism: 2 })
+const hashElsewhere = () => hashSync(PASSWORD, { algorithm: ARGON2ID, memoryCost: 1024, timeCost: 3, parallelism: 2 })
 
 test('creates all users with their members, and records one event for the request', async () => {
   const { status, body } = await send([
