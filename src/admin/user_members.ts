@@ -23,7 +23,7 @@ export const EMAIL_VERIFIED =
   'Whether the email is known to belong to the user. Rules for email domains count verified emails only.'
 
 /** The members of a new user. */
-export const creatable = z.object({
+export const newUser = z.object({
   email: email.describe('Email for sign-in. Unique, case is ignored.'),
   password: password.describe(`At least ${MIN_PASSWORD} characters; stored only as a hash.`),
   name: text(255).default('').describe('Display name.'),
@@ -32,7 +32,7 @@ export const creatable = z.object({
   email_verified: z.boolean().default(true).describe(EMAIL_VERIFIED),
 })
 /** The members that a change may have. */
-export const patchable = z
+export const userChange = z
   .object({
     email: email.describe('New email.'),
     name: text(255).describe('New display name.'),

@@ -10,7 +10,7 @@ import * as answers from './answers.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, notFound, retryStale } from './outcome.ts'
 import { userImport } from './user_import.ts'
-import { creatable, patchable } from './user_members.ts'
+import { newUser, userChange } from './user_members.ts'
 
 /** A user in the form of the admin API, without the password hash. */
 const userJson = (user: User) => ({
@@ -82,7 +82,7 @@ export const users: AdminResource = {
       doc: 'Creates a user.',
       answer: answers.user,
       status: 201,
-      body: creatable,
+      body: newUser,
       audit: 'user_created',
       cli: { flags: { password: { field: 'password', secret: true }, name: { field: 'name', required: true } } },
       async run(app, { body: { password, groups, ...fields } }) {
@@ -119,7 +119,7 @@ export const users: AdminResource = {
       path: '/admin/users/{id}',
       doc: 'Changes the named members of a user. A new password ends the sessions and refresh tokens of the user.',
       answer: answers.user,
-      body: patchable,
+      body: userChange,
       audit: 'user_updated',
       cli: { without: ['password'] },
       async run(app, { params, body: { password, groups, ...rest } }) {
