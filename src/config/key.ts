@@ -1,7 +1,7 @@
 // The kit that configuration keys are declared with.
 import { z } from 'zod'
-import { bool, duration, float, int, list, text, url, word } from '../lib/field.ts'
-import type { Secret } from '../lib/secret.ts'
+import { bool, duration, float, int, list, slug, text, url, word } from '../lib/field.ts'
+import { putSecret, type Secret } from '../lib/secret.ts'
 
 export interface Key<T = unknown> {
   /** Marks a leaf of the schema. */
@@ -17,6 +17,8 @@ export interface Key<T = unknown> {
   readonly secret: boolean
   /** Members of its records that are never shown. */
   readonly masked?: readonly string[]
+  /** The keys of the members of its records, where they were declared as keys; `id` names the member that identifies a record. */
+  readonly records?: { readonly id: string; readonly members: Readonly<Record<string, Key>> }
   /** JSON Schema of the written form, for editors. */
   readonly json: object
 }
@@ -76,6 +78,8 @@ export const secretKey = (o: Options<never> & { minBytes?: number }) =>
   ) as Key<Secret>
 export const listKey = (o: Options<string[]>) =>
   make('list', list(), { type: 'array', items: { type: 'string' } }, { default: [], ...o })
+/** A name in URLs; it has no default. */
+export const slugKey = (o: Options<never>) => make('slug', slug() as z.ZodType<string>, { type: 'string' }, o)
 /** A list of records; it has no environment variable of its own. */
 export const recordsKey = <T>(
   item: z.ZodType<T>,
@@ -88,6 +92,60 @@ export const recordsKey = <T>(
     { ...o, default: [], env: null },
   ),
   masked,
+})
+
+type Members = Readonly<Record<string, Key>>
+/**
+ * A list of records whose members are declared as keys, with the same types, defaults and secrets. The member `id` is unique and none of
+ * `reserved`. A variable that is named after the list, the id and the member sets one member.
+ */
+export const keyedRecordsKey = <K extends Members>(
+  members: K,
+  { id, reserved = [], ...o }: Options<never> & { id: keyof K & string; reserved?: readonly string[] },
+) => {
+  const masked = Object.keys(members).filter((name) => members[name]?.secret)
+  const key = recordsKey(recordOf(members), { ...o, masked })
+  return {
+    ...key,
+    type: key.type.superRefine((records, context) => refuseTwins(records.map((record) => String(record[id])), { id, reserved }, context)),
+    json: { type: 'array', items: jsonOf(members) },
+    records: { id, members },
+  }
+}
+
+const recordOf = <K extends Members>(members: K): z.ZodType<Infer<K>> => {
+  const types = Object.entries(members).map(([name, { type, default: fallback }]) => [
+    name,
+    fallback === undefined ? type : type.prefault(fallback),
+  ])
+  return z.strictObject(Object.fromEntries(types)).transform((record) => {
+    for (const [name, { secret }] of Object.entries(members)) if (secret) putSecret(record, name, record[name])
+    return record as Infer<K>
+  })
+}
+
+function refuseTwins(
+  ids: readonly string[],
+  { id, reserved }: { id: string; reserved: readonly string[] },
+  context: z.RefinementCtx,
+): void {
+  for (const [i, each] of ids.entries()) {
+    const refuse = (message: string) => context.addIssue({ code: 'custom', path: [i, id], message })
+    if (reserved.includes(each)) refuse(`must not be ${each}, which is reserved`)
+    if (ids.indexOf(each) < i) refuse(`must be unique: ${each} is used twice`)
+  }
+}
+
+const jsonOf = (members: Members): object => ({
+  type: 'object',
+  additionalProperties: false,
+  required: Object.keys(members).filter((name) => members[name]?.default === undefined),
+  properties: Object.fromEntries(
+    Object.entries(members).map(([name, { json, doc, default: fallback }]) => [
+      name,
+      { description: doc, ...(fallback === undefined ? {} : { default: fallback }), ...json },
+    ]),
+  ),
 })
 
 export type ConfigSchema = { readonly [name: string]: Key | ConfigSchema }
@@ -108,3 +166,7 @@ export const isConfigKey = (entry: ConfigSchema[string]): entry is Key => (entry
 /** The environment variables that set a key, the regular one first. */
 export const envNames = (path: readonly string[], key: Key): string[] =>
   key.env === null ? [] : [`SERVICE_${path.join('_').toUpperCase()}`, ...key.env.map((name) => `SERVICE_${name}`)]
+
+/** The variable that sets one member of a record. */
+export const memberVariable = (path: readonly string[], id: string, member: string): string =>
+  `SERVICE_${[...path, id, member].join('_').toUpperCase().replaceAll('-', '_')}`

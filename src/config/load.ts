@@ -4,7 +4,7 @@ import { commaParts, issuesOf } from '../lib/field.ts'
 import { isObject } from '../lib/json.ts'
 import { putSecret } from '../lib/secret.ts'
 import type { Env } from './env.ts'
-import { type ConfigSchema, envNames, isConfigKey, type Key, keysOf } from './key.ts'
+import { type ConfigSchema, envNames, isConfigKey, type Key, keysOf, memberVariable } from './key.ts'
 import { RULES } from './rules.ts'
 import { type Config, schema } from './schema.ts'
 import { parseYaml } from './yaml.ts'
@@ -89,7 +89,20 @@ function findValue(
   if (variable) return { value: env[variable], from: `${name} (${variable})` }
   let value: unknown = written
   for (const part of path) value = isObject(value) && Object.hasOwn(value, part) ? value[part] : undefined
-  return { value: value ?? undefined, from: name }
+  return { value: withVariables(path, key, value ?? undefined, env), from: name }
+}
+
+/** The records of a list with the members that variables set. */
+function withVariables(path: readonly string[], { records }: Key, value: unknown, env: Env): unknown {
+  if (!records || !Array.isArray(value)) return value
+  return value.map((record: unknown) => {
+    if (!isObject(record)) return record
+    const set = Object.keys(records.members).flatMap((member) => {
+      const text = env[memberVariable(path, String(record[records.id]), member)]
+      return text ? [[member, text]] : []
+    })
+    return { ...record, ...Object.fromEntries(set) }
+  })
 }
 
 const UNEXPANDED = 'holds a variable that was not expanded'

@@ -1,4 +1,5 @@
 // Warnings about valid settings that operators should know of.
+import { callbackPath, DEFAULT_PROVIDER, oidcSettings } from './oidc_keys.ts'
 import { isProduction } from './rule.ts'
 import type { Config } from './schema.ts'
 
@@ -23,10 +24,15 @@ export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): stri
       config.storage.driver === 'postgres' && config.signing.key_store === 'keyfile',
       'storage.driver postgres with signing.key_store keyfile: other instances learn of a rotated key only from the same folder, and with SIGHUP; with more than one instance set signing.key_store: postgres_key',
     ],
-    [
-      config.oidc.enabled && config.oidc.redirect_uri !== `${config.server.issuer}/oidc/callback`,
-      'oidc.redirect_uri is not <server.issuer>/oidc/callback: people come back here only if something in front leads them',
-    ],
   ]
-  return warnings.filter(([applies]) => applies).map(([, say]) => say)
+  return [...warnings.filter(([applies]) => applies).map(([, say]) => say), ...strayCallbacks(config)]
 }
+
+/** Providers whose callback is not the callback of this service. */
+const strayCallbacks = (config: Config): string[] =>
+  oidcSettings(config)
+    .filter(({ slug, settings }) => settings.redirect_uri !== config.server.issuer + callbackPath(slug))
+    .map(
+      ({ slug }) =>
+        `oidc.redirect_uri${slug === DEFAULT_PROVIDER ? '' : ` of the provider ${slug}`} is not <server.issuer>${callbackPath(slug)}: people come back here only if something in front leads them`,
+    )

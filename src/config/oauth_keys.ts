@@ -11,6 +11,7 @@ import {
   urlKey,
   wordKey,
 } from './key.ts'
+import { oidcKeys } from './oidc_keys.ts'
 import { providerRecord } from './provider_record.ts'
 import { resourceRecord } from './records.ts'
 
@@ -181,26 +182,7 @@ export const oauthKeys = {
   agents: {
     enable_jwks_listing: boolKey({ default: false, doc: 'Publish /.well-known/agents.json.' }),
   },
-  oidc: {
-    enabled: boolKey({ default: false, doc: 'Let users sign in at an upstream OpenID provider.' }),
-    issuer: urlKey({ doc: 'Issuer of the provider; https in production.' }),
-    client_id: textKey({ doc: 'Client id of this service at the provider.' }),
-    client_secret: secretKey({ doc: 'Client secret of this service at the provider.' }),
-    redirect_uri: urlKey({ doc: 'Callback of this service: <issuer>/oidc/callback. https in production.' }),
-    display_name: textKey({ doc: 'Text of the login button.' }),
-    scopes: listKey({ default: ['openid', 'email', 'profile'], doc: 'Scopes to request.' }),
-    show_local_login: boolKey({ default: true, doc: 'Also offer the password form.' }),
-    include_groups_scope: boolKey({ default: true, doc: 'Request the scope groups where the provider offers it.' }),
-    groups_claim: textKey({
-      default: 'groups',
-      doc: 'Claim of the ID token with the groups of the user: a list of names, or one name. Each sign-in replaces the groups of the provider.',
-    }),
-    connector_id: textKey({ doc: 'Connector of a Dex provider.' }),
-    allow_private_addresses: boolKey({
-      default: false,
-      doc: 'Allow private addresses for the provider and for the URLs in its metadata.',
-    }),
-  },
+  oidc: oidcKeys,
   resources: recordsKey(resourceRecord, {
     doc: 'Resources to create at boot; an existing slug is left as it is. One mint resource can also come from SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES.',
   }),

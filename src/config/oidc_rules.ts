@@ -1,26 +1,52 @@
-// Rules between the keys of the login at an upstream OpenID provider.
+// Rules between the keys of the sign-in at upstream OpenID providers.
+import { oidcSettings, type OidcSettings } from './oidc_keys.ts'
 import { isProduction, type Rule } from './rule.ts'
 import type { Config } from './schema.ts'
 
-export const OIDC_RULES: readonly Rule[] = [
-  ...(['issuer', 'client_id', 'client_secret', 'redirect_uri'] as const).map((key) => ({
-    keys: [`oidc.${key}`],
-    bad: (c: Config) => c.oidc.enabled && !c.oidc[key],
-    say: 'is required when oidc.enabled is true',
-  })),
-  ...(['issuer', 'redirect_uri'] as const).map((key) => ({
-    keys: [`oidc.${key}`],
-    bad: (c: Config) => isProduction(c) && c.oidc.enabled && c.oidc[key] !== '' && !c.oidc[key].startsWith('https:'),
-    say: 'must use https when the issuer is not localhost',
-  })),
+type Settings = OidcSettings['settings']
+
+/** A rule for a member of every provider that is enabled: one for the keys `oidc.*`, one for the records of `oidc.providers`. */
+const each = (
+  member: keyof Settings,
+  bad: (settings: Settings, config: Config) => boolean,
+  say: { single: string; list?: string },
+): Rule[] => [
   {
-    keys: ['oidc.redirect_uri'],
-    bad: (c) => c.oidc.enabled && /[?#]/.test(c.oidc.redirect_uri),
-    say: 'must have no query and no fragment',
+    keys: [`oidc.${member}`],
+    bad: (c) => c.oidc.enabled && bad(c.oidc, c),
+    say: say.single,
   },
   {
-    keys: ['oidc.connector_id'],
-    bad: (c) => c.oidc.enabled && !/^[A-Za-z0-9-]*$/.test(c.oidc.connector_id),
-    say: 'must be letters, digits and hyphens',
+    keys: [`oidc.providers.${member}`],
+    bad: (c) => c.oidc.providers.some((record) => record.enabled && bad(record, c)),
+    say: say.list ?? say.single,
+  },
+]
+
+export const OIDC_RULES: readonly Rule[] = [
+  ...(['issuer', 'client_id', 'client_secret', 'redirect_uri'] as const).flatMap((key) =>
+    each(key, (settings) => !settings[key], {
+      single: 'is required when oidc.enabled is true',
+      list: 'is required for every provider that is enabled',
+    }),
+  ),
+  ...(['issuer', 'redirect_uri'] as const).flatMap((key) =>
+    each(key, (settings, c) => isProduction(c) && settings[key] !== '' && !settings[key].startsWith('https:'), {
+      single: 'must use https when the issuer is not localhost',
+    }),
+  ),
+  ...each('redirect_uri', ({ redirect_uri }) => /[?#]/.test(redirect_uri), {
+    single: 'must have no query and no fragment',
+  }),
+  ...each('connector_id', ({ connector_id }) => !/^[A-Za-z0-9-]*$/.test(connector_id), {
+    single: 'must be letters, digits and hyphens',
+  }),
+  {
+    keys: ['oidc.providers'],
+    bad: (c) => {
+      const used = oidcSettings(c).map(({ settings }) => settings.redirect_uri)
+      return new Set(used).size !== used.length
+    },
+    say: 'each provider needs a redirect_uri of its own: <server.issuer>/oidc/callback/<slug>',
   },
 ]

@@ -1,0 +1,62 @@
+// Keys of the sign-in at upstream OpenID providers: those of the provider `default`, and the records of further ones.
+import { boolKey, type Infer, keyedRecordsKey, listKey, secretKey, slugKey, textKey, urlKey } from './key.ts'
+
+/** The slug of the provider of the keys `oidc.*`. */
+export const DEFAULT_PROVIDER = 'default'
+
+/** The members of every provider. */
+const provider = {
+  issuer: urlKey({ doc: 'Issuer of the provider; https in production.' }),
+  client_id: textKey({ doc: 'Client id of this service at the provider.' }),
+  client_secret: secretKey({ doc: 'Client secret of this service at the provider.' }),
+  redirect_uri: urlKey({
+    doc: 'Callback of this service: <issuer>/oidc/callback, and <issuer>/oidc/callback/<slug> for a provider of oidc.providers. https in production.',
+  }),
+  display_name: textKey({ doc: 'Text of the login button.' }),
+  scopes: listKey({ default: ['openid', 'email', 'profile'], doc: 'Scopes to request.' }),
+  include_groups_scope: boolKey({ default: true, doc: 'Request the scope groups where the provider offers it.' }),
+  connector_id: textKey({ doc: 'Connector of a Dex provider.' }),
+  allow_private_addresses: boolKey({
+    default: false,
+    doc: 'Allow private addresses for the provider and for the URLs in its metadata.',
+  }),
+  allowed_email_domains: listKey({
+    doc: 'Only users whose verified email address is in one of these domains may sign in. A domain matches exactly, in any case. Empty: no limit.',
+  }),
+} as const
+
+export const oidcKeys = {
+  enabled: boolKey({ default: false, doc: 'Let users sign in at an upstream OpenID provider.' }),
+  ...provider,
+  show_local_login: boolKey({ default: true, doc: 'Also offer the password form.' }),
+  providers: keyedRecordsKey(
+    {
+      slug: slugKey({
+        doc: 'Name of the provider, in /oidc/callback/<slug> and in the audit trail. Unique, and not default.',
+      }),
+      enabled: boolKey({ default: true, doc: 'Let users sign in at this provider.' }),
+      ...provider,
+    },
+    {
+      id: 'slug',
+      reserved: [DEFAULT_PROVIDER],
+      doc: 'Further providers to sign in at, beside the provider of the keys above, which has the slug default. Each has a slug, enabled (true by default) and the members of oidc.*. A variable SERVICE_OIDC_PROVIDERS_<SLUG>_<MEMBER> sets one member.',
+    },
+  ),
+} as const
+
+/** A provider that users can sign in at. */
+export interface OidcSettings {
+  readonly slug: string
+  readonly settings: Infer<typeof provider>
+}
+
+/** Every provider that is enabled, in the order of the login page. */
+export const oidcSettings = ({ oidc }: { oidc: Infer<typeof oidcKeys> }): OidcSettings[] => [
+  ...(oidc.enabled ? [{ slug: DEFAULT_PROVIDER, settings: oidc }] : []),
+  ...oidc.providers.filter(({ enabled }) => enabled).map((settings) => ({ slug: settings.slug, settings })),
+]
+
+/** The path of the callback of a provider. */
+export const callbackPath = (slug: string): string =>
+  slug === DEFAULT_PROVIDER ? '/oidc/callback' : `/oidc/callback/${slug}`
