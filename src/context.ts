@@ -1,6 +1,7 @@
 // The type of `App`: every long-lived part of the service. Functions take the parts that they need from it; server/assemble.ts
 // builds it. Types only, and only from folders to the left of this file.
 import type { Env } from './config/env.ts'
+import type { OidcSettings } from './config/oidc_keys.ts'
 import type { Config } from './config/schema.ts'
 import type { AtRest } from './crypto/encryption.ts'
 import type { Keyring } from './crypto/keyring.ts'
@@ -74,8 +75,8 @@ export interface App {
   readonly replays: ReplayCache
   /** Client documents: which are fresh, and which are being fetched. */
   readonly documents: Documents
-  /** The upstream provider that users sign in at; undefined when it is not enabled. */
-  readonly oidc?: OidcProvider
+  /** The upstream providers that users sign in at, in the order of the login page. */
+  readonly oidc: readonly OidcProvider[]
   /** Limit on registrations by address; undefined when limits are off. */
   readonly registrations?: SharedBuckets
   /** The last protocol steps of each client. */
@@ -140,16 +141,31 @@ export interface KnownDocument {
   failure?: OAuthError
 }
 
-/** Sign-in at the upstream OpenID provider. */
+/** Sign-in at an upstream OpenID provider. */
 export interface OidcProvider {
+  readonly slug: string
+  readonly settings: OidcSettings['settings']
   /** Failed sign-ins, by address. An address that has used up its bucket is refused before the provider is asked. */
   readonly failures: Buckets
-  /** Fetches the metadata of the provider before the first sign-in needs it. Rejects as the others do. */
-  find(): Promise<void>
-  /** Where to send a browser; `again` when the person must sign in there even if they did before. */
-  authorizationUrl(login: OidcLogin, again: boolean): Promise<string>
+  /** Where to send a browser. With `reauthenticate` the person must sign in there even if they did before. */
+  authorizationUrl(login: OidcLogin, reauthenticate: boolean): Promise<string>
   /** Redeems `query`, the raw query of the callback. Returns the person who signed in. */
   redeem(query: string, login: OidcLogin): Promise<OidcIdentity>
+  /** Verifies a logout token of the provider. */
+  verifyLogout(text: string): Promise<LogoutToken>
+  /** Fetches the metadata and the keys now. Returns the number of keys. */
+  look(): Promise<{ keys: number }>
+  /** Checks that the provider accepts the client id and secret of this service. */
+  checkClient(): Promise<void>
+}
+
+/** A verified logout token: the subject or the session that the provider signed out. */
+export interface LogoutToken {
+  sub?: string
+  sid?: string
+  jti: string
+  /** The time after which it is no longer accepted. */
+  valid_until: number
 }
 
 /** What is stored of a sign-in while the browser is at the provider. */

@@ -44,10 +44,15 @@ declare module 'oidc-provider' {
   }
   export interface Client {
     readonly clientId: string
+    backchannelLogout(sub: string, sid: string | undefined): Promise<void>
   }
   export default class Provider {
     constructor(issuer: string, configuration: Record<string, unknown>)
     callback(): RequestListener
+    on(
+      event: 'grant.success',
+      listener: (context: { oidc: { entities: { AuthorizationCode?: { sid?: string } } } }) => void,
+    ): void
     interactionDetails(
       request: IncomingMessage,
       response: ServerResponse,

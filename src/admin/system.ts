@@ -193,7 +193,7 @@ async function statusOf(app: App) {
     features: {
       ...grantFeatures(config),
       dpop: config.dpop.enabled,
-      oidc: config.oidc.enabled,
+      oidc: app.oidc.length > 0,
       rate_limit: config.rate_limit.enabled,
     },
     engines,

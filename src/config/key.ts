@@ -107,7 +107,13 @@ export const keyedRecordsKey = <K extends Members>(
   const key = recordsKey(recordOf(members), { ...o, masked })
   return {
     ...key,
-    type: key.type.superRefine((records, context) => refuseTwins(records.map((record) => String(record[id])), { id, reserved }, context)),
+    type: key.type.superRefine((records, context) =>
+      refuseTwins(
+        records.map((record) => String(record[id])),
+        { id, reserved },
+        context,
+      ),
+    ),
     json: { type: 'array', items: jsonOf(members) },
     records: { id, members },
   }

@@ -15,6 +15,10 @@ const provider = {
   display_name: textKey({ doc: 'Text of the login button.' }),
   scopes: listKey({ default: ['openid', 'email', 'profile'], doc: 'Scopes to request.' }),
   include_groups_scope: boolKey({ default: true, doc: 'Request the scope groups where the provider offers it.' }),
+  groups_claim: textKey({
+    default: 'groups',
+    doc: 'Claim of the ID token, or of userinfo, with the groups of the user. Each sign-in replaces what the provider said before.',
+  }),
   connector_id: textKey({ doc: 'Connector of a Dex provider.' }),
   allow_private_addresses: boolKey({
     default: false,
@@ -22,6 +26,10 @@ const provider = {
   }),
   allowed_email_domains: listKey({
     doc: 'Only users whose verified email address is in one of these domains may sign in. A domain matches exactly, in any case. Empty: no limit.',
+  }),
+  logout_ends_grants: boolKey({
+    default: false,
+    doc: 'Let a back-channel logout of the provider end the refresh tokens and the upstream connections of the user too, not only the sessions.',
   }),
 } as const
 

@@ -1,5 +1,5 @@
 // Rules between the keys of the sign-in at upstream OpenID providers.
-import { oidcSettings, type OidcSettings } from './oidc_keys.ts'
+import { type OidcSettings, oidcSettings } from './oidc_keys.ts'
 import { isProduction, type Rule } from './rule.ts'
 import type { Config } from './schema.ts'
 

@@ -1,5 +1,6 @@
 // GET and POST /login, POST /logout: sign-in with a local password, and the link to the upstream provider.
-import type { App } from '../context.ts'
+import { DEFAULT_PROVIDER } from '../config/oidc_keys.ts'
+import type { App, OidcProvider } from '../context.ts'
 import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import type { LoginResult } from '../http/rate_limit.ts'
@@ -21,7 +22,7 @@ export function showLogin(app: App, request: Request): Reply {
   return loginPage(app, request, redirect, { reauthenticate: prompt === 'login' })
 }
 
-const allowsPasswords = ({ config: { oidc } }: App): boolean => !oidc.enabled || oidc.show_local_login
+const allowsPasswords = ({ config, oidc }: App): boolean => oidc.length === 0 || config.oidc.show_local_login
 
 interface Problem {
   status: number
@@ -49,7 +50,7 @@ function loginPage(
     html`<h1>Sign in</h1>
 <p class="soft">to continue to ${new URL(app.config.server.issuer).host}</p>
 ${text && html`<p class="note bad" role="alert" id="problem">${text}</p>`}
-${form?.body}${app.oidc && upstreamLink(app, target, { reauthenticate, alone: !form })}`,
+${form?.body}${form && app.oidc.length > 0 && html`\n<p class="or soft">or</p>\n`}${app.oidc.map((provider, i) => upstreamLink(app, provider, target, { reauthenticate, main: !form && i === 0 }))}`,
     { status: problem?.status, headers: { ...problem?.headers, ...(form ? { 'set-cookie': form.cookie } : {}) } },
   )
 }
@@ -70,18 +71,20 @@ function loginForm(app: App, request: Request, target: string | undefined, probl
   return { body, cookie }
 }
 
-/** The link to the upstream provider: below the password form, or alone. */
+/** The link to an upstream provider: below the password form, or the first one in its place. */
 function upstreamLink(
   app: App,
+  { slug, settings }: OidcProvider,
   target: string | undefined,
-  { reauthenticate, alone }: { reauthenticate?: boolean; alone: boolean },
+  { reauthenticate, main }: { reauthenticate?: boolean; main: boolean },
 ): Markup {
-  const { display_name, issuer } = app.config.oidc
+  const { display_name, issuer } = settings
   const query = new URLSearchParams({
     ...(target ? { redirect: target } : {}),
     ...(reauthenticate ? { prompt: 'login' } : {}),
   })
-  return html`${!alone && html`\n<p class="or soft">or</p>\n`}<a class="button wide${alone && ' main'}" href="${basePath(app)}/oidc/start?${query.toString()}">Continue with <bdi>${display_name || new URL(issuer).host}</bdi></a>`
+  const path = slug === DEFAULT_PROVIDER ? '/oidc/start' : `/oidc/start/${slug}`
+  return html`<a class="button wide${main && ' main'}" href="${basePath(app)}${path}?${query.toString()}">Continue with <bdi>${display_name || new URL(issuer).host}</bdi></a>`
 }
 
 /** Signs a user in. Every wrong credential has the same response after the same work, so that it does not reveal which accounts exist. */

@@ -1,12 +1,13 @@
-// GET /oidc/start and /oidc/callback: sign-in at the upstream OpenID provider.
+// GET /oidc/start and /oidc/callback, and the same with the slug of a further provider: sign-in at an upstream OpenID provider.
 import type { App, OidcIdentity, OidcProvider } from '../context.ts'
 import { parseParams, type Reply, type Request, redirect } from '../http/message.ts'
+import { asOAuthError } from '../http/problem.ts'
 import { subscriber } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
 import { html } from '../lib/html.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
-import type { AuditAction, DetailOf } from '../oauth/audit_events.ts'
-import { resolveFederatedUser } from '../oauth/federated_user.ts'
+import { checkEmailDomain, resolveFederatedUser } from '../oauth/federated_user.ts'
+import { providerNamed } from '../oauth/oidc_providers.ts'
 import { upstreamReason } from '../oauth/upstream_errors.ts'
 import { page } from './pages.ts'
 import {
@@ -21,19 +22,28 @@ import { safeRedirect } from './urls.ts'
 
 /** Redirects a browser to the provider. `redirect` is the local path to return to; `prompt=login` requires a new sign-in there. */
 export async function startOidc(app: App, request: Request): Promise<Reply> {
-  const provider = providerOf(app)
+  const provider = providerNamed(app, request.params['provider'])
   const { redirect: target, prompt } = parseParams(request.query)
-  const { login, cookies } = await startPendingLogin(app, request, safeRedirect(app, target))
-  const url = await provider.authorizationUrl(login, prompt === 'login')
-  return { ...redirect(url, { 'set-cookie': cookies }), status: 302 }
+  const pending = { provider: provider.slug, target: safeRedirect(app, target) }
+  const { login, cookies } = await startPendingLogin(app, request, pending)
+  try {
+    const url = await provider.authorizationUrl(login, prompt === 'login')
+    return { ...redirect(url, { 'set-cookie': cookies }), status: 302 }
+  } catch (error) {
+    if (provider.failures.take(subscriber(request.remote)) === 0)
+      await recordFailure(app, request, provider, asOAuthError(error))
+    throw error
+  }
 }
 
 /** Completes a sign-in when the browser returns. Texts of the provider are never shown. */
 export async function finishOidc(app: App, request: Request): Promise<Reply> {
-  const provider = providerOf(app)
+  const provider = providerNamed(app, request.params['provider'])
   const params = parseParams(request.query)
   const login = await findPendingLogin(app, request, params.state)
   if (!login) throw badState('oidc_state')
+  // The answer of one provider must not complete a sign-in at another one (RFC 9700 §4.4).
+  if (login.provider !== provider.slug) throw badState('oidc_other_provider')
   const address = subscriber(request.remote)
   const wait = provider.failures.wait(address)
   if (wait > 0) throw tooMany(wait)
@@ -44,25 +54,24 @@ export async function finishOidc(app: App, request: Request): Promise<Reply> {
     if (params.code === undefined)
       throw new OAuthError('invalid_request', 'the identity provider sent no code', { reason: 'oidc_no_code' })
     identity = await provider.redeem(request.query, login)
-    return await signIn(app, request, identity, login)
+    checkEmailDomain(provider.settings, identity)
+    return await signIn(app, request, provider, identity, login)
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
     // Anybody can cause failures without an identity. Only a limited number of them is recorded, so that they cannot fill the audit trail.
-    if (identity || provider.failures.take(address) === 0) await recordFailure(app, request, error)
+    if (identity || provider.failures.take(address) === 0) await recordFailure(app, request, provider, error)
     throw error.withHeaders({ 'set-cookie': clearPendingLogin(app, login) })
   }
 }
 
-/** The name that the audit trail gives the provider of the `oidc` configuration. */
-const PROVIDER = 'default'
-
-async function recordFailure(app: App, request: Request, error: OAuthError): Promise<void> {
-  const detail = { provider: PROVIDER, reason: error.reason, ...error.more.about }
+async function recordFailure(app: App, request: Request, { slug }: OidcProvider, error: OAuthError): Promise<void> {
+  const { user_id, ...about } = error.more.about ?? {}
+  const detail = { provider: slug, reason: error.reason, ...about, ...(user_id ? { user_id } : {}) }
   app.log.warn(
     { ...detail, request_id: request.id, remote: request.remote },
     'a sign-in at the identity provider failed',
   )
-  await record(app, request, 'user_oidc_login_failed', '', detail)
+  await audit(app, { action: 'user_oidc_login_failed', actor_id: '', ...sentBy(request), detail })
 }
 
 const badState = (reason: string): OAuthError =>
@@ -75,19 +84,29 @@ const tooMany = (wait: number): OAuthError =>
     headers: { 'retry-after': String(wait) },
   })
 
-function providerOf({ oidc }: App): OidcProvider {
-  if (!oidc) throw new OAuthError('not_found', 'there is no such page')
-  return oidc
-}
-
-async function signIn(app: App, request: Request, identity: OidcIdentity, login: PendingLogin): Promise<Reply> {
-  const { user, created } = await resolveFederatedUser(app, identity)
-  const cookies = [await startSession(app, request, user.id), clearPendingLogin(app, login)]
-  await record(app, request, 'user_oidc_login', user.id, { created })
+async function signIn(
+  app: App,
+  request: Request,
+  { slug, settings }: OidcProvider,
+  identity: OidcIdentity,
+  login: PendingLogin,
+): Promise<Reply> {
+  const { user, created, email } = await resolveFederatedUser(app, identity, settings)
+  const cookies = [await startSession(app, request, user.id, upstreamSession(identity)), clearPendingLogin(app, login)]
+  const event = { actor_id: user.id, ...sentBy(request) }
+  await audit(app, { action: 'user_oidc_login', ...event, detail: { created, provider: slug } })
+  if (email) await audit(app, { action: 'user_email_changed', ...event, detail: { provider: slug, ...email } })
   return app.config.session.same_site === 'strict'
     ? continuePage(login.target, cookies)
     : redirect(login.target, { 'set-cookie': cookies })
 }
+
+/** The session at the provider, by which a logout token may name the session here. */
+const upstreamSession = ({ issuer, claims: { sid } }: OidcIdentity) => ({
+  oidc_issuer: issuer,
+  oidc_sid: typeof sid === 'string' && sid.length <= MAX_SID ? sid : undefined,
+})
+const MAX_SID = 255
 
 /** With SameSite=Strict a redirect would not send the session cookie, because the navigation started at the provider. A page starts a new one. */
 const continuePage = (target: string, cookies: string[]): Reply =>
@@ -99,6 +118,3 @@ const upstreamRefusal = (error: string): OAuthError =>
   new OAuthError('invalid_request', 'the identity provider did not sign you in', {
     reason: `oidc_${upstreamReason(error)}`,
   })
-
-const record = <A extends AuditAction>(app: App, request: Request, action: A, actor_id: string, detail: DetailOf<A>) =>
-  audit(app, { action, actor_id, ...sentBy(request), detail })

@@ -7,6 +7,8 @@ import { consumeOnce } from '../oauth/single_use.ts'
 import { hostCookie, setCookie } from './session.ts'
 
 export interface PendingLogin extends OidcLogin {
+  /** The slug of the provider. */
+  provider: string
   /** The local path to redirect to after the sign-in. */
   target: string
   /** When the pending sign-in expires. */
@@ -30,12 +32,12 @@ const write = (app: App, name: string, value: string, maxAge: number) =>
 export async function startPendingLogin(
   app: App,
   request: RequestHead,
-  target: string,
+  { provider, target }: Pick<PendingLogin, 'provider' | 'target'>,
 ): Promise<{ login: PendingLogin; cookies: string[] }> {
   if (target.length > MAX_TARGET)
     throw new OAuthError('invalid_request', 'the redirect parameter is too long', { reason: 'oidc_long_target' })
   const secrets = { state: newSecret(), nonce: newSecret(), verifier: newSecret() }
-  const login = { ...secrets, target, until: app.clock.now() + LIFETIME_SECONDS }
+  const login = { ...secrets, provider, target, until: app.clock.now() + LIFETIME_SECONDS }
   const sealed = app.sealer.seal(login)
   const others = parseCookies(request).flatMap(([name]) => (name.startsWith(prefix(app)) ? [name] : []))
   const dropped = others.slice(0, Math.max(0, others.length + 1 - MAX_PENDING))
@@ -62,8 +64,8 @@ export async function findPendingLogin(
 }
 
 /** Consumes a pending sign-in. False when it was consumed before: a browser may send its cookie again. */
-export const consumePendingLogin = (app: App, { state, until }: PendingLogin): Promise<boolean> =>
-  consumeOnce(app, 'oidc_state', app.config.oidc.issuer, state, until)
+export const consumePendingLogin = (app: App, { provider, state, until }: PendingLogin): Promise<boolean> =>
+  consumeOnce(app, 'oidc_state', provider, state, until)
 
 /** The Set-Cookie header that deletes a pending sign-in. */
 export const clearPendingLogin = (app: App, { state }: PendingLogin): string =>

@@ -5,6 +5,7 @@ import type { Route } from '../http/route.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { forRequest } from '../oauth/traced.ts'
 import { authorize, renderAuthorizeError } from './authorize.ts'
+import { backchannelLogout } from './backchannel_logout.ts'
 import { connectCallback, startConnect, submitConnect } from './connect.ts'
 import { deleteConnection, disconnectByForm, showConnections } from './connections.ts'
 import { decideConsent, showConsent } from './consent.ts'
@@ -19,6 +20,8 @@ import { token } from './token.ts'
 import { basePath } from './urls.ts'
 
 const FORM = { type: 'form', limit: 64 * 1024 } as const
+/** A logout token may be as long as an ID token. */
+const LOGOUT_FORM = { type: 'form', limit: 256 * 1024 } as const
 const JSON_BODY = { type: 'json', limit: 1024 * 1024 } as const
 const RESOURCE_METADATA = '/.well-known/oauth-protected-resource'
 
@@ -69,8 +72,11 @@ export function publicRoutes(app: App): Route[] {
       handle: on(logout),
       renderError,
     },
-    { method: 'GET', path: '/oidc/start', handle: on(startOidc), renderError },
-    { method: 'GET', path: '/oidc/callback', step: 'login', handle: on(finishOidc), renderError },
+    ...['', '/{provider}'].flatMap((suffix): Route[] => [
+      { method: 'GET', path: `/oidc/start${suffix}`, handle: on(startOidc), renderError },
+      { method: 'GET', path: `/oidc/callback${suffix}`, step: 'login', handle: on(finishOidc), renderError },
+      { method: 'POST', path: `/oidc/backchannel-logout${suffix}`, body: LOGOUT_FORM, handle: on(backchannelLogout) },
+    ]),
     { method: 'GET', path: '/consent', handle: on(showConsent), renderError },
     { method: 'POST', path: '/consent', body: FORM, step: 'consent', handle: on(decideConsent), renderError },
 

@@ -6,6 +6,7 @@ import { cookieOf, type RequestHead } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, isId, newId, newSecret } from '../lib/id.ts'
 import { isCrossSite } from '../lib/url.ts'
+import type { Session } from '../records/session.ts'
 import type { ResultOf } from '../store/operations.ts'
 
 /** A session that has not expired, with its active user. */
@@ -19,11 +20,16 @@ export async function findSignedIn(app: App, request: RequestHead): Promise<Sign
   return app.store.findSession({ id: sid, now: app.clock.now() })
 }
 
-/** Starts a session and ends the previous session of the browser. Returns the Set-Cookie header. */
-export async function startSession(app: App, request: RequestHead, user_id: string): Promise<string> {
+/** Starts a session and ends the previous session of the browser. `upstream` names the session at the provider. Returns the Set-Cookie header. */
+export async function startSession(
+  app: App,
+  request: RequestHead,
+  user_id: string,
+  upstream: Pick<Session, 'oidc_issuer' | 'oidc_sid'> = {},
+): Promise<string> {
   const { max_age } = app.config.session
   const now = app.clock.now()
-  const session = { id: newId(), user_id, created_at: now, expires_at: now + Math.floor(max_age) }
+  const session = { id: newId(), user_id, created_at: now, expires_at: now + Math.floor(max_age), ...upstream }
   const previous = await findSignedIn(app, request)
   await app.store.createSession(session)
   if (previous) await app.store.deleteSession({ id: previous.session.id })

@@ -1,10 +1,17 @@
 // The local account of a user who signed in at the upstream provider. It is identified by issuer and subject, never by email.
+import type { OidcSettings } from '../config/oidc_keys.ts'
 import type { App, OidcIdentity } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { groupName, MAX_GROUPS } from '../lib/field.ts'
 import type { User } from '../records/user.ts'
 import { newUserId } from './client_metadata.ts'
 import { type IdTokenClaims, refused } from './id_token.ts'
+
+/** The change of the email of an account. A member is absent where there was no email, or is none. */
+export interface EmailChange {
+  email?: string
+  email_before?: string
+}
 
 const MAX_EMAIL = 254
 const MAX_NAME = 255
@@ -13,7 +20,8 @@ const MAX_NAME = 255
 export async function resolveFederatedUser(
   app: App,
   identity: OidcIdentity,
-): Promise<{ user: User; created: boolean }> {
+  { groups_claim }: OidcSettings['settings'],
+): Promise<{ user: User; created: boolean; email?: EmailChange }> {
   const now = app.clock.now()
   const email = emailOf(identity.claims)
   const found = await app.store.saveFederatedUser({
@@ -28,7 +36,7 @@ export async function resolveFederatedUser(
       provider_issuer: identity.issuer,
       provider_sub: identity.sub,
       operator_groups: [],
-      provider_groups: providerGroups(identity.claims[app.config.oidc.groups_claim]),
+      provider_groups: providerGroups(identity.claims[groups_claim]),
       version: 1,
       created_at: now,
       updated_at: now,
@@ -41,6 +49,23 @@ export async function resolveFederatedUser(
     })
   if (found.user.status !== 'active') throw refused('user_disabled', aboutOf(identity, found.user.id))
   return found
+}
+
+/** Throws access_denied when the provider is limited to email domains and the verified email of the user is in none of them. */
+export function checkEmailDomain({ allowed_email_domains }: OidcSettings['settings'], identity: OidcIdentity): void {
+  if (allowed_email_domains.length === 0) return
+  const { claims } = identity
+  const email = isVerified(claims) ? emailOf(claims) : undefined
+  const domain = email?.slice(email.lastIndexOf('@') + 1).toLowerCase()
+  if (domain !== undefined && allowed_email_domains.some((each) => each.toLowerCase() === domain)) return
+  throw new OAuthError('access_denied', 'you may not sign in here with your email address', {
+    reason: 'oidc_email_domain',
+    about: {
+      ...aboutOf(identity, undefined),
+      expected: allowed_email_domains.join(' '),
+      found: domain ?? 'no verified email',
+    },
+  })
 }
 
 /** The identity at the provider, and the local account that is concerned. */

@@ -1,6 +1,6 @@
 // ID tokens of the upstream OpenID provider (OpenID Connect Core §3.1.3.7): the signature, and the checks that openid-client does not make.
 import { createHash } from 'node:crypto'
-import { decodeJws, hashOf, isUpstreamAlg } from '../crypto/jws.ts'
+import { decodeJws, hashOf, isUpstreamAlg, type Jws } from '../crypto/jws.ts'
 import type { CryptoLanes } from '../crypto/pool.ts'
 import { isSignedByOneOf } from '../crypto/signers.ts'
 import { OAuthError } from '../lib/error.ts'
@@ -9,15 +9,17 @@ import type { Clock } from '../lib/time.ts'
 import type { RemoteKeys } from '../net/jwks.ts'
 import type { UpstreamAlg } from '../records/jwk.ts'
 
-const MAX_ID_TOKEN = 32_768
+/** The groups of a user can make a token this long. */
+const MAX_TOKEN = 128 * 1024
 /** Maximum length of `sub` (OpenID Connect Core §2). */
 const MAX_SUB = 255
 /** Tolerance in seconds for clock differences between servers. */
-const SKEW = 60
+export const SKEW = 60
 
 export type IdTokenClaims = Readonly<Record<string, unknown>>
 
-interface Parts {
+/** The parts that verify signatures of a provider. */
+export interface SignedParts {
   crypto: CryptoLanes
   clock: Clock
   /** Fetches the key set again, at most once, for a key that is not in it. */
@@ -41,18 +43,32 @@ export const refused = (reason: string, about: Record<string, string> = {}): OAu
 
 /** Verifies an ID token. Returns its claims. Throws 401, or a FetchError when the keys are not available. */
 export async function verifyIdToken(
-  { crypto, keys, clock }: Parts,
+  parts: SignedParts,
   { id_token, access_token }: Received,
   expected: ExpectedIdToken,
 ): Promise<IdTokenClaims & { sub: string }> {
-  const jws = decodeJws(id_token, MAX_ID_TOKEN)
-  if (!jws) throw refused('malformed')
+  const check = ({ payload }: Jws, alg: UpstreamAlg) =>
+    checkClaims(payload, expected, parts.clock.now(), leftHalf(alg, access_token))
+  return verifySigned(parts, id_token, expected.jwks_uri, refused, check)
+}
+
+/** Verifies a token that the provider signed. `check` reads it before the signature is verified, which costs more. Throws the errors of `refuse`. */
+export async function verifySigned<T>(
+  { crypto, keys }: SignedParts,
+  text: string,
+  jwks_uri: string,
+  refuse: (reason: string) => OAuthError,
+  check: (jws: Jws, alg: UpstreamAlg) => T,
+): Promise<T> {
+  const jws = decodeJws(text, MAX_TOKEN)
+  if (!jws) throw refuse('malformed')
   const { alg, kid } = jws.header
-  if (!isUpstreamAlg(alg)) throw refused('alg')
-  if (kid !== undefined && typeof kid !== 'string') throw refused('kid')
-  const found = await keys.find(expected.jwks_uri, { kid, alg })
-  if (!(await isSignedByOneOf(crypto, found, alg, jws))) throw refused(found.length === 0 ? 'unknown_key' : 'signature')
-  return checkClaims(jws.payload, expected, clock.now(), leftHalf(alg, access_token))
+  if (!isUpstreamAlg(alg)) throw refuse('alg')
+  if (kid !== undefined && typeof kid !== 'string') throw refuse('kid')
+  const checked = check(jws, alg)
+  const found = await keys.find(jwks_uri, { kid, alg })
+  if (!(await isSignedByOneOf(crypto, found, alg, jws))) throw refuse(found.length === 0 ? 'unknown_key' : 'signature')
+  return checked
 }
 
 function checkClaims(
@@ -73,16 +89,13 @@ function checkClaims(
   if (nbf !== undefined && !(isTime(nbf) && nbf <= now + SKEW)) throw refused('nbf')
   // Binds the access token, which is sent to the userinfo endpoint, to this sign-in.
   if (claims['at_hash'] !== undefined && claims['at_hash'] !== at_hash) throw refused('at_hash')
-  if (
-    typeof sub !== 'string' ||
-    sub === '' ||
-    sub.length > MAX_SUB ||
-    !fitsIndex(expected.issuer, sub) ||
-    /\p{C}/u.test(sub)
-  )
-    throw refused('sub')
+  if (!isSubject(expected.issuer, sub)) throw refused('sub')
   return { ...claims, sub }
 }
+
+/** Whether a `sub` can identify an account. */
+export const isSubject = (issuer: string, sub: unknown): sub is string =>
+  typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUB && fitsIndex(issuer, sub) && !/\p{C}/u.test(sub)
 
 /** The left half of the hash of an access token (OpenID Connect Core §3.1.3.6). */
 function leftHalf(alg: UpstreamAlg, access_token: string): string {

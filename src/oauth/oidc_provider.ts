@@ -1,4 +1,4 @@
-// Sign-in at the upstream OpenID provider. openid-client implements the protocol; every request goes through the guarded client.
+// Sign-in at one upstream OpenID provider. openid-client implements the protocol; every request goes through the guarded client.
 import {
   allowInsecureRequests,
   authorizationCodeGrant,
@@ -7,30 +7,31 @@ import {
   ClientSecretPost,
   Configuration,
   customFetch,
-  discovery,
   fetchUserInfo,
-  ResponseBodyError,
-  type ServerMetadata,
 } from 'openid-client'
+import type { OidcSettings } from '../config/oidc_keys.ts'
 import type { Config } from '../config/schema.ts'
-import type { OidcProvider } from '../context.ts'
+import type { OidcIdentity, OidcLogin, OidcProvider } from '../context.ts'
 import { UPSTREAM_ALGS } from '../crypto/jws.ts'
 import type { CryptoLanes } from '../crypto/pool.ts'
 import { Buckets } from '../http/rate_limit.ts'
-import { codeOf, OAuthError } from '../lib/error.ts'
-import { digest } from '../lib/id.ts'
-import { SingleFlight } from '../lib/single_flight.ts'
+import { OAuthError } from '../lib/error.ts'
+import { digest, newSecret } from '../lib/id.ts'
 import type { Clock } from '../lib/time.ts'
 import { isLocalhost } from '../lib/url.ts'
-import { FetchError } from '../net/error.ts'
 import type { Fetcher } from '../net/fetcher.ts'
 import { createRemoteKeys } from '../net/jwks.ts'
 import { webFetch } from '../net/web_fetch.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type IdTokenClaims, refused, verifyIdToken } from './id_token.ts'
+import { verifyLogoutToken } from './logout_token.ts'
+import { OIDC_LIMITS, OIDC_TTL, type OidcMetadata, openOidcDiscovery } from './oidc_discovery.ts'
+import { translated } from './oidc_errors.ts'
 
 /** Burst, and rate per second, of failed sign-ins of an address for which the provider returned no identity. */
 const [FAILURES, FAILURES_PER_SECOND] = [60, 0.1]
+/** Minimum seconds between two fetches of the keys because of logout tokens with unknown keys: anybody can send these. */
+const LOGOUT_COOLDOWN = 30
 
 interface Parts {
   config: Config
@@ -40,159 +41,115 @@ interface Parts {
   metrics: Metrics
 }
 
-const LIMITS = { maxBytes: 1024 * 1024, timeoutMs: 15_000 }
-/** Seconds until the metadata and the keys of the provider are fetched again. While the provider is unavailable, they stay in use. */
-const TTL = 3600
-
-interface Known {
-  metadata: ServerMetadata
-  jwks_uri: string
-  freshUntil: number
-}
-
-/**
- * Creates the client of the provider. Nothing is fetched before the first use. Its functions throw 500 while the provider is
- * unavailable, 401 for a sign-in that could not be verified.
- */
-export function openOidcProvider({ config, fetcher, crypto, clock, metrics }: Parts): OidcProvider {
-  const { oidc } = config
-  const allowHttp = isLocalhost(config.server.issuer)
-  const redirect_uri = new URL(oidc.redirect_uri).href
-  const fetchIt = webFetch(fetcher, { ...LIMITS, allowHttp })
+/** Creates the client of a provider. Nothing is fetched before the first use. Its functions throw the errors of translated(). */
+export function openOidcProvider({ slug, settings }: OidcSettings, parts: Parts): OidcProvider {
+  const { fetcher, clock, crypto, metrics } = parts
+  const { issuer, client_id, groups_claim } = settings
+  const allowHttp = isLocalhost(parts.config.server.issuer)
+  const redirect_uri = new URL(settings.redirect_uri).href
+  const discovery = openOidcDiscovery({ issuer, fetcher, clock, allowHttp })
+  const configured = configurationOf(settings, fetcher, allowHttp)
+  const keyOptions = { fetcher, clock, ttl: OIDC_TTL, allowHttp }
   const keys = createRemoteKeys({
-    fetcher,
-    clock,
-    ttl: TTL,
+    ...keyOptions,
     // At most one fetch per sign-in: only the provider can name a key here.
     cooldown: 0,
-    allowHttp,
     onLookup: (outcome) =>
       metrics.count(outcome === 'hit' ? 'core_oidc_jwks_cache_hits_total' : 'core_oidc_jwks_cache_misses_total'),
   })
-  let known: Known | undefined
-  const loads = new SingleFlight<Known>()
+  const logoutKeys = createRemoteKeys({ ...keyOptions, cooldown: LOGOUT_COOLDOWN })
 
-  async function load(): Promise<Known> {
-    const found = await discovery(new URL(oidc.issuer), oidc.client_id, {}, undefined, {
-      [customFetch]: fetchIt,
-      execute: allowHttp ? [allowInsecureRequests] : [],
-    })
-    const metadata = found.serverMetadata()
-    const { issuer, jwks_uri } = metadata
-    // Exact comparison: the library accepts different issuers of Microsoft as equal.
-    if (issuer !== oidc.issuer) throw unreachable('issuer_differs')
-    if (typeof jwks_uri !== 'string') throw unreachable('no_jwks_uri')
-    return { metadata, jwks_uri, freshUntil: clock.now() + TTL }
+  async function tokensFor(configuration: Configuration, query: string, { state, nonce, verifier }: OidcLogin) {
+    const startedMs = performance.now()
+    return authorizationCodeGrant(configuration, new URL(`${redirect_uri}?${query}`), {
+      pkceCodeVerifier: verifier,
+      expectedState: state,
+      expectedNonce: nonce,
+      idTokenExpected: true,
+    }).finally(() => metrics.observe('core_oidc_exchange_duration_seconds', (performance.now() - startedMs) / 1000))
   }
 
-  /** The metadata. While the provider is unavailable, the previous metadata. */
-  async function current(): Promise<Known> {
-    if (known && clock.now() < known.freshUntil) return known
-    try {
-      known = await loads.run(oidc.issuer, load)
-    } catch (error) {
-      if (!known) throw translate(error, unreachable)
-    }
-    return known
+  async function redeem(query: string, login: OidcLogin): Promise<OidcIdentity> {
+    const metadata = await discovery.current()
+    const configuration = configured(metadata)
+    const { id_token, access_token } = await tokensFor(configuration, query, login)
+    if (!id_token) throw refused('no_id_token')
+    const expected = { issuer, client_id, nonce: login.nonce, jwks_uri: metadata.jwks_uri }
+    const claims = await verifyIdToken({ crypto, clock, keys }, { id_token, access_token }, expected)
+    const { sub } = claims
+    const isComplete = claims['email'] && claims['name'] && claims[groups_claim]
+    const more = isComplete ? {} : await userinfo(configuration, access_token, sub)
+    return { issuer, sub, claims: { ...more, ...claims } }
   }
 
-  function configured(server: ServerMetadata): Configuration {
-    const { token_endpoint_auth_methods_supported: methods } = server
+  return {
+    slug,
+    settings,
+    failures: new Buckets(FAILURES_PER_SECOND, FAILURES),
+    authorizationUrl: (login, reauthenticate) =>
+      translated(async () => {
+        const metadata = await discovery.current()
+        const params = { redirect_uri, ...requestOf(settings, metadata, login, reauthenticate) }
+        return buildAuthorizationUrl(configured(metadata), params).href
+      }),
+    redeem: (query, login) => translated(() => redeem(query, login)),
+    verifyLogout: (text) =>
+      translated(async () => {
+        const { jwks_uri } = await discovery.current()
+        return verifyLogoutToken({ crypto, clock, keys: logoutKeys }, text, { issuer, client_id, jwks_uri })
+      }),
+    look: () => translated(async () => ({ keys: await keys.refresh((await discovery.fetchNow()).jwks_uri) })),
+    async checkClient() {
+      const login = { state: newSecret(), nonce: newSecret(), verifier: newSecret() }
+      const query = new URLSearchParams({ code: newSecret(), state: login.state, iss: issuer }).toString()
+      const configuration = configured(await discovery.current())
+      // Providers authenticate the client before they look at the code, which does not exist.
+      const error: unknown = await translated(() => tokensFor(configuration, query, login)).catch((error) => error)
+      if (error instanceof OAuthError && error.status >= 500) throw error
+    },
+  }
+}
+
+const configurationOf = (
+  { client_id, client_secret }: OidcSettings['settings'],
+  fetcher: Fetcher,
+  allowHttp: boolean,
+) => {
+  const fetchIt = webFetch(fetcher, { ...OIDC_LIMITS, allowHttp })
+  return (server: OidcMetadata): Configuration => {
     // client_secret_basic is the default of OpenID Connect Discovery §3.
-    const byPost = Array.isArray(methods) && !methods.includes('client_secret_basic')
-    const authentication = byPost ? ClientSecretPost : ClientSecretBasic
+    const { token_endpoint_auth_methods_supported: methods = ['client_secret_basic'] } = server
+    const authentication = methods.includes('client_secret_basic') ? ClientSecretBasic : ClientSecretPost
     // Our list instead of the metadata, which may be an hour old: a provider that changes its algorithm also changes its key and names it.
     const metadata = { ...server, id_token_signing_alg_values_supported: UPSTREAM_ALGS }
-    const configuration = new Configuration(metadata, oidc.client_id, {}, authentication(oidc.client_secret))
+    const configuration = new Configuration(metadata, client_id, {}, authentication(client_secret))
     configuration[customFetch] = fetchIt
     if (allowHttp) allowInsecureRequests(configuration)
     return configuration
   }
+}
 
-  function scopeOf({ scopes_supported: offered }: ServerMetadata): string {
-    const groups = oidc.include_groups_scope && Array.isArray(offered) && offered.includes('groups')
-    return [...new Set(['openid', ...oidc.scopes, ...(groups ? ['groups'] : [])])].join(' ')
-  }
-
-  /** Claims that the provider does not put into its ID tokens. They contain only the name and email of a user, so failures are ignored. */
-  async function userinfo(configuration: Configuration, access_token: string, sub: string): Promise<IdTokenClaims> {
-    if (!configuration.serverMetadata().userinfo_endpoint) return {}
-    return fetchUserInfo(configuration, access_token, sub).catch(() => ({}))
-  }
-
+function requestOf(
+  settings: OidcSettings['settings'],
+  { scopes_supported = [] }: OidcMetadata,
+  { state, nonce, verifier }: OidcLogin,
+  reauthenticate: boolean,
+): Record<string, string> {
+  const groups = settings.include_groups_scope && scopes_supported.includes('groups') ? ['groups'] : []
   return {
-    failures: new Buckets(FAILURES_PER_SECOND, FAILURES),
-    find: () => translated(async () => void (await current())),
-    authorizationUrl: ({ state, nonce, verifier }, reauthenticate) =>
-      translated(async () => {
-        const { metadata } = await current()
-        const url = buildAuthorizationUrl(configured(metadata), {
-          response_type: 'code',
-          redirect_uri,
-          scope: scopeOf(metadata),
-          state,
-          nonce,
-          code_challenge: digest(verifier),
-          code_challenge_method: 'S256',
-          ...(oidc.connector_id ? { connector_id: oidc.connector_id } : {}),
-          ...(reauthenticate ? { prompt: 'login' } : {}),
-        })
-        return url.href
-      }),
-    redeem: (query, { state, nonce, verifier }) =>
-      translated(async () => {
-        const { metadata, jwks_uri } = await current()
-        const configuration = configured(metadata)
-        const startedMs = performance.now()
-        const tokens = await authorizationCodeGrant(configuration, new URL(`${redirect_uri}?${query}`), {
-          pkceCodeVerifier: verifier,
-          expectedState: state,
-          expectedNonce: nonce,
-          idTokenExpected: true,
-        }).finally(() => metrics.observe('core_oidc_exchange_duration_seconds', (performance.now() - startedMs) / 1000))
-        const { id_token, access_token } = tokens
-        if (!id_token) throw refused('no_id_token')
-        const expected = { issuer: oidc.issuer, client_id: oidc.client_id, nonce, jwks_uri }
-        const claims = await verifyIdToken({ crypto, clock, keys }, { id_token, access_token }, expected)
-        const { sub } = claims
-        const more = claims['email'] && claims['name'] ? {} : await userinfo(configuration, access_token, sub)
-        return { issuer: oidc.issuer, sub, claims: { ...more, ...claims } }
-      }),
+    response_type: 'code',
+    scope: [...new Set(['openid', ...settings.scopes, ...groups])].join(' '),
+    state,
+    nonce,
+    code_challenge: digest(verifier),
+    code_challenge_method: 'S256',
+    ...(settings.connector_id ? { connector_id: settings.connector_id } : {}),
+    ...(reauthenticate ? { prompt: 'login' } : {}),
   }
 }
 
-/** The provider cannot be reached, or does not match the configuration. */
-const unreachable = (reason: string, cause?: unknown): OAuthError =>
-  new OAuthError('server_error', 'the identity provider cannot be reached', {
-    reason: `oidc_${reason}`,
-    cause: cause ?? new Error(`the identity provider cannot be used: ${reason}`),
-  })
-
-/** Errors of the token endpoint that do not depend on the user (RFC 6749 §5.2). */
-const CONFIGURATION_ERRORS = ['invalid_client', 'unauthorized_client', 'unsupported_grant_type', 'invalid_request']
-/** Error codes of openid-client for a provider that fails, or that does not match the configuration. */
-const PROVIDER_FAILURES = /(NOT_CONFORM|NOT_JSON|TIMEOUT|CHALLENGE|SERVER_METADATA|FORBIDDEN)$|^ERR_/
-
-/** Runs requests to the provider. Errors are translated, because errors of the library contain the data that was sent. */
-async function translated<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    throw translate(error, refused)
-  }
-}
-
-function translate(error: unknown, otherwise: (reason: string) => OAuthError): unknown {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if (at instanceof OAuthError) return at
-    if (at instanceof FetchError) return unreachable(at.reason, at)
-  }
-  if (error instanceof ResponseBodyError) {
-    const known = CONFIGURATION_ERRORS.find((each) => each === error.error)
-    return known ? unreachable(known) : otherwise('code')
-  }
-  const code = codeOf(error)
-  if (code === undefined) return error
-  const reason = code.toLowerCase().replace(/^oauth_/, '')
-  return PROVIDER_FAILURES.test(code) ? unreachable(reason) : otherwise(reason)
+/** Claims that the provider does not put into its ID tokens: name, email and groups. Without an answer the user has none of them. */
+async function userinfo(configuration: Configuration, access_token: string, sub: string): Promise<IdTokenClaims> {
+  if (!configuration.serverMetadata().userinfo_endpoint) return {}
+  return fetchUserInfo(configuration, access_token, sub).catch(() => ({}))
 }

@@ -28,7 +28,7 @@ import type { Fetcher } from '../net/fetcher.ts'
 import { createRemoteKeys, type RemoteKeys } from '../net/jwks.ts'
 import { createPublicNames } from '../net/public_names.ts'
 import { openDocuments } from '../oauth/cimd.ts'
-import { openOidcProvider } from '../oauth/oidc_provider.ts'
+import { openOidcProviders } from '../oauth/oidc_providers.ts'
 import { openReplayCache } from '../oauth/single_use.ts'
 import type { Store } from '../store/index.ts'
 import { lockOfServer } from '../store/lock.ts'
@@ -189,7 +189,7 @@ export function assemble(
 ): App {
   const { metrics, tracer } = telemetry
   const { crypto, store } = parts
-  const { client, broker, keys, oidc } = openFetchers(config)
+  const { client, broker, keys } = openFetchers(config)
   const app: App = {
     ...parts,
     config,
@@ -208,7 +208,7 @@ export function assemble(
     remoteKeys: openRemoteKeys(config, keys, clock),
     clientKeys: openClientKeys(config, client, clock),
     failedAssertions: new Buckets(1, 20),
-    oidc: oidc && openOidcProvider({ config, fetcher: oidc, crypto, clock, metrics }),
+    oidc: openOidcProviders(config, { crypto, clock, metrics }),
     documents: openDocuments(store),
     registrations: openRegistrationLimit(config, store),
     knownTokens: new KnownTokens(),
@@ -234,7 +234,6 @@ function openFetchers(config: Config) {
     client: open({ resolve: createPublicNames({ readsHosts: allowPrivate }) }),
     broker: open(),
     keys: open(),
-    oidc: config.oidc.enabled ? open({ allowPrivate: config.oidc.allow_private_addresses || allowPrivate }) : undefined,
   }
 }
 

@@ -8,6 +8,7 @@ import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import type { HttpFront } from '../http/front.ts'
 import { readBuild } from '../lib/build.ts'
+import { OAuthError } from '../lib/error.ts'
 import { effectiveDcrMode } from '../oauth/registration_mode.ts'
 import { openTelemetry } from '../telemetry/open.ts'
 import { type AppOptions, closeApp, openApp } from './assemble.ts'
@@ -60,14 +61,16 @@ export async function serve(file: string | undefined, env: Env, options: ServeOp
   }
 }
 
-/** Fetches the metadata of the upstream provider, so that a wrong oidc.issuer shows in the log before the first sign-in. A sign-in retries it. */
+/** Fetches the metadata of every provider, so that a wrong issuer shows in the log before the first sign-in. A sign-in retries it. */
 async function discoverUpstream({ oidc, log }: App): Promise<void> {
-  await oidc?.find().catch((error: unknown) => {
-    log.warn(
-      { err: error },
-      'the identity provider at oidc.issuer cannot be used: its metadata could not be fetched or is not valid; the next sign-in fetches it again',
-    )
-  })
+  for (const { slug, look } of oidc)
+    await look().catch((error: unknown) => {
+      const about = error instanceof OAuthError ? error.more.about : {}
+      log.warn(
+        { err: error, provider: slug, ...about },
+        'the identity provider cannot be used: its metadata or keys could not be fetched or are not valid; the next sign-in fetches them again',
+      )
+    })
 }
 
 /** Resolves with the first SIGTERM or SIGINT; a second one ends the process at once. SIGHUP reloads the keys. */

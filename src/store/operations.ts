@@ -3,6 +3,7 @@ import * as clients from './clients.ts'
 import * as connections from './connections.ts'
 import * as consents from './consents.ts'
 import { purgeWindow } from './expiry.ts'
+import { endFederatedSessions } from './federated_sessions.ts'
 import * as fronting from './fronting.ts'
 import * as issuances from './issuances.ts'
 import * as loginFailures from './login_failures.ts'
@@ -48,6 +49,7 @@ export const ops = {
   ...users,
   ...xaa,
   dropPartition,
+  endFederatedSessions,
   listExported,
   listPartitions,
   listSealed,

@@ -150,11 +150,13 @@ export function* deleteUser({
 /** Records a session. */
 export function* createSession(session: Session): Op<void> {
   yield* change(
-    'INSERT INTO sessions (id, user_id, created_at, expires_at) VALUES (?, ?, ?, ?)',
+    'INSERT INTO sessions (id, user_id, created_at, expires_at, oidc_issuer, oidc_sid) VALUES (?, ?, ?, ?, ?, ?)',
     idBytes(session.id),
     session.user_id,
     session.created_at,
     session.expires_at,
+    orNull(session.oidc_issuer),
+    orNull(session.oidc_sid),
   )
 }
 

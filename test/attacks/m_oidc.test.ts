@@ -55,22 +55,21 @@ test('the fake is trusted while it tells the truth', async () => {
 })
 
 describe('M02 ID tokens that sign nobody in', () => {
-  const byLibrary = 'jwt_claim_comparison_failed'
   const claims: [string, Record<string, unknown>, string][] = [
-    ['of another issuer', { iss: 'https://other.example.com' }, byLibrary],
+    ['of another issuer', { iss: 'https://other.example.com' }, 'iss'],
     ['without an issuer', { iss: undefined }, 'invalid_response'],
-    ['for another audience', { aud: 'another-client' }, byLibrary],
-    ['for nobody', { aud: [] }, byLibrary],
-    ['for two without a party', { aud: ['service-rp', 'another-client'] }, byLibrary],
-    ['for two, given to the other', { aud: ['service-rp', 'another-client'], azp: 'another-client' }, byLibrary],
+    ['for another audience', { aud: 'another-client' }, 'aud'],
+    ['for nobody', { aud: [] }, 'aud'],
+    ['for two without a party', { aud: ['service-rp', 'another-client'] }, 'aud'],
+    ['for two, given to the other', { aud: ['service-rp', 'another-client'], azp: 'another-client' }, 'azp'],
     ['for us, given to another', { azp: 'another-client' }, 'azp'],
-    ['with another nonce', { nonce: 'n'.repeat(43) }, byLibrary],
+    ['with another nonce', { nonce: 'n'.repeat(43) }, 'nonce'],
     ['without a nonce', { nonce: undefined }, 'invalid_response'],
-    ['that is over', { iat: now() - 7200, exp: now() - 3600 }, 'jwt_timestamp_check_failed'],
+    ['that is over', { iat: now() - 7200, exp: now() - 3600 }, 'exp'],
     ['without an end', { exp: undefined }, 'invalid_response'],
     ['without a beginning', { iat: undefined }, 'invalid_response'],
     ['of the future', { iat: now() + 600, exp: now() + 1200 }, 'iat'],
-    ['that is not valid yet', { nbf: now() + 600 }, 'jwt_timestamp_check_failed'],
+    ['that is not valid yet', { nbf: now() + 600 }, 'nbf'],
     ['for another access token', { at_hash: 'a'.repeat(22) }, 'at_hash'],
     ['without a subject', { sub: undefined }, 'invalid_response'],
     ['with an empty subject', { sub: '' }, 'sub'],
@@ -226,10 +225,10 @@ describe('M11 words of the provider', () => {
     ['an error in the callback', 400, {}, { error: CANARY, error_description: CANARY }],
     ['a refused code', 401, { status: 400, body: { error: 'invalid_grant', error_description: CANARY } }, {}],
     ['an error of its own making', 401, { status: 400, body: { error: CANARY } }, {}],
-    ['a refused client', 500, { status: 401, body: { error: 'invalid_client', error_description: CANARY } }, {}],
+    ['a refused client', 502, { status: 401, body: { error: 'invalid_client', error_description: CANARY } }, {}],
     [
       'a challenge',
-      500,
+      502,
       { status: 401, body: { error: 'invalid_client' }, headers: { 'www-authenticate': `Basic realm="${CANARY}"` } },
       {},
     ],

@@ -24,6 +24,8 @@ const OIDC = {
   client_secret: 's',
   redirect_uri: 'https://auth.example.com/oidc/callback',
 }
+const { enabled: _, ...MEMBERS } = OIDC
+const ACME = { ...MEMBERS, slug: 'acme', redirect_uri: 'https://auth.example.com/oidc/callback/acme' }
 const mint = (slug: string, uri: string) => ({ slug, uri, backend_kind: 'mint' })
 const provider = {
   slug: 'p',
@@ -238,6 +240,32 @@ const CASES: Case[] = [
     when: `it ends in ${end}`,
     bad: { oidc: { ...OIDC, redirect_uri: `https://auth.example.com/oidc/callback${end}` } },
   })),
+  ...['issuer', 'client_id', 'client_secret', 'redirect_uri'].map((key) => ({
+    keys: `oidc.providers.${key}`,
+    when: 'it is empty',
+    bad: { oidc: { providers: [{ ...ACME, [key]: '' }] } },
+  })),
+  ...['issuer', 'redirect_uri'].map((key) => ({
+    keys: `oidc.providers.${key}`,
+    when: 'it is not https',
+    bad: { oidc: { providers: [{ ...ACME, [key]: 'http://id.example.com' }] } },
+    production: true,
+  })),
+  {
+    keys: 'oidc.providers.redirect_uri',
+    when: 'it has a query',
+    bad: { oidc: { providers: [{ ...ACME, redirect_uri: `${ACME.redirect_uri}?a=b` }] } },
+  },
+  {
+    keys: 'oidc.providers.connector_id',
+    when: 'it would add a parameter',
+    bad: { oidc: { providers: [{ ...ACME, connector_id: 'ldap&prompt=none' }] } },
+  },
+  {
+    keys: 'oidc.providers',
+    when: 'two providers have one callback',
+    bad: { oidc: { ...OIDC, providers: [{ ...ACME, redirect_uri: OIDC.redirect_uri }] } },
+  },
   {
     keys: 'oidc.connector_id',
     when: 'it would add a parameter',
@@ -360,6 +388,8 @@ describe('what no rule forbids', () => {
       { MY_KEY: HEX_KEY },
     ],
     ['an upstream provider that is complete', { oidc: OIDC }],
+    ['two upstream providers', { oidc: { ...OIDC, providers: [ACME] } }],
+    ['a provider that is not complete and not enabled', { oidc: { providers: [{ slug: 'acme', enabled: false }] } }],
     [
       'a broker resource with its provider',
       { broker_providers: [provider], resources: [{ slug: 'a', backend_kind: 'broker', broker_provider_slug: 'p' }] },

@@ -118,7 +118,7 @@ describe('names', () => {
     for (const { name, env } of all) {
       const regular = `SERVICE_${name.replaceAll('.', '_').toUpperCase()}`
       expect(env[0], name).toBe(
-        ['admin.api_keys', 'resources', 'broker_providers'].includes(name) ? undefined : regular,
+        ['admin.api_keys', 'resources', 'broker_providers', 'oidc.providers'].includes(name) ? undefined : regular,
       )
     }
   })

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { eventsOf, metricOf, okAdmin } from '../support/admin.ts'
 import { Browser, type Page } from '../support/browser.ts'
+import { FederatedBrowser } from '../support/federated_browser.ts'
 import { authorizeUrl, decide, redeem } from '../support/flow.ts'
 import { federating, isSignedIn, subjectOf } from '../support/openid_fake.ts'
 import { RealProvider } from '../support/openid_provider.ts'
@@ -36,17 +37,9 @@ interface ShownUser {
 const userOf = async (email: string) =>
   (await okAdmin<ShownUser[]>(service, 'GET', `/admin/users?email=${encodeURIComponent(email)}`))[0]
 
-/** A browser with cookies for both servers, which follows redirects until one leaves both. */
-class Person extends Browser {
-  private readonly atProvider = new Browser()
-  async travel(url: string): Promise<Page> {
-    let page = await this.step(url)
-    while (page.location && [service.issuer, op.issuer].some((each) => page.location?.startsWith(each)))
-      page = await this.step(page.location)
-    return page
-  }
-  private step(url: string): Promise<Page> {
-    return url.startsWith(op.issuer) ? this.atProvider.open(url) : this.open(url)
+class Person extends FederatedBrowser {
+  constructor() {
+    super(service, op)
   }
 }
 
@@ -110,7 +103,10 @@ describe('signing in at the provider', () => {
     await signIn()
     await signIn()
     const [again, first] = await eventsOf(service, 'user_oidc_login')
-    expect([first?.detail, again?.detail]).toEqual([{ created: true }, { created: false }])
+    expect([first?.detail, again?.detail]).toEqual([
+      { created: true, provider: 'default' },
+      { created: false, provider: 'default' },
+    ])
   })
 
   test('counts the exchange, and every look at the keys', async () => {

@@ -1,6 +1,7 @@
 // An OpenID provider that can be made to lie: signs whatever ID token a test asks for, under an independent library.
 import { decodeJwt } from 'jose'
 import { expect } from 'vitest'
+import { oidcSettings } from '../../src/config/oidc_keys.ts'
 import { createFetcher } from '../../src/net/fetch.ts'
 import { openOidcProvider } from '../../src/oauth/oidc_provider.ts'
 import { Browser, type Page } from './browser.ts'
@@ -140,5 +141,18 @@ export const subjectOf = (access_token: unknown): string => decodeJwt(String(acc
 /** Has a service forget what it knows of the provider, and find it by another client when one is given. */
 export function forgetProvider({ app }: TestService, allowPrivate = true): void {
   const fetcher = createFetcher({ allowPrivate, userAgent: 'test' })
-  Object.assign(app, { oidc: openOidcProvider({ ...app, fetcher }) })
+  Object.assign(app, { oidc: oidcSettings(app.config).map((each) => openOidcProvider(each, { ...app, fetcher })) })
 }
+
+/** The file and the environment of a further provider of a service, for startService(). */
+export const alsoFederating = (
+  slug: string,
+  issuer: string,
+  more: Record<string, unknown> = {},
+): { record: Record<string, unknown>; env: Record<string, string> } => ({
+  record: { slug, issuer, client_id: CLIENT_ID, allow_private_addresses: true, display_name: slug, ...more },
+  env: {
+    [`SERVICE_OIDC_PROVIDERS_${slug.toUpperCase()}_CLIENT_SECRET`]: CLIENT_SECRET,
+    [`SERVICE_OIDC_PROVIDERS_${slug.toUpperCase()}_REDIRECT_URI`]: `<issuer>/oidc/callback/${slug}`,
+  },
+})

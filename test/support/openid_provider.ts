@@ -26,26 +26,42 @@ export class RealProvider {
   readonly prompts: string[] = []
   /** Paths that were asked for. */
   readonly asked: string[] = []
+  /** The sessions of users at this provider, in the order of their sign-ins. */
+  readonly sids: string[] = []
   /** Answers with 503 instead, as a proxy before a server that is away. */
   away = false
   private handle: RequestListener = (_, response) => response.writeHead(503).end()
   private provider: Provider | undefined
+  /** The path of the issuer. */
+  private readonly path: string
   private readonly server = createServer((request, response) => void this.answer(request, response))
 
-  /** Starts listening; open() makes the provider. */
-  static async listen(): Promise<RealProvider> {
-    const op = new RealProvider()
+  private constructor(path: string) {
+    this.path = path
+  }
+
+  /** Starts listening, with a path in the issuer where one is given; open() makes the provider. */
+  static async listen(path = ''): Promise<RealProvider> {
+    const op = new RealProvider(path)
     op.server.listen(0, '127.0.0.1')
     await once(op.server, 'listening')
     return op
   }
 
   get issuer(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}${this.path}`
   }
 
-  /** Begins anew with a new key, for one client; what was signed in is forgotten. */
-  open(service: { issuer: string }, alg: Alg = 'RS256', more: Record<string, unknown> = {}): void {
+  /**
+   * Begins anew with a new key, for one client; what was signed in is forgotten. `slug` names a further provider of the service.
+   * Claims are in userinfo only, unless `more` has conformIdTokenClaims: false.
+   */
+  open(
+    { issuer, slug = '' }: { issuer: string; slug?: string },
+    alg: Alg = 'RS256',
+    more: Record<string, unknown> = {},
+  ): void {
+    const suffix = slug && `/${slug}`
     const { privateKey } = KEYS[alg === 'PS256' || alg === 'RS512' ? 'RS256' : alg]()
     this.provider = new Provider(this.issuer, {
       jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid: newId(), alg, use: 'sig' }] },
@@ -54,27 +70,44 @@ export class RealProvider {
         {
           client_id: CLIENT_ID,
           client_secret: CLIENT_SECRET,
-          redirect_uris: [`${service.issuer}/oidc/callback`],
+          redirect_uris: [`${issuer}/oidc/callback${suffix}`],
+          backchannel_logout_uri: `${issuer}/oidc/backchannel-logout${suffix}`,
+          backchannel_logout_session_required: true,
           id_token_signed_response_alg: alg,
         },
       ],
       enabledJWA: { idTokenSigningAlgValues: [alg] },
-      claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'], groups: ['groups'] },
+      claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'], groups: ['groups', 'roles'] },
       scopes: ['openid', 'email', 'profile', 'groups'],
-      features: { devInteractions: { enabled: false } },
-      interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
+      features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },
+      interactions: { url: (_: unknown, { uid }: { uid: string }) => `${this.path}/interaction/${uid}` },
       findAccount: (_: unknown, accountId: string) => {
         const { person } = this
         return { accountId, claims: () => ({ ...person, sub: accountId }) }
       },
       ttl: { AccessToken: 300, AuthorizationCode: 60, Grant: 300, IdToken: 300, Interaction: 300, Session: 300 },
       pkce: { required: () => true },
+      // It refuses loopback addresses by itself.
+      fetch: (url: URL, { dispatcher: _, ...request }: RequestInit & { dispatcher?: unknown }) => fetch(url, request),
       ...more,
+    })
+    this.provider.on('grant.success', (context) => {
+      const { sid } = context.oidc.entities.AuthorizationCode ?? {}
+      if (sid) this.sids.push(sid)
     })
     this.handle = this.provider.callback()
   }
 
+  /** Sends a logout token for a session of the person to the service. Rejects when the service refuses it. */
+  async logOut(sid: string | undefined): Promise<void> {
+    const client = await this.provider?.Client.find(CLIENT_ID)
+    await client?.backchannelLogout(this.person.sub, sid)
+  }
+
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // Below a path oidc-provider is mounted: it finds the whole path in originalUrl.
+    if (this.path)
+      Object.assign(request, { originalUrl: request.url, url: (request.url ?? '').slice(this.path.length) })
     const path = (request.url ?? '').split('?')[0] ?? ''
     this.asked.push(path)
     if (this.away) response.writeHead(503, { 'content-type': 'text/html' }).end('<h1>away</h1>')

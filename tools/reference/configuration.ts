@@ -17,6 +17,16 @@ const RECORDS: Readonly<Record<string, unknown>> = {
       scopes: [{ name: 'notes:read', description: 'Read your notes' }],
     },
   ],
+  providers: [
+    {
+      slug: 'acme',
+      issuer: 'https://login.acme.example.com',
+      client_id: 'id-there',
+      redirect_uri: 'https://auth.example.com/oidc/callback/acme',
+      display_name: 'Acme',
+      allowed_email_domains: ['acme.example.com'],
+    },
+  ],
   broker_providers: [
     {
       slug: 'github',

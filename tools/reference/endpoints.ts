@@ -40,6 +40,38 @@ const resourceMetadata: Endpoint = {
   },
 }
 
+const startOidc: Endpoint = {
+  doc: 'Redirects to an upstream OpenID provider: that of `oidc.*`, or a provider of `oidc.providers` by its slug.',
+  takes: {
+    redirect: 'A path of this service, the target after sign-in.',
+    prompt: '`login` asks for a new sign-in there.',
+  },
+  answers: { 302: 'Redirect to the provider.', 404: 'No such provider is configured.' },
+}
+const oidcCallback: Endpoint = {
+  doc: 'The redirect URI at an upstream OpenID provider.',
+  takes: SENT_BACK,
+  answers: {
+    303: 'Signed in: a redirect to `redirect`.',
+    400: 'The sign-in has expired, was started in another browser or at another provider, or was refused by the provider.',
+    401: 'The sign-in could not be verified, or the account is disabled.',
+    403: 'The email address is in none of the domains of `allowed_email_domains`.',
+    409: 'Another account has the email address.',
+    500: 'The provider cannot be reached, or its metadata does not match the configuration.',
+    502: 'The provider does not accept the client id or secret of this service.',
+  },
+}
+const backchannelLogout: Endpoint = {
+  doc: 'An upstream OpenID provider ends the sessions of a user (OpenID Connect Back-Channel Logout 1.0). With `logout_ends_grants` of the provider the refresh tokens and upstream connections of the user end too.',
+  takes: { logout_token: 'The signed logout token.' },
+  answers: {
+    200: 'The sessions have ended, or there were none.',
+    400: '`invalid_request`: the logout token is not valid, or was used before.',
+    404: 'No such provider is configured.',
+    429: 'Too many invalid logout tokens from this address.',
+  },
+}
+
 /** By method and path of the route. */
 export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'GET /.well-known/oauth-authorization-server': serverMetadata,
@@ -148,21 +180,14 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     doc: 'Ends the session.',
     answers: { 303: 'Redirect to the login page.', 403: 'The request came from another site.' },
   },
-  'GET /oidc/start': {
-    doc: 'Redirects to the upstream OpenID provider. Only with `oidc.*`.',
-    takes: {
-      redirect: 'A path of this service, the target after sign-in.',
-      prompt: '`login` asks for a new sign-in there.',
-    },
-    answers: { 302: 'Redirect to the provider.', 404: 'No provider is configured.' },
-  },
-  'GET /oidc/callback': {
-    doc: 'The redirect URI at the upstream OpenID provider.',
-    takes: SENT_BACK,
-    answers: {
-      303: 'Signed in: a redirect to `redirect`.',
-      400: 'The sign-in has expired, was started in another browser, or was refused by the provider.',
-    },
+  'GET /oidc/start': startOidc,
+  'GET /oidc/start/{provider}': { ...startOidc, takes: { ...PROVIDER, ...startOidc.takes } },
+  'GET /oidc/callback': oidcCallback,
+  'GET /oidc/callback/{provider}': { ...oidcCallback, takes: { ...PROVIDER, ...oidcCallback.takes } },
+  'POST /oidc/backchannel-logout': backchannelLogout,
+  'POST /oidc/backchannel-logout/{provider}': {
+    ...backchannelLogout,
+    takes: { ...PROVIDER, ...backchannelLogout.takes },
   },
   'GET /consent': {
     doc: 'The consent page. A request is valid for ten minutes, in the session that started it.',

@@ -1,0 +1,189 @@
+// Back-channel logout: an upstream OpenID provider ends the sessions of a user (OpenID Connect Back-Channel Logout 1.0).
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { newId } from '../../src/lib/id.ts'
+import { eventsOf, metricOf } from '../support/admin.ts'
+import { Browser } from '../support/browser.ts'
+import { FederatedBrowser } from '../support/federated_browser.ts'
+import { idpKey, signed } from '../support/idp.ts'
+import { CLIENT_ID, type FakeProvider, federating, isSignedIn, openFederation, signInAt } from '../support/openid_fake.ts'
+import { RealProvider } from '../support/openid_provider.ts'
+import { startService, type TestService } from '../support/service.ts'
+
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
+type Claims = Record<string, unknown>
+
+let service: TestService
+let fake: FakeProvider
+beforeAll(async () => {
+  ;({ service, fake } = await openFederation())
+})
+afterAll(() => service.close())
+
+let count = 0
+beforeEach(() => {
+  fake.person = { sub: `up-person${++count}`, sid: `session-${count}` }
+})
+
+const claimsOf = (changes: Claims = {}) => {
+  const iat = service.app.clock.now()
+  const { sub, sid } = fake.person
+  return {
+    ...{ iss: fake.idp.issuer, aud: CLIENT_ID, iat, exp: iat + 120, jti: newId(), events: { [EVENT]: {} }, sub, sid },
+    ...changes,
+  }
+}
+const send = async (logout_token: string, at = service): Promise<{ status: number; body: string }> => {
+  const response = await fetch(`${at.issuer}/oidc/backchannel-logout`, {
+    method: 'POST',
+    body: new URLSearchParams({ logout_token }),
+  })
+  return { status: response.status, body: await response.text() }
+}
+const tokenOf = (changes?: Claims, header: Claims = {}, key = fake.idp.key) =>
+  signed(key, { kid: key.kid, typ: 'logout+jwt', ...header }, claimsOf(changes))
+const logOut = async (changes?: Claims) => (await send(await tokenOf(changes))).status
+
+const signedIn = async (sid = fake.person['sid']) => {
+  const browser = new Browser()
+  fake.person = { ...fake.person, sid }
+  await signInAt(service, fake, browser)
+  expect(await isSignedIn(service, browser)).toBe(true)
+  return browser
+}
+const states = (...browsers: Browser[]) => Promise.all(browsers.map((each) => isSignedIn(service, each)))
+
+describe('a logout token ends', () => {
+  test('the session that it names, and no other session of the user', async () => {
+    const [laptop, phone] = [await signedIn('laptop'), await signedIn('phone')]
+    expect(await logOut({ sid: 'laptop' })).toBe(200)
+    expect(await states(laptop, phone)).toEqual([false, true])
+  })
+
+  test('the session that it names without a subject', async () => {
+    const [laptop, phone] = [await signedIn('laptop-2'), await signedIn('phone-2')]
+    expect(await logOut({ sid: 'laptop-2', sub: undefined })).toBe(200)
+    expect(await states(laptop, phone)).toEqual([false, true])
+  })
+
+  test('every session of the subject when it names no session', async () => {
+    const [laptop, phone] = [await signedIn('a'), await signedIn('b')]
+    expect(await logOut({ sid: undefined })).toBe(200)
+    expect(await states(laptop, phone)).toEqual([false, false])
+  })
+
+  test('sessions of the subject whose session at the provider is not known', async () => {
+    fake.person = { sub: fake.person['sub'] }
+    const browser = await signedIn()
+    expect(await logOut({ sid: 'unknown' })).toBe(200)
+    expect(await states(browser)).toEqual([false])
+  })
+
+  test('no session of another subject, whatever session it names', async () => {
+    const browser = await signedIn('of-ada')
+    expect(await logOut({ sub: 'up-mallory', sid: 'of-ada' })).toBe(200)
+    expect(await states(browser)).toEqual([true])
+  })
+
+  test('and leaves an event that says for whom and how much', async () => {
+    const browser = await signedIn()
+    expect(await logOut()).toBe(200)
+    const [event] = await eventsOf(service, 'user_backchannel_logout')
+    expect(event?.detail).toEqual({
+      provider: 'default',
+      federated_subject: fake.person['sub'],
+      sessions: 1,
+      families: 0,
+      connections: 0,
+    })
+    expect(await states(browser)).toEqual([false])
+  })
+})
+
+describe('a logout token is refused with 400, and ends nothing,', () => {
+  test.each<[string, Claims, string]>([
+    ['of another issuer', { iss: 'https://other.example.com' }, 'iss'],
+    ['for another client', { aud: 'another' }, 'aud'],
+    ['without an audience', { aud: undefined }, 'aud'],
+    ['that has expired', { exp: 1 }, 'exp'],
+    ['without an end', { exp: undefined }, 'exp'],
+    ['without a beginning', { iat: undefined }, 'iat'],
+    ['of the future', { iat: Math.floor(Date.now() / 1000) + 600 }, 'iat'],
+    ['of two days ago', { iat: Math.floor(Date.now() / 1000) - 2 * 86_400 }, 'iat'],
+    ['without events', { events: undefined }, 'events'],
+    ['with another event', { events: { 'http://schemas.openid.net/event/other': {} } }, 'events'],
+    ['with an event that is no object', { events: { [EVENT]: true } }, 'events'],
+    ['with a nonce', { nonce: 'n' }, 'nonce'],
+    ['without an id', { jti: undefined }, 'jti'],
+    ['without subject and session', { sub: undefined, sid: undefined }, 'no_subject'],
+    ['with a subject that is no text', { sub: 7 }, 'sub'],
+    ['with a session that is no text', { sid: {} }, 'sid'],
+  ])('%s', async (_, changes, reason) => {
+    const browser = await signedIn()
+    const series = `ext_refusals_total{error="invalid_request",reason="logout_${reason}"}`
+    const before = await metricOf(service, series)
+    expect(await logOut(changes)).toBe(400)
+    expect(await states(browser)).toEqual([true])
+    expect((await metricOf(service, series)) - before).toBe(1)
+  })
+
+  test('under a key that the provider does not publish, an unsigned one, or one of another type', async () => {
+    const browser = await signedIn()
+    const other = await idpKey('RS256')
+    for (const text of [
+      await tokenOf({}, {}, other),
+      await tokenOf({}, {}, { ...other, kid: fake.idp.key.kid }),
+      await tokenOf({}, { typ: 'at+jwt' }),
+      (await tokenOf()).replace(/\.[^.]*$/, '.'),
+      'no token',
+    ])
+      expect((await send(text)).status, text).toBe(400)
+    expect(await states(browser)).toEqual([true])
+  })
+
+  test('a second time', async () => {
+    const text = await tokenOf()
+    expect([(await send(text)).status, (await send(text)).status]).toEqual([200, 400])
+  })
+
+  test('as one of twenty copies at once but the first', async () => {
+    const text = await tokenOf()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => send(text)))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+  })
+
+  test('when it is an ID token of the same provider', async () => {
+    const { events: _, ...claims } = claimsOf()
+    const text = await signed(fake.idp.key, { kid: fake.idp.key.kid }, { ...claims, nonce: fake.nonce })
+    expect((await send(text)).status).toBe(400)
+  })
+
+  test('at the path of a provider that does not exist', async () => {
+    const body = new URLSearchParams({ logout_token: await tokenOf() })
+    for (const slug of ['default', 'nobody'])
+      expect((await fetch(`${service.issuer}/oidc/backchannel-logout/${slug}`, { method: 'POST', body })).status).toBe(404)
+  })
+})
+
+test('tokens with unknown keys cost the provider one request in half a minute, and an address runs out of them', async () => {
+  const alone = await openFederation()
+  const key = await idpKey('RS256')
+  const text = () => signed(key, { kid: newId() }, { ...claimsOf(), iss: alone.fake.idp.issuer })
+  const before = alone.fake.idp.fetches
+  const statuses: number[] = []
+  for (let i = 0; i < 65; i++) statuses.push((await send(await text(), alone.service)).status)
+  expect(alone.fake.idp.fetches - before).toBeLessThanOrEqual(2)
+  expect(new Set(statuses)).toEqual(new Set([400, 429]))
+  await alone.service.close()
+})
+
+test('a logout token of oidc-provider ends the session of the browser that signed in there', async () => {
+  const op = await RealProvider.listen()
+  const real = await startService(federating(op.issuer))
+  op.open(real)
+  const [browser, other] = [new FederatedBrowser(real, op), new FederatedBrowser(real, op)]
+  for (const each of [browser, other]) await each.signInAt('Corporate SSO')
+  await op.logOut(op.sids[0])
+  expect([await isSignedIn(real, browser), await isSignedIn(real, other)]).toEqual([false, true])
+  await real.close()
+  op.close()
+})

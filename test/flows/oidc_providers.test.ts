@@ -1,0 +1,137 @@
+// Several upstream OpenID providers at once, with oidc-provider as each of them.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { yamlFile } from '../config/loading.ts'
+import { eventsOf, okAdmin } from '../support/admin.ts'
+import { Browser } from '../support/browser.ts'
+import { FederatedBrowser } from '../support/federated_browser.ts'
+import { alsoFederating, federating, isSignedIn } from '../support/openid_fake.ts'
+import { RealProvider } from '../support/openid_provider.ts'
+import { startService, type TestService } from '../support/service.ts'
+
+let corporate: RealProvider
+let acme: RealProvider
+let service: TestService
+beforeAll(async () => {
+  // The issuer of Keycloak has a path, too.
+  ;[corporate, acme] = [await RealProvider.listen(), await RealProvider.listen('/realms/staff')]
+  const { record, env } = alsoFederating('acme', acme.issuer, {
+    groups_claim: 'roles',
+    allowed_email_domains: ['Acme.example.com'],
+  })
+  const file = yamlFile({ oidc: { providers: [record] } })
+  service = await startService({ ...federating(corporate.issuer), ...env }, file)
+  corporate.open(service)
+  acme.open({ ...service, slug: 'acme' }, 'ES256')
+})
+afterAll(async () => {
+  await service.close()
+  corporate.close()
+  acme.close()
+})
+beforeEach(() => {
+  corporate.away = acme.away = false
+})
+
+let count = 0
+const newPerson = (more: object = {}) => {
+  const name = `person${++count}`
+  return { sub: `up-${name}`, email: `${name}@acme.example.com`, email_verified: true, name, ...more }
+}
+const newBrowser = () => new FederatedBrowser(service, corporate, acme)
+
+interface ShownUser {
+  id: string
+  groups: string[]
+  provider_issuer?: string
+  provider_sub?: string
+}
+const usersWith = async (sub: string) =>
+  (await okAdmin<ShownUser[]>(service, 'GET', '/admin/users')).filter(({ provider_sub }) => provider_sub === sub)
+const lastFailure = async () => (await eventsOf(service, 'user_oidc_login_failed'))[0]?.detail
+
+describe('two providers', () => {
+  test('each have a button on the login page, and a person signs in at either', async () => {
+    for (const [op, name] of [
+      [corporate, 'Corporate SSO'],
+      [acme, 'acme'],
+    ] as const) {
+      op.person = newPerson()
+      const browser = newBrowser()
+      await browser.signInAt(name)
+      expect(await isSignedIn(service, browser)).toBe(true)
+      expect(await usersWith(op.person.sub)).toEqual([expect.objectContaining({ provider_issuer: op.issuer })])
+    }
+  })
+
+  test('with the same subject are two users', async () => {
+    corporate.person = newPerson()
+    acme.person = newPerson({ sub: corporate.person.sub })
+    for (const name of ['Corporate SSO', 'acme']) await newBrowser().signInAt(name)
+    const issuers = (await usersWith(acme.person.sub)).map(({ provider_issuer }) => provider_issuer)
+    expect(new Set(issuers)).toEqual(new Set([corporate.issuer, acme.issuer]))
+  })
+
+  test('the audit trail names the provider of a sign-in', async () => {
+    acme.person = newPerson()
+    await newBrowser().signInAt('acme')
+    expect((await eventsOf(service, 'user_oidc_login'))[0]?.detail).toEqual({ created: true, provider: 'acme' })
+  })
+
+  test('one that is down does not keep users from the other', async () => {
+    acme.away = true
+    corporate.person = newPerson()
+    const browser = newBrowser()
+    await browser.signInAt('Corporate SSO')
+    expect(await isSignedIn(service, browser)).toBe(true)
+  })
+})
+
+describe('a callback', () => {
+  test('of another provider signs nobody in', async () => {
+    const browser = new Browser()
+    const { location = '' } = await browser.open(`${service.issuer}/oidc/start/acme`)
+    const state = new URL(location).searchParams.get('state') ?? ''
+    const asked = corporate.asked.length
+    const query = new URLSearchParams({ code: 'a-code', state, iss: corporate.issuer })
+    const page = await browser.open(`${service.issuer}/oidc/callback?${query}`)
+    expect([page.status, corporate.asked.length]).toEqual([400, asked])
+    expect(await isSignedIn(service, browser)).toBe(false)
+  })
+
+  test.each(['/oidc/start/default', '/oidc/callback/default', '/oidc/callback/nobody', '/oidc/start/nobody'])(
+    '%s does not exist',
+    async (path) => {
+      expect((await new Browser().open(service.issuer + path)).status).toBe(404)
+    },
+  )
+})
+
+describe('allowed_email_domains', () => {
+  test('lets in verified addresses of the domain, in any case', async () => {
+    acme.person = newPerson({ email: 'Grace@ACME.example.com' })
+    const browser = newBrowser()
+    await browser.signInAt('acme')
+    expect(await isSignedIn(service, browser)).toBe(true)
+  })
+
+  test.each([
+    ['another domain', { email: 'eve@corp.example.com' }, 'corp.example.com'],
+    ['a domain below', { email: 'eve@x.acme.example.com' }, 'x.acme.example.com'],
+    ['an address that is not verified', { email_verified: false }, 'no verified email'],
+    ['an address that nothing is said about', { email_verified: undefined }, 'no verified email'],
+    ['no address', { email: undefined }, 'no verified email'],
+  ])('refuses %s, makes no account and records why', async (_, claims, found) => {
+    acme.person = newPerson(claims)
+    const browser = newBrowser()
+    expect((await browser.signInAt('acme')).status).toBe(403)
+    expect(await isSignedIn(service, browser)).toBe(false)
+    expect(await usersWith(acme.person.sub)).toEqual([])
+    expect(await lastFailure()).toMatchObject({
+      provider: 'acme',
+      reason: 'oidc_email_domain',
+      federated_subject: acme.person.sub,
+      expected: 'Acme.example.com',
+      found,
+    })
+  })
+})
