@@ -91,11 +91,14 @@ async function signIn(
   identity: OidcIdentity,
   login: PendingLogin,
 ): Promise<Reply> {
-  const { user, created, email } = await resolveFederatedUser(app, identity, settings)
+  const { user, created, email_before } = await resolveFederatedUser(app, identity, settings)
   const cookies = [await startSession(app, request, user.id, upstreamSession(identity)), clearPendingLogin(app, login)]
   const event = { actor_id: user.id, ...sentBy(request) }
   await audit(app, { action: 'user_oidc_login', ...event, detail: { created, provider: slug } })
-  if (email) await audit(app, { action: 'user_email_changed', ...event, detail: { provider: slug, ...email } })
+  if (email_before !== undefined) {
+    const detail = { provider: slug, email: user.email ?? '', email_before }
+    await audit(app, { action: 'user_email_changed', ...event, detail })
+  }
   return app.config.session.same_site === 'strict'
     ? continuePage(login.target, cookies)
     : redirect(login.target, { 'set-cookie': cookies })

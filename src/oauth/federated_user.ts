@@ -7,21 +7,15 @@ import type { User } from '../records/user.ts'
 import { newUserId } from './client_metadata.ts'
 import { type IdTokenClaims, refused } from './id_token.ts'
 
-/** The change of the email of an account. A member is absent where there was no email, or is none. */
-export interface EmailChange {
-  email?: string
-  email_before?: string
-}
-
 const MAX_EMAIL = 254
 const MAX_NAME = 255
 
-/** The account, created at the first sign-in. Throws 401 when it is disabled, 409 when its email belongs to another account. */
+/** The account, created at the first sign-in, and its previous email when that has changed (empty: none). Throws 401 when it is disabled, 409 when its email belongs to another account. */
 export async function resolveFederatedUser(
   app: App,
   identity: OidcIdentity,
   { groups_claim }: OidcSettings['settings'],
-): Promise<{ user: User; created: boolean; email?: EmailChange }> {
+): Promise<{ user: User; created: boolean; email_before?: string }> {
   const now = app.clock.now()
   const email = emailOf(identity.claims)
   const found = await app.store.saveFederatedUser({

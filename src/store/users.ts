@@ -80,9 +80,10 @@ const findFederated = (issuer: string | undefined, sub: string | undefined) =>
 /**
  * The account of a person who has just signed in at an upstream provider: the account with that issuer and subject, updated with the
  * email, name and groups from the provider, or else the new account `user`. Never an account that merely has the same email: the email stays with
- * its owner, and a first sign-in with it is refused (`email_taken`). A disabled account is returned unchanged.
+ * its owner. A first sign-in with it is refused (`email_taken`); a known account has no email then, because the provider no longer vouches for
+ * the previous one. A disabled account is returned unchanged. `email_before` is set when the email has changed.
  */
-export function* saveFederatedUser({ user }: { user: User }): Op<{ user: User; created: boolean } | 'email_taken'> {
+export function* saveFederatedUser({ user }: { user: User }): Op<FederatedUser | 'email_taken'> {
   let row = yield* findFederated(user.provider_issuer, user.provider_sub)
   if (!row) {
     if ((yield* createUser(user)) === 'created') return { user, created: true }
@@ -99,15 +100,22 @@ export function* saveFederatedUser({ user }: { user: User }): Op<{ user: User; c
   )
   const next: User = {
     ...known,
-    email: taken ? known.email : (user.email ?? known.email),
-    email_verified: taken ? known.email_verified : user.email_verified,
+    email: taken ? undefined : user.email,
+    email_verified: !taken && user.email_verified,
     name: user.name || known.name,
     provider_groups: user.provider_groups,
   }
   if (isDeepStrictEqual(next, known)) return { user: known, created: false }
   next.updated_at = user.updated_at
   yield* updateUser({ user: next, signOut: false, now: user.updated_at })
-  return { user: next, created: false }
+  return { user: next, created: false, ...(next.email === known.email ? {} : { email_before: known.email ?? '' }) }
+}
+
+interface FederatedUser {
+  user: User
+  created: boolean
+  /** Empty when there was none. */
+  email_before?: string
 }
 
 /** Replaces a password hash with outdated parameters. Nothing else is changed. */

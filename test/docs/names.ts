@@ -42,8 +42,7 @@ function wordsUnder(folders: readonly string[], pattern: RegExp): Set<string> {
 const OF_OTHERS = [
   ...['issuances_2026_12', 'issuances_default', 'issuances_first', 'default_pool_size', 'max_prepared_statements'],
   ...['client_uri', 'is_admin', 'may_act', 'private_key_jwt', 'software_id', 'software_version'],
-  ...['oidc_jwt_claim_comparison_failed', 'oidc_jwt_timestamp_check_failed', 'oidc_www_authenticate_challenge'],
-  ...['token_max_ttl', 'auto_rotate_period'],
+  ...['oidc_invalid_response', 'token_max_ttl', 'auto_rotate_period'],
 ]
 const SHIPPED = ['src', 'workers', 'migrations', 'bench', 'deploy', 'examples']
 /** Every snake_case word of the sources: fields, reasons, codes, actions, tables. */
@@ -56,7 +55,10 @@ const COMPOSED: readonly (readonly [form: RegExp, files: readonly string[]])[] =
   [/^oidc_upstream_(.+)$/, ['src/oauth/upstream_errors.ts']],
   [
     /^oidc_(.+)$/,
-    ['src/oauth/oidc_provider.ts', 'src/oauth/id_token.ts', 'src/oauth/federated_user.ts', 'src/net/error.ts'],
+    [
+      ...['src/oauth/oidc_discovery.ts', 'src/oauth/oidc_errors.ts', 'src/oauth/oidc_provider.ts'],
+      ...['src/oauth/id_token.ts', 'src/oauth/federated_user.ts', 'src/net/error.ts', 'src/endpoints/oidc.ts'],
+    ],
   ],
   [/^login_(.+)$/, ['src/endpoints/login.ts']],
   [/^missing_(.+)$/, ['src/grants/authorization_code.ts']],

@@ -5,7 +5,14 @@ import { eventsOf, metricOf } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { FederatedBrowser } from '../support/federated_browser.ts'
 import { idpKey, signed } from '../support/idp.ts'
-import { CLIENT_ID, type FakeProvider, federating, isSignedIn, openFederation, signInAt } from '../support/openid_fake.ts'
+import {
+  CLIENT_ID,
+  type FakeProvider,
+  federating,
+  isSignedIn,
+  openFederation,
+  signInAt,
+} from '../support/openid_fake.ts'
 import { RealProvider } from '../support/openid_provider.ts'
 import { startService, type TestService } from '../support/service.ts'
 
@@ -160,7 +167,9 @@ describe('a logout token is refused with 400, and ends nothing,', () => {
   test('at the path of a provider that does not exist', async () => {
     const body = new URLSearchParams({ logout_token: await tokenOf() })
     for (const slug of ['default', 'nobody'])
-      expect((await fetch(`${service.issuer}/oidc/backchannel-logout/${slug}`, { method: 'POST', body })).status).toBe(404)
+      expect((await fetch(`${service.issuer}/oidc/backchannel-logout/${slug}`, { method: 'POST', body })).status).toBe(
+        404,
+      )
   })
 })
 

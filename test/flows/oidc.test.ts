@@ -187,17 +187,34 @@ describe('accounts', () => {
     expect(await userOf(String(op.person['email']))).toMatchObject({ email_verified: expected })
   })
 
-  test('an email that is taken by then stays with its owner, and the person is in all the same', async () => {
+  test('an email that another account has is left out: the person is signed in, and the account has no email', async () => {
     op.person = newPerson()
     await signIn()
-    const email = String(op.person['email'])
+    const { id = '' } = (await userOf(String(op.person['email']))) ?? {}
     const local = await addUser(service)
     op.person = { ...op.person, email: local.email }
     const person = new Person()
     await signIn(person)
     expect(await isSignedIn(service, person)).toBe(true)
     expect((await userOf(local.email))?.id).toBe(local.id)
-    expect((await userOf(email))?.['provider_sub']).toBe(op.person.sub)
+    expect(await okAdmin(service, 'GET', `/admin/users/${id}`)).toMatchObject({ email: '', email_verified: false })
+  })
+
+  test('a change of the email is on record, and so is an email that the provider no longer vouches for', async () => {
+    op.person = newPerson()
+    await signIn()
+    const first = String(op.person['email'])
+    const { id } = (await userOf(first)) ?? {}
+    op.person = { ...op.person, email: `new-${first}` }
+    await signIn()
+    await signIn()
+    op.person = { ...op.person, email_verified: false }
+    await signIn()
+    const events = (await eventsOf(service, 'user_email_changed')).filter(({ actor_id }) => actor_id === id)
+    expect(events.map(({ detail }) => detail)).toEqual([
+      { provider: 'default', email: '', email_before: `new-${first}` },
+      { provider: 'default', email: `new-${first}`, email_before: first },
+    ])
   })
 
   test('a first sign-in with the email of another account is refused with 409, and makes no account', async () => {

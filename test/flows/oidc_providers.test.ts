@@ -135,3 +135,32 @@ describe('allowed_email_domains', () => {
     })
   })
 })
+
+describe('groups', () => {
+  const groupsAfter = async (op: RealProvider, name: string, claims: object) => {
+    op.person = { ...op.person, ...claims }
+    await newBrowser().signInAt(name)
+    return (await usersWith(op.person.sub))[0]?.groups
+  }
+
+  test('come from the claim of the provider, and from no claim of another name', async () => {
+    const claims = { roles: ['staff'], groups: ['ops'] }
+    corporate.person = newPerson()
+    acme.person = newPerson()
+    expect(await groupsAfter(corporate, 'Corporate SSO', claims)).toEqual(['ops'])
+    expect(await groupsAfter(acme, 'acme', claims)).toEqual(['staff'])
+  })
+
+  test.each([true, false])(
+    '500 of them are kept, a renamed one replaces the old name, and a missing claim means none (claims in userinfo only: %s)',
+    async (conformIdTokenClaims) => {
+      acme.open({ ...service, slug: 'acme' }, 'ES256', { conformIdTokenClaims })
+      acme.person = newPerson()
+      const roles = Array.from({ length: 500 }, (_, i) => `group-${i}-${'x'.repeat(150)}`)
+      expect(await groupsAfter(acme, 'acme', { roles })).toHaveLength(500)
+      expect(await groupsAfter(acme, 'acme', { roles: ['staff'] })).toEqual(['staff'])
+      expect(await groupsAfter(acme, 'acme', { roles: ['employees'] })).toEqual(['employees'])
+      expect(await groupsAfter(acme, 'acme', { roles: undefined })).toEqual([])
+    },
+  )
+})

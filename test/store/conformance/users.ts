@@ -105,7 +105,7 @@ export function userRules(bench: Bench): void {
     const first = person('same')
     await arrive(first)
     await arrive({ ...first, id: 'another', updated_at: NOW + 5 })
-    await arrive(person('same', { email: undefined, name: '', updated_at: NOW + 5 }))
+    await arrive({ ...first, id: 'another', name: '', updated_at: NOW + 5 })
     expect(await find(first)).toEqual(first)
   })
 
@@ -116,10 +116,20 @@ export function userRules(bench: Bench): void {
     const known = person('known')
     await arrive(known)
     expect(await arrive(person('known', { email, name: 'Renamed' }))).toMatchObject({
-      user: { id: known.id, email: known.email, name: 'Renamed' },
+      user: { id: known.id, email: undefined, email_verified: false, name: 'Renamed' },
+      email_before: known.email,
     })
     expect(await find(local)).toEqual(local)
-    expect((await find(known))?.email).toBe(known.email)
+    expect((await find(known))?.email).toBeUndefined()
+  })
+
+  test('a federated user has no email when the provider names none', async () => {
+    const known = person('mailless')
+    await arrive(known)
+    const { email: email_before } = known
+    expect(await arrive({ ...known, email: undefined, email_verified: false })).toMatchObject({ email_before })
+    expect(await find(known)).toMatchObject({ email: undefined, email_verified: false })
+    expect(await arrive(known)).toMatchObject({ user: { email: email_before }, email_before: '' })
   })
 
   test('a disabled federated user comes back as it is', async () => {

@@ -1,0 +1,58 @@
+// Rules of operations on the sessions and subjects of users of upstream providers.
+import { expect, test } from 'vitest'
+import { newId } from '../../../src/lib/id.ts'
+import type { Session } from '../../../src/records/session.ts'
+import { aSession, aUser, NOW } from '../../support/records.ts'
+import type { Bench } from '../conformance.ts'
+
+const ISSUER = 'https://id.example.com'
+
+export function federatedUserRules(bench: Bench): void {
+  const arrived = async () => {
+    const user = aUser({ provider: 'oidc', provider_issuer: ISSUER, provider_sub: newId(), password_hash: undefined })
+    await bench.store.createUser(user)
+    return { ...user, sub: user.provider_sub ?? '' }
+  }
+  const session = async (user: Awaited<ReturnType<typeof arrived>>, more: Partial<Session> = {}) => {
+    const made = aSession(user, { oidc_issuer: ISSUER, ...more })
+    await bench.store.createSession(made)
+    return made.id
+  }
+  const live = async (...ids: string[]) =>
+    (await Promise.all(ids.map((id) => bench.store.findSession({ id, now: NOW })))).map((found) => found !== undefined)
+  const end = (named: { issuer?: string; sub?: string; sid?: string }) =>
+    bench.store.endFederatedSessions({ issuer: ISSUER, families: true, now: NOW, ...named })
+
+  test('a session at the provider ends the sessions that began in it, for its subject or without one', async () => {
+    const user = await arrived()
+    const [sid, other] = [newId(), newId()]
+    const [mine, twin, elsewhere] = [
+      await session(user, { oidc_sid: sid }),
+      await session(user, { oidc_sid: sid }),
+      await session(user, { oidc_sid: other }),
+    ]
+    expect(await end({ sub: user.sub, sid })).toEqual({ user_id: user.id, sessions: 2, families: 0 })
+    expect(await live(mine, twin, elsewhere)).toEqual([false, false, true])
+    expect(await end({ sid: other })).toMatchObject({ sessions: 1 })
+    expect(await live(elsewhere)).toEqual([false])
+  })
+
+  test('a subject ends every session, and with a session at the provider those that name none', async () => {
+    const user = await arrived()
+    const [named, unnamed] = [await session(user, { oidc_sid: newId() }), await session(user)]
+    expect(await end({ sub: user.sub, sid: newId() })).toMatchObject({ sessions: 1 })
+    expect(await live(named, unnamed)).toEqual([true, false])
+    expect(await end({ sub: user.sub })).toMatchObject({ sessions: 1 })
+    expect(await live(named)).toEqual([false])
+  })
+
+  test('nothing ends for another issuer, another subject or a session of another subject', async () => {
+    const [user, other] = [await arrived(), await arrived()]
+    const sid = newId()
+    const mine = await session(user, { oidc_sid: sid })
+    expect(await end({ issuer: 'https://other.example.com', sub: user.sub, sid })).toBeUndefined()
+    expect(await end({ sub: 'unknown' })).toBeUndefined()
+    expect(await end({ sub: other.sub, sid })).toMatchObject({ sessions: 0 })
+    expect(await live(mine)).toEqual([true])
+  })
+}
