@@ -1,5 +1,4 @@
 // The errors of a sign-in at an upstream OpenID provider. Errors of the library are translated, because they contain the data that was sent.
-import { ResponseBodyError } from 'openid-client'
 import { codeOf, OAuthError } from '../lib/error.ts'
 import { FetchError } from '../net/error.ts'
 import { refused } from './id_token.ts'
@@ -11,6 +10,9 @@ const CLIENT_ERRORS = ['invalid_client', 'unauthorized_client', 'unsupported_gra
 const PROVIDER_FAILURES = /(NOT_CONFORM|NOT_JSON|TIMEOUT|SERVER_METADATA|FORBIDDEN)$|^ERR_/
 /** A 401 with WWW-Authenticate, which is how the token endpoint refuses a client that authenticated by a header (RFC 6749 §5.2). */
 const CHALLENGE = 'OAUTH_WWW_AUTHENTICATE_CHALLENGE'
+
+/** The error of openid-client for an error response; its member `error` has the code of the provider. */
+const ERROR_RESPONSE = 'OAUTH_RESPONSE_BODY_ERROR'
 
 /** The provider can be reached and does not accept this service. Only an operator can change that, at one of both sides. */
 const refusedClient = (reason: string): OAuthError =>
@@ -34,9 +36,9 @@ function translate(error: unknown): unknown {
     if (at instanceof OAuthError) return at
     if (at instanceof FetchError) return unreachable(at.reason, at)
   }
-  if (error instanceof ResponseBodyError) return tokenError(error.error)
   const code = codeOf(error)
   if (code === undefined) return error
+  if (code === ERROR_RESPONSE) return tokenError(error)
   if (code === CHALLENGE) return refusedClient('invalid_client')
   const mismatch = mismatchIn(error)
   if (mismatch) return mismatch
@@ -44,9 +46,10 @@ function translate(error: unknown): unknown {
   return PROVIDER_FAILURES.test(code) ? unreachable(reason) : refused(reason)
 }
 
-function tokenError(code: string): OAuthError {
-  if (CLIENT_ERRORS.includes(code)) return refusedClient(code)
-  return refused(code === 'invalid_request' ? code : 'code')
+function tokenError(response: unknown): OAuthError {
+  const error = response instanceof Error && 'error' in response ? String(response.error) : ''
+  if (CLIENT_ERRORS.includes(error)) return refusedClient(error)
+  return refused(error === 'invalid_request' ? error : 'code')
 }
 
 /** Claims whose values are no secrets. */
