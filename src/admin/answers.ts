@@ -93,6 +93,11 @@ export const imported = z.strictObject({
   created: count.describe('Number of users that were created, or that would be.'),
   skipped: count.describe('Number of users that were skipped, because another user has their email.'),
 })
+export const group = z.strictObject({
+  name: z.string(),
+  users: count.describe('Number of users in the group.'),
+  resources: texts.describe('Slugs of the resources whose access or scopes name the group.'),
+})
 export const signedOut = z.strictObject({ user_id: z.string(), tokens_revoked: count })
 
 const clientIds = z.strictObject({ client_ids: texts })

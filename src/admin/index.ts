@@ -6,6 +6,7 @@ import { clients } from './clients.ts'
 import { connections } from './connections.ts'
 import { frontingLinks } from './fronting.ts'
 import { consentGrants } from './grants.ts'
+import { groups } from './groups.ts'
 import { idps } from './idps.ts'
 import { issuances } from './issuances.ts'
 import { apiDocument } from './openapi.ts'
@@ -24,6 +25,7 @@ export const adminResources: readonly AdminResource[] = [
   clients,
   clientSecrets,
   users,
+  groups,
   resources,
   ...resourcePolicies,
   providers,

@@ -1,7 +1,7 @@
 // Admin operations on users: local ones, and users of the upstream provider.
 import { z } from 'zod'
 import type { App } from '../context.ts'
-import { bool, int, text } from '../lib/field.ts'
+import { bool, groupName, int, text } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { newUserId } from '../oauth/client_metadata.ts'
 import { groupsOf, type User } from '../records/user.ts'
@@ -57,6 +57,7 @@ export const users: AdminResource = {
       query: z
         .strictObject({
           email: text(254).optional().describe('Only the user with this email.'),
+          group: groupName().optional().describe('Only users in this group.'),
           limit: int(1, 1_000_000).prefault(1_000_000).describe('Maximum number of items.'),
           offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
           after: text(256).min(1, 'must not be empty').optional().describe(AFTER),
@@ -69,10 +70,10 @@ export const users: AdminResource = {
         }),
       async run({ store }, { query: { after, q, ...query } }) {
         const page = { ...query, after: await cursorOf('user', after, (id) => store.findUser({ id })) }
-        const { order } = query
+        const { order, group } = query
         const found = await (q === undefined
           ? store.listUsers(page)
-          : search((window) => store.listUsersWith({ q, order, ...window }), page))
+          : search((window) => store.listUsersWith({ q, order, group, ...window }), page))
         return { shown: found.map(userJson) }
       },
     }),

@@ -4,10 +4,13 @@ import { all, type Condition, num, type Op, one, type Row, str, where } from './
 
 /** The specification of a list: its table, the columns that are read, and the columns that determine the age of a row. */
 export interface ListSpec {
+  /** A table, or tables that are joined. Then the names of columns have the alias of their table. */
   table: string
   columns: string
   at: string
   id: string
+  /** The condition of every row of the list. */
+  only?: Condition
 }
 /** The position of a row in a list. The next page continues after it. */
 export interface Cursor {
@@ -41,7 +44,7 @@ export interface Found<T> {
 
 const DIRECTIONS = { oldest: { word: 'ASC', behind: '>' }, newest: { word: 'DESC', behind: '<' } } as const
 /** ORDER BY age, and the condition that a row comes after a cursor. */
-function byAge({ at, id }: ListSpec, order: Order, after: Cursor | undefined) {
+function byAge({ at, id }: Pick<ListSpec, 'at' | 'id'>, order: Order, after: Cursor | undefined) {
   const { word, behind } = DIRECTIONS[order]
   const beyond: Condition | undefined = after && [`(${at}, ${id}) ${behind} (?, ?)`, after.at, after.id]
   return { sql: `ORDER BY ${at} ${word}, ${id} ${word}`, beyond }
@@ -54,7 +57,7 @@ export function* listPage(
   ...fitting: readonly (Condition | undefined)[]
 ): Op<Row[]> {
   const age = byAge(list, order, after)
-  const { sql, params } = where(...fitting, age.beyond)
+  const { sql, params } = where(list.only, ...fitting, age.beyond)
   const [window, ...bounds] = limit === undefined ? [''] : (['LIMIT ? OFFSET ?', limit, offset] as const)
   return yield* all(`SELECT ${list.columns} FROM ${list.table} ${sql} ${age.sql} ${window}`, ...params, ...bounds)
 }
@@ -67,7 +70,9 @@ export function* searchRows(
 ): Op<Found<Row>> {
   const { table, columns, at, id } = list
   const age = byAge(list, order, after)
-  const range = where(age.beyond)
+  const range = where(list.only, age.beyond)
+  /** The columns as the page below names them. */
+  const named = { at: withoutAlias(at), id: withoutAlias(id) }
   const last = yield* one(
     `SELECT ${at}, ${id} FROM ${table} ${range.sql} ${age.sql} LIMIT 1 OFFSET ?`,
     ...range.params,
@@ -75,10 +80,12 @@ export function* searchRows(
   )
   const { sql, params } = where(...fitting)
   const rows = yield* all(
-    `SELECT * FROM (SELECT ${columns} FROM ${table} ${range.sql} ${age.sql} LIMIT ?) page ${sql} ${age.sql}`,
+    `SELECT * FROM (SELECT ${columns} FROM ${table} ${range.sql} ${age.sql} LIMIT ?) page ${sql} ${byAge(named, order, after).sql}`,
     ...range.params,
     size,
     ...params,
   )
-  return { rows, next: last && { at: num(last[at]), id: str(last[id]) } }
+  return { rows, next: last && { at: num(last[named.at]), id: str(last[named.id]) } }
 }
+
+const withoutAlias = (column: string) => column.slice(column.indexOf('.') + 1)

@@ -5,6 +5,7 @@ import * as consents from './consents.ts'
 import { purgeWindow } from './expiry.ts'
 import { endFederatedSessions } from './federated_sessions.ts'
 import * as fronting from './fronting.ts'
+import * as groups from './groups.ts'
 import * as issuances from './issuances.ts'
 import * as loginFailures from './login_failures.ts'
 import type { Op } from './op.ts'
@@ -31,6 +32,7 @@ export const ops = {
   ...connections,
   ...consents,
   ...fronting,
+  ...groups,
   ...issuances,
   ...loginFailures,
   ...providers,

@@ -22,15 +22,28 @@ export function* findUserByEmail({ email }: { email: string }): Op<User | undefi
 }
 
 const LIST: ListSpec = { table: 'users', columns: `${USER_COLUMNS}, email_key`, at: 'created_at', id: 'id' }
+/** The users of a group. The index of user_groups has them by age. */
+const membersOf = (group: string): ListSpec => ({
+  table: 'user_groups g JOIN users u ON u.id = g.user_id',
+  columns: `${columnsOf('u', USER_COLUMNS)}, u.email_key, g.user_id`,
+  at: 'g.created_at',
+  id: 'g.user_id',
+  only: ['g.name = ?', group],
+})
+const listOf = (group: string | undefined) => (group === undefined ? LIST : membersOf(group))
 
-/** Every user, or the user with an email, ordered by age. */
-export function* listUsers({ email, ...page }: { email?: string } & ListPage): Op<User[]> {
-  return (yield* listPage(LIST, page, is('email_key', email?.toLowerCase()))).map(readUser)
+interface UserFilter {
+  group?: string
+}
+
+/** Every user, those of a group, or the user with an email, ordered by age. */
+export function* listUsers({ email, group, ...page }: { email?: string } & UserFilter & ListPage): Op<User[]> {
+  return (yield* listPage(listOf(group), page, is('email_key', email?.toLowerCase()))).map(readUser)
 }
 
 /** The users among the next rows of the list whose email, name or id contains the text. */
-export function* listUsersWith(search: Search): Op<Found<User>> {
-  const { rows, next } = yield* searchRows(LIST, search, containing(search.q, 'email_key', 'name', 'id'))
+export function* listUsersWith({ group, ...search }: UserFilter & Search): Op<Found<User>> {
+  const { rows, next } = yield* searchRows(listOf(group), search, containing(search.q, 'email_key', 'name', 'id'))
   return { rows: rows.map(readUser), next }
 }
 

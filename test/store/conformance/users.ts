@@ -40,6 +40,33 @@ export function userRules(bench: Bench): void {
     expect((await find(user))?.operator_groups).toEqual(['ops'])
   })
 
+  test('groups are counted and their users are listed by age, and a group without users is no group', async () => {
+    const mark = aUser().id
+    const [crew, rest] = [`crew ${mark}`, `rest ${mark}`]
+    const [late, early] = [
+      await created({ operator_groups: [crew], created_at: NOW + 9 }),
+      await created({ operator_groups: [crew], provider_groups: [rest], created_at: NOW + 8, name: 'Early' }),
+    ]
+    const { store } = bench
+    const groups = await store.listGroups({ limit: 10_000 })
+    expect(groups.filter(({ name }) => name.endsWith(mark))).toEqual([
+      { name: crew, users: 2 },
+      { name: rest, users: 1 },
+    ])
+    expect((await store.listGroups({ after: crew, limit: 1 }))[0]).toEqual({ name: rest, users: 1 })
+    expect(await store.listUsers({ group: crew })).toEqual([early, late])
+    expect(await store.listUsers({ group: crew, after: { at: NOW + 8, id: early.id }, limit: 5 })).toEqual([late])
+    expect(await store.listUsersWith({ group: crew, q: 'early', order: 'newest', rows: 1 })).toEqual({
+      rows: [],
+      next: { at: NOW + 9, id: late.id },
+    })
+    expect((await store.listUsersWith({ group: crew, q: 'early', order: 'newest', rows: 9 })).rows).toEqual([early])
+    const none = Array.from({ length: 100 }, (_, i) => `none ${i} ${mark}`)
+    expect((await store.listEmptyGroups({ names: [crew, ...none, rest] })).sort()).toEqual(none.sort())
+    await store.deleteUser({ id: early.id, force: true, now: NOW })
+    expect(await store.listEmptyGroups({ names: [crew, rest] })).toEqual([rest])
+  })
+
   test('an import adds all users with their groups, or none when an email is taken, or the others', async () => {
     const taken = await created()
     const users = Array.from({ length: 200 }, (_, i) => aUser({ operator_groups: i % 2 === 0 ? [] : ['a', 'b'] }))

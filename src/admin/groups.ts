@@ -1,0 +1,49 @@
+// Admin operations on groups. A group is a name that users have and that resources name; it has no record of its own.
+import { z } from 'zod'
+import { groupName, int } from '../lib/field.ts'
+import type { Resource } from '../records/resource.ts'
+import { type AdminResource, action } from './action.ts'
+import * as answers from './answers.ts'
+
+export const groups: AdminResource = {
+  name: 'group',
+  doc: 'Groups of users.',
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/groups',
+      doc: 'Lists the groups that have users, by name, then groups that only resources name.',
+      answer: z.array(answers.group),
+      query: z.strictObject({
+        limit: int(1, 500).prefault(100).describe('Maximum number of items.'),
+        after: groupName()
+          .optional()
+          .describe('Return items after this name, the last name of the previous page (cursor).'),
+      }),
+      async run({ store }, { query: { after, limit } }) {
+        const named = namedIn(await store.listResources({}))
+        const isPastUsers = after !== undefined && (await store.listEmptyGroups({ names: [after] })).length > 0
+        const used = isPastUsers ? [] : await store.listGroups({ after, limit })
+        const empty = used.length < limit ? await store.listEmptyGroups({ names: [...named.keys()] }) : []
+        const rest = empty.filter((name) => !isPastUsers || name > after).sort()
+        const found = [...used, ...rest.map((name) => ({ name, users: 0 }))].slice(0, limit)
+        return { shown: found.map((group) => ({ ...group, resources: named.get(group.name) ?? [] })) }
+      },
+    }),
+  },
+}
+
+/** The slugs of the resources that name a group, by group. */
+function namedIn(resources: readonly Resource[]): Map<string, string[]> {
+  const named = new Map<string, string[]>()
+  for (const { slug, access, scopes } of resources) {
+    const names = new Set([...access.groups, ...scopes.flatMap((scope) => scope.groups ?? [])])
+    for (const name of names) {
+      const slugs = named.get(name)
+      if (slugs) slugs.push(slug)
+      else named.set(name, [slug])
+    }
+  }
+  for (const slugs of named.values()) slugs.sort()
+  return named
+}

@@ -1,0 +1,36 @@
+// Operations on groups: the names that users have.
+import { all, num, type Op, str, where } from './op.ts'
+
+export interface GroupCount {
+  name: string
+  /** Number of users in it. */
+  users: number
+}
+
+/** Groups that have users, in the order of the database, after a name. */
+export function* listGroups({ after, limit }: { after?: string; limit: number }): Op<GroupCount[]> {
+  const { sql, params } = where(after === undefined ? undefined : ['name > ?', after])
+  const rows = yield* all(
+    `SELECT name, COUNT(*) AS users FROM user_groups ${sql} GROUP BY name ORDER BY name LIMIT ?`,
+    ...params,
+    limit,
+  )
+  return rows.map(({ name, users }) => ({ name: str(name), users: num(users) }))
+}
+
+const NAMES_AT_ONCE = 64
+/** Those of some groups that have no users. */
+export function* listEmptyGroups({ names }: { names: readonly string[] }): Op<string[]> {
+  const empty = new Set<string>()
+  for (let at = 0; at < names.length; at += NAMES_AT_ONCE) {
+    // Always as many parameters, so that one statement is prepared.
+    const part = Array.from({ length: NAMES_AT_ONCE }, (_, i) => names[at + i] ?? str(names[at]))
+    const rows = yield* all(
+      `SELECT column1 AS name FROM (VALUES ${part.map(() => '(?)').join(', ')}) AS n
+       WHERE NOT EXISTS (SELECT 1 FROM user_groups g WHERE g.name = n.column1)`,
+      ...part,
+    )
+    for (const { name } of rows) empty.add(str(name))
+  }
+  return [...empty]
+}

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { callAdmin, okAdmin } from '../support/admin.ts'
+import { envOf, okHere } from '../support/cli.ts'
+import { addResource, addUser, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+interface Group {
+  name: string
+  users: number
+  resources: string[]
+}
+interface UserJson {
+  id: string
+  email: string
+}
+const list = (query = '') => okAdmin<Group[]>(service, 'GET', `/admin/groups${query}`)
+const members = (query: string) => okAdmin<UserJson[]>(service, 'GET', `/admin/users?${query}`)
+const restricted = (groups: string[]) =>
+  addResource(service, { access: { mode: 'restricted', groups, users: [], email_domains: [] } })
+const oidc = { provider: 'oidc', provider_issuer: 'https://idp.example.com', password_hash: undefined } as const
+
+test('no user and no resource names a group', async () => {
+  expect(await list()).toEqual([])
+})
+
+test('a group has its name, its number of users, and the resources whose access or scopes name it', async () => {
+  const [ada] = [
+    await addUser(service, { operator_groups: ['ops', 'staff'] }),
+    await addUser(service, { operator_groups: ['staff'] }),
+    // A group of operators that the provider names too counts the user once.
+    await addUser(service, {
+      ...oidc,
+      provider_sub: 'a',
+      operator_groups: ['staff'],
+      provider_groups: ['guests', 'staff'],
+    }),
+  ]
+  const [notes, files] = [await restricted(['staff', 'nobody-yet']), await restricted(['staff'])]
+  const scoped = await addResource(service)
+  const scopes = [
+    { name: 'read', groups: ['ops'] },
+    { name: 'write', groups: ['ops', 'also-empty'] },
+  ]
+  expect((await callAdmin(service, 'PATCH', `/admin/resources/${scoped.id}`, { scopes })).status).toBe(200)
+  expect(await list()).toEqual([
+    { name: 'guests', users: 1, resources: [] },
+    { name: 'ops', users: 1, resources: [scoped.slug] },
+    { name: 'staff', users: 3, resources: [notes.slug, files.slug].sort() },
+    // Those without users come last.
+    { name: 'also-empty', users: 0, resources: [scoped.slug] },
+    { name: 'nobody-yet', users: 0, resources: [notes.slug] },
+  ])
+  await callAdmin(service, 'PATCH', `/admin/users/${ada?.id}`, { groups: ['staff'] })
+  expect((await list()).find(({ name }) => name === 'ops')?.users).toBe(0)
+  await callAdmin(service, 'PATCH', `/admin/users/${ada?.id}`, { groups: ['ops', 'staff'] })
+})
+
+test('pages follow each other by the last name, past the groups that have users too', async () => {
+  const all = await list()
+  for (const limit of [1, 2, 4]) {
+    const found: Group[] = []
+    for (let after = ''; ; ) {
+      const page = await list(`?limit=${limit}${after && `&after=${after}`}`)
+      found.push(...page)
+      if (page.length < limit) break
+      after = page.at(-1)?.name ?? ''
+    }
+    expect(found).toEqual(all)
+  }
+})
+
+test('users are listed by group, page by page in order of age, with a search', async () => {
+  const made: UserJson[] = []
+  for (let i = 0; i < 5; i++)
+    made.push(await addUser(service, { name: `Member ${i}`, operator_groups: ['crew'], created_at: 100 - i }))
+  const ids = made.map(({ id }) => id).reverse()
+  const found = async (query: string) => (await members(`group=crew&${query}`)).map(({ id }) => id)
+  expect(await found('')).toEqual(ids)
+  expect(await found('order=newest')).toEqual([...ids].reverse())
+  expect(await found('limit=2&offset=1')).toEqual(ids.slice(1, 3))
+  expect(await found(`limit=2&after=${ids[1]}`)).toEqual(ids.slice(2, 4))
+  expect(await found('q=member+3')).toEqual([made[3]?.id])
+  expect(await found(`q=member&after=${ids[3]}`)).toEqual([ids[4]])
+  expect(await found(`email=${made[2]?.email}`)).toEqual([made[2]?.id])
+  expect(await members('group=cre')).toEqual([])
+  expect(await members(`group=staff&email=${made[2]?.email}`)).toEqual([])
+})
+
+test('the command line lists groups, and users by group', async () => {
+  const env = envOf(service)
+  expect(JSON.parse(await okHere(['admin', 'group', 'list', '--limit', '1', '--json'], env))).toEqual([
+    { name: 'crew', users: 5, resources: [] },
+  ])
+  expect(JSON.parse(await okHere(['admin', 'user', 'list', '--group', 'crew', '--json'], env))).toHaveLength(5)
+})
