@@ -9,7 +9,7 @@ import type { KnownTokens } from './crypto/known_tokens.ts'
 import type { CryptoLanes } from './crypto/pool.ts'
 import type { Sealer } from './crypto/seal.ts'
 import type { Admission } from './http/admission.ts'
-import type { Attempting, Buckets } from './http/rate_limit.ts'
+import type { Buckets, LoginAttempts } from './http/rate_limit.ts'
 import type { RequestLog } from './http/request_log.ts'
 import type { SharedBuckets } from './http/shared_buckets.ts'
 import type { Build } from './lib/build.ts'
@@ -86,7 +86,7 @@ export interface App {
   /** Capacity and utilisation of this process. */
   readonly headroom: Headroom
   /** Failed logins by address. */
-  readonly lockout: Attempting
+  readonly lockout: LoginAttempts
   /** The front threads; set in the supervisor of several. */
   frontPool?: FrontPool
   /** The metrics of the whole process in the text format of Prometheus. */

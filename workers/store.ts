@@ -44,7 +44,7 @@ function perform({ op, input }: Job): unknown {
 type Outcomes = NonNullable<BatchResult['outcomes']>
 
 /** The whole batch in one transaction. Throws when any operation does. */
-function together(jobs: readonly Job[]): Outcomes {
+function batched(jobs: readonly Job[]): Outcomes {
   prepare(jobs.every((job) => isRead(job.op)) ? 'BEGIN' : 'BEGIN IMMEDIATE').run()
   try {
     const outcomes = jobs.map((job) => ({ value: perform(job) }))
@@ -64,10 +64,10 @@ const failed = (error: unknown) => ({
 const isLocked = (error: unknown) => /^SQLITE_(BUSY|LOCKED)/.test(failed(error).failed.code)
 
 /** Runs every operation in its own transaction, so that one that fails does not fail the others. */
-const apart = (jobs: readonly Job[]): Outcomes =>
+const individually = (jobs: readonly Job[]): Outcomes =>
   jobs.flatMap((job) => {
     try {
-      return together([job])
+      return batched([job])
     } catch (error) {
       return [failed(error)]
     }
@@ -90,9 +90,9 @@ export default function runBatch(batch: string): BatchResult {
   const jobs = JSON.parse(batch) as Job[]
   let outcomes: Outcomes
   try {
-    outcomes = together(jobs)
+    outcomes = batched(jobs)
   } catch (error) {
-    outcomes = jobs.length === 1 || isLocked(error) ? jobs.map(() => failed(error)) : apart(jobs)
+    outcomes = jobs.length === 1 || isLocked(error) ? jobs.map(() => failed(error)) : individually(jobs)
   }
   const isSilent = outcomes.every((outcome) => 'value' in outcome && outcome.value === undefined)
   return { outcomes: isSilent ? undefined : outcomes, foreign: foreignWrite(), ms: performance.now() - startedMs }

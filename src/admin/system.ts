@@ -187,7 +187,7 @@ async function statusOf(app: App) {
     uptime_secs,
     subsystems: [
       { name: 'storage', status: healthy ? 'healthy' : 'unhealthy', driver: store.driver.name },
-      { name: 'signing', status: keyring.remote?.isAway ? 'unhealthy' : 'healthy', driver: keyring.store },
+      { name: 'signing', status: keyring.remote?.isUnavailable ? 'unhealthy' : 'healthy', driver: keyring.store },
       { name: 'encryption', status: encryption ? 'unknown' : 'not_configured', driver: encryption },
     ],
     features: {

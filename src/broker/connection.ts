@@ -71,7 +71,7 @@ export async function connect(
 
 /**
  * Ends a connection and revokes its credential at the provider when the protocol supports that. A failure of that revocation is
- * logged; the connection has ended anyway. Returns undefined when there is no such connection, no detail when it had already ended.
+ * logged; the connection has ended anyway. Returns undefined when there is no such connection, and a change without detail when the connection was ended before.
  */
 export async function disconnect(app: App, id: string): Promise<Partial<ConnectionChange> | undefined> {
   const grant = await app.store.revokeBrokerGrant({ id, now: app.clock.now() })

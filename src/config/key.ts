@@ -1,4 +1,4 @@
-// The kit that configuration keys are declared with.
+// Functions that declare configuration keys.
 import { z } from 'zod'
 import { bool, duration, float, int, list, slug, text, url, word } from '../lib/field.ts'
 import { putSecret, type Secret } from '../lib/secret.ts'
@@ -7,12 +7,12 @@ export interface Key<T = unknown> {
   /** Marks a leaf of the schema. */
   readonly isKey: true
   readonly type: z.ZodType<T>
-  /** What a person writes: duration, bool, list, … */
+  /** The name of the written form: duration, bool, list, … */
   readonly form: string
   /** The default as it would be written in YAML; undefined means unset. */
   readonly default: unknown
   readonly doc: string
-  /** Names of environment variables beside the one that follows from the path; null means none at all. */
+  /** Names of environment variables in addition to the one that is derived from the path; null means that there is none. */
   readonly env: readonly string[] | null
   readonly secret: boolean
   /** Members of its records that are never shown. */

@@ -1,7 +1,7 @@
 // Lifetimes that follow from several keys.
 import type { Config } from './schema.ts'
 
-/** Seconds that any access token lives at most: how long a retired key stays published, how far back live tokens are looked for. */
+/** The longest lifetime of an access token in seconds. A retired key stays published for this time, and older tokens are not searched for live ones. */
 export const longestLife = (config: Config): number =>
   Math.max(
     config.dcr.default_token_expiry,

@@ -58,7 +58,7 @@ function readYaml(file: string): Record<string, unknown> {
   if ('faults' in read) throw new ConfigError(read.faults.map(({ at, message }) => ({ key: at, message })))
   const { value } = read
   if (value === undefined) return {}
-  if (!isObject(value)) throw new ConfigError([{ key: file, message: 'must hold keys and values' }])
+  if (!isObject(value)) throw new ConfigError([{ key: file, message: 'must be a mapping of keys to values' }])
   return value
 }
 
@@ -73,7 +73,7 @@ function unknownKeys(known: ConfigSchema, written: Record<string, unknown>, at =
       return [{ key, message: `is not a key${near ? `; did you mean ${at ? `${at}.` : ''}${near}?` : ''}` }]
     }
     if (isConfigKey(entry) || value === null || value === undefined) return []
-    return isObject(value) ? unknownKeys(entry, value, key) : [{ key, message: 'must hold keys and values' }]
+    return isObject(value) ? unknownKeys(entry, value, key) : [{ key, message: 'must be a mapping of keys to values' }]
   })
 }
 
@@ -105,8 +105,8 @@ function withVariables(path: readonly string[], { records }: Key, value: unknown
   })
 }
 
-const UNEXPANDED = 'holds a variable that was not expanded'
-/** Whether a value, or anything inside it, still holds `${NAME}`. */
+const UNEXPANDED = 'contains a variable that was not expanded'
+/** Whether a value, or a value inside it, contains `${NAME}`. */
 const isUnexpanded = (value: unknown) => /\$\{[^}]*\}/.test(JSON.stringify(value) ?? '')
 
 type Read = { value: unknown } | { issues: { path: string; message: string }[] }
@@ -159,7 +159,8 @@ function addEnvResource(config: Config, env: Env, problems: ConfigProblem[]): vo
 }
 
 function checkRules(config: Config, env: Env, problems: ConfigProblem[]): void {
-  for (const rule of RULES) if (rule.bad(config, env)) problems.push({ key: rule.keys.join(', '), message: rule.say })
+  for (const rule of RULES)
+    if (rule.bad(config, env)) problems.push({ key: rule.keys.join(', '), message: rule.message })
 }
 
 /** A misspelt SERVICE_ variable would silently have no effect. */

@@ -6,15 +6,18 @@ import type { Config } from './schema.ts'
 /** The warnings for the log of `serve`. The DCR mode is the one in force, because operators can change it at run time. */
 export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): string[] {
   const warnings: [boolean, string][] = [
-    [dcrMode === 'open', 'dcr.mode is open: anybody may register a client with any redirect URI; for development only'],
+    [
+      dcrMode === 'open',
+      'dcr.mode is open: every caller may register a client with any redirect URI; for development only',
+    ],
     [
       isProduction(config) && config.server.issuer.startsWith('http:'),
-      'server.issuer is plain http: tokens and passwords travel in clear unless a proxy adds TLS',
+      'server.issuer is plain http: tokens and passwords are sent unencrypted unless a proxy adds TLS',
     ],
     [!isProduction(config) && !config.session.secret, 'session.secret is empty: sign-ins end when this process ends'],
     [
       config.broker_providers.length > 0 && !(config.data_encryption.driver && config.connect.state_secret),
-      'broker_providers need data_encryption.driver and connect.state_secret: until then nobody can connect to one',
+      'broker_providers need data_encryption.driver and connect.state_secret: without them users cannot connect to a provider',
     ],
     [
       config.admin.enabled && !config.admin.api_key && config.admin.api_keys.length === 0,
@@ -22,7 +25,7 @@ export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): stri
     ],
     [
       config.storage.driver === 'postgres' && config.signing.key_store === 'keyfile',
-      'storage.driver postgres with signing.key_store keyfile: other instances learn of a rotated key only from the same folder, and with SIGHUP; with more than one instance set signing.key_store: postgres_key',
+      'storage.driver postgres with signing.key_store keyfile: other instances load a rotated key only if they use the same folder, and only after SIGHUP; with more than one instance set signing.key_store: postgres_key',
     ],
   ]
   return [...warnings.filter(([applies]) => applies).map(([, say]) => say), ...strayCallbacks(config)]
@@ -34,5 +37,5 @@ const strayCallbacks = (config: Config): string[] =>
     .filter(({ slug, settings }) => settings.redirect_uri !== config.server.issuer + callbackPath(slug))
     .map(
       ({ slug }) =>
-        `oidc.redirect_uri${slug === DEFAULT_PROVIDER ? '' : ` of the provider ${slug}`} is not <server.issuer>${callbackPath(slug)}: people come back here only if something in front leads them`,
+        `oidc.redirect_uri${slug === DEFAULT_PROVIDER ? '' : ` of the provider ${slug}`} is not <server.issuer>${callbackPath(slug)}: users return to this service only if a proxy forwards that URL to it`,
     )

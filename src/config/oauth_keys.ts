@@ -15,7 +15,7 @@ import { oidcKeys } from './oidc_keys.ts'
 import { providerRecord } from './provider_record.ts'
 import { resourceRecord } from './records.ts'
 
-/** Who may register clients; operators set one of the same at run time. */
+/** The modes of client registration. Operators can change the mode at run time. */
 export const DCR_MODES = ['open', 'approved_redirects', 'admin_only'] as const
 
 export const oauthKeys = {
@@ -23,7 +23,7 @@ export const oauthKeys = {
     mode: wordKey({
       of: DCR_MODES,
       default: 'open',
-      doc: 'Who may register clients. open is for development only. The mode set by `admin dcr set` wins.',
+      doc: 'Who may register clients. open is for development only. The mode set by `admin dcr set` takes precedence.',
     }),
     approved_redirects: listKey({ doc: 'Patterns for approved_redirects; `*` matches within one part of the URL.' }),
     redirect_schemes: listKey({
@@ -120,11 +120,11 @@ export const oauthKeys = {
     }),
     require_scope: boolKey({
       default: true,
-      doc: 'Refuse authorize requests without scope. With false they get the scope that the client registered, or else every scope of the resource. A resource without scopes never needs one.',
+      doc: 'Refuse authorize requests without scope. With false they get the registered scope of the client, or every scope of the resource if the client registered none. A resource without scopes never needs one.',
     }),
     narrow_scopes: boolKey({
       default: true,
-      doc: 'Grant the part of the requested scope that the named resource declares and the client may have, as long as one scope remains. With false a request for more is refused.',
+      doc: 'Reduce the requested scope to the scopes that the resource declares and that the client may request, if at least one remains. With false a request for other scopes is refused.',
     }),
     match_root_slash: boolKey({
       default: false,
@@ -134,7 +134,7 @@ export const oauthKeys = {
       default: '0s',
       min: 0,
       max: 3600,
-      doc: 'How long a refresh token that was used is answered again with the newest refresh token of its family; 0s ends the family at the second use. 30s suits command line clients.',
+      doc: 'How long after its use a refresh token may be retried: the answer has the newest refresh token of its family. With 0s, a second use revokes the family. 30s suits command line clients.',
     }),
   },
   client_credentials: {
@@ -155,7 +155,7 @@ export const oauthKeys = {
     enabled: boolKey({ default: true, doc: 'Offer token exchange (RFC 8693).' }),
     allow_self_exchange: boolKey({
       default: false,
-      doc: 'A client may exchange its own token without naming a resource, and into any resource without consent and without being on its lists.',
+      doc: 'Lets a client exchange its own token without naming a resource, and exchange it for any resource without consent and without an entry in the lists of that resource.',
     }),
     max_chain_depth: intKey({ default: 5, min: 1, max: 10, doc: 'Maximum number of actors in the act claim.' }),
     token_expiry: durationKey({

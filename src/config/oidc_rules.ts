@@ -9,17 +9,17 @@ type Settings = OidcSettings['settings']
 const each = (
   member: keyof Settings,
   bad: (settings: Settings, config: Config) => boolean,
-  say: { single: string; list?: string },
+  message: { single: string; list?: string },
 ): Rule[] => [
   {
     keys: [`oidc.${member}`],
     bad: (c) => c.oidc.enabled && bad(c.oidc, c),
-    say: say.single,
+    message: message.single,
   },
   {
     keys: [`oidc.providers.${member}`],
     bad: (c) => c.oidc.providers.some((record) => record.enabled && bad(record, c)),
-    say: say.list ?? say.single,
+    message: message.list ?? message.single,
   },
 ]
 
@@ -47,6 +47,6 @@ export const OIDC_RULES: readonly Rule[] = [
       const used = oidcSettings(c).map(({ settings }) => settings.redirect_uri)
       return new Set(used).size !== used.length
     },
-    say: 'each provider needs a redirect_uri of its own: <server.issuer>/oidc/callback/<slug>',
+    message: 'each provider needs a redirect_uri of its own: <server.issuer>/oidc/callback/<slug>',
   },
 ]

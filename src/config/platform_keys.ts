@@ -25,7 +25,7 @@ export const platformKeys = {
     }),
     address: textKey({
       default: ':9000',
-      doc: 'Where the public listener binds: host:port, or :port for every interface.',
+      doc: 'Address of the public listener: host:port, or :port for every interface.',
     }),
     read_timeout: durationKey({ default: '30s', doc: 'Maximum time for a request to arrive.' }),
     write_timeout: durationKey({ default: '30s', doc: 'Maximum time to send a response.' }),
@@ -174,13 +174,13 @@ export const platformKeys = {
     enabled: boolKey({ default: true, doc: 'Start the admin listener.' }),
     address: textKey({
       default: ':9001',
-      doc: 'Where the admin listener binds. Never expose it publicly: 127.0.0.1:9001 is a good choice.',
+      doc: 'Address of the admin listener. Never expose it publicly: 127.0.0.1:9001 is a good choice.',
     }),
     api_key: secretKey({
-      doc: 'Key of the admin API, with every capability. Without it and without api_keys, every admin request is refused. Required when the issuer is not localhost.',
+      doc: 'Key of the admin API, with every capability. Without this key and without api_keys, every admin request is refused. Required when the issuer is not localhost.',
     }),
     api_keys: recordsKey(apiKeyRecord, {
-      doc: 'Further keys of the admin API, so that the audit trail says who did what. Each has a name, the SHA-256 of the key in hex, and a capability: read or write.',
+      doc: 'Further keys of the admin API, so that the audit trail names the operator of each action. Each has a name, the SHA-256 of the key in hex, and a capability: read or write.',
       masked: ['sha256'],
     }),
   },

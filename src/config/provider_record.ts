@@ -62,12 +62,12 @@ const CONFIGS = { oauth: oauthConfig, apikey: apikeyConfig, service_account: ser
 
 /** The fields of a broker provider in input. */
 export const providerFields = {
-  slug: slug().describe('Its public name, in the path of the connect flow.'),
-  display_name: name().describe('What users see.'),
+  slug: slug().describe('Its public name, used in the path of the connect flow.'),
+  display_name: name().describe('The name that users see.'),
   protocol: word(['oauth', 'apikey', 'service_account']).describe('How upstream tokens are obtained.'),
   config_data: z
     .record(z.string().max(255), z.unknown(), 'must be an object')
-    .describe('What the protocol needs; secrets are named here, and stand in the environment.'),
+    .describe('The settings of the protocol. For a secret they name an environment variable.'),
 } as const
 
 /** A complete provider. Secret values are refused under any name. */
@@ -75,7 +75,8 @@ export const providerRecord = z.strictObject(providerFields).superRefine(({ prot
   const refuse = (path: string, message: string) =>
     context.addIssue({ code: 'custom', path: ['config_data', ...(path ? [path] : [])], message })
   const literal = Object.keys(config_data).filter((key) => /_(secret|password|key|token)$/.test(key))
-  for (const key of literal) refuse(key, `must not be here: put it in a variable and name that in ${key}_ref`)
+  for (const key of literal)
+    refuse(key, `must not be in the record: set an environment variable and name it in ${key}_ref`)
   if (literal.length > 0) return
   const result = CONFIGS[protocol].safeParse(config_data)
   if (!result.success) for (const { path, message } of issuesOf(result.error)) refuse(path, message)

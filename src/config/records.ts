@@ -47,27 +47,27 @@ export const resourceFields = {
   slug: slug().describe('Its public name.'),
   uri: url()
     .refine((uri) => !uri.includes('#'), 'must have no fragment')
-    .refine((uri) => !/^\w+:\/\/[^/?]*@/.test(uri), 'must have no user: everybody can read it')
+    .refine((uri) => !/^\w+:\/\/[^/?]*@/.test(uri), 'must have no user and no password: the URI is public')
     .describe('The audience of its tokens, exactly as the resource publishes it.'),
   backend_kind: word(['mint', 'broker']).describe(
     'Whether tokens are issued here (`mint`) or obtained from an upstream provider (`broker`).',
   ),
-  display_name: name().optional().describe('What users see; the slug by default.'),
+  display_name: name().optional().describe('The name that users see; the slug by default.'),
   scopes: scopeEntries
     .default([])
-    .describe('What can be asked for. A scope with `groups` is only for the members of one of them.'),
-  broker_provider_slug: slug().optional().describe('Where a broker resource has its tokens from.'),
-  broker_provider_id: text(256).optional().describe('The same by id.'),
+    .describe('The scopes that clients may request. A scope with `groups` is only for the members of one of them.'),
+  broker_provider_slug: slug().optional().describe('The provider of the tokens of a broker resource, by slug.'),
+  broker_provider_id: text(256).optional().describe('The provider of the tokens of a broker resource, by id.'),
   access_token_typ: word(ACCESS_TOKEN_TYPS)
     .optional()
     .describe(
       'The typ of its access tokens: at+jwt (RFC 9068) by default, or JWT for resource servers that accept nothing else. With JWT a server cannot tell an access token from an ID token by its type, so it must check the audience.',
     ),
-  policy: policy.optional().describe('Whom it trusts.'),
+  policy: policy.optional().describe('The clients and actors that it trusts.'),
   access: access
     .optional()
     .describe(
-      'Who may use it: `everyone` (the default), or with `restricted` the users on one of the lists `groups`, `users` (ids) and `email_domains` (of verified emails). With three empty lists nobody may use it.',
+      'Who may use it: `everyone` (the default), or with `restricted` the users on one of the lists `groups`, `users` (ids) and `email_domains` (of verified emails). With three empty lists no user may use it.',
     ),
   token_claims: nameList(word(TOKEN_CLAIMS))
     .optional()

@@ -6,7 +6,7 @@ import type { Config } from './schema.ts'
 export interface Rule {
   keys: readonly string[]
   bad(config: Config, env: Env): boolean
-  say: string
+  message: string
 }
 
 /** Whether the issuer is not this machine. Then settings that are only for development are refused. */

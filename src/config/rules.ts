@@ -24,50 +24,50 @@ export const RULES: readonly Rule[] = [
   {
     keys: ['server.issuer'],
     bad: (c) => !isIssuer(c.server.issuer),
-    say: 'must be an http or https URL in its normal form, without trailing slash, query, fragment or user',
+    message: 'must be an http or https URL in its normal form, without trailing slash, query, fragment or user',
   },
-  { keys: ['server.address'], bad: (c) => !isAddress(c.server.address), say: 'must be host:port or :port' },
+  { keys: ['server.address'], bad: (c) => !isAddress(c.server.address), message: 'must be host:port or :port' },
   {
     keys: ['admin.address'],
     bad: (c) => c.admin.enabled && !isAddress(c.admin.address),
-    say: 'must be host:port or :port',
+    message: 'must be host:port or :port',
   },
   ...SERVER_RULES,
   {
     keys: ['admin.address', 'server.address'],
     bad: (c) => c.admin.enabled && c.admin.address === c.server.address,
-    say: 'must differ',
+    message: 'must differ from each other',
   },
 
   {
     keys: ['session.secret'],
     bad: (c) => isProduction(c) && !c.session.secret,
-    say: 'is required when the issuer is not localhost',
+    message: 'is required when the issuer is not localhost',
   },
   {
     keys: ['session.secret'],
     bad: (c) => isProduction(c) && isWeak(c.session.secret),
-    say: 'is a well-known value, or one of a few characters; use 32 random bytes',
+    message: 'is a well-known value, or has fewer than five different characters; use 32 random bytes',
   },
   {
     keys: ['session.secure'],
     bad: (c) => isProduction(c) && !c.session.secure,
-    say: 'must be true when the issuer is not localhost',
+    message: 'must be true when the issuer is not localhost',
   },
   {
     keys: ['session.same_site', 'session.secure'],
     bad: (c) => c.session.same_site === 'none' && !c.session.secure,
-    say: 'same_site none needs secure',
+    message: 'same_site none needs secure',
   },
   {
     keys: ['session.cookie_name'],
     bad: (c) => !/^[A-Za-z0-9_-]+$/.test(c.session.cookie_name),
-    say: 'must be letters, digits, _ and -',
+    message: 'must be letters, digits, _ and -',
   },
   {
     keys: ['admin.api_key'],
     bad: (c) => isProduction(c) && c.admin.enabled && !c.admin.api_key && c.admin.api_keys.length === 0,
-    say: 'is required when the issuer is not localhost',
+    message: 'is required when the issuer is not localhost',
   },
   {
     keys: ['admin.api_key'],
@@ -76,57 +76,57 @@ export const RULES: readonly Rule[] = [
       c.admin.enabled &&
       c.admin.api_key !== '' &&
       (c.admin.api_key.length < 16 || isWeak(c.admin.api_key)),
-    say: 'must be at least 16 characters, and random ones, when the issuer is not localhost',
+    message: 'must be at least 16 random characters when the issuer is not localhost',
   },
 
   {
     keys: ['admin.api_keys'],
     bad: (c) =>
       hasTwin(c.admin.api_keys.map((k) => k.name)) || hasTwin(c.admin.api_keys.map((k) => k.sha256.toLowerCase())),
-    say: 'must not have a name or a key twice',
+    message: 'must not have a name or a key twice',
   },
 
   {
     keys: ['storage.sqlite.path'],
     bad: (c) => c.storage.driver === 'sqlite' && !c.storage.sqlite.path,
-    say: 'is required',
+    message: 'is required',
   },
   {
     keys: ['storage.postgres.dsn'],
     bad: (c) => c.storage.driver === 'postgres' && !c.storage.postgres.dsn,
-    say: 'is required with storage.driver postgres',
+    message: 'is required with storage.driver postgres',
   },
   {
     keys: ['storage.postgres.min_conns'],
     bad: (c) => c.storage.postgres.min_conns > c.storage.postgres.max_conns,
-    say: 'must not be above max_conns',
+    message: 'must not be above max_conns',
   },
 
   {
     keys: ['signing.key_store'],
     bad: (c) => c.signing.key_store === 'postgres',
-    say: 'is not a key store; use postgres_key',
+    message: 'is not a key store; use postgres_key',
   },
   {
     keys: ['signing.key_path'],
     bad: (c) => c.signing.key_store === 'keyfile' && !c.signing.key_path,
-    say: 'is required with the keyfile store',
+    message: 'is required with the keyfile store',
   },
   {
     keys: ['signing.key_store', 'storage.driver'],
     bad: (c) => c.signing.key_store === 'postgres_key' && c.storage.driver !== 'postgres',
-    say: 'postgres_key needs storage.driver postgres',
+    message: 'postgres_key needs storage.driver postgres',
   },
   {
     keys: ['signing.key_store', 'data_encryption.driver'],
     bad: (c) => c.signing.key_store === 'postgres_key' && !c.data_encryption.driver,
-    say: 'postgres_key needs data_encryption.driver',
+    message: 'postgres_key needs data_encryption.driver',
   },
-  { keys: ['signing.secretstore_transit.address'], bad: (c) => transit(c)?.address === '', say: 'is required' },
+  { keys: ['signing.secretstore_transit.address'], bad: (c) => transit(c)?.address === '', message: 'is required' },
   {
     keys: ['signing.secretstore_transit.address', 'data_encryption.secretstore_transit_encrypt.address'],
     bad: (c) => isProduction(c) && [transit, transitEncrypt].some((of) => isPlainHttp(of(c)?.address)),
-    say: 'must use https, or be on this machine, when the issuer is not localhost',
+    message: 'must use https, or be on this machine, when the issuer is not localhost',
   },
   {
     keys: ['signing.secretstore_transit.token', 'signing.secretstore_transit.approle'],
@@ -134,7 +134,7 @@ export const RULES: readonly Rule[] = [
       const t = transit(c)
       return t !== undefined && Boolean(t.token) === Boolean(t.approle.role_id || t.approle.secret_id)
     },
-    say: 'exactly one of token and approle is required',
+    message: 'exactly one of token and approle is required',
   },
   {
     keys: ['signing.secretstore_transit.approle.role_id', 'signing.secretstore_transit.approle.secret_id'],
@@ -142,28 +142,29 @@ export const RULES: readonly Rule[] = [
       const t = transit(c)
       return t !== undefined && partial(t.approle.role_id, t.approle.secret_id)
     },
-    say: 'must be set together',
+    message: 'must be set together',
   },
 
   {
     keys: ['dcr.approved_redirects'],
     bad: (c) => c.dcr.mode === 'approved_redirects' && c.dcr.approved_redirects.length === 0,
-    say: 'must hold a pattern in mode approved_redirects',
+    message: 'must contain a pattern in mode approved_redirects',
   },
   {
     keys: ['dcr.redirect_schemes'],
     bad: (c) => !c.dcr.redirect_schemes.every(isSchemeRule),
-    say: 'must be names of schemes, without a colon, or *.*; never javascript, data, file, blob, vbscript, about, http, https, ws or wss',
+    message:
+      'must be names of schemes, without a colon, or *.*; never javascript, data, file, blob, vbscript, about, http, https, ws or wss',
   },
   {
     keys: ['cimd.require_https'],
     bad: (c) => isProduction(c) && !c.cimd.require_https,
-    say: 'false is accepted only with a localhost issuer',
+    message: 'false is accepted only with a localhost issuer',
   },
   {
     keys: ['cimd.allow_private_addresses'],
     bad: (c) => isProduction(c) && c.cimd.allow_private_addresses,
-    say: 'true is accepted only with a localhost issuer',
+    message: 'true is accepted only with a localhost issuer',
   },
 
   ...OIDC_RULES,
@@ -175,7 +176,7 @@ export const RULES: readonly Rule[] = [
       const key = env[c.data_encryption.aes_master.key_env]
       return !isDataKey(key) || new Set(key).size === 1
     },
-    say: 'must name a variable that holds 64 hex characters (256 bits), not all the same',
+    message: 'must name a variable that contains 64 hex characters (256 bits), not all the same',
   },
   {
     keys: ['data_encryption.aes_master.old_key_env'],
@@ -184,17 +185,17 @@ export const RULES: readonly Rule[] = [
       const key = env[c.data_encryption.aes_master.key_env] ?? ''
       return Boolean(old) && (!isDataKey(old) || old?.toLowerCase() === key.toLowerCase())
     },
-    say: 'must name a variable that holds 64 hex characters, other than the current key',
+    message: 'must name a variable that contains 64 hex characters, other than the current key',
   },
   {
     keys: ['data_encryption.secretstore_transit_encrypt.address'],
     bad: (c) => transitEncrypt(c)?.address === '',
-    say: 'is required',
+    message: 'is required',
   },
   {
     keys: ['data_encryption.secretstore_transit_encrypt.auth_method'],
     bad: (c) => transitEncrypt(c)?.auth_method === '',
-    say: 'must be token or approle',
+    message: 'must be token or approle',
   },
   {
     keys: ['data_encryption.secretstore_transit_encrypt.token_env'],
@@ -202,7 +203,7 @@ export const RULES: readonly Rule[] = [
       const t = transitEncrypt(c)
       return t?.auth_method === 'token' && !env[t.token_env]
     },
-    say: 'must name a variable that holds the token',
+    message: 'must name a variable that contains the token',
   },
   {
     keys: ['data_encryption.secretstore_transit_encrypt.approle'],
@@ -210,46 +211,46 @@ export const RULES: readonly Rule[] = [
       const t = transitEncrypt(c)
       return t?.auth_method === 'approle' && !(env[t.approle.role_id_env] && env[t.approle.secret_id_env])
     },
-    say: 'role_id_env and secret_id_env must name variables that are set',
+    message: 'role_id_env and secret_id_env must name variables that are set',
   },
   {
     keys: ['connect.state_secret'],
     bad: (c) =>
       c.connect.state_secret !== '' &&
       (c.connect.state_secret === c.session.secret || (isProduction(c) && isWeak(c.connect.state_secret))),
-    say: 'must be random, and differ from session.secret',
+    message: 'must be random, and differ from session.secret',
   },
   {
     keys: ['connect.redirect_base_url'],
     bad: (c) => !c.connect.redirect_base_url.startsWith('https:') && !isLocalhost(c.connect.redirect_base_url),
-    say: 'must use https, or be localhost',
+    message: 'must use https, or be localhost',
   },
 
   {
     keys: ['observability.metrics.otel_endpoint'],
     bad: (c) => ['otel', 'both'].includes(c.observability.metrics.provider) && !c.observability.metrics.otel_endpoint,
-    say: 'is required with provider otel or both',
+    message: 'is required with provider otel or both',
   },
   {
     keys: ['observability.metrics.path'],
     bad: (c) => !/^\/[\w./-]*$/.test(c.observability.metrics.path),
-    say: 'must be a path',
+    message: 'must be a path',
   },
   {
     keys: ['observability.logging.outputs.otel_endpoint'],
     bad: (c) => c.observability.logging.outputs.otel && !c.observability.logging.outputs.otel_endpoint,
-    say: 'is required with outputs.otel',
+    message: 'is required with outputs.otel',
   },
   {
     keys: ['observability.tracing.endpoint'],
     bad: (c) => c.observability.tracing.enabled && !c.observability.tracing.endpoint,
-    say: 'is required with tracing.enabled',
+    message: 'is required with tracing.enabled',
   },
 
   {
     keys: ['resources'],
     bad: (c) => hasTwin(c.resources.map((r) => r.slug)) || hasTwin(c.resources.flatMap((r) => r.uri ?? [])),
-    say: 'must not name a slug or a uri twice',
+    message: 'must not name a slug or a uri twice',
   },
   {
     keys: ['resources'],
@@ -257,17 +258,17 @@ export const RULES: readonly Rule[] = [
       c.resources.some(
         (r) => r.backend_kind === 'broker' && !c.broker_providers.some((p) => p.slug === r.broker_provider_slug),
       ),
-    say: 'a broker_provider_slug names no entry of broker_providers',
+    message: 'a broker_provider_slug names no entry of broker_providers',
   },
   {
     keys: ['broker_providers'],
     bad: (c) => !c.cimd.allow_private_addresses && c.broker_providers.flatMap(endpointsOf).some(isPlain),
-    say: 'must use https',
+    message: 'must use https',
   },
   {
     keys: ['broker_providers'],
     bad: (c) => hasTwin(c.broker_providers.map((p) => p.slug)),
-    say: 'must not name a slug twice',
+    message: 'must not name a slug twice',
   },
 ]
 

@@ -7,16 +7,16 @@ export const SERVER_RULES: readonly Rule[] = [
     keys: ['server.issuer_trailing_slash'],
     bad: (c) =>
       c.server.issuer_trailing_slash && URL.canParse(c.server.issuer) && new URL(c.server.issuer).pathname !== '/',
-    say: 'needs an issuer without a path',
+    message: 'needs an issuer without a path',
   },
   {
     keys: ['server.trusted_proxies'],
     bad: (c) => !c.server.trusted_proxies.every((each) => parseRange(each) !== undefined),
-    say: 'must be addresses or CIDR ranges such as 10.0.0.0/8',
+    message: 'must be addresses or CIDR ranges such as 10.0.0.0/8',
   },
   {
     keys: ['server.front_threads', 'server.http_engine'],
     bad: (c) => c.server.front_threads > 1 && c.server.http_engine === 'node',
-    say: 'several front threads need uWebSockets.js: node:http cannot share a port among threads',
+    message: 'several front threads need uWebSockets.js: node:http cannot share a port among threads',
   },
 ]

@@ -17,7 +17,7 @@ export interface FirstKeyOptions {
 
 export type KeyRules = Pick<SourceParts, 'mayMakeFirst'> & Pick<AtRestParts, 'mayMakeKey'>
 
-/** Why a new key would cause damage, and what to do instead. */
+/** Why a new key would cause damage, and the alternative. */
 interface Missing {
   what: string
   instead: string
@@ -36,7 +36,7 @@ export function firstKeyRules(
     const found = await missing()
     if (!found) return true
     if (!newKeys) throw new Error(`${found.what}: is --config right? ${found.instead}`)
-    log?.warn({ kid: found.kid, reason: found.what }, 'a new key is made, as --new-keys says')
+    log?.warn({ kid: found.kid, reason: found.what }, 'a new key is created, because --new-keys is set')
     return true
   }
   return {
@@ -47,7 +47,7 @@ export function firstKeyRules(
       return {
         kid,
         what: `no signing key in ${keyPlace(config)}, but live tokens in the database were signed with ${kid}`,
-        instead: 'Restore the keys, or start with --new-keys, which ends these tokens',
+        instead: 'Restore the keys, or start with --new-keys, which invalidates these tokens',
       }
     }),
     mayMakeKey: unless(async () => {

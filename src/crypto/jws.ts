@@ -141,7 +141,7 @@ const isOddNumber = (bytes: Buffer): boolean => bytes[0] !== 0 && (bytes.at(-1) 
 
 /**
  * Whether a public key from outside may verify signatures of an algorithm: type, curve and size match, and its encoding is canonical.
- * With an exponent of 1 anybody can sign, and no key pair has an even exponent.
+ * With an exponent of 1, signatures can be made without the private key. No key pair has an even exponent.
  */
 export function isSoundKey(alg: VerifiedAlg, { kty, crv, x, y, e, n }: Jwk): boolean {
   if (kty !== VERIFIED[alg].kty || crv !== VERIFIED[alg].crv) return false

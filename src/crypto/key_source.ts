@@ -41,12 +41,12 @@ export interface RemoteState {
   /** The queue of signatures. */
   readonly lane: LaneStats
   /** Whether its last calls all failed. */
-  readonly isAway: boolean
+  readonly isUnavailable: boolean
 }
 
 /** The key that new tokens are signed with. Throws when there is none. */
 export function currentOf<K extends KeyTimes>(keys: readonly K[]): K {
   const current = keys.findLast((key) => !key.next)
-  if (!current) throw new Error('the key store holds no key')
+  if (!current) throw new Error('the key store contains no key')
   return current
 }

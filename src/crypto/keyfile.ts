@@ -30,7 +30,7 @@ export function keyfileStore(folder: string): KeyStore {
     if (!existsSync(inFolder(INDEX))) {
       // New keys would silently invalidate every token that the old keys signed.
       if (existsSync(folder) && readdirSync(folder).some((name) => name.endsWith('.pem')))
-        throw new Error(`${inFolder(INDEX)} is missing, but there are keys beside it`)
+        throw new Error(`${inFolder(INDEX)} is missing, but the folder contains keys`)
       return []
     }
     for (let shown = readIndex(inFolder(INDEX)); ; ) {

@@ -49,7 +49,7 @@ interface Loaded {
 /** How long verifiers may cache the JWKS: a key that was published for less time may be unknown to some of them. */
 export const JWKS_MAX_AGE_SECONDS = 300
 
-/** Anybody can send the name of a key that does not exist, so the interval between reads is bounded. */
+/** Every caller can send the id of a key that does not exist, so the interval between reads is bounded. */
 const SEEK_MS = 5000
 
 interface Options {

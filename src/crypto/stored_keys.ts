@@ -86,7 +86,10 @@ export function storedKeys(options: StoredKeysOptions): KeySource {
       if (found.length === 0) return (await making).map(opened)
       // Keys that can be read but not written (a read-only mount, a full disk) can still sign.
       const made = await making.catch((error: unknown) => {
-        log.warn({ err: error }, 'no next signing key could be made: a rotation would use a key that nobody knows yet')
+        log.warn(
+          { err: error },
+          'the next signing key could not be created: a rotation would use a key that verifiers have not loaded yet',
+        )
         return found
       })
       return made.map(opened)

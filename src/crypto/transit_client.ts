@@ -11,7 +11,7 @@ import type { Fetcher, FetchReply } from '../net/fetcher.ts'
 import { jsonObjectOf } from '../net/json.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TransitAnswer, TransitJson } from './transit_answer.ts'
-import { away, isAway, TransitRefusal } from './transit_error.ts'
+import { isUnavailable, storeUnavailable, TransitRefusal } from './transit_error.ts'
 import { type Credentials, openLease, type TransitLease } from './transit_lease.ts'
 
 export interface TransitAccess {
@@ -39,7 +39,7 @@ export const transitParts = (clock: Clock, log: Logger): TransitParts => ({
 
 export interface TransitClient {
   /** Whether the last calls all failed; then no calls are sent for some seconds. */
-  readonly isAway: boolean
+  readonly isUnavailable: boolean
   /** `data` of the answer; undefined for 404. Rejects with TransitRefusal for other 4xx, else with 503. */
   call(method: 'GET' | 'POST', path: string, body?: object): Promise<TransitJson | undefined>
 }
@@ -55,10 +55,10 @@ export function createTransitClient(access: TransitAccess, { fetcher, clock, log
   const send = (method: 'GET' | 'POST', path: string, body?: object, token?: string): Promise<TransitAnswer> =>
     breaker.run(async () => {
       const reply = await follow(`${base}/v1/${path}`, method, body, token).catch((error: unknown) => {
-        throw away(error)
+        throw storeUnavailable(error)
       })
       return answerOf(reply, path)
-    }, isAway)
+    }, isUnavailable)
 
   /** A standby redirects to the active server. One redirect is followed, and never from https to http. */
   async function follow(url: string, method: 'GET' | 'POST', body?: object, token?: string): Promise<FetchReply> {
@@ -85,7 +85,7 @@ export function createTransitClient(access: TransitAccess, { fetcher, clock, log
   const lease: TransitLease = openLease({ ...access, send, clock, log })
 
   return {
-    get isAway() {
+    get isUnavailable() {
       return breaker.isOpen
     },
     async call(method, path, body) {
@@ -113,7 +113,7 @@ function answerOf(reply: FetchReply, path: string): TransitAnswer {
     errors: clip(said.trim(), MAX_ERROR_LENGTH),
   }
   if (reply.status < 500 && reply.status !== 429) return answer
-  throw away(new TransitRefusal(reply.status, path, answer.errors))
+  throw storeUnavailable(new TransitRefusal(reply.status, path, answer.errors))
 }
 
 const objectOf = (value: unknown): TransitJson => (isObject(value) ? value : {})

@@ -3,7 +3,7 @@ import type { SealPurpose } from '../records/seal_purpose.ts'
 import type { AtRest } from './encryption.ts'
 import type { MayMakeFirst } from './key_source.ts'
 import { createTransitClient, type TransitAccess, type TransitParts } from './transit_client.ts'
-import { away, bootError, TransitRefusal } from './transit_error.ts'
+import { bootError, storeUnavailable, TransitRefusal } from './transit_error.ts'
 import { ensureKey } from './transit_key.ts'
 import { pathOf } from './transit_lease.ts'
 
@@ -17,7 +17,7 @@ export interface TransitEncryptOptions {
 /** Types that authenticate associated data. */
 const TYPES = ['aes256-gcm96', 'aes128-gcm96', 'chacha20-poly1305', 'xchacha20-poly1305']
 const SEALED = /^\w+:v(\d+):/
-const ROW = 'a text to see that it works'
+const ROW = 'test text'
 
 /** Opens a key of the engine and tests it. A missing key is created if that is allowed. Rejects with a message for operators. */
 export async function transitEncrypt(options: TransitEncryptOptions, parts: TransitParts): Promise<AtRest> {
@@ -39,7 +39,7 @@ export async function transitEncrypt(options: TransitEncryptOptions, parts: Tran
     async seal(purpose, row, plaintext) {
       const body = { plaintext: base64(plaintext), associated_data: boundTo(purpose, row) }
       const sealed = await call('encrypt', body, 'ciphertext').catch((error: unknown) => {
-        throw away(error)
+        throw storeUnavailable(error)
       })
       latest = Math.max(latest, versionOf(sealed))
       return sealed
@@ -49,7 +49,9 @@ export async function transitEncrypt(options: TransitEncryptOptions, parts: Tran
       const body = { ciphertext: sealed, associated_data: boundTo(purpose, row) }
       const plaintext = await call('decrypt', body, 'plaintext').catch((error: unknown) => {
         const isRefused = error instanceof TransitRefusal && error.status === 400
-        throw isRefused ? new Error(`${row}: cannot be opened: ${error.message}`, { cause: error }) : away(error)
+        throw isRefused
+          ? new Error(`${row}: cannot be opened: ${error.message}`, { cause: error })
+          : storeUnavailable(error)
       })
       return Buffer.from(plaintext, 'base64').toString('utf8')
     },

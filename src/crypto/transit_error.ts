@@ -11,14 +11,14 @@ export class TransitRefusal extends Error {
   }
 }
 
-const AWAY = 'transit_away'
+const UNAVAILABLE = 'transit_away'
 
 /** The error for clients while the secret store is unavailable: 503 with Retry-After. The cause is for the log. */
-export const away = (cause: unknown): OAuthError =>
-  cause instanceof OAuthError ? cause : unavailable('the secret store is away', { reason: AWAY, cause })
+export const storeUnavailable = (cause: unknown): OAuthError =>
+  cause instanceof OAuthError ? cause : unavailable('the secret store is unavailable', { reason: UNAVAILABLE, cause })
 
 /** Whether the server did not answer, or reported an error of its own. */
-export const isAway = (error: unknown): boolean => error instanceof OAuthError && error.reason === AWAY
+export const isUnavailable = (error: unknown): boolean => error instanceof OAuthError && error.reason === UNAVAILABLE
 
 /** A startup error for operators: it names the setting, the address and the cause. */
 export function bootError(setting: string, address: string, error: unknown): Error {

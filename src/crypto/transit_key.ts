@@ -33,7 +33,7 @@ export async function ensureKey(
   await client.call('POST', pathOf(mount, 'keys', name), { type })
   const made = await readKey(client, mount, name)
   if (!made)
-    throw new Error(`the key ${name} is not there after it was made: is the transit engine mounted at ${mount}?`)
+    throw new Error(`the key ${name} does not exist after it was created: is the transit engine mounted at ${mount}?`)
   return made
 }
 

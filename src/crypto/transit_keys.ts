@@ -7,7 +7,7 @@ import { always, currentOf, type KeySource, type MayMakeFirst, type SourceKey } 
 import type { RemoteSigner } from './pool.ts'
 import { SKEW_SECONDS } from './stored_keys.ts'
 import { createTransitClient, type TransitAccess, type TransitParts } from './transit_client.ts'
-import { away, bootError, TransitRefusal } from './transit_error.ts'
+import { bootError, storeUnavailable, TransitRefusal } from './transit_error.ts'
 import { ensureKey, keyType, readKey, type TransitKey, versionsOf } from './transit_key.ts'
 import { pathOf } from './transit_lease.ts'
 import { createTransitSigner } from './transit_signer.ts'
@@ -55,7 +55,7 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
 
   async function read(): Promise<TransitKey> {
     const key = await readKey(client, mount, name)
-    if (!key) throw new Error(`the key ${name} is gone`)
+    if (!key) throw new Error(`the key ${name} no longer exists`)
     return key
   }
   /** The versions with the times at which they signed. With a next key in place, a new version makes the version before it current. */
@@ -93,7 +93,7 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
       if (shared || !(error instanceof TransitRefusal)) throw error
       log.warn(
         { err: error },
-        'no next version of the signing key could be made: a rotation would use one that nobody knows yet',
+        'the next version of the signing key could not be created: a rotation would use a version that verifiers have not loaded yet',
       )
       return
     }
@@ -118,7 +118,7 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
     try {
       return await work()
     } catch (error) {
-      throw away(error)
+      throw storeUnavailable(error)
     }
   }
 
@@ -126,8 +126,8 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
     name: 'secretstore_transit',
     remote: {
       lane: signer.stats,
-      get isAway() {
-        return client.isAway
+      get isUnavailable() {
+        return client.isUnavailable
       },
     },
     async load() {
@@ -169,9 +169,9 @@ export function transitKeys(options: TransitKeyOptions, parts: TransitParts): Ke
 
 const kidOf = (name: string, version: number): string => `${name}-v${version}`
 
-/** The start fails if the signature cannot be verified, because tokens that nobody can verify would be worse. */
+/** The start fails if the signature cannot be verified, because otherwise it would issue tokens that cannot be verified. */
 async function trySignature({ kid, jwk, key }: SourceKey & { jwk: Jwk }, alg: Alg): Promise<void> {
-  const input = 'a signature to see that it works'
+  const input = 'test signature'
   const publicKey = importKey(alg, jwk)
   const signature = await (key as RemoteSigner).sign(input)
   if (!publicKey || !verifySignature(alg, publicKey, input, signature))

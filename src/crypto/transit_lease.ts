@@ -91,7 +91,7 @@ export function openLease(options: Options): TransitLease {
   function renewAside(current: Held): void {
     current.renewAt = clock.now() + PAUSE
     once(() => renew(current)).catch((error: unknown) => {
-      log.warn({ err: error }, `${setting}: the lease could not be renewed; it is tried again`)
+      log.warn({ err: error }, `${setting}: the lease could not be renewed; the renewal is retried`)
     })
   }
 

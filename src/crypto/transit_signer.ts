@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
 import type { Alg } from '../records/jwk.ts'
 import type { TransitClient } from './transit_client.ts'
-import { away, TransitRefusal } from './transit_error.ts'
+import { storeUnavailable, TransitRefusal } from './transit_error.ts'
 import { pathOf } from './transit_lease.ts'
 
 interface Job {
@@ -41,7 +41,7 @@ export function createTransitSigner(
       for (const version of new Set(jobs.map((job) => job.version))) {
         const batch = jobs.filter((job) => job.version === version)
         const results = await signBatch(version, batch).catch((error: unknown) =>
-          batch.map(() => ({ error: away(error) })),
+          batch.map(() => ({ error: storeUnavailable(error) })),
         )
         for (const [i, job] of batch.entries()) outcomes.set(job, results[i] as Outcome<string>)
       }
@@ -66,7 +66,7 @@ export function createTransitSigner(
   function outcomeOf({ signature, error }: Record<string, unknown>, version: number): Outcome<string> {
     if (error) {
       onRefused()
-      return { error: away(new TransitRefusal(200, path, String(error))) }
+      return { error: storeUnavailable(new TransitRefusal(200, path, String(error))) }
     }
     const [, signedBy, text = ''] = SIGNATURE.exec(String(signature)) ?? []
     const bytes = Buffer.from(text, 'base64')
@@ -75,7 +75,9 @@ export function createTransitSigner(
       bytes.length < ES256_BYTES ||
       (key.alg === 'ES256' && bytes.length > ES256_BYTES)
     )
-      return { error: away(new Error(`${path}: the signature is not one of version ${version} for ${key.alg}`)) }
+      return {
+        error: storeUnavailable(new Error(`${path}: the signature is not one of version ${version} for ${key.alg}`)),
+      }
     return { value: bytes.toString('base64url') }
   }
 

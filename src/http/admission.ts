@@ -3,8 +3,8 @@
 import { type OAuthError, overloaded } from '../lib/error.ts'
 
 /**
- * Overload threshold: the requests in progress exceed what is completed in this time, and exceed the minimum. The minimum keeps a machine
- * that is busy with other work, and does everything slowly, from refusing.
+ * Overload threshold: the requests in progress exceed what is completed in this time, and exceed the minimum. Because of
+ * the minimum, a machine that is slow because of other work does not refuse requests.
  */
 const OVERLOAD = { ms: 35, least: 96 }
 /** Burst credits granted after an unsaturated window: the requests completed in this time, and at least the minimum. */
@@ -17,9 +17,9 @@ const MAX_IN_PROGRESS = 4096
 const WINDOW_MS = 250
 /** Utilisation above which a thread counts as saturated. */
 const SATURATED = 0.75
-/** A window ends with the next request. A window of this length had no requests at its end: the overload is over. */
+/** A window ends with a request. When a window lasted this long, no requests arrived at its end, so the overload is over. */
 const QUIET_MS = 1000
-/** Minimum answers of a window that measures the throughput: with fewer, the process may just be starting. */
+/** Minimum number of answers in a window that measures the throughput. With fewer answers, the process may just be starting. */
 const MIN_ANSWERS = 24
 /** Factor by which the best measured throughput decays with each window. */
 const DECAY = 0.95
@@ -109,7 +109,7 @@ export class Admission {
     if (this.burstCredits === 0 || this.inProgress >= MAX_IN_PROGRESS) return false
     this.burst ??= this.newSpan()
     if (--this.burstCredits > 0) return true
-    // Unsaturated threads wait for something else, which fewer requests would not make faster.
+    // An unsaturated thread waits for something else. Fewer requests would not make that faster.
     if (this.isUnsaturated(this.burst)) this.open()
     else this.close()
     return true

@@ -1,4 +1,4 @@
-// Memory for incomplete request bodies. It is bounded per listener, whatever the number of slow connections.
+// Memory for incomplete request bodies. It is bounded per listener, independent of the number of slow connections.
 
 /** Default maximum of all incomplete bodies together. */
 export const ROOM_BYTES = 64 * 1024 * 1024

@@ -14,7 +14,7 @@ export class Cors {
     this.allowsAll = origins.includes('*')
   }
 
-  /** Adds to an answer what lets an allowed origin read it. */
+  /** Adds the headers that allow an allowed origin to read an answer. */
   addTo(reply: Reply, head: RequestHead): void {
     if (this.origins.length === 0) return
     const origin = this.allowedOrigin(head)

@@ -11,7 +11,7 @@ const WITHOUT_BODY = new Set(['GET', 'HEAD', 'OPTIONS'])
 const MAX_HEAD_BYTES = 16 * 1024
 const refuse = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
 
-/** What is wrong with the framing of a request, or undefined. The caller closes the connection of a refused request. */
+/** The error in the framing of a request, or undefined. The caller closes the connection of a refused request. */
 export function framingFault(head: RequestHead): OAuthError | undefined {
   const { headers, method } = head
   if (sizeOf(head) > MAX_HEAD_BYTES)

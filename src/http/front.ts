@@ -7,10 +7,10 @@ import type { Reply, RequestHead } from './message.ts'
 /** A request that may send a body of up to `limit` bytes. */
 export interface Accepted {
   limit: number
-  /** Answers a body that turns out to be larger while it is read. */
+  /** The answer to a body that exceeds the limit while it is read. */
   tooLarge(): Reply
-  /** Answers when there is no memory left for the body. */
-  crowded(): Reply
+  /** The answer when there is no memory for the body. */
+  noRoom(): Reply
   /** Answers the request; never rejects. */
   answer(body: Buffer): Reply | Promise<Reply>
 }

@@ -30,7 +30,7 @@ export interface Request extends RequestHead {
   trace_id?: string
   /** Its span, when it is sampled. */
   trace?: Trace
-  /** What the handler learned, for the log and the client activity. */
+  /** Facts that the handler found, for the log and the client activity. */
   notes: Notes
 }
 

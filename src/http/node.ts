@@ -40,14 +40,14 @@ function copyHead(req: IncomingMessage): RequestHead {
 }
 
 /** Resolves with the body, or with why it is refused. Rejects when the client disconnects. */
-function readBody(req: IncomingMessage, limit: number, room: BodyRoom): Promise<Buffer | 'tooLarge' | 'crowded'> {
+function readBody(req: IncomingMessage, limit: number, room: BodyRoom): Promise<Buffer | 'tooLarge' | 'noRoom'> {
   const whole = Number(req.headers['content-length'])
   const chunks: Buffer[] = []
   let size = 0
   let held = 0
   let isRefused = false
-  return new Promise<Buffer | 'tooLarge' | 'crowded'>((resolve, reject) => {
-    const refuse = (why: 'tooLarge' | 'crowded') => {
+  return new Promise<Buffer | 'tooLarge' | 'noRoom'>((resolve, reject) => {
+    const refuse = (why: 'tooLarge' | 'noRoom') => {
       isRefused = true
       chunks.length = 0
       resolve(why)
@@ -57,7 +57,7 @@ function readBody(req: IncomingMessage, limit: number, room: BodyRoom): Promise<
       size += chunk.length
       if (size > limit) return refuse('tooLarge')
       if (size !== whole) {
-        if (!room.take(chunk.length)) return refuse('crowded')
+        if (!room.take(chunk.length)) return refuse('noRoom')
         held += chunk.length
       }
       chunks.push(chunk)

@@ -10,7 +10,7 @@ export class TokenBucket implements Limiter {
   private tokens: number
   private at = performance.now()
 
-  /** `among` returns the number of instances that share the limit. */
+  /** `among` returns the number of instances that share the rate and the burst. */
   constructor(rate: number, burst: number, among: () => number = () => 1) {
     this.rate = rate
     this.burst = burst
@@ -158,14 +158,14 @@ interface Attempts {
 export type LoginResult = 'success' | 'failure' | 'undecided'
 
 /** Counts login attempts by address, in this thread or, for all threads, in the supervisor. */
-export interface Attempting {
+export interface LoginAttempts {
   begin(address: string): number | Promise<number>
   end(address: string, result: LoginResult): boolean | Promise<boolean>
   readonly locked: number
 }
 
 /** Failed logins by address. An attempt in progress counts as a failure, so that parallel attempts cannot exceed the limit. */
-export class Lockout implements Attempting {
+export class Lockout implements LoginAttempts {
   private readonly options: LockoutOptions
   private readonly known = new Lru<Attempts>(MAX_TRACKED)
 

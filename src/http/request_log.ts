@@ -94,40 +94,40 @@ class RefusalLines {
   }
 }
 
-type Say = (count: number) => void
+type Report = (count: number) => void
 
 /** Events that are counted and reported at intervals, by key. */
 class Counters {
   private readonly counts = new Map<string, number>()
 
   /** Reports the first event at once, and the number of further ones after each interval. */
-  countAndReport(key: string, say: Say): void {
-    if (this.counts.has(key)) this.count(key, REPEAT_MS, say)
+  countAndReport(key: string, report: Report): void {
+    if (this.counts.has(key)) this.count(key, REPEAT_MS, report)
     else {
-      say(1)
-      this.begin(key, 0, REPEAT_MS, say)
+      report(1)
+      this.begin(key, 0, REPEAT_MS, report)
     }
   }
 
   /** Counts an event, and reports the number of events after the interval. */
-  count(key: string, everyMs: number, say: Say): void {
+  count(key: string, everyMs: number, report: Report): void {
     const before = this.counts.get(key)
-    if (before === undefined) this.begin(key, 1, everyMs, say)
+    if (before === undefined) this.begin(key, 1, everyMs, report)
     else this.counts.set(key, before + 1)
   }
 
-  private begin(key: string, count: number, everyMs: number, say: Say): void {
+  private begin(key: string, count: number, everyMs: number, report: Report): void {
     this.counts.set(key, count)
-    setTimeout(() => this.end(key, everyMs, say), everyMs).unref()
+    setTimeout(() => this.end(key, everyMs, report), everyMs).unref()
   }
 
-  private end(key: string, everyMs: number, say: Say): void {
+  private end(key: string, everyMs: number, report: Report): void {
     const count = this.counts.get(key) ?? 0
     this.counts.delete(key)
     if (count === 0) return
-    say(count)
+    report(count)
     // Further events wait for another interval.
-    this.begin(key, 0, everyMs, say)
+    this.begin(key, 0, everyMs, report)
   }
 }
 

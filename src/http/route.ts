@@ -21,7 +21,7 @@ export interface Route {
   unlimited?: boolean
   /** Refuses a request by its head: throws OAuthError, before the method is checked and the body is read. */
   guard?(head: RequestHead): void
-  /** The step that it is in the activity of a client. */
+  /** The step that a request of this route adds to the client activity. */
   step?: ActivityStep
   /** Renders an error; a problem document without it. Used by pages. */
   renderError?(error: OAuthError, request: Request): Reply

@@ -32,10 +32,10 @@ export interface RouterOptions {
   tracer?: Tracer
 }
 
-/** What an answer needs to know of its route. */
-type Place = Pick<Route, 'path' | 'cors'>
+/** The properties of a route that its answer depends on. */
+type MatchedRoute = Pick<Route, 'path' | 'cors'>
 
-const UNMATCHED: Place = { path: 'unmatched' }
+const UNMATCHED: MatchedRoute = { path: 'unmatched' }
 const NO_PARAMS = Object.freeze({})
 const NO_BODY = Buffer.alloc(0)
 
@@ -63,7 +63,7 @@ class Router {
     if (fault) return this.refuse(fault, request, UNMATCHED, true)
     const methods = this.table.find(request.path)
     const close = mayHaveBody(request)
-    if (!methods) return this.refuse(nothingHere(), request, UNMATCHED, close)
+    if (!methods) return this.refuse(unknownPath(), request, UNMATCHED, close)
     const match = methods.get(request.method === 'HEAD' ? 'GET' : (request.method as Method))
     const route = match?.route ?? anyOf(methods)
     try {
@@ -91,7 +91,7 @@ class Router {
     return {
       limit,
       tooLarge: refuseLarge,
-      crowded: () => this.refuse(crowded(), request, route, true),
+      noRoom: () => this.refuse(noRoom(), request, route, true),
       answer: (body) => this.answer(route, request, body),
     }
   }
@@ -149,18 +149,18 @@ class Router {
   }
 
   /** Answers without the handler. A connection whose body was not read must be closed: the body would be taken for the next request. */
-  private refuse(error: OAuthError, request: Request, place: Place, close: boolean): Reply {
+  private refuse(error: OAuthError, request: Request, place: MatchedRoute, close: boolean): Reply {
     return this.finish({ ...problem(error, request, request.id), close }, request, place, error)
   }
 
-  /** Many refusals at once wait a moment when their bodies can be skipped: clients would otherwise repeat them at once. */
+  /** Delays refusals under overload when their bodies can be skipped, because clients would otherwise repeat the requests immediately. */
   private refuseOverload(error: OAuthError, request: Request, route: Route, canSkip: boolean): Reply | Promise<Reply> {
     const refused = () => this.refuse(error, request, route, !canSkip)
     return (canSkip ? route.admission?.hold()?.then(refused) : undefined) ?? refused()
   }
 
   /** Gives an answer its headers, counts and times it, ends its span and logs it. */
-  private finish(reply: Reply, request: Request, { path, cors }: Place, error?: OAuthError): Reply {
+  private finish(reply: Reply, request: Request, { path, cors }: MatchedRoute, error?: OAuthError): Reply {
     const { headers, metrics, requests } = this.options
     if (statesNoLength(request)) reply.close = true
     for (const name in headers) reply.headers[name] ??= headers[name] as string
@@ -223,7 +223,7 @@ function endTrace(trace: Trace, { status }: Reply, error: OAuthError | undefined
 
 const anyOf = (methods: ReadonlyMap<Method, Match>): Route => (methods.values().next().value as Match).route
 
-const nothingHere = () => new OAuthError('not_found', 'there is nothing at this path')
+const unknownPath = () => new OAuthError('not_found', 'this path does not exist')
 
 function wrongMethod(methods: ReadonlyMap<Method, Match>): OAuthError {
   const allow = [...methods.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
@@ -234,4 +234,4 @@ const tooMany = (wait: number) =>
   new OAuthError('slow_down', 'too many requests', { reason: 'rate_limited', headers: { 'retry-after': String(wait) } })
 const tooLarge = (limit: number): OAuthError =>
   new OAuthError('content_too_large', `the body may have at most ${limit} bytes`)
-const crowded = (): OAuthError => overloaded('body_room', 'too many requests are still being sent')
+const noRoom = (): OAuthError => overloaded('body_room', 'the memory for incomplete request bodies is full')

@@ -20,7 +20,7 @@ interface Native {
   us_listen_socket_close(socket: unknown): void
 }
 
-/** Without it, the operating system distributes connections over all listeners of the port (SO_REUSEPORT). */
+/** Without this flag, the operating system distributes connections over all listeners of the port (SO_REUSEPORT). */
 const EXCLUSIVE_PORT = 1
 // Build 20.57 reads this variable at load time. Without it, it refuses heads over 4 KiB; framing.ts sets the limit of the service.
 process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(64 * 1024)
@@ -135,8 +135,8 @@ class UwsListener {
         return true
       },
       complete: (body) => this.answer(exchange, accepted, body),
-      tooMuch: () => exchange.send(accepted.tooLarge()),
-      crowded: () => exchange.send(accepted.crowded()),
+      tooLarge: () => exchange.send(accepted.tooLarge()),
+      noRoom: () => exchange.send(accepted.noRoom()),
     })
   }
 

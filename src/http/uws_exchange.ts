@@ -126,12 +126,12 @@ interface BodyReader {
   /** Reserves memory for a chunk that is not the last one. */
   hold(bytes: number): boolean
   complete(body: Buffer): void
-  tooMuch(): void
-  crowded(): void
+  tooLarge(): void
+  noRoom(): void
 }
 
 /** Collects a body. When it is refused, because of its size or because memory is exhausted, nothing of it is kept. */
-export function readBody(res: NativeResponse, { limit, hold, complete, tooMuch, crowded }: BodyReader): void {
+export function readBody(res: NativeResponse, { limit, hold, complete, tooLarge, noRoom }: BodyReader): void {
   const chunks: Buffer[] = []
   let size = 0
   let isRefused = false
@@ -143,8 +143,8 @@ export function readBody(res: NativeResponse, { limit, hold, complete, tooMuch, 
   res.onData((chunk, isLast) => {
     if (isRefused) return
     size += chunk.byteLength
-    if (size > limit) return refuse(tooMuch)
-    if (!isLast && !hold(chunk.byteLength)) return refuse(crowded)
+    if (size > limit) return refuse(tooLarge)
+    if (!isLast && !hold(chunk.byteLength)) return refuse(noRoom)
     // The ArrayBuffer is detached when this callback returns.
     chunks.push(Buffer.from(new Uint8Array(chunk)))
     if (isLast) complete(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))

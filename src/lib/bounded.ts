@@ -1,4 +1,4 @@
-// Text from outside, truncated before it is repeated in a message or stored in memory.
+// Untrusted text, truncated before it is repeated in a message or stored in memory.
 
 /**
  * A copy that does not retain its source. A substring of a larger string (a query, a form, a document) keeps the whole string in memory

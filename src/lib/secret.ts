@@ -9,7 +9,7 @@ export function putSecret(holder: object, name: string, value: unknown): void {
   Object.defineProperty(holder, name, { value, enumerable: false, writable: true, configurable: true })
 }
 
-/** A value that crosses to another thread with its secrets, which copies otherwise leave out. */
+/** A value with its secrets, for another thread. Other copies of the value omit the secrets. */
 export interface Serialised {
   list?: Serialised[]
   shown?: Record<string, Serialised>
@@ -17,7 +17,7 @@ export interface Serialised {
   plain?: unknown
 }
 
-/** Packs a value of plain objects, lists and texts for another thread; openCarried() makes it again. */
+/** Packs a value of plain objects, lists and texts for another thread; deserialise() restores it. */
 export function serialise(value: unknown): Serialised {
   if (Array.isArray(value)) return { list: value.map(serialise) }
   if (typeof value !== 'object' || value === null) return { plain: value }
@@ -29,7 +29,7 @@ export function serialise(value: unknown): Serialised {
   return packed
 }
 
-/** The value that carried() packed, its secrets hidden as before. */
+/** The value that serialise() packed. Its secrets are not enumerable again. */
 export function deserialise({ list, shown, secret, plain }: Serialised): unknown {
   if (list) return list.map(deserialise)
   if (!shown) return plain

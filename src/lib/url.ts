@@ -23,7 +23,7 @@ const UNRESERVED = /[A-Za-z0-9._~-]/
 
 /**
  * An http(s) URL without query and fragment, normalised by syntax and scheme (RFC 3986 §6.2.2, §6.2.3): two spellings of
- * one place come out equal. Undefined for anything else, and for URLs that name a user.
+ * one URL become equal. Undefined for anything else, and for URLs that name a user.
  */
 export function normalisedUrl(text: string): string | undefined {
   const url = parseHttpUrl(text)

@@ -25,8 +25,8 @@ export class Breaker {
     return this.failures >= FAILURES_TO_OPEN
   }
 
-  /** Runs `work`. Its failures count if `isAway` returns true. Rejects with 503 at once while the circuit is open. */
-  async run<T>(work: () => Promise<T>, isAway: (error: unknown) => boolean): Promise<T> {
+  /** Runs `work`. Its failures count if `isUnavailable` returns true. Rejects with 503 at once while the circuit is open. */
+  async run<T>(work: () => Promise<T>, isUnavailable: (error: unknown) => boolean): Promise<T> {
     const probing = this.isOpen
     if (probing) this.refuseWhileClosed()
     this.trying = probing
@@ -35,7 +35,7 @@ export class Breaker {
       this.failures = 0
       return result
     } catch (error) {
-      if (!isAway(error)) this.failures = 0
+      if (!isUnavailable(error)) this.failures = 0
       // Calls that were in flight when the circuit opened do not extend the pause.
       else if (probing || !this.isOpen) this.fail()
       throw error
@@ -47,7 +47,7 @@ export class Breaker {
   private refuseWhileClosed(): void {
     const wait = this.closedUntil - this.clock.now()
     if (wait <= 0 && !this.trying) return
-    throw unavailable(`${this.what} is away`, {
+    throw unavailable(`${this.what} is unavailable`, {
       reason: 'breaker_open',
       headers: { 'retry-after': String(Math.max(1, wait)) },
     })

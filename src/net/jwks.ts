@@ -22,7 +22,7 @@ export interface RemoteKeysOptions {
   onLookup?: (outcome: 'hit' | 'miss') => void
 }
 
-/** What a key must be for. */
+/** The key that a signature needs. */
 export interface WantedKey {
   kid?: string
   alg: VerifiedAlg

@@ -11,7 +11,7 @@ interface WebRequest {
 export const webFetch =
   (fetcher: Fetcher, limits: Pick<FetchRequest, 'maxBytes' | 'timeoutMs' | 'allowHttp'>) =>
   async (url: string, { method, headers, body }: WebRequest): Promise<Response> => {
-    // The name of the library is nobody's business.
+    // The User-Agent of the library is not sent.
     const { 'user-agent': _, ...fields } = headers
     const reply = await fetcher.fetch(url, {
       ...limits,

@@ -42,7 +42,7 @@ const refuse = (description: string, reason: string) =>
   new OAuthError('invalid_client', description, { reason: `cimd_${reason}`, status: 400 })
 
 /** The host is away, or we have no room: it says nothing about the document. */
-const AWAY = /^(outbound_full|cimd_(dns_failed|connect_failed|tls_failed|timeout|bad_response|unavailable))$/
+const UNAVAILABLE = /^(outbound_full|cimd_(dns_failed|connect_failed|tls_failed|timeout|bad_response|unavailable))$/
 const NOT_APPROVED = 'cimd_redirect_not_approved'
 
 /** True for client ids that name a document. */
@@ -119,7 +119,7 @@ async function fetchClient(app: App, client_id: string, fetched?: FetchReply): P
     app.documents.known.set(client_id, { until, usableUntil: until + graceTime(app, reply, until), client })
     return stored ? await followDocument(app, stored, client) : client
   } catch (error) {
-    const last = error instanceof OAuthError && AWAY.test(error.reason) ? lastCopy(app, client_id) : undefined
+    const last = error instanceof OAuthError && UNAVAILABLE.test(error.reason) ? lastCopy(app, client_id) : undefined
     if (last) return settle(app, last, stored)
     // What the mode refuses is not remembered: a mode that operators set is in force at once.
     if (error instanceof OAuthError && error.status < 500 && error.reason !== NOT_APPROVED)
@@ -195,9 +195,9 @@ async function fetchDocument(app: App, client_id: string): Promise<FetchReply> {
       timeoutMs: app.config.cimd.fetch_timeout * 1000,
       allowHttp: !app.config.cimd.require_https,
     })
-    const isAway = reply.status >= 500 || reply.status === 429
+    const isUnavailable = reply.status >= 500 || reply.status === 429
     if (reply.status !== 200)
-      throw refuse(`the client document answers with status ${reply.status}`, isAway ? 'unavailable' : 'status')
+      throw refuse(`the client document answers with status ${reply.status}`, isUnavailable ? 'unavailable' : 'status')
     return reply
   } catch (error) {
     if (!(error instanceof FetchError)) throw error

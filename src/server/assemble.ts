@@ -15,7 +15,7 @@ import { keyPlace, keySource } from '../crypto/sources.ts'
 import { transitParts } from '../crypto/transit_client.ts'
 import { Admission, loopBusyMs } from '../http/admission.ts'
 import { checkListeners } from '../http/node.ts'
-import { type Attempting, Buckets, Lockout } from '../http/rate_limit.ts'
+import { Buckets, Lockout, type LoginAttempts } from '../http/rate_limit.ts'
 import { openRequestLog } from '../http/request_log.ts'
 import { SharedBuckets } from '../http/shared_buckets.ts'
 import { readBuild, userAgent } from '../lib/build.ts'
@@ -52,7 +52,7 @@ export interface AppOptions {
   clock?: Clock
   /** The environment: the configuration names variables that hold keys. */
   env?: Env
-  /** The telemetry of a server; metrics that nobody reads otherwise. */
+  /** The telemetry of a server. By default metrics are counted, but not exported. */
   telemetry?: Pick<Telemetry, 'metrics' | 'tracer'>
   /** Whether this process serves (default). A server starts its threads at once, locks its SQLite file and counts as an instance. */
   serves?: boolean
@@ -71,7 +71,7 @@ export interface AppOptions {
 type Settings = AppOptions &
   Required<Pick<AppOptions, 'clock' | 'env' | 'telemetry' | 'serves' | 'creates' | 'newKeys'>>
 
-/** The parts that a front thread opens in another way than a process does. */
+/** The parts that a front thread opens differently from a process. */
 export interface Parts {
   store: Store
   keyring: Keyring
@@ -81,7 +81,7 @@ export interface Parts {
   sealing: string
   refreshSecret: string
   replays: ReplayCache
-  lockout: Attempting
+  lockout: LoginAttempts
   activity: ActivityLog
   knees?: Knees
   /** Returns the metrics of the whole process; the metrics of this thread when it is absent. */
@@ -150,14 +150,14 @@ const openLockout = ({ rate_limit }: Config): Lockout =>
     lockout: rate_limit.auth_lockout,
   })
 
-/** session.secret. Without one (local use), a secret that the database stores, because a retried refresh must be answered after a restart too. */
+/** session.secret. Without it (local use), a secret that is stored in the database, because a retried refresh must also be answered after a restart. */
 const refreshSecretOf = async ({ session, oauth }: Config, store: Store, clock: Clock): Promise<string> =>
   session.secret ||
   (oauth.refresh_grace > 0
     ? store.keepSetting({ name: 'refresh_secret', value: newSecret(), now: clock.now() })
     : newSecret())
 
-/** Opens the keys and reads what the store must return before the first request. Closes the store when it fails: an open store keeps the process alive. */
+/** Opens the keys and makes the reads that are needed before the first request. Closes the store when that fails, because an open store keeps the process alive. */
 async function begin(
   config: Config,
   { env, log, ...parts }: KeyRules & Pick<App, 'store' | 'env' | 'clock' | 'log'>,

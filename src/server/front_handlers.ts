@@ -1,4 +1,4 @@
-// The RPC handlers of a front thread: what the supervisor asks of it.
+// The RPC handlers of a front thread: the procedures that the supervisor calls.
 import type { App } from '../context.ts'
 import type { SharedKey } from '../crypto/shared_keys.ts'
 import type { HistogramCounts } from '../lib/histogram.ts'
@@ -22,7 +22,7 @@ export interface FrontReport {
 export type FrontHandlers = ReturnType<typeof frontHandlers>
 
 interface FrontActions {
-  /** Takes over the supervisor's verdict on the health of the database. */
+  /** Sets the health of the database, as the supervisor determined it. */
   setHealthy(isHealthy: boolean): void
   setKeys(keys: SharedKey[]): void
   close(waitMs: number): Promise<void>

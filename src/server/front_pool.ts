@@ -1,5 +1,5 @@
-// The supervisor's front pool: it starts and ends the front threads, and passes what one thread changes on to the others. A write
-// is answered when every thread has removed what it changed from its caches (docs/decisions/0014).
+// The supervisor's front pool: it starts and ends the front threads, and notifies them of the changes of other threads. A write is
+// answered when every thread has removed the changed entries from its caches (docs/decisions/0014).
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App, FrontPool, FrontThreadReport } from '../context.ts'
 import { sharedKeys } from '../crypto/shared_keys.ts'
@@ -41,7 +41,7 @@ class FrontThreads implements FrontPool {
   private readonly app: App
   private readonly threads: FrontWorker[] = []
   private readonly limit: SharedBucket | undefined
-  /** The threads that have operations of unknown outcome; the app stands for this thread. A repetition at another thread waits for their outcome. */
+  /** The threads that have operations of unknown outcome; the app represents this thread. A retry that arrives at another thread waits for their outcome. */
   private readonly unsettled = new Set<FrontWorker | App>()
   private readonly reporting: NodeJS.Timeout
 
@@ -119,7 +119,7 @@ class FrontThreads implements FrontPool {
     this.limit?.divideAmong(this.app.store.driver.instances())
   }
 
-  /** Passes the writes of this thread and of other processes on to the threads. */
+  /** Notifies the threads of writes of this thread and of other processes. */
   private followStore(): void {
     const { app } = this
     app.store.driver.unsettled?.onChange((isUnsettled) => this.setUnsettled(app, isUnsettled))
@@ -129,7 +129,7 @@ class FrontThreads implements FrontPool {
   }
 
   /**
-   * Passes new signing keys on to the threads. A token that one thread signs must verify with the keys that another thread
+   * Sends new signing keys to the threads. A token that one thread signs must verify with the keys that another thread
    * publishes: all threads publish a new key before any of them signs with it.
    */
   private followKeyring(): void {

@@ -8,7 +8,7 @@ import { type Keyring, openKeyring } from '../crypto/keyring.ts'
 import { type CryptoLanes, openCrypto, signingThreads } from '../crypto/pool.ts'
 import { sharedSource } from '../crypto/shared_keys.ts'
 import { transitParts } from '../crypto/transit_client.ts'
-import { type Attempting, SharedBucket } from '../http/rate_limit.ts'
+import { type LoginAttempts, SharedBucket } from '../http/rate_limit.ts'
 import { readBuild } from '../lib/build.ts'
 import type { ReplayCache } from '../lib/replay_set.ts'
 import { RpcChannel } from '../lib/rpc.ts'
@@ -35,7 +35,7 @@ export async function runFront(port: MessagePort, data: FrontData): Promise<void
   const { app, ...setters } = await openThreadApp(config, data, telemetry, supervisor)
   const { requests_per_second, burst } = config.rate_limit
   const front = await openFront(app, data.bucket && new SharedBucket(requests_per_second, burst, data.bucket))
-  // When a thread exits while the native engine is open, the whole process dies without a message. The supervisor has this thread drain first.
+  // When a thread exits while the native engine is open, the whole process dies without a message. So the supervisor drains this thread first.
   process.on('uncaughtException', ({ message, stack = '' }) => supervisor.tell('failed', { message, stack }))
   const close = async (waitMs: number): Promise<void> => {
     app.lifecycle.draining = true
@@ -74,7 +74,7 @@ async function openThreadApp(
   const crypto = openCrypto({ threads, eager: true }, log)
   const parts: Parts = {
     store,
-    keyring: seekingEverywhere(keyring, supervisor),
+    keyring: withSupervisorKeys(keyring, supervisor),
     crypto: withSharedPasswords(crypto, supervisor),
     lanes: { crypto: crypto.stats.crypto, ...(store.driver.name === 'sqlite' ? {} : { store: store.driver.stats }) },
     atRest: await openAtRest(config, data.env, { transit: transitParts(clock, log) }),
@@ -89,13 +89,13 @@ async function openThreadApp(
   return { app, setHealthy, setKeys: source.take }
 }
 
-/** A keyring that has the supervisor look for a key that this thread does not have. */
-const seekingEverywhere = (keyring: Keyring, supervisor: Supervisor): Keyring => ({
+/** A keyring that asks the supervisor for a key that this thread does not have. */
+const withSupervisorKeys = (keyring: Keyring, supervisor: Supervisor): Keyring => ({
   ...keyring,
   seek: async (kid) => keyring.find(kid) ?? ((await supervisor.ask('seek', kid)) ? keyring.find(kid) : undefined),
 })
 
-/** Passwords are hashed in the pool of the supervisor, whose limit holds for all threads: many logins must leave processors for tokens. */
+/** Passwords are hashed in the pool of the supervisor, whose limit is for all threads together: many concurrent logins must not take the processors that tokens need. */
 const withSharedPasswords = (crypto: CryptoLanes, supervisor: Supervisor): CryptoLanes => ({
   ...crypto,
   hashPassword: (password) => supervisor.ask('hashPassword', password),
@@ -107,7 +107,7 @@ const sharedReplays = (supervisor: Supervisor): ReplayCache => ({
   remove: (value) => supervisor.ask('forgetUse', value),
 })
 
-const sharedLockout = (supervisor: Supervisor): Attempting => ({
+const sharedLockout = (supervisor: Supervisor): LoginAttempts => ({
   begin: (address) => supervisor.ask('beginLogin', address),
   end: (address, result) => supervisor.ask('endLogin', { address, result }),
   locked: 0,

@@ -12,7 +12,7 @@ import { type FrontData, supervisorHandlers, type Write } from './supervisor_han
 /** A thread that has not exited this long after the end of its drain is terminated. A thread that is still loading its modules then ends the process. */
 const EXIT_GRACE_MS = 10_000
 
-/** What a front thread tells its pool. */
+/** The notifications of a front thread to its pool. */
 export interface FrontEvents {
   failed(error: Error): void
   /** Called for a write of this thread. The write is answered when the promise has resolved. */
@@ -46,7 +46,7 @@ export class FrontWorker {
     this.take(await this.rpc.ask('report', { isHealthy }))
   }
 
-  /** Has the thread drain for up to `waitMs`, takes its last report and ends it. */
+  /** Drains the thread for up to `waitMs`, takes its last report and ends it. */
   async close(waitMs: number): Promise<void> {
     const lastReport = this.rpc.ask('close', waitMs).then(
       (report) => this.take(report),
@@ -77,7 +77,7 @@ export class FrontWorker {
   /** Reports an error or an unexpected exit. Resolves when the thread has exited. */
   private watch({ failed }: FrontEvents): Promise<void> {
     const broken = (error: Error) => {
-      this.rpc.break(unavailable('the service is ending', { reason: 'front_thread_gone', cause: error }))
+      this.rpc.break(unavailable('the service is shutting down', { reason: 'front_thread_gone', cause: error }))
       failed(error)
     }
     this.worker.on('error', (error) => broken(this.failure(error.message, error)))

@@ -1,4 +1,4 @@
-// The RPC handlers of the supervisor: what front threads ask of the main thread, which owns everything that a process has only once.
+// The RPC handlers of the supervisor: the procedures that front threads call. The main thread owns everything that a process has only once.
 import type { Env } from '../config/env.ts'
 import type { App } from '../context.ts'
 import type { SharedKey } from '../crypto/shared_keys.ts'
@@ -30,7 +30,7 @@ export interface Write {
 /** The procedures of the supervisor. */
 export type SupervisorHandlers = ReturnType<typeof supervisorHandlers>
 
-/** What a front thread tells the supervisor about itself. */
+/** The notifications of a front thread about its own state. */
 interface FrontNotices {
   opened(engine: string): void
   failed(error: { message: string; stack: string }): void
@@ -53,7 +53,8 @@ export function supervisorHandlers(app: App, notices: FrontNotices) {
     seek: async (kid: string) => (await keyring.seek(kid)) !== undefined,
     async sign({ kid, input }: { kid: string; input: string }): Promise<string> {
       const key = keyring.keys().find((each) => each.kid === kid)?.key
-      if (!key || !('sign' in key)) throw unavailable('the signing key is gone', { reason: 'signing_key_gone' })
+      if (!key || !('sign' in key))
+        throw unavailable('the signing key no longer exists', { reason: 'signing_key_gone' })
       return key.sign(input)
     },
     beginLogin: (address: string) => lockout.begin(address),

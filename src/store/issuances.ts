@@ -171,7 +171,7 @@ export interface IssuanceFilter {
   before?: string
   limit: number
 }
-/** The condition that somebody is the subject of a token: a row without one is about its client. */
+/** The condition that a user or client is the subject of a token. In a row without a subject, the client is the subject. */
 const isAbout = (sub: string | undefined): Condition | undefined =>
   sub === undefined ? undefined : ['(sub = ? OR (sub IS NULL AND client_id = ?))', sub, sub]
 

@@ -38,7 +38,7 @@ export async function lockDatabase(database: string, { as, onWait }: LockOptions
     const taken = tryToTake(database, as)
     if (typeof taken === 'function') return taken
     const inUse = `the database ${database} is in use by ${taken}`
-    if (!onWait) throw new Error(`${inUse}: stop it first, or start with --wait to go on when it has ended`)
+    if (!onWait) throw new Error(`${inUse}: stop it first, or start with --wait to take over when it has ended`)
     if (!told) onWait(inUse)
     await sleep(RETRY_MS)
   }

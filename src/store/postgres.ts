@@ -14,7 +14,7 @@ import { type Driver, MAX_QUEUE } from './index.ts'
 import { isRead } from './operations.ts'
 import { Backends } from './postgres_backends.ts'
 import { isCollision, settled, steps } from './postgres_batched.ts'
-import { awayFor, clientSettings, command, execute } from './postgres_client.ts'
+import { clientSettings, command, databaseUnavailable, execute } from './postgres_client.ts'
 import { connectMs, PostgresConnection, type PostgresPlace } from './postgres_connection.ts'
 import { SILENT_MS, watchDurability } from './postgres_durable.ts'
 import { type Fused, fuse } from './postgres_fused.ts'
@@ -116,7 +116,7 @@ export async function openPostgres(
   )
   if (serves)
     await withReminders(durability.first, () =>
-      log.warn('the start waits for the database to commit: is its disk full, or a synchronous standby away?'),
+      log.warn('the start waits for the database to commit: is its disk full, or a synchronous standby unavailable?'),
     )
   const partitions = makesPartitions ? await keepPartitions(settings, systemClock, log) : undefined
 
@@ -136,7 +136,7 @@ export async function openPostgres(
         const code = codeOf(error) ?? ''
         const collided = isCollision(error)
         if (!collided && (code !== DUPLICATE || tries > 1)) throw error
-        if (tries === TRIES) throw awayFor(error)
+        if (tries === TRIES) throw databaseUnavailable(error)
         // The other transaction gets the time to commit.
         if (collided) await sleep(Math.random() * tries * COLLISION_MS)
       }

@@ -25,7 +25,7 @@ export const clientSettings = (place: PostgresPlace): ConnectionSettings => ({
 })
 
 /** For long statements, and for statements that wait for a long one of another process. */
-export const PATIENT = { sessionMs: 0, query_timeout: 0 }
+export const NO_TIMEOUT = { sessionMs: 0, query_timeout: 0 }
 
 /** Runs SQL without parameters. Resolves to its rows. */
 export type RunQuery = (text: string) => Promise<Record<string, unknown>[]>
@@ -83,7 +83,7 @@ function prepared({ sql, forUpdate }: Statement): pg.QueryConfig {
  * Errors of connections, authentication and resources, shutdown, timeouts and read-only servers; and 0A000: a newer version has
  * changed the table of a prepared statement, which another connection prepares again.
  */
-const AWAY = /^(08|28|53|57|58|0A000|25006|25P03|55P03)/
+const UNAVAILABLE = /^(08|28|53|57|58|0A000|25006|25P03|55P03)/
 
 const ONLY_READS = '25006'
 
@@ -92,12 +92,12 @@ export function failureOf(thrown: unknown): Error {
   const { message, code } = thrown as Error & { code?: string }
   const error = Object.assign(new Error(message || code), { code })
   // An error that the server did not send is an error of the network.
-  const away = !(thrown instanceof pg.DatabaseError) || AWAY.test(code ?? '')
-  return away ? awayFor(error) : error
+  const isUnavailable = !(thrown instanceof pg.DatabaseError) || UNAVAILABLE.test(code ?? '')
+  return isUnavailable ? databaseUnavailable(error) : error
 }
 
 /** The 503 for a database that is unavailable now. */
-export const awayFor = (cause: unknown): OAuthError =>
+export const databaseUnavailable = (cause: unknown): OAuthError =>
   unavailable('the storage is not available', { reason: 'storage_unavailable', cause })
 
 /** Whether the database was migrated. True for a database that is unreachable: preparing it reports the reason. */
@@ -117,7 +117,11 @@ export const preparePostgres = (place: PostgresPlace, now: number): Promise<stri
 export const missingInPostgres = (place: PostgresPlace): Promise<string[]> => withSteps(place, missingMigrations)
 
 async function withSteps(place: PostgresPlace, stepsFor: (dialect: Dialect) => MigrationSteps): Promise<string[]> {
-  const client = new PostgresConnection({ ...clientSettings(place), ...PATIENT, application_name: 'service migrate' })
+  const client = new PostgresConnection({
+    ...clientSettings(place),
+    ...NO_TIMEOUT,
+    application_name: 'service migrate',
+  })
   const run = (step: MigrationStep) => (typeof step === 'string' ? client.query(step) : execute(client, step))
   try {
     await client.connect()

@@ -47,9 +47,9 @@ export function watchDurability({ write, isReachable, onSilent, onBack, log }: D
     if (now === works) return
     works = now
     if (works) {
-      log.info('the database takes writes again')
+      log.info('the database can commit writes again')
       onBack()
-    } else if (!closed) log.error({ reason }, 'the database takes no writes')
+    } else if (!closed) log.error({ reason }, 'the database cannot commit writes')
   }
   const attempt = async (): Promise<void> => {
     const beganMs = performance.now()
@@ -76,7 +76,10 @@ export function watchDurability({ write, isReachable, onSilent, onBack, log }: D
     while (!isOver && !closed) {
       // Reads continue. Writes are refused at once, because they would not be answered.
       if (isReachable() && performance.now() - provenMs >= SILENT_MS) {
-        set(false, 'a commit had no answer for three seconds: the disk, or a synchronous standby that is away')
+        set(
+          false,
+          'a commit had no answer for three seconds: the disk is slow, or a synchronous standby is unavailable',
+        )
         onSilent()
       }
       await withTimeout(RETRY_MS, writing)

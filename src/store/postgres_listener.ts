@@ -38,7 +38,7 @@ export interface Listener {
   isHealthy(): boolean
   /** How many instances share the database, this one included. */
   instances(): number
-  /** The connection; undefined while the server is away. */
+  /** The connection; undefined while the server is unavailable. */
   connection(): pg.Client | undefined
   /** Writes as every operation does, on a connection with the settings of the pool. `wide` also allocates space on the disk. */
   prove(on: pg.ClientBase, wide: boolean): Promise<void>

@@ -3,7 +3,7 @@
 import type { Clock } from '../lib/time.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { PARTITIONS, type Partition, RECORD_TABLES, type RecordTable, readPartition } from './partitions.ts'
-import { connectedTo, PATIENT, type RunQuery } from './postgres_client.ts'
+import { connectedTo, NO_TIMEOUT, type RunQuery } from './postgres_client.ts'
 import type { PostgresPlace } from './postgres_connection.ts'
 
 /** The number of months, the current one included: instances may be stopped for that long, or their clocks may be wrong. */
@@ -65,10 +65,10 @@ export async function keepPartitions(
 ): Promise<{ close(): Promise<void> }> {
   const make = async () => {
     try {
-      const made = await connectedTo(place, (query) => makePartitions(query, clock.now()), PATIENT)
-      if (made.length > 0) log.info({ partitions: made }, 'partitions made')
+      const made = await connectedTo(place, (query) => makePartitions(query, clock.now()), NO_TIMEOUT)
+      if (made.length > 0) log.info({ partitions: made }, 'partitions created')
     } catch (error) {
-      log.warn({ err: error }, 'partitions could not be made; tried again in an hour')
+      log.warn({ err: error }, 'partitions could not be created; the next attempt is in an hour')
     }
   }
   await make()

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { OAuthError } from '../lib/error.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Backends } from './postgres_backends.ts'
-import { awayFor, command, failureOf } from './postgres_client.ts'
+import { command, databaseUnavailable, failureOf } from './postgres_client.ts'
 
 /** The purpose of a connection. `mending` is the work of the driver itself to become available again. */
 export type PoolUse = 'reading' | 'writing' | 'mending'
@@ -55,7 +55,7 @@ export function openPool({ config, backends, log, refusal, onLeft }: PoolOptions
   pool.on('connect', (client) => clients.add(client))
   pool.on('remove', (client) => clients.delete(client))
 
-  const destroy = (client: pg.PoolClient) => client.connection.stream.destroy(new Error('the connection was given up'))
+  const destroy = (client: pg.PoolClient) => client.connection.stream.destroy(new Error('the connection was abandoned'))
   const leave = async (client: pg.PoolClient): Promise<void> => {
     destroy(client)
     const gone = backends.gone(client)
@@ -129,4 +129,4 @@ const unsent = <E extends Error>(error: E): E => {
 export const isUnsent = (error: Error): boolean => unsentRefusals.has(error)
 
 /** The 503 of an operation that is refused before any part of it is sent. */
-export const refusedFor = (reason: string): OAuthError => unsent(awayFor(new Error(reason)))
+export const refusedFor = (reason: string): OAuthError => unsent(databaseUnavailable(new Error(reason)))

@@ -58,7 +58,7 @@ export class Unsettled implements UnsettledHere {
     if (!isUnsettledElsewhere) this.#wake()
   }
 
-  /** Stores an operation that may be retried. Resolves when every thread knows of it. If there are too many, the oldest one is dropped. */
+  /** Stores an operation that may be retried. Resolves when every thread was notified. If there are too many, the oldest one is dropped. */
   async note({ op, input }: Job): Promise<void> {
     if (!(op in UNDONE_BY)) return
     const [oldest] = this.#jobs

@@ -52,7 +52,7 @@ export function openSqlite(
       return outcomes.map((outcome, i) => {
         if (!('failed' in outcome)) return outcome
         const error = failureOf(outcome.failed)
-        if (isAway(outcome.failed) && !isRead((jobs[i] as Job).op)) health.failed(error.cause)
+        if (isUnavailable(outcome.failed) && !isRead((jobs[i] as Job).op)) health.failed(error.cause)
         return { error }
       })
     },
@@ -85,13 +85,13 @@ export function openSqlite(
   }
 }
 
-const AWAY = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|IOERR|CANTOPEN|CORRUPT|NOTADB|PROTOCOL)/
-const isAway = ({ code }: Failure): boolean => AWAY.test(code)
+const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|IOERR|CANTOPEN|CORRUPT|NOTADB|PROTOCOL)/
+const isUnavailable = ({ code }: Failure): boolean => UNAVAILABLE.test(code)
 /** Unavailable storage is 503; every other error is a bug of this program. */
 function failureOf(failure: Failure): Error {
   const { code, message } = failure
   const error = Object.assign(new Error(message), { code })
-  return isAway(failure)
+  return isUnavailable(failure)
     ? unavailable('the storage is not available', { reason: 'storage_unavailable', cause: error })
     : error
 }

@@ -91,7 +91,7 @@ const findFederated = (issuer: string | undefined, sub: string | undefined) =>
   )
 
 /**
- * The account of a person who has just signed in at an upstream provider: the account with that issuer and subject, updated with the
+ * The account of a user who has just signed in at an upstream provider: the account with that issuer and subject, updated with the
  * email, name and groups from the provider, or else the new account `user`. Never an account that merely has the same email: the email stays with
  * its owner. A first sign-in with it is refused (`email_taken`); a known account has no email then, because the provider no longer vouches for
  * the previous one. A disabled account is returned unchanged. `email_before` is set when the email has changed.

@@ -69,7 +69,7 @@ const mutablePolicy = (policy: XaaPolicy) => [
 ]
 
 /** Locks an identity provider until the commit, so that it is not deleted. False when it does not exist. */
-function* heldIdp(id: string): Op<boolean> {
+function* lockIdp(id: string): Op<boolean> {
   return (yield* forUpdate('SELECT 1 AS found FROM idps WHERE id = ?', id)) !== undefined
 }
 
@@ -142,7 +142,7 @@ export function* listPolicies({ idp_id }: { idp_id?: string }): Op<XaaPolicy[]> 
 
 /** Adds a policy. Undefined when its identity provider does not exist. */
 export function* createPolicy(policy: XaaPolicy): Op<'created' | undefined> {
-  if (!(yield* heldIdp(policy.idp_id))) return undefined
+  if (!(yield* lockIdp(policy.idp_id))) return undefined
   yield* change(
     `INSERT INTO xaa_policies (name, client_ids, scopes, resources, enabled, updated_at, id, idp_id, version, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -206,7 +206,7 @@ export function* findSubjectMappingById({ id }: { id: string }): Op<SubjectMappi
 
 /** Adds a mapping. `exists` when the subject is mapped already. Undefined when the identity provider does not exist. */
 export function* createSubjectMapping(m: SubjectMapping): Op<'created' | 'exists' | undefined> {
-  if (!(yield* heldIdp(m.idp_id))) return undefined
+  if (!(yield* lockIdp(m.idp_id))) return undefined
   const added = yield* change(
     `INSERT INTO subject_mappings (id, idp_id, mode, federated_subject, local_subject, created_at)
      VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,

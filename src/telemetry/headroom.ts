@@ -113,7 +113,7 @@ export class Headroom {
     clearInterval(this.timer)
   }
 
-  /** Compares the present with the last sample. */
+  /** Compares the current values with the last sample. */
   sample(): void {
     const { last } = this
     const now = this.now()

@@ -110,7 +110,7 @@ describe('values', () => {
       'resources',
     ],
   ])('a variable that was not expanded is refused in %s', (_where, content, key) => {
-    expect(problemsOf(content)).toEqual([{ key, message: 'holds a variable that was not expanded' }])
+    expect(problemsOf(content)).toEqual([{ key, message: 'contains a variable that was not expanded' }])
   })
 })
 
@@ -172,8 +172,8 @@ describe('faults', () => {
 
   test('a value where keys belong is refused', () => {
     expect(problemsOf({ server: 5, dcr: [1] })).toEqual([
-      { key: 'server', message: 'must hold keys and values' },
-      { key: 'dcr', message: 'must hold keys and values' },
+      { key: 'server', message: 'must be a mapping of keys to values' },
+      { key: 'dcr', message: 'must be a mapping of keys to values' },
     ])
   })
 })

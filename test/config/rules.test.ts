@@ -354,7 +354,7 @@ test.each(CASES)('names $keys, and nothing else, when $when', (row) => {
 
 test('every rule has a configuration here that breaks it', () => {
   const broken = new Set(CASES.flatMap((row) => problems(row).map(({ key, message }) => `${key} ${message}`)))
-  expect(RULES.map((rule) => `${rule.keys.join(', ')} ${rule.say}`).filter((rule) => !broken.has(rule))).toEqual([])
+  expect(RULES.map((rule) => `${rule.keys.join(', ')} ${rule.message}`).filter((rule) => !broken.has(rule))).toEqual([])
 })
 
 describe('what no rule forbids', () => {

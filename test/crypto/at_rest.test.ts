@@ -105,7 +105,7 @@ describe('configuration', () => {
       refused = error
     }
     expect(refused).toBeInstanceOf(ConfigError)
-    expect(String(refused)).toMatch(/key_env must name a variable that holds 64 hex characters/)
+    expect(String(refused)).toMatch(/key_env must name a variable that contains 64 hex characters/)
     for (const value of Object.values(env)) expect(String(refused)).not.toContain(value)
   })
 

@@ -420,13 +420,13 @@ describe('while the store is away', () => {
     const keys = await ring()
     store.fault = 'sealed'
     for (let i = 0; i < 5; i++) await failureOf(token(keys))
-    expect(keys.remote?.isAway).toBe(true)
+    expect(keys.remote?.isUnavailable).toBe(true)
     const { length } = store.calls
     expect((await failureOf(token(keys))) as OAuthError).toMatchObject({ status: 503, reason: 'breaker_open' })
     expect(store.calls.length).toBe(length)
     store.fault = undefined
     clock.advance(1)
     await verified(keys, await token(keys))
-    expect(keys.remote?.isAway).toBe(false)
+    expect(keys.remote?.isUnavailable).toBe(false)
   })
 })

@@ -189,7 +189,7 @@ describe('a synchronous standby that is away', () => {
     await loseStandby()
     const { log, lines } = recordingLog()
     const opening = openPostgres(settings(dsn), log, { serves: true })
-    await eventually(() => lines.some(({ msg }) => String(msg).includes('a synchronous standby away')), 20_000)
+    await eventually(() => lines.some(({ msg }) => String(msg).includes('a synchronous standby unavailable')), 20_000)
     await findStandby()
     const driver = await opening
     await eventually(() => driver.isHealthy())

@@ -110,7 +110,7 @@ test.each([
 
 test('a part that is away is one error in ten seconds with its cause, and a line at info for each request', () => {
   const { answer, shown } = opened()
-  const away = unavailable('the storage is not available', {
+  const storeUnavailable = unavailable('the storage is not available', {
     reason: 'storage_unavailable',
     cause: new Error('database or disk is full'),
   })
@@ -120,7 +120,7 @@ test('a part that is away is one error in ten seconds with its cause, and a line
     { level: 'info', reason: 'storage_unavailable', request_id: 'r' },
     { level: 'info' },
   ])
-  answer(unavailable('the secret store is away', { reason: 'transit_away' }))
+  answer(unavailable('the secret store is unavailable', { reason: 'transit_away' }))
   vi.advanceTimersByTime(10_000)
   answer(away)
   expect(shown()).toMatchObject([

@@ -4,8 +4,8 @@ import { Breaker } from '../../src/net/breaker.ts'
 import { testClock } from '../support/clock.ts'
 import { refusalOf } from '../support/thrown.ts'
 
-const AWAY = new Error('away')
-const isAway = (error: unknown) => error === AWAY
+const UNAVAILABLE = new Error('away')
+const isUnavailable = (error: unknown) => error === UNAVAILABLE
 
 function setUp() {
   const clock = testClock()
@@ -16,10 +16,10 @@ function setUp() {
       state.calls++
       if (state.error) throw state.error
       return 'done'
-    }, isAway)
+    }, isUnavailable)
   const fail = async (times: number) => {
-    state.error = AWAY
-    for (let i = 0; i < times; i++) await expect(call()).rejects.toBe(AWAY)
+    state.error = UNAVAILABLE
+    for (let i = 0; i < times; i++) await expect(call()).rejects.toBe(UNAVAILABLE)
   }
   return { clock, breaker, state, call, fail }
 }
@@ -60,7 +60,7 @@ describe('a breaker', () => {
 
   test('pauses no longer for calls that were under way when it opened', async () => {
     const { clock, state, call, fail } = setUp()
-    state.error = AWAY
+    state.error = UNAVAILABLE
     await Promise.allSettled(Array.from({ length: 20 }, call))
     expect(state.calls).toBe(20)
     clock.advance(1)
@@ -73,8 +73,8 @@ describe('a breaker', () => {
     await fail(5)
     clock.advance(1)
     let succeed = () => {}
-    const trying = breaker.run(() => new Promise<void>((resolve) => (succeed = resolve)), isAway)
-    expect((await refusalOf(() => breaker.run(async () => {}, isAway))).reason).toBe('breaker_open')
+    const trying = breaker.run(() => new Promise<void>((resolve) => (succeed = resolve)), isUnavailable)
+    expect((await refusalOf(() => breaker.run(async () => {}, isUnavailable))).reason).toBe('breaker_open')
     succeed()
     await trying
     expect(breaker.isOpen).toBe(false)
