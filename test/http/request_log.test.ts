@@ -114,7 +114,7 @@ test('a part that is away is one error in ten seconds with its cause, and a line
     reason: 'storage_unavailable',
     cause: new Error('database or disk is full'),
   })
-  for (let i = 0; i < 3; i++) answer(away)
+  for (let i = 0; i < 3; i++) answer(storeUnavailable)
   expect(shown()).toMatchObject([
     { level: 'error', reason: 'storage_unavailable', err: { message: 'database or disk is full' } },
     { level: 'info', reason: 'storage_unavailable', request_id: 'r' },
@@ -122,7 +122,7 @@ test('a part that is away is one error in ten seconds with its cause, and a line
   ])
   answer(unavailable('the secret store is unavailable', { reason: 'transit_away' }))
   vi.advanceTimersByTime(10_000)
-  answer(away)
+  answer(storeUnavailable)
   expect(shown()).toMatchObject([
     { level: 'error', reason: 'transit_away' },
     { level: 'error', reason: 'storage_unavailable' },
