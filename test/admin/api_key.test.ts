@@ -28,7 +28,7 @@ describe('named keys', () => {
   const as = (key: string, method: string, path: string, body?: object) =>
     callAdmin(service, method, path, body, { authorization: `Bearer ${key}`, 'content-type': 'application/json' })
 
-  test('the audit trail says who did what', async () => {
+  test('the audit trail names the key that made each change', async () => {
     for (const [key, actor] of [
       [ALICE, 'admin:alice'],
       [ADMIN_KEY, 'admin'],
@@ -45,7 +45,7 @@ describe('named keys', () => {
     }
   })
 
-  test('one that may read may not write, with any method, and not learn which paths exist', async () => {
+  test('a key with the capability read gets the same refusal for every write, and for paths that do not exist', async () => {
     expect((await as(READER, 'GET', '/admin/clients')).status).toBe(200)
     expect((await as(READER, 'HEAD', '/admin/clients')).status).toBe(200)
     expect((await as(READER, 'GET', '/admin/nothing')).status).toBe(404)
@@ -62,7 +62,7 @@ describe('named keys', () => {
     }
   })
 
-  test('each key is reported with its owner', async () => {
+  test('GET /admin/status reports the owner of each key', async () => {
     for (const [key, actor_id] of [
       [ADMIN_KEY, 'admin'],
       [ALICE, 'admin:alice'],
@@ -83,12 +83,12 @@ describe('named keys', () => {
     expect((await as(key, 'GET', '/admin/clients')).status).toBe(401)
   })
 
-  test('the configuration is shown without the hashes', async () => {
+  test('the configuration is shown without the hashes of the keys', async () => {
     const shown = await okAdmin<{ admin: { api_keys: object[] } }>(service, 'GET', '/admin/system/config')
     expect(shown.admin.api_keys).toEqual(KEYS.map((key) => ({ ...key, sha256: '***' })))
   })
 
-  test('the command line works with one, and ends with 5 where it is refused', async () => {
+  test('the command line accepts a named key, and exits with 5 when the key is refused', async () => {
     const env = {
       SERVICE_ADMIN_ADDRESS: service.app.config.admin.address,
       SERVICE_ADMIN_API_KEY: READER,
@@ -128,7 +128,7 @@ describe('wrong keys', () => {
       }
     })
 
-  test('after twenty at once, an address must wait, also with the right one; another address need not', async () => {
+  test('after twenty wrong keys an address must wait, even with the right key; other addresses need not wait', async () => {
     const guard = createGatekeeper({ config, store: aloneWithBuckets }).guard('read')
     expect(new Set(refusals(20, () => ask(guard, 'wrong')))).toEqual(new Set(['unauthorized']))
     const error = await refusalOf(async () => ask(guard, ADMIN_KEY))
@@ -136,14 +136,14 @@ describe('wrong keys', () => {
     expect(() => ask(guard, ADMIN_KEY, '192.0.2.2')).not.toThrow()
   })
 
-  test('the right key and no key at all do not count', () => {
+  test('requests with the right key or without a key are not counted as failures', () => {
     const guard = createGatekeeper({ config, store: aloneWithBuckets }).guard('read')
     expect(new Set(refusals(50, () => ask(guard, ADMIN_KEY)))).toEqual(new Set(['let in']))
     expect(new Set(refusals(50, () => ask(guard, '')))).toEqual(new Set(['unauthorized']))
     expect(() => ask(guard, ADMIN_KEY)).not.toThrow()
   })
 
-  test('that others have counted make an address wait here too; of what is refused here nobody is asked', async () => {
+  test('failures that other instances counted make an address wait here too; a refused request does not query the store', async () => {
     const takeFromBucket = vi.fn(async () => 2_000_000)
     const guard = createGatekeeper({ config, store: { ...aloneWithBuckets, takeFromBucket } }).guard('read')
     expect(refusals(1, () => ask(guard, 'wrong'))).toEqual(['unauthorized'])
@@ -156,13 +156,13 @@ describe('wrong keys', () => {
     expect(takeFromBucket).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ name: 'admin_key 192.0.2.1' }))
   })
 
-  test('are counted here alone where the store is away', () => {
+  test('failures are counted in this instance when the store is unavailable', () => {
     const takeFromBucket = () => Promise.reject(new Error('away'))
     const guard = createGatekeeper({ config, store: { ...aloneWithBuckets, takeFromBucket } }).guard('read')
     expect(refusals(21, () => ask(guard, 'wrong'))).toEqual([...Array(20).fill('unauthorized'), 'slow_down'])
   })
 
-  test('are not limited where limits are off', () => {
+  test('wrong keys are not limited when rate limits are off', () => {
     const { config: unlimited } = loadConfig(undefined, {
       SERVICE_ADMIN_API_KEY: ADMIN_KEY,
       SERVICE_RATE_LIMIT_ENABLED: 'false',

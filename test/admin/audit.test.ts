@@ -46,14 +46,14 @@ test('an admin write is recorded with actor, address and request, without any se
   for (const secret of [client_secret, ADMIN_KEY]) expect(everything).not.toContain(secret)
 })
 
-test('a refused write is not recorded', async () => {
+test('a refused write is not recorded in the audit trail', async () => {
   const before = (await list({ limit: '1000' })).length
   expect((await callAdmin(service, 'POST', '/admin/clients', { client_name: 'X' })).status).toBe(400)
   expect((await callAdmin(service, 'DELETE', '/admin/clients/nobody')).status).toBe(404)
   expect(await list({ limit: '1000' })).toHaveLength(before)
 })
 
-test('every issued token is an event of its own', async () => {
+test('every issued token is an audit event', async () => {
   const client = await addClient(service)
   for (const _round of [1, 2]) await machineToken(service, client)
   const events = await list({ action: 'token_issued', client_id: client.client_id })
@@ -61,7 +61,7 @@ test('every issued token is an event of its own', async () => {
   expect(await list({ actor_id: client.client_id })).toEqual(events)
 })
 
-test('lists the newest first, page by page', async () => {
+test('the audit trail lists the newest events first, in pages', async () => {
   for (const _round of [1, 2, 3]) await create()
   const all = await list({ limit: '1000' })
   expect(all.map(({ created_at }) => created_at)).toEqual(
@@ -73,7 +73,7 @@ test('lists the newest first, page by page', async () => {
   expect(await list({ limit: '2', offset: '1' })).toEqual(all.slice(1, 3))
 })
 
-test('since and until bound the time', async () => {
+test('since and until limit the time range of the audit trail', async () => {
   const { client_id } = await create()
   const now = service.app.clock.now()
   const within = async (query: Record<string, string>) => (await list({ client_id, ...query })).length
@@ -81,7 +81,7 @@ test('since and until bound the time', async () => {
   expect(await within({ since: rfc3339(now - 120), until: rfc3339(now - 60) })).toBe(0)
 })
 
-test('looks back 24 hours, and 720 hours when asked to', async () => {
+test('the audit trail covers the last 24 hours by default, and up to 720 hours on request', async () => {
   const { client_id } = await create()
   service.advance(25 * 3600)
   const now = service.app.clock.now()

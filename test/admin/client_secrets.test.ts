@@ -1,4 +1,4 @@
-// Two secrets of a client at once: rotation with an overlap, and the end of single secrets.
+// Several secrets of a client at once: rotation with an overlap, and the deletion of single secrets.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DAY, HOUR, rfc3339 } from '../../src/lib/time.ts'
 import { isLiveSecret } from '../../src/oauth/client_secret.ts'
@@ -36,7 +36,7 @@ const secretsOf = async (client: Named) => (await okAdmin<{ secrets: Shown[] }>(
 const end = (client: Named, id = '') => callAdmin(service, 'DELETE', `${pathOf(client)}/secrets/${id}`)
 
 describe('rotation', () => {
-  test('with an overlap, the earlier secret holds until its expiry, and not from that second on', async () => {
+  test('with an overlap, the earlier secret is accepted until its expiry and refused from that second on', async () => {
     const client = await addClient(service)
     const next = await rotate(client, '1h')
     const expires = Date.parse((await secretsOf(client))[1]?.expires_at ?? '') / 1000
@@ -50,7 +50,7 @@ describe('rotation', () => {
     expect([isLiveSecret(secret, expires - 1), isLiveSecret(secret, expires)]).toEqual([true, false])
   })
 
-  test('without one, also as 0s or an empty object, every earlier secret ends at once', async () => {
+  test('without an overlap, with 0s or with an empty object, every earlier secret is revoked at once', async () => {
     for (const body of [undefined, {}, { overlap: '0s' }]) {
       const client = await addClient(service)
       const second = await rotate(client, '1h')
@@ -61,7 +61,7 @@ describe('rotation', () => {
     }
   })
 
-  test('a second overlap leaves the time of a secret that expires already', async () => {
+  test('a second rotation with an overlap does not extend a secret that already expires', async () => {
     const client = await addClient(service)
     await rotate(client, '1h')
     const [, first] = await secretsOf(client)
@@ -87,7 +87,7 @@ describe('rotation', () => {
     expect(await holds(client, client.client_secret)).toBe(true)
   })
 
-  test('a sixth live secret is refused and changes nothing; an expired one makes room', async () => {
+  test('a sixth live secret is refused and changes nothing; an expired secret does not count', async () => {
     const client = await addClient(service)
     for (const overlap of ['1h', '24h', '24h', '24h']) await rotate(client, overlap)
     const before = await secretsOf(client)
@@ -100,14 +100,14 @@ describe('rotation', () => {
     expect((await secretsOf(client)).length).toBe(5)
   })
 
-  test('a client without a secret has none to rotate', async () => {
+  test('rotating the secret of a client without a secret is refused', async () => {
     const client = await addClient(service, { token_endpoint_auth_method: 'none' })
     expect((await tryRotation(client)).status).toBe(400)
     expect(await okAdmin(service, 'GET', pathOf(client))).not.toHaveProperty('secrets')
     expect(await okAdmin(service, 'GET', `${pathOf(client)}/secrets`)).toEqual([])
   })
 
-  test('every rotation and every end is an event with the id, never the secret', async () => {
+  test('every rotation and every deletion of a secret is an audit event with the id of the secret, never its value', async () => {
     const client = await addClient(service)
     const { body } = await tryRotation(client, { overlap: '24h' })
     const [current, earlier] = await secretsOf(client)
@@ -128,7 +128,7 @@ describe('rotation', () => {
 })
 
 describe('the secrets of a client', () => {
-  test('are shown by GET and by the list, the newest first, without their values and hashes', async () => {
+  test('GET and the list show the secrets of a client, newest first, without values and hashes', async () => {
     const client = await addClient(service)
     const second = await rotate(client, '24h')
     const shown = await secretsOf(client)
@@ -142,7 +142,7 @@ describe('the secrets of a client', () => {
       expect(JSON.stringify(shown)).not.toContain(secret)
   })
 
-  test('one is ended alone, the current one too, and holds no more', async () => {
+  test('each secret can be deleted alone, including the current one, and is refused afterwards', async () => {
     const client = await addClient(service)
     const second = await rotate(client, '24h')
     const [current] = await secretsOf(client)
@@ -151,7 +151,7 @@ describe('the secrets of a client', () => {
     expect((await end(client, current?.id)).status).toBe(404)
   })
 
-  test('the last one cannot be ended', async () => {
+  test('the last secret cannot be deleted', async () => {
     const client = await addClient(service)
     const [only] = await secretsOf(client)
     const { status, body } = await end(client, only?.id)
@@ -160,7 +160,7 @@ describe('the secrets of a client', () => {
     expect(await holds(client, client.client_secret)).toBe(true)
   })
 
-  test('an id of another client ends nothing', async () => {
+  test('the id of a secret of another client is not found', async () => {
     const [client, other] = [await addClient(service), await addClient(service)]
     await rotate(client, '24h')
     const [, earlier] = await secretsOf(client)
@@ -168,7 +168,7 @@ describe('the secrets of a client', () => {
     expect(await holds(client, client.client_secret)).toBe(true)
   })
 
-  test('a change of the client keeps them, with their times of use', async () => {
+  test('an update of the client keeps its secrets and their times of use', async () => {
     const client = await addClient(service)
     await rotate(client, '24h')
     expect(await holds(client, client.client_secret)).toBe(true)
@@ -178,7 +178,7 @@ describe('the secrets of a client', () => {
     expect(await secretsOf(client)).toEqual(before)
   })
 
-  test('both authenticate a client at introspection and revocation too', async () => {
+  test('both secrets authenticate a client at introspection and revocation', async () => {
     const client = await addClient(service)
     const second = await rotate(client, '24h')
     for (const client_secret of [client.client_secret, second])
@@ -190,7 +190,7 @@ describe('the secrets of a client', () => {
 describe('last_used_at', () => {
   const lastUse = async (client: Named) => (await secretsOf(client)).map(({ last_used_at }) => last_used_at)
 
-  test('is that of the secret that was used, and not written again within an hour', async () => {
+  test('last_used_at is the last use of the secret that was used, and is written at most once an hour', async () => {
     const client = await addClient(service)
     await rotate(client, `${30 * 24}h`)
     await holds(client, client.client_secret)
@@ -206,7 +206,7 @@ describe('last_used_at', () => {
     expect(await lastUse(client)).toEqual([undefined, expect.any(String)])
   })
 
-  test('a refused request is no use', async () => {
+  test('a refused request does not set last_used_at', async () => {
     const client = await addClient(service)
     await okAdmin(service, 'PATCH', `${pathOf(client)}/suspend`)
     expect(await holds(client, client.client_secret)).toBe(false)

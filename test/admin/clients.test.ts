@@ -32,7 +32,7 @@ const machine = {
 }
 const web = { client_name: 'Web', redirect_uris: [REDIRECT_URI] }
 
-test('creates a confidential client whose secret is shown once, works, and is stored as a hash only', async () => {
+test('creating a confidential client shows its secret once, and stores only a hash', async () => {
   const { status, body } = await create(machine)
   expect(status).toBe(201)
   expect((await token(body)).status).toBe(200)
@@ -46,7 +46,7 @@ test('creates a confidential client whose secret is shown once, works, and is st
   expect(shown).not.toContain(stored?.secrets?.[0]?.hash)
 })
 
-test('creates a public client without a secret, with the defaults of a registration', async () => {
+test('creating a public client creates no secret, and applies the defaults of a registration', async () => {
   const { status, body } = await create(web)
   expect(status).toBe(201)
   expect(body.client_secret).toBeUndefined()
@@ -72,7 +72,7 @@ test('creates a public client without a secret, with the defaults of a registrat
   })
 })
 
-test('takes a chosen client_id once', async () => {
+test('a chosen client_id is accepted once; a second use is a conflict', async () => {
   expect((await create({ ...web, client_id: 'my-app' })).body.client_id).toBe('my-app')
   const twin = await create({ ...web, client_id: 'my-app' })
   expect([twin.status, twin.body.error]).toEqual([409, 'conflict'])
@@ -95,7 +95,7 @@ test.each([
   expect(body.error_description).toContain('client_id')
 })
 
-test('finds a client whose id has every character that is allowed', async () => {
+test('a client whose id has every allowed character is found', async () => {
   const client_id = String.fromCharCode(...Array.from({ length: 94 }, (_, i) => 0x21 + i))
   expect((await create({ ...web, client_id })).status).toBe(201)
   expect((await read(client_id)).body.client_id).toBe(client_id)
@@ -115,13 +115,13 @@ test.each([
   expect((await create({ ...web, ...fields })).status).toBe(400)
 })
 
-test('names every problem at once', async () => {
+test('the error names every problem at once', async () => {
   const { body } = await create({ redirect_uris: ['nonsense'], application_type: 'toaster', agent: 'maybe' })
   for (const member of ['client_name', 'redirect_uris[0]', 'application_type', 'agent'])
     expect(body.error_description).toContain(member)
 })
 
-test('a patch changes what it names, leaves the rest, and is recorded with names only', async () => {
+test('a patch changes the given members, keeps the others, and records only their names', async () => {
   const client = await addClient(service)
   const { body } = await patch(client.client_id, { client_name: 'Patched', scope: 'a b a' })
   expect(body).toMatchObject({ client_name: 'Patched', scope: 'a b', grant_types: client.grant_types })
@@ -150,18 +150,18 @@ test.each([
   expect((await read(client.client_id)).body.client_name).toBe(client.client_name)
 })
 
-test('a patch cannot make a client that could not be created', async () => {
+test('a patch to a state that could not be created is refused', async () => {
   const { client_id } = await addClient(service, { token_endpoint_auth_method: 'none' })
   for (const body of [{ grant_types: ['client_credentials'] }, { redirect_uris: [] }, { grant_types: ['password'] }])
     expect((await patch(client_id, body)).status).toBe(400)
 })
 
-test('a patch leaves a grant type alone that the server no longer offers', async () => {
+test('a patch keeps a registered grant type that the server no longer offers', async () => {
   const { client_id } = await addClient(service, {}, { grant_types: ['authorization_code', 'urn:example:gone'] })
   expect((await patch(client_id, { client_name: 'Still here' })).status).toBe(200)
 })
 
-test('patches at the same time are all kept', async () => {
+test('concurrent patches are all applied', async () => {
   const { client_id } = await addClient(service)
   const patches = [{ client_name: 'Both' }, { scope: 'x' }, { agent_description: 'kept' }]
   const answers = await Promise.all(patches.map((body) => patch(client_id, body)))
@@ -169,7 +169,7 @@ test('patches at the same time are all kept', async () => {
   expect((await read(client_id)).body).toMatchObject({ client_name: 'Both', scope: 'x', agent_description: 'kept' })
 })
 
-test('a suspended client gets no tokens until it is reactivated; the wrong state is a conflict', async () => {
+test('a suspended client gets no tokens until it is reactivated; suspending it again is a conflict', async () => {
   const client = await addClient(service)
   const change = (to: string) => callAdmin(service, 'PATCH', `/admin/clients/${client.client_id}/${to}`)
   expect((await change('reactivate')).status).toBe(409)
@@ -189,13 +189,13 @@ test('a rotated secret replaces the old one at once', async () => {
   expect(JSON.stringify(await eventsOf(service, 'client_secret_rotated'))).not.toContain(client_secret)
 })
 
-test('a public client has no secret to rotate', async () => {
+test('rotating the secret of a public client is refused', async () => {
   const { client_id } = await addClient(service, { token_endpoint_auth_method: 'none' })
   const answer = await callAdmin(service, 'POST', `/admin/clients/${client_id}/rotate-secret`)
   expect([answer.status, answer.body['error']]).toEqual([400, 'invalid_request'])
 })
 
-test('a client with live tokens is deleted only when forced, and then its tokens are dead', async () => {
+test('a client with live tokens is deleted only with force, which invalidates its tokens', async () => {
   const [client, server] = [await addClient(service), await addClient(service)]
   const access_token = String((await token(client)).body['access_token'])
   const remove = (query = '') => callAdmin(service, 'DELETE', `/admin/clients/${client.client_id}${query}`)
@@ -213,7 +213,7 @@ test('a client whose tokens have expired is deleted without force', async () => 
   expect((await callAdmin(service, 'DELETE', `/admin/clients/${client.client_id}`)).status).toBe(204)
 })
 
-test('lists clients by status and source, page by page, in order of creation', async () => {
+test('clients are listed by status and source, in pages, in order of creation', async () => {
   const made = []
   for (const status of ['active', 'active', 'suspended'] as const) {
     service.advance(1)
@@ -236,7 +236,7 @@ test.each(['status=dead', 'source=mars', 'limit=0', 'limit=many', 'limit=1e9', '
   },
 )
 
-test('a private-use redirect URI is for public clients, its scheme must be listed, and one that a client has already stays', async () => {
+test('a private-use redirect URI is accepted only for public clients and only with a listed scheme; a stored one stays valid', async () => {
   const cursor = { client_name: 'Cursor', redirect_uris: ['cursor://anysphere.cursor-mcp/oauth/callback'] }
   const { status, body } = await create(cursor)
   expect(status).toBe(201)
@@ -262,7 +262,7 @@ test('a private-use redirect URI is for public clients, its scheme must be liste
   }
 })
 
-test('what registrations leave out is refused here: an operator made a mistake', async () => {
+test('unusable members that a registration would ignore are refused here', async () => {
   for (const fields of [
     { ...web, client_name: undefined },
     { ...web, client_name: null },

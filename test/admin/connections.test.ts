@@ -1,4 +1,4 @@
-// GET /admin/connections: what an operator reads about a client that does not connect.
+// GET /admin/connections: the information an operator needs about a client that cannot connect.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
@@ -35,13 +35,13 @@ const stepsOf = async (client_id: string) =>
     steps.map(({ step, status, error }) => `${step} ${status}${error ? ` ${error}` : ''}`),
   )
 
-test('the whole way of a client that connects: authorize, consent, token, and whoever asks about its token', async () => {
+test('the steps of a successful client are listed in order: authorize, consent, token, introspection', async () => {
   const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
   const authorized = await authorize(service, client, user, { resource: resource.uri })
   const tokens = await redeem(service, client, authorized)
   await post(`${service.issuer}/oauth/introspect`, client, { token: String(tokens.body['access_token']) })
   await post(`${service.issuer}/oauth/revoke`, client, { token: String(tokens.body['refresh_token']) })
-  // To the login page, and again when somebody has signed in: the same outcome in a row counts.
+  // The request before and after the sign-in leads to the same outcome, so the step is counted twice.
   expect(await stepsOf(client.client_id)).toEqual([
     'authorize 303',
     'consent 303',
@@ -54,7 +54,7 @@ test('the whole way of a client that connects: authorize, consent, token, and wh
   expect(trail?.steps[0]).toMatchObject({ count: 2, request_id: expect.stringMatching(/^[A-Za-z0-9_-]{22}$/) })
 })
 
-test('each failure with its reason, in the words that the client was told', async () => {
+test('each failed step has its reason and the description that the client received', async () => {
   const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
   const { client_id } = client
   const browser = new Browser()
@@ -97,7 +97,7 @@ test('each failure with its reason, in the words that the client was told', asyn
   ])
 })
 
-test('the refusal of the user is a failure of the way, although it is answered by a redirect', async () => {
+test('a consent denied by the user is a failed step, although the response is a redirect', async () => {
   const [client, user] = [await addClient(service), await addUser(service)]
   await walk(service, authorizeUrl(service, { client_id: client.client_id }), user, new Browser(), 'deny')
   expect((await stepsOf(client.client_id)).at(-1)).toBe('consent 403 access_denied')
@@ -105,7 +105,7 @@ test('the refusal of the user is a failure of the way, although it is answered b
   expect([trail?.failing, trail?.steps.at(-1)?.detail]).toEqual([true, 'the user denied the request'])
 })
 
-test('a document that cannot be fetched says so, and why', async () => {
+test('a client document that cannot be fetched is a failed step with its reason', async () => {
   const documents = await DocumentServer.start()
   try {
     const client_id = documents.publish('/moved', {}, { status: 302, headers: { location: '/elsewhere' } })
@@ -124,7 +124,7 @@ test('a document that cannot be fetched says so, and why', async () => {
   }
 })
 
-test('steps that name no client are kept by address: metadata, registration that fails, login', async () => {
+test('steps without a client are listed by address: metadata, failed registration, login', async () => {
   const address = '192.0.2.44'
   const headers = { 'x-forwarded-for': address }
   await fetch(`${service.issuer}/.well-known/oauth-authorization-server`, { headers })
@@ -144,7 +144,7 @@ test('steps that name no client are kept by address: metadata, registration that
   expect(await stepsOf(client_id)).toEqual(['register 201'])
 })
 
-test('the last seen comes first; client, address, failing and limit choose', async () => {
+test('activity is listed most recent first, and can be filtered by client, address and failure', async () => {
   const at = (client_id: string, address: string) =>
     post(
       `${service.issuer}/oauth/token`,
@@ -168,7 +168,7 @@ test('the last seen comes first; client, address, failing and limit choose', asy
   expect((await callAdmin(service, 'GET', '/admin/connections', undefined, {})).status).toBe(401)
 })
 
-test('no code, token, secret, verifier, state or password is in any trail', async () => {
+test('the activity contains no code, token, secret, verifier, state or password', async () => {
   const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
   const authorized = await authorize(service, client, user, { resource: resource.uri, state: 'state-secret-1' })
   const tokens = await redeem(service, client, authorized)

@@ -24,7 +24,7 @@ interface Members {
 }
 const membersOf = (schema: z.ZodType | undefined): Members =>
   schema ? (z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Members) : {}
-/** A value with every required member, all of them the same text. */
+/** A value with every required member; each member has the same text. */
 const sampleOf = (schema: z.ZodType | undefined) =>
   Object.fromEntries((membersOf(schema).required ?? []).map((name) => [name, 'sample']))
 
@@ -34,17 +34,20 @@ const call = (action: Action, body: unknown = action.body && sampleOf(action.bod
 }
 
 describe('the list of operations', () => {
-  test('has no method and path twice', () => {
+  test('no method and path occurs twice', () => {
     expect(new Set(cases.map(([name]) => name)).size).toBe(cases.length)
   })
 
-  test.each(cases)('%s says in one line what it does', (_name, { doc }) => {
+  test.each(cases)('%s has a summary of one line', (_name, { doc }) => {
     expect(doc).toMatch(/^[A-Z][^\n]*\.$/)
   })
 
-  test.each(cases)('%s is recorded when it writes, and not when it reads', (_name, { method, audit }) => {
-    expect(audit === undefined).toBe(method === 'GET')
-  })
+  test.each(cases)(
+    '%s is recorded in the audit trail if it writes, and not if it reads',
+    (_name, { method, audit }) => {
+      expect(audit === undefined).toBe(method === 'GET')
+    },
+  )
 })
 
 describe.each(cases)('%s', (_name, action) => {
@@ -61,7 +64,7 @@ describe.each(cases)('%s', (_name, action) => {
     expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="admin"')
   })
 
-  test('refuses a query parameter that it does not have', async () => {
+  test('a query parameter that the operation does not define is refused', async () => {
     const answer = await callAdmin(service, action.method, `${pathOf(action)}?bogus=1`, action.body && {})
     expect([answer.status, answer.body['error']]).toEqual([400, 'invalid_request'])
     expect(answer.body['error_description']).toContain('bogus')
@@ -69,12 +72,12 @@ describe.each(cases)('%s', (_name, action) => {
 })
 
 describe.each(withParams)('%s', (_name, action) => {
-  test('answers 404 to an id that does not exist', async () => {
+  test('an id that does not exist is answered with 404', async () => {
     const answer = await call(action)
     expect([answer.status, answer.body.error]).toEqual([404, 'not_found'])
   })
 
-  test('answers 400 to an id that is too long', async () => {
+  test('an id that is too long is answered with 400', async () => {
     const answer = await call(action, undefined, pathOf(action, 'x'.repeat(2049)))
     expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
   })
@@ -91,20 +94,20 @@ describe.each(withBody)('%s', (_name, action) => {
     expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
   })
 
-  test('answers 413 to a body of more than 1 MiB', async () => {
+  test('a body of more than 1 MiB is answered with 413', async () => {
     expect((await call(action, `{"x":"${'x'.repeat(1024 * 1024)}"}`)).status).toBe(413)
   })
 
-  test('answers 415 to a body that is not JSON, so that no form of a page can send one', async () => {
+  test('a body that is not JSON is answered with 415, so that no HTML form can send one', async () => {
     const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'text/plain' }
     expect((await callAdmin(service, action.method, pathOf(action), '{}', headers)).status).toBe(415)
   })
 
-  test('names every member that has the wrong type', async () => {
+  test('the error names every member of the wrong type', async () => {
     const members = Object.keys(membersOf(action.body).properties ?? {})
     const answer = await call(action, Object.fromEntries(members.map((name) => [name, 7])))
     expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
-    // The first ten by name, the others by their number.
+    // The first ten members are named; the others are counted.
     const text = String(answer.body.error_description)
     const named = text.split('; ').map((problem) => problem.split(' ')[0])
     const missing = members.filter((member) => !named.includes(member))

@@ -32,7 +32,7 @@ const issued = async (count: number, client_id = newId()) => {
 }
 
 describe('exports', () => {
-  test('issuances are JSON lines, every one once, newest first, over many pages', async () => {
+  test('the export of issuances is JSON lines, each issuance once, newest first, over many pages', async () => {
     const { client_id, ids } = await issued(2345)
     const { status, type, rows, ends } = await exported(`/admin/issuances/export?client_id=${client_id}`)
     expect([status, type, ends]).toEqual([200, 'application/x-ndjson', '\n'])
@@ -43,7 +43,7 @@ describe('exports', () => {
     (await okAdmin<{ issuances: object[] }>(service, 'GET', `/admin/issuances?client_id=${client_id}&limit=1`))
       .issuances[0]
 
-  test('events are JSON lines in the form of the list', async () => {
+  test('the export of events is JSON lines in the format of the list', async () => {
     const client_id = newId()
     const detail = { scope: 'two\nlines', resource: 1 }
     await service.app.store.recordAudit(anEvent({ client_id, detail }))
@@ -52,7 +52,7 @@ describe('exports', () => {
     expect(rows[0]?.detail).toEqual(detail)
   })
 
-  test('a range leaves out what was before and after, and reaches back beyond the list', async () => {
+  test('a time range excludes earlier and later rows, and may reach back further than the list', async () => {
     const [client_id, long] = [newId(), Math.floor(Date.now() / 1000) - 400 * 86_400]
     const old = anEvent({ id: idFloor(long).replace(/.$/, 'A'), client_id, created_at: long })
     await service.app.store.recordAudit(old)
@@ -65,11 +65,11 @@ describe('exports', () => {
     expect(await ids('')).toHaveLength(2)
   })
 
-  test('nothing is an empty answer', async () => {
+  test('an export without rows is empty', async () => {
     expect(await exported('/admin/issuances/export?client_id=nobody')).toMatchObject({ status: 200, rows: [] })
   })
 
-  test('HEAD has the headers only', async () => {
+  test('HEAD returns only the headers', async () => {
     const response = await fetch(`${service.admin}/admin/audit/export`, { method: 'HEAD', headers: { authorization } })
     expect([response.status, await response.text()]).toEqual([200, ''])
     expect(response.headers.get('content-type')).toBe('application/x-ndjson')
@@ -83,7 +83,7 @@ describe('exports', () => {
     },
   )
 
-  test('a reader that goes away in the middle harms nobody', async () => {
+  test('a client that disconnects during an export does not disturb other requests', async () => {
     const { client_id } = await issued(1500)
     await new Promise<void>((resolve) => {
       const asked = request(`${service.admin}/admin/issuances/export?client_id=${client_id}`, {
@@ -102,7 +102,7 @@ describe('exports', () => {
     expect((await callAdmin(service, 'GET', '/admin/keys')).status).toBe(200)
   })
 
-  test('a failure in the middle cuts the answer, so that half of it is not taken for all', async () => {
+  test('a failure during an export aborts the response, so that an incomplete export is not taken for a complete one', async () => {
     const { client_id } = await issued(1500)
     const { driver } = service.app.store
     const { call } = driver
@@ -132,7 +132,7 @@ describe('pages by the last id', () => {
   }
   type Rows = { id: string }[]
 
-  test('issuances: every one once', async () => {
+  test('paging through issuances returns each of them once', async () => {
     const { client_id, ids } = await issued(7)
     const pages = walk(
       `/admin/issuances?client_id=${client_id}&limit=3`,
@@ -141,7 +141,7 @@ describe('pages by the last id', () => {
     expect(await pages).toEqual(ids)
   })
 
-  test('events: every one once', async () => {
+  test('paging through events returns each of them once', async () => {
     const client_id = newId()
     const events = Array.from({ length: 7 }, () => anEvent({ client_id }))
     for (const event of events) await service.app.store.recordAudit(event)
@@ -149,13 +149,13 @@ describe('pages by the last id', () => {
     expect(await walk(`/admin/audit?client_id=${client_id}&limit=3`, (rows: Rows) => rows)).toEqual(ids)
   })
 
-  test('clients: the same as all at once, also those of one second', async () => {
+  test('paging through clients returns the same as one request, also for clients created in the same second', async () => {
     for (let i = 0; i < 5; i++) await addClient(service)
     const all = (await okAdmin<Rows>(service, 'GET', '/admin/clients?limit=1000')).map(({ id }) => id)
     expect(await walk('/admin/clients?limit=2', (rows: Rows) => rows)).toEqual(all)
   })
 
-  test('users: the same as all at once', async () => {
+  test('paging through users returns the same as one request', async () => {
     for (let i = 0; i < 3; i++) await addUser(service)
     const all = (await okAdmin<Rows>(service, 'GET', '/admin/users')).map(({ id }) => id)
     expect(await walk('/admin/users?limit=2', (rows: Rows) => rows)).toEqual(all)

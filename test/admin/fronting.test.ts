@@ -1,4 +1,4 @@
-// Fronting links over REST and on the command line: what is refused, and what rests on a link.
+// Fronting links over REST and on the command line: validation, and what depends on a link.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Resource } from '../../src/records/resource.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
@@ -34,7 +34,7 @@ const link = (source: { slug: string }, target: { slug: string }, scope_map: obj
 const shown = async (source: { slug: string }, target: { slug: string }) =>
   (await callAdmin<LinkJson>(service, 'GET', pathOf(source, target))).body
 
-test('creates a link that is shown, listed by either end and at both resources, and audited', async () => {
+test('creating a link shows it in the list of either resource and at both resources, and records it', async () => {
   const [source, target] = await two()
   const made = await link(source, target)
   const expected = {
@@ -66,7 +66,7 @@ test('creates a link that is shown, listed by either end and at both resources, 
   })
 })
 
-test('a dry run answers 200 with what would be made, makes nothing and leaves no event', async () => {
+test('a dry run answers 200 with the link, creates nothing and records no event', async () => {
   const [source, target] = await two()
   const before = (await eventsOf(service, 'fronting_link_created')).length
   const body = { source: source.slug, target: target.slug, scope_map: { use: ['run'] } }
@@ -119,7 +119,7 @@ describe('a link is refused', () => {
     expect((await callAdmin(service, 'GET', pathOf(source, target))).status).toBe(404)
   })
 
-  test('that exists, that closes a circle, or whose source is no mint resource', async () => {
+  test('a duplicate link, a cycle, or a source that is no mint resource is a conflict', async () => {
     const [source, target] = await two()
     await link(source, target)
     expect((await link(source, target)).status).toBe(409)
@@ -137,7 +137,7 @@ describe('a link is refused', () => {
   })
 })
 
-test('PATCH replaces the map after the same checks; without one, or with the same, nothing changes', async () => {
+test('PATCH validates and replaces the scope map; without a map, or with the same map, nothing changes', async () => {
   const [source, target] = await two()
   await link(source, target)
   const patch = (body: object) => callAdmin<LinkJson & Refusal>(service, 'PATCH', pathOf(source, target), body)
@@ -154,7 +154,7 @@ test('PATCH replaces the map after the same checks; without one, or with the sam
   expect((await callAdmin(service, 'PATCH', '/admin/fronting/a/b', {})).status).toBe(404)
 })
 
-test('DELETE removes a link once', async () => {
+test('DELETE removes a link; a second DELETE is 404', async () => {
   const [source, target] = await two()
   await link(source, target)
   expect((await callAdmin(service, 'DELETE', pathOf(source, target))).status).toBe(204)
@@ -179,14 +179,14 @@ describe('a resource with links', () => {
     expect((await callAdmin(service, 'PATCH', `/admin/resources/${source.id}`, body)).status).toBe(200)
   })
 
-  test('as target keeps the scopes that a map leads to', async () => {
+  test('a resource that is the target of a link keeps the scopes that the map refers to', async () => {
     const [source, target] = await two()
     await link(source, target)
     const body = { scopes: [{ name: 'stop' }] }
     expect((await callAdmin(service, 'PATCH', `/admin/resources/${target.id}`, body)).status).toBe(400)
   })
 
-  test('is deleted only with cascade, which names each link in the trail', async () => {
+  test('a resource with links is deleted only with cascade, and the audit event names each deleted link', async () => {
     const [source, target] = await two()
     await link(source, target)
     const path = `/admin/resources/${target.id}`

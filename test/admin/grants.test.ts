@@ -27,7 +27,7 @@ async function consented() {
   return { user, client, resource, refresh_token: body['refresh_token'], isLive }
 }
 
-test('shows what a user allowed', async () => {
+test('the consents, families and connections of a user are shown', async () => {
   const { user, client, resource } = await consented()
   expect(await grantsOf(user.id)).toEqual({
     consent_grants: [
@@ -49,7 +49,7 @@ test('a user without consents has empty lists', async () => {
   expect(await grantsOf((await addUser(service)).id)).toEqual({ consent_grants: [], broker_grants: [] })
 })
 
-test('a revoked consent takes its tokens with it at once, is recorded once and stays in the list', async () => {
+test('revoking a consent revokes its tokens at once, records one event and keeps the consent in the list', async () => {
   const { user, client, refresh_token, isLive } = await consented()
   expect(await isLive()).toBe(true)
   const [grant] = (await grantsOf(user.id)).consent_grants

@@ -34,7 +34,7 @@ const counted = async (operation: string) =>
   (await service.app.metrics.render()).text.includes(`ext_xaa_idp_operations_total{operation="${operation}"}`)
 
 describe('creating', () => {
-  test('issuer and jwks_uri are enough; the audience is our issuer, the name that of the issuer', async () => {
+  test('an identity provider needs only issuer and jwks_uri; audience and name have defaults', async () => {
     const idp = anIdp()
     const { status, body } = await create(idp)
     expect(status).toBe(201)
@@ -57,7 +57,7 @@ describe('creating', () => {
     expect(await created({ ...fields, protocol: 'oidc' })).toMatchObject(fields)
   })
 
-  test('an issuer is kept byte for byte and taken once', async () => {
+  test('an issuer is stored byte for byte, and a second identity provider with it is a conflict', async () => {
     const { issuer } = await created()
     expect((await created({ issuer: `${issuer}/` })).issuer).toBe(`${issuer}/`)
     const twin = await create(anIdp({ issuer }))
@@ -80,13 +80,13 @@ describe('creating', () => {
     expect(body.error_description).toContain(member)
   })
 
-  test('refuses our own issuer: nobody else may sign for it', async () => {
+  test('the issuer of this server is refused, because only this server may sign for it', async () => {
     expect((await create(anIdp({ issuer: service.issuer }))).status).toBe(400)
   })
 })
 
 describe('changing', () => {
-  test('changes what it names, leaves the rest, and is recorded with names only', async () => {
+  test('a patch changes the given members, keeps the others, and records only their names', async () => {
     const idp = await created()
     const { body } = await put(idp.id, { name: 'Renamed', enabled: false })
     expect(body).toEqual({ ...idp, name: 'Renamed', enabled: false, updated_at: expect.any(String) })
@@ -96,7 +96,7 @@ describe('changing', () => {
     expect(await counted('update')).toBe(true)
   })
 
-  test('putting back what was read changes nothing and is not recorded', async () => {
+  test('a patch with the current values changes nothing and is not recorded', async () => {
     const idp = await created()
     service.advance(5)
     expect((await put(idp.id, idp)).body).toEqual(idp)
@@ -113,7 +113,7 @@ describe('changing', () => {
     expect((await read(idp.id)).body).toEqual(idp)
   })
 
-  test('changes at the same time are all kept', async () => {
+  test('concurrent patches are all applied', async () => {
     const idp = await created()
     const changes = [{ name: 'Both' }, { audience: 'urn:example:both' }, { enabled: false }]
     await Promise.all(changes.map((body) => put(idp.id, body)))
@@ -122,7 +122,7 @@ describe('changing', () => {
 })
 
 describe('deleting', () => {
-  test('takes policies and subject mappings along and records how many', async () => {
+  test('deleting an identity provider deletes its policies and subject mappings, and records their numbers', async () => {
     const { id, issuer } = await created()
     await okAdmin(service, 'POST', '/admin/xaa/policies', { idp_id: id })
     const mapping = { idp_id: id, federated_subject: 'a', local_subject: 'b' }
@@ -137,14 +137,14 @@ describe('deleting', () => {
     expect(await counted('delete')).toBe(true)
   })
 
-  test('its issuer may be registered again', async () => {
+  test('the issuer of a deleted identity provider can be registered again', async () => {
     const { id, issuer } = await created()
     await remove(id)
     expect((await create(anIdp({ issuer }))).status).toBe(201)
   })
 })
 
-test('are listed oldest first', async () => {
+test('identity providers are listed oldest first', async () => {
   service.advance(1)
   const early = await created()
   service.advance(1)
@@ -173,7 +173,7 @@ describe('refreshing keys', () => {
   })
   const refresh = (id: string, at = open) => callAdmin<IdpJson>(at, 'POST', `/admin/idps/${id}/refresh-keys`)
 
-  test('fetches them, over plain http where private addresses are allowed, and records how many', async () => {
+  test('refreshing fetches the keys, over plain http when private addresses are allowed, and records their number', async () => {
     const { id, issuer } = await created({ jwks_uri }, open)
     hits = 0
     const { status, body } = await refresh(id)
@@ -184,7 +184,7 @@ describe('refreshing keys', () => {
     expect(text).toContain('ext_xaa_idp_operations_total{operation="refresh_keys"} 1')
   })
 
-  test('fetches them anew although they are kept', async () => {
+  test('refreshing fetches the keys although they are cached', async () => {
     const { id } = await created({ jwks_uri }, open)
     hits = 0
     await refresh(id)
@@ -192,7 +192,7 @@ describe('refreshing keys', () => {
     expect(hits).toBe(2)
   })
 
-  test('says why they could not be had, and is not recorded then', async () => {
+  test('a failed refresh returns the reason and is not recorded', async () => {
     const { id } = await created({ jwks_uri }, open)
     answer = { ...answer, status: 404 }
     const { status, body } = await refresh(id)
@@ -201,7 +201,7 @@ describe('refreshing keys', () => {
     expect((await eventsOf(open, 'idp_keys_refreshed')).some(({ detail }) => detail['idp_id'] === id)).toBe(false)
   })
 
-  test('contacts no private address where that is not allowed', async () => {
+  test('a refresh does not connect to a private address unless private addresses are allowed', async () => {
     const { id } = await created({ jwks_uri: jwks_uri.replace('http:', 'https:') })
     hits = 0
     const { status, body } = await refresh(id, service)
@@ -210,7 +210,7 @@ describe('refreshing keys', () => {
   })
 })
 
-test('with xaa.enabled false none of it is there, whoever asks', async () => {
+test('with xaa.enabled false every path of identity providers is 404 with a valid key, and 401 without', async () => {
   const off = await startService({ SERVICE_XAA_ENABLED: 'false' })
   try {
     for (const path of ['/admin/idps', '/admin/xaa/policies', '/admin/xaa/subject-mappings']) {

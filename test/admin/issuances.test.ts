@@ -29,7 +29,7 @@ const list = (query: Record<string, string>) =>
 const tokenOf = async (client: { client_id: string; client_secret: string }, fields: Record<string, string> = {}) =>
   String((await machineToken(service, client, fields)).body['access_token'])
 
-test('a machine token is listed with its attributes', async () => {
+test('the issuance of a machine token is listed with its attributes', async () => {
   const [client, resource] = [await addClient(service), await addResource(service)]
   const claims = decodeJwt(await tokenOf(client, { resource: resource.uri, scope: 'mcp:read' }))
   const { issuances, count } = await list({ client_id: client.client_id })
@@ -49,7 +49,7 @@ test('a machine token is listed with its attributes', async () => {
   expect(issuances[0]).not.toHaveProperty('subject_user_id')
 })
 
-test('filters by user, client and resource, and by all of them', async () => {
+test('issuances can be filtered by user, client and resource, and by all of them together', async () => {
   const [user, client, resource] = [await addUser(service), await addClient(service), await addResource(service)]
   await redeem(service, client, await authorize(service, client, user, { resource: resource.uri }))
   await tokenOf(client)
@@ -60,7 +60,7 @@ test('filters by user, client and resource, and by all of them', async () => {
   expect(await count({ client_id: client.client_id, resource: resource.uri, user_id: 'somebody-else' })).toBe(0)
 })
 
-test('lists the newest first, as many as asked for', async () => {
+test('issuances are listed newest first, up to the limit', async () => {
   const client = await addClient(service)
   const made = [await tokenOf(client), await tokenOf(client), await tokenOf(client)].map(decodeJwt)
   const ids = async (limit: string) =>
@@ -88,7 +88,7 @@ test.each(['90s', '1h30m', '24h', '7d', '30d', '4w', '720h'])('takes since=%s', 
   expect((await list({ since })).since).toMatch(/Z$/)
 })
 
-test('the detail has every claim of the token, and says when it is no longer active', async () => {
+test('the detail of an issuance has every claim of the token, and shows when the token is no longer active', async () => {
   const client = await addClient(service)
   const claims = decodeJwt(await tokenOf(client, { scope: 'mcp:read' }))
   const path = `/admin/issuances/${claims['jti']}`
@@ -98,7 +98,7 @@ test('the detail has every claim of the token, and says when it is no longer act
   expect(await okAdmin(service, 'GET', path)).toMatchObject({ active: false })
 })
 
-test('the claims keep the issuer that was in force when the token was made', async () => {
+test('the claims of an issuance keep the issuer that was in force when the token was issued', async () => {
   const client = await addClient(service)
   const claims = decodeJwt(await tokenOf(client))
   const { store, clock } = service.app
@@ -111,7 +111,7 @@ test('the claims keep the issuer that was in force when the token was made', asy
   expect(shown.iss).toBe(service.issuer)
 })
 
-test('a revoked issuance is inactive for resource servers; doing it twice records it once', async () => {
+test('a revoked issuance is inactive at introspection; a second revocation records no second event', async () => {
   const client = await addClient(service)
   const token = await tokenOf(client)
   const path = `/admin/issuances/${decodeJwt(token)['jti']}`
@@ -122,7 +122,7 @@ test('a revoked issuance is inactive for resource servers; doing it twice record
   expect(events).toHaveLength(1)
 })
 
-test('an id that only decodes to the same bytes is not found', async () => {
+test('a non-canonical encoding of an issuance id is not found', async () => {
   const { jti } = decodeJwt(await tokenOf(await addClient(service)))
   for (const id of [`${jti}A`, `${String(jti).slice(0, -1)}R`, newId()])
     expect((await callAdmin(service, 'GET', `/admin/issuances/${id}`)).status).toBe(404)

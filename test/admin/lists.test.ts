@@ -33,7 +33,7 @@ describe('search()', () => {
 })
 
 describe('lists', () => {
-  test('of clients find a text in name and id whatever its case, and take % and _ as they are', async () => {
+  test('the client list finds a text in name and id, ignoring case, and treats % and _ literally', async () => {
     const made = [
       await addClient(service, { client_name: 'Hundred 100% Robot' }),
       await addClient(service, { client_name: 'a_b' }),
@@ -46,7 +46,7 @@ describe('lists', () => {
     expect(await found('a%b')).toEqual([])
   })
 
-  test('of clients tell what each did last, and how often today', async () => {
+  test('the client list shows the last activity of each client and its tokens of the last day', async () => {
     const client = await addClient(service, { grant_types: ['client_credentials'] })
     for (let i = 0; i < 3; i++) await machineToken(service, client)
     const [shown] = await list(`/admin/clients?activity=true&q=${client.client_id}`)
@@ -55,7 +55,7 @@ describe('lists', () => {
     expect((await list(`/admin/clients?q=${client.client_id}`))[0]).not.toHaveProperty('tokens_24h')
   })
 
-  test('of users find a text in email and name, newest first when asked', async () => {
+  test('the user list finds a text in email and name, and is newest first on request', async () => {
     const users = [
       await addUser(service, { name: 'Anna Searched', created_at: 1 }),
       await addUser(service, { name: 'Berta', email: 'berta@searched.example', created_at: 2 }),
@@ -66,7 +66,7 @@ describe('lists', () => {
     expect(next.map((each) => each['id'])).toEqual([users[0]?.id])
   })
 
-  test('of resources find a text in name, slug and URI, and go on behind one', async () => {
+  test('the resource list finds a text in name, slug and URI, and continues after a given resource', async () => {
     const first = await addResource(service, { slug: 'needle-a' })
     const second = await addResource(service, { slug: 'needle-b' })
     const ids = async (query: string) => (await list(`/admin/resources?${query}`)).map((each) => each['id'])

@@ -57,7 +57,7 @@ const call = ({ method, path, requestBody }: Each, { params = {}, query = {}, bo
     requestBody ? body : undefined,
   )
 }
-/** The status of a success that is no dry run. */
+/** The status of a successful request that is not a dry run. */
 const successOf = ({ responses }: Each) =>
   Number(
     Object.keys(responses)
@@ -65,7 +65,7 @@ const successOf = ({ responses }: Each) =>
       .at(-1),
   )
 const queryNames = ({ parameters = [] }: Each) => parameters.filter((each) => each.in === 'query')
-/** Of the made input, what the operation takes. */
+/** The part of the generated input that the operation accepts. */
 const inputOf = async (operation: Each): Promise<Input> => {
   const { query = {}, ...rest } = await inputFor(operation.operationId, service)
   const taken = queryNames(operation).map(({ name }) => name)
@@ -81,13 +81,13 @@ const wrongFor = ({ type, enum: words, minimum, maximum, maxLength, anyOf }: Sch
   ...(type === undefined && !words && !anyOf ? [] : [{ a: 1 }]),
 ]
 
-test('the server shows the document of its operations, with its version', async () => {
+test('the server returns the OpenAPI document of its operations, with its version', async () => {
   const shown = await okAdmin<Document & { info: { version: string } }>(service, 'GET', '/admin/openapi.json')
   expect([shown.openapi, shown.info.version]).toEqual(['3.1.0', service.app.build.version])
   expect(shown.paths).toEqual(JSON.parse(JSON.stringify(declared.paths)))
 })
 
-test('operations that are switched off are not in the document', async () => {
+test('operations that are switched off are not in the OpenAPI document', async () => {
   const other = await startService({ SERVICE_XAA_ENABLED: 'false' })
   try {
     const shown = await okAdmin<Document>(other, 'GET', '/admin/openapi.json')
@@ -99,14 +99,14 @@ test('operations that are switched off are not in the document', async () => {
 })
 
 describe('REST, command line and document list the same operations', () => {
-  test('every route of the admin API is an operation, and every operation a route', () => {
+  test('the routes of the admin API and the listed operations are the same', () => {
     const routes = adminRoutes(service.app)
       .filter(({ path }) => !/^\/(|metrics|admin\/?|admin\/\{rest\.\.\.\}|admin\/ui.*)$/.test(path))
       .map(({ method, path }) => `${method} ${path}`)
     expect(routes.sort()).toEqual(operations.map(([, { method, path }]) => `${method} ${path}`).sort())
   })
 
-  test('every command is that of an operation, and every operation with a command has it', () => {
+  test('the admin commands and the commands of the operations are the same', () => {
     const program = new Command('service')
     addAdminCommands(program, {})
     const leaves = (command: Command, words: string): string[] =>
@@ -117,20 +117,20 @@ describe('REST, command line and document list the same operations', () => {
     expect(leaves(program, 'service').sort()).toEqual(commands.sort())
   })
 
-  test('no id is given twice, and each has a summary', () => {
+  test('every operationId is unique and every operation has a summary', () => {
     expect(new Set(operations.map(([id]) => id)).size).toBe(operations.length)
     for (const [id, { summary }] of operations) expect(summary, id).toMatch(/\.$/)
   })
 })
 
 describe.each(operations)('%s', (_id, operation) => {
-  test('accepts what the document says is valid, with the status that it names', async () => {
+  test('the operation accepts input that is valid by the document, and answers with the documented status', async () => {
     const input = await inputOf(operation)
     const answer = await call(operation, input)
     expect([answer.status, answer.body?.error_description]).toEqual([successOf(operation), undefined])
   })
 
-  test('answers what the document says, and nothing else', async () => {
+  test('the answer matches the documented schema, without further members', async () => {
     const success = successOf(operation)
     const [content] = Object.values(operation.responses[success]?.content ?? {})
     if (success === 204) return expect(content).toBeUndefined()
@@ -144,7 +144,7 @@ describe.each(operations)('%s', (_id, operation) => {
       expect(schema.safeParse(answer).error?.issues ?? [], JSON.stringify(answer).slice(0, 500)).toEqual([])
   })
 
-  test('refuses every member beyond its schema, naming it', async () => {
+  test('a member that the schema does not define is refused by name', async () => {
     const input = await inputOf(operation)
     const { properties = {} } = operation.requestBody?.content['application/json'].schema ?? {}
     for (const [name, schema] of Object.entries(properties)) {
@@ -159,7 +159,7 @@ describe.each(operations)('%s', (_id, operation) => {
     }
   })
 
-  test('refuses a body without what is required, naming it', async () => {
+  test('a body without a required member is refused by name', async () => {
     const input = await inputOf(operation)
     for (const name of operation.requestBody?.content['application/json'].schema.required ?? []) {
       const { [name]: _, ...body } = input.body ?? {}
@@ -169,7 +169,7 @@ describe.each(operations)('%s', (_id, operation) => {
     }
   })
 
-  test('refuses every query parameter beyond its schema, naming it', async () => {
+  test('a query parameter that the schema does not define is refused by name', async () => {
     const input = await inputOf(operation)
     for (const { name, schema } of queryNames(operation)) {
       for (const wrong of wrongFor(schema).filter((each) => typeof each !== 'object')) {

@@ -2,19 +2,19 @@ import { expect, test } from 'vitest'
 import { changedFields, retryStale } from '../../src/admin/outcome.ts'
 import { refusalOf } from '../support/thrown.ts'
 
-test('tries again when the write came too late', async () => {
+test('a write on a stale version is retried', async () => {
   const outcomes = ['stale', 'stale', 'written'] as const
   let attempts = 0
   expect(await retryStale(async () => outcomes[attempts++] ?? 'stale')).toBe('written')
   expect(attempts).toBe(3)
 })
 
-test('gives up with a conflict', async () => {
+test('after several stale writes the operation fails with a conflict', async () => {
   const refusal = await refusalOf(() => retryStale(async () => 'stale'))
   expect([refusal.status, refusal.reason]).toEqual([409, 'stale'])
 })
 
-test('a refusal of the attempt is not tried again', async () => {
+test('a refusal by the operation itself is not retried', async () => {
   let attempts = 0
   const attempt = async () => {
     attempts++
@@ -24,7 +24,7 @@ test('a refusal of the attempt is not tried again', async () => {
   expect(attempts).toBe(1)
 })
 
-test('names the members of a patch that differ, by their content', () => {
+test('changedMembers names the members of a patch whose content differs', () => {
   const stored = { name: 'a', list: ['x', 'y'], flag: false, gone: undefined }
   expect(changedFields(stored, { name: 'a', list: ['x', 'y'], flag: false })).toEqual([])
   expect(changedFields(stored, { name: 'b', list: ['y', 'x'], flag: true, gone: undefined })).toEqual([

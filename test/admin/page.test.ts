@@ -34,7 +34,7 @@ const assetsOf = (html: string): string[] =>
   [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, place = '']) => place)
 
 describe('the admin page', () => {
-  test('is served without the key, at its place and at every place below it', async () => {
+  test('the admin page is served without a key, at its path and at every path below it', async () => {
     const pages = await Promise.all(
       ['', '/', '/clients', '/clients/https%3A%2F%2Fa.example%2Fb.json?x=1'].map((rest) => ask(`/admin/ui${rest}`)),
     )
@@ -44,12 +44,12 @@ describe('the admin page', () => {
     }
   })
 
-  test('is what the root of the listener leads to', async () => {
+  test('the root of the admin listener redirects to the admin page', async () => {
     const { status, headers } = await ask('/')
     expect([status, headers['location']]).toEqual([303, '/admin/ui/'])
   })
 
-  test('lets nothing in but files of its own: no script or style in the document, no other origin, no frame', async () => {
+  test('the admin page loads only its own files: no inline script or style, no other origin, no frame', async () => {
     const { headers, body } = await ask('/admin/ui/')
     const policy = String(headers['content-security-policy'])
     expect(policy.split('; ').sort()).toEqual(
@@ -70,7 +70,7 @@ describe('the admin page', () => {
     expect(assetsOf(html).every((place) => place.startsWith('/admin/ui/assets/'))).toBe(true)
   })
 
-  test('names its files by their content: they may be kept for good, the page itself is asked for again', async () => {
+  test('file names contain a content hash: files are cached permanently, and the page itself is revalidated', async () => {
     const page = await ask('/admin/ui/')
     expect(page.headers['cache-control']).toBe('no-cache')
     for (const place of assetsOf(page.body.toString())) {
@@ -96,7 +96,7 @@ describe('the admin page', () => {
     expect(unpack(body).equals(readFileSync(file))).toBe(true)
   })
 
-  test('answers HEAD, and refuses to be written to', async () => {
+  test('the admin page answers HEAD and refuses other methods', async () => {
     const head = await ask('/admin/ui/', {}, 'HEAD')
     expect([head.status, head.body.length]).toEqual([200, 0])
     expect((await ask('/admin/ui/', {}, 'POST')).status).toBe(405)
@@ -110,7 +110,7 @@ describe('the admin page', () => {
     },
   )
 
-  test('weighs less than 150 kB gzipped, all of it', () => {
+  test('the admin page has less than 150 kB gzipped in total', () => {
     const files = readdirSync(pageFolder, { recursive: true, encoding: 'utf8' })
       .map((name) => path.join(pageFolder, name))
       .filter((file) => statSync(file).isFile() && !/\.(gz|br)$/.test(file))
@@ -119,7 +119,7 @@ describe('the admin page', () => {
     expect(total).toBeLessThan(150_000)
   })
 
-  test('says that it was not built where its files are missing', () => {
+  test('without its built files the admin page says that it was not built', () => {
     const [route] = pageRoutes(path.join(packageRoot, 'no-such-folder'))
     const head = { path: '/admin/ui/', headers: {} } as RequestHead
     expect(() => route?.handle(head as never)).toThrow('the admin page is not built: npm run build')

@@ -19,7 +19,7 @@ const SOUND = {
   SERVICE_DCR_MODE: 'admin_only',
 }
 
-test('a service that is set up well has nothing to say but what the test key is', async () => {
+test('a well configured service has no findings except those of the test key', async () => {
   expect(await concerns(SOUND)).toEqual([expect.objectContaining({ key: 'admin.api_key', severity: 'warn' })])
 })
 
@@ -32,7 +32,7 @@ test.each([
   expect((await concerns({ ...SOUND, ...env })).map((each) => each.key)).toContain(key)
 })
 
-test('an old signing key is named until it is rotated', async () => {
+test('an old signing key is a finding until it is rotated', async () => {
   await concerns(SOUND)
   service.advance(91 * 86_400)
   const keys = async () =>
@@ -42,7 +42,7 @@ test('an old signing key is named until it is rotated', async () => {
   expect(await keys()).not.toContain('signing')
 })
 
-test('the mode that operators set counts, not the configured one', async () => {
+test('the registration mode that operators set is assessed instead of the configured mode', async () => {
   await concerns(SOUND)
   await okAdmin(service, 'PATCH', '/admin/settings/dcr', { mode: 'open' })
   const { concerns: now } = await okAdmin<{ concerns: Concern[] }>(service, 'GET', '/admin/system/status')

@@ -1,4 +1,4 @@
-// Broker providers in the admin API: where upstream tokens are had from.
+// Broker providers in the admin API.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { aBrokerGrant, aProvider, aResource, aSlug, oauthConfigData } from '../support/records.ts'
@@ -36,7 +36,7 @@ const resourceOf = async ({ slug }: ProviderJson) => {
   return resource
 }
 
-test('creates a provider and shows it by id, by slug and in the list, as it was written', async () => {
+test('creating a provider shows it by id, by slug and in the list, as it was written', async () => {
   const fields = written()
   const { status, body } = await create(fields)
   expect([status, body]).toEqual([
@@ -64,14 +64,14 @@ test.each([
   expect(body.error_description).not.toContain('hush')
 })
 
-test('a slug is taken once, for creation and for change', async () => {
+test('creating or renaming a provider to a slug in use is a conflict', async () => {
   const [one, two] = [await created(), await created()]
   expect((await create(written({ slug: one.slug }))).status).toBe(409)
   expect((await patch(two.id, { slug: one.slug })).status).toBe(409)
   expect((await read(two.id)).body).toEqual(two)
 })
 
-test('a patch changes what it names, and what comes of it is checked as a whole', async () => {
+test('a patch changes the given members, and the resulting provider is validated as a whole', async () => {
   const provider = await created()
   const config_data = oauthConfigData({ response_format: 'form' })
   expect((await patch(provider.id, { config_data })).body).toMatchObject({ slug: provider.slug, config_data })
@@ -88,7 +88,7 @@ test('an empty patch changes nothing and is not recorded', async () => {
   expect(events.some(({ detail }) => detail['broker_provider_id'] === provider.id)).toBe(false)
 })
 
-test('resources follow their provider to another slug', async () => {
+test('resources follow their provider when its slug changes', async () => {
   const provider = await created()
   const { id } = await resourceOf(provider)
   const slug = aSlug()
@@ -99,7 +99,7 @@ test('resources follow their provider to another slug', async () => {
   })
 })
 
-test('a provider is deleted only once no resource names it', async () => {
+test('a provider that a resource uses cannot be deleted', async () => {
   const provider = await created()
   const { id } = await resourceOf(provider)
   for (const query of ['', '?cascade=true']) expect((await remove(provider.id, query)).status).toBe(409)
@@ -110,7 +110,7 @@ test('a provider is deleted only once no resource names it', async () => {
   expect((await remove(provider.id)).status).toBe(404)
 })
 
-test('a provider that users are connected to is deleted with cascade only, which forgets their credentials', async () => {
+test('a provider with connected users is deleted only with cascade, which deletes their credentials', async () => {
   const provider = await created()
   const { store } = service.app
   const grant = aBrokerGrant(aProvider({ id: provider.id }))

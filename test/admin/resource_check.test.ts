@@ -47,7 +47,7 @@ test('metadata that names this server and the resource has no problems', async (
   expect(asked).toBe('/.well-known/oauth-protected-resource/mcp')
 })
 
-test('an issuer that differs by a slash is named as that, with what to set at either side', async () => {
+test('an issuer that differs by a trailing slash is reported with the setting for either side', async () => {
   const slashed = {
     message: `names \`${service.issuer}/\`, this issuer is \`${service.issuer}\`: one slash more`,
     fix: `publish ${service.issuer} there, or set server.issuer_trailing_slash: true here`,
@@ -63,7 +63,7 @@ test('an issuer that differs by a slash is named as that, with what to set at ei
   expect(said).toMatchObject({ result: 'warn', message: expect.stringContaining(slashed.message), fix: slashed.fix })
 })
 
-test('with server.issuer_trailing_slash a server that leaves the slash out is one slash less', async () => {
+test('with server.issuer_trailing_slash, resource metadata without the slash is reported', async () => {
   const other = await startService({
     SERVICE_SERVER_ISSUER_TRAILING_SLASH: 'true',
     SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true',
@@ -82,7 +82,7 @@ test('with server.issuer_trailing_slash a server that leaves the slash out is on
   }
 })
 
-test('another server, another resource, and no metadata are each named with what to do', async () => {
+test('metadata of another server, metadata of another resource, and missing metadata are each reported with a remedy', async () => {
   publish({ resource: `${uri}/`, authorization_servers: ['https://other.example'] })
   const { problems } = await check()
   expect(problems.map(({ message }) => message)).toEqual([
@@ -95,7 +95,7 @@ test('another server, another resource, and no metadata are each named with what
   expect((await check()).problems).toMatchObject([{ message: expect.stringMatching(/^cannot be fetched: /) }])
 })
 
-test('an address that the guarded client does not reach is named as private', async () => {
+test('an address that the guarded client refuses is reported as private', async () => {
   const guarded = await startService()
   try {
     await addResource(guarded, { uri, slug })

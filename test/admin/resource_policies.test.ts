@@ -14,7 +14,7 @@ describe.each([
 ])('%s', (path, member) => {
   const listOf = (slug: string) => `/admin/resources/${slug}/policy/${path}`
 
-  test('adds and removes clients, each any number of times, and answers with the list', async () => {
+  test('clients can be added and removed repeatedly, and the answer has the resulting list', async () => {
     const [{ slug }, one, two] = [await addResource(service), await addClient(service), await addClient(service)]
     const add = (client_id: string) => okAdmin(service, 'POST', listOf(slug), { client_id })
     const remove = (client_id: string) => okAdmin(service, 'DELETE', `${listOf(slug)}/${client_id}`)
@@ -25,19 +25,19 @@ describe.each([
     expect(await okAdmin(service, 'GET', listOf(slug))).toEqual({ [member]: [two.client_id] })
   })
 
-  test('refuses a client that does not exist', async () => {
+  test('adding a client that does not exist is refused', async () => {
     const { slug } = await addResource(service)
     expect((await callAdmin(service, 'POST', listOf(slug), { client_id: 'nobody' })).status).toBe(400)
   })
 
-  test('clients added at the same time are all kept', async () => {
+  test('clients that are added concurrently are all kept', async () => {
     const [{ slug }, one, two] = [await addResource(service), await addClient(service), await addClient(service)]
     await Promise.all([one, two].map(({ client_id }) => okAdmin(service, 'POST', listOf(slug), { client_id })))
     const { [member]: ids } = await okAdmin<Record<string, string[]>>(service, 'GET', listOf(slug))
     expect(ids?.sort()).toEqual([one.client_id, two.client_id].sort())
   })
 
-  test('records and counts what changes, and only that', async () => {
+  test('only actual changes are recorded and counted', async () => {
     const [{ slug }, { client_id }] = [await addResource(service), await addClient(service)]
     for (const _round of [1, 2]) await okAdmin(service, 'POST', listOf(slug), { client_id })
     const events = (await eventsOf(service, 'resource_updated')).filter(({ detail }) => detail['slug'] === slug)
@@ -46,7 +46,7 @@ describe.each([
   })
 })
 
-test('a client id with a slash is named in the path when it is encoded', async () => {
+test('a client id with a slash is accepted percent-encoded in the path', async () => {
   const { slug } = await addResource(service)
   await addClient(service, {}, { client_id: 'team/app?x=1' })
   const path = `/admin/resources/${slug}/policy/runtime/client-ids`
@@ -54,7 +54,7 @@ test('a client id with a slash is named in the path when it is encoded', async (
   expect(await okAdmin(service, 'DELETE', `${path}/${encodeURIComponent('team/app?x=1')}`)).toEqual({ client_ids: [] })
 })
 
-test('a mint resource has no return URLs', async () => {
+test('return URLs of a mint resource are refused', async () => {
   const { slug } = await addResource(service)
   const path = `/admin/resources/${slug}/policy/connect/allowed-return-urls`
   const url = 'https://app.example.com/done'

@@ -35,7 +35,7 @@ const mint = (fields: object = {}) => ({
   ...fields,
 })
 
-test('creates a resource and shows it by id, by slug and in the list', async () => {
+test('creating a resource shows it by id, by slug and in the list', async () => {
   const fields = mint({ uri: 'https://Bytes.example.com:443/mcp/' })
   const { status, body } = await create(fields)
   expect(status).toBe(201)
@@ -88,7 +88,7 @@ describe('a broker resource', () => {
     return provider
   }
 
-  test('names its provider by slug or id, shows both, and needs no uri', async () => {
+  test('a broker resource names its provider by slug or id, shows both, and needs no uri', async () => {
     const { id, slug } = await provided()
     const shown = { backend_kind: 'broker', broker_provider_id: id, broker_provider_slug: slug, uri: '' }
     for (const named of [{ broker_provider_id: id }, { broker_provider_slug: slug }]) {
@@ -99,7 +99,7 @@ describe('a broker resource', () => {
     }
   })
 
-  test('is refused with an unknown provider, or with two', async () => {
+  test('a broker resource with an unknown provider, or with two providers, is refused', async () => {
     const [one, two] = [await provided(), await provided()]
     const unknown = await create(mint({ backend_kind: 'broker', broker_provider_slug: 'nobody' }))
     expect([unknown.status, unknown.body.error]).toEqual([404, 'not_found'])
@@ -107,7 +107,7 @@ describe('a broker resource', () => {
     expect((await create(mint({ backend_kind: 'broker', ...both }))).status).toBe(400)
   })
 
-  test('becomes a mint resource without a word about its provider', async () => {
+  test('changing a broker resource to a mint resource removes its provider', async () => {
     const { slug } = await provided()
     const { body } = await create(mint({ backend_kind: 'broker', broker_provider_slug: slug }))
     expect((await patch(body.id, { backend_kind: 'mint' })).body).toMatchObject({
@@ -118,7 +118,7 @@ describe('a broker resource', () => {
   })
 })
 
-test('a slug or uri is taken, for creation and for change', async () => {
+test('creating or changing to a slug or uri that is in use is a conflict', async () => {
   const [one, two] = [await addResource(service), await addResource(service)]
   for (const fields of [{ slug: one.slug }, { uri: one.uri }]) {
     expect((await create(mint(fields))).status).toBe(409)
@@ -126,11 +126,11 @@ test('a slug or uri is taken, for creation and for change', async () => {
   }
 })
 
-test('a slug is lower case, however it is written', async () => {
+test('a slug is stored in lower case', async () => {
   expect((await create(mint({ slug: 'LOUD' }))).body.slug).toBe('loud')
 })
 
-test('a patch replaces the scopes, leaves the rest, and tokens follow at once', async () => {
+test('a patch replaces the scopes, keeps the other members, and applies to tokens at once', async () => {
   const [resource, client] = [await addResource(service), await addClient(service, { scope: 'mcp:read new:one' })]
   const { body } = await patch(resource.id, { scopes: [{ name: 'new:one' }] })
   expect(body).toMatchObject({ uri: resource.uri, scopes: [{ name: 'new:one', description: '', upstream: '' }] })
@@ -139,7 +139,7 @@ test('a patch replaces the scopes, leaves the rest, and tokens follow at once', 
   expect((await token('new:one')).status).toBe(200)
 })
 
-test('a patch without scopes leaves the scopes', async () => {
+test('a patch without scopes keeps the scopes', async () => {
   const resource = await addResource(service)
   expect((await patch(resource.id, { display_name: 'Other' })).body).toMatchObject({
     display_name: 'Other',
@@ -147,7 +147,7 @@ test('a patch without scopes leaves the scopes', async () => {
   })
 })
 
-test('a patch replaces each part of the policy that it names, and only that', async () => {
+test('a patch replaces the given parts of the policy and keeps the others', async () => {
   const [resource, one, two] = [await addResource(service), await addClient(service), await addClient(service)]
   await patch(resource.id, { policy: { runtime: { client_ids: [one.client_id] } } })
   const { body } = await patch(resource.id, {
@@ -159,7 +159,7 @@ test('a patch replaces each part of the policy that it names, and only that', as
   })
 })
 
-test('a policy may go on naming a client that has gone, but not get a new unknown one', async () => {
+test('a policy may keep a deleted client, but adding an unknown client is refused', async () => {
   const [resource, client] = [await addResource(service), await addClient(service)]
   await patch(resource.id, { policy: { runtime: { client_ids: [client.client_id] } } })
   await okAdmin(service, 'DELETE', `/admin/clients/${client.client_id}`)
@@ -223,7 +223,7 @@ test('a patch that changes nothing is not recorded', async () => {
   expect(events.some(({ detail }) => detail['resource_id'] === resource.id)).toBe(false)
 })
 
-test('a resource that users consented to is deleted only with cascade', async () => {
+test('a resource with consents is deleted only with cascade', async () => {
   const [user, client, resource] = [await addUser(service), await addClient(service), await addResource(service)]
   await authorize(service, client, user, { resource: resource.uri })
   const remove = (query = '') => callAdmin(service, 'DELETE', `/admin/resources/${resource.slug}${query}`)
@@ -239,7 +239,7 @@ test.each(['slug=x&limit=1', 'slug=x&backend_kind=mint', 'backend_kind=magic', '
   },
 )
 
-test('filters by kind, and answers 404 to an unknown slug', async () => {
+test('resources can be filtered by kind, and an unknown slug is 404', async () => {
   const { id } = await addResource(service)
   const ids = async (query: string) =>
     (await okAdmin<ResourceJson[]>(service, 'GET', `/admin/resources?${query}`)).map((each) => each.id)
@@ -248,7 +248,7 @@ test('filters by kind, and answers 404 to an unknown slug', async () => {
   expect((await callAdmin(service, 'GET', '/admin/resources?slug=nothing-here')).status).toBe(404)
 })
 
-test('counts what changes', async () => {
+test('operations on resources are counted', async () => {
   const { id } = (await create(mint())).body
   await patch(id, { display_name: 'Counted' })
   await patch(id, {})

@@ -14,7 +14,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const status = async (method: string, path: string, headers?: Record<string, string>) =>
   (await fetch(service.admin + path, { method, headers })).status
 
-test.each(UNKNOWN)('whoever has no key learns nothing about %s, with any method', async (path) => {
+test.each(UNKNOWN)('without a key, %s is 401 with every method, so that paths cannot be probed', async (path) => {
   for (const method of METHODS) expect(await status(method, path), method).toBe(401)
 })
 
@@ -23,29 +23,29 @@ test.each(UNKNOWN)('with the key, %s is not found', async (path) => {
   for (const method of METHODS.slice(0, -1)) expect(await status(method, path, headers), method).toBe(404)
 })
 
-test('a method that a path does not take is 401 without the key, and 405 with it', async () => {
+test('a method that a path does not support is 401 without the key, and 405 with it', async () => {
   expect(await status('PUT', '/admin/clients')).toBe(401)
   const answer = await callAdmin(service, 'PUT', '/admin/clients', {})
   expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST'])
 })
 
-test('the key is asked for before the body is looked at', async () => {
+test('the key is checked before the body is read', async () => {
   const body = 'x'.repeat(2 * 1024 * 1024)
   expect((await callAdmin(service, 'POST', '/admin/clients', body, { 'content-type': 'text/plain' })).status).toBe(401)
 })
 
-test('no answer may be stored, and no origin may read it', async () => {
+test('no answer may be cached, or read by another origin', async () => {
   const headers = { authorization: `Bearer ${ADMIN_KEY}`, origin: 'https://evil.example.com' }
   const answer = await callAdmin(service, 'GET', '/admin/clients', undefined, headers)
   expect(answer.headers.get('cache-control')).toBe('no-store')
   expect(answer.headers.get('access-control-allow-origin')).toBeNull()
 })
 
-test('an operation without a body takes an empty object as well', async () => {
+test('an operation without a body accepts an empty object', async () => {
   expect((await callAdmin(service, 'POST', '/admin/keys/rotate', {})).status).toBe(200)
 })
 
-test('an operation without a body takes a request that states no length, as curl -X PATCH sends it', async () => {
+test('an operation without a body accepts a request without a length, as curl -X PATCH sends it', async () => {
   const { client_id } = await addClient(service)
   const send = async (line: string) => {
     const wire = await Wire.open(Number(new URL(service.admin).port))
@@ -64,13 +64,13 @@ test('an operation without a body takes a request that states no length, as curl
   expect(await send(`PATCH /admin/clients/${client_id}`), 'an update needs a body').toBe(411)
 })
 
-test('the metrics are there without the key', async () => {
+test('the metrics need no key', async () => {
   const answer = await fetch(`${service.admin}/metrics`)
   expect(answer.headers.get('content-type')).toContain('text/plain')
   expect(await answer.text()).toContain('core_http_requests_total')
 })
 
-test('without a configured key every call is refused, also one with an empty key', async () => {
+test('without a configured key every request is refused, also one with an empty key', async () => {
   const open = await startService({ SERVICE_ADMIN_API_KEY: '' })
   try {
     for (const authorization of ['', 'Bearer ', 'Bearer undefined', `Bearer ${ADMIN_KEY}`])

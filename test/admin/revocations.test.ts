@@ -24,7 +24,7 @@ const tokenOf = async (client: Credentials) => String((await machineToken(servic
 const revoke = (body: object) => okAdmin<Toll>(service, 'POST', '/admin/revocations', body)
 
 describe('POST /admin/revocations', () => {
-  test('a dry run tells what the call then does, and leaves no event', async () => {
+  test('a dry run reports what the revocation would do, and records no event', async () => {
     const client = await addClient(service)
     const tokens = [await tokenOf(client), await tokenOf(client)]
     const { client_id } = client
@@ -39,7 +39,7 @@ describe('POST /admin/revocations', () => {
     expect(await revoke({ client_id })).toMatchObject({ tokens: 0, clients: 0 })
   })
 
-  test('a user loses every token and sign-in, those exchanged for others included', async () => {
+  test('revoking a user revokes every token and sign-in, including exchanged tokens', async () => {
     const [client, other] = [await addExchanger(service), await addExchanger(service)]
     const resource = await addResource(service, { policy: { exchange: { allowed_client_ids: [other.client_id] } } })
     const person = await aPerson(service)
@@ -53,7 +53,7 @@ describe('POST /admin/revocations', () => {
     expect((await refresh(service, client, body['refresh_token'])).body['error']).toBe('invalid_grant')
   })
 
-  test('a code that was not redeemed is cancelled with its client, its user or its resource, and no other one', async () => {
+  test('an unredeemed code is cancelled with its client, its user or its resource; other codes are kept', async () => {
     const resource = await addResource(service)
     for (const by of ['client_id', 'user_id', 'resource'] as const) {
       const [client, user] = [await addClient(service), await addUser(service)]
@@ -68,7 +68,7 @@ describe('POST /admin/revocations', () => {
     }
   })
 
-  test('the command does the same', async () => {
+  test('`admin revoke` does the same as the REST call', async () => {
     const client = await addClient(service)
     const token = await tokenOf(client)
     const flags = ['admin', 'revoke', '--client-id', client.client_id, '--until', '2999-01-01T00:00:00Z']
@@ -104,7 +104,7 @@ describe('POST /admin/keys/{kid}/revoke', () => {
   const revokeKey = (kid: string, body: object = {}) =>
     okAdmin<Record<string, unknown>>(service, 'POST', `/admin/keys/${kid}/revoke`, body)
 
-  test('of the current key, a new one takes the place; what it signed is dead for everybody', async () => {
+  test('revoking the current key makes a new key current and invalidates every token that it signed', async () => {
     const client = await addClient(service)
     const token = await tokenOf(client)
     const kid = kidOf(token)
@@ -124,7 +124,7 @@ describe('POST /admin/keys/{kid}/revoke', () => {
     expect((await callAdmin(service, 'POST', `/admin/keys/${kid}/revoke`, {})).status).toBe(404)
   })
 
-  test('of a previous key, the current one stays, and so does what that one signed', async () => {
+  test('revoking a previous key keeps the current key and the tokens that it signed', async () => {
     const client = await addClient(service)
     const old = await tokenOf(client)
     await okAdmin(service, 'POST', '/admin/keys/rotate')
@@ -134,7 +134,7 @@ describe('POST /admin/keys/{kid}/revoke', () => {
     expect([await isActive(service, client, old), await isActive(service, client, young)]).toEqual([false, true])
   })
 
-  test('sign-ins go on: their next token has the new key', async () => {
+  test('after a key is revoked, sign-ins continue and new tokens have the new key', async () => {
     const client = await addClient(service)
     const { body } = await (await aPerson(service)).signIn(client as never)
     await revokeKey(kidOf(String(body['access_token'])))

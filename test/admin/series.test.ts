@@ -1,4 +1,4 @@
-// GET /admin/stats/series: what the admin page draws.
+// GET /admin/stats/series: the data of the charts in the admin page.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Point } from '../../src/telemetry/series.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
@@ -14,7 +14,7 @@ afterAll(() => service?.close())
 const shown = (query = '') =>
   okAdmin<{ period: number; points: Point[] }>(service, 'GET', `/admin/stats/series${query}`)
 
-test('tokens, refusals and durations of the token endpoint are there once their period ended', async () => {
+test('the series has tokens, refusals and durations of the token endpoint when their period has ended', async () => {
   const { client_id, client_secret } = await addClient(service)
   const ask = (client_secret: string) =>
     post(`${service.issuer}/oauth/token`, { client_id, client_secret }, { grant_type: 'client_credentials' })
@@ -33,7 +33,7 @@ test('tokens, refusals and durations of the token endpoint are there once their 
   expect(Object.keys(last?.queues ?? {}).sort()).toEqual(['crypto', 'password', 'store'])
 })
 
-test('since leaves out what is older, and refuses what is no time', async () => {
+test('since excludes earlier periods, and a malformed time is refused', async () => {
   const { points } = await shown()
   expect((await shown('?since=2100-01-01T00:00:00Z')).points).toEqual([])
   expect((await shown('?since=2000-01-01T00:00:00Z')).points.length).toBeGreaterThanOrEqual(points.length)

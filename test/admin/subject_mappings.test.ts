@@ -27,7 +27,7 @@ const aMapping = (fields: object = {}) => ({
 const create = (fields: object) => callAdmin<MappingJson>(service, 'POST', PATH, fields)
 const list = (query = '') => okAdmin<MappingJson[]>(service, 'GET', PATH + query)
 
-test('a mapping is shown as it was made, and recorded', async () => {
+test('creating a subject mapping shows it as created and records it', async () => {
   const mapping = aMapping()
   const { status, body } = await create({ ...mapping, note: 'ignored' })
   expect(status).toBe(201)
@@ -55,7 +55,7 @@ test.each([
   expect(body.error_description).toContain(said)
 })
 
-test('a subject is mapped once for an identity provider, and again for another one', async () => {
+test('a subject can be mapped once per identity provider', async () => {
   const mapping = aMapping()
   expect((await create(mapping)).status).toBe(201)
   const twin = await create({ ...mapping, local_subject: 'u_2' })
@@ -63,7 +63,7 @@ test('a subject is mapped once for an identity provider, and again for another o
   expect((await create({ ...mapping, idp_id: await addIdp(service) })).status).toBe(201)
 })
 
-test('are listed of one identity provider, and deleted once; then the subject may be mapped again', async () => {
+test('mappings are listed by identity provider; a deleted mapping is 404 on a second delete, and its subject can be mapped again', async () => {
   const mapping = aMapping({ idp_id: await addIdp(service) })
   const { body } = await create(mapping)
   expect(await list(`?idp_id=${mapping.idp_id}`)).toEqual([body])

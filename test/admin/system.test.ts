@@ -26,7 +26,7 @@ const rotate = () =>
     '/admin/keys/rotate',
   )
 
-test('a rotation makes the next key current for the next token, and keeps the previous one published', async () => {
+test('a rotation signs the next token with the next key, and keeps the previous key published', async () => {
   const before = await keys()
   expect(before.keys.map(({ status }) => status)).toEqual(['current', 'next'])
   expect(before.previous_kid).toBeUndefined()
@@ -44,14 +44,14 @@ test('a rotation makes the next key current for the next token, and keeps the pr
   expect(decodeProtectedHeader(String(answer.body['access_token'])).kid).toBe(rotated.current_kid)
 })
 
-test('a rotation is recorded and counted; no private member is shown', async () => {
+test('a rotation is recorded and counted, and no private member of a key is shown', async () => {
   const { current_kid, previous_kid } = await rotate()
   expect((await eventsOf(service, 'key_rotated'))[0]?.detail).toEqual({ current_kid, previous_kid })
   expect((await service.app.metrics.render()).text).toMatch(/core_key_rotation_total [1-9]/)
   expect(JSON.stringify(await keys())).not.toMatch(/"d"|PRIVATE/)
 })
 
-test('rotations at the same time leave exactly one current key', async () => {
+test('concurrent rotations leave exactly one current key', async () => {
   const rotations = await Promise.all([rotate(), rotate(), rotate()])
   const { keys: published, current_kid } = await keys()
   expect(published.filter(({ status }) => status === 'current')).toHaveLength(1)
@@ -60,7 +60,7 @@ test('rotations at the same time leave exactly one current key', async () => {
   expect(rotations.map((rotation) => rotation.current_kid)).toContain(current_kid)
 })
 
-test('the registration mode is that of the configuration until it is set, then it stays', async () => {
+test('the registration mode is the configured one until an operator sets it, then the set mode persists', async () => {
   const path = '/admin/settings/dcr'
   expect(await okAdmin(service, 'GET', path)).toEqual({ mode: 'open' })
   for (const [method, mode] of [
@@ -102,7 +102,7 @@ test('the status has version, uptime, parts, features, engines and queues', asyn
   })
 })
 
-test('a feature that is switched off is shown as off', async () => {
+test('a feature that is switched off is reported as off', async () => {
   const other = await startService({ SERVICE_CLIENT_CREDENTIALS_ENABLED: 'false' })
   try {
     expect(await okAdmin(other, 'GET', '/admin/system/status')).toMatchObject({
@@ -113,7 +113,7 @@ test('a feature that is switched off is shown as off', async () => {
   }
 })
 
-test('the configuration is shown as it is in force, without its secrets', async () => {
+test('the effective configuration is shown without its secrets', async () => {
   const config = await okAdmin(service, 'GET', '/admin/system/config')
   expect(config).toMatchObject({
     server: { issuer: service.issuer },
@@ -130,7 +130,7 @@ test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('the configuration cannot be chang
   expect((await callAdmin(service, method, '/admin/system/config', { dcr: { mode: 'open' } })).status).toBe(405)
 })
 
-test('the statistics count accounts, and the tokens of a day that are live or revoked', async () => {
+test('the statistics count accounts, and the live and revoked tokens of a day', async () => {
   interface Stats {
     clients: number
     users: number
@@ -144,7 +144,7 @@ test('the statistics count accounts, and the tokens of a day that are live or re
   await addClient(service)
   await addUser(service)
   const issue = async (more: object = {}) => {
-    // The clock of the service is ahead of that of the ids.
+    // The clock of the service is ahead of the clock of the ids.
     const id = idFloor(now).slice(0, 8) + newId().slice(8)
     const issuance = anIssuance({ id, issued_at: now, expires_at: now + 900, ...more })
     await service.app.store.recordIssuance(issuance)
@@ -162,10 +162,10 @@ test('the statistics count accounts, and the tokens of a day that are live or re
   })
 })
 
-test('the statistics count an hour that is over, and whose tokens are dead or expired, once', async () => {
+test('the statistics count a completed hour whose tokens are dead or expired once, and then use the cached count', async () => {
   const { store, clock } = service.app
   const stats = () => okAdmin<{ revoked_tokens: number }>(service, 'GET', '/admin/stats')
-  // Half a minute into an hour: the one before is over, but who began in it may still commit.
+  // Half a minute into an hour: operations that began in the previous hour may still commit.
   service.advance(3630 - (clock.now() % 3600))
   const before = (await stats()).revoked_tokens
   const hour = Math.floor(clock.now() / 3600 - 5) * 3600
@@ -183,7 +183,7 @@ test('the statistics count an hour that is over, and whose tokens are dead or ex
   counted.mockRestore()
 })
 
-test('a rotation to a key that verifiers may not have seen yet says so', async () => {
+test('a rotation to a key that verifiers may not have cached yet returns a warning', async () => {
   await rotate()
   expect((await rotate()).warning).toMatch(/published only \d+ seconds ago; resource servers keep the JWKS/)
   service.advance(300)

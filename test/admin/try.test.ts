@@ -29,7 +29,7 @@ const decode = (token: string) => okAdmin(service, 'POST', '/admin/try/decode', 
 const machine = () => addClient(service, { grant_types: ['client_credentials'] })
 
 describe('minting a token', () => {
-  test('issues what the token endpoint would: on record, for the scope that is left, and in the audit trail', async () => {
+  test('minting issues the token that the token endpoint would issue, with its record, reduced scope and audit event', async () => {
     const [{ client_id, client_secret }, resource] = [
       await machine(),
       await addResource(service, { scopes: ['mcp:read'] }),
@@ -59,7 +59,7 @@ describe('minting a token', () => {
     },
   )
 
-  test('refuses a client that must bind its tokens, and one that is not registered for the grant', async () => {
+  test('minting is refused for a client that must bind its tokens, and for a client without the grant type', async () => {
     const bound = await addClient(service, { grant_types: ['client_credentials'], dpop_bound_access_tokens: true })
     expect((await mint(bound && { client_id: bound.client_id, client_secret: bound.client_secret })).granted).toBe(
       false,
@@ -79,7 +79,7 @@ describe('decoding a token', () => {
     return { client, token: String(body['access_token']) }
   }
 
-  test('tells a forged signature from a valid one, and a revoked token from a live one', async () => {
+  test('decoding distinguishes a forged signature from a valid one, and a revoked token from a live one', async () => {
     const { token } = await tokenOf()
     const [header, claims, signature = ''] = token.split('.')
     const forged = [
@@ -93,7 +93,7 @@ describe('decoding a token', () => {
     expect(await decode(token)).toMatchObject({ signature: 'valid', revoked: true, active: false })
   })
 
-  test('calls no signature valid that does not fit, also where the token has expired', async () => {
+  test('decoding reports a wrong signature as invalid, also for an expired token', async () => {
     const { token } = await tokenOf()
     const [header, claims = '', signature] = token.split('.')
     const past = { ...JSON.parse(Buffer.from(claims, 'base64url').toString()), exp: 1 }
@@ -101,19 +101,19 @@ describe('decoding a token', () => {
     expect(await decode(forged)).toMatchObject({ ours: true, signature: 'invalid', expired: true, active: false })
   })
 
-  test('tells a token of a suspended client from a live one', async () => {
+  test('decoding distinguishes a token of a suspended client from a live one', async () => {
     const { client, token } = await tokenOf()
     await okAdmin(service, 'PATCH', `/admin/clients/${client.client_id}/suspend`)
     expect(await decode(token)).toMatchObject({ signature: 'valid', revoked: false, expired: false, active: false })
   })
 
-  test('takes apart what others signed, and says that opaque ones are opaque', async () => {
+  test('decoding shows the claims of tokens of other issuers, and reports opaque tokens as opaque', async () => {
     const foreign = await scene.assertion()
     expect(await decode(foreign)).toMatchObject({ form: 'jwt', ours: false, signature: 'unknown_key', active: false })
     expect(await decode('rt_opaque')).toEqual({ form: 'opaque', ours: false, active: false })
   })
 
-  test('leaves no token in the audit trail', async () => {
+  test('decoding writes no token to the audit trail', async () => {
     const { token } = await tokenOf()
     await decode(token)
     expect(JSON.stringify(await eventsOf(service, 'token_examined'))).not.toContain(token.slice(-20))
@@ -129,7 +129,7 @@ describe('checking an assertion', () => {
       ...changes,
     })
 
-  test('grants what the token endpoint would grant, and leaves the assertion usable', async () => {
+  test('checking reports the grant that the token endpoint would give, and does not consume the assertion', async () => {
     const assertion = await scene.assertion()
     const first = await check(assertion)
     expect(first.ok).toBe(true)
@@ -158,7 +158,7 @@ describe('checking an assertion', () => {
     )
   })
 
-  test('stops at the first step for what is no JWT, and at the signature of another key', async () => {
+  test('checking stops at the first step for text that is not a JWT, and at the signature step for a wrong key', async () => {
     expect((await check('a.b.c')).steps[0]).toMatchObject({ check: 'form', result: 'failed' })
     const [published] = scene.idp.keys
     const other = { ...(await idpKey()), kid: published?.kid }

@@ -29,7 +29,7 @@ const storedHash = async (id: string) => (await service.app.store.findUser({ id 
 const isRight = async (id: string, password: string) =>
   (await service.app.crypto.verifyPassword(password, await storedHash(id))).right
 
-/** A user who is signed in at a client, with a refresh token. */
+/** A signed-in user at a client, with a refresh token. */
 async function signedIn() {
   const [user, client, resource] = [await addUser(service), await addClient(service), await addResource(service)]
   const authorized = await authorize(service, client, user, { resource: resource.uri })
@@ -37,14 +37,14 @@ async function signedIn() {
   return { user, client, refresh_token: body['refresh_token'] }
 }
 
-test('shows a user of the upstream provider with the name there, as the document says', async () => {
+test('a user of an upstream provider is shown with the fields that the OpenAPI document defines', async () => {
   const known = { provider: 'oidc', provider_issuer: 'https://idp.example.com', provider_sub: 'ada' } as const
   const shown = await read((await addUser(service, { ...known, password_hash: undefined })).id)
   expect(shown).toMatchObject(known)
   expect(answers.user.safeParse(shown).error).toBeUndefined()
 })
 
-test('creates a user whose password works and is nowhere to be seen', async () => {
+test('a created user can sign in, and the password is not shown anywhere', async () => {
   const { status, body } = await create({ email: 'ada@example.com', password: PASSWORD, name: 'Ada' })
   expect(status).toBe(201)
   expect(body).toMatchObject({ email: 'ada@example.com', name: 'Ada', role: 'user', status: 'active', disabled: false })
@@ -82,31 +82,31 @@ test.each([
   expect(await list('email=new@example.com')).toEqual([])
 })
 
-test('takes the shortest and the longest password', async () => {
+test('the shortest and the longest allowed password are accepted', async () => {
   for (const password of ['🔑'.repeat(8), 'x'.repeat(MAX_PASSWORD_BYTES)])
     expect((await create({ email: `${password.length}@example.com`, password })).status).toBe(201)
 })
 
-test('an email is taken whatever its case, for creation and for change', async () => {
+test('creating a user with, or changing one to, an email that is in use is a conflict, ignoring case', async () => {
   const [one, two] = [await addUser(service, { email: 'Taken@example.com' }), await addUser(service)]
   expect((await create({ email: 'TAKEN@example.com', password: PASSWORD })).status).toBe(409)
   expect((await patch(two.id, { email: 'taken@EXAMPLE.com' })).status).toBe(409)
   expect((await patch(one.id, { email: 'taken@example.com' })).body.email).toBe('taken@example.com')
 })
 
-test('two creations of one email at the same time make one user', async () => {
+test('two concurrent creations of one email create one user', async () => {
   const answers = await Promise.all([1, 2].map(() => create({ email: 'race@example.com', password: PASSWORD })))
   expect(answers.map(({ status }) => status).sort()).toEqual([201, 409])
 })
 
-test('finds a user by email, literally', async () => {
+test('the email filter finds a user by exact email', async () => {
   const user = await addUser(service)
   expect((await list(`email=${user.email}`)).map(({ id }) => id)).toEqual([user.id])
   expect(await list(`email=${encodeURIComponent("' OR 1=1 --")}`)).toEqual([])
   expect(await list('email=%25@example.com')).toEqual([])
 })
 
-test('lists users page by page, oldest first', async () => {
+test('users are listed in pages, oldest first', async () => {
   service.advance(1)
   const made = [await addUser(service)]
   service.advance(1)
@@ -116,7 +116,7 @@ test('lists users page by page, oldest first', async () => {
   expect((await list(`offset=${all.length - 1}&limit=1`)).map(({ id }) => id)).toEqual([made[1]?.id])
 })
 
-test('a patch changes what it names and leaves the password alone', async () => {
+test('a patch changes the given members and keeps the password', async () => {
   const user = await addUser(service)
   const hash = await storedHash(user.id)
   expect((await patch(user.id, { name: 'Countess', role: 'admin' })).body).toMatchObject({
@@ -136,7 +136,7 @@ test('an empty patch changes nothing and is not recorded', async () => {
   expect((await eventsOf(service, 'user_updated')).some(({ detail }) => detail['user_id'] === user.id)).toBe(false)
 })
 
-test('a new password replaces the old one and ends what the user was signed in to', async () => {
+test('a new password replaces the old one and ends all sessions of the user', async () => {
   const { user, client, refresh_token } = await signedIn()
   expect((await patch(user.id, { password: 'an entirely new phrase' })).status).toBe(200)
   expect(await isRight(user.id, PASSWORD)).toBe(false)
@@ -146,13 +146,13 @@ test('a new password replaces the old one and ends what the user was signed in t
   expect(event?.detail).toEqual({ user_id: user.id, fields: ['password'] })
 })
 
-test('another name does not end what the user was signed in to', async () => {
+test('a new name does not end the sessions of the user', async () => {
   const { user, client, refresh_token } = await signedIn()
   await patch(user.id, { name: 'Other' })
   expect((await refresh(service, client, refresh_token)).status).toBe(200)
 })
 
-test('disabling ends what the user was signed in to; the wrong state is a conflict', async () => {
+test('disabling a user ends the sessions; disabling a disabled user is a conflict', async () => {
   const { user, client, refresh_token } = await signedIn()
   expect((await change(user.id, 'enable')).status).toBe(409)
   expect((await change(user.id, 'disable')).body).toEqual({ status: 'disabled' })
@@ -163,7 +163,7 @@ test('disabling ends what the user was signed in to; the wrong state is a confli
   expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
 })
 
-test('a forced logout ends the refresh tokens and counts the sign-ins', async () => {
+test('a forced logout revokes the refresh tokens and returns the number of sign-ins', async () => {
   const { user, client, refresh_token } = await signedIn()
   const logout = () => okAdmin(service, 'DELETE', `/admin/users/${user.id}/tokens`)
   expect(await logout()).toEqual({ user_id: user.id, tokens_revoked: 1 })
@@ -171,7 +171,7 @@ test('a forced logout ends the refresh tokens and counts the sign-ins', async ()
   expect(await logout()).toEqual({ user_id: user.id, tokens_revoked: 0 })
 })
 
-test('a user with live refresh tokens is deleted only when forced', async () => {
+test('a user with live refresh tokens is deleted only with force', async () => {
   const { user, client, refresh_token } = await signedIn()
   const remove = (query = '') => callAdmin(service, 'DELETE', `/admin/users/${user.id}${query}`)
   expect((await remove()).status).toBe(409)
@@ -181,7 +181,7 @@ test('a user with live refresh tokens is deleted only when forced', async () => 
   expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
 })
 
-test('a user has the groups that an operator names, sorted and each once; a patch puts others in their place', async () => {
+test('groups are stored sorted and without duplicates; a patch replaces them', async () => {
   const groups = ['staff', 'ops', 'ops,staff', 'staff']
   const { body } = await create({ email: 'grace@example.com', password: PASSWORD, name: 'Grace', groups })
   const shown = (id: string) =>
@@ -201,7 +201,7 @@ test('a user has the groups that an operator names, sorted and each once; a patc
   expect(changed?.detail).toEqual(detail)
 })
 
-test('groups of the provider are shown beside those of operators, who change only their own', async () => {
+test('groups of the provider are shown separately, and operators change only their own groups', async () => {
   const { id } = await addUser(service, { provider: 'oidc', operator_groups: ['a', 'b'], provider_groups: ['b', 'c'] })
   await patch(id, { groups: ['d'] })
   const shown = { groups: ['b', 'c', 'd'], operator_groups: ['d'], provider_groups: ['b', 'c'] }

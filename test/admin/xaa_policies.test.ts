@@ -26,7 +26,7 @@ const created = (fields: object = {}) => okAdmin<PolicyJson>(service, 'POST', PA
 const read = (id: string) => callAdmin<PolicyJson>(service, 'GET', `${PATH}/${id}`)
 const put = (id: string, body: object) => callAdmin<PolicyJson>(service, 'PUT', `${PATH}/${id}`, body)
 
-test('the identity provider alone makes a policy for everything, without a limit of scopes', async () => {
+test('a policy needs only an identity provider, and then applies to everything without a scope limit', async () => {
   const { status, body } = await create({ idp_id })
   expect(status).toBe(201)
   expect(body).toEqual({
@@ -44,7 +44,7 @@ test('the identity provider alone makes a policy for everything, without a limit
   expect(event?.detail).toEqual({ policy_id: body.id, idp_id })
 })
 
-test('keeps its lists in order, each value once, and a list of no scopes as such', async () => {
+test('the lists of a policy are stored in order without duplicates, and an empty scope list is kept as empty', async () => {
   const lists = { client_ids: ['b', 'a', 'b'], scopes: ['y', 'x', 'y'], resources: ['https://r.example.com/MCP'] }
   const distinct = { client_ids: ['b', 'a'], scopes: ['y', 'x'], resources: lists.resources }
   const policy = await created({ ...lists, name: 'Some', unknown: 1 })
@@ -66,7 +66,7 @@ test.each([
   expect(body.error_description).toContain(said)
 })
 
-test('a change keeps what it does not name, and is recorded with names only', async () => {
+test('a patch keeps the members that it does not name, and records only the names of changed members', async () => {
   const policy = await created({ client_ids: ['a'], scopes: ['x'] })
   const { body } = await put(policy.id, { scopes: ['y'], enabled: false })
   expect(body).toEqual({ ...policy, scopes: ['y'], enabled: false, updated_at: expect.any(String) })
@@ -75,7 +75,7 @@ test('a change keeps what it does not name, and is recorded with names only', as
   expect(event?.detail).toEqual({ policy_id: policy.id, idp_id, fields: ['scopes', 'enabled'] })
 })
 
-test('null takes the limit of scopes away, an empty list forbids all', async () => {
+test('max_scopes null removes the scope limit, an empty list forbids all scopes', async () => {
   const { id } = await created({ scopes: ['x'] })
   expect((await put(id, { scopes: [] })).body.scopes).toEqual([])
   expect((await put(id, { scopes: null })).body.scopes).toBeUndefined()
@@ -93,19 +93,19 @@ test.each([
   expect(events.some(({ detail }) => detail['policy_id'] === policy.id)).toBe(false)
 })
 
-test('a policy stays with its identity provider', async () => {
+test('the identity provider of a policy cannot be changed', async () => {
   const policy = await created()
   expect((await put(policy.id, { name: 'Moved', idp_id: await addIdp(service) })).status).toBe(400)
   expect((await read(policy.id)).body).toEqual(policy)
 })
 
-test('changes at the same time are all kept', async () => {
+test('concurrent patches are all applied', async () => {
   const { id } = await created()
   await Promise.all([{ name: 'Both' }, { scopes: ['x'] }, { client_ids: ['a'] }].map((body) => put(id, body)))
   expect((await read(id)).body).toMatchObject({ name: 'Both', scopes: ['x'], client_ids: ['a'] })
 })
 
-test('are listed oldest first, of one identity provider or of all, and deleted once', async () => {
+test('policies are listed oldest first, of one or of all identity providers; a second delete is 404', async () => {
   const mine = await addIdp(service)
   const [one, two] = [await created({ idp_id: mine }), await created({ idp_id: mine })]
   const other = await created()
