@@ -249,7 +249,14 @@ export const trail = z.strictObject({
 })
 
 const named = { id: z.string(), name: z.string(), enabled: z.boolean(), created_at: at, updated_at: at }
-export const idp = z.strictObject({ ...named, issuer: z.string(), audience: z.string(), jwks_uri: z.string() })
+export const idp = z.strictObject({
+  ...named,
+  issuer: z.string(),
+  audience: z.string(),
+  jwks_uri: z.string(),
+  subject_tokens: z.boolean(),
+  audiences: texts,
+})
 export const xaaPolicy = z.strictObject({
   ...named,
   idp_id: z.string(),

@@ -1,11 +1,11 @@
-// Admin operations on the identity providers whose ID-JAG assertions are accepted.
+// Admin operations on the identity providers whose ID-JAG assertions, and where set subject tokens, are accepted.
 
 import { z } from 'zod'
 import { isOwnIssuer, issuerOf } from '../config/issuer.ts'
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { unavailable } from '../lib/error.ts'
-import { bool, endpoint, name, text } from '../lib/field.ts'
+import { bool, distinct, endpoint, name, text } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { FetchError } from '../net/error.ts'
@@ -20,7 +20,13 @@ const fields = {
     .min(1, 'must not be empty')
     .describe('Required aud of its assertions. Default: the issuer of this server.'),
   jwks_uri: endpoint().describe('URL of its keys. Plain http only with cimd.allow_private_addresses.'),
-  enabled: bool().describe('Whether its assertions are accepted.'),
+  enabled: bool().describe('Whether its assertions and subject tokens are accepted.'),
+  subject_tokens: bool().describe(
+    'Whether its signed access tokens and ID tokens are accepted as subject_token of a token exchange. Needs audiences.',
+  ),
+  audiences: distinct(text(2048).min(1, 'must not be empty')).describe(
+    'Accepted aud of its subject tokens; one of them must match. For an ID token this is the client_id at the provider.',
+  ),
 }
 const issuer = endpoint().describe('The iss of its assertions, compared byte for byte. It cannot be changed.')
 const creatable = z.object({
@@ -29,6 +35,8 @@ const creatable = z.object({
   jwks_uri: fields.jwks_uri,
   name: fields.name.optional(),
   enabled: fields.enabled.prefault(true),
+  subject_tokens: fields.subject_tokens.prefault(false),
+  audiences: fields.audiences.prefault([]),
 })
 const patchable = z.object({ ...fields, issuer }).partial()
 
@@ -40,6 +48,8 @@ const idpJson = (idp: Idp) => ({
   audience: idp.audience,
   jwks_uri: idp.jwks_uri,
   enabled: idp.enabled,
+  subject_tokens: idp.subject_tokens,
+  audiences: idp.audiences,
   created_at: rfc3339(idp.created_at),
   updated_at: rfc3339(idp.updated_at),
 })
@@ -58,6 +68,11 @@ async function getIdp({ store }: App, id: string): Promise<Idp> {
 function checkJwksUri({ cimd }: Config, jwks_uri: string): void {
   if (!cimd.allow_private_addresses && !/^https:/i.test(jwks_uri))
     throw invalid('jwks_uri must use https', 'insecure_jwks_uri')
+}
+
+/** Without audiences no subject token could ever match. */
+function checkAudiences({ subject_tokens, audiences }: Idp): void {
+  if (subject_tokens && audiences.length === 0) throw invalid('subject_tokens needs audiences', 'no_audiences')
 }
 
 async function forgetKeys({ remoteKeys, frontPool }: App, { jwks_uri }: Idp): Promise<void> {
@@ -90,7 +105,7 @@ async function checkApart(app: App, issuer: string): Promise<void> {
 
 export const idps: AdminResource = {
   name: 'idp',
-  doc: 'Identity providers whose assertions (ID-JAG) are accepted. Only with `xaa.enabled`.',
+  doc: 'Identity providers whose assertions (ID-JAG) and subject tokens are accepted. Only with `xaa.enabled`.',
   enabled: withXaa,
   actions: {
     list: action({
@@ -116,6 +131,7 @@ export const idps: AdminResource = {
         const now = app.clock.now()
         const { name = body.issuer, audience = own } = body
         const idp: Idp = { ...body, name, audience, id: `i_${newId()}`, version: 1, created_at: now, updated_at: now }
+        checkAudiences(idp)
         await checkApart(app, body.issuer)
         if ((await app.store.createIdp(idp)) === 'exists')
           throw conflict('an identity provider with this issuer exists already', 'idp_exists')
@@ -146,6 +162,7 @@ export const idps: AdminResource = {
           if (fields.length === 0) return { shown: idpJson(idp) }
           if (fields.includes('jwks_uri')) checkJwksUri(app.config, patch.jwks_uri ?? idp.jwks_uri)
           const next = { ...idp, ...patch, updated_at: app.clock.now() }
+          checkAudiences(next)
           if ((await app.store.updateIdp(next)) === 'stale') return 'stale'
           if (next.jwks_uri !== idp.jwks_uri) await forgetKeys(app, idp)
           return { shown: idpJson(next), changed: { detail: { ...facts(next), fields } } }

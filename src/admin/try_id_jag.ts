@@ -5,7 +5,8 @@ import { decodeJws } from '../crypto/jws.ts'
 import { redemptionOf, targetOf } from '../grants/jwt_bearer.ts'
 import { OAuthError } from '../lib/error.ts'
 import { name, text } from '../lib/field.ts'
-import { MAX_ASSERTION, verifyAssertion } from '../oauth/id_jag.ts'
+import { verifyAssertion } from '../oauth/id_jag.ts'
+import { MAX_IDP_TOKEN } from '../oauth/idp_token.ts'
 import type { Client } from '../records/client.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers_service.ts'
@@ -96,7 +97,7 @@ export const tryIdJag: AdminResource = {
       answer: answers.checkedAssertion,
       needs: 'read',
       body: z.strictObject({
-        assertion: z.string().trim().min(1, 'must not be empty').max(MAX_ASSERTION).describe('The assertion.'),
+        assertion: z.string().trim().min(1, 'must not be empty').max(MAX_IDP_TOKEN).describe('The assertion.'),
         client_id: name(2048).describe('The client that would present it.'),
         resource: text(2048).optional().describe('URI of the resource, if the request would name one.'),
         scope: text(8192).optional().describe('Scope that the request would name.'),
@@ -107,7 +108,7 @@ export const tryIdJag: AdminResource = {
         const client = await app.store.findClient({ client_id })
         if (!client) throw invalid('client_id names no client', 'unknown_client')
         const shown = await walk(app, asked, client)
-        const { header, payload: claims } = decodeJws(asked.assertion, MAX_ASSERTION) ?? {}
+        const { header, payload: claims } = decodeJws(asked.assertion, MAX_IDP_TOKEN) ?? {}
         return {
           shown: { ...shown, header, claims },
           changed: {

@@ -10,19 +10,24 @@ import { checkBound } from '../oauth/dpop.ts'
 import {
   type Allowed,
   allowBroker,
+  allowForeign,
   allowMint,
   allowSameAudience,
   delegatedTo,
   type Exchange,
 } from '../oauth/exchange_policy.ts'
 import { actorsBehind, allowFronted, findFronting } from '../oauth/fronting.ts'
-import { isSameResource, resolveTarget, scopeNames } from '../oauth/resource.ts'
+import type { Authorization } from '../oauth/issue.ts'
+import { isSameResource, resolveMint, resolveTarget, scopeNames } from '../oauth/resource.ts'
+import { ACCESS_TOKEN, type ForeignToken, ID_TOKEN, JWT, verifyForeignToken } from '../oauth/subject_token.ts'
+import { resolveSubject } from '../oauth/xaa_policy.ts'
 import type { Actor } from '../records/issuance.ts'
 import type { Resource } from '../records/resource.ts'
 import type { Grant, GrantInput } from './grant.ts'
 
-const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
-const TOKEN_TYPES = [ACCESS_TOKEN, 'urn:ietf:params:oauth:token-type:jwt']
+/** Types of tokens of this service. With XAA, the subject token of an identity provider may be an ID token too. */
+const TOKEN_TYPES = [ACCESS_TOKEN, JWT]
+const SUBJECT_TYPES = [...TOKEN_TYPES, ID_TOKEN]
 /** Maximum number of successive exchanges. Every check of a token reads all tokens from which it was exchanged, even without actors. */
 const MAX_EXCHANGES = 32
 
@@ -49,45 +54,77 @@ export const tokenExchange = {
   counters: { issued: 'ext_token_exchange_total', denied: 'ext_token_exchange_denied_total' },
 
   async run(app, input) {
-    const { form, client, proof } = input
-    checkParams(app, form)
-    const subject = await findLiveToken(app, form.subject_token as string)
-    if (!subject) throw refuse(INVALID_SUBJECT, 'invalid_subject_token')
-    const { claims, issuance } = subject
-    if (subject.exchanges >= MAX_EXCHANGES) throw invalid('too many successive token exchanges', 'too_many_exchanges')
-    const name = form.resource ?? form.audience
-    const target = name === undefined ? undefined : await resolveTarget(app, name)
-    const isBroker = target?.backend_kind === 'broker'
-    if (isBroker && form.actor_token !== undefined)
-      throw invalid('actor_token is not supported for tokens of a provider', 'broker_actor_not_allowed')
-    const { link, ...allowed } = await allow(app, { caller: client, subject, scope: form.scope }, target)
-    const act = await actorOf(app, input, subject, link !== undefined)
-    // A client that exchanges its own token must prove its key. Another client keeps the key binding or sends its own proof.
-    if (claims.client_id === client.client_id) checkBound(claims.cnf?.jkt, proof)
-    const request = { user_id: claims.sub, scope: scopeNames(allowed.scope) }
-    return {
-      grant_type: 'token_exchange',
-      client,
-      sub: claims.sub,
-      ...allowed,
-      vended: isBroker ? await vend(app, { ...request, resource: target }) : undefined,
-      lifetime: app.config.token_exchange.token_expiry,
-      not_after: claims.exp,
-      jkt: proof?.jkt ?? claims.cnf?.jkt,
-      proof,
-      act,
-      family_id: issuance.family_id,
-      parent_id: issuance.id,
-      labels: { kind: form.actor_token === undefined && !link ? 'impersonation' : 'delegation' },
-      extra: { issued_token_type: ACCESS_TOKEN },
-      commit: { op: 'recordExchange', input: { link }, outcomes: OUTCOMES },
-    }
+    const { subject_token = '', subject_token_type } = checkParams(app, input.form)
+    // This service has no ID tokens that could be exchanged.
+    const own = subject_token_type === ID_TOKEN ? undefined : await findLiveToken(app, subject_token)
+    return own
+      ? exchangeOwn(app, input, own)
+      : exchangeForeign(app, input, await verifyForeignToken(app, subject_token, subject_token_type))
   },
 } satisfies Grant
 
-function checkParams(app: App, form: Params): void {
+const targetOf = ({ resource, audience }: Params): string | undefined => resource ?? audience
+
+/** Exchange of a token of this service. */
+async function exchangeOwn(app: App, input: GrantInput, subject: LiveToken): Promise<Authorization> {
+  const { form, client, proof } = input
+  const { claims, issuance } = subject
+  if (subject.exchanges >= MAX_EXCHANGES) throw invalid('too many successive token exchanges', 'too_many_exchanges')
+  const name = targetOf(form)
+  const target = name === undefined ? undefined : await resolveTarget(app, name)
+  const isBroker = target?.backend_kind === 'broker'
+  if (isBroker && form.actor_token !== undefined)
+    throw invalid('actor_token is not supported for tokens of a provider', 'broker_actor_not_allowed')
+  const { link, ...allowed } = await allow(app, { caller: client, subject, scope: form.scope }, target)
+  const act = await actorOf(app, input, link ? actorsBehind(subject, client) : claims.act, link !== undefined)
+  // A client that exchanges its own token must prove its key. Another client keeps the key binding or sends its own proof.
+  if (claims.client_id === client.client_id) checkBound(claims.cnf?.jkt, proof)
+  const request = { user_id: claims.sub, scope: scopeNames(allowed.scope) }
+  return {
+    ...exchangeOf(app, input),
+    sub: claims.sub,
+    ...allowed,
+    vended: isBroker ? await vend(app, { ...request, resource: target }) : undefined,
+    not_after: claims.exp,
+    jkt: proof?.jkt ?? claims.cnf?.jkt,
+    act,
+    family_id: issuance.family_id,
+    parent_id: issuance.id,
+    labels: { kind: form.actor_token === undefined && !link ? 'impersonation' : 'delegation' },
+    commit: { op: 'recordExchange', input: { link }, outcomes: OUTCOMES },
+  }
+}
+
+/** Exchange of a token of a trusted identity provider. It has no record here, so that the new token ends only by itself. */
+async function exchangeForeign(app: App, input: GrantInput, subject: ForeignToken): Promise<Authorization> {
+  const { form, client, proof } = input
+  const name = targetOf(form)
+  if (name === undefined) throw new OAuthError('access_denied', 'resource is required', { reason: 'missing_resource' })
+  const allowed = await allowForeign(app, client, subject, form.scope, await resolveMint(app, name))
+  return {
+    ...exchangeOf(app, input),
+    sub: await resolveSubject(app, subject),
+    ...allowed,
+    not_after: Math.floor(subject.exp),
+    jkt: proof?.jkt ?? subject.jkt,
+    act: await actorOf(app, input, subject.act, false),
+    labels: { kind: form.actor_token === undefined ? 'impersonation' : 'delegation' },
+  }
+}
+
+/** What every exchange has. */
+const exchangeOf = ({ config }: App, { client, proof }: GrantInput) => ({
+  grant_type: 'token_exchange',
+  client,
+  lifetime: config.token_exchange.token_expiry,
+  proof,
+  extra: { issued_token_type: ACCESS_TOKEN },
+})
+
+/** Checks the parameters of an exchange, and returns them. Throws invalid_request or invalid_target. */
+function checkParams(app: App, form: Params): Params {
   if (form.subject_token === undefined) throw invalid('subject_token is missing', 'missing_subject_token')
-  checkType('subject_token_type', form.subject_token_type)
+  checkType('subject_token_type', form.subject_token_type, app.config.xaa.enabled ? SUBJECT_TYPES : TOKEN_TYPES)
   if (form.actor_token !== undefined) checkType('actor_token_type', form.actor_token_type)
   else if (form.actor_token_type !== undefined)
     throw invalid('actor_token_type needs an actor_token', 'missing_actor_token')
@@ -95,11 +132,12 @@ function checkParams(app: App, form: Params): void {
   const { audience, resource = audience } = form
   if (audience !== undefined && resource !== undefined && !isSameResource(app, audience, resource))
     throw new OAuthError('invalid_target', 'audience and resource name different targets', { reason: 'two_targets' })
+  return form
 }
 
-function checkType(name: string, type: string | undefined): void {
-  if (type === undefined || !TOKEN_TYPES.includes(type))
-    throw invalid(`${name} must be one of ${TOKEN_TYPES.join(', ')}`, `bad_${name}`)
+function checkType(name: string, type: string | undefined, types = TOKEN_TYPES): void {
+  if (type === undefined || !types.includes(type))
+    throw invalid(`${name} must be one of ${types.join(', ')}`, `bad_${name}`)
 }
 
 /** Applies the rules for the kind of the target. */
@@ -121,10 +159,9 @@ async function allow(app: App, exchange: Exchange, target: Resource | undefined)
 async function actorOf(
   app: App,
   { form, client, proof }: GrantInput,
-  subject: LiveToken,
+  before: Actor | undefined,
   fronted: boolean,
 ): Promise<Actor | undefined> {
-  const before = fronted ? actorsBehind(subject, client) : subject.claims.act
   if (form.actor_token === undefined) return fronted ? delegatedTo(app, client, before) : before
   const actor = await findLiveToken(app, form.actor_token)
   if (!actor) throw refuse('the actor token is not valid', 'invalid_actor_token')

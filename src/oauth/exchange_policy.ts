@@ -8,9 +8,11 @@ import type { Actor } from '../records/issuance.ts'
 import type { Resource } from '../records/resource.ts'
 import type { LiveToken } from './access_token.ts'
 import { isUserId } from './client_metadata.ts'
+import type { FederatedSubject } from './idp_token.ts'
 import { PATHS } from './metadata.ts'
 import { declaredScope, requestedNames } from './requested_scope.ts'
 import { atLeastOne, catalogOf, checkDeclared, checkWithin, listAllResources, nameOf, scopeNames } from './resource.ts'
+import { applyPolicies } from './xaa_policy.ts'
 
 export interface Exchange {
   caller: Client
@@ -57,17 +59,39 @@ const SUBJECT = 'the subject token has'
 const neededBy = (resource: Resource, names: readonly string[]): readonly string[] =>
   catalogOf(resource).length === 0 ? names : atLeastOne(names)
 
+/** The requested scopes, which the resource must declare. Undefined when the request names none. Throws invalid_scope. */
+async function namedScope(app: App, scope: string | undefined, resource: Resource): Promise<string[] | undefined> {
+  const catalog = catalogOf(resource)
+  const requested = requestedNames(scope, catalog)
+  // A resource without scopes needs none, so scopes of other resources are dropped.
+  if (requested && catalog.length === 0) return declaredScope(app, requested, resource)
+  if (requested) checkDeclared(requested, resource)
+  return requested
+}
+
 /** The requested scopes, which the subject token must have and the resource must declare. Without a scope parameter, all of those. Throws invalid_scope. */
 async function requestedScope(app: App, { subject, scope }: Exchange, resource: Resource): Promise<string[]> {
-  const catalog = catalogOf(resource)
   const held = scopeNames(subject.claims.scope ?? '')
-  const requested = requestedNames(scope, catalog)
-  if (requested === undefined) return held.filter((name) => catalog.includes(name))
-  // A resource without scopes needs none, so scopes of other resources are dropped.
-  if (catalog.length === 0) return declaredScope(app, requested, resource)
-  checkDeclared(requested, resource)
+  const requested = await namedScope(app, scope, resource)
+  if (requested === undefined) return held.filter((name) => catalogOf(resource).includes(name))
   checkWithin(requested, held, 'subject_scope_ceiling', SUBJECT)
   return requested
+}
+
+/**
+ * Exchange of a token of an identity provider into a mint resource. The policies of the provider decide, not the lists of the resource: its
+ * scopes are names of another server. Throws invalid_scope, or access_denied when no policy allows it.
+ */
+export async function allowForeign(
+  app: App,
+  caller: Client,
+  subject: FederatedSubject,
+  scope: string | undefined,
+  resource: Resource,
+): Promise<Allowed> {
+  const wanted = neededBy(resource, (await namedScope(app, scope, resource)) ?? catalogOf(resource))
+  const allowed = await applyPolicies(app, subject, caller, resource, wanted)
+  return { resource: resource.uri, scope: allowed.join(' ') }
 }
 
 /** The part of `wanted` that the user consented to at a resource. An explicit scope parameter must be covered completely. Throws consent_required, invalid_scope. */

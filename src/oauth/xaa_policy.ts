@@ -1,11 +1,11 @@
-// The policies for assertions, and the local user of their subject.
+// The policies of an identity provider, for its assertions and its subject tokens, and the local user of their subject.
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
 import type { Resource } from '../records/resource.ts'
 import type { XaaPolicy } from '../records/xaa_policy.ts'
 import { isUserId } from './client_metadata.ts'
-import type { Assertion } from './id_jag.ts'
+import type { FederatedSubject } from './idp_token.ts'
 import { isSameResource } from './resource.ts'
 
 const denied = (description: string, reason: string) => new OAuthError('access_denied', description, { reason })
@@ -16,7 +16,7 @@ const denied = (description: string, reason: string) => new OAuthError('access_d
  */
 export async function applyPolicies(
   app: App,
-  { idp }: Assertion,
+  { idp }: FederatedSubject,
   client: Client,
   resource: Resource | undefined,
   scope: readonly string[],
@@ -44,9 +44,9 @@ function covers(app: App, policy: XaaPolicy, { client_id }: Client, resource: Re
  * The `sub` of the token: the mapped local subject, otherwise (unless `strict`) a value that no local user or client can have.
  * Throws access_denied without a mapping in `strict` mode, invalid_grant when the mapped user is not active.
  */
-export async function resolveSubject(app: App, assertion: Assertion): Promise<string> {
+export async function resolveSubject(app: App, subject: FederatedSubject): Promise<string> {
   try {
-    const { result, sub } = await findSubject(app, assertion)
+    const { result, sub } = await findSubject(app, subject)
     app.metrics.count('ext_xaa_subject_resolutions_total', { result })
     return sub
   } catch (error) {
@@ -55,7 +55,7 @@ export async function resolveSubject(app: App, assertion: Assertion): Promise<st
   }
 }
 
-async function findSubject(app: App, { idp, sub }: Assertion): Promise<{ result: string; sub: string }> {
+async function findSubject(app: App, { idp, sub }: FederatedSubject): Promise<{ result: string; sub: string }> {
   const mapping = await app.store.findSubjectMapping({ idp_id: idp.id, federated_subject: sub })
   if (!mapping && app.config.xaa.subject_mode === 'strict')
     throw denied('the subject is not mapped to a local user', 'subject_not_mapped')

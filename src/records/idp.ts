@@ -1,4 +1,4 @@
-/** An identity provider whose ID-JAG assertions are accepted. */
+/** An identity provider whose ID-JAG assertions are accepted, and its own tokens as subject tokens where an operator says so. */
 export interface Idp {
   id: string
   name: string
@@ -8,6 +8,10 @@ export interface Idp {
   audience: string
   jwks_uri: string
   enabled: boolean
+  /** Whether its access tokens and ID tokens are accepted as subject tokens of a token exchange. */
+  subject_tokens: boolean
+  /** One of these must be in the `aud` of a subject token. */
+  audiences: string[]
   version: number
   created_at: number
   updated_at: number

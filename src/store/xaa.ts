@@ -20,7 +20,7 @@ import {
   where,
 } from './op.ts'
 
-const IDP = 'id, name, issuer, audience, jwks_uri, enabled, version, created_at, updated_at'
+const IDP = 'id, name, issuer, audience, jwks_uri, enabled, subject_tokens, audiences, version, created_at, updated_at'
 const POLICY = 'id, idp_id, name, client_ids, scopes, resources, enabled, version, created_at, updated_at'
 const MAPPING = 'id, idp_id, mode, federated_subject, local_subject, created_at'
 
@@ -31,6 +31,8 @@ const readIdp = (row: Row): Idp => ({
   audience: str(row.audience),
   jwks_uri: str(row.jwks_uri),
   enabled: flag(row.enabled),
+  subject_tokens: flag(row.subject_tokens),
+  audiences: decoded(row.audiences),
   version: num(row.version),
   created_at: num(row.created_at),
   updated_at: num(row.updated_at),
@@ -58,7 +60,15 @@ const readMapping = (row: Row): SubjectMapping => ({
   created_at: num(row.created_at),
 })
 
-const mutableIdp = (idp: Idp) => [idp.name, idp.audience, idp.jwks_uri, Number(idp.enabled), idp.updated_at]
+const mutableIdp = (idp: Idp) => [
+  idp.name,
+  idp.audience,
+  idp.jwks_uri,
+  Number(idp.enabled),
+  Number(idp.subject_tokens),
+  JSON.stringify(idp.audiences),
+  idp.updated_at,
+]
 const mutablePolicy = (policy: XaaPolicy) => [
   policy.name,
   JSON.stringify(policy.client_ids),
@@ -93,8 +103,8 @@ export function* listIdps(): Op<Idp[]> {
 /** Adds an identity provider. `exists` when there is one with this issuer. */
 export function* createIdp(idp: Idp): Op<'created' | 'exists'> {
   const added = yield* change(
-    `INSERT INTO idps (name, audience, jwks_uri, enabled, updated_at, id, issuer, version, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    `INSERT INTO idps (name, audience, jwks_uri, enabled, subject_tokens, audiences, updated_at, id, issuer, version, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ...mutableIdp(idp),
     idp.id,
     idp.issuer,
@@ -107,7 +117,7 @@ export function* createIdp(idp: Idp): Op<'created' | 'exists'> {
 /** Writes an identity provider that was read at `idp.version`. Its issuer cannot change. */
 export function* updateIdp(idp: Idp): Op<'updated' | 'stale'> {
   const changed = yield* change(
-    'UPDATE idps SET name = ?, audience = ?, jwks_uri = ?, enabled = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
+    'UPDATE idps SET name = ?, audience = ?, jwks_uri = ?, enabled = ?, subject_tokens = ?, audiences = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
     ...mutableIdp(idp),
     idp.id,
     idp.version,

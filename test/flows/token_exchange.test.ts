@@ -169,7 +169,7 @@ describe('parameters', () => {
   const cases: [string, Record<string, unknown>, string][] = [
     ['no subject_token', { subject_token: undefined }, 'invalid_request'],
     ['no subject_token_type', { subject_token_type: undefined }, 'invalid_request'],
-    ['an ID token as the subject', { subject_token_type: ID_TOKEN }, 'invalid_request'],
+    ['a token of this service as an ID token', { subject_token_type: ID_TOKEN }, 'invalid_grant'],
     ['a refresh token as the subject', { subject_token_type: REFRESH_TOKEN }, 'invalid_request'],
     ['an actor_token without its type', { actor_token: 'x' }, 'invalid_request'],
     ['an actor_token_type alone', { actor_token_type: ACCESS_TOKEN }, 'invalid_request'],

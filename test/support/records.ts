@@ -196,6 +196,8 @@ export const anIdp = (more: Partial<Idp> = {}): Idp => {
     audience: 'https://as.example.com',
     jwks_uri: `https://${id}.example.com/jwks.json`,
     enabled: true,
+    subject_tokens: false,
+    audiences: [],
     version: 1,
     created_at: NOW,
     updated_at: NOW,

@@ -31,7 +31,7 @@ export async function trust(
   service: TestService,
   idp: Pick<TestIdp, 'issuer' | 'jwks_uri'>,
   policies: Policy[] = [{}],
-  fields: { audience?: string } = {},
+  fields: { audience?: string; subject_tokens?: boolean; audiences?: string[] } = {},
 ): Promise<string> {
   const { issuer, jwks_uri } = idp
   const { id } = await okAdmin<{ id: string }>(service, 'POST', '/admin/idps', { issuer, jwks_uri, ...fields })

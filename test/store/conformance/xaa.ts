@@ -14,7 +14,10 @@ export function xaaRules(bench: Bench): void {
 
   describe('identity providers', () => {
     test('one is read as it was written, by id and issuer', async () => {
-      for (const idp of [await created(), await created({ enabled: false })]) {
+      for (const idp of [
+        await created(),
+        await created({ enabled: false, subject_tokens: true, audiences: ['a', 'ä b'] }),
+      ]) {
         expect(await bench.store.findIdp({ id: idp.id })).toEqual(idp)
         expect(await byIssuer(idp)).toEqual(idp)
       }
@@ -43,7 +46,16 @@ export function xaaRules(bench: Bench): void {
     test('a change is seen at once and moves the version on; one of what was read before it is stale', async () => {
       const idp = await created()
       await byIssuer(idp)
-      const changed = { ...idp, name: 'B', audience: 'x', jwks_uri: 'https://b', enabled: false, updated_at: NOW + 1 }
+      const changed = {
+        ...idp,
+        name: 'B',
+        audience: 'x',
+        jwks_uri: 'https://b',
+        enabled: false,
+        subject_tokens: true,
+        audiences: ['x'],
+        updated_at: NOW + 1,
+      }
       expect(await bench.store.updateIdp(changed)).toBe('updated')
       expect(await byIssuer(idp)).toEqual({ ...changed, version: 2 })
       expect(await bench.store.updateIdp({ ...idp, name: 'C' })).toBe('stale')
