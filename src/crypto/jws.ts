@@ -71,6 +71,9 @@ export interface Jws {
   signature: string
 }
 
+/** A typ without the prefix that may be omitted, in lower case (RFC 7515 §4.1.9). */
+export const mediaType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
+
 /** Tokens of one issuer and proofs of one key have the same header, so parsed headers are cached. Longer headers are not. */
 const [MAX_HEADERS, MAX_HEADER_CHARS] = [5000, 1024]
 const headers = new Lru<Jws['header']>(MAX_HEADERS)

@@ -1,6 +1,6 @@
 // Client authentication with an assertion (RFC 7521 §4.2): the checks that all kinds have in common, in order.
 import type { App } from '../context.ts'
-import { decodeJws } from '../crypto/jws.ts'
+import { decodeJws, mediaType } from '../crypto/jws.ts'
 import { isSignedByOneOf } from '../crypto/signers.ts'
 import type { Request } from '../http/message.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
@@ -90,9 +90,6 @@ function readAssertion(app: App, { path }: Request, credentials: AssertionCreden
     throw refuseClient('assertion_typ', 'typ of the assertion is that of another kind of token')
   return { type: client_assertion_type, jws, client_id, endpoint: app.config.server.issuer + path }
 }
-
-/** A typ without the prefix that may be omitted, in lower case (RFC 7515 §4.1.9). */
-const mediaType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
 
 /** The key that the header names. */
 function readQuery({ jws }: SentAssertion, algs: readonly VerifiedAlg[]): WantedKey {

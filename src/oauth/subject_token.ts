@@ -1,7 +1,7 @@
 // Subject tokens of a trusted identity provider (RFC 8693 §2.1): its access tokens and ID tokens, verified for a token exchange.
 import { isOwnIssuer } from '../config/issuer.ts'
 import type { App } from '../context.ts'
-import { decodeJws, isUpstreamAlg, type Jws } from '../crypto/jws.ts'
+import { decodeJws, isUpstreamAlg, type Jws, mediaType } from '../crypto/jws.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Idp } from '../records/idp.ts'
 import type { Actor } from '../records/issuance.ts'
@@ -41,13 +41,10 @@ export const refuseSubject = (reason: string): OAuthError =>
 const typs = (...known: string[]): Pick<IdpTokenKind, 'isTyp'> => ({
   isTyp: (typ) => typ === undefined || (typeof typ === 'string' && known.includes(mediaType(typ))),
 })
-/** A typ without the prefix that may be omitted, in lower case (RFC 7515 §4.1.9). */
-const mediaType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
-
 const common: Omit<IdpTokenKind, 'isTyp'> = {
-  refuse: (reason) => refuseSubject(`subject_token_${reason}`),
+  refuse: refuseSubject,
   isAlg: isUpstreamAlg,
-  distrust: ({ subject_tokens }) => (subject_tokens ? undefined : 'not_trusted'),
+  distrust: ({ subject_tokens }) => (subject_tokens ? undefined : 'subject_tokens_off'),
 }
 const ANY: IdpTokenKind = { ...common, ...typs('jwt', 'at+jwt') }
 const OF_ID: IdpTokenKind = { ...common, ...typs('jwt') }
@@ -72,7 +69,7 @@ function readClaims(app: App, payload: Jws['payload'], idp: Idp, kind: IdpTokenK
   if (!audiences.some((each) => typeof each === 'string' && idp.audiences.includes(each))) throw kind.refuse('audience')
   const sub = subjectOf(payload, idp, kind)
   // A logout token (OpenID Connect Back-Channel Logout §2.4) may have the typ, the aud and the sub of an ID token.
-  if (payload['events'] !== undefined) throw kind.refuse('events')
+  if (payload['events'] !== undefined) throw kind.refuse('logout_token')
   checkUnrestricted(payload, kind)
   const act = actorsOf(payload['act'], idp, app.config.token_exchange.max_chain_depth, kind)
   return { idp, sub, exp, jkt: confirmedKey(payload, kind), act }

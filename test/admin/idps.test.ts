@@ -45,6 +45,8 @@ describe('creating', () => {
       audience: service.issuer,
       jwks_uri: idp.jwks_uri,
       enabled: true,
+      subject_tokens: false,
+      audiences: [],
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
       updated_at: expect.stringMatching(/Z$/),
     })

@@ -173,17 +173,17 @@ describe('trust in a provider', () => {
       return answer.status === 200 ? 'granted' : reasonOf(answer)
     }
     const put = (body: object) => okAdmin(service, 'PUT', `/admin/idps/${id}`, body)
-    expect(await outcome()).toBe('subject_token_not_trusted')
+    expect(await outcome()).toBe('subject_tokens_off')
     await put(trusting)
     expect(await outcome()).toBe('granted')
     await put({ subject_tokens: false })
-    expect(await outcome()).toBe('subject_token_not_trusted')
+    expect(await outcome()).toBe('subject_tokens_off')
     await put({ subject_tokens: true, enabled: false })
-    expect(await outcome()).toBe('subject_token_issuer_disabled')
+    expect(await outcome()).toBe('issuer_disabled')
     await put({ enabled: true })
     expect(await outcome()).toBe('granted')
     expect((await callAdmin(service, 'DELETE', `/admin/idps/${id}`)).status).toBe(204)
-    expect(await outcome()).toBe('subject_token_unknown_issuer')
+    expect(await outcome()).toBe('unknown_issuer')
   })
 
   test('without audiences is refused, and changes nothing', async () => {

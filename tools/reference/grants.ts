@@ -29,14 +29,17 @@ export const GRANTS: Readonly<Record<string, { doc: string; takes: Readonly<Reco
   'urn:ietf:params:oauth:grant-type:token-exchange': {
     doc: 'Exchanges a token (RFC 8693): impersonation, or delegation with an actor token. The response has `issued_token_type`. For a broker resource it contains a token of the provider. If the user must connect first, the request is refused with `consent_required` and the URL to connect at.',
     takes: {
-      subject_token: 'An access token of this service. Required.',
-      subject_token_type: '`urn:ietf:params:oauth:token-type:access_token` or `…:jwt`. Required.',
+      subject_token:
+        'An access token of this service, or an access token or ID token of an identity provider with `subject_tokens`. Required.',
+      subject_token_type:
+        '`urn:ietf:params:oauth:token-type:access_token` or `…:jwt`; for an ID token of an identity provider `…:id_token`. Required.',
       actor_token: 'The token of the actor.',
-      actor_token_type: 'As `subject_token_type`; required with an actor token.',
-      requested_token_type: 'As `subject_token_type`.',
+      actor_token_type: '`…:access_token` or `…:jwt`; required with an actor token.',
+      requested_token_type: '`…:access_token` or `…:jwt`.',
       resource: 'URI of the target. Default: the same audience, if `token_exchange.allow_self_exchange` permits it.',
       audience: 'URI or slug of the target; must not differ from `resource`.',
-      scope: 'A subset of the scopes of the subject token.',
+      scope:
+        'A subset of the scopes of the subject token; for a token of an identity provider, scopes of the resource that its policies allow.',
     },
   },
   'urn:ietf:params:oauth:grant-type:jwt-bearer': {
