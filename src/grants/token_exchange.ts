@@ -95,7 +95,7 @@ async function exchangeOwn(app: App, input: GrantInput, subject: LiveToken): Pro
   }
 }
 
-/** Exchange of a token of a trusted identity provider. It has no record here, so that the new token ends only by itself. */
+/** Exchange of a token of a trusted identity provider. It has no record here, so that no revocation of it can end the new token. */
 async function exchangeForeign(app: App, input: GrantInput, subject: ForeignToken): Promise<Authorization> {
   const { form, client, proof } = input
   const name = targetOf(form)

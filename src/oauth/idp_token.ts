@@ -85,6 +85,7 @@ export function issueTimeOf({ iat }: Jws['payload'], now: number, { refuse }: Id
   return iat
 }
 
+/** Checks that `nbf` is absent or not in the future. */
 export function checkNotBefore({ nbf }: Jws['payload'], now: number, { refuse }: IdpTokenKind): void {
   if (nbf !== undefined && !(isTime(nbf) && nbf <= now + SKEW)) throw refuse('nbf')
 }

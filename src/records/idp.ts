@@ -1,4 +1,4 @@
-/** An identity provider whose ID-JAG assertions are accepted, and its own tokens as subject tokens where an operator says so. */
+/** An identity provider whose ID-JAG assertions are accepted, and with `subject_tokens` its access tokens and ID tokens as subject tokens. */
 export interface Idp {
   id: string
   name: string
