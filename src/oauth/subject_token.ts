@@ -34,7 +34,7 @@ export interface ForeignToken extends FederatedSubject {
 }
 
 /** A subject token that is not valid. */
-export const refuseSubject = (reason: string): OAuthError =>
+const refuseSubject = (reason: string): OAuthError =>
   new OAuthError('invalid_grant', 'the subject token is not valid', { reason })
 
 /** Many providers sign access tokens as plain JWT. Every other kind of token has a typ of its own, and is refused: an ID-JAG, a logout token. */
