@@ -5,6 +5,7 @@ import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
 import type { Idp } from '../records/idp.ts'
 import {
+  CLOCK_SKEW,
   checkNotBefore,
   checkUnrestricted,
   confirmedKey,
@@ -14,7 +15,6 @@ import {
   isClaimText,
   issueTimeOf,
   MAX_IDP_TOKEN,
-  SKEW,
   subjectOf,
   verifySigner,
 } from './idp_token.ts'
@@ -46,7 +46,7 @@ export async function verifyAssertion(app: App, text: string, client: Client): P
 function readClaims(app: App, payload: Jws['payload'], idp: Idp, client: Client): Assertion {
   const { aud, jti, client_id, scope, resource } = payload
   const now = app.clock.now()
-  const exp = expiryOf(payload, now, ID_JAG, SKEW)
+  const exp = expiryOf(payload, now, ID_JAG, CLOCK_SKEW)
   const valid_until = issueTimeOf(payload, now, ID_JAG) + app.config.xaa.max_assertion_age
   if (valid_until < now) throw refuse('too_old')
   checkNotBefore(payload, now, ID_JAG)
@@ -60,7 +60,7 @@ function readClaims(app: App, payload: Jws['payload'], idp: Idp, client: Client)
     idp,
     sub,
     jti,
-    valid_until: Math.min(exp, valid_until) + SKEW,
+    valid_until: Math.min(exp, valid_until) + CLOCK_SKEW,
     scope,
     resources: resource === undefined ? [] : listOf(resource),
     jkt: confirmedKey(payload, ID_JAG),

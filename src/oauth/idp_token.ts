@@ -14,7 +14,7 @@ export const MAX_IDP_TOKEN = 16_384
 /** Maximum number of bytes of one claim. */
 const MAX_CLAIM = 1024
 /** Tolerance in seconds for clock differences between servers. */
-export const SKEW = 30
+export const CLOCK_SKEW = 30
 /** Maximum remaining lifetime. A later exp is in milliseconds, or wrong. */
 const YEAR = 365 * DAY
 
@@ -81,13 +81,13 @@ export function expiryOf({ exp }: Jws['payload'], now: number, { refuse }: IdpTo
 
 /** The `iat` of a token, which is not in the future. */
 export function issueTimeOf({ iat }: Jws['payload'], now: number, { refuse }: IdpTokenKind): number {
-  if (!isTime(iat) || iat > now + SKEW) throw refuse('iat')
+  if (!isTime(iat) || iat > now + CLOCK_SKEW) throw refuse('iat')
   return iat
 }
 
 /** Checks that `nbf` is absent or not in the future. */
 export function checkNotBefore({ nbf }: Jws['payload'], now: number, { refuse }: IdpTokenKind): void {
-  if (nbf !== undefined && !(isTime(nbf) && nbf <= now + SKEW)) throw refuse('nbf')
+  if (nbf !== undefined && !(isTime(nbf) && nbf <= now + CLOCK_SKEW)) throw refuse('nbf')
 }
 
 /** The `sub` of a token. A subject without a mapping is identified by issuer and subject together. */
