@@ -27,9 +27,9 @@ const A = async (fields: Record<string, string | undefined>, from = browser) => 
   const { client_id = (await addTestClient()).client_id, ...rest } = fields
   return ask(service, from, { client_id, redirect_uri: R, ...rest })
 }
-/** Answered by us, and nowhere else. */
+/** Answers of this service; nothing is sent to the client. */
 const expectPage = (page: Page, what = '') => expect([page.status, page.location, what]).toEqual([400, undefined, what])
-/** The response at the client's redirect URI, with exactly one of everything. */
+/** The response at the redirect URI of the client, with exactly one value of each parameter. */
 const responseAt = (page: Page, redirect_uri = R) => {
   expect(page.status).toBe(303)
   expect(page.location?.startsWith(redirect_uri), page.location).toBe(true)
@@ -44,24 +44,24 @@ const register = async (fields: Record<string, unknown>) => {
   return { answer: `${response.status} ${error}`, client_id }
 }
 
-test('A01 a redirect URI of somebody else gets a page, and nothing is sent there', async () => {
+test('A01 an unregistered redirect URI gets an error page, and nothing is sent to it', async () => {
   expectPage(await A({ redirect_uri: 'https://evil.example/cb' }))
 })
 
-test('A02 an unknown client gets a page, whatever its redirect URI', async () => {
+test('A02 an unknown client gets an error page, whatever its redirect URI', async () => {
   const page = await A({ client_id: 'unknown', redirect_uri: 'https://www.google.com' })
   expectPage(page)
   expect(refusalIn(page)).toContain('invalid_client')
 })
 
-test('A04 a redirect URI that differs by a slash, a query or a fragment is another one', async () => {
+test('A04 a redirect URI that differs by a slash, a query or a fragment is refused', async () => {
   for (const redirect_uri of [`${R}/`, `${R}?x=1`, `${R}#f`, `${R}?`, R.toUpperCase()])
     expectPage(await A({ redirect_uri }), redirect_uri)
   const slashed = await addTestClient({ redirect_uris: [`${R}/`] })
   expectPage(await A({ client_id: slashed.client_id, redirect_uri: R }))
 })
 
-test('A05 a host behind a user, in any spelling, gets a page', async () => {
+test('A05 a redirect URI with a host after a user part, in any spelling, gets an error page', async () => {
   for (const uri of [
     'https://good.example@evil.example/cb',
     'https://good.example%40evil.example/cb',
@@ -70,7 +70,7 @@ test('A05 a host behind a user, in any spelling, gets a page', async () => {
     expectPage(await A({ redirect_uri: uri }), uri)
 })
 
-test('A06 paths that a browser would repair, parameters and control characters get a page, and no header is injected', async () => {
+test('A06 redirect URIs with paths that a browser would repair, parameters or control characters get an error page, and no header is injected', async () => {
   for (const end of ['/../other', '/%2e%2e/x', ';a=b', '%00', '%0d%0aX: y', '\r\nx: y', '\0']) {
     const page = await A({ redirect_uri: R + end })
     expectPage(page, end)
@@ -78,7 +78,7 @@ test('A06 paths that a browser would repair, parameters and control characters g
   }
 })
 
-test('A08 nothing but another port passes for a registered loopback URI, and that for native clients only', async () => {
+test('A08 only a different port matches a registered loopback URI, and only for native clients', async () => {
   const wrong = [
     'http://127.0.0.1.evil.example:3000/cb',
     'http://127.0.0.1:3000@evil.example/cb',
@@ -102,7 +102,7 @@ test('A08 nothing but another port passes for a registered loopback URI, and tha
   expect((await A({ client_id: native.client_id, redirect_uri: 'http://127.0.0.1:3001/cb' })).status).toBe(303)
 })
 
-test('A09 no script, data, file or other scheme can be registered, however it is written', async () => {
+test('A09 javascript, data, file and similar schemes cannot be registered in any spelling', async () => {
   const schemes = [
     'javascript:alert(1)',
     'JaVaScRiPt:alert(1)',
@@ -128,7 +128,7 @@ test('A09 no script, data, file or other scheme can be registered, however it is
       ).toBe('400 invalid_redirect_uri')
 })
 
-test('A10 plain http elsewhere than on loopback cannot be registered', async () => {
+test('A10 a plain http redirect URI that is not loopback cannot be registered', async () => {
   for (const uri of [
     'http://attacker.example/cb',
     'http://127.0.0.1.nip.io/cb',
@@ -138,7 +138,7 @@ test('A10 plain http elsewhere than on loopback cannot be registered', async () 
     expect((await register({ redirect_uris: [uri] })).answer, uri).toBe('400 invalid_redirect_uri')
 })
 
-test('A12 a query of the redirect URI is kept, and one of each response parameter added', async () => {
+test('A12 the query of a redirect URI is kept, and each response parameter is added once', async () => {
   const redirect_uri = `${R}?a=1`
   const { client_id } = await addTestClient({ redirect_uris: [redirect_uri] })
   const callback = await walk(service, authorizeUrl(service, { client_id, redirect_uri }), user, browser)
@@ -149,13 +149,13 @@ test('A12 a query of the redirect URI is kept, and one of each response paramete
   for (const name of ['a', 'code', 'state', 'iss']) expect(callback.searchParams.getAll(name)).toHaveLength(1)
 })
 
-test('A13 a redirect URI that holds a response parameter cannot be registered', async () => {
+test('A13 a redirect URI that contains a response parameter cannot be registered', async () => {
   for (const query of ['code=x&iss=y&state=z', 'code=x', 'iss=y', 'state', 'a=1&%65rror=x', 'error_description=x'])
     expect((await register({ redirect_uris: [`${R}?${query}`] })).answer, query).toBe('400 invalid_redirect_uri')
   expect((await register({ redirect_uris: [`${R}?decode=1&statement=2`] })).answer).toBe('201 undefined')
 })
 
-test('A14 without a session a client that anybody may have registered causes no redirect to itself', async () => {
+test('A14 without a session, a self-registered client causes no redirect to its redirect URI', async () => {
   const { client_id } = await register({})
   for (const fields of [
     { scope: 'nonsense', resource: 'https://nowhere.example/' },
@@ -168,7 +168,7 @@ test('A14 without a session a client that anybody may have registered causes no 
   expect(page.location).toContain(`${service.issuer}/login?`)
 })
 
-test('A16 the forms of login and consent carry no request: changing what looks like one changes nothing', async () => {
+test('A16 the login and consent forms contain no request parameters, so changing form fields changes nothing', async () => {
   const [client, evil] = [await addTestClient(), await addTestClient({ redirect_uris: ['https://evil.example/cb'] })]
   const resource = await addResource(service)
   const page = await browser.follow(
@@ -198,7 +198,7 @@ test('A16 the forms of login and consent carry no request: changing what looks l
   ).toEqual(['csrf_token', 'email', 'password', 'redirect'])
 })
 
-test('A17 without a scope, or with an empty one, the request is refused where a scope is required', async () => {
+test('A17 a missing or empty scope is refused when a scope is required', async () => {
   for (const scope of ['', undefined])
     expect(responseAt(await A({ scope }))).toMatchObject({ error: 'invalid_scope', state: 'some-state' })
 })
@@ -217,7 +217,7 @@ test('A18 scopes beyond the registration, the resource or all resources are refu
   ]
   for (const fields of wrong)
     expect(responseAt(await A(fields)), JSON.stringify(fields)).toMatchObject({ error: 'invalid_scope' })
-  // Scopes of two resources: what is of the other one is left out (oauth.narrow_scopes), never granted.
+  // Scopes of two resources: the scopes of the other resource are omitted (oauth.narrow_scopes), never granted.
   const url = authorizeUrl(service, {
     client_id: anyScope,
     redirect_uri: R,
@@ -229,7 +229,7 @@ test('A18 scopes beyond the registration, the resource or all resources are refu
   expect(page.text).not.toContain(other.uri)
 })
 
-test('A20 two resources are refused, never reduced to the first', async () => {
+test('A20 two resource parameters are refused, and not reduced to the first', async () => {
   const [one, two] = [await addResource(service), await addResource(service)]
   const { client_id } = await addTestClient()
   const url = `${authorizeUrl(service, { client_id, redirect_uri: R, resource: one.uri })}&resource=${encodeURIComponent(two.uri)}`
@@ -241,7 +241,7 @@ test('A20 two resources are refused, never reduced to the first', async () => {
     expect(responseAt(await browser.open(each)), each).toMatchObject({ error: 'invalid_target', state: 'some-state' })
 })
 
-test('A21 a hostile state comes back as it was, escaped once, in the URL and in pages', async () => {
+test('A21 a hostile state is returned unchanged, escaped once, in the URL and in pages', async () => {
   const { client_id } = await addTestClient()
   for (const state of [
     '\r\nx-evil: 1\r\n\r\n<script>'.repeat(40),
@@ -261,7 +261,7 @@ test('A21 a hostile state comes back as it was, escaped once, in the URL and in 
   }
 })
 
-test('A22 request objects are neither read nor fetched', async () => {
+test('A22 request objects are refused, and request_uri is not fetched', async () => {
   const fetched = vi.spyOn(service.app.fetcher, 'fetch')
   expect(responseAt(await A({ request_uri: 'http://169.254.169.254/' }))).toMatchObject({
     error: 'request_uri_not_supported',
@@ -271,7 +271,7 @@ test('A22 request objects are neither read nor fetched', async () => {
   fetched.mockRestore()
 })
 
-test('A24 a denial goes back once, and its form is worth nothing afterwards', async () => {
+test('A24 a denial redirects once, and its form cannot be submitted again', async () => {
   const { client_id } = await addTestClient()
   const page = await browser.follow(authorizeUrl(service, { client_id, redirect_uri: R }))
   expect(responseAt(await decide(service, browser, page, 'deny'))).toMatchObject({
@@ -281,7 +281,7 @@ test('A24 a denial goes back once, and its form is worth nothing afterwards', as
   for (const action of ['deny', 'allow'] as const) expectPage(await decide(service, browser, page, action), action)
 })
 
-test('A25 every response names our issuer once, whatever Host and X-Forwarded-Host say', async () => {
+test('A25 every response has exactly one iss, the configured issuer, whatever Host and X-Forwarded-Host are', async () => {
   const { client_id } = await addTestClient()
   const port = Number(new URL(service.issuer).port)
   const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
@@ -302,14 +302,14 @@ test('A25 every response names our issuer once, whatever Host and X-Forwarded-Ho
   expect(success.searchParams.getAll('iss')).toEqual([service.issuer])
 })
 
-test('A26 the redirect URI of one client is worth nothing to another', async () => {
+test('A26 a redirect URI that is registered for another client is refused', async () => {
   const other = await addTestClient({ redirect_uris: ['https://other.example/cb'] })
   const mine = await addTestClient()
   expectPage(await A({ client_id: mine.client_id, redirect_uri: 'https://other.example/cb' }))
   expectPage(await A({ client_id: other.client_id, redirect_uri: R }))
 })
 
-test('A28 a login answers 303, to a place of ours only', async () => {
+test('A28 a login answers with 303 to a URL of this service only', async () => {
   const targets = [
     '//evil.example',
     'https:evil.example',
@@ -324,14 +324,14 @@ test('A28 a login answers 303, to a place of ours only', async () => {
       const page = await fresh.open(`${service.issuer}/login?${new URLSearchParams({ [name]: target })}`)
       const answer = await signIn(service, fresh, page, user.email, PASSWORD)
       expect(answer.status).toBe(303)
-      // Resolved as a browser does: against the page that was posted from.
+      // Resolved as a browser does: against the URL of the page with the form.
       expect(new URL(answer.location ?? '').origin, `${name}=${target}`).toBe(service.issuer)
       expect(answer.headers.get('location')).toMatch(/^\/(?![/\\])/)
     }
   }
 })
 
-test('A29 too many parameters, too long a query and broken escapes are refused, and the service lives on', async () => {
+test('A29 too many parameters, a query that is too long and broken escapes are refused, and the service keeps working', async () => {
   const url = `${service.issuer}/oauth/authorize`
   const many = Array.from({ length: 201 }, (_, i) => `p${i}=1`).join('&')
   for (const query of [

@@ -31,7 +31,7 @@ const withCode = async (clientFields: Record<string, unknown> = PUBLIC, fields: 
 }
 const outcome = ({ status, body }: Answer) => `${status} ${body['error']}`
 
-test('B01 without a code_challenge there is no code, for public and confidential clients', async () => {
+test('B01 without a code_challenge no code is issued, for public and confidential clients', async () => {
   const browser = await signedIn(service, await addUser(service))
   for (const fields of [PUBLIC, {}]) {
     const { client_id } = await addClient(service, fields)
@@ -40,7 +40,7 @@ test('B01 without a code_challenge there is no code, for public and confidential
   }
 })
 
-test('B03 a code_challenge is 43 characters of base64url, and its method S256', async () => {
+test('B03 a code_challenge must be 43 characters of base64url, and its method S256', async () => {
   const browser = await signedIn(service, await addUser(service))
   const { client_id } = await addClient(service, PUBLIC)
   const good = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
@@ -61,7 +61,7 @@ test('B03 a code_challenge is 43 characters of base64url, and its method S256', 
   expect(await error({ code_challenge: good })).toBeNull()
 })
 
-test('B04 without a code_verifier there is no token, and the code stays', async () => {
+test('B04 a request without a code_verifier gets no token, and the code stays valid', async () => {
   for (const fields of [PUBLIC, {}]) {
     const { client, authorized } = await withCode(fields)
     expect(outcome(await redeem(service, client, authorized, { code_verifier: undefined }))).toBe('400 invalid_request')
@@ -70,7 +70,7 @@ test('B04 without a code_verifier there is no token, and the code stays', async 
   }
 })
 
-test('B05 a wrong code_verifier is invalid_grant: the challenge itself, that of another flow, too short, too long, odd characters', async () => {
+test('B05 a wrong code_verifier is invalid_grant: the challenge itself, the verifier of another flow, too short, too long, invalid characters', async () => {
   const [{ client, authorized }, other] = [await withCode(), await withCode()]
   const challenge = createHash('sha256').update(authorized.verifier).digest('base64url')
   const wrong = [
@@ -96,7 +96,7 @@ test('B05 a wrong code_verifier is invalid_grant: the challenge itself, that of 
 })
 
 // In one process; two processes on PostgreSQL: test/flows/instances.test.ts.
-test('B07 of 50 uses of a code at once exactly one succeeds, and what it got dies with the second use', async () => {
+test('B07 of 50 concurrent uses of a code exactly one succeeds, and its tokens are revoked by the second use', async () => {
   const { client, authorized } = await withCode({})
   const answers = await Promise.all(Array.from({ length: 50 }, () => redeem(service, client, authorized)))
   const winners = answers.filter(({ status }) => status === 200)
@@ -106,7 +106,7 @@ test('B07 of 50 uses of a code at once exactly one succeeds, and what it got die
   expect(outcome(await refresh(service, client, winners[0]?.body['refresh_token']))).toBe('400 invalid_grant')
 })
 
-test('B08 a replay by somebody who does not know the verifier, or is another client, ends nothing', async () => {
+test('B08 a replay without the verifier, or by another client, revokes nothing', async () => {
   const { client, authorized } = await withCode({})
   const stranger = await addClient(service)
   const tokens = await redeem(service, client, authorized)
@@ -120,20 +120,20 @@ test('B08 a replay by somebody who does not know the verifier, or is another cli
   expect(await isActive(service, client, tokens.body['access_token'])).toBe(true)
 })
 
-test('B09 the code of one client is worth nothing to another, and stays good for its own', async () => {
+test('B09 a code is refused for another client, and stays valid for its own client', async () => {
   const { client, authorized } = await withCode()
   for (const fields of [PUBLIC, {}])
     expect(outcome(await redeem(service, await addClient(service, fields), authorized))).toBe('400 invalid_grant')
   expect((await redeem(service, client, authorized)).status).toBe(200)
 })
 
-test('B11 a code that is older than a minute is worth nothing', async () => {
+test('B11 a code that is older than a minute is refused', async () => {
   const { client, authorized } = await withCode()
   service.advance(61)
   expect(outcome(await redeem(service, client, authorized))).toBe('400 invalid_grant')
 })
 
-test('B12 another resource is invalid_target, and the code stays good with the right one', async () => {
+test('B12 another resource is invalid_target, and the code stays valid for the right one', async () => {
   const { client, authorized, resource } = await withCode()
   const other = await addResource(service)
   for (const uri of [other.uri, `${resource.uri}/`, 'https://nowhere.example/'])
@@ -141,7 +141,7 @@ test('B12 another resource is invalid_target, and the code stays good with the r
   expect((await redeem(service, client, authorized, { resource: resource.uri })).status).toBe(200)
 })
 
-test('B13 a code that was bound to a key (dpop_jkt) needs a proof of that key', async () => {
+test('B13 a code that is bound to a key (dpop_jkt) is redeemed only with a proof of that key', async () => {
   const [key, other] = [await proofKey(), await proofKey()]
   const { client, authorized } = await withCode(PUBLIC, { dpop_jkt: key.jkt })
   const use = (headers: Record<string, string>) => redeem(service, client, authorized, {}, headers)
@@ -151,12 +151,12 @@ test('B13 a code that was bound to a key (dpop_jkt) needs a proof of that key', 
   expect([status, body['token_type']]).toEqual([200, 'DPoP'])
 })
 
-// A code is found by the id in it and its rest compared in constant time as a hash, so that neither a prefix nor an existing
-// id shows in the time; see equalSecrets() and parseBearer().
-test('B15 guessing: every random code is invalid_grant, and the limiter bites', async () => {
+// A code is found by its id, and its secret is compared as a hash in constant time. So response times reveal neither a prefix nor an
+// existing id; see equalSecrets() and parseBearer().
+test('B15 random codes are invalid_grant, and guessing reaches the rate limit', async () => {
   const limited = await startService({
     SERVICE_RATE_LIMIT_ENABLED: 'true',
-    // So slow that a busy machine does not see it refilled.
+    // So slow that it is not refilled during the test on a busy machine.
     SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '1',
     SERVICE_RATE_LIMIT_BURST: '200',
   })
@@ -175,7 +175,7 @@ test('B15 guessing: every random code is invalid_grant, and the limiter bites', 
   }
 })
 
-test('B16 what happens between authorize and token counts: user disabled, client suspended, consent revoked', async () => {
+test('B16 a disabled user, a suspended client and a revoked consent between authorize and token are refused', async () => {
   const disabled = await withCode()
   await okAdmin(service, 'PATCH', `/admin/users/${disabled.user.id}/disable`)
   expect(outcome(await redeem(service, disabled.client, disabled.authorized))).toBe('400 invalid_grant')
@@ -190,7 +190,7 @@ test('B16 what happens between authorize and token counts: user disabled, client
   expect(outcome(await redeem(service, revoked.client, revoked.authorized))).toBe('400 invalid_grant')
 })
 
-test('B17 neither the log nor the database holds a code, before and after its use', async () => {
+test('B17 neither the log nor the database contains a code, before and after its use', async () => {
   const lines = watchLog(service.app.log)
   const { client, authorized } = await withCode({}, {})
   const secret = authorized.code.slice('ac_'.length)
@@ -207,7 +207,7 @@ test('B17 neither the log nor the database holds a code, before and after its us
     ...files.map((name) => readFileSync(path.join(folder, name), 'latin1')),
   ].join('\n')
   expect(everything).toContain(client.client_id)
-  // The last 32 bytes are the secret part; the first ones are an id, which the database must have.
+  // The last 32 bytes are the secret. The first bytes are an id, which the database must contain.
   for (const text of [
     secret,
     secret.slice(-43),

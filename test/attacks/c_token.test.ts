@@ -29,7 +29,7 @@ const CLIENT_CREDENTIALS = { grant_type: 'client_credentials' }
 const FORM = 'application/x-www-form-urlencoded'
 const basic = (id: string, secret: string) => `Basic ${Buffer.from(`${id}:${secret}`, 'utf8').toString('base64')}`
 
-/** Sends a body as it is. */
+/** Sends a body without changes. */
 async function send(body: string | Buffer, headers: Record<string, string> = {}, query = '') {
   const response = await fetch(`${service.issuer}/oauth/token${query}`, {
     method: 'POST',
@@ -42,8 +42,8 @@ async function send(body: string | Buffer, headers: Record<string, string> = {},
 const token = (fields: Record<string, string | undefined>, headers: Record<string, string> = {}) =>
   send(new URLSearchParams(JSON.parse(JSON.stringify(fields))).toString(), headers)
 
-describe('C02 the Basic header names one client, the form another', () => {
-  test('is refused, whoever of the two knows its secret', async () => {
+describe('## C02 the Basic header and the form name different clients', () => {
+  test('the request is refused, whichever secret is right', async () => {
     const other = await addClient(service)
     const header = { authorization: basic(client.client_id, client.client_secret) }
     for (const fields of [
@@ -57,7 +57,7 @@ describe('C02 the Basic header names one client, the form another', () => {
   })
 })
 
-test('C03 a confidential client that only says its name is refused with 401 and a challenge', async () => {
+test('C03 a confidential client that sends only its client_id is refused with 401 and a challenge', async () => {
   const { client_id } = client
   for (const fields of [{ client_id }, { client_id, client_secret: '' }]) {
     const answer = await token({ ...CLIENT_CREDENTIALS, ...fields })
@@ -66,8 +66,8 @@ test('C03 a confidential client that only says its name is refused with 401 and 
   }
 })
 
-// Both methods carry the same secret, and RFC 6749 §2.3.1 asks every server to take Basic: a client may use either.
-test('C04 a right secret counts in header and form alike, a wrong one nowhere, and none for a public client', async () => {
+// Both methods send the same secret, and RFC 6749 §2.3.1 requires servers to support Basic, so a client may use either.
+test('C04 the right secret is accepted in the header and in the form, a wrong one in neither, and a secret of a public client is refused', async () => {
   const open = await addClient(service, { token_endpoint_auth_method: 'none' })
   for (const method of ['client_secret_basic', 'client_secret_post']) {
     const { client_id, client_secret } = await addClient(service, { token_endpoint_auth_method: method })
@@ -86,7 +86,7 @@ test('C04 a right secret counts in header and form alike, a wrong one nowhere, a
   }
 })
 
-test('C06 credentials in the query are not read, and never logged', async () => {
+test('C06 credentials in the query are ignored and never logged', async () => {
   const lines = watchLog(service.app.log)
   const { client_id, client_secret } = client
   const query = `?${new URLSearchParams({ ...CLIENT_CREDENTIALS, client_id, client_secret })}`
@@ -99,7 +99,7 @@ test('C06 credentials in the query are not read, and never logged', async () => 
   expect(JSON.stringify(lines)).not.toContain(client_secret)
 })
 
-describe('C07 a body that is no form', () => {
+describe('## C07 a body that is not a form', () => {
   const fields = () =>
     new URLSearchParams({ ...CLIENT_CREDENTIALS, client_id: client.client_id, client_secret: client.client_secret })
   const cases: [string, () => [string | Buffer, Record<string, string>]][] = [
@@ -119,7 +119,7 @@ describe('C07 a body that is no form', () => {
 })
 
 describe('C08 grant types', () => {
-  test('named twice are refused', async () => {
+  test('a repeated grant_type is refused', async () => {
     const answer = await send('grant_type=client_credentials&grant_type=refresh_token')
     expect([answer.status, answer.error]).toEqual([400, 'invalid_request'])
   })
@@ -150,24 +150,24 @@ describe('C10 bodies that are too large', () => {
     `POST /oauth/token HTTP/1.1\r\nhost: ${new URL(service.issuer).host}\r\ncontent-type: ${FORM}\r\n${more}\r\n\r\n`
   const open = () => Wire.open(Number(new URL(service.issuer).port), 'localhost')
 
-  test('a hundred thousand parameters in a megabyte are refused unread', async () => {
+  test('a hundred thousand parameters in a megabyte are refused without being parsed', async () => {
     const body = Array.from({ length: 100_000 }, (_, i) => `p${i}=${i}`).join('&')
     expect((await send(body)).status).toBe(413)
   })
 
-  test('more parameters than any request needs are refused, though they fit', async () => {
+  test('too many parameters are refused although the body is within the size limit', async () => {
     const many = Array.from({ length: 5000 }, (_, i) => `p${i}=${i}`).join('&')
     const answer = await send(many)
     expect([answer.status, answer.error]).toEqual([400, 'invalid_request'])
   })
 
-  test('ten megabytes that are only announced are refused before they come, and the connection closes', async () => {
+  test('a body with a Content-Length of ten megabytes is refused before it is received, and the connection is closed', async () => {
     const wire = (await open()).send(head(`content-length: ${10 * 1024 * 1024}`))
     expect((await wire.answer()).status).toBe(413)
     await wire.closed()
   })
 
-  test('chunks without an end are cut off at the limit', async () => {
+  test('an endless chunked body is aborted at the limit', async () => {
     const wire = (await open()).send(head('transfer-encoding: chunked'))
     const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`
     for (let i = 0; i < 8 && !wire.isClosed; i++) wire.send(chunk)
@@ -176,8 +176,8 @@ describe('C10 bodies that are too large', () => {
   })
 })
 
-// The work is compared and not the time, because a difference of microseconds is not seen through HTTP.
-test('C11 a refusal costs the same work whatever part of a secret is right, and whether the client exists: one hash, one comparison in constant time', async () => {
+// The test compares the operations and not the time, because a difference of microseconds is not visible over HTTP.
+test('C11 a refusal needs the same operations for every wrong secret and for an unknown client: one hash, one comparison in constant time', async () => {
   const { client_id, client_secret } = client
   const wrong = [
     [client_id, `${client_secret.slice(0, -1)}_`],
@@ -202,16 +202,16 @@ test('C11 a refusal costs the same work whatever part of a secret is right, and 
   }
 })
 
-describe('C12 odd secrets', () => {
-  // Secrets are hashed once with SHA-256, and no form is larger than 64 KiB: there is no hash to keep busy.
-  test('of a megabyte are refused before they are hashed', async () => {
+describe('## C12 malformed secrets', () => {
+  // Secrets are hashed once with SHA-256, and a form has at most 64 KiB, so hashing cannot be used to cause load.
+  test('a secret of a megabyte is refused before it is hashed', async () => {
     const secret = 'x'.repeat(1_000_000)
     expect((await token({ ...CLIENT_CREDENTIALS, client_id: client.client_id, client_secret: secret })).status).toBe(
       413,
     )
   })
 
-  test('with NUL, in other normal forms, percent-encoded twice, or with blanks around are other secrets', async () => {
+  test('a secret with NUL, in another normal form, percent-encoded twice, or with surrounding spaces is refused', async () => {
     const { client_id, client_secret } = client
     const odd = [
       `${client_secret}\0`,
@@ -229,17 +229,17 @@ describe('C12 odd secrets', () => {
   })
 })
 
-// invalid_client rather than unauthorized_client: it is refused before its registration is looked at.
-test('C14 a public client gets no machine token, and exchanges nothing', async () => {
+// invalid_client and not unauthorized_client: it is refused before its registration is checked.
+test('C14 a public client gets no client_credentials token and cannot exchange tokens', async () => {
   const open = await addClient(service, { token_endpoint_auth_method: 'none' })
   expect((await post(`${service.issuer}/oauth/token`, open, CLIENT_CREDENTIALS)).body['error']).toBe('invalid_client')
-  // Not even where its record says so.
+  // Also when its record lists the grant type.
   const listed = await addExchanger(service, { token_endpoint_auth_method: 'none' })
   expect((await post(`${service.issuer}/oauth/token`, listed, CLIENT_CREDENTIALS)).body['error']).toBe('invalid_client')
   expect((await exchange(service, listed, { subject_token: 'x' })).body['error']).toBe('invalid_client')
 })
 
-test('C15 a machine token never exceeds the registration or the resource, and without one has no audience', async () => {
+test('C15 a machine token has no scope beyond the registration or the resource, and no audience without a resource', async () => {
   const resource = await addResource(service, { scopes: ['mcp:read'] })
   const ask = (fields: Record<string, string>) =>
     post(`${service.issuer}/oauth/token`, client, { ...CLIENT_CREDENTIALS, ...fields })
@@ -250,7 +250,7 @@ test('C15 a machine token never exceeds the registration or the resource, and wi
   expect(decodeJwt(String(body['access_token']))).not.toHaveProperty('aud')
 })
 
-test('C16 no client can be named like a user: sub means one of them', async () => {
+test('C16 a client cannot get the id of a user, so that sub identifies one of them', async () => {
   const user = await addUser(service)
   const fields = {
     client_name: 'Twin',
@@ -262,7 +262,7 @@ test('C16 no client can be named like a user: sub means one of them', async () =
   await okAdmin(service, 'POST', '/admin/clients', { ...fields, client_id: 'not-a-user' })
 })
 
-test('C18 an error description holds only the characters of RFC 6749 §5.2, whatever was sent', async () => {
+test('C18 error_description contains only the characters of RFC 6749 §5.2, for any input', async () => {
   for (const odd of ['"quoted"', 'back\\slash', 'line\r\nbreak', '😀', '\u0001\u007f', 'ä']) {
     const answer = await post(`${service.issuer}/oauth/token`, client, {
       ...CLIENT_CREDENTIALS,

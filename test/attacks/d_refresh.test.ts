@@ -28,7 +28,7 @@ const withTokens = async (fields: Record<string, string> = {}) => {
 const outcome = ({ status, body }: Answer) => (status === 200 ? '200' : `${status} ${body['error']}`)
 const reuses = () => metricOf(service, 'core_refresh_token_reuse_total')
 
-test('D01 a second use ends the family: the newest refresh token and every access token die, and it is counted', async () => {
+test('D01 a second use of a refresh token revokes the family with all its tokens, and is counted', async () => {
   const { client, access_token, refresh_token } = await withTokens()
   const second = await refresh(service, client, refresh_token)
   expect(await isActive(service, client, second.body['access_token'])).toBe(true)
@@ -42,7 +42,7 @@ test('D01 a second use ends the family: the newest refresh token and every acces
 })
 
 // In one process with SQLite; two processes on PostgreSQL: test/flows/instances.test.ts.
-test('D02 of 50 uses at once at most one succeeds, and afterwards the family is dead: never two successors', async () => {
+test('D02 of 50 concurrent uses at most one succeeds, and afterwards the family is revoked: there are never two successors', async () => {
   const { client, refresh_token } = await withTokens()
   const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(service, client, refresh_token)))
   const winners = answers.filter(({ status }) => status === 200)
@@ -54,16 +54,16 @@ test('D02 of 50 uses at once at most one succeeds, and afterwards the family is 
   }
 })
 
-// A rotation is one transaction: after a kill either the old token is unused, or it is used up and its successor, which the
-// client never saw, is stored. There is no window in which a used token is good once more.
-test('D04 a client that never saw its new token and repeats the old one has to sign in again', async () => {
+// A rotation is one transaction. After a kill, either the old token is unused, or it is used and its successor, which the client
+// never received, is stored. A used token never becomes valid again.
+test('D04 a client that repeats a refresh token because it never received the new one must sign in again', async () => {
   const { client, access_token, refresh_token } = await withTokens()
   await refresh(service, client, refresh_token)
   expect(outcome(await refresh(service, client, refresh_token))).toBe('400 invalid_grant')
   expect(await isActive(service, client, access_token)).toBe(false)
 })
 
-test('D05 the refresh token of one client is worth nothing to another, which cannot end its family either', async () => {
+test('D05 a refresh token is refused for another client, which cannot revoke its family either', async () => {
   const { client, refresh_token, access_token } = await withTokens()
   for (const fields of [{}, { token_endpoint_auth_method: 'none' }])
     expect(outcome(await refresh(service, await addClient(service, fields), refresh_token))).toBe('400 invalid_grant')
@@ -74,7 +74,7 @@ test('D05 the refresh token of one client is worth nothing to another, which can
   expect(outcome(await refresh(service, client, refresh_token))).toBe('200')
 })
 
-test('D06 more than was granted is invalid_scope; after a narrower token everything may be asked for again', async () => {
+test('D06 a scope beyond the grant is invalid_scope; after a narrower token the full scope can be requested again', async () => {
   const { client, refresh_token } = await withTokens({ scope: 'mcp:read mcp:write' })
   const granted = await withTokens({ scope: 'mcp:read' })
   for (const scope of ['mcp:write', 'mcp:read mcp:write', 'admin'])
@@ -86,7 +86,7 @@ test('D06 more than was granted is invalid_scope; after a narrower token everyth
   expect((await refresh(service, client, narrower.body['refresh_token'])).body['scope']).toBe('mcp:read mcp:write')
 })
 
-test('D08 a refresh token of a public client that is bound to a key needs its proof, and a wrong one does not use it up', async () => {
+test('D08 a bound refresh token of a public client requires a proof of its key, and a wrong proof does not consume it', async () => {
   const [key, other] = [await proofKey(), await proofKey()]
   const [client, user] = [await addClient(service, { token_endpoint_auth_method: 'none' }), await addUser(service)]
   const authorized = await authorize(service, client, user)
@@ -98,14 +98,14 @@ test('D08 a refresh token of a public client that is bound to a key needs its pr
   expect([status, next['token_type']]).toEqual([200, 'DPoP'])
 })
 
-test('D09 a refresh token is no access token, and an access token no refresh token', async () => {
+test('D09 a refresh token is refused as an access token, and an access token as a refresh token', async () => {
   const { client, refresh_token, access_token } = await withTokens()
   expect(await isActive(service, client, refresh_token)).toBe(false)
   expect(outcome(await refresh(service, client, access_token))).toBe('400 invalid_grant')
   expect(outcome(await refresh(service, client, refresh_token))).toBe('200')
 })
 
-test('D10 a refresh token dies with the password, the user, the sign-ins, the consent or the client', async () => {
+test('D10 a refresh token is invalid after a password change, and when its user, sign-in, consent or client ends', async () => {
   const deaths: [string, (parts: Awaited<ReturnType<typeof withTokens>>) => Promise<unknown>, string?][] = [
     [
       'password change',
@@ -138,7 +138,7 @@ test('D10 a refresh token dies with the password, the user, the sign-ins, the co
   }
 })
 
-test('D12 a token that is cut, longer, or has blanks around is invalid_grant, and revokes nothing', async () => {
+test('D12 a refresh token that is truncated, longer, or has surrounding spaces is invalid_grant, and revokes nothing', async () => {
   const { client, refresh_token } = await withTokens()
   const changed = [
     refresh_token.slice(0, -1),
@@ -160,7 +160,7 @@ test('D12 a token that is cut, longer, or has blanks around is invalid_grant, an
   expect(outcome(await refresh(service, client, refresh_token))).toBe('200')
 })
 
-/** The same user is asked for both scopes again, and leaves only `kept` checked. */
+/** Shows the same user the consent for both scopes again, and approves only `kept`. */
 const takeBack = async (
   { client, resource, browser }: Pick<Awaited<ReturnType<typeof withTokens>>, 'client' | 'resource' | 'browser'>,
   kept: string[],
@@ -171,7 +171,7 @@ const takeBack = async (
 }
 const BOTH = 'mcp:read mcp:write'
 
-test('D15 a scope that the user takes back is gone from every earlier refresh token, and comes back with a new consent only', async () => {
+test('D15 a scope that the user withdraws is missing from every earlier refresh token until the user consents again', async () => {
   const parts = await withTokens({ scope: BOTH })
   const { client } = parts
   await takeBack(parts, ['mcp:read'])
@@ -186,7 +186,7 @@ test('D15 a scope that the user takes back is gone from every earlier refresh to
   expect((await refresh(service, client, third.body['refresh_token'])).body['scope']).toBe('mcp:write')
 })
 
-test('D15 a refresh token of which every scope was taken back is invalid_scope, and is not used up', async () => {
+test('D15 a refresh token whose scopes were all withdrawn is invalid_scope and is not consumed', async () => {
   const parts = await withTokens({ scope: 'mcp:write' })
   await takeBack(parts, ['mcp:read'])
   expect(outcome(await refresh(service, parts.client, parts.refresh_token))).toBe('400 invalid_scope')
@@ -194,7 +194,7 @@ test('D15 a refresh token of which every scope was taken back is invalid_scope, 
   expect((await refresh(service, parts.client, parts.refresh_token)).body['scope']).toBe('mcp:write')
 })
 
-test('D15 a scope that is taken back before the code is redeemed is not in its tokens', async () => {
+test('D15 a scope that is withdrawn before the code is redeemed is not in the tokens', async () => {
   const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
   const authorized = await authorize(service, client, user, { resource: resource.uri, scope: BOTH })
   await takeBack({ client, resource, browser: authorized.browser }, ['mcp:read'])

@@ -22,7 +22,7 @@ import { type Answer, authorize, machineToken, redeem, refresh } from '../suppor
 import { addClient, addUser, startService, type TestService } from '../support/service.ts'
 import { Wire } from '../support/wire.ts'
 
-// The issuer is on the default port, wherever the test listens: only the issuer counts.
+// The issuer has the default port, and the test listens on another one: only the issuer counts.
 const ISSUER = 'http://localhost'
 let service: TestService
 let client: Registered
@@ -44,24 +44,24 @@ function expectBound({ status, body }: Answer) {
   expect([status, body['token_type']], JSON.stringify(body)).toEqual([200, 'DPoP'])
 }
 
-test('E01 the same proof twice: the second time is refused', async () => {
+test('E01 a proof that is used a second time is refused', async () => {
   const proof = await proofOf(service, key)
   expectBound(await send(proof))
   expectProofRefused(await send(proof))
 })
 
-// Two processes share PostgreSQL, whose index says who was first; here it is made to say that another one was.
-describe('E02 the same proof at another instance first: the database says so, and nothing is issued', () => {
+// Two processes share PostgreSQL, whose index decides which use was first. Here it is made to report another use.
+describe('## E02 the same proof was used at another instance first: the database reports it, and nothing is issued', () => {
   const usedBefore = Object.assign(new Error('it was used before'), { code: 'USED_BEFORE' })
   const first = (op: 'recordIssuance' | 'redeemCode' | 'rotateRefreshToken' | 'recordExchange') =>
     vi.spyOn(service.app.store, op).mockRejectedValueOnce(usedBefore)
 
-  test('at client_credentials', async () => {
+  test('client_credentials refuses the proof', async () => {
     first('recordIssuance')
     expectProofRefused(await sendProof())
   })
 
-  test('at code and refresh, which stay usable', async () => {
+  test('the code and refresh grants refuse the proof, and the code and the refresh token stay valid', async () => {
     const proof = async () => ({ dpop: await proofOf(service, key) })
     const authorized = await authorize(service, client, await addUser(service))
     first('redeemCode')
@@ -74,21 +74,21 @@ describe('E02 the same proof at another instance first: the database says so, an
     expectBound(await refresh(service, client, refresh_token, {}, await proof()))
   })
 
-  test('at token exchange', async () => {
+  test('token exchange refuses the proof', async () => {
     const { exchanged, gateway } = await exchangeScene(service)
     first('recordExchange')
     expectProofRefused(await exchanged({}, gateway, { dpop: await proofOf(service, key) }))
   })
 })
 
-test("E04 a jti that an attacker burned with another key is still good for its owner's", async () => {
+test('E04 a jti that another key used is accepted with the key of its owner', async () => {
   const claims = { jti: 'guessed' }
   expectBound(await sendProof({ claims }, other))
   expectBound(await sendProof({ claims }, key))
   expectProofRefused(await sendProof({ claims }, key))
 })
 
-// Query and fragment do not count (RFC 9449 §4.3): a proof that has them is accepted.
+// Query and fragment are ignored (RFC 9449 §4.3): a proof that has them is accepted.
 test.each([
   'HTTP://LOCALHOST/oauth/token',
   'http://localhost:80/oauth/token',
@@ -137,7 +137,7 @@ test.each([
   expectProofRefused(await sendProof({ claims: { htu } }))
 })
 
-test('E06 the address that a request came to does not count, nor does its Host', async () => {
+test('E06 neither the address of a request nor its Host header is compared with htu', async () => {
   expectProofRefused(await sendProof({ claims: { htu: `${service.issuer}/oauth/token` } }))
 })
 
@@ -164,7 +164,7 @@ describe('E09 times', () => {
     ['nbf in the future', () => ({ nbf: now() + 60 })],
     ['nbf as text', () => ({ nbf: String(now()) })],
   ]
-  test.each(odd)('%s is refused', async (_what, claims) => {
+  test.each(odd)('iat %s is refused', async (_what, claims) => {
     expectProofRefused(await sendProof({ claims: claims() }))
   })
 
@@ -177,14 +177,14 @@ describe('E09 times', () => {
 })
 
 describe('E10 algorithms and keys', () => {
-  // EMSA-PKCS1-v1_5 (RFC 8017 §9.2) is the signature itself where the exponent is 1: nobody needs a private key.
+  // With the exponent 1, EMSA-PKCS1-v1_5 (RFC 8017 §9.2) is the signature itself, so no private key is needed.
   const asItsOwnSignature = (input: string) => {
     const info = Buffer.from('3031300d060960864801650304020105000420', 'hex')
     const digest = createHash('sha256').update(input).digest()
     const padding = Buffer.alloc(256 - 3 - info.length - digest.length, 0xff)
     return Buffer.concat([Buffer.of(0, 1), padding, Buffer.of(0), info, digest])
   }
-  test('an RSA key with the exponent 1, by which anybody signs', async () => {
+  test('an RSA key with the exponent 1 is refused, because anyone can sign with it', async () => {
     const rsa = await proofKey('RS256')
     const { header, claims } = proofParts(service, { ...rsa, jwk: { ...rsa.jwk, e: 'AQ' } })
     expectProofRefused(await send(forge(header, claims, asItsOwnSignature)))
@@ -196,14 +196,14 @@ describe('E10 algorithms and keys', () => {
   ])('EC coordinates of %s: another thumbprint for one key', async (_, respelled) => {
     const spell = (member: string | undefined) =>
       respelled(Buffer.from(member ?? '', 'base64url')).toString('base64url')
-    // A coordinate that begins with a zero can lose it without being another number.
+    // A coordinate that begins with a zero can omit it without being another number.
     let ec = await proofKey()
     while (Buffer.from(ec.jwk.x ?? '', 'base64url')[0] !== 0) ec = await proofKey()
     expectProofRefused(await sendProof({ header: { jwk: { ...ec.jwk, x: spell(ec.jwk.x) } } }, ec))
     expectBound(await sendProof({}, ec))
   })
 
-  test('an RSA modulus with a zero in front: another thumbprint for one key', async () => {
+  test('an RSA modulus with a leading zero is refused, because the key would have a second thumbprint', async () => {
     const rsa = await proofKey('RS256')
     const n = Buffer.concat([Buffer.of(0), Buffer.from(rsa.jwk.n ?? '', 'base64url')]).toString('base64url')
     expectProofRefused(await sendProof({ header: { jwk: { ...rsa.jwk, n } } }, rsa))
@@ -246,13 +246,13 @@ describe('E10 algorithms and keys', () => {
     },
   )
 
-  test('HS256 keyed with the PEM of the public key is refused', async () => {
+  test('HS256 with the PEM of the public key as its secret is refused', async () => {
     const pem = createPublicKey({ key: key.jwk as JsonWebKey, format: 'jwk' }).export({ type: 'spki', format: 'pem' })
     for (const secret of [pem, String(pem).trim()])
       expectProofRefused(await send(made({ alg: 'HS256' }, macOf(secret))))
   })
 
-  test('a key of another type than its algorithm, or a signature of another key or padding is refused', async () => {
+  test('a key that does not match its algorithm, and a signature of another key or padding, are refused', async () => {
     const rsa = await proofKey('RS256')
     expectProofRefused(await sendProof({ header: { jwk: key.jwk } }, rsa))
     expectProofRefused(await sendProof({ header: { jwk: rsa.jwk } }))
@@ -267,7 +267,7 @@ describe('E10 algorithms and keys', () => {
     expectProofRefused(await send(made({ alg: 'RS256', jwk }, signedBy({ privateKey }))))
   })
 
-  test('a private key in the header is refused, for every member that tells one', async () => {
+  test('a private key in the header is refused, with each private member', async () => {
     const whole = await exportJWK(key.privateKey)
     const rsa = await proofKey('RS256')
     const wholeRsa = await exportJWK(rsa.privateKey)
@@ -292,7 +292,7 @@ describe('E10 algorithms and keys', () => {
 })
 
 describe('E12 further header members', () => {
-  test('that name keys elsewhere are ignored, and nothing is fetched', async () => {
+  test('members that refer to keys elsewhere are ignored, and nothing is fetched', async () => {
     let connections = 0
     const listener = createServer().on('connection', () => connections++)
     await once(listener.listen(0, '127.0.0.1'), 'listening')
@@ -326,7 +326,7 @@ describe('E12 further header members', () => {
   })
 })
 
-// The type is compared exactly: no client writes it in another case, and one spelling is enough.
+// The type is compared exactly, because no client writes it in another case.
 test.each(['JWT', 'DPoP+JWT', 'DPOP+JWT', 'application/dpop+jwt', 'at+jwt', 'oauth-id-jag+jwt', '', null, undefined])(
   'E13 typ %j is refused',
   async (typ) => {
@@ -339,7 +339,7 @@ describe('E14 jti', () => {
     expectProofRefused(await sendProof({ claims: { jti } }))
   })
 
-  test('of a megabyte never reaches a check, and the service goes on', async () => {
+  test('a jti of a megabyte is refused before any check, and the service keeps working', async () => {
     const wire = await Wire.open(Number(new URL(service.issuer).port), 'localhost')
     const proof = await proofOf(service, key, { claims: { jti: 'x'.repeat(1_000_000) } })
     wire.send(`POST /oauth/token HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\ndpop: ${proof}\r\n\r\n`)
@@ -349,8 +349,8 @@ describe('E14 jti', () => {
     expectBound(await sendProof())
   })
 
-  // What happens when ten thousand a second come for minutes is in test/lib/replay_set.test.ts: 503, and nothing is evicted.
-  test('what is remembered of proofs is forgotten when their time is over, and not before', async () => {
+  // The behaviour at ten thousand proofs a second is tested in test/lib/replay_set.test.ts: 503, and nothing is evicted.
+  test('a used jti is remembered until its proof has expired, and then removed', async () => {
     const at = await startService()
     try {
       const by = await addClient(at)
@@ -369,7 +369,7 @@ describe('E14 jti', () => {
   })
 })
 
-test('E16 a nonce that is missing, forged, of another service, changed or too old is refused, and a new one sent', async () => {
+test('E16 a nonce that is missing, forged, of another service, changed or too old is refused, and a new one is sent', async () => {
   const strict = { SERVICE_DPOP_REQUIRE_NONCE: 'true' }
   const at = await startService({ ...strict, SERVICE_SESSION_SECRET: 'one secret of at least thirty-two bytes' })
   const elsewhere = await startService({ ...strict, SERVICE_SESSION_SECRET: 'two secret of at least thirty-two bytes' })
@@ -392,7 +392,7 @@ test('E16 a nonce that is missing, forged, of another service, changed or too ol
   }
 })
 
-test('E17 with DPoP switched off a proof is ignored, and the metadata does not offer it', async () => {
+test('E17 with DPoP disabled a proof is ignored, and the metadata does not offer DPoP', async () => {
   const off = await startService({ SERVICE_DPOP_ENABLED: 'false' })
   try {
     const answer = await send(await proofOf(off, key), off, await addClient(off))
@@ -404,7 +404,7 @@ test('E17 with DPoP switched off a proof is ignored, and the metadata does not o
   }
 })
 
-test('E18 a client that registered for bound tokens gets none without a proof, at any grant', async () => {
+test('E18 a client that registered for bound tokens gets no token without a proof, at any grant', async () => {
   const { gateway, exchanged, app } = await exchangeScene(service)
   const authorized = await authorize(service, app, await addUser(service))
   const actor = await actorOf(service, gateway)
@@ -434,13 +434,13 @@ describe('E20 signatures', () => {
     expectProofRefused(await send(forge(header, claims, (input) => change(signedBy(key)(input)))))
   })
 
-  test('the DER form of a right one is refused', async () => {
+  test('a signature in DER form is refused', async () => {
     const { header, claims } = parts()
     expectProofRefused(await send(forge(header, claims, signedBy(key, 'der'))))
   })
 
-  // Of every signature there is a twin with n - s, and honest libraries make both: it verifies. It is no second proof.
-  test('the twin of a right one makes no second use of a proof', async () => {
+  // Every signature has a twin with n - s, which verifies too, and honest libraries produce both. It must not count as a second proof.
+  test('the twin of a signature does not make a used proof usable again', async () => {
     const { header, claims } = parts()
     const input = `${base64url(header)}.${base64url(claims)}`
     const right = signedBy(key)(input)

@@ -30,7 +30,7 @@ const forged = (at: Scene, changes: Changes, signature: (input: string) => Buffe
   const { header, claims } = partsOf(at, changes)
   return forge(header, claims, signature)
 }
-/** Everything that is wrong with an assertion looks the same from outside. */
+/** Every invalid assertion gets the same error response. */
 async function expectRefused(assertion: string, reason: string, at = scene) {
   const answer = await at.redeem(assertion)
   const { request_id, ...body } = answer.body
@@ -41,7 +41,7 @@ async function expectRefused(assertion: string, reason: string, at = scene) {
   expect(request_id).toEqual(expect.any(String))
 }
 
-describe('F01 unsigned and misshapen', () => {
+describe('## F01 unsigned and malformed', () => {
   test.each(['none', 'nOnE', 'NONE', 'None'])('alg %s', async (alg) => {
     await expectRefused(
       forged(scene, { header: { alg } }, () => ''),
@@ -50,7 +50,7 @@ describe('F01 unsigned and misshapen', () => {
     await expectRefused(forged(scene, { header: { alg } }, signedBy(scene.idp.key)), 'alg')
   })
 
-  test('no signature, a cut one, one of zeros', async () => {
+  test('an assertion without a signature, with a truncated one or one of zeros is refused', async () => {
     for (const bytes of [0, 1, 63, 65, 64]) {
       const text = forged(scene, {}, () => Buffer.alloc(bytes))
       await expectRefused(text, 'signature')
@@ -58,7 +58,7 @@ describe('F01 unsigned and misshapen', () => {
     await expectRefused(forged(scene, {}, signedBy(scene.idp.key, 'der')), 'signature')
   })
 
-  test('two and four segments, the JSON serialisations', async () => {
+  test('two and four segments and the JSON serialisations are refused', async () => {
     const right = await scene.assertion()
     const [head, body, signature] = right.split('.') as [string, string, string]
     const flat = { protected: head, payload: body, signature }
@@ -68,14 +68,14 @@ describe('F01 unsigned and misshapen', () => {
     expect((await scene.redeem(right)).status).toBe(200)
   })
 
-  test('claims that were changed after they were signed', async () => {
+  test('claims that were changed after signing are refused', async () => {
     const [head, body, signature] = (await scene.assertion()).split('.') as [string, string, string]
     const claims = JSON.parse(Buffer.from(body, 'base64url').toString())
     await expectRefused(`${head}.${base64url({ ...claims, sub: 'ceo' })}.${signature}`, 'signature')
   })
 })
 
-describe('F02 public keys as secrets', () => {
+describe('## F02 public keys as HMAC secrets', () => {
   test.each(['HS256', 'HS384', 'HS512'])('%s over the PEM, the JWK and the modulus', async (alg) => {
     const { jwk } = rsa.idp.key
     const pem = await exportSPKI((await importJWK(jwk, 'RS256')) as CryptoKey)
@@ -83,11 +83,11 @@ describe('F02 public keys as secrets', () => {
     for (const secret of secrets) await expectRefused(forged(rsa, { header: { alg } }, macOf(secret)), 'alg', rsa)
   })
 
-  test('a MAC under the name of the algorithm that is expected', async () => {
+  test('a MAC under the name of the expected algorithm is refused', async () => {
     await expectRefused(forged(rsa, {}, macOf(JSON.stringify(rsa.idp.key.jwk))), 'signature', rsa)
   })
 
-  test('an algorithm of another kind than the key', async () => {
+  test('an algorithm that does not match the key is refused', async () => {
     await expectRefused(forged(rsa, { header: { alg: 'ES256' } }, signedBy(scene.idp.key)), 'unknown_key', rsa)
     await expectRefused(forged(rsa, { header: { alg: 'PS256' } }, signedBy(rsa.idp.key)), 'unknown_key', rsa)
     await expectRefused(forged(scene, { header: { alg: 'RS256' } }, signedBy(rsa.idp.key)), 'unknown_key')
@@ -103,7 +103,7 @@ describe('F04 kid', () => {
     ['a URL', 'https://evil.example/key'],
     ['a template', '{{7*7}}'],
   ]
-  test.each(kids)('%s finds no key', async (_what, kid) => {
+  test.each(kids)('kid %s finds no key', async (_what, kid) => {
     await expectRefused(forged(scene, { header: { kid } }, signedBy(scene.idp.key)), 'unknown_key')
   })
 
@@ -121,13 +121,13 @@ describe('F04 kid', () => {
     expect(scene.idp.fetches).toBe(before)
   })
 
-  test('100 KB is more than a request may have', async () => {
+  test('a kid of 100 KB exceeds the size of a request', async () => {
     const text = forged(scene, { header: { kid: 'k'.repeat(100_000) } }, signedBy(scene.idp.key))
     expect((await scene.redeem(text)).status).toBe(413)
     expect((await scene.redeem(await scene.assertion())).status).toBe(200)
   })
 
-  test('1000 unknown ones are no way to attack an identity provider', async () => {
+  test('1000 unknown kids cause few requests to the identity provider', async () => {
     const at = await xaaScene(service)
     const parts = partsOf(at)
     const send = (i: number) => at.redeem(forge({ ...parts.header, kid: `k${i}` }, parts.claims, () => randomBytes(64)))
@@ -138,7 +138,7 @@ describe('F04 kid', () => {
   })
 })
 
-test('F05 a key that was removed is dead after the keys were fetched again; while it is listed it is good', async () => {
+test('F05 a removed key is refused after the keys were fetched again, and accepted while it is listed', async () => {
   const at = await xaaScene(service)
   const old = at.idp.key
   at.idp.keys.push(await idpKey())
@@ -171,7 +171,7 @@ describe('F06 issuers', () => {
     await expectRefused(await scene.assertion({ claims: { iss } }), 'issuer')
   })
 
-  test('keys count for their own issuer only, whatever their kid', async () => {
+  test('keys are used only for their own issuer, also when a kid is the same', async () => {
     const [a, b] = [await xaaScene(service), await xaaScene(service)]
     const posing = { ...b.idp.key, kid: a.idp.key.kid }
     await expectRefused(await a.assertion({}, posing), 'signature', a)
@@ -179,7 +179,7 @@ describe('F06 issuers', () => {
     await expectRefused(await a.assertion({ header: { kid: undefined } }, b.idp.key), 'signature', a)
   })
 
-  test('the last of two members of one name counts, for us as for the library that signed', async () => {
+  test('of two members with the same name the last one counts, as in the library that signed', async () => {
     const { header, claims } = partsOf(scene)
     const text = (iss: string, sub: string) =>
       `{"iss":"https://unknown.example","sub":"ceo",${JSON.stringify({ ...claims, jti: newId(), iss, sub }).slice(1)}`
@@ -189,7 +189,7 @@ describe('F06 issuers', () => {
   })
 })
 
-describe('F08 times, F09 subjects', () => {
+describe('## F08 times, F09 subjects', () => {
   const now = () => service.app.clock.now()
   test.each<[string, () => Record<string, unknown>, string]>([
     ['exp in the past', () => ({ exp: now() - 60 }), 'expired'],
@@ -213,7 +213,7 @@ describe('F08 times, F09 subjects', () => {
     await expectRefused(await scene.assertion({ claims: claims() }), reason)
   })
 
-  test('a sub of 1 MB is more than a request may have', async () => {
+  test('a sub of 1 MB exceeds the size of a request', async () => {
     const text = await scene.assertion({ claims: { sub: 'x'.repeat(1_000_000) } })
     const answer = await scene.redeem(text).catch(() => ({ status: 413 }))
     expect(answer.status).toBe(413)
@@ -231,13 +231,13 @@ describe('F10 extensions', () => {
     await expectRefused(forged(scene, { header }, signedBy(scene.idp.key)), 'malformed')
   })
 
-  test('a JWE is not opened', async () => {
+  test('a JWE is not decrypted', async () => {
     const jwe = [base64url({ alg: 'RSA-OAEP', enc: 'A256GCM', zip: 'DEF' }), 'AAAA', 'AAAA', 'AAAA', 'AAAA'].join('.')
     await expectRefused(jwe, 'malformed')
   })
 })
 
-test('F12 only one spelling of an assertion is read: a second one cannot be a second use', async () => {
+test('F12 only the canonical encoding of an assertion is accepted, so that another encoding is no second use', async () => {
   const right = await scene.assertion()
   const [head, body, signature] = right.split('.') as [string, string, string]
   const last = signature.at(-1) as string
@@ -253,13 +253,13 @@ test('F12 only one spelling of an assertion is read: a second one cannot be a se
   for (const text of spellings) await expectRefused(text, 'malformed')
 })
 
-describe('F13 one kind of token for another', () => {
+describe('## F13 a token of one type used as another', () => {
   test.each([undefined, 'JWT', 'at+jwt', 'dpop+jwt', 'logout+jwt', 'application/oauth-id-jag+jwt', 'OAUTH-ID-JAG+JWT'])(
     'an assertion of typ %s',
     async (typ) => expectRefused(await scene.assertion({ header: { typ } }), 'typ'),
   )
 
-  test('our own access, refresh and code values, and a proof, as an assertion', async () => {
+  test('access tokens, refresh tokens, codes and proofs of this service are refused as assertions', async () => {
     const client = await addClient(service)
     const { code } = await authorize(service, client, await addUser(service))
     const machine = await machineToken(service, client)
@@ -269,7 +269,7 @@ describe('F13 one kind of token for another', () => {
     await expectRefused(code, 'malformed')
   })
 
-  test('an assertion as a subject token', async () => {
+  test('an assertion is refused as a subject token', async () => {
     const assertion = await scene.assertion()
     for (const type of ['access_token', 'jwt', 'id-jag', 'id_token']) {
       const subject_token_type = `urn:ietf:params:oauth:token-type:${type}`
@@ -279,7 +279,7 @@ describe('F13 one kind of token for another', () => {
     expect((await scene.redeem(assertion)).status).toBe(200)
   })
 
-  test('a token that we signed ourselves with the right typ is no assertion: we are no identity provider', async () => {
+  test('a token that this service signed with the typ of an assertion is refused, because it is no identity provider', async () => {
     const { claims } = partsOf(scene, { claims: { iss: service.issuer } })
     const { keyring, crypto } = service.app
     const own = await crypto.sign(keyring.current(), claims)

@@ -1,5 +1,5 @@
-// Attacks on the trust in our own tokens, as subject, as actor and at introspection, and in proofs: section F of the attack
-// list, one test per row. The rows of ID-JAG assertions are in f_id_jag.test.ts, those of proofs alone in e_dpop.test.ts.
+// Attacks on the tokens of this service as subject token, actor token and at introspection, and on proofs: section F of the attack
+// list, one test per row. ID-JAG assertions are in f_id_jag.test.ts, rows about proofs alone in e_dpop.test.ts.
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -13,7 +13,7 @@ import { startService, type TestService } from '../support/service.ts'
 let service: TestService
 let scene: Awaited<ReturnType<typeof exchangeScene>>
 let attacker: ProofKey
-/** Tokens that are worth something: of the user, and of the client that exchanges. */
+/** Two valid tokens: one of the user, and one of the client that exchanges. */
 let subject: string
 let actor: string
 beforeAll(async () => {
@@ -38,7 +38,7 @@ async function expectWorth(token: string, by: string) {
   expect((await asActor(by)).status).toBe(200)
 }
 const INVALID_GRANT = { error: 'invalid_grant' }
-/** What such a change makes of a token is worth nothing anywhere, and harms the real one in no way. */
+/** A changed token is refused everywhere, and the original token stays valid. */
 async function expectWorthless(change: (token: string) => string) {
   const [changed, changedActor] = [change(subject), change(actor)]
   expect([changed, changedActor]).not.toEqual([subject, actor])
@@ -52,7 +52,7 @@ async function expectWorthless(change: (token: string) => string) {
 
 type Sign = (input: string) => Buffer | string
 const bySelf: Sign = (input) => signedBy({ privateKey: service.app.keyring.current().key as KeyObject })(input)
-/** The token with other parts, signed anew. */
+/** The token with other parts, signed again. */
 const remade =
   (sign: Sign, header: Record<string, unknown> = {}, claims: Record<string, unknown> = {}) =>
   (token: string) =>
@@ -63,11 +63,11 @@ const withHeader = (token: string, header: Record<string, unknown>) => {
   return [base64url({ ...decodeProtectedHeader(token), ...header }), payload, signature].join('.')
 }
 
-test('a token that is only signed anew by the same key is worth as much: what follows fails for its change alone', async () => {
+test('a token that is only signed again by the same key is valid: so the following refusals are caused by the change alone', async () => {
   await expectWorth(remade(bySelf)(subject), remade(bySelf)(actor))
 })
 
-describe('F01 no signature, and other shapes', () => {
+describe('## F01 missing signatures and other serialisations', () => {
   const empty: Sign = () => ''
   test.each<[string, () => (token: string) => string]>([
     ['alg none', () => remade(empty, { alg: 'none' })],
@@ -95,7 +95,7 @@ describe('F01 no signature, and other shapes', () => {
   })
 })
 
-test('F02 our public key as the secret of HS256', async () => {
+test('F02 HS256 with the public key of this service as its secret is refused', async () => {
   const response = await fetch(`${service.issuer}/.well-known/jwks.json`)
   const [jwk] = ((await response.json()) as { keys: JsonWebKey[] }).keys
   if (!jwk) return expect.fail('no key is published')
@@ -122,7 +122,7 @@ describe('F04 kid', () => {
     await expectWorthless(remade(signedBy(attacker), { kid }))
   })
 
-  test('a thousand unknown ones cost no fetch and no signature check', async () => {
+  test('a thousand unknown kids cause no fetch and no signature check', async () => {
     const [fetches, verify] = [vi.spyOn(service.app.fetcher, 'fetch'), vi.spyOn(service.app.crypto, 'verify')]
     const tokens = Array.from({ length: 1000 }, () => remade(signedBy(attacker), { kid: newId() })(subject))
     for (let i = 0; i < tokens.length; i += 50)
@@ -132,12 +132,12 @@ describe('F04 kid', () => {
   })
 })
 
-describe('F05 keys that were replaced', () => {
+describe('## F05 replaced keys', () => {
   let own: TestService
   let at: Awaited<ReturnType<typeof exchangeScene>>
   let old: SigningKey
   const now = () => own.app.clock.now()
-  /** What a thief of the old key would make. */
+  /** A token that a thief of the old key could sign. */
   const stolen = (token: unknown) =>
     forge(
       decodeProtectedHeader(String(token)),
@@ -152,7 +152,7 @@ describe('F05 keys that were replaced', () => {
   })
   afterAll(() => own.close())
 
-  test('count while they are published, and not a second longer, also for a token that was seen before', async () => {
+  test('tokens of a previous key are valid until the key is unpublished, also if they were verified before', async () => {
     await own.app.keyring.rotate()
     const removed = own.app.keyring.find(old.kid)?.remove_at ?? 0
     expect(await isLive(at.subject)).toBe(true)
@@ -166,7 +166,7 @@ describe('F05 keys that were replaced', () => {
     expect((await at.exchanged({ subject_token: token })).body).toMatchObject(INVALID_GRANT)
   })
 
-  test('count no longer once they are taken out, also for a token that was seen before', async () => {
+  test('tokens of a revoked key are invalid at once, also if they were verified before', async () => {
     const answer = await at.signIn(at.app, at.source)
     expect(await isLive(answer.body['access_token'])).toBe(true)
     await own.app.keyring.revoke(own.app.keyring.current().kid)
@@ -174,21 +174,21 @@ describe('F05 keys that were replaced', () => {
   })
 })
 
-// Nobody but us can sign such tokens; they would be a fault of ours, or of another service that was given our key.
-test('F06 iss is ours, to the letter', async () => {
+// Only this service can sign such tokens. They could come from a fault of this service, or of another service with its key.
+test('F06 iss must equal the issuer exactly', async () => {
   const upper = service.issuer.replace('localhost', 'LOCALHOST')
   for (const iss of [`${service.issuer}/`, upper, [service.issuer], 'https://evil.example', null, undefined, ''])
     await expectWorthless(remade(bySelf, {}, { iss }))
 })
 
-// iat and nbf: tokens of ours begin to count when they are signed. Their age is what exp says, which is signed too.
-test('F08 exp in the past, in the present, missing or odd', async () => {
+// iat and nbf are not checked: own tokens are valid from the moment they are signed, and exp, which is signed too, limits their age.
+test('F08 exp in the past, equal to the current time, missing or malformed is refused', async () => {
   const now = service.app.clock.now()
   for (const exp of [now - 1, now, -1, 0, undefined, null, [], {}, 'soon', '', false])
     await expectWorthless(remade(bySelf, {}, { exp }))
 })
 
-test('F09 a changed sub, scope, aud or client_id needs another signature', async () => {
+test('F09 a token with a changed sub, scope, aud or client_id is refused', async () => {
   for (const claims of [
     { sub: undefined },
     { sub: '' },
@@ -208,12 +208,12 @@ test('F09 a changed sub, scope, aud or client_id needs another signature', async
     })
 })
 
-test('F09 a jti that was never issued is no token, whoever signed', async () => {
+test('F09 a jti that was never issued is refused, also with a valid signature', async () => {
   for (const jti of [newId(), undefined, '', 1, 'x'.repeat(22), "' OR 1=1--", [newId()]])
     await expectWorthless(remade(bySelf, {}, { jti }))
 })
 
-describe('F10 extensions that change what is read', () => {
+describe('## F10 extensions that change the interpretation', () => {
   test.each([
     { crit: ['exp'], exp: 9e9 },
     { crit: [] },
@@ -226,7 +226,7 @@ describe('F10 extensions that change what is read', () => {
     await expectWorthless(remade(bySelf, header))
   })
 
-  test('five segments are a JWE, which is never opened', async () => {
+  test('a token of five segments is a JWE and is not decrypted', async () => {
     await expectWorthless(
       (token) => `${base64url({ alg: 'dir', enc: 'A256GCM', zip: 'DEF' })}..AAAA.${token.length}.AAAA`,
     )
@@ -234,9 +234,9 @@ describe('F10 extensions that change what is read', () => {
   })
 })
 
-describe('F12 other spellings of the same token', () => {
+describe('## F12 other encodings of the same token', () => {
   const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-  /** The next character has other bits where the last one of 64 bytes has none. */
+  /** The next character of the alphabet: it differs only in bits that the last character of 64 bytes does not use. */
   const trailing = (token: string) => token.slice(0, -1) + ALPHABET[ALPHABET.indexOf(token.slice(-1)) ^ 1]
   test.each<[string, (token: string) => string]>([
     ['padding', (token) => `${token}==`],
@@ -251,7 +251,7 @@ describe('F12 other spellings of the same token', () => {
     await expectWorthless(change)
   })
 
-  test('the other alphabet', async () => {
+  test('the alphabet of standard base64 is refused', async () => {
     const other = (token: string) => token.replaceAll('-', '+').replaceAll('_', '/')
     let token = subject
     while (!/[-_]/.test(token)) token = remade(bySelf)(subject)
@@ -259,7 +259,7 @@ describe('F12 other spellings of the same token', () => {
     expect(await seenBy(other(token))).toEqual({ active: false })
   })
 
-  test('of a proof make no second use of it', async () => {
+  test('another encoding of a proof is no second use', async () => {
     const proof = await proofOf(service, attacker)
     const send = (dpop: string) => machineToken(service, scene.app, {}, { dpop })
     expect((await send(proof)).status).toBe(200)
@@ -272,7 +272,7 @@ describe('F12 other spellings of the same token', () => {
   })
 })
 
-describe('F13 one kind of token for another', () => {
+describe('## F13 a token of one type used as another', () => {
   test.each([
     'JWT',
     'dpop+jwt',
@@ -287,7 +287,7 @@ describe('F13 one kind of token for another', () => {
     await expectWorthless(remade(bySelf, { typ }))
   })
 
-  test('proofs, refresh tokens, codes, session cookies, ids and secrets are no subject token and no actor token', async () => {
+  test('proofs, refresh tokens, codes, session cookies, ids and secrets are refused as subject token and actor token', async () => {
     const { code, browser } = await authorize(service, scene.app, scene.user)
     const cookie = [...browser.cookies.values()][0] ?? ''
     expect([code, cookie, scene.refresh_token].every(Boolean)).toBe(true)
@@ -306,7 +306,7 @@ describe('F13 one kind of token for another', () => {
     }
   })
 
-  test('an access token is no refresh token, no code and no proof', async () => {
+  test('an access token is refused as refresh token, code and proof', async () => {
     expect((await refresh(service, scene.app, subject)).body).toMatchObject(INVALID_GRANT)
     const fields = { grant_type: 'authorization_code', code: subject, code_verifier: 'x'.repeat(43) }
     expect((await post(`${service.issuer}/oauth/token`, scene.app, fields)).body).toMatchObject(INVALID_GRANT)
@@ -315,7 +315,7 @@ describe('F13 one kind of token for another', () => {
   })
 })
 
-describe('F14 an own token that is dead is no subject token', () => {
+describe('## F14 a revoked or expired token is refused as subject token', () => {
   type At = Awaited<ReturnType<typeof exchangeScene>>
   test.each<[string, (at: At) => Promise<unknown>]>([
     [
@@ -353,7 +353,7 @@ describe('F14 an own token that is dead is no subject token', () => {
   })
 })
 
-test('F15 a token counts with the type that it was issued with, whichever its resource has', async () => {
+test('F15 a token is accepted with the typ with which it was issued, whatever typ its resource has now', async () => {
   const { app, source } = scene
   const stored = await service.app.store.findResourceByName({ name: source.id })
   await service.app.store.updateResource({ ...(stored ?? source), access_token_typ: 'JWT' })

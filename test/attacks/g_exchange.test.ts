@@ -16,7 +16,7 @@ import { type Answer, claimsOf as claimsIn, expectRefused, introspect } from '..
 import { addResource, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
-/** Where clients may exchange their own tokens without consent. */
+/** A resource for which clients may exchange their own tokens without consent. */
 let self: TestService
 beforeAll(async () => {
   service = await startService()
@@ -38,7 +38,7 @@ const claimsOf = (answer: Answer) => claimsIn<Claims>(answer)
 const issued = ({ client_id }: Registered, at = service) =>
   at.app.store.listIssuances({ client_id, since: '', limit: 100 })
 
-test('G02 neither a scope beyond the subject token nor one of the target that the subject token lacks, and nothing is issued', async () => {
+test('G02 the result has no scope beyond the subject token or beyond the target; without a common scope nothing is issued', async () => {
   const { signIn, exchanged, gateway, app, source } = await exchangeScene(service)
   const subject_token = (await signIn(app, source, 'mcp:read')).body['access_token']
   for (const scope of [BOTH, 'mcp:write', 'mcp:admin', 'mcp:read mcp:admin', 'MCP:READ', '*'])
@@ -50,11 +50,11 @@ test('G02 neither a scope beyond the subject token nor one of the target that th
     policy: { exchange: { allowed_client_ids: [gateway.client_id] } },
   })
   expectRefused(await exchanged({ resource: narrow.uri, scope: 'other:scope' }), 'invalid_scope')
-  // Of mcp:read and mcp:write nothing is left there, which is not everything.
+  // Of mcp:read and mcp:write none is left, which must not mean all scopes.
   expectRefused(await exchanged({ resource: narrow.uri }), 'invalid_scope')
 })
 
-// A gateway that a policy names is handed bound tokens without their key: it keeps the binding, or binds to its own key.
+// A gateway that a policy names receives bound tokens without their key: it keeps the binding, or binds to its own key.
 describe('G03 a subject token that is bound to a key', () => {
   let key: ProofKey
   let other: ProofKey
@@ -67,14 +67,14 @@ describe('G03 a subject token that is bound to a key', () => {
     expect(answer.body['token_type']).toBe('DPoP')
   })
 
-  test('is refused to its own client without a proof, or with one of another key', async () => {
+  test('a bound subject token is refused to its own client without a proof of its key', async () => {
     expectRefused(await made.exchanged(bound, made.app), 'invalid_dpop_proof')
     expectRefused(await made.exchanged(bound, made.app, await dpop(service, other)), 'invalid_dpop_proof')
     expectRefused(await made.exchanged(bound, made.app, { dpop: 'not-a-jwt' }), 'invalid_dpop_proof')
     expect(claimsOf(await made.exchanged(bound, made.app, await dpop(service, key))).cnf).toEqual({ jkt: key.jkt })
   })
 
-  test('never becomes a Bearer token, by whichever way', async () => {
+  test('a bound subject token never becomes a Bearer token', async () => {
     const actor = await actorOf(service, made.gateway)
     const ways = [
       await made.exchanged(bound),
@@ -91,7 +91,7 @@ describe('G03 a subject token that is bound to a key', () => {
     expect(claimsOf(rebound).cnf).toEqual({ jkt: other.jkt })
   })
 
-  test('not even where DPoP was switched off since: its own client cannot prove it, others keep the binding', async () => {
+  test('a bound subject token stays bound after DPoP is disabled: it is refused to its own client, and others keep the binding', async () => {
     const off = { ...service.app.config, dpop: { ...service.app.config.dpop, enabled: false } }
     const app = service.app as { config: typeof off }
     const { config } = app
@@ -109,7 +109,7 @@ describe('G04 chains', () => {
   const hop = async (at: Awaited<ReturnType<typeof exchangeScene>>, subject_token: unknown) =>
     exchange(self, at.app, { subject_token, ...(await actorOf(self, at.app)) })
 
-  test('of actors end at max_chain_depth', async () => {
+  test('actor chains end at max_chain_depth', async () => {
     const at = await exchangeScene(self)
     let token = at.subject
     for (let depth = 1; depth <= 3; depth++) {
@@ -122,7 +122,7 @@ describe('G04 chains', () => {
     expectRefused(await hop(at, token), 'invalid_request')
   })
 
-  test('of exchanges without an actor end too: what checks a token looks at every one before it', async () => {
+  test('exchanges without an actor are limited too, because every ancestor is checked with a token', async () => {
     const at = await exchangeScene(self)
     let answer = await exchange(self, at.app, { subject_token: at.subject })
     let count = 0
@@ -132,7 +132,7 @@ describe('G04 chains', () => {
     expect(count).toBe(32)
   })
 
-  test('that nobody signed are refused however deep, and cost nothing', async () => {
+  test('forged chains are refused at any depth without much work', async () => {
     const { subject, exchanged } = await exchangeScene(service)
     const attacker = await proofKey()
     const real = String(subject)
@@ -147,7 +147,7 @@ describe('G04 chains', () => {
   })
 })
 
-test('G07 however often a token is exchanged, and however late, no result outlives the first one', async () => {
+test('G07 however often a token is exchanged, no result lives longer than the first token', async () => {
   const at = await exchangeScene(self)
   const { exp } = decodeJwt(String(at.subject)) as Claims
   let token = at.subject
@@ -164,10 +164,10 @@ test('G07 however often a token is exchanged, and however late, no result outliv
   expect(await introspect(self, at.app, token)).toEqual({ active: false })
 })
 
-test('G08 a server cannot take a token that was sent to it elsewhere, unless the policy of the target names it', async () => {
+test('G08 a server cannot exchange a token that it received, unless the policy of the target names it', async () => {
   const { server, source, subject, consent, app, exchanged } = await exchangeScene(service)
   const deputy = await addExchanger(service)
-  // It serves the resource that the token is for, which gives it no right at the target.
+  // It serves the resource of the token, which gives it no right at the target.
   const policy = { ...source.policy, runtime: { client_ids: [deputy.client_id] } }
   await service.app.store.updateResource({ ...source, policy })
   expectRefused(await exchanged({}, deputy), 'access_denied', 403)
@@ -178,7 +178,7 @@ test('G08 a server cannot take a token that was sent to it elsewhere, unless the
   claimsOf(await exchanged({}, server))
 })
 
-test('G10 a public client exchanges nothing, though its record lists the grant', async () => {
+test('G10 a public client cannot exchange tokens, although its record lists the grant type', async () => {
   const { exchanged, subject } = await exchangeScene(service)
   const open = await addExchanger(service, { token_endpoint_auth_method: 'none' })
   expectRefused(await exchanged({}, open), 'invalid_client', 401)
@@ -186,7 +186,7 @@ test('G10 a public client exchanges nothing, though its record lists the grant',
   expect(await issued(open)).toEqual([])
 })
 
-test('G11 lists that name others do not let a client in, whatever it was before', async () => {
+test('G11 a client that the lists of the target do not name is refused', async () => {
   const { exchanged, target, gateway, server } = await exchangeScene(service)
   claimsOf(await exchanged())
   const policy = { ...target.policy, exchange: { allowed_client_ids: [server.client_id] } }
@@ -197,9 +197,9 @@ test('G11 lists that name others do not let a client in, whatever it was before'
   claimsOf(await exchanged())
 })
 
-test('G13 the lists are about the tokens of others: a client exchanges its own where they name somebody else, as far as the user consented', async () => {
+test('G13 the lists do not apply to own tokens: a client exchanges its own token within the consent of the user', async () => {
   const { exchanged, app, consent, source, subject } = await exchangeScene(service)
-  // The target names the gateway and its server; the user has consented to the app there.
+  // The target lists the gateway and its server; the user has consented to the app there.
   claimsOf(await exchanged({}, app))
   const unconsented = await addResource(service, { policy: { exchange: { allowed_client_ids: ['somebody-else'] } } })
   const refused = await exchange(service, app, { subject_token: subject, resource: unconsented.uri })
@@ -210,7 +210,7 @@ test('G13 the lists are about the tokens of others: a client exchanges its own w
   expect(source.policy.exchange.allowed_client_ids).toEqual([])
 })
 
-test('G13 with allow_self_exchange the own token needs neither list nor consent, and nothing opens for the tokens of others', async () => {
+test('G13 with allow_self_exchange the own token needs neither list nor consent; tokens of others still need them', async () => {
   const { app, gateway, subject } = await exchangeScene(self)
   const closed = await addResource(self, { policy: { exchange: { allowed_client_ids: ['somebody-else'] } } })
   const fields = { subject_token: subject, resource: closed.uri }
@@ -219,7 +219,7 @@ test('G13 with allow_self_exchange the own token needs neither list nor consent,
 })
 
 describe('G12 agents', () => {
-  test('agent_chain has at most eight names: the first one and the last seven', async () => {
+  test('agent_chain has at most eight names: the first and the last seven', async () => {
     const deep = await startService({
       SERVICE_TOKEN_EXCHANGE_ALLOW_SELF_EXCHANGE: 'true',
       SERVICE_TOKEN_EXCHANGE_MAX_CHAIN_DEPTH: '10',
@@ -246,9 +246,9 @@ describe('G12 agents', () => {
     }
   })
 
-  // The mark of a client is fixed since its creation; should it change in the database, tokens say what held when they
-  // were issued, and the next one says what holds then.
-  test('a token says whether its client was an agent when it was issued, and is a claim of no other client', async () => {
+  // The agent flag of a client is fixed at its creation. If it changes in the database, issued tokens keep their value, and the next
+  // token has the new one.
+  test('a token states whether its client was an agent when it was issued; tokens of other clients do not have the claim', async () => {
     const { exchanged, gateway, introspected } = await exchangeScene(service)
     const before = await exchanged(await actorOf(service, gateway))
     await service.app.store.updateClient({ ...gateway, is_agent: true })

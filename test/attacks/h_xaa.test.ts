@@ -1,4 +1,4 @@
-// Attacks on cross-app access (attacks.md, section H), over HTTP: whom an assertion is for, what it may give, who comes out.
+// Attacks on cross-app access (attacks.md, section H), over HTTP: the audience, the granted scope and the resulting user.
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callAdmin, okAdmin } from '../support/admin.ts'
@@ -28,15 +28,15 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** What became of a request: the scope of the token, or why there is none. */
+/** The scope of the token, or the reason of the refusal. */
 const outcome = (answer: Answer) =>
   answer.status === 200 ? answer.body['scope'] : `${answer.status} ${answer.body['error']} ${reasonOf(answer)}`
 const subOf = (answer: Answer) =>
   answer.status === 200 ? decodeJwt(String(answer.body['access_token'])).sub : outcome(answer)
 const BOTH = 'mcp:read mcp:write'
 
-describe('H02 the assertion of another client', () => {
-  test('is refused for the one that stole it, whoever that claims to be', async () => {
+describe('## H02 the assertion of another client', () => {
+  test('an assertion is refused for another client that presents it', async () => {
     const [assertion, thief] = [await scene.assertion(), await addXaaClient(service)]
     expect(outcome(await redeemAssertion(service, thief, assertion))).toBe('400 invalid_grant another_client')
     const { client_id } = scene.client
@@ -48,8 +48,8 @@ describe('H02 the assertion of another client', () => {
   })
 })
 
-describe('H03 without a client of one’s own', () => {
-  test('by name only, without any client, and as a public client', async () => {
+describe('## H03 clients without valid authentication', () => {
+  test('an assertion is refused for a client that sends only its client_id, without a client, and for a public client', async () => {
     const assertion = await scene.assertion()
     const { client_id } = scene.client
     expect(outcome(await redeemAssertion(service, { client_id }, assertion))).toBe('401 invalid_client missing_secret')
@@ -62,12 +62,12 @@ describe('H03 without a client of one’s own', () => {
     expect(outcome(await scene.redeem(assertion))).toBe(BOTH)
   })
 
-  test('as a suspended client', async () => {
+  test('an assertion is refused for a suspended client', async () => {
     const at = await xaaScene(service, { record: { status: 'suspended' } })
     expect(outcome(await at.redeem(await at.assertion()))).toBe('401 invalid_client client_suspended')
   })
 
-  test('with an assertion where the client should authenticate itself', async () => {
+  test('an assertion is refused as client authentication', async () => {
     const assertion = await scene.assertion()
     const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
     const fields = { client_assertion: assertion, client_assertion_type, client_id: scene.client.client_id }
@@ -78,8 +78,8 @@ describe('H03 without a client of one’s own', () => {
   })
 })
 
-describe('H04 issuers that nobody trusts', () => {
-  test('one that was never registered, and one that was deleted a moment ago', async () => {
+describe('## H04 untrusted issuers', () => {
+  test('an issuer that was never registered, and one that was just deleted, are refused', async () => {
     const [stranger, at] = [await TestIdp.start(), await xaaScene(service)]
     const { client_id } = at.client
     const theirs = await stranger.assertion({ aud: service.issuer, client_id, now: service.app.clock.now() })
@@ -91,7 +91,7 @@ describe('H04 issuers that nobody trusts', () => {
     expect(outcome(await at.redeem(two))).toBe('400 invalid_grant unknown_issuer')
   })
 
-  test('one that comes back has to be given its policies and mappings again', async () => {
+  test('a deleted issuer that is registered again has no policies and mappings', async () => {
     const at = await xaaScene(service)
     await mapSubject(service, at.idp_id, 'employee-1', 'payroll')
     expect(subOf(await at.redeem(await at.assertion()))).toBe('payroll')
@@ -102,7 +102,7 @@ describe('H04 issuers that nobody trusts', () => {
     expect(subOf(await at.redeem(await at.assertion()))).toBe(`${at.idp.issuer}:employee-1`)
   })
 
-  test('one that is switched off, until it is switched on', async () => {
+  test('a disabled issuer is refused until it is enabled', async () => {
     const at = await xaaScene(service)
     await okAdmin(service, 'PUT', `/admin/idps/${at.idp_id}`, { enabled: false })
     expect(outcome(await at.redeem(await at.assertion()))).toBe('400 invalid_grant issuer_disabled')
@@ -110,7 +110,7 @@ describe('H04 issuers that nobody trusts', () => {
     expect(outcome(await at.redeem(await at.assertion()))).toBe(BOTH)
   })
 
-  test('ourselves: it cannot be registered, and means nothing when it got there otherwise', async () => {
+  test('the issuer of this server cannot be registered, and is refused if the database contains it', async () => {
     const { jwks_uri } = scene.idp
     expect((await callAdmin(service, 'POST', '/admin/idps', { issuer: service.issuer, jwks_uri })).status).toBe(400)
     const own = { ...(await service.app.store.findIdp({ id: scene.idp_id })), id: 'i_own', issuer: service.issuer }
@@ -121,12 +121,12 @@ describe('H04 issuers that nobody trusts', () => {
   })
 })
 
-describe('H06 more than the policy allows', () => {
+describe('## H06 scopes beyond the policy', () => {
   const DENIED = '403 access_denied policy_denied'
   const asked = async (at: Scene, scope?: string, claims = {}) =>
     outcome(await at.redeem(await at.assertion({ claims }), { scope }))
 
-  test('a wider scope is narrowed, a disjoint one refused, none given what the policy has', async () => {
+  test('a wider scope is narrowed, a disjoint scope is refused, and without a requested scope the policy scope is granted', async () => {
     const at = await xaaScene(service, { policies: [{ scopes: ['mcp:read', 'mcp:admin'] }] })
     expect(await asked(at, BOTH)).toBe('mcp:read')
     expect(await asked(at, 'mcp:write')).toBe(DENIED)
@@ -136,13 +136,13 @@ describe('H06 more than the policy allows', () => {
     expect(await asked(at, 'mcp:admin')).toBe('400 invalid_scope scope_not_in_catalog')
   })
 
-  test('a client without a registered scope gets nothing of the policy', async () => {
+  test('a client without a registered scope gets no scope', async () => {
     const at = await xaaScene(service, { client: { scope: '' } })
     expect(await asked(at)).toBe('400 invalid_scope default_scope_empty')
     expect(await asked(at, 'mcp:read')).toBe('400 invalid_scope beyond_client_scope')
   })
 
-  test('without a policy, with those of others, and with one that is switched off there is nothing', async () => {
+  test('without a matching enabled policy the assertion is refused', async () => {
     const at = await xaaScene(service, { policies: [] })
     expect(await asked(at)).toBe(DENIED)
     await addPolicy(service, at.idp_id, { client_ids: [scene.client.client_id] })
@@ -156,7 +156,7 @@ describe('H06 more than the policy allows', () => {
     expect(await asked(at)).toBe(DENIED)
   })
 
-  test('the oldest policy that fits decides, also when a wider one comes after it', async () => {
+  test('the oldest matching policy decides, also when a later one allows more', async () => {
     const at = await xaaScene(service, { policies: [] })
     for (let i = 0; i < 5; i++) await addPolicy(service, at.idp_id, { scopes: [i % 2 ? 'mcp:write' : 'mcp:read'] })
     const wide = await addPolicy(service, at.idp_id, {})
@@ -169,7 +169,7 @@ describe('H06 more than the policy allows', () => {
     expect(await asked(at)).toBe('mcp:write')
   })
 
-  test('a policy that names resources is none for a request without one', async () => {
+  test('a policy that names resources does not match a request without a resource', async () => {
     const at = await xaaScene(service, { policies: [] })
     await addPolicy(service, at.idp_id, { resources: [at.resource.uri] })
     expect(await asked(at, undefined, { resource: undefined })).toBe(DENIED)
@@ -177,8 +177,8 @@ describe('H06 more than the policy allows', () => {
   })
 })
 
-describe('H07 an assertion that is bound to a key', () => {
-  test('is worth nothing without a proof of it, and gives a token that is bound too', async () => {
+describe('## H07 assertions that are bound to a key', () => {
+  test('a bound assertion is refused without a proof of its key, and its token is bound to the key', async () => {
     const [key, other] = [await proofKey(), await proofKey()]
     const assertion = await scene.assertion({ claims: { cnf: { jkt: key.jkt } } })
     const refused = '400 invalid_grant assertion_key'
@@ -189,7 +189,7 @@ describe('H07 an assertion that is bound to a key', () => {
     expect(decodeJwt(String(body['access_token']))['cnf']).toEqual({ jkt: key.jkt })
   })
 
-  test('is not unbound by switching DPoP off', async () => {
+  test('a bound assertion stays bound when DPoP is disabled', async () => {
     const off = await startService({ ...LOOPBACK, SERVICE_DPOP_ENABLED: 'false' })
     try {
       const [at, key, why] = [await xaaScene(off), await proofKey(), watchReasons(off)]
@@ -202,12 +202,12 @@ describe('H07 an assertion that is bound to a key', () => {
     }
   })
 
-  test('in a way that is not understood is refused, not taken for unbound', async () => {
+  test('an assertion with an unknown confirmation method is refused, and not treated as unbound', async () => {
     for (const cnf of [{ 'x5t#S256': 'x' }, { jwk: {} }, { kid: 'k' }, {}, null])
       expect(outcome(await scene.redeem(await scene.assertion({ claims: { cnf } })))).toBe('400 invalid_grant cnf')
   })
 
-  test('and a client that registered for bound tokens gets no other', async () => {
+  test('a client that registered for bound tokens gets no other token', async () => {
     const at = await xaaScene(service, { client: { dpop_bound_access_tokens: true } })
     const assertion = await at.assertion()
     expect(outcome(await at.redeem(assertion))).toBe('400 invalid_dpop_proof proof_missing')
@@ -215,8 +215,8 @@ describe('H07 an assertion that is bound to a key', () => {
   })
 })
 
-describe('H08 becoming somebody else', () => {
-  test('an email, a name or a role in the assertion, or a sub like those of accounts, is nobody here', async () => {
+describe('## H08 impersonation', () => {
+  test('an email, a name, a role, or a sub that equals a local id does not select a local account', async () => {
     const admin = await addUser(service, { role: 'admin' })
     const users = async () => (await okAdmin<unknown[]>(service, 'GET', '/admin/users')).length
     const before = await users()
@@ -230,7 +230,7 @@ describe('H08 becoming somebody else', () => {
     expect(await users()).toBe(before)
   })
 
-  test('a mapping counts for its identity provider and byte for byte', async () => {
+  test('a subject mapping matches only its identity provider and the exact sub', async () => {
     const at = await xaaScene(service)
     const user = await addUser(service)
     await mapSubject(service, at.idp_id, 'employee-1', user.id)
@@ -240,7 +240,7 @@ describe('H08 becoming somebody else', () => {
     expect(subOf(await scene.redeem(await scene.assertion()))).toBe(`${scene.idp.issuer}:employee-1`)
   })
 
-  test('mapped users who were disabled or deleted since, and clients, are refused', async () => {
+  test('mappings to disabled or deleted users, and to clients, are refused', async () => {
     const at = await xaaScene(service)
     const [user, gone] = [await addUser(service), await addUser(service)]
     const mapped = { user: user.id, gone: gone.id, client: scene.client.client_id, 'never there': 'u_nobody' }
@@ -255,7 +255,7 @@ describe('H08 becoming somebody else', () => {
     expect(await redeemed('user')).toBe(user.id)
   })
 
-  test('in strict mode only who is mapped comes in', async () => {
+  test('in strict mode only mapped subjects are accepted', async () => {
     const strict = await startService({ ...LOOPBACK, SERVICE_XAA_SUBJECT_MODE: 'strict' })
     try {
       const at = await xaaScene(strict)
@@ -271,7 +271,7 @@ describe('H08 becoming somebody else', () => {
   })
 })
 
-test('H10 there is no refresh token in the answer, also for a client that may refresh', async () => {
+test('H10 the response has no refresh token, also for a client with the refresh grant', async () => {
   const at = await xaaScene(service, { record: {} })
   const stored = await service.app.store.findClient({ client_id: at.client.client_id })
   const grant_types = [...(stored?.grant_types ?? []), 'refresh_token']

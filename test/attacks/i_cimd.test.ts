@@ -1,4 +1,4 @@
-// Section I of the attack list: client documents as a way to make this service ask others. One test per row, named by its id.
+// Section I of the attack list: client documents as a way to make this service send requests (SSRF). One test per row, named by its id.
 import { createServer } from 'node:https'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
@@ -12,7 +12,7 @@ import { authorize, redeem } from '../support/flow.ts'
 import { askOnly, NameServer } from '../support/name_server.ts'
 import { addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 
-/** One service as it comes, one that may fetch from this machine. */
+/** One service with the defaults, and one that may fetch from this machine. */
 let guarded: TestService
 let local: TestService
 let documents: DocumentServer
@@ -38,7 +38,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-/** What a client_id is refused with, and the reason that the operator reads. */
+/** The error of a client_id, and the reason that the operator sees. */
 async function refused(service: TestService, client_id: string): Promise<string> {
   const page = await ask(service, browser, { client_id })
   const trail = service.app.activity.list().find((each) => each.client_id === redactText(client_id.slice(0, 256)))
@@ -48,7 +48,7 @@ const isFine = async (client_id: string) => {
   const page = await ask(local, browser, { client_id })
   return page.location?.includes('/consent?') ?? false
 }
-/** Has a name resolve to these addresses. */
+/** Makes a name resolve to these addresses. */
 async function answerFor(name: string, addresses: string[]): Promise<void> {
   const names = await NameServer.start()
   onTestFinished(() => names.close())
@@ -57,14 +57,14 @@ async function answerFor(name: string, addresses: string[]): Promise<void> {
 }
 const BLOCKED = '400 invalid_client, cimd_blocked_address'
 
-test('I01 metadata services of clouds are not asked', async () => {
+test('I01 metadata services of clouds are not contacted', async () => {
   for (const host of ['169.254.169.254', '[fd00:ec2::254]', '168.63.129.16'])
     expect(await refused(guarded, `https://${host}/latest/meta-data`)).toBe(BLOCKED)
   await answerFor('metadata.google.internal', ['169.254.169.254'])
   expect(await refused(guarded, 'https://metadata.google.internal/x')).toBe(BLOCKED)
 })
 
-test('I03 loopback in IPv6 clothes is blocked, and nothing connects', async () => {
+test('I03 every IPv6 form of a loopback address is blocked before a connection is made', async () => {
   const hosts = [
     '[::1]',
     '[::ffff:7f00:1]',
@@ -77,7 +77,7 @@ test('I03 loopback in IPv6 clothes is blocked, and nothing connects', async () =
   ]
   const before = documents.connections
   for (const host of hosts) expect(await refused(guarded, `https://${host}:${documents.port}/x`), host).toBe(BLOCKED)
-  // Another spelling of an address is refused before anything is looked at.
+  // A non-canonical spelling of an address is refused before it is resolved.
   for (const host of [
     '[::ffff:127.0.0.1]',
     '[fe80::1%25eth0]',
@@ -115,12 +115,12 @@ test('I04 private, shared, reserved and multicast addresses are blocked', async 
     expect(await refused(guarded, `https://${address}/x`), address).toBe(BLOCKED)
 })
 
-test('I05 a name with one private address among its answers is blocked', async () => {
+test('I05 a name with one private address among its addresses is blocked', async () => {
   await answerFor('evil.test', ['93.184.215.14', '127.0.0.1'])
   expect(await refused(guarded, `https://evil.test:${documents.port}/x`)).toBe(BLOCKED)
 })
 
-test('I07 no redirect is followed', async () => {
+test('I07 redirects are not followed', async () => {
   const target = documents.publish('/internal')
   for (const status of [301, 302, 303, 307, 308]) {
     const client_id = documents.publish(`/moved-${status}`, {}, { status, headers: { location: target } })
@@ -129,7 +129,7 @@ test('I07 no redirect is followed', async () => {
   expect(documents.count('/internal')).toBe(0)
 })
 
-test('I08 too large, endless, exploding and dripping documents are cut off, and the service lives on', async () => {
+test('I08 documents that are too large, endless, decompression bombs or too slow are aborted, and the service keeps working', async () => {
   const type = { 'content-type': 'application/json' }
   const big = documents.publish(
     '/big',
@@ -184,7 +184,7 @@ test('I08 too large, endless, exploding and dripping documents are cut off, and 
   expect((await fetch(`${local.issuer}/health`)).status).toBe(200)
 })
 
-test('I09 only 200 counts, and what failed is not kept as a document', async () => {
+test('I09 only status 200 is accepted, and a failed fetch is not cached as a document', async () => {
   for (const status of [201, 202, 203, 206, 400, 404, 500, 503]) {
     const client_id = documents.publish(
       `/status-${status}`,
@@ -205,7 +205,7 @@ test('I09 only 200 counts, and what failed is not kept as a document', async () 
   }
 })
 
-test('I11 a document must name its own URL, byte for byte', async () => {
+test('I11 a document must contain its own URL as client_id, byte for byte', async () => {
   const url = `${documents.origin}/self`
   for (const [i, client_id] of [
     `${url}/`,
@@ -221,7 +221,7 @@ test('I11 a document must name its own URL, byte for byte', async () => {
   }
 })
 
-test('I12 URLs without a real path, with fragments, users or another spelling are refused unseen', async () => {
+test('I12 URLs without a path, with a fragment, a user or a non-canonical spelling are refused without a request', async () => {
   const before = documents.connections
   const origin = documents.origin
   const paths = [
@@ -251,12 +251,12 @@ test('I12 URLs without a real path, with fragments, users or another spelling ar
     expect(await refused(local, client_id), client_id.slice(0, 80)).toMatch(
       /^400 invalid_client, cimd_(url|origin_only)$/,
     )
-  // A host that only looks like another one: nothing but its ASCII form is a client_id.
+  // A host name in Unicode that resembles another host: only the ASCII form is a valid client_id.
   expect(await refused(guarded, 'https://gооd.example/a')).toBe('400 invalid_client, cimd_url')
   expect(documents.connections).toBe(before)
 })
 
-test('I13 documents with a secret, or with a method that needs one or is not offered, are refused: never taken for public', async () => {
+test('I13 documents with a secret, or with an authentication method that is unsupported, are refused, and not treated as public clients', async () => {
   const changes: Record<string, unknown>[] = [{ client_secret: 'x' }, { client_secret: '' }, { client_secret: {} }]
   const methods = [
     'client_secret_basic',
@@ -276,8 +276,8 @@ test('I13 documents with a secret, or with a method that needs one or is not off
     )
 })
 
-// Every rule of the cache has its test in test/flows/cimd.test.ts; this is the row as it stands.
-test('I15 no-store and max-age=0 are honoured, a billion seconds are cut to the ceiling, garbage is not kept', async () => {
+// Every rule of the cache has its test in test/flows/cimd.test.ts; this is the row of the attack list.
+test('I15 no-store and max-age=0 are honoured, a max-age of a billion seconds is limited to cache_ttl, and a malformed max-age disables caching', async () => {
   const cases: [string, Record<string, string>, number, number][] = [
     ['no-store', { 'cache-control': 'no-store' }, 0, 2],
     ['max-age=0', { 'cache-control': 'max-age=0' }, 0, 2],
@@ -297,7 +297,7 @@ test('I15 no-store and max-age=0 are honoured, a billion seconds are cut to the 
   }
 })
 
-test('I16 1000 client_ids on one host, asked for without a session, are few requests there; one URL at a time is one', async () => {
+test('I16 1000 client_ids on one host without a session cause few requests to that host; concurrent requests for one URL cause one', async () => {
   const url = new URL(`${local.issuer}/oauth/authorize`)
   const before = documents.asked.length
   const startedMs = performance.now()
@@ -311,13 +311,13 @@ test('I16 1000 client_ids on one host, asked for without a session, are few requ
       }),
     )
   const asked = documents.asked.length - before
-  // 50 at once, then ten a second.
+  // A burst of 50, then ten a second.
   expect(asked).toBeGreaterThanOrEqual(30)
   expect(asked).toBeLessThanOrEqual(50 + (10 * (performance.now() - startedMs)) / 1000)
   expect(statuses.get(429)).toBeGreaterThan(500)
 })
 
-test('I16 strangers who make up paths on a host do not keep out a client of that host that is known', async () => {
+test('I16 requests for unknown paths on a host do not block a known client of that host', async () => {
   const client_id = documents.publish('/known', {}, { headers: { 'cache-control': 'no-store' } })
   expect((await ask(local, browser, { client_id })).status).toBe(303)
   const isUsedUp = async (i: number) => {
@@ -329,7 +329,7 @@ test('I16 strangers who make up paths on a host do not keep out a client of that
   expect((await ask(local, browser, { client_id })).status).toBe(303)
 })
 
-test('I17 a document that changes its redirect_uris after a consent: the old code is good, the new URI needs the new document', async () => {
+test('I17 a document that changes its redirect_uris after a consent: the old code is valid, and a new URI requires the new document', async () => {
   const resource = (await addResource(local)).uri
   const second = 'https://client.example.com/second'
   const client_id = documents.publish('/changing', {}, { headers: { 'cache-control': 'no-store' } })
@@ -343,7 +343,7 @@ test('I17 a document that changes its redirect_uris after a consent: the old cod
 })
 
 // A certificate for another host is refused in test/net/fetch_tls.test.ts, where a process trusts its issuer.
-test('I19 a certificate that nobody vouches for is refused', async () => {
+test('I19 an untrusted TLS certificate is refused', async () => {
   const strict = await startService({ SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true' })
   const peer = await servePeer((_, response) => response.end(), createServer({ key, cert }), 'https')
   try {
@@ -354,9 +354,9 @@ test('I19 a certificate that nobody vouches for is refused', async () => {
   }
 })
 
-// The times differ, as a closed port answers at once; what bounds a scan is that a host is asked ten times a second only,
-// whatever the port, and a URL that failed once in 30 seconds.
-test('I20 open, closed, silent and foreign ports are refused with the same words', async () => {
+// The response times differ, because a closed port answers at once. A scan is limited by the ten requests a second for one host,
+// independent of the port, and by one attempt in 30 seconds for a URL that failed.
+test('I20 open, closed, silent and non-HTTP ports get the same error message', async () => {
   const open = await servePeer(() => {})
   const ssh = await serveRaw('SSH-2.0-OpenSSH_9.6\r\n')
   const rude = await serveRaw('', (socket) => socket.destroy())
@@ -368,7 +368,7 @@ test('I20 open, closed, silent and foreign ports are refused with the same words
   expect(refusalIn(await ask(guarded, browser, { client_id: `https://127.0.0.1:${open.port}/x` }))).toBe(pages[0])
 })
 
-test('I21 cimd.require_https=false and private addresses are refused at boot unless the issuer is this machine', () => {
+test('I21 cimd.require_https=false and private addresses are refused at start unless the issuer is on localhost', () => {
   const env = (more: Record<string, string>) => ({
     SERVICE_SERVER_ISSUER: 'https://auth.example.com',
     SERVICE_SESSION_SECRET: '0123456789abcdef'.repeat(2),

@@ -1,4 +1,4 @@
-// Section I of the attack list: what a client that is a document leaves behind, and who decides about it.
+// Section I of the attack list: what a client from a document stores, and who controls it.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { callAdmin, eventsOf, metricOf, okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
@@ -35,7 +35,7 @@ const consentPage = async (client_id: string) => {
 const rows = async () => (await okAdmin<object[]>(service, 'GET', '/admin/clients?source=cimd&limit=1000')).length
 
 describe('I26 a document is stored when a user consents to its client', () => {
-  test('requests without a session, and consents that were denied or left, store nothing', async () => {
+  test('requests without a session, and consents that were denied or abandoned, store nothing', async () => {
     for (let i = 0; i < 40; i++) {
       const url = authorizeUrl(service, { client_id: documents.publish(`/anonymous/${i}`), resource })
       expect((await new Browser().follow(url)).text).toContain('type="password"')
@@ -46,11 +46,11 @@ describe('I26 a document is stored when a user consents to its client', () => {
     expect([await rows(), await metricOf(service, 'core_clients_registered_total{source="cimd"}')]).toEqual([0, 0])
   })
 
-  test('what was shown is stored, at whatever instance the user decides, and it is in the audit trail', async () => {
+  test('the document that the user saw is stored, at the instance of the decision, and recorded in the audit trail', async () => {
     const client_id = documents.publish('/decided', { client_name: 'As shown' })
     const page = await consentPage(client_id)
     expect(await find(client_id)).toBeUndefined()
-    // Another instance has fetched nothing, and cannot.
+    // The other instance has fetched nothing, and cannot fetch.
     await forgetDocuments(service)
     documents.publish('/decided', { client_name: 'Another name' }, { status: 500 })
     const count = documents.count('/decided')
@@ -66,17 +66,17 @@ describe('I26 a document is stored when a user consents to its client', () => {
     expect(await metricOf(service, 'core_clients_registered_total{source="cimd"}')).toBe(1)
   })
 
-  test('a consent that outlived the row stores the client again', async () => {
+  test('a client row that was deleted while its consent remained is stored again', async () => {
     const client_id = documents.publish('/again')
     await authorize(service, { client_id }, user, { resource }, browser)
-    // Thirty days later: the consent stays.
+    // Thirty days later the consent still exists.
     expect(await service.app.store.reapClients({ before: service.app.clock.now(), limit: 1000 })).toBeGreaterThan(0)
     expect(await find(client_id)).toBeUndefined()
     const authorized = await authorize(service, { client_id }, user, { resource }, browser)
     expect((await redeem(service, { client_id }, authorized, { resource })).status).toBe(200)
   })
 
-  test('purge --only unused-clients takes documents that were never used, and leaves those that are used or suspended', async () => {
+  test('purge --only unused-clients deletes documents that were never used, and keeps those that are used or suspended', async () => {
     const [unused, used, suspended] = ['/unused', '/used', '/shut-out'].map((path) => documents.publish(path)) as [
       string,
       string,
@@ -96,7 +96,7 @@ describe('I26 a document is stored when a user consents to its client', () => {
     ])
   })
 
-  test('an operator may have a document fetched before anybody consents, which stores it, in every mode', async () => {
+  test('an operator can have a document fetched and stored before any consent, in every mode', async () => {
     const client_id = documents.publish('/by-operator')
     await okAdmin(service, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
     try {
@@ -115,7 +115,7 @@ describe('I26 a document is stored when a user consents to its client', () => {
   })
 })
 
-test('I27 a document that changes is followed and audited, and cannot fill the trail', async () => {
+test('I27 a changed document is updated and audited, and repeated changes cannot fill the audit trail', async () => {
   const client_id = documents.publish('/restless', {}, NO_STORE)
   await authorize(service, { client_id }, user, { resource }, browser)
   let refused = 0
@@ -134,7 +134,7 @@ test('I27 a document that changes is followed and audited, and cannot fill the t
   expect(refused).toBeGreaterThanOrEqual(19)
 })
 
-describe('I28 what an operator set of a document stays, and limits what the document says', () => {
+describe('## I28 limits that an operator set for a document client persist', () => {
   const second = 'https://other.example.com/callback'
   const patch = (client_id: string, body: object) => okAdmin(service, 'PATCH', pathOf(client_id), body)
   const publish = (path: string, members: object) => documents.publish(path, { ...members }, NO_STORE)
@@ -143,7 +143,7 @@ describe('I28 what an operator set of a document stays, and limits what the docu
     return page.location?.includes('/consent?') ? 'consent' : (page.location ?? page.text)
   }
 
-  test('scope, grant types, redirect URIs and name, over every later document', async () => {
+  test('scope, grant types, redirect URIs and name stay limited when the document changes', async () => {
     const both = { redirect_uris: [REDIRECT_URI, second], scope: 'mcp:read mcp:write' }
     const client_id = publish('/limited', both)
     await authorize(service, { client_id }, user, { resource, redirect_uri: REDIRECT_URI }, browser)
@@ -159,7 +159,7 @@ describe('I28 what an operator set of a document stays, and limits what the docu
     expect(await find(client_id)).toMatchObject(limits)
     expect(await outcomeOf(client_id, { scope: 'mcp:write' })).toContain('error=invalid_scope')
     expect(await outcomeOf(client_id, { redirect_uri: second })).toContain('not registered')
-    // What the document takes back is gone as well, and the limits come to nothing more than they were.
+    // Values that the document removes are removed here too, and the limits never add any.
     publish('/limited', { redirect_uris: [second], scope: 'mcp:write' })
     expect(await outcomeOf(client_id, { redirect_uri: second })).toContain('not registered')
     expect(await outcomeOf(client_id)).toContain('not registered')
@@ -169,7 +169,7 @@ describe('I28 what an operator set of a document stays, and limits what the docu
     expect(await find(client_id)).toMatchObject(limits)
   })
 
-  test('a limit that is widened or lifted shows the document again, without fetching it', async () => {
+  test('a limit that is widened or removed makes the values of the document valid again, without a fetch', async () => {
     const client_id = documents.publish('/widened', { scope: 'mcp:read mcp:write' })
     await authorize(service, { client_id }, user, { resource }, browser)
     await patch(client_id, { scope: 'mcp:read' })
@@ -180,7 +180,7 @@ describe('I28 what an operator set of a document stays, and limits what the docu
     expect(documents.count('/widened')).toBe(count)
   })
 
-  test('setting what the document says already is a limit too, and is audited', async () => {
+  test('a limit that equals the current document is stored and audited', async () => {
     const client_id = publish('/same', { scope: 'mcp:read' })
     await authorize(service, { client_id }, user, { resource }, browser)
     await patch(client_id, { scope: 'mcp:read' })
@@ -189,7 +189,7 @@ describe('I28 what an operator set of a document stays, and limits what the docu
     expect(await outcomeOf(client_id, { scope: 'mcp:write' })).toContain('error=invalid_scope')
   })
 
-  test('DPoP, the description of an agent and the status are of operators alone; purge leaves the client', async () => {
+  test('DPoP, the agent description and the status are set only by operators; purge keeps the client', async () => {
     const client_id = publish('/bound', {})
     await authorize(service, { client_id }, user, { resource }, browser)
     await patch(client_id, { dpop_bound_access_tokens: true, agent_description: 'Checked' })
@@ -204,7 +204,7 @@ describe('I28 what an operator set of a document stays, and limits what the docu
   })
 })
 
-test('I29 a consent is for the hosts that were shown: a redirect URI at a new host asks again, for each scope', async () => {
+test('I29 a consent is for the displayed hosts: a redirect URI on a new host asks again for each scope', async () => {
   const [first, second] = ['https://first.example.com/cb', 'https://second.example.com/cb']
   const both = 'mcp:read mcp:write'
   const client_id = documents.publish('/moving', { redirect_uris: [first] }, NO_STORE)
@@ -225,7 +225,7 @@ test('I29 a consent is for the hosts that were shown: a redirect URI at a new ho
     'asked',
     'code',
   ])
-  // What is taken back at one host is gone at the other one.
+  // A scope that was withdrawn for one host is withdrawn for the other host.
   const page = await browser.follow(
     authorizeUrl(service, { client_id, resource, redirect_uri: second, scope: both, prompt: 'consent' }),
   )

@@ -1,4 +1,4 @@
-// Section I of the attack list: documents and bodies that are made to cost memory, or to be answered at length.
+// Section I of the attack list: documents and bodies that try to use much memory, or to cause long responses.
 import v8 from 'node:v8'
 import vm from 'node:vm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -9,9 +9,9 @@ import { authorizeUrl, post, register } from '../support/flow.ts'
 import { REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 
 const MAX_ANSWER = 8 * 1024
-/** Bytes of a document, and how many come before memory is measured. */
+/** Size of a document in bytes, and the number of documents before memory is measured. */
 const [SIZE, WARM] = [60_000, 40]
-/** Bytes of a form. */
+/** Size of a form in bytes. */
 const FORM = 63_000
 
 let service: TestService
@@ -33,7 +33,7 @@ function heapInUse(): number {
   return heapUsed + external
 }
 
-/** Members as JSON text that fill a body of `size` bytes, each in a way of its own. They come last, so that they win. */
+/** Members as JSON text that fill a body of `size` bytes. They come last, so that they override earlier members. */
 function hostileMembers(size: number): [name: string, members: string][] {
   const many = (item: string) => `[${Array(Math.floor(size / (item.length + 1))).fill(item)}]`
   const long = JSON.stringify('x'.repeat(size))
@@ -65,22 +65,22 @@ function hostileMembers(size: number): [name: string, members: string][] {
 }
 
 describe('I22 hostile documents', () => {
-  test('200 of them, asked for without a session: less than a quarter of them is kept, and no answer is above 8 KB', async () => {
+  test('200 hostile documents without a session retain less than a quarter of their size, and no answer exceeds 8 KB', async () => {
     const shapes = hostileMembers(SIZE)
     const paths = Array.from({ length: 200 }, (_, i) => {
       const [name, members] = shapes[i % shapes.length] as [string, string]
       const client_id = `${documents.origin}/hostile/${i}`
       const body = `{"client_id":"${client_id}","client_name":"Desk","redirect_uris":["${REDIRECT_URI}"],${members}}`
-      // A text of its own, and not one that is put together when it is sent: that would be counted.
+      // A separate text that is not built while it is sent, because that memory would be counted.
       return { name, client_id: documents.publish(`/hostile/${i}`, {}, { body: Buffer.from(body).toString('latin1') }) }
     })
     const ask = (client_id: string, accept: string) =>
       fetch(authorizeUrl(service, { client_id }), { redirect: 'manual', headers: { accept } })
     let before = 0
     for (const [i, { name, client_id }] of paths.entries()) {
-      // By then every shape was read once, and what that loads is there.
+      // Every document shape was read once by then, so that lazily loaded code is not counted.
       if (i === WARM) before = heapInUse()
-      // As if each host had its own name: how often one host is asked is I16.
+      // Each document counts as a host of its own; the limit per host is I16.
       if (i % 40 === 0) Object.assign(service.app.documents, { hosts: openDocuments(service.app.store).hosts })
       if (i % 40 === 0) await service.app.store.sweepBuckets({ now: Number.MAX_SAFE_INTEGER })
       for (const accept of ['application/json', 'text/html']) {
@@ -95,7 +95,7 @@ describe('I22 hostile documents', () => {
     expect(Buffer.byteLength(JSON.stringify(trails.body))).toBeLessThan(200 * 1024)
   })
 
-  test('ten faults of a document with many faults are reported', async () => {
+  test('ten problems of a document with many problems are reported', async () => {
     const members = Object.fromEntries(
       ['client_name', 'scope', 'application_type', 'token_endpoint_auth_method'].map((name) => [name, 1]),
     )
@@ -128,7 +128,7 @@ test('I23 hostile registrations and admin bodies are refused in less than 8 KB',
   }
 })
 
-test('I24 client ids that nobody knows, each in a form of 64 KB, leave less than a quarter of that behind', async () => {
+test('I24 unknown client ids in forms of 64 KB retain less than a quarter of that memory', async () => {
   const ask = async (i: number) => {
     const body = `grant_type=client_credentials&client_id=nobody-knows-this-${i}&client_secret=x&pad=${'p'.repeat(FORM)}`
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -145,7 +145,7 @@ test('I24 client ids that nobody knows, each in a form of 64 KB, leave less than
   await expect.poll(() => heapInUse() - before, { timeout: 10_000 }).toBeLessThan((900 * FORM) / 4)
 })
 
-test('I25 assertions, tokens and proofs with hostile members are refused in a few words', async () => {
+test('I25 assertions, tokens and proofs with hostile members are refused with short messages', async () => {
   const segment = (text: string) => Buffer.from(text).toString('base64url')
   for (const [name, members] of hostileMembers(4000)) {
     for (const typ of ['oauth-id-jag+jwt', 'at+jwt', 'dpop+jwt']) {

@@ -26,7 +26,7 @@ const outcome = ({ status, body }: Answer) => (status === 201 ? '201' : `${statu
 const countClients = async (where = service) =>
   (await okAdmin<unknown[]>(where, 'GET', '/admin/clients?limit=1000')).length
 
-test('J01 registering in a loop is 429 after the burst, and the database holds what got through only', async () => {
+test('J01 registering in a loop is 429 after the burst, and the database contains only the accepted registrations', async () => {
   const limited = await startService({
     SERVICE_DCR_MODE: 'open',
     SERVICE_RATE_LIMIT_ENABLED: 'true',
@@ -41,7 +41,7 @@ test('J01 registering in a loop is 429 after the burst, and the database holds w
         outcomes.set(outcome(answer), (outcomes.get(outcome(answer)) ?? 0) + 1)
     const seconds = (performance.now() - startedMs) / 1000
     expect([...outcomes.keys()].sort()).toEqual(['201', '429 slow_down'])
-    // The defaults: 20 at once, 10 per second. IPv4 and IPv6 loopback are two addresses.
+    // The defaults: a burst of 20, then 10 per second. IPv4 and IPv6 loopback are two addresses.
     expect(outcomes.get('201')).toBeLessThanOrEqual(2 * (20 + 10 * seconds) + 2)
     expect(await countClients(limited)).toBe(outcomes.get('201'))
   } finally {
@@ -49,7 +49,7 @@ test('J01 registering in a loop is 429 after the burst, and the database holds w
   }
 })
 
-test('J02 bodies of 5 MB, of many levels and of too many or too long redirect URIs are refused', async () => {
+test('J02 bodies of 5 MB, with deep nesting, or with too many or too long redirect URIs are refused', async () => {
   const padding = 'x'.repeat(5 * 1024 * 1024)
   expect((await register({ padding })).status).toBe(413)
   const deep = '['.repeat(100_000) + ']'.repeat(100_000)
@@ -73,7 +73,7 @@ test('J02 bodies of 5 MB, of many levels and of too many or too long redirect UR
   expect(await countClients()).toBe(before)
 })
 
-test('J03 nobody chooses an id, a secret, a status or anything else that is ours', async () => {
+test('J03 a client cannot choose its id, secret, status or other server-controlled members', async () => {
   const forged = {
     client_id: 'admin',
     client_secret: 'chosen',
@@ -111,7 +111,7 @@ test('J03 nobody chooses an id, a secret, a status or anything else that is ours
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
 })
 
-test('J05 a public client is not registered for client_credentials, and nobody is without an administrator', async () => {
+test('J05 a public client cannot register for client_credentials, and other clients only with an administrator', async () => {
   for (const token_endpoint_auth_method of ['none', 'client_secret_basic']) {
     const alone = await register({ token_endpoint_auth_method, grant_types: ['client_credentials'] })
     expect(outcome(alone)).toBe('400 invalid_client_metadata')
@@ -123,7 +123,7 @@ test('J05 a public client is not registered for client_credentials, and nobody i
   }
 })
 
-test('J06 a wildcard of approved_redirects never reaches another host, query, fragment or path', async () => {
+test('J06 a wildcard of approved_redirects does not match another host, query, fragment or path', async () => {
   const approving = await startService({
     SERVICE_DCR_MODE: 'approved_redirects',
     SERVICE_DCR_APPROVED_REDIRECTS: 'https://*.good.example/cb',
@@ -159,8 +159,8 @@ test('J06 a wildcard of approved_redirects never reaches another host, query, fr
   }
 })
 
-// One process; another one learns of it from the shared database, which comes with PostgreSQL.
-test('J07 admin_only is 403 at once, whatever the body, and again after a restart', async () => {
+// One process; other processes read the mode from the shared PostgreSQL database.
+test('J07 admin_only refuses registrations with 403 at once, whatever the body, also after a restart', async () => {
   await okAdmin(service, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
   try {
     for (const body of ['{}', 'nonsense', '[]', JSON.stringify({ client_name: 'Desk', redirect_uris: [REDIRECT_URI] })])
@@ -172,13 +172,13 @@ test('J07 admin_only is 403 at once, whatever the body, and again after a restar
   expect(outcome(await register())).toBe('201')
 })
 
-/** The consent page that a registered client brings a user to. */
+/** The consent page for a registered client. */
 const consentPage = async ({ client_id }: { client_id: string }) => {
   const browser = await signedIn(service, await addUser(service))
   return (await browser.follow(authorizeUrl(service, { client_id }))).text
 }
 
-test('J09 a name of markup or of characters nobody sees is harmless on the consent page, and one of 256 characters is refused', async () => {
+test('J09 a name with markup or invisible characters is harmless on the consent page, and a name of 256 characters is refused', async () => {
   for (const client_name of ['x'.repeat(256), 'x'.repeat(100_000), 'a\nb', 'a\0b', 7, {}, 'a\ud800b'])
     expect(outcome(await register({ client_name })), String(client_name).slice(0, 20)).toBe(
       '400 invalid_client_metadata',
@@ -189,7 +189,7 @@ test('J09 a name of markup or of characters nobody sees is harmless on the conse
   expect(page).not.toMatch(/<img|\u202e|\u200b/)
 })
 
-test('J10 whoever takes the name of a known client is shown with its host, and as a name that it chose itself', async () => {
+test('J10 a client with the name of a known client is shown with its host, and marked as self-named', async () => {
   const { body } = await register({ client_name: 'Claude', redirect_uris: ['https://evil.example/cb'] })
   const browser = await signedIn(service, await addUser(service))
   const url = authorizeUrl(service, { client_id: body.client_id, redirect_uri: 'https://evil.example/cb' })
@@ -198,13 +198,13 @@ test('J10 whoever takes the name of a known client is shown with its host, and a
   expect(page).toContain('This application chose its own name. Check the address above.')
 })
 
-/** A signed-in user's request for a client; the answer itself. */
+/** The response to a signed-in user's request for a client. */
 const A = async (client_id: string, redirect_uri: string, fields = {}) =>
   ask(service, await signedIn(service, await addUser(service)), { client_id, redirect_uri, ...fields })
 const PUBLIC = { token_endpoint_auth_method: 'none' }
 const CURSOR = 'cursor://anysphere.cursor-mcp/oauth/callback'
 
-test('J11 of a mixed list of redirect URIs only the safe ones are registered, and the others get a page', async () => {
+test('J11 of a mixed list of redirect URIs only the safe ones are registered, and the others get an error page', async () => {
   const unsafe = [
     'javascript:alert(1)',
     'http://evil.example/cb',
@@ -225,7 +225,7 @@ test('J11 of a mixed list of redirect URIs only the safe ones are registered, an
   expect(outcome(await register({ ...PUBLIC, redirect_uris: unsafe }))).toBe('400 invalid_redirect_uri')
 })
 
-test('J12 the scheme of a known program can be claimed by anybody: the user is asked each time, and sees scheme and host', async () => {
+test('J12 any client can claim the scheme of a known program: the user is asked each time, and sees scheme and host', async () => {
   const { body } = await register({ ...PUBLIC, client_name: 'Cursor', redirect_uris: [CURSOR, REDIRECT_URI] })
   const [user, resource] = [await addUser(service), await addResource(service)]
   const browser = await signedIn(service, user)
@@ -239,7 +239,7 @@ test('J12 the scheme of a known program can be claimed by anybody: the user is a
       /^cursor:\/\/anysphere\.cursor-mcp\/oauth\/callback\?code=/,
     )
   }
-  // What was allowed there was never shown for the web address.
+  // The earlier consent was not given for the web address.
   expect((await browser.follow(authorizeUrl(service, { ...fields, redirect_uri: REDIRECT_URI }))).text).toContain(
     'value="allow"',
   )
@@ -247,7 +247,7 @@ test('J12 the scheme of a known program can be claimed by anybody: the user is a
   expect(new URL(silent.location ?? '').searchParams.get('error')).toBe('consent_required')
 })
 
-test('J13 a private-use redirect URI is matched character by character, and is not for clients with a secret', async () => {
+test('J13 a private-use redirect URI is compared character by character, and is refused for clients with a secret', async () => {
   const { body } = await register({ ...PUBLIC, redirect_uris: [CURSOR], application_type: 'native' })
   const others = [
     `${CURSOR}/`,
@@ -268,7 +268,7 @@ test('J13 a private-use redirect URI is matched character by character, and is n
   }
 })
 
-test('J14 no setting makes a scheme usable that browsers run, read or fetch', async () => {
+test('J14 no setting allows schemes that browsers execute, read or fetch', async () => {
   for (const scheme of ['javascript', 'data', 'file', 'blob', 'vbscript', 'about', 'http', 'https', 'ws', 'wss'])
     await expect(startService({ SERVICE_DCR_REDIRECT_SCHEMES: scheme }), scheme).rejects.toThrow('dcr.redirect_schemes')
 })

@@ -30,7 +30,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
   const outcome = ({ status, body }: Answer) => `${status} ${body['error']}`
   const revoked = () => metricOf(service, 'core_tokens_revoked_total{reason="client_request"}')
 
-  test('K01 nobody introspects without the secret of a confidential client', async () => {
+  test('K01 introspection requires the secret of a confidential client', async () => {
     const token = await tokenOf(client)
     const open = await addClient(service, { token_endpoint_auth_method: 'none' })
     const callers = [
@@ -48,7 +48,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     }
   })
 
-  test('K03 whatever is no live token of ours is inactive, and nothing else is said', async () => {
+  test('K03 every value that is not a live token of this service is {"active":false}, without further members', async () => {
     const [header = '', payload = '', signature = ''] = (await tokenOf(client)).split('.')
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
     const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString())
@@ -79,7 +79,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     expect((await introspect(client, [header, payload, signature].join('.'))).body).toEqual({ active: false })
   })
 
-  test('K05 a wrong hint still finds the token; tokens of others and garbage are 200 and stay; too much is 413', async () => {
+  test('K05 a wrong hint still finds the token; tokens of others and malformed values are 200 and change nothing; a body that is too large is 413', async () => {
     const other = await addClient(service)
     const [mine, foreign] = [await tokenOf(client), await tokenOf(other)]
     for (const token of [foreign, 'garbage', '', 'a.b.c', `rt_${'A'.repeat(64)}`].filter(Boolean)) {
@@ -87,7 +87,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
       expect({ status: answer.status, body: answer.body }).toEqual({ status: 200, body: {} })
     }
     expect((await introspect(other, foreign)).body['active']).toBe(true)
-    // A hint that names no kind of token is the free choice that the specification leaves: it is refused, and nothing is revoked.
+    // RFC 7009 leaves the answer to an unknown hint open: it is refused, and nothing is revoked.
     expect(outcome(await revoke(client, { token: mine, token_type_hint: 'saml2' }))).toBe('400 unsupported_token_type')
     expect(await isActive(mine)).toBe(true)
     expect(outcome(await revoke(client, { token: 'x'.repeat(1024 * 1024) }))).toMatch(/^413 /)
@@ -95,7 +95,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     expect(await isActive(mine)).toBe(false)
   })
 
-  test('K07 while the storage is away a revocation is 503 with Retry-After, never 200, and works when it is back', async () => {
+  test('K07 a revocation while the storage is unavailable is 503 with Retry-After, never 200, and succeeds afterwards', async () => {
     const token = await tokenOf(client)
     const other = new Database(service.app.config.storage.sqlite.path)
     other.exec('BEGIN EXCLUSIVE')
@@ -110,7 +110,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     expect(await isActive(token)).toBe(false)
   })
 
-  test('K08 of revocations at the same time all are 200 and one is counted', async () => {
+  test('K08 concurrent revocations are all 200, and one is counted', async () => {
     const token = await tokenOf(client)
     const before = await revoked()
     const answers = await Promise.all(Array.from({ length: 8 }, () => revoke(client, { token })))
@@ -120,7 +120,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
   })
 })
 
-test('K04 who tries tokens by the thousand meets the rate limit, with Retry-After, before any look-up', async () => {
+test('K04 guessing tokens reaches the rate limit, with Retry-After, before any look-up', async () => {
   const service = await startService({
     SERVICE_RATE_LIMIT_ENABLED: 'true',
     SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '1',

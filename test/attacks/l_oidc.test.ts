@@ -1,4 +1,4 @@
-// Rows L01 and L08 of the attack list for the login at an upstream OpenID provider: whose browser, and where it is led.
+// Rows L01 and L08 of the attack list for the login at an upstream OpenID provider: the browser that a sign-in belongs to, and its target.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventsOf } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
@@ -42,7 +42,7 @@ describe('M13 a pending sign-in is used once', () => {
     }
   })
 
-  test('by a success: sent again with its cookie kept it signs nobody in', async () => {
+  test('a callback that is repeated after a success with its cookie signs the browser in to nothing', async () => {
     const browser = new Browser()
     const callback = await leave(service, fake, browser)
     const again = new Browser()
@@ -54,7 +54,7 @@ describe('M13 a pending sign-in is used once', () => {
   })
 })
 
-describe('L08 a callback that was begun elsewhere', () => {
+describe('## L08 a callback that another browser began', () => {
   const refusedWith = async (browser: Browser, url: string, status = 400) => {
     const asked = fake.asked.length
     expect((await browser.open(url)).status).toBe(status)
@@ -62,7 +62,7 @@ describe('L08 a callback that was begun elsewhere', () => {
     expect(await isSignedIn(service, browser)).toBe(false)
   }
 
-  test('in another browser, with or without a sign-in of its own', async () => {
+  test('a callback in another browser is refused, with or without a sign-in of that browser', async () => {
     const callback = await leave(service, fake, new Browser())
     const victim = new Browser()
     await refusedWith(victim, callback.href)
@@ -70,7 +70,7 @@ describe('L08 a callback that was begun elsewhere', () => {
     await refusedWith(victim, callback.href)
   })
 
-  test('with a cookie of the attacker under the name of another state', async () => {
+  test("a callback with the attacker's cookie under the name of another state is refused", async () => {
     const [victim, attacker] = [new Browser(), new Browser()]
     const [theirs, callback] = [await leave(service, fake, victim), await leave(service, fake, attacker)]
     const [, sealed = ''] = [...attacker.cookies].find(([name]) => name.startsWith('service_oidc_')) ?? []
@@ -80,7 +80,7 @@ describe('L08 a callback that was begun elsewhere', () => {
     expect(callback.searchParams.get('state')).not.toBe(state)
   })
 
-  test('a second time, or without code or state', async () => {
+  test('a repeated callback, and one without code or state, are refused', async () => {
     const browser = new Browser()
     const callback = await leave(service, fake, browser)
     await browser.open(callback.href)
@@ -94,7 +94,7 @@ describe('L08 a callback that was begun elsewhere', () => {
     }
   })
 
-  test('a session that was planted before is replaced, and worth nothing afterwards (L01)', async () => {
+  test('L01 a session that was planted before the sign-in is replaced and invalid afterwards', async () => {
     const attacker = new Browser()
     await signInAt(service, fake, attacker)
     const planted = attacker.cookies.get('service_session') ?? ''
@@ -106,7 +106,7 @@ describe('L08 a callback that was begun elsewhere', () => {
     expect(await isSignedIn(service, attacker)).toBe(false)
   })
 
-  test('three sign-ins may be pending in one browser, a fourth ends the oldest', async () => {
+  test('three sign-ins may be pending in one browser; a fourth removes the oldest', async () => {
     const browser = new Browser()
     const callbacks: URL[] = []
     const nonces: string[] = []
@@ -122,7 +122,7 @@ describe('L08 a callback that was begun elsewhere', () => {
     }
   })
 
-  test('it never leads to another site, nor carries more than a cookie can', async () => {
+  test('a pending sign-in redirects to no other site, and its return path must fit into a cookie', async () => {
     for (const target of [
       'https://evil.example.com/',
       '//evil.example.com/',
@@ -134,8 +134,8 @@ describe('L08 a callback that was begun elsewhere', () => {
     expect(page.status).toBe(400)
   })
 
-  // The last one: it leaves the clock of the service ahead.
-  test('after ten minutes', async () => {
+  // The last test, because it leaves the clock of the service ahead.
+  test('a pending sign-in expires after ten minutes', async () => {
     const browser = new Browser()
     const callback = await leave(service, fake, browser)
     service.advance(601)
@@ -143,7 +143,7 @@ describe('L08 a callback that was begun elsewhere', () => {
   })
 })
 
-test('M13 failures of one address that nobody answers for are bounded: the provider is spared, the trail does not grow, others sign in', async () => {
+test('M13 repeated failures from one address are limited: the provider is not contacted, the trail does not grow, other users can sign in', async () => {
   const { service, fake } = await openFederation({ SERVICE_SERVER_TRUSTED_PROXIES: '127.0.0.1' })
   try {
     const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })

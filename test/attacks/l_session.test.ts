@@ -1,5 +1,5 @@
-// Section L of the attack list: login, session and consent. One test per row, named by its id. L19 (a second factor) has
-// nothing to be tested on: there is one step, and a code comes after it only.
+// Section L of the attack list: login, session and consent. One test per row, named by its id. L19 (a second factor) cannot be tested:
+// a login has one step, and a code is issued only after it.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
@@ -7,7 +7,7 @@ import { signedIn } from '../support/documents.ts'
 import { authorize, authorizeUrl, decide, signIn } from '../support/flow.ts'
 import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
 
-/** What a service needs whose issuer is not localhost. */
+/** The settings of a service whose issuer is not localhost. */
 const PRODUCTION = {
   SERVICE_SERVER_ISSUER: 'https://auth.example.com',
   SERVICE_SESSION_SECURE: 'true',
@@ -40,7 +40,7 @@ const atConsent = async (client: { client_id: string }, fields: Record<string, s
   return { user, browser, page }
 }
 
-test('L01 a session cookie that was planted is replaced at login, and worth nothing afterwards', async () => {
+test('L01 a session cookie that was planted before the login is replaced, and invalid afterwards', async () => {
   const [victim, attacker] = [await addUser(service), await signedIn(service, await addUser(service))]
   for (const planted of ['attacker', attacker.cookies.get(COOKIE) ?? '']) {
     const browser = new Browser()
@@ -55,7 +55,7 @@ test('L01 a session cookie that was planted is replaced at login, and worth noth
   }
 })
 
-test('L03 a login form that was not given to this browser, or comes from another site, signs nobody in', async () => {
+test('L03 a login form that was issued to another browser, or submitted from another site, signs no user in', async () => {
   const user = await addUser(service)
   const theirs = new Browser()
   const fields = {
@@ -74,7 +74,7 @@ test('L03 a login form that was not given to this browser, or comes from another
   for (const browser of [victim, theirs]) expect(browser.cookies.has(COOKIE)).toBe(false)
 })
 
-test('L04 a consent needs the form of this user, this request and this site; a GET decides nothing', async () => {
+test('L04 a consent requires the form of this user, this request and this site; a GET decides nothing', async () => {
   const client = await addClient(service, PUBLIC)
   const [mine, theirs] = [await atConsent(client), await atConsent(client)]
   const second = await mine.browser.follow(authorizeUrl(service, { client_id: client.client_id }))
@@ -108,7 +108,7 @@ test('L05 no page can be framed', async () => {
   }
 })
 
-test('L07 a consent is for one client and one resource: a namesake, another resource or more scopes are asked about', async () => {
+test('L07 a consent is for one client and one resource: another client with the same name, another resource or more scopes need a new consent', async () => {
   const [resource, other] = [await addResource(service), await addResource(service)]
   const name = { client_name: 'Claude', ...PUBLIC }
   const [client, namesake] = [
@@ -127,7 +127,7 @@ test('L07 a consent is for one client and one resource: a namesake, another reso
   expect(await at({ redirect_uri: 'https://evil.example/cb' })).toBeUndefined()
 })
 
-test('L08 the pending request of one browser is nothing to another one', async () => {
+test('L08 the pending request of one browser is refused in another', async () => {
   const attacker = await atConsent(await addClient(service, PUBLIC))
   const link = `${service.issuer}/consent?session_id=${Object.fromEntries(fieldsOf(attacker.page))['session_id']}`
   const victim = await signedIn(service, await addUser(service))
@@ -137,7 +137,7 @@ test('L08 the pending request of one browser is nothing to another one', async (
   expect((await attacker.browser.open(link)).status).toBe(200)
 })
 
-test('L09 rotating forwarded addresses do not get around the lockout', async () => {
+test('L09 changing forwarded addresses do not avoid the lockout', async () => {
   const locked = await startService()
   try {
     const user = await addUser(locked)
@@ -158,7 +158,7 @@ test('L09 rotating forwarded addresses do not get around the lockout', async () 
   }
 })
 
-test('L11 and L12 200 wrong logins at once are at most ten checks, also when the rate limits are off', async () => {
+test('L11 and L12 200 concurrent wrong logins cause at most ten password checks, also when the rate limits are off', async () => {
   const locked = await startService({ SERVICE_RATE_LIMIT_ENABLED: 'false' })
   try {
     const user = await addUser(locked)
@@ -172,7 +172,7 @@ test('L11 and L12 200 wrong logins at once are at most ten checks, also when the
   }
 })
 
-test('L13 during a lockout the right password gets the very answer of a wrong one', async () => {
+test('L13 during a lockout the right password gets the same answer as a wrong one', async () => {
   const locked = await startService({ SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '2' })
   try {
     const user = await addUser(locked)
@@ -198,7 +198,7 @@ test('L15 passwords are compared to their last byte, and long ones are refused b
   expect((await attempt(service, user.email, `${long}1`)).status).toBe(303)
   for (const password of [`${long}2`, long, `${long}1\0`, `${long}1 `])
     expect((await attempt(service, user.email, password)).status, password.slice(70)).toBe(422)
-  // Two keyboards write one character in two ways: both are the password (RFC 8265 §4.2).
+  // Keyboards can produce one character in two encodings: both are the same password (RFC 8265 §4.2).
   expect((await attempt(service, accent.email, 'cafe\u0301 au lait 1')).status).toBe(303)
   expect((await attempt(service, accent.email, 'cafe au lait 1')).status).toBe(422)
   const hashed = service.app.crypto.stats.password.jobs
@@ -207,7 +207,7 @@ test('L15 passwords are compared to their last byte, and long ones are refused b
   expect(service.app.crypto.stats.password.jobs).toBe(hashed)
 })
 
-test('L16 a user who was disabled is no longer signed in at /oauth/authorize', async () => {
+test('L16 a disabled user is no longer signed in at /oauth/authorize', async () => {
   const { user, browser, page } = await atConsent(await addClient(service, PUBLIC))
   await okAdmin(service, 'PATCH', `/admin/users/${user.id}/disable`)
   const client = await addClient(service, PUBLIC)
@@ -215,7 +215,7 @@ test('L16 a user who was disabled is no longer signed in at /oauth/authorize', a
   expect((await decide(service, browser, page, 'allow')).status).toBe(401)
 })
 
-test('L17 the cookies are HttpOnly, SameSite, for every path and no other domain, and Secure where the issuer is not this machine', async () => {
+test('L17 the cookies are HttpOnly, SameSite, for every path and no other domain, and Secure unless the issuer is on localhost', async () => {
   const production = await startService(PRODUCTION)
   try {
     for (const [where, secure] of [
@@ -243,7 +243,7 @@ test('L17 the cookies are HttpOnly, SameSite, for every path and no other domain
   }
 })
 
-test('L20 a screen of one user decides nothing when another one has signed in meanwhile', async () => {
+test('L20 a consent page of one user is refused when another user has signed in meanwhile', async () => {
   const { browser, page } = await atConsent(await addClient(service, PUBLIC))
   const other = await addUser(service)
   await signIn(service, browser, await browser.open(`${service.issuer}/login`), other.email)
@@ -252,15 +252,15 @@ test('L20 a screen of one user decides nothing when another one has signed in me
   expect(await service.app.store.listConsents({ user_id: other.id })).toEqual([])
 })
 
-test('L21 pages with a form, and redirects with a code, are not stored', async () => {
+test('L21 pages with a form, and redirects with a code, are not cached', async () => {
   const { browser, page } = await atConsent(await addClient(service, PUBLIC))
   const login = await browser.open(`${service.issuer}/login`)
   for (const each of [page, login, await decide(service, browser, page, 'allow')])
     expect(each.headers.get('cache-control')).toBe('no-store')
 })
 
-/** What a sibling domain can plant: it cannot set a cookie whose name begins with __Host-, nor take ours away (RFC 6265bis §4.1.3). */
-test('L22 with session.secure a session cookie without the prefix, which a sibling domain can plant, signs nobody in', async () => {
+/** A cookie that a sibling domain can plant. It cannot set a cookie whose name begins with __Host-, nor delete ours (RFC 6265bis §4.1.3). */
+test('L22 with session.secure a session cookie without the prefix, which a sibling domain can plant, is ignored', async () => {
   const secure = await startService({ ...PRODUCTION, SERVICE_SESSION_COOKIE_NAME: 'sid' })
   try {
     const attacker = await signedIn(secure, await addUser(secure))
@@ -274,7 +274,7 @@ test('L22 with session.secure a session cookie without the prefix, which a sibli
   }
 })
 
-test('L22 two cookies of one name are refused wherever a session counts, and say so: nobody can tell which one was planted', async () => {
+test('L22 two cookies of one name are refused wherever a session is used, with a message, because the planted one cannot be identified', async () => {
   const [mine, theirs] = [
     await signedIn(service, await addUser(service)),
     await signedIn(service, await addUser(service)),

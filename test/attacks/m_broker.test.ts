@@ -1,4 +1,4 @@
-// Section M of the attack list, as far as it is about the connect flow and what is kept of it: M06 to M08, M10, M11. And G06,
+// Section M of the attack list, the rows about the connect flow and the stored connections: M06 to M08, M10, M11. And G06,
 // tokens of brokered resources. M01 to M05 and M09 are about the login at an upstream provider.
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -52,7 +52,7 @@ const EVIL = [
   ' https://app.example.com/connected',
   'https://app.example.com/connected\n',
 ]
-test.each(EVIL)('M06 the return URL %j is refused, before the provider is involved', async (return_url) => {
+test.each(EVIL)('M06 the return URL %j is refused before the provider is contacted', async (return_url) => {
   const { member, provider } = await scene()
   const page = await member.browser.open(member.startUrl(provider.slug, { return_url }))
   expect([page.status, page.location]).toEqual([400, undefined])
@@ -71,7 +71,7 @@ test.each([
 })
 
 let made: ReturnType<typeof brokerScene> | undefined
-/** One scene is enough for what changes nothing. */
+/** One service for all tests that change nothing. */
 const scene = () => {
   made ??= brokerScene(service)
   return made
@@ -82,7 +82,7 @@ const changed = (url: string, change: (query: URLSearchParams) => void) => {
   return copy.href
 }
 
-test('M07 a state that is forged, of another user, expired or used connects nobody, and the provider is not asked', async () => {
+test('M07 a state that is forged, of another user, expired or used is refused, and the provider is not contacted', async () => {
   const { callback, upstream, member, app, grant } = await brokerScene(service)
   const right = await callback()
   const mallory = await aMember(service, app)
@@ -112,7 +112,7 @@ test('M07 a state that is forged, of another user, expired or used connects nobo
   expect(await grant(mallory)).toBeUndefined()
 })
 
-test('M07 of the same way back at the same time exactly one connects', async () => {
+test('M07 of concurrent callbacks with one state exactly one connects', async () => {
   const { callback, upstream, member } = await brokerScene(service)
   const url = await callback()
   const pages = await Promise.all(Array.from({ length: 5 }, () => member.browser.open(url)))
@@ -120,14 +120,14 @@ test('M07 of the same way back at the same time exactly one connects', async () 
   expect(upstream.asked.length).toBe(1)
 })
 
-test('M07 a state is of one provider: with the path of another one it is refused', async () => {
+test('M07 a state is refused on the path of another provider', async () => {
   const [one, two] = [await brokerScene(service), await brokerScene(service)]
   const url = (await one.callback()).replace(one.provider.slug, two.provider.slug)
   expect((await one.member.browser.open(url)).status).toBe(400)
   expect([one.upstream.asked.length, two.upstream.asked.length]).toEqual([0, 0])
 })
 
-test('M07 nobody can make a state without the secret, even with the row', async () => {
+test('M07 a state cannot be computed without the secret, even with the row of the database', async () => {
   const { callback, member } = await brokerScene(service)
   const url = await callback()
   const { connect } = service.app.config
@@ -138,7 +138,7 @@ test('M07 nobody can make a state without the secret, even with the row', async 
   expect(status).toBe(400)
 })
 
-test('M08 slugs that are none are not found', async () => {
+test('M08 malformed slugs are not found', async () => {
   const { member } = await scene()
   for (const slug of [
     '..%2fadmin',
@@ -153,7 +153,7 @@ test('M08 slugs that are none are not found', async () => {
     const { status } = await member.browser.open(`${service.issuer}/connect/${slug}?return_url=${RETURN}`)
     expect(status, slug.slice(0, 20)).toBe(404)
   }
-  // A client would go up by itself before it asks.
+  // An HTTP client would normalise the path before it sends the request.
   const wire = await Wire.open(Number(new URL(service.issuer).port))
   const cookie = [...member.browser.cookies].map((pair) => pair.join('=')).join('; ')
   wire.send(`GET /connect/%2e%2e?return_url=x HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\n\r\n`)
@@ -161,7 +161,7 @@ test('M08 slugs that are none are not found', async () => {
   wire.leave()
 })
 
-test('M10 the database holds neither tokens nor secrets in clear, and a credential opens in its own row only', async () => {
+test('M10 the database contains no token or secret in clear, and a credential can be decrypted in its own row only', async () => {
   const [one, two] = [await brokerScene(service), await brokerScene(service)]
   for (const each of [one, two]) {
     await each.connect()
@@ -181,13 +181,13 @@ test('M10 the database holds neither tokens nor secrets in clear, and a credenti
   await expect(openCredential(service.app, mine)).resolves.toMatchObject({ refresh_token: expect.any(String) })
   for (const { credential } of [theirs, elsewhere])
     await expect(openCredential(service.app, { ...mine, credential })).rejects.toThrow('belongs to another row')
-  // Nor does it help to hang a whole row on another user.
+  // Copying a whole row to another user does not help either.
   await expect(openCredential(service.app, { ...theirs, user_id: mine.user_id })).rejects.toThrow(
     'belongs to another row',
   )
 })
 
-test('M11 what a provider says is not repeated: not to the browser, the client, the log or the audit trail', async () => {
+test('M11 texts of a provider are not repeated to the browser, the client, the log or the audit trail', async () => {
   const logged = watchLog(service.app.log)
   const HUSH = 'hush-access-token-in-an-error'
   const { callback, connect, upstream, provider, member, vend } = await brokerScene(service)
@@ -231,13 +231,13 @@ test('M11 what a provider says is not repeated: not to the browser, the client, 
 /** An error as a log would write it. */
 const allOf = (error: Error): unknown => [error.message, error.stack, error.cause, { ...error }]
 
-test('M11 the page of connections says what failed in its own words only', async () => {
+test('M11 the connections page shows a failure in the words of this service only', async () => {
   const { member } = await scene()
   const page = await member.browser.open(`${service.issuer}/connections?error=${encodeURIComponent('<b>hush</b>')}`)
   expect([page.status, page.text.includes('hush')]).toEqual([200, false])
 })
 
-test('G06 a token of a provider is a bearer token, is in no record, and is nothing here', async () => {
+test('G06 a token of a provider is a bearer token, is not in the record of issued tokens, and is not accepted here', async () => {
   const { connect, vend, upstream, member, gateway } = await brokerScene(service)
   await connect()
   const answer = await vend()
@@ -253,7 +253,7 @@ test('G06 a token of a provider is a bearer token, is in no record, and is nothi
 })
 
 const NAVIGATION = { headers: { 'sec-fetch-dest': 'document', 'sec-fetch-site': 'cross-site' } }
-test('M12 a browser shows the account that is connected before it leaves for the provider, and goes on by a form of that session only', async () => {
+test('M12 the connect page shows the account before the redirect to the provider, and continues only with a form of that session', async () => {
   const { member, provider, resource, upstream } = await scene()
   const url = member.startUrl(provider.slug, { resource: resource.slug })
   const page = await member.browser.open(url, NAVIGATION)

@@ -1,4 +1,4 @@
-// Section M of the attack list, as far as it is about the login at an upstream OpenID provider.
+// Section M of the attack list, the rows about the login at an upstream OpenID provider.
 import { inspect } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
@@ -48,13 +48,13 @@ async function expectRefused(next: FakeProvider['next'], reason: string, status 
   return page
 }
 
-test('the fake is trusted while it tells the truth', async () => {
+test('a correct ID token of the fake provider signs the user in', async () => {
   const browser = new Browser()
   expect((await signInAt(service, fake, browser)).status).toBe(303)
   expect(await isSignedIn(service, browser)).toBe(true)
 })
 
-describe('M02 ID tokens that sign nobody in', () => {
+describe('## M02 ID tokens that are refused', () => {
   const claims: [string, Record<string, unknown>, string][] = [
     ['of another issuer', { iss: 'https://other.example.com' }, 'iss'],
     ['without an issuer', { iss: undefined }, 'invalid_response'],
@@ -81,7 +81,7 @@ describe('M02 ID tokens that sign nobody in', () => {
     await expectRefused({ claims: changes }, reason)
   })
 
-  test('unsigned, or under an algorithm that is not for signatures of others', async () => {
+  test('an unsigned ID token, or one with a symmetric algorithm, is refused', async () => {
     for (const alg of ['none', 'None', 'HS256', 'EdDSA'])
       await expectRefused({ text: (right) => forge({ alg }, right, () => '') }, 'invalid_response')
     await expectRefused({ text: (right) => forge({ alg: 'HS256' }, right, macOf(CLIENT_SECRET)) }, 'invalid_response')
@@ -92,7 +92,7 @@ describe('M02 ID tokens that sign nobody in', () => {
     )
   })
 
-  test('under another key: of the same name, of another name, brought along', async () => {
+  test('an ID token of another key is refused: with the same kid, with another kid, with the key in the header', async () => {
     const other = { ...(await idpKey('RS256')), kid: fake.idp.key.kid }
     await expectRefused({ key: other }, 'signature')
     await expectRefused({ key: await idpKey('RS256') }, 'unknown_key')
@@ -104,7 +104,7 @@ describe('M02 ID tokens that sign nobody in', () => {
     )
   })
 
-  test('an unknown key is looked for once in each sign-in, and no more', async () => {
+  test('an unknown kid causes one fetch of the keys per sign-in', async () => {
     await signInAt(service, fake)
     const before = fake.idp.fetches
     await expectRefused({ key: await idpKey('RS256') }, 'unknown_key')
@@ -113,7 +113,7 @@ describe('M02 ID tokens that sign nobody in', () => {
     expect(fake.idp.fetches - before).toBe(1)
   })
 
-  test('with an extension that must be understood, or a shape that is no JWS', async () => {
+  test('a JWS with a critical extension, or in another serialisation, is refused', async () => {
     await expectRefused(
       { text: (right) => forge({ alg: 'RS256', crit: ['x'], x: 1 }, right, signedBy(fake.idp.key)) },
       'unsupported_operation',
@@ -127,13 +127,13 @@ describe('M02 ID tokens that sign nobody in', () => {
     }
   })
 
-  test('a code without an ID token', async () => {
+  test('a token response without an ID token is refused', async () => {
     fake.tokenAnswer = { status: 200, body: { access_token: 'a', token_type: 'Bearer' } }
     await expectRefused({}, 'invalid_response')
   })
 })
 
-describe('M03 metadata that lie', () => {
+describe('## M03 false metadata', () => {
   const start = () => new Browser().open(`${service.issuer}/oidc/start`)
 
   test.each([
@@ -148,7 +148,7 @@ describe('M03 metadata that lie', () => {
     expect([(await start()).status, (await start()).location]).toEqual([500, undefined])
   })
 
-  test('a redirect to the metadata of another', async () => {
+  test('a redirect to the metadata of another issuer is not followed', async () => {
     forgetProvider(service)
     const path = '/.well-known/openid-configuration'
     const honest = fake.idp.routes[path]
@@ -168,7 +168,7 @@ describe('M03 metadata that lie', () => {
     await expectRefused({}, 'blocked_address', 500)
   })
 
-  test('a provider at a private address is not asked either, unless the configuration says so', async () => {
+  test('a provider at a private address is not contacted, unless the configuration allows it', async () => {
     forgetProvider(service, false)
     const before = fake.idp.connections
     expect((await start()).status).toBe(500)
@@ -179,7 +179,7 @@ describe('M03 metadata that lie', () => {
 })
 
 describe('M04 emails', () => {
-  test('an unverified email of a local admin makes a new account without one', async () => {
+  test('an unverified email that equals the email of a local admin creates a new account without an email', async () => {
     const admin = await addUser(service, { role: 'admin' })
     for (const email_verified of [false, 'false']) {
       fake.person = { sub: `up-thief-${email_verified}`, email: admin.email, email_verified, name: 'Thief' }
@@ -193,13 +193,13 @@ describe('M04 emails', () => {
     }
   })
 
-  test('a verified one is refused: accounts are known by issuer and subject', async () => {
+  test('a verified email that equals the email of a local account is refused: accounts are identified by issuer and subject', async () => {
     const admin = await addUser(service, { role: 'admin' })
     fake.person = { sub: 'up-namesake', email: admin.email, email_verified: true }
     await expectRefused({}, 'email_taken', 409)
   })
 
-  test('an account of the provider is given no password, which would be a second way in', async () => {
+  test('a federated account cannot be given a password, which would be a second way to sign in', async () => {
     fake.person = { sub: 'up-grace', email: 'grace@corp.example.com', name: 'Grace' }
     await signInAt(service, fake)
     const [user] = await okAdmin<{ id: string }[]>(service, 'GET', '/admin/users?email=grace@corp.example.com')
@@ -209,9 +209,9 @@ describe('M04 emails', () => {
   })
 })
 
-describe('M11 words of the provider', () => {
+describe('## M11 texts of the provider', () => {
   const SECRETS = [CANARY, CLIENT_SECRET, 'upstream-access-token']
-  /** Everything that a sign-in leaves behind: page, audit row, log. */
+  /** Everything that a sign-in writes: page, audit row, log. */
   async function traces(work: (browser: Browser) => Promise<Page>): Promise<{ status: number; text: string }> {
     const logged = watchLog(service.app.log)
     const { text, status, headers } = await work(new Browser())
@@ -246,7 +246,7 @@ describe('M11 words of the provider', () => {
     for (const secret of SECRETS) expect(left.text).not.toContain(secret)
   })
 
-  test('a claim that does not fit is not repeated', async () => {
+  test('a claim that is not valid is not repeated', async () => {
     const left = await traces(async (browser) => {
       const callback = await leave(service, fake, browser)
       fake.next = { claims: { iss: CANARY } }
@@ -256,7 +256,7 @@ describe('M11 words of the provider', () => {
     for (const secret of SECRETS) expect(left.text).not.toContain(secret)
   })
 
-  test('the client authenticates with Basic, and no secret of the sign-in is in the address or readable in the cookie', async () => {
+  test('this service authenticates with Basic, and no secret of the sign-in is in a URL or readable in the cookie', async () => {
     const browser = new Browser()
     const callback = await leave(service, fake, browser)
     const [cookie] = [...browser.cookies].find(([name]) => name.startsWith('service_oidc_'))?.slice(1) ?? []

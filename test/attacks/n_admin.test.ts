@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const bearer = `Bearer ${ADMIN_KEY}`
-/** The status of a request whose headers are sent as they are. */
+/** The status of a request whose headers are sent unchanged. */
 const raw = (method: string, path: string, headers: Record<string, string | string[]>, body = '') =>
   new Promise<number>((resolve, reject) => {
     const asked = request(service.admin + path, {
@@ -60,7 +60,7 @@ test.each([[[bearer, bearer]], [['Bearer wrong', bearer]]])(
   },
 )
 
-test('N03 the name that a page was rebound to changes nothing: the key is needed, and no form can post', async () => {
+test('N03 DNS rebinding gives no access: the key is required, and no HTML form can send a request', async () => {
   const evil = { host: 'evil.example.com', origin: 'https://evil.example.com' }
   expect(await raw('GET', '/admin/clients', evil)).toBe(401)
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])
@@ -113,7 +113,7 @@ test.each(['99999d', '-1h', '1h; DROP', '31d', 'NaN', '1e9h', ''.padEnd(5000, '1
   },
 )
 
-test('N07 what is in use stays: a resource with consents, a client with tokens', async () => {
+test('N07 records in use are not deleted: a resource with consents, a client with tokens', async () => {
   const client = await addClient(service)
   await machineToken(service, client)
   const of = `/admin/clients/${client.client_id}`
@@ -124,7 +124,7 @@ test('N07 what is in use stays: a resource with consents, a client with tokens',
   expect((await callAdmin(service, 'DELETE', `/admin/resources/${resource.id}`)).status).toBe(409)
 })
 
-test('N08 a patch does not reach what is fixed, nor the prototype', async () => {
+test('N08 a patch cannot change fixed members or the prototype', async () => {
   const client = await addClient(service)
   const of = `/admin/clients/${client.client_id}`
   const patch =
@@ -141,7 +141,7 @@ test('N08 a patch does not reach what is fixed, nor the prototype', async () => 
   expect(await service.app.store.findClient(client)).toMatchObject({ secrets: client.secrets, version: 1 })
 })
 
-test('N09 many rotations at once on two instances leave one current key, and every token can be verified', async () => {
+test('N09 concurrent rotations on two instances leave one current key, and every token can be verified', async () => {
   const folder = path.join(tempFolder(), 'keys')
   const open = () =>
     openKeyring({
@@ -171,7 +171,7 @@ test('N09 many rotations at once on two instances leave one current key, and eve
   for (const name of readdirSync(folder)) expect(statSync(path.join(folder, name)).mode & 0o777, name).toBe(0o600)
 })
 
-test('N11 the command line takes no more than it should, and shows a secret once', async () => {
+test('N11 the command line refuses oversized input, and shows a secret once', async () => {
   const huge = await runCli(
     ['admin', 'client', 'create', '--json', '-'],
     envOf(service),
@@ -190,7 +190,7 @@ test('N11 the command line takes no more than it should, and shows a secret once
   }
 })
 
-test('N12 a short secret does not start either', async () => {
+test('N12 a service with a short secret does not start', async () => {
   const { code, stderr } = await runHere(['serve'], { SERVICE_SESSION_SECRET: 'short' })
   expect([code, stderr.includes('error: session.secret (SERVICE_SESSION_SECRET) must be at least 32 bytes')]).toEqual([
     1,
@@ -198,7 +198,7 @@ test('N12 a short secret does not start either', async () => {
   ])
 })
 
-test('N12 a public issuer does not start without its secrets, and every key is named', async () => {
+test('N12 a service with a public issuer does not start without its secrets, and the error names every missing key', async () => {
   const { code, stderr } = await runHere(['serve'], {
     SERVICE_SERVER_ISSUER: 'https://auth.example.com',
     SERVICE_OIDC_ENABLED: 'true',

@@ -31,7 +31,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
 
   const isAlive = async () => expect((await fetch(`${service.issuer}/health`)).status).toBe(200)
   const countClients = async () => (await service.app.store.listClients({ limit: 1000, offset: 0 })).length
-  /** One request on a connection of its own; undefined when the connection ends, or nothing comes, instead of an answer. */
+  /** Sends one request on its own connection; undefined when the connection ends, or no answer arrives. */
   const ask = async (text: string, options: { bodyless?: boolean; ms?: number } = {}): Promise<Answer | undefined> => {
     const wire = await Wire.open(port)
     const answer = await wire
@@ -43,7 +43,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
   }
   const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\n${HOST}${headers}\r\n`
 
-  test('O01 and O03 of a request with two lengths nothing is done, nor of what is smuggled behind it', async () => {
+  test('O01 and O03 a request with two lengths is not processed, and neither is a request smuggled behind it', async () => {
     const body = JSON.stringify({ client_name: 'Smuggled', redirect_uris: ['https://evil.example/cb'] })
     const behind = `POST /oauth/register HTTP/1.1\r\n${HOST}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
     const lengths = [
@@ -81,7 +81,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     await isAlive()
   })
 
-  test('O04 a second Host, Authorization, DPoP or Content-Type is refused', async () => {
+  test('O04 a repeated Host, Authorization, DPoP or Content-Type header is refused', async () => {
     for (const line of ['host: evil.example', 'authorization: Basic eDp5', 'dpop: x.y.z', 'content-type: text/plain']) {
       const all = `${HOST}authorization: Basic eDp5\r\ndpop: x.y.z\r\n${FORM}`
       const answer = await ask(`POST /oauth/token HTTP/1.1\r\n${all}${line}\r\ncontent-length: 0\r\n\r\n`)
@@ -89,7 +89,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     }
   })
 
-  test('O05 nothing that is reflected makes a header: Location, WWW-Authenticate, cookies, problem documents', async () => {
+  test('O05 reflected input adds no header: Location, WWW-Authenticate, cookies, problem documents', async () => {
     const browser = await signedIn(service, await addUser(service))
     const client = await addClient(service, { token_endpoint_auth_method: 'none' })
     const evil = '\r\nx-evil: 1\r\n\r\n<html>'
@@ -112,7 +112,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     expect(new URL(answers[0]?.headers['location']?.[0] ?? '').searchParams.get('state')).toBe(evil)
   })
 
-  test('O07 10 MB to any endpoint are refused; bodies that stop, break off or hang harm nobody', async () => {
+  test('O07 10 MB to any endpoint are refused; bodies that stop, break off or hang do not disturb other requests', async () => {
     for (const path of [
       '/oauth/token',
       '/oauth/introspect',
@@ -139,10 +139,10 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     await isAlive()
   })
 
-  test('O08 many headers pass, too many bytes of them or of a URL are 431 or 414: an answer, not silence', async () => {
+  test('O08 many headers are accepted; too many header bytes or a URL that is too long get 431 or 414 instead of no answer', async () => {
     const fields = (count: number) => Array.from({ length: count }, (_, i) => `x-${i}: y\r\n`).join('')
     expect((await ask(get(METADATA, fields(40))))?.status).toBe(200)
-    // The native parser has no place for more than 48 fields, and the older build says nothing (docs/decisions/0006).
+    // The native parser has space for at most 48 fields, and the older build does not answer (docs/decisions/0006).
     const tooMany = (await ask(get(METADATA, fields(120)), { ms: 500 }))?.status
     expect(engine === 'node' ? [200] : [undefined, 431]).toContain(tooMany)
     expect((await ask(get(METADATA, `x: ${'y'.repeat(8000)}\r\n`)))?.status).toBe(200)
@@ -152,7 +152,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     await isAlive()
   })
 
-  test('O09 HEAD goes wherever GET goes and has no body; other methods are refused with Allow, and TRACE and unknown ones are', async () => {
+  test('O09 HEAD works wherever GET works and has no body; other methods are refused with Allow, TRACE and unknown ones too', async () => {
     for (const { method, path } of publicRoutes(service.app)) {
       const real = path.replace('{ref...}', 'x')
       const other = method === 'GET' ? 'DELETE' : 'PUT'
@@ -171,7 +171,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     await isAlive()
   }, 60_000)
 
-  test('O11 ranges, encodings and conditions on documents are ignored, or right', async () => {
+  test('O11 Range, Accept-Encoding and conditional headers on documents are ignored or answered correctly', async () => {
     const plain = await ask(get(METADATA))
     for (const header of [
       'range: bytes=0-5',
@@ -221,7 +221,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     }
   })
 
-  test('O13 odd JSON is refused, or taken for what it is, and fast', async () => {
+  test('O13 unusual JSON is refused or parsed correctly, without a delay', async () => {
     const valid = (member: string) => `{"client_name":"Odd","redirect_uris":["https://a.example/cb"],${member}}`
     const bodies: [string, (status: number) => boolean][] = [
       [`${'['.repeat(100_000)}${']'.repeat(100_000)}`, (status) => status === 400],
@@ -244,7 +244,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     await isAlive()
   })
 
-  test('O15 more logins than the threads can hash are told 503 with Retry-After, while documents do not wait for them', async () => {
+  test('O15 more logins than the threads can hash are refused with 503 and Retry-After, while documents are answered at once', async () => {
     const { email } = await addUser(service)
     const browser = new Browser()
     const fields = {
@@ -288,9 +288,9 @@ test('O16 of a million addresses the last hundred thousand are remembered, so th
 })
 
 // 100 000 characters against the patterns: test/oauth/redirect_pattern.test.ts.
-// Work that grows with the square of these would take minutes of CPU; of the time others use the machine says nothing.
+// Quadratic time would take minutes of CPU. Wall time is not measured, because other processes use the machine.
 const MUCH_CPU_MICROS = 2_000_000
-test('O17 patterns, places to come back to and scopes take linear time', async () => {
+test('O17 patterns, return paths and scopes are processed in linear time', async () => {
   const service = await startService()
   try {
     const text = 'a'.repeat(100_000)

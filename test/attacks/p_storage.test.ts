@@ -1,4 +1,4 @@
-// Section P of the attack list: storage, races, clusters, life of the process. One test per row, named by its id. P05 is
+// Section P of the attack list: storage, races, clusters, process lifecycle. One test per row, named by its id. P05 is
 // test/torture, P09 test/store/storage_thread.test.ts, P11 test/store/migrate.test.ts and postgres_migrate.test.ts.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -29,7 +29,7 @@ afterEach(async () => {
   for (const each of opened.splice(0)) await each.close()
 })
 const start = async (env: Record<string, string> = {}): Promise<TestService> => {
-  // What it waits for a database that is locked.
+  // The time that it waits for a locked database.
   const service = await startService(env, undefined, { busyMs: 100 })
   opened.unshift(service)
   return service
@@ -50,11 +50,11 @@ describe('on PostgreSQL', () => {
     }
   }
 
-  test('P01 of two instances one may sign a user in, the other ask for consent, and each redeem what the other gave', async () => {
+  test('P01 a sign-in, a consent and a code of one instance are valid at the other instance', async () => {
     const env = await shared()
     const a = await start(env)
     const b = await start({ ...env, SERVICE_SERVER_ISSUER: a.issuer })
-    // The browser sees one issuer; here it is b that answers the second half, on its own port.
+    // The browser sees one issuer; here instance b, on its own port, answers the second half.
     const port = b.app.config.server.address
     const there = { ...b, issuer: `http://localhost${port}` }
     const [client, user, resource] = [await addClient(a), await addUser(a), await addResource(a)]
@@ -71,7 +71,7 @@ describe('on PostgreSQL', () => {
     expect((await refresh(a, client, tokens.body['refresh_token'])).status).toBe(200)
   })
 
-  test('P02 while PostgreSQL is away everything that needs it is 503 with Retry-After; back again, nothing is half written', async () => {
+  test('P02 while PostgreSQL is unavailable every request that needs it is 503 with Retry-After; afterwards no operation is half written', async () => {
     const service = await start(await shared())
     const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
     const authorized = await authorize(service, client, user, { resource: resource.uri })
@@ -102,7 +102,7 @@ describe('on PostgreSQL', () => {
     running = false
     await Promise.all(load)
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 503]))
-    // What was refused did not happen: the code and the refresh token are still good, once.
+    // The refused requests had no effect: the code and the refresh token can each be used once.
     expect((await redeem(service, client, later)).status).toBe(200)
     expect((await refresh(service, client, body['refresh_token'])).status).toBe(200)
     expect((await refresh(service, client, body['refresh_token'])).status).toBe(400)
@@ -110,7 +110,7 @@ describe('on PostgreSQL', () => {
 })
 
 // A full disk: test/faults/disk.test.ts.
-test('P03 a SQLite file that is locked, or may not be written, is 503; no token goes out that was not stored', async () => {
+test('P03 a SQLite file that is locked or read-only causes 503, and no token is answered that was not stored', async () => {
   const service = await start({ SERVICE_STORAGE_SQLITE_WAL: 'false' })
   const client = await addClient(service)
   expect((await machineToken(service, client)).status).toBe(200)
@@ -122,13 +122,13 @@ test('P03 a SQLite file that is locked, or may not be written, is 503; no token 
   expect(new Set(locked.map(outcome))).toEqual(new Set(['503 temporarily_unavailable']))
   expect(locked[0]?.headers.get('retry-after')).toBe('1')
   await eventually(async () => (await machineToken(service, client)).status === 200)
-  // The second connection sees every token that was answered, and none beside.
+  // The second connection sees every answered token and no other.
   const { rows } = other.prepare('SELECT count(*) AS rows FROM issuances').get() as { rows: number }
   expect(rows).toBe(2)
   other.close()
 })
 
-test('P06 SIGHUP with a broken or missing key file keeps the keys in use and says so', async () => {
+test('P06 SIGHUP with a broken or missing key file keeps the current keys and logs an error', async () => {
   const folder = tempFolder()
   const keys = path.join(folder, 'keys')
   const { instance } = await placed(folder)
@@ -154,7 +154,7 @@ test('P06 SIGHUP with a broken or missing key file keeps the keys in use and say
   expect(await jwks()).toBe(before)
 })
 
-test('P07 a clock that jumps an hour neither revives what expired nor accepts what is not yet', async () => {
+test('P07 a clock that jumps an hour neither revives expired values nor accepts values that are not valid yet', async () => {
   const service = await start()
   const [client, key] = [await addClient(service), await proofKey()]
   const used = await dpop(service, key)
@@ -166,7 +166,7 @@ test('P07 a clock that jumps an hour neither revives what expired nor accepts wh
   expect(Number(ahead.body['expires_in'])).toBeGreaterThan(0)
   const future = await dpop(service, key)
   service.advance(-7200)
-  // Back again: the proof of the future is not yet, the used one stays used, tokens of the future have no more life than they were given.
+  // After the jump back: the proof of the future is not valid yet, the used proof stays used, tokens of the future do not live longer than issued.
   expect(outcome(await machineToken(service, client, {}, future))).toBe('400 invalid_dpop_proof')
   expect(outcome(await machineToken(service, client, {}, used))).toBe('400 invalid_dpop_proof')
   const again = await machineToken(service, client, {}, await dpop(service, key))
@@ -174,7 +174,7 @@ test('P07 a clock that jumps an hour neither revives what expired nor accepts wh
   expect((await fetch(`${service.issuer}/health`)).status).toBe(200)
 })
 
-test('P10 a token whose row cannot be written is not answered, and what it would have used up is left', async () => {
+test('P10 a token whose row cannot be written is not returned, and the code or refresh token it would consume stays valid', async () => {
   const service = await start()
   const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
   const authorized = await authorize(service, client, user, { resource: resource.uri })

@@ -1,4 +1,4 @@
-// Section Q of the attack list: what must not get out. One test per row, named by its id.
+// Section Q of the attack list: information that must not leak. One test per row, named by its id.
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -32,7 +32,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     return text.split('\n').filter((line) => line.startsWith('core_http_requests_total'))
   }
 
-  test('Q02 no path, method, error or client of a caller becomes a label', async () => {
+  test('Q02 paths, methods, errors and client ids of callers do not become metric labels', async () => {
     const port = Number(new URL(service.issuer).port)
     const before = (await series()).length
     for (let i = 0; i < 200; i++) {
@@ -53,7 +53,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     expect(metrics).not.toMatch(/made-?up|PROPFIND/i)
   })
 
-  test('Q04 probes and documents say nothing but how it goes, and metrics are on the admin listener only', async () => {
+  test('Q04 health probes and metadata documents reveal only the health, and metrics are on the admin listener only', async () => {
     for (const probe of ['/health', '/ready', '/livez']) {
       const body = (await (await fetch(service.issuer + probe)).json()) as Record<string, unknown>
       expect(Object.keys(body).sort()).toEqual(probe === '/livez' ? ['status', 'time'] : ['db', 'status', 'time'])
@@ -64,7 +64,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     for (const key of keys) expect(Object.keys(key).filter((name) => /^(d|p|q|dp|dq|qi|k|oth)$/.test(name))).toEqual([])
   })
 
-  test('Q06 no page loads anything from elsewhere, or tells another site where the user was', async () => {
+  test('Q06 no page loads anything from another origin, or reveals to another site where the user was', async () => {
     const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
     const browser = new Browser()
     const url = authorizeUrl(service, { client_id: client.client_id, resource: resource.uri })
@@ -90,7 +90,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
     }
   })
 
-  test('Q08 a client_secret in a request comes back in no answer', async () => {
+  test('Q08 a client_secret in a request is not repeated in any answer', async () => {
     const secret = 'cs_SECRETSECRETSECRETSECRET'
     const { client_id } = await addClient(service)
     const answers = [
@@ -114,7 +114,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
   })
 })
 
-test('Q03 what callers name themselves makes no line of the log, and none of their secrets is in one', async () => {
+test('Q03 names that callers choose add no line to the log, and no secret of a caller is in a line', async () => {
   const more = { SERVICE_DCR_MODE: 'open', SERVICE_LOG_LEVEL: 'debug' }
   const { instance, admin, issuer } = await placed(tempFolder(), more)
   await instance.start()
@@ -145,7 +145,7 @@ test('Q03 what callers name themselves makes no line of the log, and none of the
 })
 
 // How long refusals take: C11 in c_token.test.ts.
-test('Q07 whatever is compared and secret is compared in constant time: no file compares a hash, a code or a MAC with ===', () => {
+test('Q07 secrets are compared in constant time: no file compares a hash, a code or a MAC with ===', () => {
   const files = readdirSync(path.join(packageRoot, 'src'), { recursive: true, encoding: 'utf8' })
   const secret =
     /\b(?:\w*(?:secret|api_key|apiKey|password_hash|secret_hash|code_hash|verifier|challenge|mac|csrf\w*)|hash)\b/

@@ -1,4 +1,4 @@
-// Section R of the attack list: where we can keep clients from harm. One test per row, named by its id.
+// Section R of the attack list: measures that protect clients. One test per row, named by its id.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callAdmin } from '../support/admin.ts'
 import { authorize, isActive, machineToken, register } from '../support/flow.ts'
@@ -13,7 +13,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
   })
   afterAll(() => service.close())
 
-  test('R02 resource metadata names what an operator registered, and reflects nothing of the request', async () => {
+  test('R02 resource metadata contains only what an operator registered, and nothing of the request', async () => {
     const resource = await addResource(service, { slug: `r02-${engine}` })
     const base = `${service.issuer}/.well-known/oauth-protected-resource`
     const found = (await (await fetch(`${base}/${resource.slug}?x=https://evil.example`)).json()) as object
@@ -31,13 +31,13 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
       expect(answer.status, ref).toBe(404)
       expect((await answer.text()) + JSON.stringify([...answer.headers])).not.toMatch(/evil|<script|\.\.|admin/)
     }
-    // A client cannot make a resource of its own: what it registers is a client.
+    // A client cannot register a resource: a registration creates a client.
     const evil = { redirect_uris: ['https://evil.example/cb'], resource: 'https://evil.example', slug: 'evil' }
     expect((await register(service, evil)).status).toBe(201)
     expect((await fetch(`${base}/evil`)).status).toBe(404)
   })
 
-  test('R03 no Host or forwarded header gets into metadata, redirects, challenges or pages', async () => {
+  test('R03 no Host or forwarded header appears in metadata, redirects, challenges or pages', async () => {
     const { slug } = await addResource(service, { slug: `r03-${engine}` })
     const evil = [
       'host: evil.example',
@@ -73,7 +73,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
   })
 })
 
-test('R04 two servers never give out the same client_id, and each says on every redirect who it is', async () => {
+test('R04 two servers never issue the same client_id, and each redirect has the iss of its server', async () => {
   const [a, b] = [await startService({ SERVICE_DCR_MODE: 'open' }), await startService({ SERVICE_DCR_MODE: 'open' })]
   try {
     const ids = new Set<unknown>()
@@ -92,7 +92,7 @@ test('R04 two servers never give out the same client_id, and each says on every 
   }
 })
 
-test('R05 an issuer with a slash is one spelling: the other one is no audience, no issuer, and of nobody else', async () => {
+test('R05 an issuer with a trailing slash has one spelling: the other spelling is refused as audience and as issuer, and cannot be registered', async () => {
   const service = await startService({ ...LOOPBACK, SERVICE_SERVER_ISSUER_TRAILING_SLASH: 'true' })
   const { config } = service.app
   try {
