@@ -50,6 +50,39 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
+  test('rotates a secret with an overlap, shows the secrets with their times, and ends the earlier one', async ({
+    reopen,
+  }) => {
+    const client = await addClient(service, { client_name: 'Rotated robot' })
+    const holds = async (secret: string) => {
+      const { status } = await fetch(`${service.issuer}/oauth/token`, {
+        method: 'POST',
+        headers: { authorization: `Basic ${btoa(`${client.client_id}:${secret}`)}` },
+        body: new URLSearchParams({ grant_type: 'client_credentials' }),
+      })
+      return status === 200
+    }
+    const { page, complaints } = await openAdmin(reopen, service, `clients/${client.client_id}`)
+    await press(page, 'Rotate secret')
+    expect(await page.getByLabel('Overlap').inputValue()).toBe('24h')
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
+    await page.getByRole('dialog', { name: 'The new secret' }).waitFor()
+    await page.getByRole('button', { name: 'Copy client_secret' }).click()
+    const secret = await page.evaluate<string>('navigator.clipboard.readText()')
+    await press(page, 'I have it')
+    await expect
+      .poll(() => rowsOf(page))
+      .toEqual([expect.stringMatching(/^current/), expect.stringMatching(/^earlier/)])
+    expect([await holds(secret), await holds(client.client_secret)]).toEqual([true, true])
+    await page.getByRole('row', { name: 'earlier' }).getByRole('button', { name: 'End' }).click()
+    await press(page, 'End it')
+    await expect.poll(() => rowsOf(page)).toEqual([expect.stringMatching(/^current/)])
+    expect(await page.getByRole('button', { name: 'End', exact: true }).count()).toBe(0)
+    expect([await holds(secret), await holds(client.client_secret)]).toEqual([true, false])
+    expect(await page.content()).not.toContain(secret)
+    expect(complaints).toEqual([])
+  })
+
   test('shows the same call as curl and as a command, without the key', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, service, 'clients')
     await press(page, 'Create client')

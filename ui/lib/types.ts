@@ -5,6 +5,8 @@ import type * as service from '../../src/admin/answers_service.ts'
 import type { Actor } from '../../src/records/issuance.ts'
 
 export type ClientAnswer = z.output<typeof answers.client>
+export type ClientWithSecrets = z.output<typeof answers.clientWithSecrets>
+export type NewSecret = z.output<typeof answers.newSecretAnswer>
 export type NewClientAnswer = z.output<typeof answers.newClientAnswer>
 export type FetchedDocument = z.output<typeof answers.fetchedDocument>
 export type UserAnswer = z.output<typeof answers.user>

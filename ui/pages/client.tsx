@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href } from '../lib/router.ts'
-import type { ClientAnswer, FetchedDocument } from '../lib/types.ts'
+import type { ClientAnswer, ClientWithSecrets, FetchedDocument } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
 import {
@@ -20,7 +20,8 @@ import {
   sentence,
   Time,
 } from '../parts/text.tsx'
-import { GRANTS, SecretDialog, SOURCES } from './client_parts.tsx'
+import { GRANTS, SOURCES } from './client_parts.tsx'
+import { SecretsCard } from './client_secrets.tsx'
 
 const EDITABLE = [
   'client_name',
@@ -38,7 +39,7 @@ const from: [string, string] = ['Clients', href(['clients'])]
 /** One client. */
 export function ClientDetail({ client_id }: { client_id: string }) {
   const path = `/admin/clients/${segment(client_id)}`
-  const { data: client, error, reload } = useLoad(path, () => get<ClientAnswer>(path))
+  const { data: client, error, reload } = useLoad(path, () => get<ClientWithSecrets>(path))
   if (!client) return <Pending title="Client" from={from} error={error} />
   return (
     <div class="stack">
@@ -57,6 +58,7 @@ export function ClientDetail({ client_id }: { client_id: string }) {
       <Card>
         <Facts of={factsOf(client)} />
       </Card>
+      <SecretsCard client={client} path={path} onChange={reload} />
       {client.registration_source === 'cimd' && <DocumentCard path={path} onFetched={reload} />}
       <Card title="Related pages">
         <div class="body actions">
@@ -128,12 +130,7 @@ const factsOf = (client: ClientAnswer) =>
   ] as const
 
 function Actions({ client, path, onChange }: { client: ClientAnswer; path: string; onChange: () => void }) {
-  const { client_id, client_name, token_endpoint_auth_method: method } = client
-  const [secret, setSecret] = useState<string>()
-  const rotate = async () => {
-    const answer = await call<{ client_secret: string }>('POST', `${path}/rotate-secret`)
-    setSecret(answer.client_secret)
-  }
+  const { client_id, client_name } = client
   return (
     <>
       <EditButton
@@ -145,11 +142,6 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
         options={{ grant_types: GRANTS }}
         onChange={onChange}
       />
-      {method !== 'none' && (
-        <ConfirmButton label="Rotate secret" verb="Rotate" title="Rotate the secret?" run={rotate}>
-          The old secret stops working at once. Give the new secret to the client. It is shown only once.
-        </ConfirmButton>
-      )}
       {client.status === 'active' ? (
         <ConfirmButton
           label="Suspend"
@@ -177,14 +169,6 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
         The client, its consents and its sign-ins go, and its tokens are revoked. The record of its tokens and the audit
         trail stay. This cannot be undone.
       </DeleteButton>
-      {secret && (
-        <SecretDialog
-          title="The secret is replaced"
-          client_id={client_id}
-          client_secret={secret}
-          onClose={() => setSecret(undefined)}
-        />
-      )}
     </>
   )
 }

@@ -6,7 +6,7 @@ import type { IdpAnswer } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { Badge, Copy, Name } from '../parts/text.tsx'
+import { Badge, Copy, Lines, Name } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
 /** The identity providers as options, and the name of one. */
@@ -28,7 +28,7 @@ export function Idps() {
       label="Register provider"
       title="Register an identity provider"
       operation="idp.create"
-      fields={['issuer', 'jwks_uri', 'audience', 'name']}
+      fields={['issuer', 'jwks_uri', 'audience', 'name', 'subject_tokens', 'audiences']}
       verb="Register"
       onDone={changed}
     />
@@ -40,7 +40,7 @@ export function Idps() {
   return (
     <Entries<IdpAnswer>
       title="Identity providers"
-      about="Whose assertions (ID-JAG) are accepted: Enterprise-Managed Authorization."
+      about="Whose assertions (ID-JAG) are accepted: Enterprise-Managed Authorization. With subject tokens, the tokens of their users can also be exchanged."
       create={create}
       none="No identity provider yet"
       path="/admin/idps"
@@ -63,11 +63,16 @@ export function Idps() {
         },
         { title: 'Keys', cell: ({ jwks_uri }) => <code>{jwks_uri}</code> },
         { title: 'Audience', cell: ({ audience }) => <code>{audience}</code> },
+        {
+          title: 'Subject tokens',
+          cell: ({ subject_tokens, audiences }) =>
+            subject_tokens ? <Lines of={audiences} /> : <span class="soft">not accepted</span>,
+        },
         actionsColumn<IdpAnswer>({
           edit: {
             operation: 'idp.update',
             title: 'Edit the identity provider',
-            fields: ['name', 'jwks_uri', 'audience', 'enabled'],
+            fields: ['name', 'jwks_uri', 'audience', 'enabled', 'subject_tokens', 'audiences'],
           },
           path: '/admin/idps',
           what: ({ name }) => name,
