@@ -15,6 +15,8 @@ export interface AdminResource {
   enabled?(config: Config): boolean
   /** By name; `rotateSecret` is the command `rotate-secret`. */
   readonly actions: Readonly<Record<string, Action>>
+  /** Commands for a part of an operation, by name: each has the method and path of one of the actions. */
+  readonly commands?: Readonly<Record<string, Action>>
 }
 
 /** An operation without the types of its schemas, as lists contain it. */
@@ -117,7 +119,7 @@ export const kebab = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll('_', '-')
 
 /** The words of an operation's command after `admin`, or undefined when it has no command. */
-export function commandOf({ name, actions }: AdminResource, word: string): string | undefined {
-  const cli = actions[word]?.cli
+export function commandOf({ name, actions, commands }: AdminResource, word: string): string | undefined {
+  const cli = (actions[word] ?? commands?.[word])?.cli
   return cli === false ? undefined : (cli?.command ?? `${name} ${kebab(word)}`)
 }

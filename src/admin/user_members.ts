@@ -31,6 +31,11 @@ export const newUser = z.object({
   groups: groupNames().default([]).describe(GROUPS),
   email_verified: z.boolean().default(true).describe(EMAIL_VERIFIED),
 })
+/** The new subject of a user of an upstream provider. */
+export const oidcSubject = text(255)
+  .min(1, 'must not be empty')
+  .describe('New subject of the user at the upstream provider, for a person who was made anew there. The issuer stays.')
+
 /** The members that a change may have. */
 export const userChange = z
   .object({
@@ -40,5 +45,11 @@ export const userChange = z
     role: role.describe('New role.'),
     groups: groupNames().describe(GROUPS),
     email_verified: z.boolean().describe(EMAIL_VERIFIED),
+    oidc_subject: oidcSubject,
+    provider_sub: oidcSubject.describe('The same as oidc_subject, under the name that answers have.'),
   })
   .partial()
+  .refine(({ oidc_subject: a, provider_sub: b }) => a === undefined || b === undefined || a === b, {
+    path: ['oidc_subject'],
+    message: 'and provider_sub are the same member',
+  })

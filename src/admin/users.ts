@@ -10,7 +10,7 @@ import * as answers from './answers.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, notFound, retryStale } from './outcome.ts'
 import { userImport } from './user_import.ts'
-import { newUser, userChange } from './user_members.ts'
+import { newUser, oidcSubject, userChange } from './user_members.ts'
 
 /** A user in the form of the admin API, without the password hash. */
 const userJson = (user: User) => ({
@@ -122,22 +122,8 @@ export const users: AdminResource = {
       answer: answers.user,
       body: userChange,
       audit: 'user_updated',
-      cli: { without: ['password'] },
-      async run(app, { params, body: { password, groups, ...rest } }) {
-        const { provider } = await getUser(app, params.id)
-        if (password !== undefined && provider !== 'local')
-          throw conflict('the user signs in at the upstream provider and has no password here', 'user_not_local')
-        const password_hash = password === undefined ? undefined : await app.crypto.hashPassword(password)
-        const patch = { ...rest, ...(groups ? { operator_groups: groups } : {}) }
-        return retryStale(async () => {
-          const user = await getUser(app, params.id)
-          const fields = [...changedFields(user, patch), ...(password_hash ? ['password'] : [])]
-          if (fields.length === 0) return { shown: userJson(user) }
-          const next = { ...user, ...patch, ...(password_hash ? { password_hash } : {}) }
-          const written = await writeUser(app, next, password_hash !== undefined)
-          return written === 'stale' ? written : changed(written, { fields, ...groupChange(user, written) })
-        })
-      },
+      cli: { without: ['password', 'oidc_subject', 'provider_sub'] },
+      run: (app, { params, body }) => changeUser(app, params.id, body),
     }),
     disable: action({
       method: 'PATCH',
@@ -187,6 +173,39 @@ export const users: AdminResource = {
       },
     }),
   },
+  commands: {
+    relink: action({
+      method: 'PATCH',
+      path: '/admin/users/{id}',
+      doc: 'Links a user to the new subject of a person who was made anew at the upstream provider. The account, its tokens and its consents stay.',
+      answer: answers.user,
+      body: z.object({ oidc_subject: oidcSubject }),
+      audit: 'user_updated',
+      run: (app, { params, body }) => changeUser(app, params.id, body),
+    }),
+  },
+}
+
+async function changeUser(
+  app: App,
+  id: string,
+  { password, groups, oidc_subject, provider_sub = oidc_subject, ...rest }: z.output<typeof userChange>,
+): Promise<ActionResult> {
+  const { provider } = await getUser(app, id)
+  if (password !== undefined && provider !== 'local')
+    throw conflict('the user signs in at the upstream provider and has no password here', 'user_not_local')
+  if (provider_sub !== undefined && provider !== 'oidc')
+    throw conflict('the user signs in with a password and has no subject at an upstream provider', 'user_local')
+  const password_hash = password === undefined ? undefined : await app.crypto.hashPassword(password)
+  const patch = { ...rest, ...(groups ? { operator_groups: groups } : {}), ...(provider_sub ? { provider_sub } : {}) }
+  return retryStale(async () => {
+    const user = await getUser(app, id)
+    const fields = [...changedFields(user, patch), ...(password_hash ? ['password'] : [])]
+    if (fields.length === 0) return { shown: userJson(user) }
+    const next = { ...user, ...patch, ...(password_hash ? { password_hash } : {}) }
+    const written = await writeUser(app, next, password_hash !== undefined)
+    return written === 'stale' ? written : changed(written, { fields, ...groupChange(user, written) })
+  })
 }
 
 const changed = (user: User, detail: object): ActionResult => ({
@@ -207,6 +226,8 @@ async function writeUser(app: App, user: User, signOut: boolean): Promise<User |
   const next = { ...user, updated_at: now }
   const outcome = await app.store.updateUser({ user: next, signOut, now })
   if (outcome === 'exists') throw emailTaken()
+  if (outcome === 'subject_exists')
+    throw conflict('another user has this subject at the provider; delete that user first', 'subject_taken')
   return outcome === 'stale' ? outcome : next
 }
 

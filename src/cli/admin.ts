@@ -14,7 +14,7 @@ import { commandAt, type GlobalOptions } from './tree.ts'
 /** Adds every admin command to `service admin`. */
 export function addAdminCommands(program: Command, env: Env): void {
   for (const resource of adminResources) {
-    for (const [word, action] of Object.entries(resource.actions)) {
+    for (const [word, action] of Object.entries({ ...resource.actions, ...resource.commands })) {
       const words = commandOf(resource, word)
       if (words === undefined) continue
       addCommand(commandAt(program, `admin ${words}`), action, env)

@@ -41,8 +41,9 @@ function covers(app: App, policy: XaaPolicy, { client_id }: Client, resource: Re
 }
 
 /**
- * The `sub` of the token: the mapped local subject, otherwise (unless `strict`) a value that no local user or client can have.
- * Throws access_denied without a mapping in `strict` mode, invalid_grant when the mapped user is not active.
+ * The `sub` of the token: the mapped local subject, otherwise (unless `strict`) the user who signs in at that issuer with that subject, or
+ * else a value that no local user or client can have. Throws access_denied without a mapping in `strict` mode, invalid_grant when the user
+ * is not active.
  */
 export async function resolveSubject(app: App, subject: FederatedSubject): Promise<string> {
   try {
@@ -60,7 +61,8 @@ async function findSubject(app: App, { idp, sub }: FederatedSubject): Promise<{ 
   if (!mapping && app.config.xaa.subject_mode === 'strict')
     throw denied('the subject is not mapped to a local user', 'subject_not_mapped')
   // The key is issuer and subject, never an email: an administrator of a directory must not gain a local account by choosing an email.
-  const local = mapping?.local_subject ?? `${idp.issuer}:${sub}`
+  const local =
+    mapping?.local_subject ?? (await app.store.findSubjectUser({ issuer: idp.issuer, sub })) ?? `${idp.issuer}:${sub}`
   await checkLocal(app, local)
   return { result: mapping ? 'mapped' : 'auto_mapped', sub: local }
 }

@@ -21,6 +21,8 @@ const linkKey = ({ source_slug, target_slug }: InputOf<'findFrontingLink'>) => `
 const writtenLinkKey = ({ link }: { link: InputOf<'findFrontingLink'> }) => linkKey(link)
 const mappingKey = ({ idp_id, federated_subject }: InputOf<'findSubjectMapping'>) => `${idp_id} ${federated_subject}`
 
+const subjectKey = ({ issuer, sub }: InputOf<'findSubjectUser'>) => `${issuer} ${sub}`
+
 const CACHED: Partial<Record<OpName, CachedRead>> = {
   findClient: {
     max: 25_000,
@@ -83,6 +85,17 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
     max: 100_000,
     key: mappingKey,
     dropBy: { createSubjectMapping: mappingKey, deleteSubjectMapping: everything, deleteIdp: everything },
+  },
+  findSubjectUser: {
+    max: 100_000,
+    key: subjectKey,
+    dropBy: {
+      saveFederatedUser: ({ user }: InputOf<'saveFederatedUser'>) =>
+        subjectKey({ issuer: user.provider_issuer ?? '', sub: user.provider_sub ?? '' }),
+      // An operator may link a user to another subject.
+      updateUser: everything,
+      deleteUser: everything,
+    },
   },
 }
 

@@ -3,7 +3,7 @@ import * as clients from './clients.ts'
 import * as connections from './connections.ts'
 import * as consents from './consents.ts'
 import { purgeWindow } from './expiry.ts'
-import { endFederatedSessions } from './federated_sessions.ts'
+import * as federatedUsers from './federated_users.ts'
 import * as fronting from './fronting.ts'
 import * as groups from './groups.ts'
 import * as issuances from './issuances.ts'
@@ -31,6 +31,7 @@ export const ops = {
   ...clients,
   ...connections,
   ...consents,
+  ...federatedUsers,
   ...fronting,
   ...groups,
   ...issuances,
@@ -51,7 +52,6 @@ export const ops = {
   ...users,
   ...xaa,
   dropPartition,
-  endFederatedSessions,
   listExported,
   listPartitions,
   listSealed,

@@ -5,7 +5,20 @@ import { groupsOf, type User } from '../records/user.ts'
 import { forgetConnections } from './connections.ts'
 import { endFamilies } from './families.ts'
 import { type Found, type ListPage, type ListSpec, listPage, type Search, searchRows } from './list.ts'
-import { change, columnsOf, containing, forUpdate, idBytes, idText, is, num, type Op, one, orNull } from './op.ts'
+import {
+  change,
+  columnsOf,
+  containing,
+  forUpdate,
+  idBytes,
+  idText,
+  is,
+  maybeStr,
+  num,
+  type Op,
+  one,
+  orNull,
+} from './op.ts'
 import { addGroups, deleteGroups } from './user_groups.ts'
 import { changeable, emailKey, insertUsers, readUser, USER_COLUMNS } from './user_rows.ts'
 
@@ -54,7 +67,7 @@ export function* createUser(user: User): Op<'created' | 'exists'> {
   return 'created'
 }
 
-/** Writes a user that was read at `user.version`. `signOut` also ends the user's sessions and refresh tokens. */
+/** Writes a user that was read at `user.version`. `exists` and `subject_exists`: another user has the email, or the subject at the provider. `signOut` also ends the user's sessions and refresh tokens. */
 export function* updateUser({
   user,
   signOut,
@@ -63,13 +76,16 @@ export function* updateUser({
   user: User
   signOut: boolean
   now: number
-}): Op<'updated' | 'stale' | 'exists'> {
+}): Op<'updated' | 'stale' | 'exists' | 'subject_exists'> {
   const twin = yield* one('SELECT 1 AS found FROM users WHERE email_key = ? AND id <> ?', emailKey(user.email), user.id)
   if (twin) return 'exists'
   const before = yield* one(`SELECT ${USER_COLUMNS} FROM users WHERE id = ? AND version = ?`, user.id, user.version)
+  if (before && maybeStr(before.provider_sub) !== user.provider_sub && (yield* findFederated(user)))
+    return 'subject_exists'
   const changed = yield* change(
-    'UPDATE users SET email = ?, email_key = ?, email_verified = ?, name = ?, password_hash = ?, role = ?, status = ?, operator_groups = ?, provider_groups = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
+    'UPDATE users SET email = ?, email_key = ?, email_verified = ?, name = ?, password_hash = ?, role = ?, status = ?, operator_groups = ?, provider_groups = ?, updated_at = ?, provider_sub = ?, version = version + 1 WHERE id = ? AND version = ?',
     ...changeable(user),
+    orNull(user.provider_sub),
     user.id,
     user.version,
   )
@@ -83,11 +99,11 @@ export function* updateUser({
 }
 
 /** Locked, so that the groups of this sign-in are written even when an operator changes the user at the same time. */
-const findFederated = (issuer: string | undefined, sub: string | undefined) =>
+const findFederated = ({ provider_issuer, provider_sub }: User) =>
   forUpdate(
     `SELECT ${USER_COLUMNS} FROM users WHERE provider_issuer = ? AND provider_sub = ?`,
-    orNull(issuer),
-    orNull(sub),
+    orNull(provider_issuer),
+    orNull(provider_sub),
   )
 
 /**
@@ -97,11 +113,11 @@ const findFederated = (issuer: string | undefined, sub: string | undefined) =>
  * the previous one. A disabled account is returned unchanged. `email_before` is set when the email has changed.
  */
 export function* saveFederatedUser({ user }: { user: User }): Op<FederatedUser | 'email_taken'> {
-  let row = yield* findFederated(user.provider_issuer, user.provider_sub)
+  let row = yield* findFederated(user)
   if (!row) {
     if ((yield* createUser(user)) === 'created') return { user, created: true }
     // Another account has the email, or the same person signed in twice at the same time.
-    row = yield* findFederated(user.provider_issuer, user.provider_sub)
+    row = yield* findFederated(user)
     if (!row) return 'email_taken'
   }
   const known = readUser(row)

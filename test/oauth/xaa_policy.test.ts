@@ -111,17 +111,23 @@ describe('subjects', () => {
   interface Known {
     mode?: 'auto_map' | 'strict'
     local_subject?: string
+    /** The id of the user who signs in at that issuer with that subject. */
+    signs_in?: string
     user?: ReturnType<typeof aUser>
     client_id?: string
   }
   const counts = vi.fn()
   const resolve = (known: Known = {}) => {
-    const { mode = 'auto_map', local_subject, user, client_id } = known
+    const { mode = 'auto_map', local_subject, signs_in, user, client_id } = known
     counts.mockClear()
     const store = {
       findSubjectMapping: async (input: object) => {
         expect(input).toEqual({ idp_id: idp.id, federated_subject: 'employee-1' })
         return local_subject === undefined ? undefined : aSubjectMapping(idp, { local_subject })
+      },
+      findSubjectUser: async (input: object) => {
+        expect(input).toEqual({ issuer: idp.issuer, sub: 'employee-1' })
+        return signs_in
       },
       findUser: async ({ id }: { id: string }) => (user?.id === id ? user : undefined),
       findClient: async (input: object) =>
@@ -151,7 +157,18 @@ describe('subjects', () => {
     expect(await resolve({ mode, local_subject: 'payroll' })).toBe('payroll')
   })
 
+  test('without a mapping it is the user who signs in at that issuer with that subject; a mapping wins', async () => {
+    const user = aUser({ id: 'u_ada' })
+    expect(await resolve({ signs_in: 'u_ada', user })).toBe('u_ada')
+    counted('auto_mapped')
+    expect(await resolve({ signs_in: 'u_bob', local_subject: 'u_ada', user })).toBe('u_ada')
+    expect((await refusalOf(() => resolve({ mode: 'strict', signs_in: 'u_ada', user }))).reason).toBe(
+      'subject_not_mapped',
+    )
+  })
+
   const inactive: [string, Known][] = [
+    ['a disabled user who signs in there', { signs_in: 'u_ada', user: aUser({ id: 'u_ada', status: 'disabled' }) }],
     ['a disabled user', { local_subject: 'u_ada', user: aUser({ id: 'u_ada', status: 'disabled' }) }],
     ['a user who is gone', { local_subject: 'u_ada' }],
     ['a client, for whom the token would speak', { local_subject: 'c_7', client_id: 'c_7' }],

@@ -1,4 +1,4 @@
-// Operations on the sessions of users of an upstream provider.
+// Operations on users of an upstream provider, by their subject or session there.
 import { endFamilies } from './families.ts'
 import { all, change, idBytes, idText, type Op, one, type Row, str } from './op.ts'
 
@@ -55,4 +55,10 @@ function* findNamed({ issuer, sub, sid }: NamedByProvider): Op<{ user_id?: strin
   const unnamed = sid === undefined ? '' : ' AND oidc_sid IS NULL'
   const others = yield* all(`SELECT id, user_id FROM sessions WHERE user_id = ?${unnamed}`, user_id)
   return { user_id, sessions: [...bySid.filter((row) => row.user_id === user_id), ...others] }
+}
+
+/** The id of the user with this subject at an upstream provider. */
+export function* findSubjectUser({ issuer, sub }: { issuer: string; sub: string }): Op<string | undefined> {
+  const row = yield* one('SELECT id FROM users WHERE provider_issuer = ? AND provider_sub = ?', issuer, sub)
+  return row && str(row.id)
 }
