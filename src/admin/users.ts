@@ -177,7 +177,7 @@ export const users: AdminResource = {
     relink: action({
       method: 'PATCH',
       path: '/admin/users/{id}',
-      doc: 'Links a user to the new subject of a person who was made anew at the upstream provider. The account, its tokens and its consents stay.',
+      doc: 'Links a user to a new subject, after the account at the upstream provider was created again. The user, the tokens and the consents stay.',
       answer: answers.user,
       body: z.object({ oidc_subject: oidcSubject }),
       audit: 'user_updated',
