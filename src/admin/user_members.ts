@@ -34,7 +34,9 @@ export const newUser = z.object({
 /** The new subject of a user of an upstream provider. */
 export const oidcSubject = text(255)
   .min(1, 'must not be empty')
-  .describe('New subject of the user at the upstream provider, after the account there was created again. The issuer stays.')
+  .describe(
+    'New subject of the user at the upstream provider, after the account there was created again. The issuer stays.',
+  )
 
 /** The members that a change may have. */
 export const userChange = z
