@@ -16,19 +16,22 @@ import {
 import { ACCESS_MODES, ACCESS_TOKEN_TYPS, EVERYONE, TOKEN_CLAIMS } from '../records/resource.ts'
 
 const scopeEntry = z.strictObject({
-  name: scopeName().min(1, 'must not be empty'),
-  description: text(1000).default(''),
-  upstream: text(1000).default(''),
+  name: scopeName().min(1, 'must not be empty').describe('Name that clients request.'),
+  description: text(1000).default('').describe('What users read on the consent page.'),
+  upstream: text(1000).default('').describe('Scopes at the provider of a broker resource.'),
   groups: groupNames()
     .refine((names) => names.length > 0, 'must not be empty; leave it out for everyone who may use the resource')
-    .optional(),
+    .optional()
+    .describe(
+      'Only members of one of these groups get the scope. Without groups everyone who may use the resource gets it.',
+    ),
 })
 
 const access = z.strictObject({
-  mode: word(ACCESS_MODES),
-  groups: groupNames().default([]),
-  users: nameList(name()).default([]),
-  email_domains: nameList(emailDomain()).default([]),
+  mode: word(ACCESS_MODES).describe('Everyone who can sign in, or only the users on one of the lists.'),
+  groups: groupNames().default([]).describe('Groups whose members may use it.'),
+  users: nameList(name()).default([]).describe('Ids of users who may use it.'),
+  email_domains: nameList(emailDomain()).default([]).describe('Domains of verified emails whose users may use it.'),
 })
 
 const scopeEntries = z
@@ -37,9 +40,17 @@ const scopeEntries = z
   .refine((scopes) => new Set(scopes.map((each) => each.name)).size === scopes.length, 'must not name a scope twice')
 
 const policy = z.strictObject({
-  exchange: z.strictObject({ allowed_client_ids: distinct().default([]) }).optional(),
-  runtime: z.strictObject({ client_ids: distinct().default([]) }).optional(),
-  connect: z.strictObject({ allowed_return_urls: list(text(2048)).default([]) }).optional(),
+  exchange: z
+    .strictObject({ allowed_client_ids: distinct().default([]).describe('Clients that may exchange tokens for it.') })
+    .optional(),
+  runtime: z
+    .strictObject({ client_ids: distinct().default([]).describe('Clients of its resource servers.') })
+    .optional(),
+  connect: z
+    .strictObject({
+      allowed_return_urls: list(text(2048)).default([]).describe('URLs to which the connect flow may return.'),
+    })
+    .optional(),
 })
 
 /** The fields of a resource in input. The admin API uses the same fields for PATCH. */

@@ -34,7 +34,8 @@ async function findingsOf(page: Page): Promise<string[]> {
 }
 
 const NAMES = [
-  ...['home', 'connections', 'clients', 'client', 'users', 'user', 'resources', 'resource', 'providers', 'fronting'],
+  ...['home', 'connections', 'clients', 'client', 'users', 'user', 'groups', 'resources', 'resource'],
+  ...['restricted resource', 'providers', 'fronting'],
   ...['identity providers', 'policies', 'mappings', 'issuances', 'issuance', 'audit', 'keys', 'settings', 'try it'],
 ]
 

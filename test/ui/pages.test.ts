@@ -56,7 +56,7 @@ describe(`in ${CHROMIUM}`, () => {
   test('users: creates one that can sign in, resets its password, disables it, signs it out', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, 'users')
     await press(page, 'Create user')
-    await field(page, 'Email').fill('grace@example.com')
+    await page.getByRole('textbox', { name: 'Email' }).fill('grace@example.com')
     await field(page, 'Password').fill(PASSWORD)
     await press(page, 'Create')
     await page.getByRole('heading', { name: 'grace@example.com' }).waitFor()

@@ -44,6 +44,17 @@ export async function openWorld(): Promise<World> {
     federated_subject: '00u1abcd',
     local_subject: user.id,
   })
+  await addUser(service, { ...user, id: newId(), email: 'member@example.com', operator_groups: ['editors', 'staff'] })
+  await addResource(service, {
+    slug: 'restricted',
+    access: {
+      mode: 'restricted',
+      groups: ['staff', 'nobody-yet'],
+      users: [user.id],
+      email_domains: ['corp.example.com'],
+    },
+    token_claims: ['groups'],
+  })
   const now = service.app.clock.now()
   const delegated = anIssuance({
     id: newId(),
@@ -77,6 +88,8 @@ export const placesOf = ({ machine, user, resource, delegated }: World): Readonl
   user: `users/${user.id}`,
   resources: 'resources',
   resource: `resources/${resource.slug}`,
+  'restricted resource': 'resources/restricted',
+  groups: 'groups',
   providers: 'providers',
   fronting: 'fronting',
   'identity providers': 'idps',

@@ -8,6 +8,8 @@ import { DeleteButton, EditButton, Entries, Pending } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
 import { Badge, Card, Copy, Facts, Lines, Mono, Name, PageHead, sentence, Time } from '../parts/text.tsx'
+import { GroupLinks } from './groups.tsx'
+import { AccessCard } from './resource_access.tsx'
 
 const FIELDS = [
   'slug',
@@ -17,6 +19,8 @@ const FIELDS = [
   'display_name',
   'scopes',
   'access_token_typ',
+  'access',
+  'token_claims',
   'policy',
 ]
 const START = { backend_kind: 'mint', scopes: [{ name: 'notes:read', description: 'Read your notes' }] }
@@ -177,16 +181,23 @@ function ResourceDetail({ slug }: { slug: string }) {
           ]}
         />
       </Card>
+      <AccessCard resource={resource} onChange={reload} />
       <Card title="Scopes">
         {resource.scopes.length === 0 ? (
           <p class="body soft">None declared: clients need no scope, and the tokens carry none.</p>
         ) : (
           <Facts
-            of={resource.scopes.map(({ name, description, upstream }) => [
+            of={resource.scopes.map(({ name, description, upstream, groups }) => [
               <code key={name}>{name}</code>,
               <>
                 {description || <span class="soft">no description</span>}
                 {upstream && <code> → {upstream}</code>}
+                {groups && (
+                  <small>
+                    {' '}
+                    Only for <GroupLinks of={groups} />.
+                  </small>
+                )}
               </>,
             ])}
           />

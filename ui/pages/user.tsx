@@ -8,6 +8,7 @@ import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
 import { Table } from '../parts/list.tsx'
 import { Badge, Card, Copy, Facts, Name, PageHead, ProblemNote, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
+import { GroupLinks } from './groups.tsx'
 
 const from: [string, string] = ['Users', href(['users'])]
 
@@ -34,7 +35,9 @@ export function UserDetail({ id }: { id: string }) {
           of={[
             ['Name', <Name key="name" of={user.name} />],
             ['ID', <Copy key="id" text={user.id} what="id" />],
+            ['Email', user.email_verified ? 'verified' : 'not verified'],
             ['Role', user.role],
+            ...groupFacts(user),
             ['Signs in with', user.provider === 'local' ? 'a password' : 'an identity provider'],
             ['Created', <Time key="made" at={user.created_at} />],
             ['Changed', <Time key="changed" at={user.updated_at} />],
@@ -56,6 +59,13 @@ export function UserDetail({ id }: { id: string }) {
   )
 }
 
+/** A user of an identity provider has groups of operators and of the provider. Operators change only their own. */
+const groupFacts = ({ provider, groups, operator_groups = groups, provider_groups = [] }: UserAnswer) => [
+  ['Groups', <GroupLinks key="groups" of={operator_groups} />] as const,
+  provider === 'oidc' &&
+    (['Groups from the identity provider', <GroupLinks key="theirs" of={provider_groups} />] as const),
+]
+
 function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onChange: () => void }) {
   const logOut = async () => {
     const { tokens_revoked } = await call<{ tokens_revoked: number }>('DELETE', `${path}/tokens`)
@@ -68,8 +78,8 @@ function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onC
         operation="user.update"
         title="Edit the user, or set a new password"
         params={{ id: user.id }}
-        stored={user}
-        fields={['email', 'name', 'role', 'password']}
+        stored={{ ...user, groups: user.operator_groups ?? user.groups }}
+        fields={['email', 'email_verified', 'name', 'role', 'groups', 'password']}
         onChange={onChange}
       />
       <ConfirmButton

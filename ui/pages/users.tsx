@@ -5,6 +5,7 @@ import { Entries } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
 import { Badge, Name, Time } from '../parts/text.tsx'
+import { GroupLinks } from './groups.tsx'
 import { UserDetail } from './user.tsx'
 
 const COLUMNS: readonly Column<UserAnswer>[] = [
@@ -23,9 +24,18 @@ const COLUMNS: readonly Column<UserAnswer>[] = [
     ),
   },
   { title: 'Role', cell: ({ role }) => (role === 'admin' ? <Badge tone="accent">admin</Badge> : role) },
+  { title: 'Groups', cell: ({ groups }) => <FirstGroups of={groups} /> },
   { title: 'Signs in with', cell: ({ provider }) => (provider === 'local' ? 'password' : 'identity provider') },
   { title: 'Created', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
 ]
+
+const SHOWN = 3
+const FirstGroups = ({ of }: { of: readonly string[] }) => (
+  <>
+    <GroupLinks of={of.slice(0, SHOWN)} />
+    {of.length > SHOWN && <span class="soft"> and {of.length - SHOWN} more</span>}
+  </>
+)
 
 /** The list of users, or one of them. */
 export function Users({ place }: { place: Location }) {
@@ -39,7 +49,7 @@ function UserList() {
       label="Create user"
       title="Create a user"
       operation="user.create"
-      fields={['email', 'name', 'password', 'role']}
+      fields={['email', 'name', 'password', 'role', 'groups', 'email_verified']}
       verb="Create"
       onDone={({ id }) => go(href(['users', id]))}
     />
@@ -52,7 +62,10 @@ function UserList() {
       none="No user yet"
       path="/admin/users"
       query={{ order: 'newest' }}
-      filters={[{ name: 'q', label: 'Search by email, name or id', search: true }]}
+      filters={[
+        { name: 'q', label: 'Search by email, name or id', search: true },
+        { name: 'group', label: 'Group' },
+      ]}
       columns={COLUMNS}
       keyOf={({ id }) => id}
       page={50}

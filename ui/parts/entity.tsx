@@ -46,6 +46,8 @@ export const Entries = <T,>({ title, label = title, about, create, none, childre
 )
 
 interface EditProps<T> {
+  /** Of the button, where the page has several. */
+  label?: string
   operation: string
   title: string
   params: Record<string, string>
@@ -57,8 +59,8 @@ interface EditProps<T> {
 /** A button that edits what is stored. */
 export const EditButton = <T,>({ onChange, ...form }: EditProps<T>) => (
   <FormButton<T>
-    {...form}
     label="Edit"
+    {...form}
     verb="Save"
     onDone={(changed) => {
       say('Saved.')

@@ -1,16 +1,19 @@
 // One field of a form: drawn by the kind of its schema, written as text, read back as JSON.
+import { useState } from 'preact/hooks'
 import { words } from '../lib/format.ts'
 import type { JsonSchema } from '../lib/schema.ts'
 
-type Kind = 'text' | 'secret' | 'choice' | 'checks' | 'check' | 'number' | 'lines' | 'json'
+type Kind = 'text' | 'secret' | 'choice' | 'checks' | 'check' | 'number' | 'lines' | 'members' | 'items' | 'json'
 
 function kindOf(name: string, schema: JsonSchema, options: unknown): Kind {
   const { type, items, anyOf } = schema
   if (options || schema.enum) return type === 'array' ? 'checks' : 'choice'
   if (type === 'boolean') return 'check'
   if (type === 'integer' || type === 'number') return 'number'
+  if (type === 'array' && items?.properties) return 'items'
   if (type === 'array') return items?.type === undefined || items.type === 'string' || items.enum ? 'lines' : 'json'
   if (anyOf?.some((each) => each.type === 'array')) return 'lines'
+  if (type === 'object' && schema.properties) return 'members'
   if (type === 'object' || anyOf) return 'json'
   return /password|secret$/.test(name) ? 'secret' : 'text'
 }
@@ -38,7 +41,7 @@ export function readValue(schema: JsonSchema, value: string | boolean): unknown 
     return lines.length === 0 && isNullable(schema) ? null : lines
   }
   if (kind === 'number') return value === '' ? null : Number(value)
-  if (kind !== 'json') return value
+  if (kind !== 'json' && kind !== 'members' && kind !== 'items') return value
   try {
     return JSON.parse(value || 'null')
   } catch (error) {
@@ -62,7 +65,8 @@ interface FieldProps {
 }
 
 /** One field with its label and help. */
-export function Field({ id, name, schema, isRequired, isWrong, isLong, options, value, onValue }: FieldProps) {
+export function Field({ id, name, schema, isRequired, isWrong, isLong, value, onValue, ...given }: FieldProps) {
+  const options = given.options ?? schema.items?.enum?.map((each) => [each, each] as const)
   const kind = kindOf(name, schema, options)
   const common = { id, name, 'aria-describedby': `${id}-hint`, 'aria-invalid': isWrong }
   const text = String(value)
@@ -80,6 +84,18 @@ export function Field({ id, name, schema, isRequired, isWrong, isLong, options, 
       {kind === 'json' && ' JSON.'}
     </span>
   )
+  if (kind === 'members' || kind === 'items')
+    return (
+      <fieldset class="field" aria-describedby={`${id}-hint`}>
+        <legend>{words(name)}</legend>
+        {help}
+        {kind === 'members' ? (
+          <Members id={id} schema={schema} value={text} onValue={onValue} isMerged />
+        ) : (
+          <Items id={id} name={name} schema={schema.items ?? {}} value={text} onValue={onValue} />
+        )}
+      </fieldset>
+    )
   if (kind === 'checks')
     return (
       <fieldset class="field" aria-describedby={`${id}-hint`}>
@@ -155,5 +171,101 @@ function Checks({ options, value, onValue }: Pick<FieldProps, 'onValue'> & { opt
         </label>
       ))}
     </div>
+  )
+}
+
+type Texts = Record<string, string | boolean>
+interface NestedProps extends Pick<FieldProps, 'onValue'> {
+  id: string
+  schema: JsonSchema
+  value: string
+}
+
+const textsOf = ({ properties = {} }: JsonSchema, from: Record<string, unknown>): Texts =>
+  Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, writeText(schema, from[name])]))
+
+/** The members as JSON takes them. Empty ones are left out, except those that are needed. */
+const readTexts = ({ properties = {} }: JsonSchema, texts: Texts, needed: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(properties).flatMap(([name, schema]) => {
+      const text = texts[name] ?? ''
+      return text === '' && (schema.enum || !needed.includes(name)) ? [] : [[name, readOr(schema, text)]]
+    }),
+  )
+/** Text that is no JSON stays as it is, for the server to refuse. */
+const readOr = (schema: JsonSchema, text: string | boolean): unknown => {
+  try {
+    return readValue(schema, text)
+  } catch {
+    return text
+  }
+}
+
+/** One field for each member of an object. The server merges some objects: then a stored member that was emptied is sent as empty. */
+function Members({ id, schema, value, onValue, isMerged }: NestedProps & { isMerged?: boolean }) {
+  const [stored] = useState<Record<string, unknown>>(() => JSON.parse(value || '{}'))
+  const [texts, setTexts] = useState(() => textsOf(schema, stored))
+  const change = (next: Texts) => {
+    setTexts(next)
+    const needed = [...(schema.required ?? []), ...(isMerged ? Object.keys(stored) : [])]
+    onValue(JSON.stringify(readTexts(schema, next, needed)))
+  }
+  return (
+    <div class="members">
+      {Object.entries(schema.properties ?? {}).map(([name, each]) => (
+        <Field
+          key={name}
+          id={`${id}-${name}`}
+          name={name}
+          schema={each}
+          isRequired={schema.required?.includes(name) ?? false}
+          isWrong={false}
+          value={texts[name] ?? ''}
+          onValue={(text) => change({ ...texts, [name]: text })}
+        />
+      ))}
+    </div>
+  )
+}
+
+/** The members of each object of a list, with buttons that add and remove one. */
+function Items({ id, name, schema, value, onValue }: NestedProps & { name: string }) {
+  const [items, setItems] = useState(() =>
+    (JSON.parse(value || '[]') as object[]).map((each, key) => ({ key, text: JSON.stringify(each) })),
+  )
+  const change = (next: typeof items) => {
+    setItems(next)
+    onValue(`[${next.map(({ text }) => text).join(',')}]`)
+  }
+  const one = words(name).replace(/s$/, '').toLowerCase()
+  const next = (items.at(-1)?.key ?? -1) + 1
+  return (
+    <>
+      {items.map(({ key, text }, i) => (
+        <fieldset key={key} class="item">
+          <legend class="hidden-label">{`${one} ${i + 1}`}</legend>
+          <Members
+            id={`${id}-${key}`}
+            schema={schema}
+            value={text}
+            onValue={(changed) =>
+              change(items.map((each) => (each.key === key ? { key, text: String(changed) } : each)))
+            }
+          />
+          <button
+            type="button"
+            aria-label={`Remove ${one} ${i + 1}`}
+            onClick={() => change(items.filter((each) => each.key !== key))}
+          >
+            Remove
+          </button>
+        </fieldset>
+      ))}
+      <div>
+        <button type="button" onClick={() => change([...items, { key: next, text: '{}' }])}>
+          Add {one}
+        </button>
+      </div>
+    </>
   )
 }

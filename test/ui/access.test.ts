@@ -1,0 +1,125 @@
+// Who may use what, on the admin page.
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { okAdmin } from '../support/admin.ts'
+import { CHROMIUM, test } from '../support/chromium.ts'
+import { addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { field, openAdmin, press, rowsOf } from './open.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+interface ResourceJson {
+  access: { mode: string; groups: string[]; users: string[]; email_domains: string[] }
+  scopes: { name: string; groups?: string[] }[]
+  token_claims: string[]
+}
+const stored = (slug: string) => okAdmin<ResourceJson>(service, 'GET', `/admin/resources/${slug}`)
+
+describe(`in ${CHROMIUM}`, () => {
+  test('a resource shows who may use it and what each group gets, and its rules are edited in a form', async ({
+    reopen,
+  }) => {
+    const { slug } = await addResource(service)
+    const { page } = await openAdmin(reopen, service, `resources/${slug}`)
+    await page.getByText('Everyone who can sign in may use this resource.').waitFor()
+    await press(page, 'Edit access')
+    await field(page, 'Mode').selectOption('restricted')
+    const dialog = page.getByRole('dialog')
+    await dialog
+      .getByRole('group', { name: 'Access' })
+      .getByLabel(/^Groups/)
+      .fill('staff\nops')
+    await dialog
+      .getByRole('group', { name: 'scope 2' })
+      .getByLabel(/^Groups/)
+      .fill('editors')
+    await press(page, 'Add scope')
+    await dialog.getByRole('group', { name: 'scope 3' }).getByLabel(/^Name/).fill('mcp:admin')
+    await dialog
+      .getByRole('group', { name: 'scope 3' })
+      .getByLabel(/^Groups/)
+      .fill('ops')
+    await press(page, 'Remove scope 1')
+    await dialog.getByLabel('email', { exact: true }).check()
+    await press(page, 'Save')
+    await page.getByText('Only users on one of these lists may use this resource.').waitFor()
+    const { access, scopes, token_claims } = await stored(slug)
+    expect([access, token_claims]).toEqual([
+      { mode: 'restricted', groups: ['ops', 'staff'], users: [], email_domains: [] },
+      ['email'],
+    ])
+    expect(scopes.map(({ name, groups }) => [name, groups])).toEqual([
+      ['mcp:write', ['editors']],
+      ['mcp:admin', ['ops']],
+    ])
+    const table = page.getByRole('table', { name: 'What each group gets' })
+    expect((await table.locator('tbody tr').allInnerTexts()).map((row) => row.split(/\s*\n\s*|\t+/).join(' '))).toEqual(
+      ['editors only with another rule mcp:write', 'ops yes mcp:admin', 'staff yes none'],
+    )
+  })
+
+  test('lists that are emptied in the form are empty, and a scope without groups is for everyone again', async ({
+    reopen,
+  }) => {
+    const { id, slug } = await addResource(service, {
+      access: { mode: 'restricted', groups: ['staff'], users: [], email_domains: [] },
+    })
+    await okAdmin(service, 'PATCH', `/admin/resources/${id}`, { scopes: [{ name: 'read', groups: ['staff'] }] })
+    const { page } = await openAdmin(reopen, service, `resources/${slug}`)
+    await press(page, 'Edit access')
+    const dialog = page.getByRole('dialog')
+    await dialog
+      .getByRole('group', { name: 'Access' })
+      .getByLabel(/^Groups/)
+      .fill('')
+    await dialog
+      .getByRole('group', { name: 'scope 1' })
+      .getByLabel(/^Groups/)
+      .fill('')
+    await press(page, 'Save')
+    await page.getByText('Nobody may use this resource').waitFor()
+    const { access, scopes } = await stored(slug)
+    expect([access.groups, scopes[0]?.groups]).toEqual([[], undefined])
+  })
+
+  test('groups lead to their users, and a group without users is marked', async ({ reopen }) => {
+    const user = await addUser(service, { operator_groups: ['crew'] })
+    await addUser(service)
+    await addResource(service, {
+      slug: 'lonely',
+      access: { mode: 'restricted', groups: ['crow'], users: [], email_domains: [] },
+    })
+    const { page } = await openAdmin(reopen, service, 'groups')
+    await page.getByRole('row').filter({ hasText: 'crow' }).getByText('no users').waitFor()
+    expect(await page.getByRole('row').filter({ hasText: 'crow' }).getByRole('link', { name: 'lonely' }).count()).toBe(
+      1,
+    )
+    await page.getByRole('link', { name: 'crew' }).click()
+    await page.getByRole('link', { name: user.email }).waitFor()
+    expect(await rowsOf(page)).toHaveLength(1)
+  })
+
+  test('the groups of operators are edited on the page of the user, and those of the provider are shown apart', async ({
+    reopen,
+  }) => {
+    const user = await addUser(service, {
+      provider: 'oidc',
+      provider_issuer: 'https://idp.example.com',
+      provider_sub: 'ada',
+      password_hash: undefined,
+      operator_groups: ['night'],
+      provider_groups: ['from-idp'],
+    })
+    const { page } = await openAdmin(reopen, service, `users/${user.id}`)
+    await page.getByRole('link', { name: 'from-idp' }).waitFor()
+    await press(page, 'Edit')
+    await field(page, 'Groups').fill('day\nlate')
+    await press(page, 'Save')
+    await page.getByRole('link', { name: 'late' }).waitFor()
+    const found = await service.app.store.findUser({ id: user.id })
+    expect([found?.operator_groups, found?.provider_groups]).toEqual([['day', 'late'], ['from-idp']])
+  })
+})

@@ -1,0 +1,72 @@
+// Groups: the names that users have and resources name.
+import { href } from '../lib/router.ts'
+import type { GroupAnswer } from '../lib/types.ts'
+import { List } from '../parts/list.tsx'
+import { Badge, Empty, Name, PageHead } from '../parts/text.tsx'
+
+/** A group that leads to its users. */
+export const GroupLink = ({ of }: { of: string }) => (
+  <a href={href(['users'], { group: of })}>
+    <Name of={of} />
+  </a>
+)
+
+/** Names of groups, each leading to its users. */
+export const GroupLinks = ({ of, or = 'none' }: { of: readonly string[]; or?: string }) => (
+  <>
+    {of.length === 0 && <span class="soft">{or}</span>}
+    {of.map((name, i) => (
+      <span key={name}>
+        {i > 0 && ', '}
+        <GroupLink of={name} />
+      </span>
+    ))}
+  </>
+)
+
+/** The list of groups. */
+export const Groups = () => (
+  <>
+    <PageHead
+      title="Groups"
+      about="Groups of users, and the resources that are only for some groups. Operators set the groups of a user, or the identity provider names them at each sign-in."
+    />
+    <List<GroupAnswer>
+      label="Groups"
+      path="/admin/groups"
+      page={50}
+      keyOf={({ name }) => name}
+      columns={[
+        { title: 'Group', cell: ({ name }) => <GroupLink of={name} /> },
+        {
+          title: 'Users',
+          kind: 'number',
+          cell: ({ users }) => (users === 0 ? <Badge tone="warn">no users</Badge> : users),
+        },
+        { title: 'Resources that name it', cell: ({ resources }) => <ResourceLinks of={resources} /> },
+      ]}
+      empty={
+        <Empty title="No group yet">
+          <p>Give a user groups on the page of the user, and name them in the access rules of a resource.</p>
+        </Empty>
+      }
+    />
+  </>
+)
+
+const SHOWN = 10
+/** The first resources, and how many there are beyond them. */
+const ResourceLinks = ({ of }: { of: readonly string[] }) => (
+  <>
+    {of.length === 0 && <span class="soft">none</span>}
+    {of.slice(0, SHOWN).map((slug, i) => (
+      <span key={slug}>
+        {i > 0 && ', '}
+        <a href={href(['resources', slug])}>
+          <code>{slug}</code>
+        </a>
+      </span>
+    ))}
+    {of.length > SHOWN && <span class="soft"> and {of.length - SHOWN} more</span>}
+  </>
+)
