@@ -25,7 +25,7 @@ export const GroupLinks = ({ of, or = 'none' }: { of: readonly string[]; or?: st
 )
 
 /** The list of groups. */
-export const Groups = () => (
+export const GroupsPage = () => (
   <>
     <PageHead
       title="Groups"

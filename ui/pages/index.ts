@@ -5,7 +5,7 @@ import { Audit } from './audit.tsx'
 import { Clients } from './clients.tsx'
 import { Connections } from './connections.tsx'
 import { FrontingPage } from './fronting.tsx'
-import { Groups } from './groups.tsx'
+import { GroupsPage } from './groups.tsx'
 import { Home } from './home.tsx'
 import { Idps } from './idps.tsx'
 import { Issuances } from './issuances.tsx'
@@ -37,7 +37,7 @@ export const PAGES: readonly PageEntry[] = [
   { name: 'connections', title: 'Connections', group: '', show: Connections },
   { name: 'clients', title: 'Clients', group: 'Registry', show: Clients },
   { name: 'users', title: 'Users', group: 'Registry', show: Users },
-  { name: 'groups', title: 'Groups', group: 'Registry', show: Groups },
+  { name: 'groups', title: 'Groups', group: 'Registry', show: GroupsPage },
   { name: 'resources', title: 'Resources', group: 'Registry', show: Resources },
   { name: 'providers', title: 'Providers', group: 'Registry', needs: 'provider.list', show: Providers },
   { name: 'fronting', title: 'Fronting', group: 'Registry', needs: 'fronting.list', show: FrontingPage },
