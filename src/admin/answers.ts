@@ -1,5 +1,6 @@
 // Schemas of the answers of the admin API, as in the OpenAPI document. A test checks every real answer against them.
 import { z } from 'zod'
+import { AUTH_METHODS } from '../oauth/client_metadata.ts'
 import { ACCESS_MODES, ACCESS_TOKEN_TYPS, TOKEN_CLAIMS } from '../records/resource.ts'
 
 const at = z.iso.datetime()
@@ -25,7 +26,16 @@ export const client = z.strictObject({
   redirect_uris: texts,
   grant_types: texts,
   response_types: texts,
-  token_endpoint_auth_method: z.enum(['none', 'client_secret_basic', 'client_secret_post']),
+  token_endpoint_auth_method: z.enum(AUTH_METHODS),
+  token_endpoint_auth_methods_supported: z
+    .array(z.enum(AUTH_METHODS))
+    .optional()
+    .describe('For a client that is a document and names several: every method that it may use.'),
+  jwks: z
+    .strictObject({ keys: z.array(z.record(z.string(), z.unknown())) })
+    .optional()
+    .describe('Public keys that verify its assertions.'),
+  jwks_uri: z.string().optional().describe('URL where it publishes these keys.'),
   application_type: z.enum(['web', 'native']),
   scope: z.string(),
   dpop_bound_access_tokens: z.boolean(),

@@ -1,13 +1,14 @@
 // A client in the admin API: the members that operators write, and the ones that they are shown.
 import { z } from 'zod'
 import type { App } from '../context.ts'
-import { text } from '../lib/field.ts'
+import { issuesOf, text } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { isHttpUrl } from '../lib/url.ts'
-import { clientFields, clientRecord, isUserId, shownClient } from '../oauth/client_metadata.ts'
+import { clientFields, clientRecord, isUserId, refuseMetadata, shownClient } from '../oauth/client_metadata.ts'
 import { liveSecrets } from '../oauth/client_secret.ts'
 import { findNamedResource } from '../oauth/resource.ts'
 import type { Client } from '../records/client.ts'
+import type { Jwk } from '../records/jwk.ts'
 import { changedFields, invalid } from './outcome.ts'
 
 const chosenId = text(2048)
@@ -22,8 +23,12 @@ const defaultResource = z
     'URI of the registered resource that a client_credentials request is for when it names none. Empty or null: none.',
   )
 
+/** An object here, so that what is wrong with a key is invalid_client_metadata; readKeys() reads it. */
+const jwks = z.record(z.string(), z.unknown(), 'must be a JWK set: an object with a list of keys')
+
 /** What creates a client. */
 export const creatable = clientRecord.in.extend({
+  jwks: jwks.optional().describe(clientFields.jwks.description ?? ''),
   client_id: chosenId.optional().describe('A stable id of your choice; without it one is made.'),
   default_resource: defaultResource.optional(),
 })
@@ -37,6 +42,8 @@ const mutable = {
   agent_description: clientFields.agent_description,
   dpop_bound_access_tokens: clientFields.dpop_bound_access_tokens,
   default_resource: defaultResource,
+  jwks: jwks.describe('Public keys that verify its assertions. They replace jwks_uri.'),
+  jwks_uri: clientFields.jwks_uri.describe('URL where the client publishes its public keys. It replaces jwks.'),
 }
 const FIXED = 'Fixed since its creation; may be sent as it is.'
 /** Members that stay as they were created. */
@@ -85,6 +92,14 @@ export async function defaultResourceOf(app: App, uri: string | undefined): Prom
   const resource = await findNamedResource(app, uri)
   if (resource?.backend_kind === 'mint') return resource.uri
   throw invalid('default_resource must be the URI of a registered mint resource', 'unknown_default_resource')
+}
+
+/** The key set that an operator sends. Throws invalid_client_metadata that names every problem. */
+export function readKeys(value: z.output<typeof jwks> | undefined): { keys: Jwk[] } | undefined {
+  if (value === undefined) return undefined
+  const { data, error } = z.object({ jwks: clientFields.jwks }).safeParse({ jwks: value })
+  if (error) throw refuseMetadata(issuesOf(error))
+  return data.jwks
 }
 
 /** The members that an update changed: those that it names, and those that it set for good. */

@@ -7,7 +7,7 @@ import { bool, int, name, word } from '../lib/field.ts'
 import { idFloor, idTime } from '../lib/id.ts'
 import { DAY } from '../lib/time.ts'
 import { inspectDocument, isUrlShaped } from '../oauth/cimd.ts'
-import { checkClient, newClient, type Offered } from '../oauth/client_metadata.ts'
+import { checkClient, newClient, type Offered, offeredToAll } from '../oauth/client_metadata.ts'
 import { setByOperator } from '../oauth/document_client.ts'
 import type { Client } from '../records/client.ts'
 import { type ActionResult, type AdminResource, action, type FlagRule } from './action.ts'
@@ -19,6 +19,7 @@ import {
   defaultResourceOf,
   fixed,
   patchable,
+  readKeys,
   secretsJson,
 } from './client_members.ts'
 import { changeClient, getClient } from './client_record.ts'
@@ -33,9 +34,16 @@ const scopesFlag: FlagRule = {
   read: (values) => values.join(' '),
 }
 
+const jwksFlag: FlagRule = {
+  field: 'jwks',
+  doc: 'File with the public keys of the client as a JWK set. - is standard input.',
+  value: 'file',
+  json: true,
+}
+
 const offeredBy = ({ config }: App): Offered => ({
   grant_types: offeredGrantTypes(config),
-  redirect_schemes: config.dcr.redirect_schemes,
+  ...offeredToAll(config),
 })
 
 /** Maximum number of tokens that are counted for a client. One more means: at least that many. */
@@ -105,11 +113,13 @@ export const clients: AdminResource = {
           name: { field: 'client_name' },
           scopes: scopesFlag,
           'auth-method': { field: 'token_endpoint_auth_method' },
+          'jwks-file': jwksFlag,
         },
         without: ['response_types'],
       },
       async run(app, { body }) {
-        const { client_id, agent, default_resource, ...metadata } = body
+        const { client_id, agent, default_resource, jwks, ...fields } = body
+        const metadata = { ...fields, jwks: readKeys(jwks) }
         checkClient(metadata, offeredBy(app))
         const uri = await defaultResourceOf(app, default_resource)
         const made = newClient({ ...metadata, is_agent: agent }, 'admin', app.clock.now(), client_id)
@@ -140,15 +150,23 @@ export const clients: AdminResource = {
       body: patchable,
       audit: 'client_updated',
       cli: {
-        flags: { id: { field: 'client_id' }, name: { field: 'client_name' }, scopes: scopesFlag },
+        flags: {
+          id: { field: 'client_id' },
+          name: { field: 'client_name' },
+          scopes: scopesFlag,
+          'jwks-file': jwksFlag,
+        },
         without: Object.keys(fixed),
       },
       run: (app, { params, body }) =>
         retryStale(async () => {
           const client = await getClient(app, params.client_id)
-          const { token_endpoint_auth_method, agent, default_resource, ...patch } = body
+          const { token_endpoint_auth_method, agent, default_resource, jwks, ...rest } = body
+          const patch = jwks === undefined ? rest : { ...rest, jwks: readKeys(jwks) }
           const refixed = changedFields(client, { token_endpoint_auth_method, is_agent: agent })
           if (refixed.length > 0) throw invalid(`${refixed.join(', ')} cannot be changed`, 'fixed_field')
+          if (client.registration_source === 'cimd' && (jwks ?? rest.jwks_uri) !== undefined)
+            throw invalid('the keys of this client are those of its metadata document', 'document_keys')
           const next = {
             ...setByOperator(client, patch),
             updated_at: app.clock.now(),

@@ -130,6 +130,9 @@ export function thumbprint(jwk: Jwk): string | undefined {
   return undefined
 }
 
+/** The members of private and symmetric keys (RFC 7518 §6). A key that was sent with one of them is no longer secret. */
+export const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
 const MIN_RSA_BITS = 2048
 const MAX_RSA_BITS = 8192
 /** A very large exponent would make every verification as slow as a signature. */

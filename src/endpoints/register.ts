@@ -5,7 +5,7 @@ import { subscriber } from '../http/rate_limit.ts'
 import { quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
-import { newClient, shownClient } from '../oauth/client_metadata.ts'
+import { newClient, offeredToAll, shownClient } from '../oauth/client_metadata.ts'
 import { auditedFields } from '../oauth/document_client.ts'
 import { matchesPattern } from '../oauth/redirect_pattern.ts'
 import { effectiveDcrMode } from '../oauth/registration_mode.ts'
@@ -26,7 +26,7 @@ export async function register(app: App, request: Request): Promise<Reply> {
   const input = withoutNull(parseJson(request))
   if (input['jwks'] !== undefined && input['jwks_uri'] !== undefined)
     throw new OAuthError('invalid_client_metadata', 'jwks and jwks_uri exclude each other')
-  const metadata = parseRegistration(input, app.config.dcr.redirect_schemes)
+  const metadata = parseRegistration(input, offeredToAll(app.config))
   if (mode === 'approved_redirects') checkApproved(app, metadata.redirect_uris)
   const { client, client_secret } = newClient(metadata, 'dcr', app.clock.now())
   await app.store.createClient(client)

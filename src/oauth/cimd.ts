@@ -6,7 +6,7 @@ import type { App, Documents } from '../context.ts'
 import { type BucketStore, SharedBuckets } from '../http/shared_buckets.ts'
 import { listProblems } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
-import { issuesOf, text } from '../lib/field.ts'
+import { issuesOf } from '../lib/field.ts'
 import { digest } from '../lib/id.ts'
 import { Lru } from '../lib/lru.ts'
 import { SingleFlight } from '../lib/single_flight.ts'
@@ -14,8 +14,9 @@ import { parseHttpUrl } from '../lib/url.ts'
 import { FetchError } from '../net/error.ts'
 import type { FetchReply } from '../net/fetcher.ts'
 import { jsonObjectOf } from '../net/json.ts'
-import type { Client, DocumentFields } from '../records/client.ts'
+import type { Client, ClientAuthentication, DocumentFields } from '../records/client.ts'
 import { clientFields } from './client_metadata.ts'
+import { authenticationFields, readAuthentication } from './document_authentication.ts'
 import { describedClient, followDocument, keepDocumentClient, openDocumentChanges } from './document_client.ts'
 import { matchesPattern } from './redirect_pattern.ts'
 import { effectiveDcrMode } from './registration_mode.ts'
@@ -217,15 +218,13 @@ const document = z.object({
   client_id: z.string(),
   client_name: clientFields.client_name,
   redirect_uris: tolerantFields.redirect_uris.refine((uris) => uris.length > 0, 'must not be empty'),
-  token_endpoint_auth_method: text(255).default('none'),
+  ...authenticationFields,
   application_type: clientFields.application_type.default('web'),
   scope: clientFields.scope.default(''),
   client_secret: z.undefined('must not be in a public document').optional(),
 })
 
-const PUBLIC = { token_endpoint_auth_method: 'none' } as const
-
-function readDocument({ config }: App, client_id: string, reply: FetchReply): DocumentFields {
+function readDocument({ config }: App, client_id: string, reply: FetchReply): DocumentFields & ClientAuthentication {
   const type = reply.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json' && type !== 'application/client-id+json')
     throw refuse('the client document must be application/json', 'content_type')
@@ -234,18 +233,22 @@ function readDocument({ config }: App, client_id: string, reply: FetchReply): Do
   if (!parsed.success) throw refuseDocument(issuesOf(parsed.error))
   const { client_name, application_type, scope, ...said } = parsed.data
   if (said.client_id !== client_id) throw refuse('the client document has another client_id', 'client_id')
-  if (said.token_endpoint_auth_method !== 'none')
-    throw refuse('the client document asks for an authentication method that is not offered', 'auth_method')
+  const authentication = readAuthentication(said, config.cimd.allow_private_addresses)
+  if ('problems' in authentication) throw refuseDocument(authentication.problems, 'auth_method')
   const usable = usableTypes(said)
   if (!usable) throw refuse('the client document does not ask for authorization_code', 'grant_types')
-  const { uris: redirect_uris, faults } = judgeRedirects(said.redirect_uris, PUBLIC, config.dcr.redirect_schemes)
+  const { uris: redirect_uris, faults } = judgeRedirects(
+    said.redirect_uris,
+    authentication,
+    config.dcr.redirect_schemes,
+  )
   if (redirect_uris.length === 0) throw refuseDocument(faults)
-  return { client_name, redirect_uris, application_type, scope, grant_types: usable.grant_types }
+  return { ...authentication, client_name, redirect_uris, application_type, scope, grant_types: usable.grant_types }
 }
 
-function refuseDocument(problems: readonly { path: string; message: string }[]): OAuthError {
+function refuseDocument(problems: readonly { path: string; message: string }[], reason = 'document'): OAuthError {
   const said = problems.map(({ path, message }) => `${path || 'it'} ${message}`)
-  return refuse(`the client document is not valid: ${listProblems(said)}`, 'document')
+  return refuse(`the client document is not valid: ${listProblems(said)}`, reason)
 }
 
 /** Seconds that a copy may be used beyond `until` while the host is away (RFC 9111 §4.2.4): none where the document forbids it. */

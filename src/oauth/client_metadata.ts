@@ -1,16 +1,21 @@
 // The fields of a client (RFC 7591 §2), declared once for registration, documents and the admin API. Here they are read strictly, as the
 // admin API does; self_description.ts reads what a client says about itself.
 import { z } from 'zod'
+import type { Config } from '../config/schema.ts'
 import { listProblems, quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { bool, issuesOf, listOf, name, scope, text, word } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import type { AuthMethod, Client } from '../records/client.ts'
+import { keyFields, keysFault } from './client_keys.ts'
 import { newClientSecret, secretRecord } from './client_secret.ts'
 import { redirectFault, redirectUri } from './redirect_uri.ts'
 
-export const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const
-export const AUTH_METHODS = ['none', ...SECRET_METHODS] as const
+const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const
+/** The methods that clients may register. */
+export const AUTH_METHODS = ['none', ...SECRET_METHODS, 'private_key_jwt'] as const
+/** The methods that prove a client. */
+export const CONFIDENTIAL_METHODS = [...SECRET_METHODS, 'private_key_jwt'] as const
 export const MAX_REDIRECT_URIS = 10
 export const MAX_TYPES = 20
 const grantTypes = listOf(text(255), { max: MAX_TYPES, filled: true })
@@ -24,6 +29,7 @@ export const clientFields = {
   grant_types: grantTypes.transform((types) => [...new Set(types)]).describe('Grant types that the client may use.'),
   response_types: listOf(word(['code']), { max: 1 }).describe('Only code is offered.'),
   token_endpoint_auth_method: word(AUTH_METHODS).describe('How the client authenticates; none is a public client.'),
+  ...keyFields,
   application_type: word(['web', 'native']).describe('A native client runs on the device of its user.'),
   scope: scope().describe('Names of the scopes it may ask for, separated by spaces.'),
   agent: bool().describe('Its tokens carry agent claims.'),
@@ -41,6 +47,8 @@ export const clientRecord = z
       .describe('Grant types that the client may use; authorization_code by default.'),
     response_types: clientFields.response_types.prefault(['code']),
     token_endpoint_auth_method: clientFields.token_endpoint_auth_method.default('none'),
+    jwks: clientFields.jwks.optional(),
+    jwks_uri: clientFields.jwks_uri.optional(),
     application_type: clientFields.application_type.default('web'),
     scope: clientFields.scope.default(''),
     agent: clientFields.agent.default(false),
@@ -55,7 +63,14 @@ export interface Offered {
   grant_types: readonly string[]
   /** `dcr.redirect_schemes` */
   redirect_schemes: readonly string[]
+  /** Whether a jwks_uri may be plain http: `cimd.allow_private_addresses` */
+  http_keys: boolean
 }
+/** What a configuration offers to clients that register themselves. */
+export const offeredToAll = ({ dcr, cimd }: Config): Omit<Offered, 'grant_types'> => ({
+  redirect_schemes: dcr.redirect_schemes,
+  http_keys: cimd.allow_private_addresses,
+})
 
 /** Reads the metadata of a client. Throws invalid_client_metadata or invalid_redirect_uri that names every problem. */
 export function parseClientMetadata(input: unknown, offered: Offered): ClientMetadata {
@@ -65,7 +80,7 @@ export function parseClientMetadata(input: unknown, offered: Offered): ClientMet
   return result.data
 }
 
-type Shape = Pick<Client, 'grant_types' | 'redirect_uris' | 'token_endpoint_auth_method'>
+type Shape = Pick<Client, 'grant_types' | 'redirect_uris' | 'token_endpoint_auth_method' | 'jwks' | 'jwks_uri'>
 
 /**
  * What must hold between the fields of a client. What it had `before` stays allowed when the server no longer offers it. Throws
@@ -91,6 +106,9 @@ export function checkClient(client: Shape, offered: Offered, before?: Shape): vo
     throw refuseMetadata([
       { path: 'token_endpoint_auth_method', message: 'none cannot be used with the client_credentials grant' },
     ])
+  const isRekeyed = client.jwks !== before?.jwks || client.jwks_uri !== before?.jwks_uri
+  const fault = before && !isRekeyed ? undefined : keysFault(client, offered.http_keys)
+  if (fault) throw refuseMetadata([fault])
 }
 
 /** The refusal of a registration, by the fields that its problems are about. */
@@ -103,7 +121,7 @@ export function refuseMetadata(problems: readonly { path: string; message: strin
 
 export interface ClientRegistration {
   client: Client
-  /** Shown once, stored as a hash. Public clients have none. */
+  /** Shown once, stored as a hash. Only clients with a secret method have one. */
   client_secret?: string
 }
 
@@ -114,7 +132,8 @@ export function newClient(
   now: number,
   client_id = `c_${newId()}`,
 ): ClientRegistration {
-  const client_secret = metadata.token_endpoint_auth_method === 'none' ? undefined : newClientSecret()
+  const hasSecret = SECRET_METHODS.some((method) => method === metadata.token_endpoint_auth_method)
+  const client_secret = hasSecret ? newClientSecret() : undefined
   return {
     client_secret,
     client: {
@@ -139,8 +158,8 @@ export const isUserId = (id: string): boolean => id.startsWith(USER_PREFIX)
 /** Whether a client may authenticate with a method. */
 export const acceptsMethod = (client: Client, method: AuthMethod): boolean =>
   (client.token_endpoint_auth_methods_supported ?? [client.token_endpoint_auth_method]).includes(method)
-/** Whether a client may only name itself. Then nothing that needs its authentication protects it. */
-export const isPublic = (client: Client): boolean => acceptsMethod(client, 'none')
+/** Whether a client may only name itself, so that its authentication protects nothing. */
+export const isPublic = (client: Client): boolean => client.token_endpoint_auth_method === 'none'
 
 /** The client as API answers show it: without its secret, times as numbers. */
 export const shownClient = (client: Client) => ({
@@ -149,6 +168,11 @@ export const shownClient = (client: Client) => ({
   grant_types: client.grant_types,
   response_types: client.response_types,
   token_endpoint_auth_method: client.token_endpoint_auth_method,
+  ...(client.token_endpoint_auth_methods_supported
+    ? { token_endpoint_auth_methods_supported: client.token_endpoint_auth_methods_supported }
+    : {}),
+  ...(client.jwks ? { jwks: client.jwks } : {}),
+  ...(client.jwks_uri === undefined ? {} : { jwks_uri: client.jwks_uri }),
   application_type: client.application_type,
   scope: client.scope,
   ...(client.dpop_bound_access_tokens ? { dpop_bound_access_tokens: true } : {}),

@@ -5,12 +5,19 @@ import { type BucketStore, SharedBuckets } from '../http/shared_buckets.ts'
 import { clip } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest } from '../lib/id.ts'
-import type { Client, DocumentFields } from '../records/client.ts'
+import type { Client, ClientAuthentication, DocumentFields } from '../records/client.ts'
 import { type AuditEntry, audit } from './audit.ts'
 import { clientRecord, newClient } from './client_metadata.ts'
 import { scopeNames } from './resource.ts'
 
 const FIELDS = ['client_name', 'redirect_uris', 'grant_types', 'application_type', 'scope'] as const
+/** The fields that only the document says. */
+const AUTHENTICATION = [
+  'token_endpoint_auth_method',
+  'token_endpoint_auth_methods_supported',
+  'jwks',
+  'jwks_uri',
+] as const
 
 /** Version of a client that is not stored. */
 const UNSTORED = 0
@@ -18,8 +25,13 @@ const UNSTORED = 0
 export const isUnstored = ({ version }: Client): boolean => version === UNSTORED
 
 /** The client that a document describes. `now` is when it was fetched. */
-export const describedClient = (client_id: string, fields: DocumentFields, now: number): Client => ({
-  ...newClient(clientRecord.parse(fields), 'cimd', now, client_id).client,
+export const describedClient = (
+  client_id: string,
+  fields: DocumentFields & ClientAuthentication,
+  now: number,
+): Client => ({
+  ...newClient(clientRecord.parse(fieldsOf(fields)), 'cimd', now, client_id).client,
+  ...authenticationOf(fields),
   version: UNSTORED,
 })
 
@@ -35,7 +47,11 @@ export const openDocumentChanges = (store: BucketStore): SharedBuckets =>
  */
 export async function followDocument(app: App, stored: Client, described: Client): Promise<Client> {
   const before = stored.document ?? stored
-  const fields = FIELDS.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(described[name]))
+  const isOther = (a: unknown, b: unknown) => JSON.stringify(a) !== JSON.stringify(b)
+  const fields = [
+    ...FIELDS.filter((name) => isOther(before[name], described[name])),
+    ...AUTHENTICATION.filter((name) => isOther(stored[name], described[name])),
+  ]
   if (fields.length === 0) return stored
   const { client_id } = stored
   const wait = await app.documents.changes.take(digest(client_id))
@@ -49,6 +65,7 @@ export async function followDocument(app: App, stored: Client, described: Client
   const changed = {
     ...stored,
     ...(operator_set ? { ...withinLimits(document, operator_set), document } : document),
+    ...authenticationOf(described),
     updated_at: app.clock.now(),
   }
   if ((await app.store.updateClient(changed)) === 'stale') return (await app.store.findClient({ client_id })) ?? changed
@@ -62,7 +79,12 @@ export async function followDocument(app: App, stored: Client, described: Client
   return { ...changed, version: stored.version + 1 }
 }
 
-const fieldsOf = (client: Client): DocumentFields => {
+const authenticationOf = (client: ClientAuthentication): ClientAuthentication => {
+  const { token_endpoint_auth_method, token_endpoint_auth_methods_supported, jwks, jwks_uri } = client
+  return { token_endpoint_auth_method, token_endpoint_auth_methods_supported, jwks, jwks_uri }
+}
+
+const fieldsOf = (client: DocumentFields): DocumentFields => {
   const { client_name, redirect_uris, grant_types, application_type, scope } = client
   return { client_name, redirect_uris, grant_types, application_type, scope }
 }
@@ -88,7 +110,8 @@ function withinLimits(document: DocumentFields, set: Partial<DocumentFields>): D
  * A client with what an operator sets of it. What they set of a document stays when the document changes. The scope of a client
  * that registered itself becomes a limit, where it was a default.
  */
-export function setByOperator(client: Client, patch: Partial<Client>): Client {
+export function setByOperator(client: Client, given: Partial<Client>): Client {
+  const patch = withOneKeySource(given)
   if (client.registration_source !== 'cimd') {
     const { scope } = patch
     const isLimited = client.registration_source === 'dcr' && scope !== undefined
@@ -99,6 +122,10 @@ export function setByOperator(client: Client, patch: Partial<Client>): Client {
   const operator_set = { ...client.operator_set, ...Object.fromEntries(set) }
   return { ...client, ...patch, ...withinLimits(document, operator_set), operator_set, document }
 }
+
+/** New keys replace those at a URL, and the other way round. */
+const withOneKeySource = (patch: Partial<Client>): Partial<Client> =>
+  patch.jwks === patch.jwks_uri ? patch : { ...patch, jwks: patch.jwks, jwks_uri: patch.jwks_uri }
 
 /** Who caused a change, as in the audit trail. */
 type By = Pick<AuditEntry<'client_registered'>, 'actor_id' | 'ip' | 'request_id'>

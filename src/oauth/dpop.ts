@@ -1,6 +1,6 @@
 // DPoP proofs (RFC 9449): validation, nonces, and the checks of key bindings.
 import type { App } from '../context.ts'
-import { decodeJws, isAlg, isSoundKey, type Jws, thumbprint } from '../crypto/jws.ts'
+import { decodeJws, isAlg, isSoundKey, type Jws, PRIVATE_MEMBERS, thumbprint } from '../crypto/jws.ts'
 import type { Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets } from '../lib/id.ts'
@@ -27,7 +27,6 @@ const MAX_PROOF = 8192
 const MAX_JTI = 512
 /** Tolerance in seconds for the clocks of clients that are ahead. */
 const FUTURE_SKEW = 10
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 /** The key of a proof. */
 interface ProofKey {

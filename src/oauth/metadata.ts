@@ -1,8 +1,10 @@
 // Authorization server metadata (RFC 8414), readable as OpenID discovery, and protected resource metadata (RFC 9728).
 import { issuerOf } from '../config/issuer.ts'
 import type { Config } from '../config/schema.ts'
+import { CLIENT_ALGS } from '../crypto/jws.ts'
+import type { AuthMethod } from '../records/client.ts'
 import type { Resource } from '../records/resource.ts'
-import { AUTH_METHODS, SECRET_METHODS } from './client_metadata.ts'
+import { AUTH_METHODS, CONFIDENTIAL_METHODS } from './client_metadata.ts'
 import { DPOP_ALGS } from './dpop.ts'
 import { ID_JAG_PROFILE } from './id_jag.ts'
 import { catalogOf } from './resource.ts'
@@ -38,9 +40,9 @@ export function serverMetadata(
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
     grant_types_supported: offeredGrantTypes,
-    token_endpoint_auth_methods_supported: AUTH_METHODS,
-    introspection_endpoint_auth_methods_supported: SECRET_METHODS,
-    revocation_endpoint_auth_methods_supported: AUTH_METHODS,
+    ...authentication('token', AUTH_METHODS),
+    ...authentication('introspection', CONFIDENTIAL_METHODS),
+    ...authentication('revocation', AUTH_METHODS),
     code_challenge_methods_supported: ['S256'],
     ...(scopes.length > 0 ? { scopes_supported: scopes } : {}),
     resource_indicators_supported: true,
@@ -57,6 +59,12 @@ export function serverMetadata(
       : {}),
   }
 }
+
+/** How clients authenticate at an endpoint, and the algorithms of their assertions (RFC 8414 §2). */
+const authentication = (endpoint: string, methods: readonly AuthMethod[]) => ({
+  [`${endpoint}_endpoint_auth_methods_supported`]: methods,
+  [`${endpoint}_endpoint_auth_signing_alg_values_supported`]: CLIENT_ALGS,
+})
 
 /** The metadata of a resource that has a URI. */
 export function resourceMetadata(config: Config, resource: Resource): Record<string, unknown> {

@@ -2,8 +2,11 @@
 import { isOwnIssuer } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { CLIENT_ALGS } from '../crypto/jws.ts'
+import { OAuthError } from '../lib/error.ts'
 import { formatDuration } from '../lib/time.ts'
-import { fitting } from '../net/jwks.ts'
+import { fitting, type WantedKey } from '../net/jwks.ts'
+import type { Client } from '../records/client.ts'
+import type { Jwk } from '../records/jwk.ts'
 import {
   type AssertionCandidate,
   type AssertionKind,
@@ -11,6 +14,7 @@ import {
   refuseClient,
   type SentAssertion,
 } from './assertion_kind.ts'
+import { resolveDocumentClient } from './cimd.ts'
 import { resolveClient } from './find_client.ts'
 
 /** Tolerance in seconds for clock differences. */
@@ -36,13 +40,24 @@ export const privateKeyJwt: AssertionKind = {
     const jti = checkJti(app, sent)
     const client = await resolveClient(app, iss)
     if (!client) throw refuseClient('unknown_client')
-    const { jwks, jwks_uri } = client
-    const findKeys: AssertionCandidate['findKeys'] = (query) =>
-      jwks_uri === undefined ? fitting(jwks?.keys ?? [], query) : app.clientKeys.find(jwks_uri, query)
+    const findKeys: AssertionCandidate['findKeys'] = (query) => findClientKeys(app, client, query)
     // After this time an assertion with the same exp would be refused as expired.
     return { client, findKeys, once: jti === undefined ? undefined : { jti, until: exp + SKEW + 1 } }
   },
 }
+
+async function findClientKeys(app: App, client: Client, query: WantedKey): Promise<readonly Jwk[]> {
+  const known = await registeredKeys(app, client, query)
+  if (known.length > 0 || client.registration_source !== 'cimd' || client.jwks_uri !== undefined) return known
+  // The document of the client may have a new key since it was read; it is fetched when its copy is no longer fresh.
+  const described = await resolveDocumentClient(app, client.client_id).catch((error: unknown) => {
+    throw error instanceof OAuthError && error.code === 'invalid_client' ? refuseClient(error.reason) : error
+  })
+  return registeredKeys(app, described, query)
+}
+
+const registeredKeys = async (app: App, { jwks, jwks_uri }: Client, query: WantedKey): Promise<readonly Jwk[]> =>
+  jwks_uri === undefined ? fitting(jwks?.keys ?? [], query) : app.clientKeys.find(jwks_uri, query)
 
 /** This server or the endpoint that received the assertion: one for another endpoint authenticates another request. */
 function checkAudience({ config }: App, { jws, endpoint }: SentAssertion): void {

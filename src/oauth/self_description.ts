@@ -6,12 +6,14 @@ import { isBlank, issuesOf, listOf, text } from '../lib/field.ts'
 import { schemeOf } from '../lib/redirect_scheme.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import type { AuthMethod } from '../records/client.ts'
+import { keysFault } from './client_keys.ts'
 import {
   type ClientMetadata,
   clientFields,
   clientRecord,
   MAX_REDIRECT_URIS,
   MAX_TYPES,
+  type Offered,
   refuseMetadata,
 } from './client_metadata.ts'
 import { redirectFault, redirectUri } from './redirect_uri.ts'
@@ -54,9 +56,9 @@ export const withoutNull = (input: Readonly<Record<string, unknown>>): Record<st
 /** Reads a registration, given without its null members. Throws invalid_client_metadata or invalid_redirect_uri that names every problem. */
 export function parseRegistration(
   input: Readonly<Record<string, unknown>>,
-  redirect_schemes: readonly string[],
+  offered: Omit<Offered, 'grant_types'>,
 ): ClientMetadata {
-  const result = registration.safeParse(input)
+  const result = registration.safeParse(withoutUnusedKeys(input))
   if (!result.success) throw refuseMetadata(issuesOf(result.error))
   const { redirect_uris, grant_types, response_types, client_name, client_uri, agent, ...fields } = result.data
   const usable = usableTypes({ grant_types, response_types })
@@ -64,10 +66,12 @@ export function parseRegistration(
     throw refuseMetadata([
       { path: 'grant_types', message: 'and response_types must include authorization_code and code' },
     ])
-  const { uris, faults } = judgeRedirects(redirect_uris, fields, redirect_schemes)
+  const { uris, faults } = judgeRedirects(redirect_uris, fields, offered.redirect_schemes)
   if (redirect_uris.length === 0)
     throw refuseMetadata([{ path: 'redirect_uris', message: 'is required for authorization_code' }])
   if (uris.length === 0) throw refuseMetadata(faults)
+  const fault = keysFault(fields, offered.http_keys)
+  if (fault) throw refuseMetadata([fault])
   return {
     ...fields,
     ...usable,
@@ -75,6 +79,13 @@ export function parseRegistration(
     client_name: client_name ?? nameFor(client_uri, uris),
     is_agent: agent,
   }
+}
+
+/** Keys are for private_key_jwt here. Those of a client that registers another method are left out. */
+function withoutUnusedKeys(input: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  if (input['token_endpoint_auth_method'] === 'private_key_jwt') return input
+  const { jwks, jwks_uri, ...rest } = input
+  return rest
 }
 
 interface Types {

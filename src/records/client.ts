@@ -37,17 +37,21 @@ export interface ClientSecret {
   last_used_at?: number
 }
 
-export interface Client extends DocumentFields {
-  client_id: string
-  /** The newest first. Absent when the client has no secret by its authentication method. */
-  secrets?: readonly ClientSecret[]
-  response_types: string[]
+/** How a client authenticates. */
+export interface ClientAuthentication {
   token_endpoint_auth_method: AuthMethod
-  /** Every method that the client may use. Only for a metadata document that names several. */
+  /** Every method that the client may use. Only for a metadata document that names several; then the first is none. */
   token_endpoint_auth_methods_supported?: AuthMethod[]
   /** The public keys that verify its assertions (private_key_jwt), or the URL where they are published. */
   jwks?: JwkSet
   jwks_uri?: string
+}
+
+export interface Client extends DocumentFields, ClientAuthentication {
+  client_id: string
+  /** The newest first. Absent when the client has no secret by its authentication method. */
+  secrets?: readonly ClientSecret[]
+  response_types: string[]
   /** Only for federated_jwt. */
   federated_credentials?: FederatedCredential[]
   status: 'active' | 'suspended'

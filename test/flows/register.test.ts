@@ -92,7 +92,7 @@ describe('the answer', () => {
     [{ redirect_uris: Array(11).fill(REDIRECT_URI) }, 'invalid_client_metadata', 'redirect_uris'],
     [{ response_types: ['token'] }, 'invalid_client_metadata', 'response_types must include'],
     [{ grant_types: ['refresh_token'] }, 'invalid_client_metadata', 'must include authorization_code'],
-    [{ token_endpoint_auth_method: 'private_key_jwt' }, 'invalid_client_metadata', 'token_endpoint_auth_method'],
+    [{ token_endpoint_auth_method: 'private_key_jwt' }, 'invalid_client_metadata', 'jwks or jwks_uri is required'],
     [{ application_type: 'toaster' }, 'invalid_client_metadata', 'application_type must be one of web, native'],
     [{ agent_description: 'x'.repeat(256) }, 'invalid_client_metadata', 'agent_description'],
     [{ scope: 'a"b' }, 'invalid_client_metadata', 'scope must be space-separated scope names'],

@@ -8,12 +8,12 @@ import { type Answer, post } from './flow.ts'
 import { type IdpKey, idpKey, signed } from './idp.ts'
 import { addClient, type TestService } from './service.ts'
 
-const JWT_BEARER_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+export const JWT_BEARER_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 export type KeyedClient = Client & { key: IdpKey }
 
 /** The public keys as a client publishes them. */
-const keySetOf = (...keys: readonly IdpKey[]) => ({
+export const keySetOf = (...keys: readonly IdpKey[]) => ({
   keys: keys.map(({ jwk, kid, alg }): Jwk => ({ ...(jwk as Jwk), ...(kid ? { kid } : {}), alg, use: 'sig' })),
 })
 
@@ -29,7 +29,7 @@ export async function addKeyedClient(
 }
 
 /** Header and claims of a right assertion, with changes. */
-const assertionParts = (
+export const assertionParts = (
   { app }: Pick<TestService, 'app'>,
   { client_id }: Pick<Client, 'client_id'>,
   { header, claims }: Changes = {},

@@ -7,7 +7,7 @@ import type { App } from '../../src/context.ts'
 import type { HttpFront } from '../../src/http/front.ts'
 import { readBuild } from '../../src/lib/build.ts'
 import type { Clock } from '../../src/lib/time.ts'
-import { newClient, newUserId, parseClientMetadata } from '../../src/oauth/client_metadata.ts'
+import { newClient, newUserId, offeredToAll, parseClientMetadata } from '../../src/oauth/client_metadata.ts'
 import { newResource } from '../../src/oauth/resource_record.ts'
 import type { Client } from '../../src/records/client.ts'
 import {
@@ -140,7 +140,7 @@ export async function addClient(
       scope: 'mcp:read mcp:write',
       ...fields,
     },
-    { grant_types: offered, redirect_schemes: app.config.dcr.redirect_schemes },
+    { grant_types: offered, ...offeredToAll(app.config) },
   )
   const { client, client_secret = '' } = newClient(metadata, 'admin', app.clock.now())
   await app.store.createClient({ ...client, ...record })

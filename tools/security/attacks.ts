@@ -31,6 +31,7 @@ const SECTIONS: Readonly<Record<string, string>> = {
   P: 'Storage, races, clusters, life of the process',
   Q: 'Leakage',
   R: 'Keeping clients from harm',
+  S: 'Client assertions and keys of clients',
 }
 
 const INTRO = `What an attacker may send, what must happen, and the tests that send it. A test is named after its row, so that
@@ -73,7 +74,7 @@ export function renderAttacks(): string {
 function filesById(known: ReadonlySet<string>): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>()
   for (const { file, title } of testTitles())
-    for (const [id] of title.matchAll(/\b[A-R]\d\d\b/g))
+    for (const [id] of title.matchAll(/\b[A-S]\d\d\b/g))
       if (known.has(id)) found.set(id, (found.get(id) ?? new Set()).add(file))
   return found
 }
