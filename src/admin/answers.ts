@@ -1,6 +1,6 @@
 // Schemas of the answers of the admin API, as in the OpenAPI document. A test checks every real answer against them.
 import { z } from 'zod'
-import { AUTH_METHODS } from '../oauth/client_metadata.ts'
+import { AUTH_METHODS } from '../records/client.ts'
 import { ACCESS_MODES, ACCESS_TOKEN_TYPS, TOKEN_CLAIMS } from '../records/resource.ts'
 
 const at = z.iso.datetime()

@@ -6,16 +6,12 @@ import { listProblems, quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { bool, issuesOf, listOf, name, scope, text, word } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
-import type { AuthMethod, Client } from '../records/client.ts'
+import { AUTH_METHODS, type AuthMethod, type Client } from '../records/client.ts'
 import { keyFields, keysFault } from './client_keys.ts'
 import { newClientSecret, secretRecord } from './client_secret.ts'
 import { redirectFault, redirectUri } from './redirect_uri.ts'
 
-const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const
-/** The methods that clients may register. */
-export const AUTH_METHODS = ['none', ...SECRET_METHODS, 'private_key_jwt'] as const
-/** The methods that prove a client. */
-export const CONFIDENTIAL_METHODS = [...SECRET_METHODS, 'private_key_jwt'] as const
+const SECRET_METHODS: readonly AuthMethod[] = ['client_secret_basic', 'client_secret_post']
 export const MAX_REDIRECT_URIS = 10
 export const MAX_TYPES = 20
 const grantTypes = listOf(text(255), { max: MAX_TYPES, filled: true })
@@ -132,7 +128,7 @@ export function newClient(
   now: number,
   client_id = `c_${newId()}`,
 ): ClientRegistration {
-  const hasSecret = SECRET_METHODS.some((method) => method === metadata.token_endpoint_auth_method)
+  const hasSecret = SECRET_METHODS.includes(metadata.token_endpoint_auth_method)
   const client_secret = hasSecret ? newClientSecret() : undefined
   return {
     client_secret,

@@ -9,7 +9,11 @@ export interface DocumentFields {
   scope: string
 }
 
-export type AuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt' | 'federated_jwt'
+/** The methods that prove a client. */
+export const CONFIDENTIAL_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
+/** The methods that clients may register. */
+export const AUTH_METHODS = ['none', ...CONFIDENTIAL_METHODS] as const
+export type AuthMethod = (typeof AUTH_METHODS)[number] | 'federated_jwt'
 
 /** A set of public keys (RFC 7517 §5). */
 export interface JwkSet {

@@ -150,9 +150,11 @@ describe.each(operations)('%s', (_id, operation) => {
     for (const [name, schema] of Object.entries(properties)) {
       for (const wrong of wrongFor(schema)) {
         const answer = await call(operation, { ...input, body: { ...input.body, [name]: wrong } })
+        // Keys are read as those of a registration (RFC 7591 §3.2.2).
+        const isKeySet = name === 'jwks' && typeof wrong === 'object'
         expect([answer.status, answer.body?.error], `${name}: ${JSON.stringify(wrong)?.slice(0, 60)}`).toEqual([
           400,
-          'invalid_request',
+          isKeySet ? 'invalid_client_metadata' : 'invalid_request',
         ])
         expect(answer.body.error_description).toContain(name)
       }
