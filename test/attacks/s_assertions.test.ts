@@ -177,7 +177,7 @@ test('S08 an assertion without a jti that can be remembered is refused', async (
     expect(await refused({ claims: { jti } })).toBe('assertion_jti')
 })
 
-test('S09 a jti works once: again, signed anew, at another endpoint, and ten times at once', async () => {
+test('S09 a jti works once: again, in a new assertion, at another endpoint, and ten times at once', async () => {
   const once = await proving(service, client)
   claimsOf(await askWith(service, once))
   expect(refusal(await askWith(service, once))).toBe('assertion_replay')
