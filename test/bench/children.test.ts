@@ -1,4 +1,4 @@
-// What a run started ends with it, and leaves nothing: looked for in a temporary folder of the test's own.
+// A benchmark run ends the processes that it started, and leaves no files. The test looks in a temporary folder of its own.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, readdirSync } from 'node:fs'
@@ -12,14 +12,14 @@ afterEach(async () => {
   vi.unstubAllEnvs()
 })
 
-/** PostgreSQL runs as somebody else where the tests run as root. */
+/** PostgreSQL runs as another user when the tests run as root. */
 function temporary(): string {
   const folder = tempFolder()
   chmodSync(folder, 0o711)
   return folder
 }
 
-test('a private PostgreSQL that is told to end again and again, at its start too, removes its data', async () => {
+test('a private PostgreSQL that is ended repeatedly, also during its start, removes its data', async () => {
   const folder = temporary()
   vi.stubEnv('TMPDIR', folder)
   const started = startFile('postgres', { folder: tempDir() })
@@ -30,11 +30,11 @@ test('a private PostgreSQL that is told to end again and again, at its start too
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('what is killed goes with what it started', async () => {
+test('a killed process ends together with the processes that it started', async () => {
   const folder = temporary()
   vi.stubEnv('TMPDIR', folder)
   tempDir()
-  // The child that it starts holds its output open.
+  // The child that it starts keeps its output open.
   const endless = 'setInterval(() => {}, 1000)'
   const spawning = `require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(endless)}], { stdio: 'inherit' }); ${endless}`
   const child = start(process.execPath, ['-e', `${spawning}; console.log('started')`], {
@@ -68,7 +68,7 @@ test.each([
       if (signalled || !said.includes(line)) return
       signalled = true
       process.kill(to(pid), signal)
-      // As npm passes on what the group has got already.
+      // npm passes a signal on that the process group has received already.
       process.kill(pid, signal)
     })
     const [code] = await once(child, 'close')

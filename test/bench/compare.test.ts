@@ -17,7 +17,7 @@ const [OLD, NEW] = [
 ]
 const peerWith = (rates: readonly number[], server = 'oidc-provider') =>
   resultWith('xaa', rounds(rates), [], { server, store: 'none' })
-/** A machine of another model that is as fast as the share says. */
+/** A machine of another model with the same speed, scaled by the share. */
 const onOther = (results: WorkResult[], speed: number): Report => {
   const report = reportWith(results)
   const { calibration, machine } = report
@@ -31,18 +31,18 @@ const verdictsOf = (before: Report, after: Report) =>
       .map(({ measure, verdict }) => [measure, verdict]),
   )
 
-test('a change larger than what the rounds differ by is a change, in its direction', () => {
+test('a change larger than the spread of the rounds is reported with its direction', () => {
   expect(verdicts([1000, 1010], [1200, 1210])).toMatchObject({ verdict: 'better' })
   expect(verdicts([1000, 1010], [800, 810])).toMatchObject({ verdict: 'worse' })
 })
 
-test('a change within what the rounds differ by is noise', () => {
+test('a change within the spread of the rounds is noise', () => {
   expect(verdicts([1000, 1020], [1030, 1040])).toMatchObject({ verdict: 'noise' })
-  // Twelve percent, of a machine whose rounds differ by forty.
+  // Twelve percent, on a machine whose rounds differ by forty.
   expect(verdicts([800, 1200], [900, 1300])).toMatchObject({ verdict: 'noise' })
 })
 
-test('of CPU and latency less is better', () => {
+test('lower CPU and latency are improvements', () => {
   const [before, after] = [50, 30].map((front) => {
     const round = { per_s: 1000, front, p99: front }
     return reportWith([resultWith('xaa', [round, round])])
@@ -50,7 +50,7 @@ test('of CPU and latency less is better', () => {
   expect(verdictsOf(before, after)).toMatchObject({ 'CPU us': 'better', 'p99 ms': 'better', 'requests/s': 'noise' })
 })
 
-test('what only one report has is named, and the machines are held against each other', () => {
+test('figures that only one report has are named, and the machines are compared', () => {
   const before = reportWith([resultWith('xaa', [{ per_s: 1000 }]), resultWith('login', [{ per_s: 10 }])])
   const after = reportWith([resultWith('xaa', [{ per_s: 1000 }], [], { alg: 'RS256' })])
   after.calibration.es256_sign_per_s = 20_000
@@ -61,7 +61,7 @@ test('what only one report has is named, and the machines are held against each 
   expect(renderComparison(comparison)).toContain('no result is in both reports')
 })
 
-test('of a figure that only one of the rounds has, nobody can say what is noise', () => {
+test('without a second round of a figure its noise is unknown', () => {
   const one = (growth: number) => {
     const result = resultWith('xaa', rounds([1000, 1010]))
     result.rounds.forEach((round, i) => {
@@ -81,7 +81,7 @@ test('of a figure that only one of the rounds has, nobody can say what is noise'
   }
 })
 
-test('one round says nothing of noise: whatever changed is not shown, and more rounds are asked for', () => {
+test('with one round no change is reported, and more rounds are recommended', () => {
   expect(verdicts([1000], [600])).toMatchObject({ verdict: 'not shown', band: null })
   expect(verdicts(OLD, [600])).toMatchObject({ verdict: 'not shown', band: null })
   const text = renderComparison(
@@ -99,12 +99,12 @@ test.each([
   expect(renderComparison(compareReports(make(before), after))).toMatch(new RegExp(`^before: ${said}`))
 })
 
-test('a report without figures is called empty', () => {
+test('a report without figures is reported as empty', () => {
   const text = renderComparison(compareReports(reportWith([resultWith('xaa', rounds(OLD))]), reportWith([])))
   expect(text).toMatch(/^after: EMPTY/)
 })
 
-test('settings that differ stand first; with another number of connections nothing is compared', () => {
+test('different settings are listed first; with another number of connections nothing is compared', () => {
   const before = reportWith([resultWith('xaa', rounds(OLD))])
   const after = reportWith([resultWith('xaa', rounds(NEW))])
   after.settings = { ...after.settings, seconds: 3, clients: 100 }
@@ -116,12 +116,12 @@ test('settings that differ stand first; with another number of connections nothi
   expect(verdictsOf(before, after)['requests/s']).toBe('not shown')
 })
 
-test('errors in a round show nothing', () => {
+test('a round with errors is not compared', () => {
   const after = reportWith([resultWith('xaa', [{ per_s: 600, errors: 3 }, { per_s: 605 }])])
   expect(verdictsOf(reportWith([resultWith('xaa', rounds(OLD))]), after)['requests/s']).toBe('not shown')
 })
 
-test('where others used the machine meanwhile, nothing is shown', () => {
+test('a round during which other processes used the machine is not compared', () => {
   const [before, after] = [OLD, NEW].map((rates) => reportWith([resultWith('xaa', rounds(rates))])) as [Report, Report]
   for (const sample of after.results[0]?.rounds.slice(0, 1) ?? []) sample.busy.foreign = 0.4
   expect(verdictsOf(before, after)['requests/s']).toBe('worse')
@@ -139,15 +139,15 @@ test('a slower machine is no regression: rates and CPU are scaled by the calibra
   expect(found).toEqual({ 'requests/s': 'noise', 'CPU us': 'noise', 'p99 ms': 'not shown', 'growth bytes': 'noise' })
   expect(comparison.changes[0]?.before).toBeCloseTo(603)
   expect(renderComparison(comparison)).toMatch(/differs: CPU: Test before, Other after[\s\S]*scaled[\s\S]*0\.60 times/)
-  // What the other servers of the runs reached says how fast the machines are, too: twice as slow signing, but no slower.
+  // The results of the peers show the speed of the machine, too: signing is twice as slow, but the peers are no slower.
   const mixed = onOther([peerWith(OLD, 'a')], 0.5)
   expect(compareReports(reportWith([peerWith(OLD, 'a')]), mixed).machines.speed).toBeCloseTo(Math.SQRT1_2)
-  // Half of what that machine should do is a regression all the same.
+  // Half of the expected rate of that machine is still a regression.
   const bad = resultWith('xaa', rounds([300, 301, 302]))
   expect(verdictsOf(reportWith([resultWith('xaa', rounds(OLD))]), onOther([bad], 0.6))['requests/s']).toBe('worse')
 })
 
-test('without a calibration another machine has ratios only', () => {
+test('without a calibration only ratios are compared across machines', () => {
   const [before, after] = [OLD, NEW].map((rates) => [resultWith('xaa', rounds(rates)), peerWith(rates)])
   const other = onOther(after as WorkResult[], Number.NaN)
   expect(verdictsOf(reportWith(before as WorkResult[]), other)).toMatchObject({
@@ -156,10 +156,10 @@ test('without a calibration another machine has ratios only', () => {
   })
 })
 
-test('the ratios to the peer and to the yardstick are compared, and a change that they do not show is not shown', () => {
+test('the ratios to the peer and to the yardstick are compared; a change that they do not confirm is not reported', () => {
   const with_ = (mine: readonly number[], its: readonly number[]) =>
     reportWith([resultWith('xaa', rounds(mine)), peerWith(its), peerWith(its, 'yardstick')])
-  // Everything became slower: the machine did.
+  // Every server became slower, so the machine did.
   expect(verdictsOf(with_(OLD, OLD), with_(NEW, NEW))).toMatchObject({
     'requests/s': 'not shown',
     'requests/s to oidc-provider': 'noise',
@@ -170,14 +170,14 @@ test('the ratios to the peer and to the yardstick are compared, and a change tha
     'requests/s to oidc-provider': 'worse',
     'requests/s to yardstick': 'worse',
   })
-  // The peer is what the service is held against: it has no regressions of its own.
+  // The peer is the reference, so it has no regressions of its own.
   const { changes } = compareReports(with_(OLD, OLD), with_(NEW, NEW))
   expect(
     changes.filter(({ work, verdict }) => !work.includes('service') && ['better', 'worse'].includes(verdict)),
   ).toEqual([])
 })
 
-test('the knee is compared; one that was lost is worse, one climb on another objective says nothing', () => {
+test('knees are compared: a lost knee is a regression, and knees for different objectives are not compared', () => {
   const knee = (rate: number, p99 = 5) => reportWith([resultWith('xaa', rounds(OLD), [{ per_s: rate, p99 }])])
   const of = (before: Report, after: Report) => verdictsOf(before, after)['knee/s']
   expect(of(knee(800), knee(700))).toBe('noise')

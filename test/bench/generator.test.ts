@@ -1,4 +1,4 @@
-// The load generator as a process, against a server whose delay and answers are known. Only bounds that hold on any machine.
+// The load generator as a process, against a server with known delay and answers. Only bounds that hold on any machine.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, expect, test } from 'vitest'
@@ -44,19 +44,19 @@ test('a closed loop is never faster than the delay of the server allows, and cou
   const { loop, answers, errors, per_s, latency_ms } = await generate(await serve(() => token), { seconds: 1 })
   expect([loop, errors]).toEqual(['closed', 0])
   expect(answers).toBeGreaterThan(0)
-  // Four connections, each at most once in forty milliseconds; timers may be a millisecond early.
+  // Four connections, each at most once in forty milliseconds; timers may fire a millisecond early.
   expect(per_s).toBeLessThanOrEqual((4 * 1000) / (DELAY_MS - 1))
   expect(latency_ms.p50).toBeGreaterThanOrEqual(DELAY_MS - 1)
 })
 
-test('an open loop offers what it was told, and the wait for a free connection counts', async () => {
-  // Twice what four connections can carry.
+test('an open loop sends at the configured rate, and latency includes the wait for a free connection', async () => {
+  // Twice the rate that four connections can carry.
   const { loop, answers, errors, latency_ms } = await generate(await serve(() => token), { seconds: 1, rate: 200 })
   expect([loop, answers + errors]).toEqual(['open', 200])
   expect(latency_ms.p99).toBeGreaterThan(5 * DELAY_MS)
 })
 
-test('an answer that is not the expected one is an error, and is told', async () => {
+test('an unexpected answer is counted and reported as an error', async () => {
   const half = await serve((number) => (number % 2 ? token : { status: 400, body: '{"error":"invalid_client"}' }))
   const { answers, errors, first_error } = await generate(half, { seconds: 1 })
   expect(answers).toBeGreaterThan(0)
@@ -64,7 +64,7 @@ test('an answer that is not the expected one is an error, and is told', async ()
   expect(first_error).toBe('400 {"error":"invalid_client"}')
 })
 
-test('another machine is never loaded', () => {
+test('the load generator refuses a target on another machine', () => {
   for (const url of [
     'http://192.168.1.10:9000',
     'https://auth.example.com',

@@ -6,19 +6,19 @@ import { CORES } from '../../src/telemetry/proc.ts'
 import { sampleWith } from './reports.ts'
 import { sender, server, VirtualTime } from './virtual_time.ts'
 
-/** Climbs to a ceiling of 10,000 requests a second with an objective of 25 ms. */
+/** Climbs to at most 10,000 requests a second with an objective of 25 ms. */
 async function climbTo(measure: (rate: number, again?: string) => Promise<Sample>): Promise<Climb> {
   const climb: Climb = { ladder: [], knee: null }
   await findKnee(10_000, 25, measure, climb)
   return climb
 }
 
-/** A server that keeps 10 ms up to `limit` requests a second and is hopeless above it. */
+/** A server with 10 ms latency up to `limit` requests a second, and very high latency above. */
 const serverWith = (limit: number) => async (rate: number) =>
   sampleWith({ offered: rate, per_s: Math.min(rate, limit * 1.05), p99: rate <= limit ? 10 : 4000 })
 
 test.each([7000, 4200, 2600, 900])(
-  'the knee of a server that keeps its objective up to %i/s is found from below, within a sixth',
+  'the knee of a server that meets its objective up to %i/s is found from below, within a sixth',
   async (limit) => {
     const { knee } = await climbTo(serverWith(limit))
     expect(knee?.offered_per_s).toBeLessThanOrEqual(limit)
@@ -26,14 +26,14 @@ test.each([7000, 4200, 2600, 900])(
   },
 )
 
-test('a server that keeps its objective at every rate has its knee at the ceiling, or above it', async () => {
+test('a server that meets its objective at every rate has its knee at the maximum rate or above', async () => {
   const { knee, ladder, knee_at_least } = await climbTo(serverWith(1e9))
   expect(knee_at_least).toBe('no rate was tried')
   expect(knee?.offered_per_s).toBe(10_000)
   expect(ladder.map(({ offered_per_s }) => offered_per_s)).toEqual([2500, 5000, 6500, 8000, 9000, 10_000])
 })
 
-test('no rate of a server that always answers late or wrongly is its knee', async () => {
+test('a server that always answers late or wrongly has no knee', async () => {
   const late = await climbTo(async (rate) => sampleWith({ offered: rate, per_s: rate, p99: 26 }))
   expect(late.knee).toBeNull()
   const wrong = await climbTo(async (rate) => sampleWith({ offered: rate, per_s: rate, errors: 1 }))
@@ -42,14 +42,14 @@ test('no rate of a server that always answers late or wrongly is its knee', asyn
   expect(behind.knee).toBeNull()
 })
 
-test('what was measured is in the order of its rates', async () => {
+test('the steps are sorted by rate', async () => {
   const { ladder } = await climbTo(serverWith(5500))
   const rates = ladder.map(({ offered_per_s }) => offered_per_s ?? 0)
   expect(rates).toEqual([...rates].sort((a, b) => a - b))
   expect(rates.length).toBeGreaterThan(4)
 })
 
-test('a climb that is cut short leaves the steps that were done and the knee so far', async () => {
+test('an interrupted climb keeps the completed steps and the best knee so far', async () => {
   const climb: Climb = { ladder: [], knee: null }
   const cut = async (rate: number) => {
     if (climb.ladder.length === 3) throw new Error('cut')
@@ -60,7 +60,7 @@ test('a climb that is cut short leaves the steps that were done and the knee so 
   expect(climb.knee?.offered_per_s).toBe(5000)
 })
 
-/** The open loop on a server that keeps 200/s, with a load generator that stops for a while on its way as `stallMs` says. */
+/** The open loop on a server that sustains 200/s, with a load generator that stalls on the way by `stallMs`. */
 const generatorWith = (stallMs: (rate: number, again?: string) => number) => async (rate: number, again?: string) => {
   const [time, tally] = [new VirtualTime(), newTally()]
   let leftMs = stallMs(rate, again)
@@ -83,7 +83,7 @@ const climbOn = async (measure: (rate: number, again?: string) => Promise<Sample
   return climb
 }
 
-test('one bad moment of the load generator does not move the knee: the step is taken again', async () => {
+test('one stall of the load generator does not change the knee: the step is repeated', async () => {
   const quiet = await climbOn(generatorWith(() => 0))
   expect([quiet.void_steps, quiet.knee_at_least]).toEqual([undefined, undefined])
   expect(quiet.knee?.offered_per_s).toBeGreaterThanOrEqual(200)
@@ -94,21 +94,21 @@ test('one bad moment of the load generator does not move the knee: the step is t
   }
 })
 
-test('a rate at which the load generator stays late does not end the climb, and above it there is more', async () => {
+test('a rate at which the load generator stays late does not end the climb, and higher rates are tried', async () => {
   const { knee, ladder, void_steps } = await climbOn(generatorWith((rate) => (rate === 125 ? 400 : 0)))
   expect(knee?.offered_per_s).toBeGreaterThanOrEqual(200)
   expect(void_steps).toHaveLength(2)
   expect(ladder.filter(({ offered_per_s }) => offered_per_s === 125)).toHaveLength(1)
 })
 
-test('a load generator that is late at every higher rate makes the knee a lower bound, after a few more steps only', async () => {
+test('a load generator that is late at every higher rate makes the knee a lower bound after a few more steps', async () => {
   const climb = await climbOn(generatorWith((rate) => (rate > 130 ? 400 : 0)))
   expect(climb.knee?.offered_per_s).toBe(125)
   expect(climb.knee_at_least).toBe('the load generator itself was late')
   expect(climb.void_steps).toHaveLength(6)
 })
 
-test('others on the machine void what fails beside them, and nothing that is kept', async () => {
+test('load of other processes invalidates failed steps, and keeps successful ones', async () => {
   const beside = (limit: number, from: number) => async (rate: number) => {
     const sample = await serverWith(limit)(rate)
     return rate < from ? sample : { ...sample, busy: { ...sample.busy, foreign: CORES / 2 } }
@@ -121,7 +121,7 @@ test('others on the machine void what fails beside them, and nothing that is kep
   expect([none.knee, none.knee_at_least]).toEqual([null, 'other programs used the machine'])
 })
 
-test('lateness that is a trifle beside the latencies is no excuse for a server', async () => {
+test('a small delay of the load generator does not excuse a slow server', async () => {
   const climb = await climbTo(async (rate) => ({ ...(await serverWith(6000)(rate)), late_ms: 100 }))
   expect([climb.void_steps, climb.knee_at_least]).toEqual([undefined, undefined])
 })

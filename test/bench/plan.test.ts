@@ -21,7 +21,7 @@ const input: PlanInput = {
   headroom: 0.3,
   retentionDays: 10,
 }
-// The service is busy for 0.6 of its two processors and of its front thread at the first knee, for 0.55 of the processors at the second.
+// At the first knee the service uses 0.6 of its two processors and of its front thread, at the second 0.55 of the processors.
 const machineTokens = resultWith(
   'client_credentials',
   [{ per_s: 12_000 }],
@@ -34,19 +34,19 @@ const refreshes = resultWith(
 )
 const report = reportWith([machineTokens, refreshes])
 
-test('a mix costs what its parts cost, by their shares', () => {
+test('the cost of a mix is the weighted sum of the costs of its parts', () => {
   const { costs, cores, gb_per_day, retained_gb, fsyncs_per_s } = plan(report, input)
   expect(costs).toMatchObject({ front_us: 70, crypto_us: 45, store_us: 30, total_us: 145, database_bytes: 250 })
   expect(cores).toBeCloseTo((5000 * 145) / 1e6, 6)
-  // What is stored follows the average, what is forced to disk the peak.
+  // Storage is planned for the average, forced writes for the peak.
   expect(gb_per_day).toBeCloseTo((1000 * 86_400 * 250) / 1e9, 6)
   expect(retained_gb).toBeCloseTo(10 * gb_per_day, 6)
   expect(fsyncs_per_s).toBeCloseTo(250, 6)
 })
 
-test('the part that gives way first is the one with the least room, at the use that the knees were found at', () => {
+test('the limiting part is the one with the least reserve at the utilisation of the knees', () => {
   const { use, use_of, limits, capacity_per_s } = plan(report, input)
-  // Of the two processors; the 0.3 of the load generator are not the service's.
+  // Of the two processors; the 0.3 of the load generator are not counted for the service.
   expect(use).toBeCloseTo(0.55, 6)
   expect(use_of).toEqual({ part: 'the processors', work: 'refresh_token' })
   expect(limits.map(({ what }) => what)).toEqual([
@@ -59,7 +59,7 @@ test('the part that gives way first is the one with the least room, at the use t
   expect(capacity_per_s).toBeCloseTo((use * 2 * 1e6) / 145, 1)
 })
 
-describe('what others used is no room for the service', () => {
+describe('## CPU used by other processes', () => {
   const single = parseMix('client_credentials=1')
   const taken = (foreign: number) =>
     reportWith([
@@ -70,12 +70,12 @@ describe('what others used is no room for the service', () => {
       ),
     ])
 
-  test('a work by itself is planned for its own knee, however busy the machine was', () => {
+  test('a single kind of work is planned for its own knee, also when the machine was busy', () => {
     for (const foreign of [0, 1.1])
       expect(plan(taken(foreign), { ...input, mix: single }).capacity_per_s).toBeCloseTo(1400, 6)
   })
 
-  test('and is said, with its figure, at the knee', () => {
+  test('load of other processes at the knee is reported with its figure', () => {
     const notes = (foreign: number) => plan(taken(foreign), { ...input, mix: single }).warnings.join('\n')
     expect(notes(1.1)).toContain(
       'other programs used 1.10 of the 2 processors at the knee of client_credentials (1,400/s)',
@@ -84,28 +84,28 @@ describe('what others used is no room for the service', () => {
   })
 })
 
-describe('no instance is planned for more than was measured, unless it is said', () => {
-  // One keeps the front thread busy, the other the storage thread: together they could do more than each alone.
+describe('## an instance is planned for at most the measured rates, unless stated', () => {
+  // One kind keeps the front thread busy, the other the storage thread: together they could do more than each alone.
   const different = reportWith([
     resultWith('client_credentials', [{ per_s: 9000 }], [{ per_s: 8000, front: 100, crypto: 10, store: 10 }]),
     resultWith('refresh_token', [{ per_s: 9000 }], [{ per_s: 8000, front: 10, crypto: 10, store: 100 }]),
   ])
   const half = { ...input, mix: parseMix('client_credentials=50,refresh=50') }
 
-  test('on the measured machine the knees hold', () => {
+  test('on the measured machine the rates of the knees are used', () => {
     const { capacity_per_s, limits } = plan(different, half)
     expect(capacity_per_s).toBeCloseTo(8000, 6)
     expect(limits[0]).toMatchObject({ what: 'the measured knees', formula: expect.stringContaining('1 / sum') })
     expect(limits[1]?.per_s).toBeGreaterThan(9000)
   })
 
-  test('on a larger one it is said that more is computed', () => {
+  test('on a larger machine the text says that the rates are extrapolated', () => {
     const { capacity_per_s, warnings } = plan(different, { ...half, cores: 8 })
     expect(capacity_per_s).toBeGreaterThan(9000)
     expect(warnings.join()).toContain('is more than the 8,000/s that the knees of the report show: it is computed')
   })
 
-  test('a mix that the report has itself, and that did less than its parts promise, is said with the headroom for it', () => {
+  test('a mix that was measured below the sum of its parts is reported with its headroom', () => {
     const name = mixOf(half.mix).name
     const withMix = reportWith([...different.results, resultWith(name, [{ per_s: 6500 }], [{ per_s: 6000 }])])
     const said = plan(withMix, { ...half, mix: parseMix('refresh=5,client_credentials=5') }).warnings.join()
@@ -118,24 +118,24 @@ describe('no instance is planned for more than was measured, unless it is said',
   })
 })
 
-test('instances leave the headroom free; the rate of the measured machine is what its knees say', () => {
+test('instances are planned with headroom; the rate of the measured machine is that of its knees', () => {
   const { instances, capacity_per_s, measured_knee_per_s } = plan(report, { ...input, rate: 30_000 })
   expect(instances).toBe(Math.ceil(30_000 / (capacity_per_s * 0.7)))
   expect(measured_knee_per_s).toBeCloseTo(1 / (0.75 / 10_000 + 0.25 / 5000), 3)
 })
 
-test('more processors help until the front thread is full', () => {
+test('more processors help until the front thread is saturated', () => {
   const many = plan(report, { ...input, cores: 16 })
   expect(many.limits[0]?.what).toBe('the front thread')
   expect(many.capacity_per_s).toBe(plan(report, { ...input, cores: 8 }).capacity_per_s)
   expect(many.warnings.join()).toContain('computed, not measured')
 })
 
-test('a plan for several instances on SQLite says that it cannot be', () => {
+test('a plan for several instances on SQLite is reported as impossible', () => {
   expect(plan(report, { ...input, rate: 30_000 }).warnings.join()).toContain('SQLite is for one instance')
 })
 
-test('what was not measured is not planned', () => {
+test('work that was not measured is not planned', () => {
   expect(() => plan(report, { ...input, alg: 'RS256' })).toThrow('client_credentials with sqlite and RS256')
   expect(() => plan(report, { ...input, sloMs: 2 })).toThrow('no rate of client_credentials')
   expect(() => parseMix('coffee=10')).toThrow('not coffee=10')
@@ -153,7 +153,7 @@ test('the text shows every formula with its figures', () => {
     expect(text).toContain(part)
 })
 
-describe('the one database that all instances share', () => {
+describe('## the database that all instances share', () => {
   // At its knee an instance uses 0.5 of the two processors; the database 0.4 of them, for 0.5 forced writes and 600 bytes each.
   const onPostgres = (database: number) => {
     const result = resultWith(
@@ -171,7 +171,7 @@ describe('the one database that all instances share', () => {
   const shared: PlanInput = { ...input, store: 'postgres', mix: parseMix('client_credentials=100') }
   const mostOf = (rate: number, database = 400) => plan(onPostgres(database), { ...shared, rate })
 
-  test('is among what gives way, at the rate of all of them', () => {
+  test('the database is among the limits, at the rate of all instances together', () => {
     const { limits, use } = mostOf(1000)
     expect(use).toBeCloseTo(0.5, 6)
     expect(limits.filter((limit) => limit.shared)).toEqual([
@@ -186,16 +186,16 @@ describe('the one database that all instances share', () => {
     ])
   })
 
-  test('gives way first where many instances ask it, and last where there is one', () => {
+  test('the database is the first limit with many instances, and the last with one', () => {
     expect(mostOf(1000).limits[0]?.what).not.toContain('database')
     const { limits, instances, capacity_per_s } = mostOf(20_000)
     expect(instances).toBeGreaterThan(10)
     expect(limits.slice(0, 2).map(({ what }) => what)).toEqual(["the database's 2 processors", "the database's disk"])
-    // What an instance does is its own: the database may be larger than the measured one.
+    // The rate of an instance does not depend on the database, which may be larger than the measured one.
     expect(capacity_per_s).toBeCloseTo(2000, 6)
   })
 
-  test('is said to be too small where the plan needs more of it than a machine of the report is good for', () => {
+  test('a plan that needs more of the database than the machine of the report has is marked as too small', () => {
     expect(mostOf(1000).warnings.join()).not.toContain('share one database')
     expect(mostOf(20_000).warnings.join()).toContain(
       'the plan needs 8.0 processors, 4,000 forced writes/s and 12.0 MB/s: a machine like the one of the report, with 2 processors, is saturated before',
@@ -203,7 +203,7 @@ describe('the one database that all instances share', () => {
     expect(mostOf(1000, 0).warnings.join()).toContain('does not show what the database used')
   })
 
-  test('may be as busy as it was seen to be, and its disk as fast', () => {
+  test('the database is planned up to its measured utilisation and disk rate', () => {
     const busy = mostOf(1000, 800).limits.find(({ what }) => what.includes('processors') && what.includes('database'))
     expect(busy?.formula).toBe('0.80 x 2 / 800.0 us')
     const report = onPostgres(400)
@@ -213,7 +213,7 @@ describe('the one database that all instances share', () => {
     )
   })
 
-  test('has its lines in the text, with the bytes it writes', () => {
+  test('the text has the lines of the database, with the bytes that it writes', () => {
     const at = { ...shared, rate: 20_000 }
     const text = renderPlan(plan(onPostgres(400), at), at, onPostgres(400), 'capacity.json')
     expect(text).toContain("The first bottleneck, at 2,500/s in all: the database's 2 processors")
@@ -224,7 +224,7 @@ describe('the one database that all instances share', () => {
   })
 })
 
-test('every cost is a sum that can be done by hand, in the text and in the figures', () => {
+test('every cost is a sum that can be checked by hand, in the text and in the figures', () => {
   const planned = plan(report, input)
   expect(planned.parts.map(({ work, share, knee_per_s }) => [work, share, knee_per_s])).toEqual([
     ['client_credentials', 0.75, 10_000],
@@ -242,7 +242,7 @@ test('every cost is a sum that can be done by hand, in the text and in the figur
   expect(text).toMatch(/\| sum of share x cost \| +1 \| +8,000 \| +70\.0 \| +45\.0 \| +30\.0 \| +145\.0 \|/)
 })
 
-test('what is taken for granted is said: shares that are not of 100, another machine', () => {
+test('assumptions are stated: shares that do not add up to 100, another machine', () => {
   const notes = (more: Partial<PlanInput>) => plan(report, { ...input, ...more }).warnings.join()
   const twice = parseMix('client_credentials=150,refresh=50')
   expect(notes({ mix: twice })).toContain(
@@ -254,7 +254,7 @@ test('what is taken for granted is said: shares that are not of 100, another mac
   expect(notes({ here: { model: 'Other', cores: 2 } })).toContain('this one is 2 x Other')
 })
 
-test('a report that tried no rates says so, and why', () => {
+test('a report without measured rates is refused with the reason', () => {
   const ceilings = [resultWith('client_credentials', [{ per_s: 12_000 }]), refreshes]
   expect(() => plan(reportWith(ceilings), input)).toThrow(
     'has only the maximum rate of client_credentials, and no knee',
@@ -266,7 +266,7 @@ test('a report that tried no rates says so, and why', () => {
   expect(() => plan(reportWith([], { partial: true }), input)).toThrow('(its run was interrupted)')
 })
 
-test('several front threads are full later, and that is computed', () => {
+test('several front threads saturate later, and this is calculated', () => {
   const one = plan(report, { ...input, cores: 16 })
   const four = plan(report, { ...input, cores: 16, frontThreads: 4 })
   expect(one.limits[0]?.what).toBe('the front thread')
@@ -275,7 +275,7 @@ test('several front threads are full later, and that is computed', () => {
 })
 
 describe('costs follow the rate', () => {
-  // A front thread that is busy for 0.2 at 100 us, for 0.6 at 60 us, and the same of everything else.
+  // A front thread that is busy for 0.2 at 100 us, for 0.6 at 60 us; the other parts do not change.
   const steps = [
     { per_s: 2000, front: 100, crypto: 80, store: 20 },
     { per_s: 10_000, front: 60, crypto: 40, store: 10 },
@@ -284,33 +284,33 @@ describe('costs follow the rate', () => {
   const at = (rate: number) =>
     plan(stepped, { ...input, mix: parseMix('client_credentials=1'), rate, cores: 8, headroom: 0 }).costs
 
-  test('at a measured rate they are what was measured', () => {
+  test('at a measured rate the costs are the measured ones', () => {
     expect(at(2000).total_us).toBeCloseTo(200, 1)
     expect(at(10_000).total_us).toBeCloseTo(110, 1)
   })
 
-  test('between two they are on the line between them, by how busy the front thread is', () => {
-    // At 5,000/s it is busy for 0.4, and 80 us are half-way.
+  test('between two measured rates the costs are interpolated by the utilisation of the front thread', () => {
+    // At 5,000/s it is busy for 0.4, which gives 80 us.
     expect(at(5000)).toMatchObject({ front_us: expect.closeTo(80, 1), total_us: expect.closeTo(155, 1) })
   })
 
-  test('below the lowest one they are what they are there', () => {
+  test('below the lowest measured rate the costs are those of that rate', () => {
     expect(at(100).total_us).toBeCloseTo(200, 6)
   })
 })
 
-describe('a plan that is run', () => {
+describe('## verification of a plan', () => {
   const name = mixOf(mix).name
   const measured = resultWith(name, [{ per_s: 9000 }], [{ per_s: 7000, front: 70, crypto: 45, store: 30 }])
   const held = reportWith([machineTokens, refreshes, measured])
 
-  test('is run at seven tenths of what service plan says of an instance, and its cost is held against what it was to cost', async () => {
+  test('a plan is verified at seven tenths of the planned rate, and its measured cost is compared with the planned cost', async () => {
     const rates: number[] = []
     const check = await checkPlan(held, mix, measured, async (rate) => {
       rates.push(rate)
       return sampleWith({ per_s: rate, offered: rate, front: 60, crypto: 45, store: 30 })
     })
-    // The number that instances are bought by: 0.55 x 2 / 145 us.
+    // The rate that determines the number of instances: 0.55 x 2 / 145 us.
     const { capacity_per_s } = plan(held, { ...input, rate: 1 })
     expect(capacity_per_s).toBeCloseTo(1.1e6 / 145, 1)
     expect(rates).toEqual([expect.closeTo(0.7 * capacity_per_s, 3)])
@@ -318,7 +318,7 @@ describe('a plan that is run', () => {
     expect(check?.predicted_knee_per_s).toBe(capacity_per_s)
   })
 
-  test('that is off by more than a plan may be is said to be, and which way', () => {
+  test('a deviation beyond the tolerance is reported with its direction', () => {
     const say = (more: Partial<NonNullable<Report['plan_check']>>) =>
       planVerdict({
         ...{ mix: name, rate_per_s: 5310, kept: true, p99_ms: 20, predicted_cpu_us: 145, measured_cpu_us: 150 },
@@ -340,7 +340,7 @@ describe('a plan that is run', () => {
     )
   })
 
-  test('is a step of the ladder: what it kept above the knee is the knee, what it did not keep is not', async () => {
+  test('a verified rate above the knee becomes the knee, and a failed one does not', async () => {
     for (const [p99, knee] of [
       [9, 5310],
       [40, 3000],
@@ -352,19 +352,19 @@ describe('a plan that is run', () => {
     }
   })
 
-  test('is in its place of the ladder, by its rate: the knee is the last one that was kept', async () => {
+  test('the verification is sorted into the steps by its rate: the knee is the highest rate that met the objective', async () => {
     const high = resultWith(name, [{ per_s: 9000 }], [{ per_s: 7000 }])
     const run = async () => sampleWith({ per_s: 5310, offered: 5310 })
     const check = await checkPlan(reportWith([machineTokens, refreshes, high]), mix, high, run)
     expect([check?.measured_knee_per_s, high.ladder.map(({ per_s }) => per_s)]).toEqual([7000, [5310, 7000]])
   })
 
-  test('that does not keep the objective is said not to', async () => {
+  test('a verification that misses the objective is reported', async () => {
     const late = async (rate: number) => sampleWith({ per_s: rate, offered: rate, p99: 40 })
     expect((await checkPlan(held, mix, measured, late))?.kept).toBe(false)
   })
 
-  test('is not made where the mix or one of its parts was not measured', async () => {
+  test('a plan is not verified when the mix or one of its parts was not measured', async () => {
     const never = () => Promise.reject(new Error('nothing to run'))
     expect(await checkPlan(held, mix, undefined, never)).toBeUndefined()
     expect(await checkPlan(reportWith([machineTokens, measured]), mix, measured, never)).toBeUndefined()

@@ -10,7 +10,7 @@ const report = reportWith([resultWith('xaa', [{ per_s: 1000 }], [{ per_s: 700 },
 
 const written = (text: string) => tempFile('report.json', text)
 
-test('a report is read as it was written; what could not be measured is null', () => {
+test('a report is read back as it was written; values that could not be measured are null', () => {
   const file = written(JSON.stringify({ ...report, calibration: { ...report.calibration, http_per_s: Number.NaN } }))
   expect(readReport(file)).toEqual({ ...report, calibration: { ...report.calibration, http_per_s: null } })
   expect(kneesOf(file, 'sqlite', 'ES256')).toEqual({ xaa: 700 })
@@ -25,7 +25,7 @@ test.each([
   expect(() => readReport(written(text))).toThrow('is not a report')
 })
 
-test('the HTML is one file without script or reference to elsewhere, and shows names as text', () => {
+test('the HTML is one file without scripts and external references, and escapes names', () => {
   const html = renderHtml(report)
   expect(html).not.toMatch(/<script|https?:\/\/|src=|@import|url\(/)
   expect(html).toContain('other &amp; sons')
@@ -33,13 +33,13 @@ test('the HTML is one file without script or reference to elsewhere, and shows n
   expect(html.match(/<polyline/g)).toHaveLength(3)
 })
 
-test('the text names what limits the rate, the knee, and the ratio to the peer', () => {
+test('the text names the limiting part, the knee, and the ratio to the peer', () => {
   expect(table(report)).toContain('2.00x')
   expect(verdict(report)).toEqual([expect.stringContaining('up to 700/s')])
   expect(describeRun({ ...report, partial: true })).toContain('INTERRUPTED')
 })
 
-test('a bar on another scale is said to be on one', () => {
+test('a bar with a different scale is labelled', () => {
   const login = resultWith('login', [{ per_s: 60, front: 15_000 }])
   const both = renderHtml({ ...report, results: [...report.results, login] })
   expect(both).toMatch(/DIFFERENT SCALE[^<]* above is 80 us, the longest bar below 15,040 us/)
@@ -47,7 +47,7 @@ test('a bar on another scale is said to be on one', () => {
     expect(renderHtml({ ...report, results })).not.toContain('DIFFERENT SCALE')
 })
 
-test('a knee that is a lower bound is called so, with the reason', () => {
+test('a knee that is a lower bound is labelled so, with the reason', () => {
   const said = (knees: { per_s: number; p99?: number }[], why?: string) => {
     const bounded = reportWith([resultWith('xaa', [{ per_s: 1000 }], knees, { knee_at_least: why })])
     return { sentence: verdict(bounded)[0], table: table(bounded) }

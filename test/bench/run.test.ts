@@ -1,4 +1,4 @@
-// A run of the built binary beside peers that cannot be measured, ended in the middle of its ladder: what was measured is kept.
+// A run of the built binary beside peers that cannot be measured, interrupted during its climb: the measurements are kept.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -13,7 +13,7 @@ import { tempFolder } from '../support/folder.ts'
 const refusing = createServer((_request, response) => response.writeHead(401).end('{"error":"invalid_client"}'))
 afterAll(() => void refusing.close())
 
-test('a peer that fails leaves the service its row, and a run that is ended the steps of its ladder', async () => {
+test('a failing peer does not affect the row of the service, and an interrupted run keeps its completed steps', async () => {
   refusing.listen(0, '127.0.0.1')
   await once(refusing, 'listening')
   const dead = `http://127.0.0.1:${await freePort()}/token`

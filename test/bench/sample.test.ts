@@ -31,16 +31,16 @@ test('two crypto threads at half their time are not saturated', () => {
   expect(limitOf({ crypto: 1 })).toContain('nothing is saturated')
 })
 
-test('a storage lane that is always under way is at its end only when its batches are full', () => {
+test('a storage lane with a batch always in flight is saturated only when its batches are full', () => {
   expect(limitOf({}, 4)).toContain('nothing is saturated')
   expect(limitOf({}, 250)).toBe('the disk')
 })
 
-test('a full machine is said to be full, and who fills it', () => {
+test('a saturated machine is reported with the processes that use it', () => {
   expect(limitOf({ front: 0.7, machine: 7.9 })).toBe('all 8 processors are busy, mostly the front thread')
 })
 
-test('what others use is not taken for a limit of the service', () => {
+test('load of other processes is not reported as a limit of the service', () => {
   expect(limitOf({ front: 0.97, machine: 8, foreign: 4 })).toContain('other programs on this machine')
 })
 
@@ -70,11 +70,11 @@ const count = {
   latency_ms: { p50: 1, p95: 2, p99: 3, p999: 4, max: 5 },
 }
 
-test('what there is no figure for is null in memory as in JSON, so that the next best is taken', () => {
+test('a value without a figure is null in memory as in JSON, so that the next best one is used', () => {
   const sample = sampleOf(count, usage)
   expect(sample).toEqual(sampleSchema.parse(JSON.parse(JSON.stringify(sample))))
   expect(sample.log_bytes ?? sample.written_bytes).toBe(6205)
-  // Of a peer that somebody else started, and without a single answer, nearly nothing is known.
+  // A peer that was started elsewhere and has not answered: almost nothing is known of it.
   const empty = { ...count, answers: 0, latency_ms: { p50: none, p95: none, p99: none, p999: none, max: none } }
   const unseen = {
     ...usage,
@@ -88,11 +88,11 @@ test('what there is no figure for is null in memory as in JSON, so that the next
   expect(unknown.bottleneck).toBe('unknown: the server shows no thread times')
 })
 
-test('a machine used at least what its parts did; what is left was used by others', () => {
+test('a machine used at least the CPU of its known processes; the remainder was used by others', () => {
   expect(sampleOf(count, usage).busy).toMatchObject({ front: 0.8, generator: 0.2, machine: 1.2, foreign: 0.2 })
   expect(sampleOf(count, { ...usage, machine_us: 9e6 }).busy).toMatchObject({ machine: 1, foreign: 0 })
   expect(sampleOf(count, { ...usage, machine_us: 9e6, database_us: 1e6 }).busy).toMatchObject({ machine: 1.1 })
-  // Of a server that cannot be seen it is not known what others used.
+  // For a server that cannot be observed, the load of other processes is unknown.
   const unseen = { ...usage, cpu_us: roles(none) }
   expect(sampleOf(count, unseen).busy).toMatchObject({ front: null, machine: 1.2, foreign: null })
 })

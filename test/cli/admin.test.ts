@@ -12,7 +12,7 @@ import { addClient, addUser, PASSWORD, startService, type TestService } from '..
 
 let service: TestService
 let viaServer: Record<string, string>
-/** The same database, but nobody answers at the admin address. */
+/** The same database, with an admin address where no server listens. */
 let direct: Record<string, string>
 beforeAll(async () => {
   service = await startService()
@@ -41,7 +41,7 @@ test.each([
   }
 })
 
-test('--json prints what the admin API answers', async () => {
+test('--json prints the answer of the admin API', async () => {
   const printed = JSON.parse(await okHere(['admin', 'client', 'list', '--json'], viaServer))
   expect(printed).toEqual(await okAdmin(service, 'GET', '/admin/clients'))
 })
@@ -88,7 +88,7 @@ describe.each([
     expect((await runHere(['admin', 'client', 'delete', '--id', id], env())).stderr).toContain('no such client')
   })
 
-  test('the registration mode reaches the running server', async () => {
+  test('the registration mode is set in the running server', async () => {
     for (const mode of ['admin_only', 'open']) {
       expect(await okHere(['admin', 'dcr', 'set', '--mode', mode], env())).toBe(`mode=${mode}\n`)
       await expect.poll(() => okAdmin(service, 'GET', '/admin/settings/dcr'), { timeout: 5000 }).toEqual({ mode })
@@ -114,7 +114,7 @@ describe.each([
     expect(await okHere(['admin', 'resource', 'delete', '--slug', slug], env())).toBe('')
   })
 
-  test('an item comes from standard input; flags win over its members', async () => {
+  test('a record is read from standard input, and flags override its members', async () => {
     const item = JSON.stringify({ client_name: 'From input', redirect_uris: ['https://client.example.com/cb'] })
     const args = ['admin', 'client', 'create', '--name', 'From flag', '--json', '-']
     expect(JSON.parse(await okCli(args, env(), item))).toMatchObject({
@@ -149,13 +149,13 @@ describe('a password', () => {
   }
   const secretFile = (text: string) => tempFile('password', text)
 
-  test('comes from a file, without the newline at its end', async () => {
+  test('a password file is read without its final newline', async () => {
     const { code, email, stdout } = await create(['--password-file', secretFile('from a file \n')])
     expect([code, stdout.includes('from a file')]).toEqual([0, false])
     expect(await works(email, 'from a file ')).toBe(true)
   })
 
-  test('comes from standard input', async () => {
+  test('a password is read from standard input', async () => {
     const { code, email } = await create(['--password', '-'], 'from the input\n')
     expect([code, await works(email, 'from the input')]).toEqual([0, true])
   })
@@ -172,13 +172,13 @@ describe('a password', () => {
   })
 })
 
-test('a switch takes false as well', async () => {
+test('a switch accepts false', async () => {
   const flags = ['--redirect-uris', 'https://client.example.com/cb', '--agent', 'false', '--json']
   const made = JSON.parse(await okHere(['admin', 'client', 'create', '--name', 'No agent', ...flags], viaServer))
   expect(made.agent).toBe(false)
 })
 
-test('issuances are printed as rows, blank lines between them', async () => {
+test('issuances are printed as rows with blank lines between them', async () => {
   const client = await addClient(service)
   for (const _round of [1, 2]) await token(client.client_id, client.client_secret)
   const printed = await okHere(['admin', 'issuance', 'list', '--client', client.client_id], viaServer)
@@ -186,7 +186,7 @@ test('issuances are printed as rows, blank lines between them', async () => {
   expect(printed.match(/^[\w.[\]]+=/gm)).toHaveLength(printed.split('\n').filter(Boolean).length)
 })
 
-test('the first user is made where nothing was before, without showing the password', async () => {
+test('the first user is created when no user exists, without showing the password', async () => {
   const folder = tempFolder()
   const env = {
     SERVICE_ADMIN_ADDRESS: '127.0.0.1:2',
@@ -200,7 +200,7 @@ test('the first user is made where nothing was before, without showing the passw
   expect(await okHere(['admin', 'user', 'list'], env)).toBe(made)
 })
 
-test('a server with another key is not worked around', async () => {
+test('a command does not bypass a server that refuses its key', async () => {
   const { code, stderr } = await runHere(['admin', 'user', 'list'], { ...viaServer, SERVICE_ADMIN_API_KEY: 'other' })
   expect([code, stderr]).toEqual([
     5,
@@ -208,7 +208,7 @@ test('a server with another key is not worked around', async () => {
   ])
 })
 
-test('something else that listens at the admin address is not taken for the server', async () => {
+test('another program at the admin address is not taken for the server', async () => {
   const stranger = createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1')
   await once(stranger, 'listening')
   try {

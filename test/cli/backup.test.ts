@@ -55,7 +55,7 @@ const rowsIn = (file: string) => {
   return rows
 }
 
-test('a backup taken while tokens are issued has every token that was answered before it began', async () => {
+test('a backup that is taken under load contains every token that was answered before it began', async () => {
   const answered = [await issue(), await issue()]
   let running = true
   const load = (async () => {
@@ -74,7 +74,7 @@ test('a backup taken while tokens are issued has every token that was answered b
   expect(rows).toBeLessThanOrEqual(answered.length)
 })
 
-test('with encryption at rest nothing in the backup can be read, and it brings the signing keys', async () => {
+test('with encryption at rest the backup is unreadable without the key, and contains the signing keys', async () => {
   const token = await issue()
   const { answer, to } = await backup(sealed)
   expect(answer).toMatchObject({ encrypted: true, keys: true })
@@ -94,7 +94,7 @@ test('with encryption at rest nothing in the backup can be read, and it brings t
   }
 })
 
-test('an encrypted backup opens with its key only', async () => {
+test('an encrypted backup can be restored only with its key', async () => {
   const { to } = await backup(sealed)
   for (const [env, message] of [
     [plain, 'encrypted'],
@@ -105,7 +105,7 @@ test('an encrypted backup opens with its key only', async () => {
   }
 })
 
-test('a backup in clear is refused where data_encryption is configured, unless it is allowed', async () => {
+test('an unencrypted backup is refused when data_encryption is configured, unless it is allowed', async () => {
   const { to } = await backup(plain)
   const env = elsewhere(sealed)
   expect(await restore(env, to)).toMatchObject({ code: 1, stderr: expect.stringContaining('--allow-unencrypted') })
@@ -140,7 +140,7 @@ test.each([
   },
 )
 
-test('a database that is there is put aside only when forced, and keys that are there stay', async () => {
+test('an existing database is moved aside only with --force, and existing keys stay', async () => {
   const { to } = await backup(sealed)
   const env = elsewhere(sealed)
   await restore(env, to)
@@ -151,7 +151,7 @@ test('a database that is there is put aside only when forced, and keys that are 
   expect(rowsIn(before)).toBe(rowsIn(env.SERVICE_STORAGE_SQLITE_PATH))
 })
 
-test('nothing is restored under a running server', async () => {
+test('restore is refused while a server runs', async () => {
   const { to } = await backup(plain)
   const { code, stderr } = await restore(plain, to, '--force')
   expect([code, stderr]).toEqual([2, expect.stringContaining('stop it first')])

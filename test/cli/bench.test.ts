@@ -1,4 +1,4 @@
-// What `service bench` refuses before anything starts, and what it leaves when it is done.
+// `service bench`: errors before anything starts, and the files it leaves.
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
@@ -10,7 +10,7 @@ import { tempFile, tempFolder } from '../support/folder.ts'
 
 const report = reportWith([resultWith('xaa', [{ per_s: 1000 }], [{ per_s: 700 }])])
 
-/** What is printed meanwhile. */
+/** The output during the run. */
 function printed<R>(work: () => R): { result: R; stdout: string; stderr: string } {
   const spies = [process.stdout, process.stderr].map((stream) => vi.spyOn(stream, 'write').mockReturnValue(true))
   try {
@@ -28,7 +28,7 @@ describe('--out', () => {
     ['a folder where the page would go', () => path.join(folderWith('report.html'), 'report.json')],
     ['a name that ends in a slash', () => `${tempFolder()}/report/`],
     ['no name', () => ''],
-    // mkdir of Node never ends there when it is to make all folders of a path.
+    // mkdir of Node never returns for such a path when it creates all folders.
     ['a place in which there are no folders', () => '/proc/none/report.json'],
     ['a place below a file', () => path.join(tempFile('file', ''), 'report.json')],
   ])('%s is a usage error before anything is measured', async (_what, out) => {
@@ -49,25 +49,28 @@ describe('--out', () => {
     expect(readFileSync(path.join(folder, 'report.html'), 'utf8')).toContain('<!doctype html>')
   })
 
-  test('what a file holds stays until there is a new report', () => {
+  test('the file keeps its content until the new report is complete', () => {
     const file = tempFile('report.json', 'old')
     reportFiles(file, true)
     expect(readFileSync(file, 'utf8')).toBe('old')
   })
 
-  test.each([true, false])('a report that cannot be written is printed, and a failure (--json: %s)', (asJson) => {
-    const files = reportFiles(path.join(tempFolder(), 'report.json'), true)
-    mkdirSync(files.json)
-    const { result, stdout, stderr } = printed(() => finish({ ...report, partial: true }, files, asJson))
-    expect(result).toBe(1)
-    expect(stdout).toContain('xaa')
-    expect(stdout).not.toContain('report: ')
-    expect(stderr).toMatch(/^error: the report was not written: EISDIR/)
-    expect(existsSync(files.html)).toBe(false)
-  })
+  test.each([true, false])(
+    'a report that cannot be written is printed, and the command fails (--json: %s)',
+    (asJson) => {
+      const files = reportFiles(path.join(tempFolder(), 'report.json'), true)
+      mkdirSync(files.json)
+      const { result, stdout, stderr } = printed(() => finish({ ...report, partial: true }, files, asJson))
+      expect(result).toBe(1)
+      expect(stdout).toContain('xaa')
+      expect(stdout).not.toContain('report: ')
+      expect(stderr).toMatch(/^error: the report was not written: EISDIR/)
+      expect(existsSync(files.html)).toBe(false)
+    },
+  )
 })
 
-describe('databases and peers that contradict each other', () => {
+describe('## contradictory databases and peers', () => {
   const dsn = 'postgres://user:hunter2@127.0.0.1:5432/x'
   const elsewhere = 'postgres://user:hunter2@db.example.com/x'
   const peer = (name: string, url = 'http://127.0.0.1:1') => ['--peer', `${name}=${url},/token,id,hunter2`]
@@ -99,7 +102,7 @@ describe('databases and peers that contradict each other', () => {
     expect(stderr).not.toContain('hunter2')
   })
 
-  test('a server elsewhere that the environment names is refused too', async () => {
+  test('a remote server that the environment names is refused too', async () => {
     const env = { SERVICE_TEST_POSTGRES_DSN: elsewhere }
     const { code, stderr } = await runHere(['bench', 'metadata', '--smoke', '--store', 'postgres'], env)
     expect([code, stderr]).toEqual([

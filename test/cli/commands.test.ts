@@ -61,17 +61,17 @@ test.each([
   expect(stderr).toContain(message)
 })
 
-test('a configuration that is not there is a failure that names it', async () => {
+test('a missing configuration file is an error that names it', async () => {
   const { code, stderr } = await runHere(['admin', 'user', 'list', '--config', '/nowhere.yaml'])
   expect([code, stderr.startsWith('error: /nowhere.yaml ')]).toEqual([1, true])
 })
 
-test('an error is on standard error and in the exit code of the process', async () => {
+test('an error is on standard error and sets the exit code', async () => {
   const { code, stdout, stderr } = await runCli(['admin', 'frobnicate'])
   expect([code, stdout, stderr.split('\n')[0]]).toEqual([2, '', "error: unknown command 'frobnicate'"])
 })
 
-test('every missing flag is named on a line of its own', async () => {
+test('every missing flag is named on its own line', async () => {
   const { code, stderr } = await runHere(['admin', 'user', 'create', '--email', 'ada@example.com'])
   expect([code, stderr]).toEqual([2, 'error: --password is required\nerror: --name is required\n'])
 })
@@ -89,7 +89,7 @@ test.each(['serve', 'migrate', 'admin user list'])(
   },
 )
 
-test('migrate creates the database, names what it applied, and has nothing to do the second time', async () => {
+test('migrate creates the database, names the applied migrations, and applies nothing the second time', async () => {
   const { env } = inFolder()
   expect(await okCli(['migrate'], env)).toMatch(/^applied=001_\w+(,\d{3}_\w+)*\n$/)
   expect(existsSync(env.SERVICE_STORAGE_SQLITE_PATH)).toBe(true)

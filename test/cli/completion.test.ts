@@ -14,7 +14,7 @@ describe('bash', () => {
   beforeAll(async () => {
     file = tempFile('completion.bash', await script('bash'))
   })
-  /** What is offered for the last word of a line. */
+  /** The completions of the last word of a line. */
   const offered = (line: string) => {
     const words = ['service', ...line.split(' ')]
     const quoted = words.map((word) => `'${word}'`).join(' ')
@@ -37,12 +37,12 @@ describe('bash', () => {
     expect(offered(line)).toEqual(expect.arrayContaining(words))
   })
 
-  test('offers nothing that does not begin like the word', () => {
+  test('completion offers only words with the typed prefix', () => {
     expect(offered('admin user cr')).toEqual(['create'])
     expect(offered('admin user create --nothing')).toEqual([])
   })
 
-  test('is a script without a fault', () => {
+  test('the completion script has no syntax errors', () => {
     expect(spawnSync('bash', ['-n', file]).status).toBe(0)
   })
 })

@@ -1,4 +1,4 @@
-// What doctor finds out about resources and clients from the metadata of resource servers and the steps of clients.
+// Findings of doctor about resources and clients, from the metadata of resource servers and the steps of clients.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -23,7 +23,7 @@ const findings = async (slug: string, variables: Record<string, string> = {}) =>
 }
 
 describe('a resource', () => {
-  test('whose server lists no scopes while they are required is warned about, with what to set', async () => {
+  test('a resource whose server lists no scopes while scopes are required is a warning with the setting', async () => {
     const server = createServer((_, response) =>
       response.end(
         JSON.stringify({ resource: uri, authorization_servers: [service.issuer], scopes_supported: listed }),
@@ -49,7 +49,7 @@ describe('a resource', () => {
     }
   })
 
-  test('whose URI no client can send is warned about, with the form that clients send', async () => {
+  test('a resource whose URI no client can send is a warning with the form that clients send', async () => {
     const { slug } = await addResource(service, { uri: 'http://LOCALHOST:1/a/../mcp' })
     expect((await findings(slug)).at(-1)).toMatchObject({
       result: 'warn',
@@ -73,7 +73,7 @@ describe('the steps of a client', () => {
     ])
   })
 
-  test('that went well since, or failed for another reason, are not', () => {
+  test('client steps that succeeded later, or failed for another reason, are not reported', () => {
     const steps = [step('missing_scope'), step(), step('pkce_mismatch', 'token')]
     expect(clientFindings([{ client_id: 'c_1', steps }])).toEqual([])
   })

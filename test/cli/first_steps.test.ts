@@ -37,7 +37,7 @@ describe('quickstart', () => {
     }
   })
 
-  test('prints commands that do the same by hand', async () => {
+  test('quickstart prints commands that do the same by hand', async () => {
     const { stdout } = await runHere(['quickstart'], env)
     const commands = stdout.split('\n').filter((line) => line.startsWith('service '))
     const other = await startService()
@@ -55,14 +55,14 @@ describe('quickstart', () => {
     }
   })
 
-  test('says how to start a server where none runs', async () => {
+  test('quickstart says how to start a server when none is running', async () => {
     const { code, stderr } = await runHere(['quickstart'], { ...env, SERVICE_SERVER_ADDRESS: '127.0.0.1:2' })
     expect([code, stderr]).toEqual([1, expect.stringContaining('`service serve`')])
   })
 })
 
 describe('try authorize', () => {
-  test('signs a person in and shows the token, through a callback that listens on a free port', async () => {
+  test('try authorize signs a user in and shows the token, with a callback on a free port', async () => {
     await runHere(['quickstart'], env)
     const { email } = await addUser(service)
     const sender = openSender(service.app.config, env)
@@ -79,12 +79,12 @@ describe('try authorize', () => {
     })
   })
 
-  test('a resource that does not exist is a usage error that names those that do', async () => {
+  test('try authorize with an unknown resource is a usage error that lists the existing resources', async () => {
     const { code, stderr } = await runHere(['try', 'authorize', '--resource', 'nope'], env)
     expect([code, stderr]).toEqual([2, expect.stringContaining('quickstart')])
   })
 
-  test('the callback answers at its own path only, and gives up after its time', async () => {
+  test('the callback answers only at its own path, and ends after its timeout', async () => {
     const callback = await openCallback(0)
     const { origin } = new URL(callback.redirect_uri)
     expect((await fetch(`${origin}/favicon.ico`)).status).toBe(404)
@@ -106,7 +106,7 @@ describe('doctor', () => {
     return { code, of: (check: string) => found.filter((each) => each.check === check), found }
   }
 
-  test('finds a running service well, and says what every warning wants', async () => {
+  test('doctor finds no fault in a running service, and each warning has a remedy', async () => {
     const { code, of, found } = await findings(env)
     expect(code).toBe(0)
     for (const check of ['server', 'issuer', 'clock', 'keys', 'admin API', 'database', 'signing keys'])
@@ -114,13 +114,13 @@ describe('doctor', () => {
     for (const { result, fix } of found) expect(fix === undefined).toBe(result === 'ok')
   })
 
-  test('a configuration that cannot be used is named key by key', async () => {
+  test('doctor names every invalid key of the configuration', async () => {
     const { code, of } = await findings({ ...env, SERVICE_SERVER_ISSUER: 'ftp://x' })
     expect(code).toBe(1)
     expect(of('configuration')[0]).toMatchObject({ result: 'fail', message: expect.stringContaining('server.issuer') })
   })
 
-  test('an issuer that another server answers for fails', async () => {
+  test('doctor fails for an issuer that another server answers', async () => {
     const stranger = createServer((_, response) => response.end('{"issuer":"https://other.example"}')).listen(0)
     const issuer = `http://localhost:${(stranger.address() as AddressInfo).port}`
     const { code, of } = await findings({ ...env, SERVICE_SERVER_ISSUER: issuer })
@@ -129,7 +129,7 @@ describe('doctor', () => {
     expect(of('issuer')).toMatchObject([{ result: 'fail', message: expect.stringContaining('https://other.example') }])
   })
 
-  test('another program at the public address, a wrong admin key and no server at all are told apart', async () => {
+  test('doctor distinguishes another program at the public address, a wrong admin key and no server', async () => {
     const stranger = createServer((_, response) => response.end('hello')).listen(0)
     const address = `127.0.0.1:${(stranger.address() as AddressInfo).port}`
     expect((await findings({ ...env, SERVICE_SERVER_ADDRESS: address })).of('server')).toMatchObject([
@@ -153,7 +153,7 @@ describe('doctor', () => {
     expect(JSON.parse(running.stdout)).toContainEqual(expect.objectContaining({ check: 'server', result: 'fail' }))
   })
 
-  test('a damaged database fails, one that is sound does not, and the check is bounded in time', async () => {
+  test('doctor fails for a damaged database, passes for a sound one, and the check has a time limit', async () => {
     const file = path.join(tempFolder(), 'service.db')
     const db = new Database(service.app.config.storage.sqlite.path)
     db.prepare('VACUUM INTO ?').run(file)
@@ -171,7 +171,7 @@ describe('doctor', () => {
     expect((await findings(damaged)).of('integrity')).toMatchObject([{ result: 'fail' }])
   })
 
-  test('a PostgreSQL that does not answer fails, and its password is not printed', async () => {
+  test('doctor fails for a PostgreSQL that does not answer, without printing its password', async () => {
     const dsn = 'postgres://service:secret-password@127.0.0.1:2/service'
     const { code, of, found } = await findings({
       ...env,
@@ -183,7 +183,7 @@ describe('doctor', () => {
     expect(JSON.stringify(found)).not.toContain('secret-password')
   })
 
-  test('files that others can read are a warning with the command that mends it', async () => {
+  test('doctor warns about files that other users can read, with the command that corrects the mode', async () => {
     const file = path.join(tempFolder(), 'open.db')
     writeFileSync(file, '')
     chmodSync(file, 0o644)
@@ -191,13 +191,13 @@ describe('doctor', () => {
     expect(of('database')).toMatchObject([{ result: 'warn', fix: `chmod go= ${file}` }])
   })
 
-  test('a folder where the database should be fails', async () => {
+  test('doctor fails when the database path is a folder', async () => {
     const { code, of } = await findings({ ...env, SERVICE_STORAGE_SQLITE_PATH: tempFolder() })
     expect(code).toBe(1)
     expect(of('database')).toMatchObject([{ result: 'fail', fix: expect.stringContaining('storage.sqlite.path') }])
   })
 
-  test('a resource whose metadata names this server is well, any other gets a warning', async () => {
+  test('doctor passes a resource whose metadata names this server, and warns about any other', async () => {
     const server = createServer((_, response) =>
       response.end(JSON.stringify({ resource: uri, authorization_servers: [service.issuer] })),
     ).listen(0)
@@ -210,7 +210,7 @@ describe('doctor', () => {
     expect((await findings(env)).of('resource described')).toMatchObject([{ result: 'warn' }])
   })
 
-  test('as text, a line for each finding with what to do below', async () => {
+  test('the text output has a line for each finding, followed by its remedy', async () => {
     const { stdout } = await runHere(['doctor'], env)
     expect(stdout).toMatch(/^ok {4}issuer: http:\/\/localhost:\d+ serves its metadata$/m)
     expect(stdout).toMatch(/^warn {2}configuration: .*\n {6}-> /m)

@@ -11,7 +11,7 @@ const commands = adminResources.flatMap((resource) =>
 )
 const flagsFor = (command: string): Flag[] => commands.find((each) => each.command === command)?.flags ?? []
 
-// The commands of the specification with the flags that it names, and the ones that are natural beside them.
+// The commands of the specification with the flags that it names, and those that are derived.
 const SPECIFIED: [string, string[]][] = [
   ['user create', ['email', 'password', 'name', 'role']],
   ['user list', ['email']],
@@ -60,7 +60,7 @@ test.each(SPECIFIED)('%s has the flags %j', (command, names) => {
   expect(flagsFor(command).map(({ name }) => name)).toEqual(expect.arrayContaining(names))
 })
 
-test('what the specification keeps to REST has no command', () => {
+test('operations that the specification limits to REST have no command', () => {
   const names = commands.map(({ command }) => command)
   for (const command of [
     'user get',
@@ -75,14 +75,14 @@ test('what the specification keeps to REST has no command', () => {
   expect(flagsFor('user update').map(({ name }) => name)).not.toContain('password')
 })
 
-test('no command has two flags of one name, and every flag has its word of help', () => {
+test('no command has a duplicate flag, and every flag has a help text', () => {
   for (const { command, flags } of commands) {
     expect(new Set(flags.map(({ name }) => name)).size, command).toBe(flags.length)
     for (const { name, doc } of flags) expect(doc, `${command} --${name}`).toMatch(/^[A-Z].*\.$/)
   }
 })
 
-test('required are the parameters of the path and the members without a default', () => {
+test('path parameters and members without a default are required', () => {
   const required = (command: string) => flagsFor(command).flatMap((flag) => (flag.required ? [flag.name] : []))
   expect(required('user create')).toEqual(['email', 'password', 'name'])
   expect(required('client create')).toEqual(['name'])
@@ -92,7 +92,7 @@ test('required are the parameters of the path and the members without a default'
   expect(required('dcr set')).toEqual(['mode'])
 })
 
-test('the kind of a flag follows from its field', () => {
+test('the type of a flag is derived from its field', () => {
   const kinds = Object.fromEntries(flagsFor('client create').map(({ name, kind }) => [name, kind]))
   expect(kinds).toMatchObject({ name: 'text', 'grant-types': 'list', agent: 'switch', scopes: 'many' })
 })
@@ -126,7 +126,7 @@ test.each([
   expect(read('access', values)).toEqual(access)
 })
 
-test('a scope map names scopes and their upstream scopes', () => {
+test('a scope map is written as scope=upstream pairs', () => {
   expect(read('scope-map', ['a:b,c:d:e', 'f'])).toEqual([
     { name: 'a', upstream: 'b' },
     { name: 'c', upstream: 'd:e' },

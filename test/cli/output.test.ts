@@ -5,29 +5,29 @@ import { asText, printError } from '../../src/cli/output.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { unavailable } from '../../src/lib/error.ts'
 
-test('members of an object are key=value lines', () => {
+test('members of an object are printed as key=value lines', () => {
   expect(asText({ id: 'a', count: 0, on: false, none: '' })).toBe('id=a\ncount=0\non=false\nnone=')
 })
 
-test('what is not there has no line', () => {
+test('undefined members are not printed', () => {
   expect(asText({ id: 'a', gone: undefined, nothing: null })).toBe('id=a')
 })
 
-test('lists of plain values are joined by commas', () => {
+test('lists of plain values are joined with commas', () => {
   expect(asText({ grant_types: ['a', 'b'], redirect_uris: [] })).toBe('grant_types=a,b\nredirect_uris=')
 })
 
-test('members of objects and of lists of objects are named by their path', () => {
+test('nested members are named by their path', () => {
   const answer = { policy: { runtime: { client_ids: ['a', 'b'] } }, scopes: [{ name: 'x' }, { name: 'y' }] }
   expect(asText(answer)).toBe('policy.runtime.client_ids=a,b\nscopes[0].name=x\nscopes[1].name=y')
 })
 
-test('a blank line separates the items of a list, and an empty list is nothing', () => {
+test('list items are separated by a blank line, and an empty list prints nothing', () => {
   expect(asText([{ id: 'a', name: 'A' }, { id: 'b' }])).toBe('id=a\nname=A\n\nid=b')
   expect(asText([])).toBe('')
 })
 
-test('a refusal is said with its cause, once', () => {
+test('an error is printed with its cause once', () => {
   const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
   const cause = new Error('no route')
   printError(unavailable('the keys are away', { cause }))
@@ -39,7 +39,7 @@ test('a refusal is said with its cause, once', () => {
 })
 
 describe('the greeting of serve', () => {
-  test('names both addresses, where the data is, and what is unsafe while the issuer is on localhost', () => {
+  test('the startup message names both addresses, the data folder, and unsafe settings on localhost', () => {
     const { config } = loadConfig(undefined, {})
     const text = bannerOf(config, '1.2.3')
     expect(text).toContain('http://localhost:9000')
@@ -50,7 +50,7 @@ describe('the greeting of serve', () => {
     )
   })
 
-  test('is silent about safety where nothing is unsafe', () => {
+  test('the startup message has no safety remarks when no setting is unsafe', () => {
     const { config } = loadConfig(undefined, {
       SERVICE_SESSION_SECRET: '0123456789abcdef'.repeat(2),
       SERVICE_ADMIN_API_KEY: 'fedcba9876543210'.repeat(2),

@@ -21,7 +21,7 @@ const okHere = async (args: readonly string[]) => {
 }
 const args = ['plan', '--rate', '5000', '--mix', 'client_credentials=80,refresh=20']
 
-test('a plan names its report and shows the cost of each work, also as JSON', async () => {
+test('a plan names its report and shows the cost of each kind of work, also as JSON', async () => {
   const from = fileOf(reportWith(results))
   const text = await okHere([...args, '--from', from])
   expect(text).toContain(`from ${from}, a run of`)
@@ -33,7 +33,7 @@ test('a plan names its report and shows the cost of each work, also as JSON', as
   expect(costs.total_us).toBeCloseTo(80, 9)
 })
 
-test('a report of this machine is not called one of another', async () => {
+test('a report of this machine is not described as one of another machine', async () => {
   const plain = reportWith(results)
   const machine = { ...plain.machine, cores: cpus().length, model: cpus()[0]?.model.trim() ?? 'unknown' }
   expect(await okHere([...args, '--from', fileOf({ ...plain, machine })])).not.toContain('another machine')
@@ -48,7 +48,7 @@ test.each([
   expect(stderr).toContain(message)
 })
 
-test('the report is the one that is named, or that of the configuration; without one the command says what to do', async () => {
+test('the report is the named one or the configured one; without a report the command says how to make one', async () => {
   const file = fileOf(reportWith(results))
   const config = path.join(tempFolder(), 'service.yaml')
   writeFileSync(config, `observability:\n  capacity_report: ${file}\n`)

@@ -18,7 +18,7 @@ const fileOf = (content: unknown) => tempFile('config.json', content)
 const create = (slug: string, file: string) =>
   `admin provider create --slug ${slug} --protocol oauth --display-name Drive --config-data ${file}`.split(' ')
 
-test('config_data comes from a file, or from standard input', async () => {
+test('config_data is read from a file or from standard input', async () => {
   const [one, two] = [aSlug(), aSlug()]
   const { code, stderr } = await runHere(create(one, fileOf(oauthConfigData())), env)
   expect([code, stderr]).toEqual([0, ''])
@@ -32,7 +32,7 @@ test('config_data comes from a file, or from standard input', async () => {
   expect((await runHere(['admin', 'provider', 'list'], env)).stdout).toContain(`slug=${one}`)
 })
 
-test('a change and a deletion name the provider by id', async () => {
+test('update and delete name the provider by id', async () => {
   const slug = aSlug()
   await runHere(create(slug, fileOf(oauthConfigData())), env)
   const { id = '' } = (await service.app.store.findProvider({ name: slug })) ?? {}

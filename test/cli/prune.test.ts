@@ -69,7 +69,7 @@ afterEach(async () => {
   expect((await apply('providers: []\nclients: []\nresources: []\nidps: []', '--prune', '--yes')).code).toBe(0)
 })
 
-test('prune removes the items of an empty list, dependent ones first, and nothing of kinds that are not listed', async () => {
+test('prune deletes the items of an empty list, dependent ones first, and keeps kinds that are not listed', async () => {
   const before = await exported()
   const resources = await apply('resources: []', '--prune', '--yes')
   expect(done(resources)).toEqual(removed(['fronting', 'notes repos'], ['resources', 'notes'], ['resources', 'repos']))
@@ -86,13 +86,13 @@ test('prune removes the items of an empty list, dependent ones first, and nothin
   )
 })
 
-test('without --prune an item that is not listed stays', async () => {
+test('without --prune an unlisted item is kept', async () => {
   const before = await exported()
   expect(done(await apply('clients: []\nresources: []'))).toEqual([])
   expect(await exported()).toBe(before)
 })
 
-test('prune keeps what the document lists and makes its changes too', async () => {
+test('prune keeps listed items and applies their changes', async () => {
   const next = WHOLE.replace(CLIENT, CLIENT.replaceAll('robot', 'android')).replace('[robot]', '[android]')
   expect(done(await apply(next, '--prune', '--yes'))).toEqual([
     ['create', 'clients', 'android'],
@@ -102,7 +102,7 @@ test('prune keeps what the document lists and makes its changes too', async () =
   expect(JSON.parse((await apply(next, '--prune')).stdout)).toEqual([{ unchanged: 8 }])
 })
 
-test('a dry run shows what would be removed and removes nothing', async () => {
+test('a dry run shows the deletions and deletes nothing', async () => {
   const before = await exported()
   const dry = await apply('providers: []\nclients: []\nresources: []', '--prune', '--dry-run')
   expect([
@@ -114,7 +114,7 @@ test('a dry run shows what would be removed and removes nothing', async () => {
   expect(await exported()).toBe(before)
 })
 
-test('prune shows the removals on standard error and changes nothing without --yes when there is no terminal', async () => {
+test('prune shows the deletions on standard error, and requires --yes without a terminal', async () => {
   const before = await exported()
   const { code, stdout, stderr } = await apply(`${CLIENT.replaceAll('robot', 'android')}`, '--prune')
   expect([code, stdout]).toEqual([2, ''])
@@ -156,7 +156,7 @@ test('prune keeps clients that registered themselves and resources of the config
   expect((await callAdmin(service, 'GET', '/admin/resources/seeded')).status).toBe(200)
 })
 
-test('prune removes a client and a resource that have live tokens', async () => {
+test('prune deletes a client and a resource that have live tokens', async () => {
   const [client, user] = [await addClient(service, { scope: 'read' }), await addUser(service)]
   const authorized = await authorize(service, client, user, {
     resource: 'https://notes.example.com/mcp',
@@ -167,7 +167,7 @@ test('prune removes a client and a resource that have live tokens', async () => 
   expect(await exported()).not.toContain(client.client_id)
 })
 
-test('a list of users takes the groups that operators set from those that it does not list, and keeps the accounts', async () => {
+test('a listed item that depends on a deleted one is refused before any change', async () => {
   const provider = { provider: 'oidc', provider_issuer: 'https://idp.example.com', password_hash: undefined } as const
   const listed = await addUser(service, { operator_groups: ['staff'] })
   const left = await addUser(service, { operator_groups: ['staff'] })

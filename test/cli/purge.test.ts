@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const purge = (...flags: string[]) => runHere(['purge', '--json', ...flags], envOf(service))
-/** In a process of its own, as an operator has it beside the server; its log is on standard output. */
+/** In a separate process, as an operator runs it beside the server; its log is on standard output. */
 const purgeBeside = (...flags: string[]) => runCli(['purge', '--json', ...flags], envOf(service))
 const deletedBy = ({ code, stdout, stderr }: Ran) => {
   expect([code, stderr]).toEqual([0, ''])
@@ -34,7 +34,7 @@ async function addExpiredSessions(count: number): Promise<void> {
   await Promise.all(Array.from({ length: count }, () => service.app.store.createSession(session())))
 }
 
-test('deletes what has expired in windows, beside a running server, and finds nothing the second time', async () => {
+test('purge deletes expired rows in ranges beside a running server, and finds none the second time', async () => {
   await addExpiredSessions(2500)
   const live = newId()
   const now = service.app.clock.now()
@@ -60,7 +60,7 @@ test('deletes what has expired in windows, beside a running server, and finds no
   expect(await service.app.store.findSession({ id: live, now })).toBeDefined()
 })
 
-test('keeps live and used refresh tokens, so that a reuse is still recognised', async () => {
+test('purge keeps live and used refresh tokens, so that a reuse is still detected', async () => {
   const [client, user] = [await addClient(service), await addUser(service)]
   const first = await redeem(service, client, await authorize(service, client, user))
   const second = await refresh(service, client, first.body['refresh_token'])
@@ -69,7 +69,7 @@ test('keeps live and used refresh tokens, so that a reuse is still recognised', 
   expect((await refresh(service, client, second.body['refresh_token'])).body['error']).toBe('invalid_grant')
 })
 
-test('deletes sign-ins that nothing can come of any more, and keeps the others', async () => {
+test('purge deletes families without live tokens, and keeps the others', async () => {
   const [client, user] = [await addClient(service), await addUser(service)]
   const kept = await redeem(service, client, await authorize(service, client, user))
   const once = await addClient(service, { grant_types: ['authorization_code'] })
@@ -77,7 +77,7 @@ test('deletes sign-ins that nothing can come of any more, and keeps the others',
   const families = () => service.app.store.countActiveFamilies()
   const before = await families()
   expect((await purged())['token-families']).toBe(0)
-  // Its access token has expired; it never had a refresh token.
+  // Its access token has expired, and it never had a refresh token.
   const [issuance] = await service.app.store.listIssuances({ client_id: once.client_id, since: '', limit: 1 })
   const database = new Database(service.app.config.storage.sqlite.path)
   database
@@ -89,7 +89,7 @@ test('deletes sign-ins that nothing can come of any more, and keeps the others',
   expect((await refresh(service, client, kept.body['refresh_token'])).status).toBe(200)
 })
 
-test('keeps issuances and revocations', async () => {
+test('purge keeps issuances and revocations', async () => {
   const client = await addClient(service)
   const { body } = await machineToken(service, client)
   await post(`${service.issuer}/oauth/revoke`, client, { token: String(body['access_token']) })
@@ -98,7 +98,7 @@ test('keeps issuances and revocations', async () => {
   expect(await service.app.store.listIssuances({ client_id: client.client_id, since: '', limit: 5 })).toHaveLength(1)
 })
 
-test('deletes uses that no longer count and keeps those that do', async () => {
+test('purge deletes expired single uses and keeps live ones', async () => {
   const use = (expires_at: number, kind: 'dpop' | 'assertion') =>
     service.app.store.recordUse({ id: newId(), kind, hash: newId(), expires_at })
   await use(inThePast(), 'dpop')
@@ -107,7 +107,7 @@ test('deletes uses that no longer count and keeps those that do', async () => {
   expect(await purged('--only', 'jti,assertion-jti')).toEqual({ 'assertion-jti': 1, jti: 1 })
 })
 
-test('reaps registrations that were never used in thirty days, only when asked', async () => {
+test('purge deletes registrations that were unused for thirty days, only on request', async () => {
   const old = { registration_source: 'dcr', issued_at: service.app.clock.now() - 31 * 86_400 } as const
   const [unused, used, young, byAdmin, document, suspended] = [
     await addClient(service, {}, old),
@@ -138,13 +138,13 @@ test.each([
   expect(stderr).toContain(word)
 })
 
-test('a target that runs out of time is logged with its name, and the exit code says so', async () => {
+test('a target that exceeds its time limit is logged with its name, and the exit code is 1', async () => {
   const { code, stdout } = await purgeBeside('--only', 'sessions', '--timeout', '1ns')
   expect(code).toBe(1)
   expect(stdout).toMatch(/"level":"error".*"table":"sessions"/)
 })
 
-describe('the record', () => {
+describe('## the record of issued tokens and audit events', () => {
   const YEAR = 365 * 86_400
   const idAt = (time: number) => idFloor(time).slice(0, 8) + newId().slice(8)
   const now = () => service.app.clock.now()
@@ -154,7 +154,7 @@ describe('the record', () => {
       .filter(Boolean)
       .map((line) => JSON.parse(line) as { id: string })
 
-  test('issuances go by age, expired ones only, after they are in the file', async () => {
+  test('expired issuances are deleted by age, after they were exported', async () => {
     const { store } = service.app
     const at = (time: number, expires_at: number) => anIssuance({ id: idAt(time), issued_at: time, expires_at })
     const old = at(now() - YEAR - 60, now() - YEAR)
@@ -171,7 +171,7 @@ describe('the record', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  test('audit events go by age, many in pages, appended to what the file has', async () => {
+  test('audit events are deleted by age in pages, and appended to the export file', async () => {
     const { store } = service.app
     const ids = Array.from({ length: 1100 }, (_, i) => idAt(now() - 2 * YEAR + i * 10)).sort()
     const created_at = now() - 2 * YEAR
@@ -196,7 +196,7 @@ describe('the record', () => {
     ).toBe(0)
   })
 
-  test('nothing goes that could not be exported', async () => {
+  test('rows that could not be exported are not deleted', async () => {
     const { store } = service.app
     const old = anIssuance({ id: idAt(now() - YEAR - 60), expires_at: now() - YEAR })
     await store.recordIssuance(old)
@@ -224,7 +224,7 @@ describe('the record', () => {
   })
 })
 
-test('the last run of each target is in the status', async () => {
+test('the status shows the last run of each target', async () => {
   await purged('--only', 'jti')
   const status = async () =>
     (

@@ -71,7 +71,7 @@ async function setup(command: string, text: string, ...flags: string[]): Promise
 }
 const done = (rows: Row[]) => rows.filter(({ action }) => action).map(({ action, kind, key }) => [action, kind, key])
 
-test('apply creates what is missing in order of dependence, shows secrets once, and does nothing the second time', async () => {
+test('apply creates missing items in order of dependence, shows secrets once, and changes nothing the second time', async () => {
   const create = KEYS.map((key) => ['create', ...key])
   const dry = await setup('apply', SETUP, '--dry-run')
   expect(done(dry.rows)).toEqual(create)
@@ -88,7 +88,7 @@ test('apply creates what is missing in order of dependence, shows secrets once, 
   expect(await setup('diff', SETUP)).toEqual({ code: 0, rows: [] })
 })
 
-test('apply changes only the members that differ, and makes again what cannot be changed', async () => {
+test('apply changes only the members that differ, and recreates items that cannot be changed', async () => {
   const next = SETUP.replace('description: Read', 'description: Write')
     .replace('u_1', 'u_2')
     .replace('client_id: us', 'client_id: them')
@@ -110,7 +110,7 @@ test('apply changes only the members that differ, and makes again what cannot be
   expect((await setup('diff', next)).code).toBe(0)
 })
 
-test('diff names what is not in the document, of the kinds that it lists; what registered itself is no difference', async () => {
+test('diff names unlisted items of the listed kinds; self-registered clients are no difference', async () => {
   const { client_id: byhand } = await addClient(service)
   const { store } = service.app
   const client = await store.findClient({ client_id: byhand })
@@ -120,7 +120,7 @@ test('diff names what is not in the document, of the kinds that it lists; what r
   expect(done(rows)).toEqual([['not in the document', 'clients', byhand]])
 })
 
-test('an export is a document that changes nothing here, and makes the same elsewhere', async () => {
+test('applying an export changes nothing here, and creates the same items elsewhere', async () => {
   const { stdout } = await runHere(['admin', 'export'], env)
   expect(stdout).not.toContain('cs_')
   expect(await setup('apply', stdout)).toMatchObject({ rows: [{ unchanged: 9 }] })
@@ -138,7 +138,7 @@ test('an export is a document that changes nothing here, and makes the same else
   expect((await runHere(['admin', 'export'], elsewhere)).stdout).toBe(stdout)
 })
 
-test('groups of users are set by email and exported; users are neither created nor listed without groups', async () => {
+test('groups of users are applied and exported; users are neither created nor listed without groups', async () => {
   const user = await addUser(service, { email: 'Ada@example.com', operator_groups: ['staff'] })
   await addUser(service)
   const text = 'users: [{ email: ADA@example.com, groups: [ops, night] }]'
@@ -153,7 +153,7 @@ test('groups of users are set by email and exported; users are neither created n
   expect((await service.app.store.findUser({ id: user.id }))?.operator_groups).toEqual([])
 })
 
-test('only the kinds that are asked for are exported, as JSON too', async () => {
+test('only the requested kinds are exported, as JSON too', async () => {
   const { stdout } = await runHere(['admin', 'export', '--only', 'idps', '--json'], env)
   expect(JSON.parse(stdout)).toMatchObject({ idps: [{ issuer: 'https://idp.example.com' }] })
   expect(Object.keys(JSON.parse(stdout))).toEqual(['idps'])
@@ -193,7 +193,7 @@ test.each([
   expect(await runHere(['admin', 'export'], env)).toEqual(before)
 })
 
-test('what was done before a refusal is said, with its secrets', async () => {
+test('apply that is refused half-way prints the completed changes and their secrets', async () => {
   const text = `
 clients: [{ client_id: second, client_name: B, grant_types: [client_credentials], token_endpoint_auth_method: client_secret_basic }]
 resources: [{ slug: taken, uri: 'https://notes.example.com/mcp', backend_kind: mint }]
@@ -203,11 +203,11 @@ resources: [{ slug: taken, uri: 'https://notes.example.com/mcp', backend_kind: m
   expect(JSON.parse(stdout)[0]).toMatchObject({ key: 'second', client_secret: expect.stringMatching(/^cs_/) })
 })
 
-test('a document comes from standard input', async () => {
+test('a document is read from standard input', async () => {
   const { code, stdout } = await runCli(['admin', 'apply', '-f', '-', '--dry-run'], env, SETUP)
   expect([code, stdout]).toEqual([0, expect.stringContaining('kind=mappings')])
 })
 
-test('YAML that refers to what it is inside of is refused', () => {
+test('YAML with a circular alias is refused', () => {
   expect(parseYaml('a: &a [*a]', 'x')).toEqual({ faults: [{ at: 'x', message: expect.any(String) }] })
 })

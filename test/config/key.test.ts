@@ -1,4 +1,4 @@
-// The kit that keys are declared with.
+// The functions that declare configuration keys.
 import { expect, test } from 'vitest'
 import {
   boolKey,
@@ -20,7 +20,7 @@ test('keys are listed with their paths, in order of declaration', () => {
   expect([...keysOf(tree)].map(({ path }) => path.join('.'))).toEqual(['a.port', 'a.deep.flag', 'name'])
 })
 
-test('the variable of a key follows from its path, and short names come after it', () => {
+test('the variable of a key is derived from its path, followed by its short names', () => {
   expect(envNames(['a', 'port'], port)).toEqual(['SERVICE_A_PORT', 'SERVICE_P'])
 })
 
@@ -28,7 +28,7 @@ test('a list of records has no variable', () => {
   expect(envNames(['resources'], recordsKey(scopeName(), { doc: 'x' }))).toEqual([])
 })
 
-test('the schema for editors states the form of a key', () => {
+test('the JSON schema has the form of a key', () => {
   expect(port).toMatchObject({ form: 'int 1 to 9', json: { type: 'integer', minimum: 1, maximum: 9 } })
   expect(wordKey({ of: ['a', 'b'], default: 'a', doc: 'x' })).toMatchObject({
     form: 'a | b',
@@ -36,13 +36,13 @@ test('the schema for editors states the form of a key', () => {
   })
 })
 
-test('a URL may be left empty, and is otherwise well-formed', () => {
+test('a URL may be empty, and must be well-formed otherwise', () => {
   const key = urlKey({ doc: 'x' })
   expect(key.type.parse('')).toBe('')
   expect(key.type.safeParse('nowhere').success).toBe(false)
 })
 
-test('a secret may be left empty, and is otherwise as long as it must be, counted in bytes', () => {
+test('a secret may be empty, and must have its minimum length in bytes otherwise', () => {
   const key = secretKey({ minBytes: 4, doc: 'x' })
   expect(key.secret).toBe(true)
   expect(key.type.parse('')).toBe('')

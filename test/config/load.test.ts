@@ -1,4 +1,4 @@
-// Defaults, file and environment, and what is said about faults in them.
+// Defaults, file and environment, and the messages about errors in them.
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -14,13 +14,13 @@ const keys = (content?: string | object, env?: Record<string, string>) =>
 describe('precedence', () => {
   const file = { server: { address: ':7001' }, dcr: { mode: 'admin_only' } }
 
-  test('the environment wins over the file, and the file over the default', () => {
+  test('the environment takes precedence over the file, and the file over the default', () => {
     expect(load().config.server.address).toBe(':9000')
     expect(load(file).config.server.address).toBe(':7001')
     expect(load(file, { SERVICE_SERVER_ADDRESS: ':7002' }).config.server.address).toBe(':7002')
   })
 
-  test('a variable replaces its key only', () => {
+  test('a variable replaces only its own key', () => {
     const { config } = load(file, { SERVICE_SERVER_ADDRESS: ':7002' })
     expect(config.dcr.mode).toBe('admin_only')
     expect(config.server.issuer).toBe('http://localhost:9000')
@@ -34,12 +34,12 @@ describe('precedence', () => {
     expect(load('server:\n  address:\ndcr:\n').config.server.address).toBe(':9000')
   })
 
-  test('an empty file is no configuration', () => {
+  test('an empty file has no effect', () => {
     expect(load('').config).toEqual(load().config)
     expect(load('# nothing yet\n').config).toEqual(load().config)
   })
 
-  test('the regular name of a variable wins over the short one', () => {
+  test('the regular name of a variable takes precedence over the short one', () => {
     const env = { SERVICE_OBSERVABILITY_LOGGING_LEVEL: 'warn', SERVICE_LOG_LEVEL: 'debug' }
     expect(load(undefined, env).config.observability.logging.level).toBe('warn')
   })
@@ -52,13 +52,13 @@ test.each(['resources', 'broker_providers'])('the %s of config.example.yaml are 
   expect(config[name as 'resources' | 'broker_providers']).toHaveLength(1)
 })
 
-test('a fault of YAML is said with its place, once', () => {
+test('a YAML error is reported once with its position', () => {
   expect(problemsOf('a: [\n')).toMatchObject([
     { key: expect.stringMatching(/:2:1$/), message: expect.stringMatching(/\]$/) },
   ])
 })
 
-describe('values', () => {
+describe('variables are parsed by the type of their key', () => {
   test('variables are read as what their key is', () => {
     const { config } = load(undefined, {
       SERVICE_SERVER_ALLOWED_ORIGINS: 'https://a.example, https://b.example,',
@@ -76,25 +76,25 @@ describe('values', () => {
     expect(config.dcr.rate_limit).toBe(0.5)
   })
 
-  test('a list in the file may be a list or text', () => {
+  test('a list may be written as a list or as text in the file', () => {
     expect(load('oidc:\n  scopes: [openid, email]').config.oidc.scopes).toEqual(['openid', 'email'])
     expect(load('oidc:\n  scopes: openid,email').config.oidc.scopes).toEqual(['openid', 'email'])
   })
 
-  test('a fault names the key and the variable it came from', () => {
+  test('an error names the key and the variable with the value', () => {
     expect(problemsOf(undefined, { SERVICE_LOG_LEVEL: 'loud' })).toEqual([
       { key: 'observability.logging.level (SERVICE_LOG_LEVEL)', message: 'must be one of debug, info, warn, error' },
     ])
   })
 
-  test('a value of another type says what it must be', () => {
+  test('a value of the wrong type is refused with the expected type', () => {
     expect(problemsOf({ dpop: { enabled: 'maybe' }, rate_limit: { burst: 'many' } })).toEqual([
       { key: 'rate_limit.burst', message: 'must be a whole number' },
       { key: 'dpop.enabled', message: 'must be true, false, 1 or 0' },
     ])
   })
 
-  test('a fault inside a record names its place', () => {
+  test('an error inside a record names its path', () => {
     expect(keys({ resources: [{ slug: 'a', uri: 'nowhere', backend_kind: 'mint' }] })).toEqual(['resources[0].uri'])
     expect(
       keys({ resources: [{ slug: 'a', uri: 'https://a.example', backend_kind: 'mint', scopes: [{ name: 'a b' }] }] }),
@@ -114,7 +114,7 @@ describe('values', () => {
   })
 })
 
-describe('faults', () => {
+describe('## errors', () => {
   test('all faults are reported together, each with its key', () => {
     const env = { SERVICE_DCR_MODE: 'x' }
     expect(keys({ server: { adress: 1, read_timeout: 'x' }, session: { same_site: 'x' }, colour: 1 }, env)).toEqual([
@@ -145,7 +145,7 @@ describe('faults', () => {
     }
   })
 
-  test('no fault repeats a secret', () => {
+  test('no error message contains a secret', () => {
     const secret = 'short-secret'
     expect(JSON.stringify(problemsOf({ session: { secret }, connect: { state_secret: secret } }))).not.toContain(secret)
   })
@@ -163,14 +163,14 @@ describe('faults', () => {
     expect(problemsOf(content)).toEqual([{ key, message: `is not a key; did you mean ${suggestion}?` }])
   })
 
-  test('an unknown key that resembles nothing gets no suggestion', () => {
+  test('an unknown key that resembles no key gets no suggestion', () => {
     expect(problemsOf({ constructor: 1, __proto__x: 2 }).map(({ message }) => message)).toEqual([
       'is not a key',
       'is not a key',
     ])
   })
 
-  test('a value where keys belong is refused', () => {
+  test('a value where a mapping belongs is refused', () => {
     expect(problemsOf({ server: 5, dcr: [1] })).toEqual([
       { key: 'server', message: 'must be a mapping of keys to values' },
       { key: 'dcr', message: 'must be a mapping of keys to values' },
@@ -219,7 +219,7 @@ describe('SERVICE_RESOURCE_URI', () => {
 
   const EVERYBODY = { access: EVERYONE, token_claims: [] }
 
-  test('describes one mint resource whose slug comes from the host', () => {
+  test('SERVICE_RESOURCE_URI defines a mint resource whose slug is derived from the host', () => {
     const { config, warnings } = load(undefined, {
       SERVICE_RESOURCE_URI: uri,
       SERVICE_RESOURCE_SCOPES: 'files:read, files:write',
@@ -240,13 +240,13 @@ describe('SERVICE_RESOURCE_URI', () => {
     expect(warnings).toEqual([])
   })
 
-  test('comes beside the resources of the file', () => {
+  test('SERVICE_RESOURCE_URI adds a resource to those of the file', () => {
     const other = { slug: 'other', uri: 'https://other.example.com', backend_kind: 'mint' }
     const { config } = load({ resources: [other] }, { SERVICE_RESOURCE_URI: uri })
     expect(config.resources.map((each) => each.slug)).toEqual(['other', 'mcp-example-com'])
   })
 
-  test('replaces the scopes, and nothing else, of a resource that the file has too', () => {
+  test('SERVICE_RESOURCE_SCOPES replaces only the scopes of a resource that the file has too', () => {
     const mine = {
       slug: 'mine',
       uri,
@@ -273,7 +273,7 @@ describe('SERVICE_RESOURCE_URI', () => {
 })
 
 describe('warnings', () => {
-  test('a misspelt variable is pointed out, and a variable of something else is not', () => {
+  test('a misspelt variable gets a warning, and an unrelated variable does not', () => {
     const { warnings } = load(undefined, { SERVICE_SERVER_ADRESS: ':1', SERVICE_HOST: 'kubernetes', PATH: '/bin' })
     expect(warnings).toEqual(['SERVICE_SERVER_ADRESS is not a known variable; did you mean SERVICE_SERVER_ADDRESS?'])
   })
@@ -296,7 +296,7 @@ describe('the redacted snapshot', () => {
     signing: { secretstore_transit: { token: 'S-token', approle: { secret_id: 'S-approle' } } },
   }
 
-  test('hides every secret that is set, and shows the rest', () => {
+  test('the redacted snapshot hides every secret that is set, and shows the other values', () => {
     const { config } = load(over(PRODUCTION, secrets))
     const shown = JSON.stringify(redacted(config))
     expect(shown).not.toContain('S-')
@@ -304,11 +304,11 @@ describe('the redacted snapshot', () => {
     expect(redacted(config)).toMatchObject({ server: { issuer: 'https://auth.example.com' } })
   })
 
-  test('shows that a secret is not set', () => {
+  test('the redacted snapshot shows that a secret is not set', () => {
     expect(redacted(load().config)).toMatchObject({ session: { secret: '' }, admin: { api_key: '' } })
   })
 
-  test('changes nothing in the configuration itself', () => {
+  test('the redacted snapshot does not change the configuration', () => {
     const { config } = load(over(PRODUCTION, secrets))
     redacted(config)
     expect(config.oidc.client_secret).toBe('S-oidc')

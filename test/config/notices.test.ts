@@ -1,4 +1,4 @@
-// What boots with a warning.
+// The warnings of a start.
 import { describe, expect, test } from 'vitest'
 import { warningsOf } from '../../src/config/notices.ts'
 import type { Config } from '../../src/config/schema.ts'
@@ -7,23 +7,23 @@ import { load, over, PRODUCTION } from './loading.ts'
 const warnings = (content?: object, dcrMode: Config['dcr']['mode'] = 'admin_only') =>
   warningsOf(load(content).config, dcrMode)
 
-describe('warnings of a boot', () => {
-  test('a deployment that has everything boots in silence', () => {
+describe('## warnings of a start', () => {
+  test('a complete configuration starts without warnings', () => {
     expect(warnings(PRODUCTION)).toEqual([])
   })
 
-  test('open registration is a warning, by the mode that is in force', () => {
+  test('open registration causes a warning, by the mode that is in force', () => {
     expect(warnings(PRODUCTION, 'open')).toEqual([expect.stringContaining('dcr.mode')])
     expect(warnings(over(PRODUCTION, { dcr: { mode: 'open' } }), 'admin_only')).toEqual([])
   })
 
-  test('a public issuer without TLS is a warning', () => {
+  test('a public issuer without TLS causes a warning', () => {
     expect(warnings(over(PRODUCTION, { server: { issuer: 'http://auth.example.com' } }))).toEqual([
       expect.stringContaining('server.issuer'),
     ])
   })
 
-  test('signing keys in files beside a database that instances share are a warning, keys in the database are not', () => {
+  test('a keyfile store with a shared database causes a warning, and keys in the database do not', () => {
     const storage = { driver: 'postgres', postgres: { dsn: 'postgres://db.example.com/service' } }
     expect(warnings(over(PRODUCTION, { storage }))).toEqual([
       expect.stringContaining('signing.key_store: postgres_key'),
@@ -33,14 +33,14 @@ describe('warnings of a boot', () => {
     expect(warningsOf(load(over(PRODUCTION, { storage, ...sealed }), env).config, 'admin_only')).toEqual([])
   })
 
-  test('an ephemeral secret and a closed admin API are warnings of a boot without configuration', () => {
+  test('a start without configuration warns of an ephemeral secret and a closed admin API', () => {
     const said = warnings()
     expect(said).toEqual(
       expect.arrayContaining([expect.stringContaining('session.secret'), expect.stringContaining('admin.api_key')]),
     )
   })
 
-  test('a callback of the upstream login that is not our own is a warning', () => {
+  test('an oidc.redirect_uri that is not the callback of this service causes a warning', () => {
     const oidc = { enabled: true, issuer: 'https://id.example', client_id: 'c', client_secret: 's' }
     const at = (redirect_uri: string) => warnings(over(PRODUCTION, { oidc: { ...oidc, redirect_uri } }))
     const { issuer } = load(PRODUCTION).config.server
@@ -48,7 +48,7 @@ describe('warnings of a boot', () => {
     expect(at('https://elsewhere.example.com/oidc/callback')).toEqual([expect.stringContaining('oidc.redirect_uri')])
   })
 
-  test('no warning repeats a secret', () => {
+  test('no warning contains a secret', () => {
     expect(warnings(PRODUCTION, 'open').join()).not.toContain('k3yXw9')
   })
 })

@@ -1,4 +1,4 @@
-// Broker providers as they are written: what each protocol needs, and what must never be in there.
+// Records of broker providers: the settings of each protocol, and forbidden settings.
 import { describe, expect, test } from 'vitest'
 import { endpointsOf, providerRecord } from '../../src/config/provider_record.ts'
 import { issuesOf } from '../../src/lib/field.ts'
@@ -41,7 +41,7 @@ test.each(['slug', 'display_name', 'protocol', 'config_data'])('refuses a provid
   expect(paths({ ...written('oauth'), [member]: undefined })).toEqual([member])
 })
 
-test('refuses another protocol', () => {
+test('an unknown protocol is refused', () => {
   expect(paths({ ...written('oauth'), protocol: 'carrier-pigeon' })).toEqual(['protocol'])
 })
 
@@ -49,7 +49,7 @@ describe('config_data', () => {
   const needed = (Object.keys(CONFIG) as Protocol[]).flatMap((protocol) =>
     Object.keys(CONFIG[protocol]).map((member) => [protocol, member] as const),
   )
-  test.each(needed)('of %s needs %s', (protocol, member) => {
+  test.each(needed)('config_data of %s requires %s', (protocol, member) => {
     expect(paths(written(protocol, { [member]: undefined }))).toEqual([`config_data.${member}`])
   })
 
@@ -69,7 +69,7 @@ describe('config_data', () => {
     expect(paths(written(protocol, { [member]: value }))[0]).toMatch(new RegExp(`^config_data.${member}`))
   })
 
-  test('refuses what no protocol knows', () => {
+  test('settings that no protocol has are refused', () => {
     expect(paths(written('oauth', { colour: 'red' }))).toEqual(['config_data'])
   })
 
@@ -95,13 +95,13 @@ describe('config_data', () => {
     expect(paths(written('oauth', { client_secret_ref: name }))).toEqual(['config_data.client_secret_ref'])
   })
 
-  test('takes names of both prefixes', () => {
+  test('secret references with either prefix are accepted', () => {
     for (const name of ['CONNECTOR_GITHUB_2', 'SERVICE_SECRET_X'])
       expect(paths(written('oauth', { client_secret_ref: name }))).toEqual([])
   })
 })
 
-test('the endpoints of a provider are those that are asked or that users are sent to', () => {
+test('the endpoints of a provider are the called URLs and the URLs of redirects', () => {
   const { oauth } = CONFIG
   expect(endpointsOf(written('oauth', { revoke_url: 'https://up.example.com/revoke' }))).toEqual([
     oauth.authorize_url,

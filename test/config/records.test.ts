@@ -1,4 +1,4 @@
-// Resources as they are written.
+// Records of resources.
 import { describe, expect, test } from 'vitest'
 import { resourceRecord } from '../../src/config/records.ts'
 import { issuesOf } from '../../src/lib/field.ts'
@@ -11,14 +11,14 @@ const paths = (input: unknown) => {
 }
 
 describe('resources', () => {
-  test('a mint resource needs a uri, a broker resource a provider', () => {
+  test('a mint resource requires a uri, a broker resource a provider', () => {
     expect(paths(mint)).toEqual([])
     expect(paths(broker)).toEqual([])
     expect(paths({ ...mint, uri: undefined })).toEqual(['uri'])
     expect(paths({ ...broker, broker_provider_slug: undefined })).toEqual(['broker_provider_slug'])
   })
 
-  test('a mint resource has no provider, and a broker resource may have a uri', () => {
+  test('a mint resource must not have a provider, and a broker resource may have a uri', () => {
     expect(paths({ ...mint, broker_provider_slug: 'acme' })).toEqual(['broker_provider_slug'])
     expect(paths({ ...broker, uri: 'https://mail.example.com' })).toEqual([])
   })
@@ -43,7 +43,7 @@ describe('resources', () => {
     expect(paths(input)).toEqual([path])
   })
 
-  test('a policy keeps each client once', () => {
+  test('a policy stores each client once', () => {
     const policy = { runtime: { client_ids: ['a', 'b', 'a'] } }
     expect(resourceRecord.parse({ ...mint, policy }).policy?.runtime?.client_ids).toEqual(['a', 'b'])
   })

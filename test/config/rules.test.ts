@@ -1,4 +1,4 @@
-// Every rule between keys: one configuration that breaks it, and the key that is named.
+// Every rule between keys: a configuration that breaks it, and the reported key.
 import { describe, expect, test } from 'vitest'
 import type { Env } from '../../src/config/env.ts'
 import { RULES } from '../../src/config/rules.ts'
@@ -348,16 +348,16 @@ const CASES: Case[] = [
 
 const problems = ({ bad, env, production }: Case) => problemsOf(production ? over(PRODUCTION, bad) : bad, env)
 
-test.each(CASES)('names $keys, and nothing else, when $when', (row) => {
+test.each(CASES)('only $keys is reported when $when', (row) => {
   expect(problems(row).map((problem) => problem.key)).toEqual([row.keys])
 })
 
-test('every rule has a configuration here that breaks it', () => {
+test('every rule has a configuration in this file that breaks it', () => {
   const broken = new Set(CASES.flatMap((row) => problems(row).map(({ key, message }) => `${key} ${message}`)))
   expect(RULES.map((rule) => `${rule.keys.join(', ')} ${rule.message}`).filter((rule) => !broken.has(rule))).toEqual([])
 })
 
-describe('what no rule forbids', () => {
+describe('## configurations that break no rule', () => {
   const fine: [string, Record<string, unknown>, Env?][] = [
     ['nothing at all', {}],
     ['a public issuer with its secrets', PRODUCTION],

@@ -1,4 +1,4 @@
-// The keys as the specification lists them: names, defaults, variables and bounds.
+// The keys of the specification: names, defaults, variables and bounds.
 import { describe, expect, test } from 'vitest'
 import { envNames, keysOf } from '../../src/config/key.ts'
 import { schema } from '../../src/config/schema.ts'
@@ -107,14 +107,14 @@ test.each(Object.entries(DEFAULTS))('%s is %j unless it is set', (name, value) =
 })
 
 describe('names', () => {
-  test('every key is written in snake case and explained', () => {
+  test('every key is in snake case and documented', () => {
     for (const { name, key } of all) {
       expect(name).toMatch(/^[a-z][a-z0-9_.]*$/)
       expect(key.doc, name).toMatch(/\.$|[)]$/)
     }
   })
 
-  test('every key has the variable of its path, but for lists of records', () => {
+  test('every key except lists of records has the variable of its path', () => {
     for (const { name, env } of all) {
       const regular = `SERVICE_${name.replaceAll('.', '_').toUpperCase()}`
       expect(env[0], name).toBe(
@@ -153,7 +153,7 @@ describe('names', () => {
   })
 })
 
-test('exactly the keys that hold secrets are marked', () => {
+test('exactly the keys that contain secrets are marked as secret', () => {
   expect(
     all
       .filter(({ key }) => key.secret)
@@ -183,7 +183,7 @@ test.each([
   expect(problemsOf(undefined, { [variable]: good })).toEqual([])
 })
 
-test('every key has a default that is valid as it would be written', () => {
+test('every default is a valid value of its key', () => {
   for (const { name, key } of all)
     if (key.default !== undefined) expect(key.type.safeParse(key.default).success, name).toBe(true)
 })

@@ -1,4 +1,4 @@
-// Authenticated encryption, and the texts that earlier versions encrypted. The fixtures were made by the code of commit 2bc0d02.
+// Authenticated encryption, and texts that earlier versions encrypted. The fixtures were made by the code of commit 2bc0d02.
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -13,11 +13,11 @@ const context = { key: randomBytes(KEY_BYTES), nonce: randomNonce(), aad: Buffer
 const plaintext = Buffer.from('a secret')
 const sealed = encrypt(context, plaintext)
 
-test('the plaintext comes back', () => {
+test('decryption returns the plaintext', () => {
   expect(decrypt(context, sealed)).toEqual(plaintext)
 })
 
-test('an empty text has a tag, too', () => {
+test('an empty text has an authentication tag', () => {
   const empty = encrypt(context, Buffer.alloc(0))
   expect(empty.length).toBe(TAG_BYTES)
   expect(decrypt(context, empty)).toEqual(Buffer.alloc(0))
@@ -31,7 +31,7 @@ test.each([
   expect(decrypt(other, sealed)).toBeUndefined()
 })
 
-test('no changed byte is accepted', () => {
+test('a change of any byte is refused', () => {
   for (const [i, byte] of sealed.entries()) {
     const changed = Buffer.from(sealed)
     changed[i] = byte ^ 1
@@ -39,12 +39,12 @@ test('no changed byte is accepted', () => {
   }
 })
 
-test('a text without a whole tag is refused', () => {
+test('a text without a complete tag is refused', () => {
   for (let length = 0; length < sealed.length; length++)
     expect(decrypt(context, sealed.subarray(0, length)), `${length} bytes`).toBeUndefined()
 })
 
-describe('what an earlier version encrypted is decrypted', () => {
+describe('## texts that an earlier version encrypted are decrypted', () => {
   const SECRET = 'a secret of 32 bytes, 0123456789'
   const KEY = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f'
 

@@ -16,12 +16,12 @@ describe('aes_master', () => {
     expect(await atRest.open('broker_grant', 'row-1', await atRest.seal('broker_grant', 'row-1', text))).toBe(text)
   })
 
-  test('a process that starts again with the same key opens what was sealed before', async () => {
+  test('a new process with the same key decrypts earlier texts', async () => {
     const sealed = await atRest.seal('signing_key', 'k', 'secret')
     expect(await aesMaster(KEY.toUpperCase()).open('signing_key', 'k', sealed)).toBe('secret')
   })
 
-  test('the keys are those that another implementation of HKDF derives', async () => {
+  test('the derived keys equal those of another implementation of HKDF', async () => {
     const derived = (use: string, bytes: number) =>
       Buffer.from(hkdf(sha256, Buffer.from(KEY, 'hex'), utf8ToBytes('service at rest'), utf8ToBytes(use), bytes))
     const [, id, text = ''] = (await atRest.seal('broker_grant', 'row-1', 'secret')).split('.')
@@ -33,7 +33,7 @@ describe('aes_master', () => {
     expect(decipher.update(bytes.subarray(12, -16), undefined, 'utf8') + decipher.final('utf8')).toBe('secret')
   })
 
-  test('sealing a text again gives another one, and none shows it', async () => {
+  test('encrypting a text twice gives different results, and neither contains the text', async () => {
     const [one, two] = [
       await atRest.seal('broker_grant', 'r', 'in clear'),
       await atRest.seal('broker_grant', 'r', 'in clear'),
@@ -42,13 +42,13 @@ describe('aes_master', () => {
     expect(Buffer.from(one.split('.')[2] as string, 'base64url').toString('latin1')).not.toContain('in clear')
   })
 
-  test('a text copied to another row, or read for another purpose, does not open', async () => {
+  test('a text that was copied to another row, or is read for another purpose, is refused', async () => {
     const sealed = await atRest.seal('broker_grant', 'row-1', 'secret')
     await expect(atRest.open('broker_grant', 'row-2', sealed)).rejects.toThrow('row-2: the sealed text was changed')
     await expect(atRest.open('signing_key', 'row-1', sealed)).rejects.toThrow('belongs to another row')
   })
 
-  test('no byte of it can be changed, taken away or added', async () => {
+  test('a text with a changed, removed or added byte is refused', async () => {
     const sealed = await atRest.seal('broker_grant', 'r', 'secret')
     const [version, id, text = ''] = sealed.split('.')
     const bytes = Buffer.from(text, 'base64url')
@@ -69,7 +69,7 @@ describe('rotation of the master key', () => {
   const next = newKey()
   const rotated = aesMaster(next, KEY)
 
-  test('the old key opens what it sealed, the new one seals', async () => {
+  test('the old key decrypts its texts, and the new key encrypts', async () => {
     const old = await atRest.seal('broker_grant', 'r', 'secret')
     expect(await rotated.open('broker_grant', 'r', old)).toBe('secret')
     const sealed = await rotated.seal('broker_grant', 'r', 'secret')
@@ -77,7 +77,7 @@ describe('rotation of the master key', () => {
     expect([rotated.isCurrent(old), rotated.isCurrent(sealed), rotated.isCurrent('')]).toEqual([false, true, false])
   })
 
-  test('once the old key is gone, its texts say which key they miss, without telling anything of a key', async () => {
+  test('without the old key its texts are refused with the id of the missing key, which reveals nothing about the key', async () => {
     const old = await atRest.seal('broker_grant', 'r', 'secret')
     const error = await aesMaster(next).open('broker_grant', 'r', old).then(String, String)
     expect(error).toContain(old.split('.')[1])
@@ -109,7 +109,7 @@ describe('configuration', () => {
     for (const value of Object.values(env)) expect(String(refused)).not.toContain(value)
   })
 
-  test('the variables that hold the keys can have other names', async () => {
+  test('the variables with the keys can have other names', async () => {
     const env = { SERVICE_DATA_ENCRYPTION_KEY_ENV: 'MY_KEY', MY_KEY: KEY }
     const opened = await openAtRest(load(env), env)
     expect(await opened?.open('broker_grant', 'r', await atRest.seal('broker_grant', 'r', 'x'))).toBe('x')

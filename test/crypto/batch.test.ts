@@ -9,7 +9,7 @@ const verification = (input: string): CryptoJob => ({
   signature: 's',
 })
 
-test('jobs come out as they went in, whatever their keys are called and their texts hold', () => {
+test('jobs are unpacked unchanged, whatever their key names and texts contain', () => {
   const jobs: CryptoJob[] = [
     { header: 'service account {x}', payload: JSON.stringify({ sub: 'ä "\n{} 0 ', n: [1, 2] }) },
     verification('a\nb'),

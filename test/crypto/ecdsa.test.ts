@@ -1,4 +1,4 @@
-// Both forms of a signature against what Node and noble make of them.
+// Both forms of a signature, compared with those of Node and noble.
 import { generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto'
 import { p256, p384, p521 } from '@noble/curves/nist.js'
 import { expect, test } from 'vitest'
@@ -10,25 +10,28 @@ const CURVES = [
   ['P-521', 66, 'sha512', p521],
 ] as const
 
-test.each(CURVES)('a signature of %s is the same in both forms for Node and noble', (namedCurve, size, hash, curve) => {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve })
-  const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
-  const point = Buffer.concat([Buffer.of(4), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')])
-  for (let i = 0; i < 20; i++) {
-    const input = Buffer.from(`input ${i}`)
-    const der = sign(hash, input, privateKey)
-    const raw = rawOf(der, size)
-    expect(verify(hash, input, { key: publicKey, dsaEncoding: 'ieee-p1363' }, raw)).toBe(true)
-    expect(curve.verify(raw, input, point, { lowS: false })).toBe(true)
-    expect(derOf(raw)).toEqual(der)
-  }
-})
+test.each(CURVES)(
+  'a signature of %s is converted to the same forms as by Node and noble',
+  (namedCurve, size, hash, curve) => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve })
+    const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
+    const point = Buffer.concat([Buffer.of(4), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')])
+    for (let i = 0; i < 20; i++) {
+      const input = Buffer.from(`input ${i}`)
+      const der = sign(hash, input, privateKey)
+      const raw = rawOf(der, size)
+      expect(verify(hash, input, { key: publicKey, dsaEncoding: 'ieee-p1363' }, raw)).toBe(true)
+      expect(curve.verify(raw, input, point, { lowS: false })).toBe(true)
+      expect(derOf(raw)).toEqual(der)
+    }
+  },
+)
 
-test.each(CURVES)('numbers of every length are written for %s as noble writes them', (_, size, __, { Signature }) => {
-  // The first bytes of a number decide how DER writes it: zeros are left out, and a first bit asks for one.
+test.each(CURVES)('numbers of every length are encoded for %s as by noble', (_, size, __, { Signature }) => {
+  // The first bytes of a number determine its DER encoding: leading zeros are omitted, and a first bit of 1 requires one.
   const number = (zeros: number) => {
     const bytes = Buffer.concat([Buffer.alloc(zeros + 1), randomBytes(size - zeros - 1)])
-    // Odd, because noble refuses a number that is zero.
+    // Odd, because noble refuses zero.
     bytes[size - 1] = Number(bytes.at(-1)) | 1
     return bytes
   }

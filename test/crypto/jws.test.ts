@@ -1,4 +1,4 @@
-// Compact JWS: strict decoding, and signatures that an independent library agrees with.
+// Compact JWS: strict decoding, and signatures that are verified with an independent library.
 import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { compactVerify, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
@@ -25,7 +25,7 @@ const compact = (header: unknown, payload: unknown = { sub: 'x' }, signature = '
 const good = compact({ alg: 'ES256', typ: 'at+jwt' })
 
 describe('decoding', () => {
-  test('a compact JWS comes apart into what was signed and the signature', () => {
+  test('a compact JWS is decoded into signing input and signature', () => {
     expect(decodeJws(good, MAX)).toEqual({
       header: { alg: 'ES256', typ: 'at+jwt' },
       payload: { sub: 'x' },
@@ -34,7 +34,7 @@ describe('decoding', () => {
     })
   })
 
-  test('the example proof of RFC 9449 §4.1 decodes', () => {
+  test('the example proof of RFC 9449 §4.1 is decoded', () => {
     expect(decodeJws(PROOF, MAX)).toMatchObject({
       header: { typ: 'dpop+jwt', alg: 'ES256', jwk: PROOF_JWK },
       payload: { htm: 'POST', htu: 'https://server.example.com/token', jti: '-BwC3ESc6acc2lTc', iat: 1562262616 },
@@ -77,16 +77,16 @@ describe('decoding', () => {
     expect(decodeJws(text, MAX)).toBeUndefined()
   })
 
-  test('refuses what is longer than it may be, by one character', () => {
+  test('a JWS that is one character too long is refused', () => {
     expect(decodeJws(good, good.length)).toBeDefined()
     expect(decodeJws(good, good.length - 1)).toBeUndefined()
   })
 
-  test('of a member that comes twice the last one counts, for every reader alike (RFC 7515 §4)', () => {
+  test('of a repeated member the last one counts, as for every reader (RFC 7515 §4)', () => {
     expect(decodeJws(compact('{"alg":"none","alg":"ES256"}'), MAX)?.header).toEqual({ alg: 'ES256' })
   })
 
-  test('a member called __proto__ is a member', () => {
+  test('a member named __proto__ is an ordinary member', () => {
     const header = decodeJws(compact('{"__proto__":{"alg":"ES256"}}'), MAX)?.header
     expect(header && 'alg' in header).toBe(false)
   })
@@ -119,14 +119,14 @@ describe('signatures', () => {
   const payload = JSON.stringify({ sub: 'ä', n: 1 })
   const ALGS: Alg[] = ['ES256', 'RS256', 'PS256']
 
-  test.each(ALGS)('%s: what is signed here verifies in jose, with its header', async (alg) => {
+  test.each(ALGS)('%s: a signature of this service verifies in jose, with its header', async (alg) => {
     const jws = signJws(alg, pair(alg).privateKey, headerSegment('at+jwt', alg, 'k1'), payload)
     const verified = await compactVerify(jws, pair(alg).publicKey)
     expect(verified.protectedHeader).toEqual({ typ: 'at+jwt', alg, kid: 'k1' })
     expect(Buffer.from(verified.payload).toString()).toBe(payload)
   })
 
-  test.each(VERIFIED_ALGS)('%s: what jose signs verifies here, and nothing that differs does', async (alg) => {
+  test.each(VERIFIED_ALGS)('%s: a signature of jose verifies here, and any change of it does not', async (alg) => {
     const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
     const jws = decodeJws(await new SignJWT({ a: 1 }).setProtectedHeader({ alg }).sign(privateKey), MAX)
     const key = importKey(alg, (await exportJWK(publicKey)) as Jwk)
@@ -155,7 +155,7 @@ describe('signatures', () => {
     expect(verifySignature('ES256', key, jws.input, jws.signature)).toBe(true)
   })
 
-  test('an RS256 signature is no PS256 signature, nor the other way round', () => {
+  test('an RS256 signature does not verify as PS256, nor the reverse', () => {
     for (const [signed, read] of [
       ['RS256', 'PS256'],
       ['PS256', 'RS256'],
@@ -182,7 +182,7 @@ describe('signatures', () => {
     const rsaJwk = jwkOf(rsa.publicKey)
     const curve = (namedCurve: string) => jwkOf(generateKeyPairSync('ec', { namedCurve }).publicKey)
 
-    test.each(ALGS)('a fitting key is imported for %s', (alg) => {
+    test.each(ALGS)('a matching key is imported for %s', (alg) => {
       expect(importKey(alg, jwkOf(pair(alg).publicKey))?.type).toBe('public')
     })
 
@@ -216,7 +216,7 @@ describe('signatures', () => {
       expect(importKey(alg, jwk())).toBeUndefined()
     })
 
-    test('of a private key only the public part is used', () => {
+    test('only the public part of a private key is used', () => {
       expect(importKey('ES256', jwkOf(ec.privateKey))?.type).toBe('public')
     })
   })
@@ -235,12 +235,12 @@ describe('thumbprints', () => {
     expect(thumbprint(ED25519_JWK)).toBe('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k')
   })
 
-  test('neither order nor further members change it', () => {
+  test('the order of members and further members do not change the thumbprint', () => {
     const { kty, n, e } = RSA_JWK as Record<string, string>
     expect(thumbprint({ e, n, kty, alg: 'PS256', use: 'sig', kid: 'x' } as Jwk)).toBe(RSA_THUMBPRINT)
   })
 
-  test('only the required members count, in their order, without white space', () => {
+  test('the thumbprint covers only the required members, in order, without white space', () => {
     const { crv, kty, x, y } = PROOF_JWK as Record<string, string>
     const text = `{"crv":"${crv}","kty":"${kty}","x":"${x}","y":"${y}"}`
     expect(thumbprint(PROOF_JWK)).toBe(createHash('sha256').update(text).digest('base64url'))

@@ -1,4 +1,4 @@
-// Keys in a folder: who may read them, and what several processes see of each other's changes.
+// Keys in a folder: file modes, and the visibility of changes between processes.
 import { execFile } from 'node:child_process'
 import {
   chmodSync,
@@ -31,7 +31,7 @@ const newFolder = () => path.join(tempFolder(), 'data/keys')
 const mode = (file: string) => (statSync(file).mode & 0o777).toString(8)
 
 describe('the folder', () => {
-  test('is made for its owner alone, and so is every file in it', async () => {
+  test('the folder and its files are created with access for the owner only', async () => {
     const folder = newFolder()
     await keyfileStore(folder).change(() => [key('a'), key('b')])
     expect(mode(folder)).toBe('700')
@@ -39,14 +39,14 @@ describe('the folder', () => {
     for (const file of readdirSync(folder)) expect(mode(path.join(folder, file)), file).toBe('600')
   })
 
-  test('that others may read is closed to them', async () => {
+  test('a folder that others can read is restricted to the owner', async () => {
     const folder = tempFolder()
     chmodSync(folder, 0o755)
     await keyfileStore(folder).change(() => [key('a')])
     expect(mode(folder)).toBe('700')
   })
 
-  test('that is empty or missing holds no keys, and reading does not make it', async () => {
+  test('an empty or missing folder has no keys, and reading does not create it', async () => {
     const folder = newFolder()
     expect(await keyfileStore(folder).load()).toEqual([])
     expect(existsSync(folder)).toBe(false)
@@ -54,14 +54,14 @@ describe('the folder', () => {
 })
 
 describe('changes', () => {
-  test('what is written is read back, in order, by another store of the same folder', async () => {
+  test('written keys are read back in order by another store of the folder', async () => {
     const folder = newFolder()
     const keys = [key('a', { retired_at: 5, remove_at: 9 }), key('b')]
     expect(await keyfileStore(folder).change(() => keys)).toEqual(keys)
     expect(await keyfileStore(folder).load()).toEqual(keys)
   })
 
-  test('a change sees what was there, and a key that is gone takes its file with it', async () => {
+  test('a change receives the current keys, and the file of a removed key is deleted', async () => {
     const folder = newFolder()
     const store = keyfileStore(folder)
     await store.change(() => [key('a'), key('b')])
@@ -70,13 +70,13 @@ describe('changes', () => {
     expect(existsSync(path.join(folder, 'a.pem'))).toBe(false)
   })
 
-  test('the index holds no key material', async () => {
+  test('the index contains no key material', async () => {
     const folder = newFolder()
     await keyfileStore(folder).change(() => [key('a')])
     expect(readFileSync(path.join(folder, 'keys.json'), 'utf8')).not.toContain('PRIVATE')
   })
 
-  test('a change that fails changes nothing, and the next one goes through', async () => {
+  test('a change that fails writes nothing, and the next change succeeds', async () => {
     const folder = newFolder()
     const store = keyfileStore(folder)
     await store.change(() => [key('a')])
@@ -89,7 +89,7 @@ describe('changes', () => {
     expect((await store.load()).map(({ kid }) => kid)).toEqual(['a', 'b'])
   })
 
-  test('an index that cannot be read is an error, not an empty store', async () => {
+  test('an unreadable index is an error, not an empty store', async () => {
     const folder = newFolder()
     const store = keyfileStore(folder)
     await store.change(() => [key('a')])
@@ -108,7 +108,7 @@ describe('changes', () => {
 })
 
 describe('several processes', () => {
-  test('a change waits for the process that holds the lock', async () => {
+  test('a change waits for the process that has the lock', async () => {
     const folder = newFolder()
     const store = keyfileStore(folder)
     await store.change(() => [key('a')])
@@ -127,7 +127,7 @@ describe('several processes', () => {
     expect((await store.load()).length).toBe(2)
   })
 
-  test('a lock that a dead process left is taken over', async () => {
+  test('the lock of a dead process is taken over', async () => {
     const folder = newFolder()
     const store = keyfileStore(folder)
     await store.change(() => [key('a')])
@@ -140,7 +140,7 @@ describe('several processes', () => {
     expect(existsSync(lock)).toBe(false)
   })
 
-  // A process that rotates ten times; its keys go `longestLife` seconds after they were replaced.
+  // A process that rotates ten times; its keys are deleted `longestLife` seconds after they were replaced.
   const rotateElsewhere = async (folder: string, longestLife: number) => {
     const built = (file: string) => JSON.stringify(path.join(packageRoot, 'dist/src', file))
     const script = `
@@ -156,17 +156,17 @@ describe('several processes', () => {
     return JSON.parse(stdout) as string[]
   }
 
-  test('two processes that rotate at the same time lose no key, and one key is current', async () => {
+  test('two processes that rotate concurrently lose no key, and one key is current', async () => {
     const folder = newFolder()
     const rotated = (await Promise.all([1, 2].map(() => rotateElsewhere(folder, 3600)))).flat()
     const keys = await keyfileStore(folder).load()
-    // Rotations at the same moment are one.
+    // Concurrent rotations are combined into one.
     expect(keys.length).toBe(1 + new Set(rotated).size + 1)
     expect(keys.map(({ kid }) => kid)).toEqual(expect.arrayContaining(rotated))
     expect(keys.filter((each) => each.retired_at === undefined).map(({ next }) => next)).toEqual([undefined, true])
   })
 
-  test('a rotation during which another process rotates twice rotates no more, and no key is there twice', async () => {
+  test('a rotation during which another process rotates twice rotates no further, and creates no duplicate key', async () => {
     const store = keyfileStore(newFolder())
     const options = { alg: 'ES256', longestLife: 3600, clock: systemClock, log: { warn: () => {} } } as const
     const other = storedKeys({ ...options, store })
@@ -186,11 +186,11 @@ describe('several processes', () => {
     expect(kids).toHaveLength(4)
   })
 
-  test('who reads while others make the first keys and remove old ones finds them whole', async () => {
+  test('a reader sees consistent keys while other processes create the first keys and remove old ones', async () => {
     const folder = newFolder()
     const store = keyfileStore(folder)
     let over = false
-    // Removed as soon as they are replaced: 60 is how far clocks may be apart.
+    // Removed as soon as they are replaced: 60 is the maximum clock difference.
     const rotations = Promise.all([1, 2].map(() => rotateElsewhere(folder, -60))).finally(() => {
       over = true
     })
@@ -200,7 +200,7 @@ describe('several processes', () => {
     expect([...found].sort()).toEqual([0, 2])
   })
 
-  test('what a process that died left of its first keys does not keep the next one from starting', async () => {
+  test('the remains of a process that died while it created the first keys do not prevent the next start', async () => {
     const folder = newFolder()
     const store = keyfileStore(folder)
     // The second one cannot be written.

@@ -1,4 +1,4 @@
-// The signing keys: what is current, what is published, and for how long.
+// The signing keys: the current key, the published keys, and how long they are published.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { describe, expect, test } from 'vitest'
@@ -13,7 +13,7 @@ import { recordingLog, silentLog } from '../support/log.ts'
 const LIFE = 3600
 const SKEW = 60
 
-/** A key store in memory, which several rings can share. */
+/** A key store in memory that several rings can share. */
 function memoryStore(keys: StoredKey[] = []): KeyStore & { keys: StoredKey[] } {
   return {
     name: 'memory',
@@ -36,7 +36,7 @@ async function ring({ store = memoryStore(), clock = testClock(), alg = 'ES256' 
   }
 }
 const published = (keys: Keyring) => (JSON.parse(keys.jwks().body).keys as { kid: string }[]).map(({ kid }) => kid)
-/** What is in the JWKS beside the next key, which is always there, last. */
+/** The keys in the JWKS except the next key, which is always the last one. */
 const kids = (keys: Keyring) => {
   const all = published(keys)
   expect(all.pop()).toBe(keys.published().find(({ next }) => next)?.kid)
@@ -47,8 +47,8 @@ const tokenOf = (keys: Keyring, clock: TestClock) => {
   return signJws(alg, key as KeyObject, header, JSON.stringify({ sub: 'x', exp: clock.now() + LIFE }))
 }
 
-describe('a key that is not known', () => {
-  test('is looked for in the store once, for all who ask, and then not again for a while', async () => {
+describe('## an unknown kid', () => {
+  test('an unknown kid is looked up in the store once for all callers, and then not again for a while', async () => {
     const { store, ring: mine } = await ring()
     const { ring: other } = await ring({ store })
     let loads = 0
@@ -68,7 +68,7 @@ describe('a key that is not known', () => {
     expect((await mine.seek(current_kid))?.kid).toBe(current_kid)
   })
 
-  test('in a store that cannot be read changes nothing', async () => {
+  test('an unknown kid in a store that cannot be read changes nothing', async () => {
     const { store, ring: mine } = await ring()
     const before = mine.jwks()
     store.load = () => Promise.reject(new Error('no store'))
@@ -94,7 +94,7 @@ describe('the first key', () => {
     ])
   })
 
-  test('of two processes that start together is one', async () => {
+  test('two processes that start together create one first key', async () => {
     const store = memoryStore()
     const rings = await Promise.all([ring({ store }), ring({ store })])
     expect(new Set(rings.map((each) => each.ring.current().kid)).size).toBe(1)
@@ -102,7 +102,7 @@ describe('the first key', () => {
 })
 
 describe('the JWK set', () => {
-  test('verifies a token in jose, by kid', async () => {
+  test('the JWK set verifies a token in jose, by kid', async () => {
     const { ring: keys, clock } = await ring()
     const set = createLocalJWKSet(JSON.parse(keys.jwks().body))
     const { protectedHeader } = await jwtVerify(tokenOf(keys, clock), set, {
@@ -118,7 +118,7 @@ describe('the JWK set', () => {
       for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']) expect(key).not.toHaveProperty(member)
   })
 
-  test('has an ETag that changes exactly when the set does', async () => {
+  test('the ETag of the JWK set changes exactly when the set does', async () => {
     const { ring: keys } = await ring()
     const { etag } = keys.jwks()
     expect(etag).toMatch(/^"[A-Za-z0-9_-]{43}"$/)
@@ -129,7 +129,7 @@ describe('the JWK set', () => {
 })
 
 describe('rotation', () => {
-  test('makes a new key current at once and says so', async () => {
+  test('a rotation makes a new key current at once and returns it', async () => {
     const { ring: keys, clock } = await ring()
     const before = keys.current().kid
     const rotation = await keys.rotate()
@@ -138,7 +138,7 @@ describe('rotation', () => {
     expect(kids(keys)).toEqual([rotation.current_kid, before])
   })
 
-  test('keeps the previous key published until the last token it signed has expired, then drops it', async () => {
+  test('a rotation keeps the previous key published until its last token has expired, then removes it', async () => {
     const { ring: keys, clock } = await ring()
     const token = tokenOf(keys, clock)
     const { previous_kid } = await keys.rotate()
@@ -153,7 +153,7 @@ describe('rotation', () => {
     expect(keys.find(previous_kid)).toBeUndefined()
   })
 
-  test('the next rotation removes what is no longer published from the store', async () => {
+  test('the next rotation deletes unpublished keys from the store', async () => {
     const { ring: keys, clock, store } = await ring()
     const { previous_kid } = await keys.rotate()
     clock.advance(LIFE + SKEW)
@@ -162,7 +162,7 @@ describe('rotation', () => {
     expect(store.keys.length).toBe(3)
   })
 
-  test('several in a row keep every key as long as it is needed, newest first', async () => {
+  test('several rotations keep every key as long as it is needed, newest first', async () => {
     const { ring: keys, clock } = await ring()
     const all = [keys.current().kid]
     for (let i = 0; i < 3; i++) {
@@ -174,7 +174,7 @@ describe('rotation', () => {
     expect(kids(keys)).toEqual(all.slice(0, 3))
   })
 
-  test('takes the algorithm that is configured, and leaves the old key what it was', async () => {
+  test('a rotation uses the configured algorithm, and does not change the old key', async () => {
     const { store } = await ring({ alg: 'RS256' })
     const { ring: keys } = await ring({ store, alg: 'ES256' })
     expect(keys.current().alg).toBe('RS256')
@@ -184,7 +184,7 @@ describe('rotation', () => {
 })
 
 describe('reloading', () => {
-  test('takes over what another process rotated', async () => {
+  test('reloading loads the keys that another process rotated', async () => {
     const { ring: mine, store } = await ring()
     const { ring: theirs } = await ring({ store })
     await theirs.rotate()
@@ -218,7 +218,7 @@ describe('reloading', () => {
   })
 })
 
-describe('a store from before there was a next key', () => {
+describe('## a store of a version without a next key', () => {
   const withoutNext = async () => {
     const { store, ring: keys } = await ring()
     await keys.rotate()
@@ -226,7 +226,7 @@ describe('a store from before there was a next key', () => {
     return { store, before: structuredClone(store.keys) }
   }
 
-  test('gets one with its first load; what signs stays', async () => {
+  test('such a store gets a next key at its first load; the current key does not change', async () => {
     const { store, before } = await withoutNext()
     const { ring: keys } = await ring({ store })
     expect(store.keys.slice(0, 2)).toEqual(before)
@@ -236,7 +236,7 @@ describe('a store from before there was a next key', () => {
     expect((await keys.rotate()).current_kid).toBe(next)
   })
 
-  test('that cannot be written is used as it is, with a warning; a rotation makes its key when it can', async () => {
+  test('such a store that is read-only is used unchanged with a warning; a rotation creates the next key when it is writable', async () => {
     const { store, before } = await withoutNext()
     const { change } = store
     store.change = () => Promise.reject(new Error('EROFS: read-only file system'))
@@ -255,7 +255,7 @@ describe('a store from before there was a next key', () => {
   })
 })
 
-test('a key that was made elsewhere is used as it is', async () => {
+test('a key that was created elsewhere is used unchanged', async () => {
   const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
     type: 'pkcs8',
     format: 'pem',
@@ -266,7 +266,7 @@ test('a key that was made elsewhere is used as it is', async () => {
 })
 
 describe('revoking', () => {
-  test('the current key is replaced at once, and gone', async () => {
+  test('revoking the current key replaces it at once and removes it', async () => {
     const { store, ring: keys } = await ring()
     const [kid, next] = published(keys) as [string, string]
     const { current_kid = '' } = (await keys.revoke(kid)) ?? {}
@@ -275,14 +275,14 @@ describe('revoking', () => {
     expect(store.keys.map((key) => key.kid)).toEqual(published(keys))
   })
 
-  test('a previous key goes, and the current one stays', async () => {
+  test('revoking a previous key removes it, and the current key stays', async () => {
     const { ring: keys } = await ring()
     const { current_kid, previous_kid } = await keys.rotate()
     expect(await keys.revoke(previous_kid)).toEqual({ current_kid })
     expect(kids(keys)).toEqual([current_kid])
   })
 
-  test('a key that is not there changes nothing', async () => {
+  test('revoking an unknown key changes nothing', async () => {
     const { ring: keys } = await ring()
     const before = kids(keys)
     expect(await keys.revoke('stranger')).toBeUndefined()

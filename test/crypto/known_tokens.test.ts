@@ -3,7 +3,7 @@ import { KnownTokens } from '../../src/crypto/known_tokens.ts'
 
 const NOW = 1_800_000_000
 
-/** How often a signature is verified, and whether it is right. */
+/** The number of verifications of a signature, and their result. */
 function verifier(isRight: boolean) {
   const calls = { count: 0 }
   const verify = async () => {
@@ -13,7 +13,7 @@ function verifier(isRight: boolean) {
   return { calls, verify }
 }
 
-test('a signature is verified once, a wrong one every time', async () => {
+test('a valid signature is verified once, a wrong one each time', async () => {
   const known = new KnownTokens()
   const right = verifier(true)
   for (let i = 0; i < 3; i++) expect(await known.isAuthentic('a.b.c', NOW, right.verify)).toBe(true)
@@ -23,7 +23,7 @@ test('a signature is verified once, a wrong one every time', async () => {
   expect(wrong.calls.count).toBe(3)
 })
 
-test('what was signed is remembered from the first question on, until nobody has asked for a minute', async () => {
+test('signed tokens are cached from the first lookup on, until there is no lookup for a minute', async () => {
   const known = new KnownTokens()
   const { calls, verify } = verifier(true)
   known.signed('before', NOW)
@@ -37,7 +37,7 @@ test('what was signed is remembered from the first question on, until nobody has
   expect(calls.count).toBe(2)
 })
 
-test('a token that was signed vouches for no other one', async () => {
+test('a cached token does not validate another token', async () => {
   const known = new KnownTokens()
   const { verify } = verifier(false)
   await known.isAuthentic('x', NOW, verify)

@@ -54,7 +54,7 @@ describe('signatures', () => {
     },
   )
 
-  test('ES256: another implementation of ECDSA takes what a thread signed, and a thread what it signed', async () => {
+  test('ES256: another implementation of ECDSA verifies signatures of a thread, and a thread verifies its signatures', async () => {
     const { key, jwk, publicKey, thumbprint } = newKey('ES256', 'noble')
     const [header, payload, signature = ''] = (await lanes.sign(key, { sub: 'ä' })).split('.')
     const input = `${header}.${payload}`
@@ -65,8 +65,8 @@ describe('signatures', () => {
     expect(await lanes.verify({ alg: 'ES256', jwk, thumbprint, input, signature: theirs })).toBe(true)
   })
 
-  test('many at once travel together, and each caller gets its own', async () => {
-    // Of one that has not signed yet, and so does not know how many it may send at once.
+  test('concurrent signatures are sent in one batch, and each caller receives its own', async () => {
+    // The pool has not signed yet, so it does not know how many jobs it may send at once.
     const own = openCrypto({ threads: 1, eager: false }, silentLog)
     try {
       const { key, publicKey } = newKey('ES256', 'batch')
@@ -79,7 +79,7 @@ describe('signatures', () => {
     }
   })
 
-  test('several keys in one batch are not mixed up', async () => {
+  test('jobs with several keys in one batch use the right keys', async () => {
     const keys = [newKey('ES256', 'one'), newKey('ES256', 'two'), newKey('RS256', 'three')]
     const signed = await Promise.all(keys.map(({ key }) => lanes.sign(key, {})))
     for (const [i, compact] of signed.entries()) {
@@ -88,7 +88,7 @@ describe('signatures', () => {
     }
   })
 
-  test('a job that fails takes no other job of its batch with it', async () => {
+  test('a failing job does not affect the other jobs of its batch', async () => {
     const { key } = newKey('ES256', 'good')
     const unusable = { ...newKey('ES256', 'bad').key, alg: 'RS256' as Alg, key: newKey('ES256', 'public').publicKey }
     const [good, bad, again] = await Promise.allSettled([
@@ -99,7 +99,7 @@ describe('signatures', () => {
     expect([good.status, bad.status, again.status]).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   })
 
-  test('a key that does not fit its algorithm verifies nothing', async () => {
+  test('a key that does not match its algorithm verifies nothing', async () => {
     const [input, signature] = [PROOF.slice(0, PROOF.lastIndexOf('.')), PROOF.slice(PROOF.lastIndexOf('.') + 1)]
     const proof = { jwk: PROOF_JWK, thumbprint: PROOF_THUMBPRINT, input, signature }
     expect(await lanes.verify({ ...proof, alg: 'ES256' })).toBe(true)
@@ -110,7 +110,7 @@ describe('signatures', () => {
     )
   })
 
-  test('a thread that dies fails its batch with 503, and another one takes its place', async () => {
+  test('a thread that dies fails its batch with 503, and is replaced', async () => {
     const { key } = newKey('RS256', 'survivor')
     const waiting = Promise.allSettled(Array.from({ length: 300 }, () => lanes.sign(key, {})))
     await new Promise((resolve) => setImmediate(resolve))
@@ -133,7 +133,7 @@ describe('passwords', () => {
     expect(await lanes.verifyPassword('', phc)).toEqual({ right: false })
   })
 
-  test('two spellings of one letter are one password', async () => {
+  test('two Unicode forms of one letter are the same password', async () => {
     const phc = await lanes.hashPassword('caf\u00e9')
     expect(await lanes.verifyPassword('cafe\u0301', phc)).toEqual({ right: true })
   })
@@ -149,7 +149,7 @@ describe('passwords', () => {
     expect(await lanes.verifyPassword('wrong', old)).toEqual({ right: false })
   })
 
-  test('a hash with more of everything stays', async () => {
+  test('a hash with stronger parameters is not rehashed', async () => {
     const strong = hashSync('pass', { algorithm: 2, memoryCost: 20_000, timeCost: 3, parallelism: 1 })
     expect(await lanes.verifyPassword('pass', strong)).toEqual({ right: true })
   })
@@ -161,7 +161,7 @@ describe('passwords', () => {
     },
   )
 
-  test('an unknown user costs as much as a known one: the same work on a hash of the same parameters', async () => {
+  test('an unknown user costs the same work as a known one: a hash with the same parameters', async () => {
     const known = await lanes.hashPassword('pass')
     const checked: string[] = []
     for (const hash of [known, undefined]) {
@@ -170,7 +170,7 @@ describe('passwords', () => {
       const [[jobs] = []] = vi.mocked(Piscina.prototype.run).mock.calls
       checked.push(...(jobs as { hash: string }[]).map((job) => job.hash))
     }
-    // A hash that cannot be read would be wrong at once.
+    // An unreadable hash would be refused at once.
     const [of, instead] = checked.map((phc) =>
       PHC.exec(phc)
         ?.slice(1)
@@ -180,7 +180,7 @@ describe('passwords', () => {
     expect(instead).toEqual(of)
   })
 
-  test('a hash is the one that another implementation of argon2id makes, and one of its hashes is taken', async () => {
+  test('a hash equals that of another implementation of argon2id, whose hashes are accepted', async () => {
     const hashed = (salt: Uint8Array) =>
       Buffer.from(argon2id('pass', salt, { m: 19_456, t: 2, p: 1, dkLen: 32 }))
         .toString('base64')
@@ -192,7 +192,7 @@ describe('passwords', () => {
     expect(await lanes.verifyPassword('pas', phc)).toEqual({ right: false })
   })
 
-  test('more logins than the queue holds are refused with 503, and the rest is served', async () => {
+  test('logins beyond the queue are refused with 503, and the others are served', async () => {
     const begun = Array.from({ length: 70 }, () => lanes.verifyPassword('x', ''))
     const settled = await Promise.allSettled(begun)
     const refused = settled.filter((each) => each.status === 'rejected')
@@ -202,7 +202,7 @@ describe('passwords', () => {
   })
 })
 
-test('close() waits for what is under way', async () => {
+test('close() waits for the work in progress', async () => {
   const own = openCrypto({ threads: 1, eager: false }, silentLog)
   const { key } = newKey('ES256', 'closing')
   const last = own.sign(key, {})

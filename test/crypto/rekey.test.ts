@@ -1,4 +1,4 @@
-// `service rekey`: what an older key has sealed is encrypted again, while others read and write.
+// `service rekey`: values of an older key are encrypted again, while other processes read and write.
 import path from 'node:path'
 import type Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -33,7 +33,7 @@ afterEach(async () => {
   await store.driver.close()
 })
 
-/** Connections of as many users, sealed by a key. */
+/** Connections of several users, encrypted with a key. */
 async function addGrants(count: number, by: AtRest): Promise<void> {
   const insert = db.prepare(
     'INSERT INTO broker_grants (id, user_id, broker_provider_id, credential, scopes_granted, version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, 1, 1, 1)',
@@ -55,7 +55,7 @@ async function run(atRest = after, onBatch = async () => {}) {
   return Object.fromEntries(done)
 }
 
-test('every row is encrypted again, in bounded batches, and opens without the old key', async () => {
+test('every row is encrypted again in bounded batches, and can be decrypted without the old key', async () => {
   await addGrants(450, before)
   let batches = 0
   const done = await run(after, async () => void batches++)
@@ -71,7 +71,7 @@ test('every row is encrypted again, in bounded batches, and opens without the ol
     expect(await aesMaster(NEW).open('broker_grant', `broker:${user_id}:p`, credential)).toBe(`secret of ${user_id}`)
 })
 
-test('what is sealed by the newest key is left as it is, so that a second run changes nothing', async () => {
+test('values of the newest key are not changed, so that a second run changes nothing', async () => {
   await addGrants(10, before)
   await run()
   const there = credentials()
@@ -79,7 +79,7 @@ test('what is sealed by the newest key is left as it is, so that a second run ch
   expect(credentials()).toEqual(there)
 })
 
-test('a run that was interrupted is finished by the next one', async () => {
+test('an interrupted run is completed by the next one', async () => {
   await addGrants(450, before)
   for await (const batch of rekey(store, after)) if (batch.resealed > 0) break
   const left = credentials().filter(({ credential }) => !after.isCurrent(credential)).length
@@ -88,7 +88,7 @@ test('a run that was interrupted is finished by the next one', async () => {
   expect(credentials().every(({ credential }) => after.isCurrent(credential))).toBe(true)
 })
 
-test('rows that are written with the old key behind its back are found by the next pass', async () => {
+test('rows that are written with the old key during a pass are found by the next pass', async () => {
   await addGrants(250, before)
   let late = 3
   await run(after, async () => {
@@ -98,7 +98,7 @@ test('rows that are written with the old key behind its back are found by the ne
   expect(credentials().length).toBe(253)
 })
 
-test('what an instance writes between reading and writing is not overwritten', async () => {
+test('a row that an instance changes between reading and writing is not overwritten', async () => {
   await addGrants(1, before)
   const mine = await after.seal('broker_grant', 'x', 'written meanwhile')
   const slow: AtRest = {
@@ -112,7 +112,7 @@ test('what an instance writes between reading and writing is not overwritten', a
   expect(credentials().map(({ credential }) => credential)).toEqual([mine])
 })
 
-test('rows that no key opens are left, counted and told; the others are done', async () => {
+test('rows that no key decrypts are counted and reported, and the others are encrypted again', async () => {
   await addGrants(2, before)
   await addGrants(1, aesMaster(STRANGER))
   const done = (await run())['broker_grants.credential']
@@ -124,14 +124,14 @@ test('rows that no key opens are left, counted and told; the others are done', a
   })
 })
 
-test('the table names every column that holds sealed text', () => {
+test('the table lists every column with encrypted text', () => {
   const columns = SEALED_COLUMNS.map(({ table, column }) => `${table}.${column}`)
   expect(columns).toEqual(expect.arrayContaining(['signing_keys.private_key', 'broker_grants.credential']))
   for (const { table, column, key, bound } of SEALED_COLUMNS)
     expect(db.prepare(`SELECT ${[key.name, column, ...bound].join(', ')} FROM ${table}`).all()).toEqual([])
 })
 
-test('the command needs the keys, says how far it is, and fails when a row is left', async () => {
+test('the command requires the keys, prints its progress, and fails when a row could not be encrypted again', async () => {
   await addGrants(3, before)
   const env = { SERVICE_STORAGE_SQLITE_PATH: file }
   expect(await runHere(['rekey'], env)).toMatchObject({

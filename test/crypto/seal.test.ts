@@ -13,26 +13,26 @@ const sealer = createSealer(SECRET)
 const derived = (purpose: string) => hkdf(sha256, utf8ToBytes(SECRET), utf8ToBytes('service'), utf8ToBytes(purpose), 32)
 
 describe('sealed values', () => {
-  test('a value comes back as it was', async () => {
+  test('a sealed value is opened unchanged', async () => {
     const value = { id: 'x', n: 1, list: ['ä'] }
     expect(sealer.open(sealer.seal(value))).toEqual(value)
   })
 
-  test('a process that starts again with the same secret opens what was sealed before', async () => {
+  test('a new process with the same secret opens earlier values', async () => {
     expect(createSealer(SECRET).open(sealer.seal({ a: 1 }))).toEqual({ a: 1 })
   })
 
-  test('the value cannot be read, and sealing it again gives another text', async () => {
+  test('the value is unreadable, and sealing it twice gives different texts', async () => {
     const [one, two] = [sealer.seal({ user: 'alice' }), sealer.seal({ user: 'alice' })]
     expect(one).not.toBe(two)
     for (const part of one.split('.')) expect(Buffer.from(part, 'base64url').toString()).not.toContain('alice')
   })
 
-  test('another secret opens nothing', async () => {
+  test('a value cannot be opened with another secret', async () => {
     expect(createSealer(`${SECRET}!`).open(sealer.seal({ a: 1 }))).toBeUndefined()
   })
 
-  test('every part of the text is protected', async () => {
+  test('a change in any part of the text is refused', async () => {
     const sealed = sealer.seal({ a: 1 })
     const parts = sealed.split('.')
     for (const [i, part] of parts.entries()) {
@@ -47,7 +47,7 @@ describe('sealed values', () => {
     expect(sealer.open(text)).toBeUndefined()
   })
 
-  test('what is sealed with another algorithm opens to nothing, although the key is right', async () => {
+  test('a value that was sealed with another algorithm is refused, although the key is right', async () => {
     const key = derived('session cookie')
     const text = Buffer.from('{"a":1}')
     const right = await new CompactEncrypt(text).setProtectedHeader({ alg: 'dir', enc: 'A256GCM' }).encrypt(key)
@@ -59,12 +59,12 @@ describe('sealed values', () => {
 })
 
 describe('MACs', () => {
-  test('a MAC is 256 bits, the same for the same purpose and text', () => {
+  test('a MAC is 256 bits, and the same for the same purpose and text', () => {
     expect(Buffer.from(sealer.mac('csrf', 'a'), 'base64url').length).toBe(32)
     expect(createSealer(SECRET).mac('csrf', 'a')).toBe(sealer.mac('csrf', 'a'))
   })
 
-  test('another implementation of HKDF and HMAC makes the same one', () => {
+  test('another implementation of HKDF and HMAC computes the same MAC', () => {
     const mac = hmac(sha256, derived('mac csrf'), utf8ToBytes('a'))
     expect(sealer.mac('csrf', 'a')).toBe(Buffer.from(mac).toString('base64url'))
   })

@@ -1,4 +1,4 @@
-// Keys that several processes share: every one of them has a key before any signs with it.
+// Keys that several processes share: every process has a key before any of them signs with it.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { aesMaster } from '../../src/crypto/at_rest.ts'
 import { databaseKeys } from '../../src/crypto/database_keys.ts'
@@ -12,7 +12,7 @@ import { silentLog } from '../support/log.ts'
 
 const SEEN_AFTER_MS = 2000
 
-/** A store that several rings share, which says who signed with what at every moment. */
+/** A store that several rings share, which records the signer and the key of every moment. */
 function sharedStore(): KeyStore & { keys: StoredKey[] } {
   return {
     name: 'shared',
@@ -35,7 +35,7 @@ const nextOf = (keys: Keyring) => keys.published().find((key) => key.next)?.kid 
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] }))
 afterEach(() => void vi.useRealTimers())
-/** Lets the time run until the work is done. Returns how long that took. */
+/** Advances the time until the work is done. Returns the duration. */
 const timed = async <T>(work: Promise<T>): Promise<[T, number]> => {
   const startedMs = performance.now()
   let done = false
@@ -47,7 +47,7 @@ const timed = async <T>(work: Promise<T>): Promise<[T, number]> => {
   return [await work, performance.now() - startedMs]
 }
 
-test('no first key is made where none may be: nothing is written, and only what needs a key fails', async () => {
+test('when no first key may be created, nothing is written, and only calls that need a key fail', async () => {
   const store = sharedStore()
   const refused = new Error('live tokens')
   const open = (mayMakeFirst: () => Promise<boolean>) =>
@@ -67,12 +67,12 @@ test('no first key is made where none may be: nothing is written, and only what 
 })
 
 describe('the next key', () => {
-  test('is published from the start, last, and signs nothing', async () => {
+  test('the next key is published from the start, last, and does not sign', async () => {
     const keys = await ring(sharedStore())
     expect(kids(keys)).toEqual([keys.current().kid, nextOf(keys)])
   })
 
-  test('becomes current by a rotation, at once when it was seen long ago, and another one is made ready', async () => {
+  test('a rotation makes the next key current, at once when every process has seen it, and creates another next key', async () => {
     const keys = await ring(sharedStore())
     const [before, next] = [keys.current().kid, nextOf(keys)]
     await vi.advanceTimersByTimeAsync(SEEN_AFTER_MS)
@@ -83,7 +83,7 @@ describe('the next key', () => {
     expect(nextOf(keys)).not.toBe(next)
   })
 
-  test('is waited for by a second rotation until every process has seen it', async () => {
+  test('a second rotation waits until every process has seen the next key', async () => {
     const keys = await ring(sharedStore())
     await timed(keys.rotate())
     const [current, next] = [keys.current().kid, nextOf(keys)]
@@ -93,7 +93,7 @@ describe('the next key', () => {
     expect((await timed(rotation))[0].current_kid).toBe(next)
   })
 
-  test('of another algorithm than the configured one is replaced, and the new one waited for', async () => {
+  test('a next key of another algorithm than the configured one is replaced, and the rotation waits for the new one', async () => {
     const store = sharedStore()
     const old = nextOf(await ring(store, 'RS256'))
     await vi.advanceTimersByTimeAsync(SEEN_AFTER_MS)
@@ -106,7 +106,7 @@ describe('the next key', () => {
 })
 
 describe('several processes', () => {
-  test('that rotate at once agree on one current key, and each answers with it', async () => {
+  test('processes that rotate concurrently agree on one current key, and each returns it', async () => {
     const store = sharedStore()
     const rings = await Promise.all([ring(store), ring(store), ring(store)])
     const [rotations] = await timed(Promise.all(rings.map((each) => each.rotate())))
@@ -118,12 +118,12 @@ describe('several processes', () => {
     ])
   })
 
-  test('another one knows every key before it is signed with', async () => {
+  test('another process has every key before it is used', async () => {
     const store = sharedStore()
     const [a, b] = [await ring(store), await ring(store)]
     for (let i = 0; i < 4; i++) {
       await timed(a.rotate())
-      // B has not reloaded since the rotation before: it may be late by no more than the bound.
+      // B has not reloaded since the previous rotation: it may be late by at most the bound.
       expect(kids(b)).toContain(a.current().kid)
       await b.reload()
     }
@@ -131,7 +131,7 @@ describe('several processes', () => {
 })
 
 describe('revoking', () => {
-  test('the current key goes, and the next one signs', async () => {
+  test('revoking the current key makes the next key sign', async () => {
     const keys = await ring(sharedStore())
     const [current, next] = [keys.current().kid, nextOf(keys)]
     const [revoked] = await timed(keys.revoke(current))
@@ -139,7 +139,7 @@ describe('revoking', () => {
     expect(kids(keys)).toEqual([next, nextOf(keys)])
   })
 
-  test('the next key goes, and another one is made ready', async () => {
+  test('revoking the next key creates another one', async () => {
     const keys = await ring(sharedStore())
     const [current, next] = [keys.current().kid, nextOf(keys)]
     expect((await timed(keys.revoke(next)))[0]).toEqual({ current_kid: current })
@@ -147,7 +147,7 @@ describe('revoking', () => {
     expect(nextOf(keys)).not.toBe(next)
   })
 
-  test('the next key after it was asked to become current: the rotation is a conflict, and changes nothing', async () => {
+  test('revoking the next key during a rotation to it makes the rotation a conflict, and changes nothing', async () => {
     const store = sharedStore()
     const [a, b] = [await ring(store), await ring(store)]
     const rotation = a.rotate().then(String, String)
@@ -175,7 +175,7 @@ describe('in the database', () => {
   }
   const master = 'ab'.repeat(32)
 
-  test('private keys are sealed, each for its kid', async () => {
+  test('in the database, private keys are encrypted, each for its kid', async () => {
     const { store, kept } = aStore()
     await ring(databaseKeys(store, aesMaster(master)))
     const [current, next] = kept() as [SealedKey, SealedKey]
@@ -184,7 +184,7 @@ describe('in the database', () => {
     await expect(ring(databaseKeys(store, aesMaster(master)))).rejects.toThrow(`signing-key:${current.kid}`)
   })
 
-  test('another master key refuses to start, and makes no new keys', async () => {
+  test('with another master key the start is refused, and no keys are created', async () => {
     const { store, kept } = aStore()
     await ring(databaseKeys(store, aesMaster(master)))
     const before = structuredClone(kept())
@@ -192,7 +192,7 @@ describe('in the database', () => {
     expect(kept()).toEqual(before)
   })
 
-  test('a change that keeps losing to others is a conflict after four tries', async () => {
+  test('a change that loses four races is a conflict', async () => {
     let tries = 0
     const { store } = aStore((kept) => {
       tries++

@@ -1,4 +1,4 @@
-// Encryption at rest in a transit engine: what a sealed text is bound to, what a start refuses, an outage.
+// Encryption at rest in a transit engine: purpose and row of an encrypted text, refused starts, an outage.
 import { afterEach, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { openAtRest } from '../../src/crypto/at_rest.ts'
@@ -34,8 +34,8 @@ async function setUp(prepare: (store: TransitServer) => unknown = () => {}, more
   return { clock, store, open }
 }
 
-describe('a sealed text', () => {
-  test('opens for its purpose and row, whatever is in it', async () => {
+describe('## an encrypted text', () => {
+  test('a text is decrypted for its purpose and row, whatever it contains', async () => {
     const { store, open } = await setUp()
     const atRest = await open()
     expect(store.engine.keys.get('service-data')?.type).toBe('aes256-gcm96')
@@ -46,7 +46,7 @@ describe('a sealed text', () => {
     }
   })
 
-  test('opens for no other purpose or row, and not when it was changed', async () => {
+  test('a text is refused for another purpose or row, and when it was changed', async () => {
     const { open } = await setUp()
     const atRest = await open()
     const sealed = await atRest.seal('broker_grant', 'row-1', 'secret')
@@ -63,7 +63,7 @@ describe('a sealed text', () => {
     }
   })
 
-  test('of an older version opens, and is no longer current', async () => {
+  test('a text of an older key version is decrypted, and is not current', async () => {
     const { store, open } = await setUp()
     const before = await open()
     const old = await before.seal('signing_key', 'k', 'secret')
@@ -102,7 +102,7 @@ describe('a start refuses', () => {
   })
 })
 
-test('a key that is not there is made only where it may be', async () => {
+test('a missing key is created only if that is allowed', async () => {
   const { store, open } = await setUp()
   expect((await failureOf(open(false)))?.message).toMatch(
     /: there is no key transit\/service-data: is the server running/,
@@ -112,7 +112,7 @@ test('a key that is not there is made only where it may be', async () => {
   await open(false)
 })
 
-test('an AppRole of named variables logs in', async () => {
+test('the AppRole credentials are read from the named variables', async () => {
   const { store, open } = await setUp(undefined, {
     SERVICE_DATA_ENCRYPTION_VAULT_AUTH_METHOD: 'approle',
     SERVICE_DATA_ENCRYPTION_VAULT_ROLE_ID_ENV: 'BAO_ROLE',
@@ -124,7 +124,7 @@ test('an AppRole of named variables logs in', async () => {
   expect(store.count('POST auth/approle/login')).toBe(1)
 })
 
-test('while the store is away both ways are 503 with Retry-After, and it recovers by itself', async () => {
+test('while the store is unavailable encryption and decryption are 503 with Retry-After, and both recover automatically', async () => {
   const { clock, store, open } = await setUp()
   const atRest = await open()
   const sealed = await atRest.seal('broker_grant', 'r', 'secret')

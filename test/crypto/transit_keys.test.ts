@@ -1,4 +1,4 @@
-// Signing keys in a transit engine: what is made there, what is published, which version signs, and what a start refuses.
+// Signing keys in a transit engine: creation, publication, the signing version, and refused starts.
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { type Keyring, openKeyring } from '../../src/crypto/keyring.ts'
@@ -65,7 +65,7 @@ afterAll(() => lanes.close())
 const token = (keys: Keyring, claims: object = {}) => lanes.sign(keys.current(), claims)
 const verified = (keys: Keyring, jwt: string) => jwtVerify(jwt, createLocalJWKSet(JSON.parse(keys.jwks().body)))
 
-test('no first key is made where none may be', async () => {
+test('no first key is created when that is not allowed', async () => {
   const { store, ring } = await setUp()
   await expect(ring({}, { mayMakeFirst: () => Promise.reject(new Error('live tokens')) })).rejects.toThrow(
     'live tokens',
@@ -92,7 +92,7 @@ describe('the first start', () => {
     expect(payload).toEqual({ sub: 'x' })
   })
 
-  test('uses a key that is there, with its versions', async () => {
+  test('the first start uses an existing key with its versions', async () => {
     const { store, ring } = await setUp()
     const first = await ring()
     await first.rotate()
@@ -102,7 +102,7 @@ describe('the first start', () => {
     expect(store.count('POST transit/keys/service-signing')).toBe(1)
   })
 
-  test('sends the engine digests, never what is signed', async () => {
+  test('the engine receives digests, never the signed text', async () => {
     const { store, ring } = await setUp()
     const seen: unknown[] = []
     const handle = store.engine.handle.bind(store.engine)
@@ -185,14 +185,14 @@ describe('a start refuses', () => {
     expect(error?.message).not.toContain('secret-of-role-1')
   })
 
-  test('an engine that is not mounted there, and says so', async () => {
+  test('the start is refused when the engine is not mounted, with a message', async () => {
     const { ring } = await setUp({ mount: 'elsewhere' })
     expect((await failureOf(ring()))?.message).toMatch(/is the transit engine mounted at elsewhere/)
   })
 })
 
 describe('rotation', () => {
-  test('makes the version current that was published before, at once, and publishes the one before it until its tokens have expired', async () => {
+  test('a rotation makes the published next version current at once, and publishes the previous one until its tokens have expired', async () => {
     const { clock, ring } = await setUp()
     const keys = await ring()
     const old = await token(keys)
@@ -212,7 +212,7 @@ describe('rotation', () => {
     expect(keys.find('service-signing-v1')).toBeUndefined()
   })
 
-  test('by hand in the store is seen with the next look', async () => {
+  test('a manual rotation in the store is noticed with the next read', async () => {
     const { store, ring } = await setUp()
     const keys = await ring()
     store.engine.handle('POST', 'keys/service-signing/rotate', {})
@@ -220,7 +220,7 @@ describe('rotation', () => {
     expect(keys.current().kid).toBe('service-signing-v2')
   })
 
-  test('of a key whose newest version signed until now gets a version ahead with the first start, once', async () => {
+  test('a key whose newest version signed gets a next version at the first start, once', async () => {
     const { store, ring } = await setUp()
     const engine = (action: string, body: object = {}) =>
       store.engine.handle('POST', `keys/service-signing${action}`, body as Record<string, unknown>)
@@ -235,7 +235,7 @@ describe('rotation', () => {
     }
   })
 
-  test('that only an operator may make: the newest version signs, and a warning says so', async () => {
+  test('when only an operator may rotate, the newest version signs, and a warning is logged', async () => {
     const { store, lines, ring } = await setUp({}, (s) => {
       s.allowed = [/^transit\/keys\/service-signing$/, /^transit\/sign/]
     })
@@ -248,7 +248,7 @@ describe('rotation', () => {
     expect(kids(keys)).toEqual(['service-signing-v2', 'service-signing-v1'])
   })
 
-  test('where instances share the key makes current what was published before', async () => {
+  test('with shared keys a rotation makes the published version current', async () => {
     const { clock, ring } = await setUp({ announce: async () => {} })
     const [one, two] = [await ring(), await ring()]
     expect(one.published().map(({ kid, next }) => [kid, next])).toEqual([
@@ -259,7 +259,7 @@ describe('rotation', () => {
     const old = await token(one)
     clock.advance(SEEN)
     expect(await one.rotate()).toMatchObject({ current_kid: 'service-signing-v2', previous_kid: 'service-signing-v1' })
-    // The other one has not looked yet, and verifies all the same.
+    // The other instance has not read the key yet, and verifies nevertheless.
     await verified(two, await token(one))
     await two.reload()
     expect(two.current().kid).toBe('service-signing-v2')
@@ -269,7 +269,7 @@ describe('rotation', () => {
     expect(kids(two)).toEqual(['service-signing-v2', 'service-signing-v3'])
   })
 
-  test('and revocation are told to the other instances; a database that is away is no obstacle', async () => {
+  test('a rotation and a revocation notify the other instances, and succeed when the database is unavailable', async () => {
     let told = 0
     const announce = async () => {
       if (++told > 1) throw new Error('no database')
@@ -284,7 +284,7 @@ describe('rotation', () => {
     expect(lines.map(({ msg }) => msg)).toEqual(['the other instances could not be notified of a key'])
   })
 
-  test('keeps the document and its ETag while nothing changes', async () => {
+  test('the document and its ETag do not change while the keys do not', async () => {
     const { ring } = await setUp()
     const keys = await ring()
     const before = keys.jwks()
@@ -296,20 +296,20 @@ describe('rotation', () => {
 })
 
 describe('revocation', () => {
-  test('of the current version makes another one current, and the store signs with the revoked one no more', async () => {
+  test('revoking the current version makes another one current, and the store refuses to sign with the revoked one', async () => {
     const { store, ring } = await setUp()
     const [keys, other] = [await ring(), await ring()]
     expect(await keys.revoke('service-signing-v1')).toEqual({ current_kid: 'service-signing-v2' })
     expect(kids(keys)).toEqual(['service-signing-v2', 'service-signing-v3'])
     expect(store.engine.keys.get('service-signing')?.min_decryption_version).toBe(2)
-    // Another instance does not know yet: it is refused, and learns from that.
+    // Another instance has not been notified: its signature is refused, and it reads the key again.
     const error = (await failureOf(token(other))) as OAuthError
     expect([error.status, error.reason]).toEqual([503, 'transit_away'])
     await expect.poll(() => other.current().kid).toBe('service-signing-v2')
     await verified(keys, await token(other))
   })
 
-  test('of a previous version leaves the current one, and takes what is older with it', async () => {
+  test('revoking a previous version keeps the current one, and revokes older versions', async () => {
     const { ring } = await setUp()
     const keys = await ring()
     await keys.rotate()
@@ -318,7 +318,7 @@ describe('revocation', () => {
     expect(kids(keys)).toEqual(['service-signing-v3', 'service-signing-v4'])
   })
 
-  test('raises min_encryption_version where it would be in the way', async () => {
+  test('revoking raises min_encryption_version when it prevents the change', async () => {
     const { store, ring } = await setUp()
     const keys = await ring()
     store.engine.handle('POST', 'keys/service-signing/config', { min_encryption_version: 1 })
@@ -331,7 +331,7 @@ describe('revocation', () => {
     await verified(keys, await token(keys))
   })
 
-  test('where instances share the key has the next version sign at once, and makes another next one', async () => {
+  test('with shared keys, revoking the current version makes the next version sign at once, and creates another next version', async () => {
     const { ring } = await setUp({ announce: async () => {} })
     const keys = await ring()
     expect(await keys.revoke('service-signing-v1')).toEqual({ current_kid: 'service-signing-v2' })
@@ -339,14 +339,14 @@ describe('revocation', () => {
     await verified(keys, await token(keys))
   })
 
-  test('of what is not there is not there', async () => {
+  test('revoking an unknown version returns undefined', async () => {
     const { ring } = await setUp()
     expect(await (await ring()).revoke('service-signing-v9')).toBeUndefined()
   })
 })
 
 describe('signatures', () => {
-  test('asked for together travel together, and each fits its own token', async () => {
+  test('concurrent signatures are sent in one batch, and each token gets its own', async () => {
     const { store, ring } = await setUp()
     const keys = await ring()
     const before = store.engine.batches.length
@@ -357,7 +357,7 @@ describe('signatures', () => {
     for (const [n, jwt] of tokens.entries()) expect((await verified(keys, jwt)).payload).toEqual({ n })
   })
 
-  test('of one batch fail one by one', async () => {
+  test('failures in a batch affect only their own jobs', async () => {
     const { store, ring } = await setUp()
     const keys = await ring()
     store.engine.itemErrors.push('unable to sign')
@@ -367,7 +367,7 @@ describe('signatures', () => {
     expect([reason.status, reason.cause.message]).toEqual([503, 'transit/sign/service-signing: 200 (unable to sign)'])
   })
 
-  test('around a rotation are made by the version that the header names', async () => {
+  test('signatures around a rotation are made by the version that the header names', async () => {
     const { ring } = await setUp()
     const keys = await ring()
     const before = keys.current()
@@ -376,7 +376,7 @@ describe('signatures', () => {
     for (const jwt of both) await verified(keys, jwt)
   })
 
-  test('by another version than was asked for are not given out', async () => {
+  test('a signature by another version than requested is refused', async () => {
     const { store, ring } = await setUp()
     const keys = await ring()
     const handle = store.engine.handle.bind(store.engine)
@@ -389,7 +389,7 @@ describe('signatures', () => {
   })
 })
 
-describe('while the store is away', () => {
+describe('## while the store is unavailable', () => {
   test.each(['sealed', 'internal', 'cut', 'html'] as const)(
     '(%s) nothing is signed: 503 with Retry-After; afterwards it goes on',
     async (fault) => {
@@ -408,14 +408,14 @@ describe('while the store is away', () => {
     },
   )
 
-  test('silence ends at the timeout', async () => {
+  test('a store that does not answer is abandoned at the timeout', async () => {
     const { store, ring } = await setUp()
     const keys = await ring({ timeout: 0.2 })
     store.fault = 'silent'
     expect((await failureOf(token(keys))) as OAuthError).toMatchObject({ status: 503, cause: { reason: 'timeout' } })
   })
 
-  test('calls end after five failures, and one tries again when it is time', async () => {
+  test('calls stop after five failures, and one call is tried after the pause', async () => {
     const { clock, store, ring } = await setUp()
     const keys = await ring()
     store.fault = 'sealed'

@@ -1,4 +1,4 @@
-// The token for the secret store: how it is had, how it is kept alive, and what becomes of one that is refused.
+// The token for the secret store: how it is obtained, renewed, and replaced after a refusal.
 import { afterEach, describe, expect, test } from 'vitest'
 import { createTransitClient, type TransitAccess } from '../../src/crypto/transit_client.ts'
 import { createFetcher } from '../../src/net/fetch.ts'
@@ -28,7 +28,7 @@ const RENEW = 'POST auth/token/renew-self'
 const LOOKUP = 'GET auth/token/lookup-self'
 
 describe('an AppRole', () => {
-  test('logs in with the first call, once for calls that come together', async () => {
+  test('an AppRole logs in with the first call, once for concurrent calls', async () => {
     const { store, call } = await setUp()
     expect(store.calls).toEqual([])
     await Promise.all([call(), call(), call()])
@@ -36,7 +36,7 @@ describe('an AppRole', () => {
     expect(store.count(LOGIN)).toBe(1)
   })
 
-  test('renews its lease at half of its life, beside the calls', async () => {
+  test('an AppRole renews its lease at half of its lifetime, in the background', async () => {
     const { clock, store, call } = await setUp()
     await call()
     clock.advance(599)
@@ -50,7 +50,7 @@ describe('an AppRole', () => {
     expect(store.count(LOGIN)).toBe(1)
   })
 
-  test('logs in again when renewals no longer give half of the life', async () => {
+  test('an AppRole logs in again when renewals extend the lease by less than half of its lifetime', async () => {
     const { clock, store, call } = await setUp()
     store.lease = { seconds: 1200, max: 1500, renewable: true }
     await call()
@@ -59,7 +59,7 @@ describe('an AppRole', () => {
     await expect.poll(() => store.count(LOGIN)).toBe(2)
   })
 
-  test('logs in again at half of its life when the lease cannot be renewed', async () => {
+  test('an AppRole logs in again at half of its lifetime when the lease cannot be renewed', async () => {
     const { clock, store, call } = await setUp()
     store.lease = { seconds: 60, max: 60, renewable: false }
     await call()
@@ -69,7 +69,7 @@ describe('an AppRole', () => {
     expect(store.count(RENEW)).toBe(0)
   })
 
-  test('logs in first when the lease has expired meanwhile', async () => {
+  test('an AppRole logs in before the call when the lease has expired', async () => {
     const { clock, store, call } = await setUp()
     store.lease = { seconds: 4, max: 4, renewable: true }
     await call()
@@ -78,7 +78,7 @@ describe('an AppRole', () => {
     expect(store.count(LOGIN)).toBe(2)
   })
 
-  test('logs in again when its token was revoked, and the call goes through', async () => {
+  test('an AppRole logs in again when its token was revoked, and the call succeeds', async () => {
     const { clock, store, call } = await setUp()
     await call()
     store.tokens.clear()
@@ -87,7 +87,7 @@ describe('an AppRole', () => {
     expect(store.count(LOGIN)).toBe(2)
   })
 
-  test('logs in once for calls that are refused together, and all of them go through', async () => {
+  test('an AppRole logs in once for calls that are refused together, and all of them succeed', async () => {
     const { clock, store, call } = await setUp()
     await call()
     store.tokens.clear()
@@ -96,7 +96,7 @@ describe('an AppRole', () => {
     expect(store.count(LOGIN)).toBe(2)
   })
 
-  test('whose token was revoked by the time of its renewal lets no call fail', async () => {
+  test('a token that was revoked before its renewal fails no call', async () => {
     const { clock, store, call } = await setUp()
     await call()
     store.tokens.clear()
@@ -105,7 +105,7 @@ describe('an AppRole', () => {
     expect(store.count(LOGIN)).toBe(2)
   })
 
-  test('counts the life of its lease from when it was asked for', async () => {
+  test('the lifetime of a lease counts from the time of the request', async () => {
     const { clock, store, call } = await setUp()
     const slow = call()
     clock.advance(600)
@@ -113,7 +113,7 @@ describe('an AppRole', () => {
     await expect.poll(() => store.count(RENEW)).toBe(1)
   })
 
-  test('that a policy refuses does not log in with every call', async () => {
+  test('an AppRole that a policy refuses does not log in with every call', async () => {
     const { store, call } = await setUp()
     store.allowed = []
     for (let i = 0; i < 5; i++)
@@ -121,7 +121,7 @@ describe('an AppRole', () => {
     expect(store.count(LOGIN)).toBe(1)
   })
 
-  test('warns when it cannot renew, uses its token until the end, and tries again', async () => {
+  test('an AppRole whose renewal fails logs a warning, uses its token until it expires, and retries', async () => {
     const { clock, store, lines, call } = await setUp()
     await call()
     clock.advance(600)
@@ -137,7 +137,7 @@ describe('an AppRole', () => {
     expect(store.count(LOGIN)).toBe(1)
   })
 
-  test('never puts its secret into an error or a line of the log', async () => {
+  test('the secret of an AppRole is in no error and no log line', async () => {
     const { store, lines, call, client } = await setUp({
       credentials: { role_id: 'role-1', secret_id: 'a-wrong-secret', mount: 'approle' },
     })
@@ -150,7 +150,7 @@ describe('an AppRole', () => {
 })
 
 describe('a token', () => {
-  test('that does not expire is looked up once and never renewed', async () => {
+  test('a token that does not expire is looked up once and never renewed', async () => {
     const { clock, store, call } = await setUp({ credentials: { token: ROOT } })
     await call()
     clock.advance(1e7)
@@ -158,7 +158,7 @@ describe('a token', () => {
     expect([store.count(LOOKUP), store.count(RENEW)]).toEqual([1, 0])
   })
 
-  test('that expires is renewed at half of its life', async () => {
+  test('a token that expires is renewed at half of its lifetime', async () => {
     const { clock, store, call } = await setUp({ credentials: { token: 'periodic' } })
     store.tokens.set('periodic', { expiresAt: clock.now() + 1200, renewable: true, allowed: [/./] })
     await call()
@@ -169,7 +169,7 @@ describe('a token', () => {
     await call()
   })
 
-  test('that cannot be renewed gets a warning, and is used as long as it lives', async () => {
+  test('a token that cannot be renewed causes a warning, and is used until it expires', async () => {
     const { clock, store, lines, call } = await setUp({ credentials: { token: 'short' } })
     store.tokens.set('short', { expiresAt: clock.now() + 1200, renewable: false, allowed: [/./] })
     await call()
@@ -185,7 +185,7 @@ describe('a token', () => {
 })
 
 describe('a redirect', () => {
-  test('from a standby is followed, once', async () => {
+  test('a redirect from a standby is followed once', async () => {
     const { store, call } = await setUp({ credentials: { token: ROOT } })
     const active = await startTransit()
     stores.push(active)
@@ -196,7 +196,7 @@ describe('a redirect', () => {
     expect((await failureOf(call()))?.cause).toMatchObject({ reason: 'redirect' })
   })
 
-  test('from https to http is not followed', async () => {
+  test('a redirect from https to http is not followed', async () => {
     const real = createFetcher({ allowPrivate: true, userAgent: 'service-test' })
     const store = await startTransit()
     stores.push(store)

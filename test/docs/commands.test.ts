@@ -1,5 +1,5 @@
-// Every command that the documentation shows is run, in the order in which it stands there, and must do what is shown below it.
-// What cannot be run here says so in a comment above it, with the reason. CONTRIBUTING.md says how to write one.
+// Every command that the documentation shows is run, in order, and must print the output that is shown below it.
+// A command that cannot be run here has a comment above it with the reason. CONTRIBUTING.md says how to write one.
 import { execFileSync } from 'node:child_process'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { type Block, type Doc, docs, isBlock, parse } from './markdown.ts'
 import { isShown } from './output.ts'
 import { isRun, isSettings, runDoc } from './shell.ts'
 
-/** Why blocks are not run, and how many there are: another one is a decision, which is taken here. */
+/** The reasons for blocks that are not run, with their number. A new one needs a decision, which is recorded here. */
 const NOT_RUN: Readonly<Record<string, number>> = {
   'installs packages': 2,
   'needs Docker': 1,
@@ -18,13 +18,13 @@ const NOT_RUN: Readonly<Record<string, number>> = {
   'takes minutes': 2,
 }
 
-/** Where a document says `needs:`. What is not there is skipped, with one line that says why. */
+/** The tool chain that a document requires with `needs:`. Without it the document is skipped, with one line that says why. */
 const toolchains: Record<string, Toolchain> = { python: await python('mcp.txt'), go: await go() }
 
 const shBlocks = (doc: Doc): Block[] => doc.steps.filter(isBlock).filter(({ lang }) => lang === 'sh')
 const where = (doc: Doc, { line }: { line: number }) => `${doc.file}:${line}`
 
-/** The blocks that show what the commands above them print. */
+/** The blocks with the expected output of the commands above them. */
 function shownIn({ steps }: Doc): { shown: Block; of: number }[] {
   let of = 0
   return steps.flatMap((step) => {
@@ -52,7 +52,7 @@ describe.concurrent('the commands of', () => {
 })
 
 describe('blocks', () => {
-  test('of commands are ```sh', () => {
+  test('command blocks are ```sh', () => {
     const others = docs.flatMap((doc) =>
       doc.steps
         .filter(isBlock)
@@ -62,7 +62,7 @@ describe('blocks', () => {
     expect(others).toEqual([])
   })
 
-  test('are run, but for some that say why not', () => {
+  test('all blocks are run, except those with a reason', () => {
     const all = docs.flatMap(shBlocks)
     const counts: Record<string, number> = {}
     for (const { notRun } of all) if (notRun !== undefined) counts[notRun] = (counts[notRun] ?? 0) + 1
@@ -70,7 +70,7 @@ describe('blocks', () => {
     expect(all.filter(isRun).length).toBeGreaterThan(40)
   })
 
-  test('of settings are a configuration that a service accepts', () => {
+  test('settings blocks are configurations that a service accepts', () => {
     for (const doc of docs)
       for (const { text, line } of shBlocks(doc).filter(isSettings)) {
         const script = `set -a\n${text}\nnode -p 'JSON.stringify(process.env)'`
@@ -85,7 +85,7 @@ describe('blocks', () => {
       }
   })
 
-  test('of output stand below commands that are run', () => {
+  test('output blocks follow commands that are run', () => {
     for (const doc of docs) for (const { shown, of } of shownIn(doc)) expect(of, where(doc, shown)).toBeGreaterThan(0)
   })
 })
@@ -100,7 +100,7 @@ describe('the comparison', () => {
     ['text', 'done', 'done\nfailed\n', false],
   ])('%s %s', (lang, shown, stdout, same) => expect(isShown(lang, shown, stdout)).toBe(same))
 
-  test('directives and fences are told apart from the text', () => {
+  test('directives and fences are separated from the text', () => {
     const { steps, settings } = parse(
       [
         '<!-- service: A=b -->',

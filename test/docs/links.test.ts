@@ -14,11 +14,11 @@ const faultsOf = (file: string, to: string): string[] => {
   return doc && anchorsOf(doc).has(anchor) ? [] : [`${file}: ${to} is no heading`]
 }
 
-test('every relative link leads to a file, and its anchor to a heading', () => {
+test('every relative link points to a file, and its anchor to a heading', () => {
   expect(docs.flatMap((doc) => linksOf(doc).flatMap((to) => faultsOf(doc.file, to)))).toEqual([])
 })
 
-test('every page of docs/ is reached from README.md', () => {
+test('every page of docs/ is reachable from README.md', () => {
   const reached = new Set<string>()
   const visit = (file: string) => {
     if (reached.has(file)) return
@@ -33,14 +33,14 @@ test('every page of docs/ is reached from README.md', () => {
   expect(pages.filter((file) => isListed(file) && !reached.has(file))).toEqual([])
 })
 
-test('bench/results holds only reports that a document cites, as JSON', () => {
+test('bench/results contains only reports that a document cites, as JSON', () => {
   const cited = docs.map(({ prose }) => prose).join('\n')
   const kept = readdirSync(path.join(packageRoot, 'bench/results')).filter((name) => !/^README|\.html$/.test(name))
   expect(kept.length).toBeGreaterThan(0)
   expect(kept.filter((name) => !name.endsWith('.json') || !cited.includes(name))).toEqual([])
 })
 
-test('a link into nowhere, and a heading that is not there, are found', () => {
+test('a broken link and a missing anchor are found', () => {
   const { prose } = parse(
     '# A b\n\n[x](../nowhere.md) `[y](z.md)` [z](https://example.com)\n\n```sh\n[w](w.md)\n```\n## A b\n',
   )

@@ -1,4 +1,4 @@
-// What the documentation names exists: settings, variables, commands and flags, endpoints, metrics, codes, reasons, fields.
+// Names in the documentation exist: settings, variables, commands and flags, endpoints, metrics, codes, reasons, fields.
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { blocksOf, codeIn, type Doc, isBlock, parse, written } from './markdown.ts'
@@ -37,15 +37,15 @@ const unknownEndpoints = (doc: Doc) =>
 
 const unknownWords = (doc: Doc) => codeIn(doc).filter((code) => /^[a-z0-9]+(_[a-z0-9]+)+$/.test(code) && !isWord(code))
 
-describe('what the documentation names is there', () => {
+describe('## names in the documentation exist', () => {
   let commands: Map<string, string[]>
   beforeAll(async () => {
     commands = await readCommands()
   })
 
-  test('settings, in the text', () => expect(inDocs(unknownSettings)).toEqual([]))
+  test('settings in the text exist', () => expect(inDocs(unknownSettings)).toEqual([]))
 
-  test('settings, in YAML', () => {
+  test('settings in YAML exist', () => {
     const faults = inDocs((doc) =>
       blocksOf(doc, 'yaml').flatMap(({ text }) => {
         const value: unknown = parseYaml(text)
@@ -55,13 +55,13 @@ describe('what the documentation names is there', () => {
     expect(faults).toEqual([])
   })
 
-  test('environment variables', () => expect(inDocs(unknownVariables)).toEqual([]))
+  test('environment variables exist', () => expect(inDocs(unknownVariables)).toEqual([]))
 
-  test('endpoints', () => expect(inDocs(unknownEndpoints)).toEqual([]))
+  test('endpoints exist', () => expect(inDocs(unknownEndpoints)).toEqual([]))
 
-  test('codes, reasons, fields, metrics and audit actions', () => expect(inDocs(unknownWords)).toEqual([]))
+  test('codes, reasons, fields, metrics and audit actions exist', () => expect(inDocs(unknownWords)).toEqual([]))
 
-  test('commands and their flags', () => {
+  test('commands and their flags exist', () => {
     expect(commands.size).toBeGreaterThan(50)
     const lines = (doc: Doc) => [
       ...codeIn(doc),
@@ -77,7 +77,7 @@ describe('what the documentation names is there', () => {
     expect(faults).toEqual([])
   })
 
-  test('and what is not there is found', () => {
+  test('names that do not exist are found', () => {
     const doc: Doc = {
       file: 'x.md',
       text: ['`SERVICE', 'NO', 'SUCH_THING`'].join('_'),

@@ -1,4 +1,4 @@
-// examples/mcp-server as its guide has people run it: both generations of the official client sign in, and bad tokens are refused.
+// examples/mcp-server as its guide says to run it: both generations of the official client sign in, and bad tokens are refused.
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -17,7 +17,7 @@ interface Example {
   stop(): void
 }
 
-/** Starts the example, told whose tokens to take. */
+/** Starts the example with the issuer that it trusts. */
 async function startExample(issuer: string): Promise<Example> {
   const port = await freePort()
   const child = spawn(process.execPath, [path.join(packageRoot, 'examples/mcp-server/server.mjs')], {
@@ -32,7 +32,7 @@ async function startExample(issuer: string): Promise<Example> {
 let service: TestService
 let example: Example
 beforeAll(async () => {
-  // The 2.x client says on the console that it drops tokens for ones with more scopes.
+  // The 2.x client logs that it replaces tokens by tokens with more scopes.
   vi.spyOn(console, 'warn').mockReturnValue()
   service = await startService()
   example = await startExample(service.issuer)
@@ -45,7 +45,7 @@ afterAll(async () => {
 
 describe('the example of an MCP server', () => {
   test.each(GENERATIONS)(
-    'lets a user of $name sign in, told nothing but its address',
+    'the example lets a user of $name sign in with only its address',
     async ({ connect, Unauthorized }) => {
       const [user, provider] = [await addUser(service), new Provider()]
       const first = connect(example.uri, provider)
@@ -59,7 +59,7 @@ describe('the example of an MCP server', () => {
     },
   )
 
-  test('asks for the scope that a tool needs, and lets the user in who consents to it', async () => {
+  test('the example requests the scope that a tool needs, and accepts the user after consent', async () => {
     const [{ connect, Unauthorized }] = GENERATIONS as [(typeof GENERATIONS)[0]]
     const [{ email }, browser, provider] = [await addUser(service), new Browser(), new Provider()]
     const first = connect(example.uri, provider)
@@ -77,14 +77,14 @@ describe('the example of an MCP server', () => {
     await second.close()
   })
 
-  test('says what its resource metadata says at the service', async () => {
+  test('the resource metadata of the example equals the registered resource', async () => {
     const { origin } = new URL(example.uri)
     const read = async (url: string) => (await (await fetch(url)).json()) as object
     const own = await read(`${origin}/.well-known/oauth-protected-resource/mcp`)
     expect(await read(`${service.issuer}/.well-known/oauth-protected-resource/notes`)).toMatchObject(own)
   })
 
-  describe('refuses with 401 and the way to a better one', () => {
+  describe('## refuses with 401 and the URL of its metadata', () => {
     let idp: TestIdp
     let strict: Example
     beforeAll(async () => {
@@ -131,7 +131,7 @@ describe('the example of an MCP server', () => {
       })
     }
 
-    test('but takes a good token', async () => expect((await ask()).status).toBe(200))
+    test('the example accepts a valid token', async () => expect((await ask()).status).toBe(200))
 
     test.each([
       ['of another issuer', { claims: { iss: 'https://other.example' } }],
@@ -145,19 +145,19 @@ describe('the example of an MCP server', () => {
       expect(response.headers.get('www-authenticate')).toContain('/.well-known/oauth-protected-resource/mcp"')
     })
 
-    test('a token that another key signed', async () => {
+    test('the example refuses a token of another key', async () => {
       const key = { ...(await proofKey()), kid: idp.key.kid }
       expect((await ask({ key })).status).toBe(401)
     })
 
-    test('and with 403 a token without the scope, naming it', async () => {
+    test('the example refuses a token without the scope with 403 and names the scope', async () => {
       const response = await ask({ claims: { scope: 'other' } })
       expect(response.status).toBe(403)
       expect(response.headers.get('www-authenticate')).toMatch(/insufficient_scope.*scope="notes:read"/)
     })
   })
 
-  test('names the versions of its packages that are tested here', () => {
+  test('the package versions of the example are those that are tested here', () => {
     const read = (file: string) => JSON.parse(readFileSync(path.join(packageRoot, file), 'utf8'))
     const { dependencies, devDependencies } = read('package.json')
     expect({ ...dependencies, ...devDependencies }).toMatchObject(read('examples/mcp-server/package.json').dependencies)

@@ -1,5 +1,5 @@
-// A database that went back in time under two instances (a restored backup, a failover that lost commits): what one of them
-// changes afterwards still reaches the other. And the opposite: a change does not cost the others more than it must.
+// A database that went back in time under two instances (a restored backup, a failover that lost commits): changes of one instance
+// still reach the other one. And a change does not invalidate more than necessary.
 import { decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { STALE_MS } from '../../src/store/cache.ts'
@@ -10,7 +10,7 @@ import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { addClient, addResource, SEALED, type TestService } from '../support/service.ts'
 import { eventually, pause } from '../support/wire.ts'
 
-/** What the checks themselves may take on a busy machine, beyond the bound. */
+/** Time that the checks may need on a busy machine in addition to the bound. */
 const MARGIN_MS = 3000
 
 let server: PostgresServer
@@ -32,7 +32,7 @@ afterAll(async () => {
 const withinBound = (check: () => Promise<boolean>) => eventually(check, STALE_MS + MARGIN_MS)
 const suspend = (client_id: string) => okAdmin(a, 'PATCH', `/admin/clients/${client_id}/suspend`)
 const reactivate = (client_id: string) => okAdmin(a, 'PATCH', `/admin/clients/${client_id}/reactivate`)
-/** Counts the versions up, lets both instances hear of it, and sets them back. */
+/** Increments the versions, lets both instances read them, and restores them. */
 const goBack = async () => {
   await server.sql(dsn, 'UPDATE store_versions SET version = version + 1000')
   await pause(1500)
@@ -45,7 +45,7 @@ const endConnections = () =>
   )
 type Credentials = Parameters<typeof machineToken>[1]
 const served = (at: TestService, client: Credentials) => machineToken(at, client).then(({ status }) => status)
-/** Resolves when an instance has answered a client so from its cache, and has asked for the versions since. */
+/** Resolves when an instance has answered a client so from its cache, and has read the versions since. */
 const remembers = async (at: TestService, client: Credentials, status: number) => {
   const misses = () => at.app.store.caches['findClient']?.misses
   await eventually(async () => {
@@ -65,7 +65,7 @@ describe('after the versions of the database went back', () => {
     await withinBound(async () => (await served(b, client)) === 401)
   })
 
-  test('also when both instances lost their connections with it', async () => {
+  test('a suspended client is refused at the other instance, also when both instances lost their connections meanwhile', async () => {
     const client = await addClient(a)
     await goBack()
     await endConnections()
@@ -74,11 +74,11 @@ describe('after the versions of the database went back', () => {
     await withinBound(async () => (await served(b, client)) === 401)
   })
 
-  test('what was undone with the commits that were lost is undone in every cache, without another change', async () => {
+  test('changes that were lost with their commits are removed from every cache, without another change', async () => {
     const client = await addClient(a)
     await suspend(client.client_id)
     for (const at of [a, b]) await remembers(at, client, 401)
-    // What a failover leaves: the row and the versions as they were before.
+    // The state after a failover: the row and the versions as they were before.
     await server.sql(
       dsn,
       `BEGIN; UPDATE clients SET status = 'active' WHERE client_id = '${client.client_id}';
@@ -102,12 +102,12 @@ describe('after the versions of the database went back', () => {
   })
 })
 
-describe('what the other instance remembers', () => {
-  test('stays when somebody registers or a client is changed that it does not remember', async () => {
+describe('## the caches of the other instance', () => {
+  test('a cached entry stays when an unrelated client is registered or changed', async () => {
     const [client, resource] = [await addClient(a), await addResource(a)]
     const form = { resource: resource.uri, scope: resource.scopes[0]?.name ?? '' }
     const misses = () => ['findClient', 'findResource'].map((read) => b.app.store.caches[read]?.misses).join(' ')
-    // On a busy machine an instance may have to forget for another reason: in some of the rounds it has none.
+    // On a busy machine an instance may drop its cache for another reason; in some rounds it does not.
     await eventually(async () => {
       expect((await machineToken(b, client, form)).status).toBe(200)
       const before = misses()
@@ -115,17 +115,17 @@ describe('what the other instance remembers', () => {
       const { client_id } = await addClient(a)
       await suspend(client_id)
       await reactivate(client_id)
-      // The versions are asked for meanwhile.
+      // The versions are read meanwhile.
       await pause(1100)
       expect((await machineToken(b, client, form)).status).toBe(200)
       return misses() === before
     }, 20_000)
-    // And what it remembers is forgotten when just that changes.
+    // A cached entry is dropped when its record changes.
     await suspend(client.client_id)
     await withinBound(async () => (await served(b, client)) === 401)
   })
 
-  test('is all forgotten when a change was missed', async () => {
+  test('all entries are dropped when a change was missed', async () => {
     const client = await addClient(a)
     await remembers(b, client, 200)
     await server.sql(

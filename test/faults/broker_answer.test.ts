@@ -1,4 +1,4 @@
-// The answer of a provider that rotates refresh tokens is lost on its way: whether the old token is still good, nobody here knows.
+// The response of a provider that rotates refresh tokens is lost: this service cannot know whether the old token is still valid.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { eventsOf, okAdmin } from '../support/admin.ts'
@@ -64,7 +64,7 @@ test.each(['cut', '502', 'no JSON'] as const)(
   },
 )
 
-test('a provider that takes the last refresh token once more goes on as if nothing had happened', async () => {
+test('a provider that accepts the last refresh token again causes no error', async () => {
   const { vend, upstream, last } = await connected()
   Object.assign(upstream, { loses: 'cut', forgives: true })
   expectRefused(await vend(), 'temporarily_unavailable', 503)
@@ -73,7 +73,7 @@ test('a provider that takes the last refresh token once more goes on as if nothi
   expect(await last()).not.toHaveProperty('unsure_since')
 })
 
-test('a refusal after the provider had only been busy is a revocation, and says so', async () => {
+test('a refusal after a 503 of the provider is a revocation, and is reported as one', async () => {
   const { vend, upstream, last, ending, connections } = await connected()
   upstream.answer = (_form, response) => response.writeHead(429).end()
   expectRefused(await vend(), 'temporarily_unavailable', 503)
@@ -86,7 +86,7 @@ test('a refusal after the provider had only been busy is a revocation, and says 
   expect(await connections()).not.toContain(LOST)
 })
 
-test('a process that went away while it asked may have lost the answer too', async () => {
+test('a request of a process that died may have lost its response too', async () => {
   const { vend, upstream, grant, ending } = await connected()
   const found = await grant()
   const now = service.app.clock.now()

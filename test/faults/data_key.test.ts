@@ -1,4 +1,4 @@
-// A data key that is not in the transit engine, or not under the name that is configured, is not made anew beside values that it sealed.
+// A missing data key of the transit engine, or another key name, does not cause a new key when the database has encrypted values.
 import path from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
@@ -28,7 +28,7 @@ async function setUp(more: Record<string, string> = {}) {
   const names = () => [...store.engine.keys.keys()]
   return { store, folder, at, names }
 }
-/** A connection of somebody whose credential this key has sealed. */
+/** A connection whose credential is encrypted with this key. */
 function addSealed(file: string): void {
   const db = new Database(file)
   db.prepare(
@@ -44,7 +44,7 @@ test.each(['1', '2'])('the key is made by the very first start, with %s front th
   await at.instance.kill('SIGTERM')
 })
 
-test('serve and commands refuse beside sealed values, and make no key; --new-keys makes one', async () => {
+test('serve and commands refuse to start beside encrypted values without their key; --new-keys creates one', async () => {
   const { store, folder, at, names } = await setUp()
   await at.instance.start()
   await at.instance.kill('SIGTERM')
@@ -76,7 +76,7 @@ test('serve and commands refuse beside sealed values, and make no key; --new-key
   await at.instance.kill('SIGTERM')
 })
 
-test('a wrong key_name is no reason for a second key either', async () => {
+test('a wrong key_name does not create a second key either', async () => {
   const { folder, at, names } = await setUp()
   await at.instance.start()
   await at.instance.kill('SIGTERM')

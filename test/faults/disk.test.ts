@@ -1,4 +1,4 @@
-// Disks that are full, closed or grow. What operators read about it: docs/operate/failure-modes.md.
+// Disks that are full, closed or grow. The documentation for operators is docs/operate/failure-modes.md.
 
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
@@ -20,7 +20,7 @@ import { newMachine } from '../torture/scene.ts'
 const small = smallDisk(48)
 
 test.skipIf(!small)(
-  `P03 a full disk is 503 with Retry-After; reading goes on, and with room again everything does (${diskNote(small)})`,
+  `P03 a full disk is 503 with Retry-After; reads continue, and writes continue when there is space (${diskNote(small)})`,
   async () => {
     assert(small)
     const at = await placed(small)
@@ -60,7 +60,7 @@ test.skipIf(!small)(
 )
 
 test.skipIf(!small)(
-  `a full disk is not ready within 5 s, also without a request; the log says it once, and it passes by itself (${diskNote(small)})`,
+  `a full disk is not ready within 5 s, also without requests; the log has one line, and the service recovers automatically (${diskNote(small)})`,
   async () => {
     assert(small)
     const at = await placed(path.join(small, 'idle'))
@@ -95,13 +95,13 @@ test.skipIf(!small)(
   },
 )
 
-test('P03 a database that may not be written any more is 503 for what writes, and works again when it may', async () => {
+test('P03 a database that becomes read-only is 503 for writes, and works again when it is writable', async () => {
   const file = path.join(tempFolder(), 'service.db')
   prepareDatabase(file, false, NOW)
   const { store, close } = openFile(file, false)
   const client = aClient()
   await store.createClient(client)
-  // Without a write-ahead log SQLite refuses to write to a file that is no longer where it was: SQLITE_READONLY.
+  // Without a write-ahead log, SQLite refuses to write to a file that was moved: SQLITE_READONLY.
   renameSync(file, `${file}.moved`)
   const error = await refusalOf(() => store.recordIssuance(anIssuance()))
   expect([error.status, error.reason, error.more.headers?.['retry-after']]).toEqual([503, 'storage_unavailable', '1'])
@@ -113,7 +113,7 @@ test('P03 a database that may not be written any more is 503 for what writes, an
   await close()
 })
 
-test('a database that may not be written at the start ends it, by its name', async () => {
+test('a read-only database ends the start with an error that names it', async () => {
   const folder = tempFolder()
   const at = await placed(folder)
   prepareDatabase(at.env['SERVICE_STORAGE_SQLITE_PATH'] as string, true, NOW)
@@ -132,7 +132,7 @@ test('a database that may not be written at the start ends it, by its name', asy
   expect(ran.stderr + ran.stdout).toContain(`cannot open the database ${at.env['SERVICE_STORAGE_SQLITE_PATH']}`)
 })
 
-test('files of the service are closed to others, under any umask', async () => {
+test('files of the service are closed to other users, with any umask', async () => {
   const folder = tempFolder()
   const at = await placed(path.join(folder, 'data'))
   const before = process.umask(0)
@@ -156,7 +156,7 @@ test('files of the service are closed to others, under any umask', async () => {
     expect(statSync(each).mode & 0o077, each).toBe(0)
 })
 
-test('a write-ahead log that a reader holds grows beyond its bound, serves on, and is used anew when the reader is gone', async () => {
+test('a write-ahead log that a reader holds grows beyond its limit, the service works, and the log is reused when the reader ends', async () => {
   const file = path.join(tempFolder(), 'service.db')
   prepareDatabase(file, true, NOW)
   const { store, close } = openFile(file)
@@ -169,7 +169,7 @@ test('a write-ahead log that a reader holds grows beyond its bound, serves on, a
   reader.exec('BEGIN')
   expect(reader.prepare('SELECT count(*) AS rows FROM issuances').get()).toEqual({ rows: 2 })
   await write(80)
-  // 4000 pages of 4 kB are when a checkpoint is due; it cannot take over what the reader may still look at.
+  // A checkpoint is due at 4000 pages of 4 kB; it cannot write pages that the reader may still need.
   const grown = wal()
   expect(grown).toBeGreaterThan(25 * 1024 * 1024)
   const seen = anIssuance()

@@ -1,4 +1,4 @@
-// Files that commands write while the disk is full: nothing is lost, and nothing is said to be written that is not.
+// Files that commands write while the disk is full: nothing is lost, and no success is reported for an incomplete file.
 import { spawnSync } from 'node:child_process'
 import { appendFileSync, existsSync, openSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import path from 'node:path'
@@ -53,7 +53,7 @@ describe.skipIf(!disk)(`on a full disk (${diskNote(disk)})`, () => {
       })
     ).map(({ id }) => id)
 
-  test('an export that does not fit deletes nothing, ends with 1, and leaves the file as it was', async () => {
+  test('an export that does not fit deletes nothing, exits with 1, and leaves the file unchanged', async () => {
     const ids = await addOld(200)
     const file = path.join(disk as string, 'whole.jsonl')
     appendFileSync(file, '{"id":"before"}\n')
@@ -68,7 +68,7 @@ describe.skipIf(!disk)(`on a full disk (${diskNote(disk)})`, () => {
     expect(await oldOnes()).toEqual([])
   })
 
-  test('of an export that fits in part exactly the exported rows are gone', async () => {
+  test('after a partial export exactly the exported rows are deleted', async () => {
     const ids = await addOld(2000)
     const file = path.join(disk as string, 'part.jsonl')
     leave(256 * 1024)
@@ -83,7 +83,7 @@ describe.skipIf(!disk)(`on a full disk (${diskNote(disk)})`, () => {
     rmSync(file)
   })
 
-  test('a line that a crash cut short is ended before the next one', async () => {
+  test('a line that a crash truncated is ended before the next one', async () => {
     const ids = await addOld(3)
     const file = path.join(disk as string, 'cut.jsonl')
     appendFileSync(file, '{"id":"cu')
@@ -93,7 +93,7 @@ describe.skipIf(!disk)(`on a full disk (${diskNote(disk)})`, () => {
     expect(lines.map((line) => JSON.parse(line).id).sort()).toEqual(ids)
   })
 
-  test('a backup that does not fit ends with 1, and no file stays', async () => {
+  test('a backup that does not fit exits with 1 and leaves no file', async () => {
     const to = path.join(disk as string, 'service.backup')
     leave(100 * 1024)
     const { code, stderr } = await runCli(['backup', '--to', to], env)
@@ -102,7 +102,7 @@ describe.skipIf(!disk)(`on a full disk (${diskNote(disk)})`, () => {
     expect(readdirSync(disk as string).filter((name) => name.includes('backup') || name.endsWith('.db'))).toEqual([])
   })
 
-  test('a signing key that does not fit is not put in place, and nothing of it stays', async () => {
+  test('a signing key that does not fit is not put in place, and leaves no file', async () => {
     const folder = path.join(disk as string, 'keys')
     const key = (kid: string) => ({ kid, alg: 'ES256' as const, created_at: 1, pem: kid.repeat(5000) })
     const store = keyfileStore(folder)
@@ -114,7 +114,7 @@ describe.skipIf(!disk)(`on a full disk (${diskNote(disk)})`, () => {
     rmSync(ballast)
   })
 
-  test('what a command prints into a file is there whole, or the command ends with 1', () => {
+  test('redirected output is complete, or the command exits with 1', () => {
     const file = path.join(disk as string, 'completion')
     const print = (words: string[]) => {
       const out = openSync(file, 'w')
@@ -129,7 +129,7 @@ describe.skipIf(!disk)(`on a full disk (${diskNote(disk)})`, () => {
     expect(readFileSync(file).length).toBeGreaterThan(4096)
   })
 
-  test('a server whose log is a file there serves on, and the log is whole when there is room again', async () => {
+  test('a server whose log file is on the full disk continues to work, and the log continues when there is space', async () => {
     const log = path.join(disk as string, 'log')
     const at = await placed(tempFolder(), { SERVICE_LOG_LEVEL: 'debug' }, { log: openSync(log, 'w') })
     await at.instance.start()

@@ -1,5 +1,5 @@
-// The longest texts by which something is looked up, on both databases: what PostgreSQL cannot index is refused before anything
-// is used up, and what is let through can be stored. The texts are random, as PostgreSQL compresses what repeats itself.
+// The longest indexed texts, on both databases: texts that PostgreSQL cannot index are refused before anything is consumed, and
+// accepted texts can be stored. The texts are random, because PostgreSQL compresses repetitions.
 import { randomInt } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
@@ -29,7 +29,7 @@ const STORES = {
 }
 
 describe.each(Object.entries(STORES))('on %s', (_name, env) => {
-  test('a subject that is too long costs no assertion, the longest one is issued for', async () => {
+  test('a subject that is too long does not consume the assertion, and the longest allowed one is issued for', async () => {
     const service = await startService({ ...LOOPBACK, ...(await env()) })
     try {
       const scene = await xaaScene(service)
@@ -45,7 +45,7 @@ describe.each(Object.entries(STORES))('on %s', (_name, env) => {
     }
   })
 
-  test('URIs and issuers that are too long are refused by the admin API, the longest ones are stored', async () => {
+  test('URIs and issuers that are too long are refused by the admin API, and the longest allowed ones are stored', async () => {
     const service = await startService(await env())
     try {
       const resource = (uri: string) =>

@@ -1,4 +1,4 @@
-// PostgreSQL commits, and the answer is lost: the caller has a 503 and sends the same again. That is no second use: refresh token, code
+// PostgreSQL commits, and its answer is lost: the caller gets a 503 and retries. The retry is no second use: refresh token, code
 // and proof still work at this instance, without oauth.refresh_grace, also where another of its front threads gets the retry.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dpop, proofKey } from '../support/dpop.ts'
@@ -16,7 +16,7 @@ describe.each([1, 2])('with %i front threads', (threads) => {
   let dsn: string
   let line: TcpProxy
   let service: TestService
-  /** What tells the statement whose answer is lost; it is looked for in what is sent. */
+  /** The text that identifies the statement whose answer is lost. */
   let losing: { id: Buffer; after: number } | undefined
   let lost = 0
   beforeAll(async () => {
@@ -41,11 +41,11 @@ describe.each([1, 2])('with %i front threads', (threads) => {
     await server.close()
   })
 
-  /** Each on a connection of its own, so that the system spreads them over the threads. */
+  /** Each on its own connection, so that the system distributes them over the threads. */
   const ALONE = { connection: 'close' }
-  /** The id in a code or refresh token, as it is stored: the middle of prefix_id_secret or the like. */
+  /** The id in a code or refresh token, as it is stored: the middle part of prefix_id_secret. */
   const idOf = (token: unknown): Buffer => Buffer.from(String(token).slice(3, 25), 'base64url')
-  /** Sends a request whose write has no answer, and then the same again until it is answered. */
+  /** Sends a request whose write gets no answer, and retries until it is answered. */
   const sentAgain = async (id: Buffer, after: number, send: () => Promise<Answer>): Promise<Answer> => {
     const before = lost
     losing = { id, after }
@@ -65,7 +65,7 @@ describe.each([1, 2])('with %i front threads', (threads) => {
     return { client, authorized }
   }
 
-  test('a refresh token whose rotation had no answer is rotated when it comes again, as often as that happens', async () => {
+  test('a refresh token whose rotation had no answer is rotated at the retry, also repeatedly', async () => {
     const { client, authorized } = await signedIn()
     let { body } = await redeem(service, client, authorized)
     for (let round = 0; round < ROUNDS; round++) {
@@ -76,7 +76,7 @@ describe.each([1, 2])('with %i front threads', (threads) => {
       ;({ body } = answer)
     }
     expect(await isActive(service, client, body['access_token'])).toBe(true)
-    // The successors that nobody was told of are gone, and their access tokens are revoked.
+    // The successors that no client received are deleted, and their access tokens are revoked.
     const [row] = await server.sql(
       dsn,
       `SELECT (SELECT count(*)::int FROM refresh_tokens) AS tokens, (SELECT count(*)::int FROM refresh_tokens WHERE consumed_at IS NULL) AS unused,
@@ -85,7 +85,7 @@ describe.each([1, 2])('with %i front threads', (threads) => {
     expect(row).toEqual({ tokens: ROUNDS + 1, unused: 1, live: ROUNDS })
   }, 600_000)
 
-  test('one that was used twice ends its session as ever', async () => {
+  test('a refresh token that was really used twice ends its family', async () => {
     const { client, authorized } = await signedIn()
     const { body } = await redeem(service, client, authorized)
     const first = body['refresh_token']
@@ -94,8 +94,8 @@ describe.each([1, 2])('with %i front threads', (threads) => {
     expect((await refresh(service, client, next['refresh_token'])).body['error']).toBe('invalid_grant')
   })
 
-  describe('what had no answer the first time', () => {
-    test('a code is redeemed when it comes again, and only once', async () => {
+  describe('## requests whose first answer was lost', () => {
+    test('a code is redeemed at the retry, and only once', async () => {
       const { client, authorized } = await signedIn()
       const send = () => redeem(service, client, authorized, {}, ALONE)
       const { status, body } = await sentAgain(idOf(authorized.code), 1, send)
@@ -104,7 +104,7 @@ describe.each([1, 2])('with %i front threads', (threads) => {
       expect((await send()).body['error']).toBe('invalid_grant')
     })
 
-    test('a proof is accepted when it comes again, and only once', async () => {
+    test('a proof is accepted at the retry, and only once', async () => {
       const [client, key] = [await addClient(service), await proofKey()]
       const headers = { ...ALONE, ...(await dpop(service, key)) }
       const send = () => machineToken(service, client, {}, headers)
@@ -115,7 +115,7 @@ describe.each([1, 2])('with %i front threads', (threads) => {
     })
   })
 
-  test('all of this was settled in time for the next request', async () => {
+  test('every lost answer was settled before the next request', async () => {
     const { client, authorized } = await signedIn()
     expect((await redeem(service, client, authorized)).status).toBe(200)
   })

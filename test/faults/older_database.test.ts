@@ -1,4 +1,4 @@
-// A database of an older version: who may migrate it, and when.
+// A database of an older version: which commands migrate it.
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
@@ -36,7 +36,7 @@ function newestOf(file: string): unknown {
   }
 }
 
-test('no command migrates but migrate: others name the database and end with 1', async () => {
+test('only migrate and serve migrate an older database; other commands name it and exit with 1', async () => {
   const { env, file } = await olderOne()
   const sealed = {
     ...env,
@@ -78,7 +78,7 @@ test.each([
   await instance.kill('SIGTERM')
 })
 
-test('doctor in another folder names the files that it looked for, and makes none', async () => {
+test('doctor in another folder names the files that it looked for, and creates none', async () => {
   const folder = path.join(tempFolder(), 'elsewhere')
   mkdirSync(folder)
   const { env } = await placed(folder)

@@ -1,4 +1,4 @@
-// One server on a SQLite file; commands with the wrong folder; keys that are not where they were.
+// One server for a SQLite file; commands in the wrong folder; missing keys.
 import {
   existsSync,
   mkdirSync,
@@ -31,7 +31,7 @@ const beside = async ({ env }: { env: Record<string, string> }) => {
   }
 }
 
-test('a second serve on one SQLite file is refused, names the first, and the first goes on', async () => {
+test('a second serve on one SQLite file is refused with the name of the first, which continues', async () => {
   const folder = tempFolder()
   const at = await placed(folder)
   await at.instance.start()
@@ -57,7 +57,7 @@ test.each(['SIGTERM', 'SIGKILL'] as const)('the lock is gone with its process, a
   await at.instance.kill('SIGTERM')
 })
 
-test('serve --wait starts when the other one has ended', async () => {
+test('serve --wait starts when the other server has ended', async () => {
   const folder = tempFolder()
   const first = await placed(folder)
   await first.instance.start()
@@ -72,7 +72,7 @@ test('serve --wait starts when the other one has ended', async () => {
   await second.instance.kill('SIGTERM')
 })
 
-test('commands beside the server work as ever; restore is refused, also where the server listens elsewhere', async () => {
+test('commands work beside the server; restore is refused, also when the server listens elsewhere', async () => {
   const folder = tempFolder()
   const at = await placed(folder, {
     SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
@@ -125,14 +125,14 @@ test.each([
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('an empty file, or a database of something else, is no database either', async () => {
+test('an empty file, or a database of another program, is refused', async () => {
   const { env, database } = await inEmptyFolder()
   mkdirSync(path.dirname(database))
   writeFileSync(database, '')
   expect(await runCli(['purge'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('no database at') })
 })
 
-test('the first administrator makes the database and says which; after migrate commands work and make no key', async () => {
+test('creating the first administrator creates the database and names it; commands after migrate create no key', async () => {
   const { folder, env, database } = await inEmptyFolder()
   const create = ['admin', 'user', 'create', '--email', 'root@example.com', '--role', 'admin', ...PASSWORD]
   expect(await runCli(create, env)).toMatchObject({ code: 0, stderr: `created the database at ${database}\n` })
@@ -151,7 +151,7 @@ test('the first administrator makes the database and says which; after migrate c
   expect(existsSync(path.join(folder, 'data', 'keys'))).toBe(false)
 })
 
-test('an empty key folder beside a database with live tokens does not start, unless --new-keys', async () => {
+test('an empty key folder beside a database with live tokens does not start, except with --new-keys', async () => {
   const folder = tempFolder()
   const at = await placed(folder)
   await at.instance.start()

@@ -1,5 +1,5 @@
-// More than there is room for: who is admitted is served, the rest is told so at once, and probes are answered in between.
-// Orders are asserted, never times; figures are of `npm run soak` and docs/performance.md.
+// Overload: admitted requests are served, the others are refused at once, and probes are answered in between.
+// The order of events is asserted, never times; figures are in `npm run soak` and docs/performance.md.
 
 import { expect, test } from 'vitest'
 import { Database } from '../../src/store/database.ts'
@@ -12,7 +12,7 @@ import { pause, Wire } from '../support/wire.ts'
 import type { Machine } from '../torture/history.ts'
 import { newMachine, operate } from '../torture/scene.ts'
 
-/** What may wait for the storage (src/store/sqlite.ts). */
+/** Maximum number of operations that may wait for the storage (src/store/sqlite.ts). */
 const QUEUE = 4096
 const PROBES = ['/health', '/.well-known/oauth-authorization-server', '/.well-known/jwks.json']
 
@@ -32,7 +32,7 @@ async function until(check: () => boolean): Promise<void> {
     expect(performance.now()).toBeLessThan(deadline)
 }
 
-test('what the queue of the storage cannot hold is 503 with Retry-After before the admitted are answered, probes too; then it is over at once', async () => {
+test('requests beyond the storage queue are 503 with Retry-After before the admitted ones are answered, probes too; afterwards requests succeed at once', async () => {
   const { at, client, port } = await running()
   const request = tokenRequest(client)
   expect((await machineToken(at, client)).status).toBe(200)
@@ -42,7 +42,7 @@ test('what the queue of the storage cannot hold is 503 with Retry-After before t
     Promise.all(PROBES.map(async (path) => `${(await fetch(at.instance.base + path)).status} ${path}`))
   const well = PROBES.map((path) => `200 ${path}`)
   expect(await probes()).toEqual(well)
-  // While another process has the file nothing is committed, so that whatever comes waits in the queue.
+  // While another process has locked the file nothing is committed, so that requests wait in the queue.
   other.exec('BEGIN EXCLUSIVE')
   for (const wire of wires) wire.send(request)
   await until(() => countOf(wires, /^HTTP\/1\.1 503/) >= 500)
@@ -53,14 +53,14 @@ test('what the queue of the storage cannot hold is 503 with Retry-After before t
   await until(() => countOf(wires, /^HTTP\/1\.1 \d{3}/) === wires.length)
   const refused = countOf(wires, /^HTTP\/1\.1 503/)
   expect(countOf(wires, /^HTTP\/1\.1 200/)).toBe(wires.length - refused)
-  // How many got in before the queue stood too long for more depends on how fast they came.
+  // The number of admitted requests before the queue counts as stuck depends on their rate.
   expect(wires.length - refused).toBeGreaterThan(100)
   expect(countOf(wires, /\r\nretry-after: 1\r\n/i)).toBe(refused)
   for (const wire of wires) wire.leave()
   expect((await machineToken(at, client)).status).toBe(200)
 })
 
-test('beyond the rate limit there is 429 with Retry-After, and probes know no limit', async () => {
+test('requests beyond the rate limit are 429, and probes have no limit', async () => {
   const { at, client } = await running({
     SERVICE_RATE_LIMIT_ENABLED: 'true',
     SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '5',
@@ -75,7 +75,7 @@ test('beyond the rate limit there is 429 with Retry-After, and probes know no li
   expect(new Set(probes.map(({ status }) => status))).toEqual(new Set([200]))
 })
 
-test('a storm of logins waits in a lane of its own: tokens are given out before it is over', async () => {
+test('many logins wait in their own queue: tokens are issued before they are done', async () => {
   const { at, client } = await running({ SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0' })
   const { base } = at.instance
   await operate(at.admin, 'POST', 'users', { email: 'ada@example.com', password: PASSWORD, name: 'Ada' })
@@ -114,7 +114,7 @@ test.each(['uws', 'node'])('on %s four hundred clients that send a byte at a tim
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     for (const probe of PROBES) expect((await fetch(at.instance.base + probe)).status).toBe(200)
     expect(countOf(wires, /^HTTP\/1\.1 200/)).toBe(0)
-    // Those whose head was complete are cut by the time-out for the whole request.
+    // Requests with a complete head are cut by the timeout for the whole request.
     await until(() => wires.every(({ isClosed }, i) => i % 2 === 0 || isClosed))
     expect((await machineToken(at, client)).status).toBe(200)
   } finally {

@@ -1,5 +1,5 @@
-// PostgreSQL that says nothing: a host that is gone without closing its connections, and one that cannot commit because its
-// synchronous standby is away.
+// PostgreSQL that does not answer: a host that vanished without closing its connections, and one that cannot commit because its
+// synchronous standby is unavailable.
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createStore, type Store } from '../../src/store/index.ts'
@@ -15,7 +15,7 @@ import { refusalOf } from '../support/thrown.ts'
 import { eventually, pause } from '../support/wire.ts'
 
 const CONNECTIONS = 40
-/** What an outage of this kind may cost, and what a busy machine may add to it. */
+/** The allowed cost of such an outage, and the additional time of a busy machine. */
 const [BOUND_MS, MARGIN_MS] = [5000, 3000]
 
 let server: PostgresServer
@@ -44,7 +44,7 @@ afterEach(async () => {
 })
 
 const settings = (at: string) => ({ ...settingsOf(at), max_conns: CONNECTIONS, min_conns: CONNECTIONS })
-/** Has every connection of the pool opened. */
+/** Opens every connection of the pool. */
 const fill = async () => {
   await eventually(async () => {
     await Promise.all(Array.from({ length: 4 * CONNECTIONS }, () => store.listClients({ limit: 1, offset: 0 })))
@@ -57,7 +57,7 @@ const backends = async (): Promise<number> => {
   )
   return rows[0].n
 }
-/** Keeps asking for tokens, and what that led to. */
+/** Requests tokens continuously, and records the results. */
 function load() {
   const seen = { ok: 0, refused: 0, slowestMs: 0, others: [] as unknown[], most: 0 }
   let stopped = false
@@ -91,8 +91,8 @@ function load() {
   }
 }
 
-describe('a host that goes away in silence', () => {
-  test('costs one time-out, and not one for each idle connection', async () => {
+describe('## a host that vanishes without closing its connections', () => {
+  test('a vanished host costs one timeout, and not one for each idle connection', async () => {
     await fill()
     line.strand()
     const lostMs = performance.now()
@@ -105,12 +105,12 @@ describe('a host that goes away in silence', () => {
       60_000,
     )
     expect(performance.now() - lostMs).toBeLessThan(BOUND_MS + MARGIN_MS)
-    // Every one of them is new: what reads and writes at once is answered.
+    // Every connection is new: reads and writes are answered at once.
     await Promise.all(Array.from({ length: 2 * CONNECTIONS }, () => store.recordIssuance(anIssuance())))
     expect(await backends()).toBeLessThanOrEqual(CONNECTIONS + 2)
   }, 90_000)
 
-  test('is not ready until it is back; requests are refused at once meanwhile, and never wait long', async () => {
+  test('a vanished host is not ready until it is back; requests are refused at once meanwhile', async () => {
     await fill()
     const { seen, stop } = load()
     await eventually(() => seen.ok > 0)
@@ -132,8 +132,8 @@ describe('a host that goes away in silence', () => {
   }, 90_000)
 })
 
-test('a disk that has no room for tokens is not ready, until it has room again', async () => {
-  // What the server says when a table cannot grow; the row of the proof still fits.
+test('a disk without space for tokens is not ready until it has space again', async () => {
+  // The error of the server when a table cannot grow; the row of the proof still fits.
   await server.sql(
     dsn,
     `CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no space left' USING ERRCODE = '53100'; END $$;
@@ -154,7 +154,7 @@ test('a disk that has no room for tokens is not ready, until it has room again',
   expect(await store.findIssuance(issuance)).toEqual(issuance)
 }, 60_000)
 
-describe('a synchronous standby that is away', () => {
+describe('## a synchronous standby that is unavailable', () => {
   const loseStandby = async () => {
     await server.sql(dsn, `ALTER SYSTEM SET synchronous_standby_names = 'nobody'`)
     await server.sql(dsn, 'SELECT pg_reload_conf()')
@@ -164,7 +164,7 @@ describe('a synchronous standby that is away', () => {
     await server.sql(dsn, 'SELECT pg_reload_conf()')
   }
 
-  test('is not ready, answers within ten seconds, reads on, and has no more connections than it may', async () => {
+  test('the service is not ready, answers within ten seconds, serves reads, and has no more connections than configured', async () => {
     const client = aClient()
     await store.createClient(client)
     await fill()
@@ -185,7 +185,7 @@ describe('a synchronous standby that is away', () => {
     expect(seen.slowestMs).toBeLessThan(10_000)
   }, 90_000)
 
-  test('holds up a start, which says what it waits for', async () => {
+  test('a start waits, and logs what it waits for', async () => {
     await loseStandby()
     const { log, lines } = recordingLog()
     const opening = openPostgres(settings(dsn), log, { serves: true })

@@ -1,4 +1,4 @@
-// A database on which every transaction is serializable by default: what collides is done again, reads like writes.
+// A database where every transaction is serializable by default: operations that collide are retried, reads like writes.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createStore, type Store } from '../../src/store/index.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
@@ -43,7 +43,7 @@ afterAll(async () => {
   await server.close()
 })
 
-test('a read that collides is read again, whether it travels with others or not', async () => {
+test('a read that collides is retried, batched or not', async () => {
   const issuance = anIssuance()
   await store.recordIssuance(issuance)
   await failing(2)
@@ -55,7 +55,7 @@ test('a read that collides is read again, whether it travels with others or not'
   expect(found).toEqual([issuance, issuance, issuance])
 })
 
-test('one that collides every time is a 503', async () => {
+test('a read that always collides is a 503', async () => {
   const issuance = anIssuance()
   await store.recordIssuance(issuance)
   await failing(1000)

@@ -1,4 +1,4 @@
-// A name server that is silent about some names: names that strangers choose, and names of operators. Whatever has another name goes on.
+// A name server that does not answer for some names: names that strangers choose, and names that operators configure. Requests with other names work.
 // The service is a process with a resolv.conf of its own, so that glibc and c-ares are the real ones.
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -29,7 +29,7 @@ const named = (url: string, name: string) => url.replace('127.0.0.1', name)
 interface Parts extends Scene {
   at: Placed
   names: NameServer
-  /** Each asks another peer of an operator's by its name. */
+  /** Each requests another peer that an operator configured by name. */
   sign(): Promise<Answer>
   vend(): Promise<Answer>
   redeem(): Promise<Answer>
@@ -94,7 +94,7 @@ async function running(env: Record<string, string> = {}): Promise<Parts> {
   })
 
   const verifier = newSecret()
-  // Not for a resource, so that it may be exchanged into any.
+  // Not for a resource, so that it may be exchanged for any resource.
   const url = new URL(authorizeUrl(issuer, scene, '', digest(verifier)))
   url.searchParams.delete('resource')
   let page = await browser.follow(url.href)
@@ -124,7 +124,7 @@ async function running(env: Record<string, string> = {}): Promise<Parts> {
   }
 }
 
-/** Asks for everything that needs a peer of an operator's. Returns how long the slowest took. */
+/** Requests everything that needs a configured peer. Returns the longest duration. */
 async function allAnswer({ sign, vend, redeem }: Parts): Promise<number> {
   const answered = async (what: string, work: () => Promise<Answer>) => {
     const startedMs = performance.now()
@@ -143,7 +143,7 @@ async function allAnswer({ sign, vend, redeem }: Parts): Promise<number> {
   return Math.max(...rounds)
 }
 
-/** Asks for authorization of clients whose documents are at names that hang. */
+/** Requests authorization for clients whose documents have names that hang. */
 const strangers = ({ issuer }: Parts, count: number) =>
   Array.from({ length: count }, (_, i) => {
     const query = new URLSearchParams({ response_type: 'code', client_id: `http://hang-${i}.test/client.json` })
@@ -154,7 +154,7 @@ const strangers = ({ issuer }: Parts, count: number) =>
   })
 
 describe.skipIf(missing)(`names that are not answered${missing ? ` (left out: ${missing})` : ''}`, () => {
-  test('signing, vends and ID-JAG go on while names of strangers hang', async () => {
+  test('signing, vends and ID-JAG work while names of strangers hang', async () => {
     const parts = await running()
     const asked = strangers(parts, 100)
     await expect.poll(() => parts.names.asked.filter((name) => name.startsWith('hang-')).length).toBeGreaterThan(3)
@@ -162,7 +162,7 @@ describe.skipIf(missing)(`names that are not answered${missing ? ` (left out: ${
     expect((await Promise.all(asked)).filter((status) => status !== 400 && status !== 503)).toEqual([])
   })
 
-  test('with front threads they go on while the name of a collector hangs too, and the other collector gets what it should', async () => {
+  test('with front threads they work while the name of a collector hangs too, and the other collector receives its data', async () => {
     const collector = await Collector.start()
     onTestFinished(() => collector.close())
     const hanging = 'hang-collector.test:4317'
@@ -187,7 +187,7 @@ describe.skipIf(missing)(`names that are not answered${missing ? ` (left out: ${
     await Promise.all(asked)
   })
 
-  test('when the name server answers nobody any more, names that were known are used on', async () => {
+  test('when the name server does not answer at all, known names keep their last addresses', async () => {
     const parts = await running()
     await allAnswer(parts)
     parts.names.silent = true
@@ -197,7 +197,7 @@ describe.skipIf(missing)(`names that are not answered${missing ? ` (left out: ${
     await Promise.all(asked)
   })
 
-  test('connections to PostgreSQL, lost while its name hangs, are made again', async () => {
+  test('connections to PostgreSQL that are lost while its name hangs are opened again', async () => {
     const server = await startPostgres({ mayBeShared: false })
     onTestFinished(() => server.close())
     const dsn = await server.database()

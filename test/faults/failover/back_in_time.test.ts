@@ -9,7 +9,7 @@ import { newMachine, operate } from '../../torture/scene.ts'
 import { Lab } from './lab.ts'
 import { programsOf } from './server.ts'
 
-/** What the checks themselves may take on a busy machine, on top of the bound. */
+/** Time that the checks may need on a busy machine in addition to the bound. */
 const MARGIN_MS = 2000
 const TEST_MS = 240_000
 
@@ -32,7 +32,7 @@ const tokenAt = async ({ base }: Instance, machine: Machine): Promise<number> =>
 const suspend = (admin: string, { client_id }: Machine, how = 'suspend') =>
   operate(admin, 'PATCH', `clients/${client_id}/${how}`)
 
-/** Counts the versions up at one instance, and waits until it is back to what it was. */
+/** Increments the versions at one instance, and waits until they have the earlier value. */
 async function change(admin: string, machine: Machine): Promise<void> {
   for (let i = 0; i < 20; i++) {
     await suspend(admin, machine)
@@ -40,7 +40,7 @@ async function change(admin: string, machine: Machine): Promise<void> {
   }
 }
 
-/** Both issue tokens, and each hears of what the other one does. */
+/** Both instances issue tokens, and each receives the invalidations of the other. */
 async function hearEachOther({ instances, admins, scene }: Lab): Promise<void> {
   for (const instance of instances)
     await eventually(async () => (await tokenAt(instance, scene.machine)) === 200, 60_000)
@@ -57,9 +57,9 @@ async function hearEachOther({ instances, admins, scene }: Lab): Promise<void> {
 }
 
 describe('after', () => {
-  test('a failover that lost what operators did, each instance hears of the other', { timeout: TEST_MS }, async ({
-    skip,
-  }) => {
+  test('after a failover that lost operator changes, each instance receives the changes of the other', {
+    timeout: TEST_MS,
+  }, async ({ skip }) => {
     skip(LEFT_OUT !== '', LEFT_OUT)
     await lab.standby.stop()
     for (const admin of lab.admins) await change(admin, lab.scene.machine)
@@ -68,15 +68,17 @@ describe('after', () => {
     await lab.standby.start()
     await lab.standby.promote()
     await hearEachOther(lab)
-    // It was answered and is gone: nothing issues tokens to it from memory.
+    // The change was answered and is lost: no instance issues tokens from its cache.
     for (const instance of lab.instances) expect(await tokenAt(instance, late)).toBe(401)
   })
 
-  test('two primaries at once, each instance hears of the other', { timeout: TEST_MS }, async ({ skip }) => {
+  test('after two concurrent primaries, each instance receives the changes of the other', { timeout: TEST_MS }, async ({
+    skip,
+  }) => {
     skip(LEFT_OUT !== '', LEFT_OUT)
     const [, second] = lab.instances as [Instance, Instance]
     await lab.standby.promote()
-    // The second instance loses sight of the old primary, the first one goes on there.
+    // The second instance loses the old primary, the first one continues to use it.
     lab.lines[1].stall()
     await eventually(
       async () =>
@@ -89,7 +91,9 @@ describe('after', () => {
     await hearEachOther(lab)
   })
 
-  test('a backup was restored, each instance hears of the other', { timeout: TEST_MS }, async ({ skip }) => {
+  test('after a restored backup, each instance receives the changes of the other', { timeout: TEST_MS }, async ({
+    skip,
+  }) => {
     skip(LEFT_OUT !== '', LEFT_OUT)
     const backup = await lab.primary.backup(lab.primary.port)
     for (const admin of lab.admins) await change(admin, lab.scene.machine)

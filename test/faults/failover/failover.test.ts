@@ -1,5 +1,5 @@
-// Faults of a real PostgreSQL with a standby, under two instances and load. Each row is measured; what must hold is asserted
-// for any machine: nothing lost, nothing used twice, never a 500, never more connections than configured.
+// Faults of a real PostgreSQL with a standby, under two instances and load. Each row is measured; the assertions hold on any
+// machine: no loss, no second use, never a 500, never more connections than configured.
 // SERVICE_FAILOVER_ROUNDS says how often; SERVICE_FAILOVER_CONNS sets max_conns.
 import { execFileSync } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
@@ -53,7 +53,7 @@ const FAULTS: readonly Fault[] = [
     async happen({ primary }) {
       await primary.stop()
       await primary.start()
-      // A commit waits for the standby, which has to find its primary again.
+      // A commit waits for the standby, which must find its primary again.
       await eventually(async () => (await primary.sql('SELECT 1 FROM pg_stat_replication')).length === 1)
     },
   },
@@ -95,7 +95,7 @@ const FAULTS: readonly Fault[] = [
 const holds = (row: Row, most = MAX_CONNS + MORE_CONNS) => {
   rows.push(row)
   expect(row.broken, row.fault).toEqual([])
-  // Far beyond what a quiet machine needs, and far below what a hung connection costs.
+  // Far beyond the need of a quiet machine, and far below the cost of a hung connection.
   expect(Math.max(row.firstToken, row.slowest), `milliseconds, ${row.fault}`).toBeLessThan(TOO_LONG_MS)
   expect(row.backends, `connections of one instance, ${row.fault}`).toBeLessThanOrEqual(most)
 }
@@ -107,12 +107,12 @@ const need = (skip: (condition: boolean, note: string) => void, reason: string) 
 }
 
 describe.for<Version>(['15', '18'])('PostgreSQL %s with a synchronous standby', (version) => {
-  test('loses nothing that was answered and issues tokens again by itself', {
+  test('nothing that was answered is lost, and tokens are issued again automatically', {
     timeout: ROUND_MS * ROUNDS,
   }, async ({ skip }) => {
     need(skip, leftOut(version))
     const at = await opened({ version })
-    // One version has every fault, the other one those that are most alike to a bad day.
+    // One version has every fault, the other one those that are most frequent.
     const faults = FAULTS.filter(({ name }) => version === '15' || ['kill', 'silent loss'].includes(name))
     for (let round = 0; round < ROUNDS; round++)
       for (const { name, happen, moves } of faults) {
@@ -122,13 +122,15 @@ describe.for<Version>(['15', '18'])('PostgreSQL %s with a synchronous standby', 
   })
 })
 
-describe('what is between', () => {
+describe('## faults of a proxy or pooler', () => {
   const restart = async ({ primary }: Lab) => {
     await primary.stop()
     await primary.start()
   }
 
-  test('PgBouncer in session mode: a restart behind it', { timeout: ROUND_MS }, async ({ skip }) => {
+  test('PgBouncer in session mode recovers from a restart of the server behind it', { timeout: ROUND_MS }, async ({
+    skip,
+  }) => {
     need(
       skip,
       leftOut('15') || (hasProgram('pgbouncer') ? '' : 'PgBouncer is not installed (apt-get install pgbouncer)'),
@@ -143,7 +145,7 @@ describe('what is between', () => {
     holds(await measure(at, 'restart behind PgBouncer (15)', restart))
   })
 
-  test('HAProxy: a kill behind it', { timeout: ROUND_MS }, async ({ skip }) => {
+  test('HAProxy recovers from a killed server behind it', { timeout: ROUND_MS }, async ({ skip }) => {
     need(skip, leftOut('15') || (hasProgram('haproxy') ? '' : 'HAProxy is not installed (apt-get install haproxy)'))
     const at = await opened({
       version: '15',
@@ -162,13 +164,13 @@ describe('what is between', () => {
 })
 
 describe('resources of the server', () => {
-  test('every connection is taken by others', { timeout: ROUND_MS }, async ({ skip }) => {
+  test('the service recovers when other clients used every connection', { timeout: ROUND_MS }, async ({ skip }) => {
     need(skip, leftOut('15'))
     const at = await opened({ version: '15' })
     holds(await measure(at, 'connections taken by others for 8 s (15)', takeConnections))
   })
 
-  test('the tablespace is full', { timeout: ROUND_MS }, async ({ skip }) => {
+  test('the service recovers from a full tablespace', { timeout: ROUND_MS }, async ({ skip }) => {
     need(skip, leftOut('15') || noTmpfs)
     const tablespace = mkdtempSync(path.join(tmpdir(), 'service-tablespace-'))
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'none', tablespace])
@@ -220,7 +222,7 @@ function fill(folder: string): string {
       try {
         if (writeSync(filler, Buffer.alloc(bytes)) < bytes) throw new Error('full')
       } catch {
-        // Ever smaller pieces, until not one byte is left.
+        // Smaller and smaller blocks, until no byte is free.
         bytes >>= 1
       }
   } finally {

@@ -18,7 +18,7 @@ afterEach(async () => {
 })
 afterAll(() => void process.stdout.write(`\n${LEFT_OUT || tableOf(rows)}\n`))
 
-test(`loses nothing in ${FAILOVERS} failovers, and issues tokens again by itself`, {
+test(`nothing is lost in ${FAILOVERS} failovers, and tokens are issued again automatically`, {
   timeout: (FAILOVERS + 1) * TEST_MS,
 }, async ({ skip }) => {
   skip(LEFT_OUT !== '', LEFT_OUT)

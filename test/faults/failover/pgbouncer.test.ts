@@ -1,4 +1,4 @@
-// A real PgBouncer in front of a real PostgreSQL: what works with its defaults, and what is refused when the service starts.
+// A real PgBouncer in front of a real PostgreSQL: it works with its defaults, and unsupported modes are refused at start.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createStore } from '../../../src/store/index.ts'
 import { openPostgres } from '../../../src/store/postgres.ts'
@@ -36,7 +36,7 @@ const behind = async (more: string) => {
 }
 
 describe('PgBouncer', () => {
-  test('in session mode works with its defaults, notifications and time limits included', async ({ skip }) => {
+  test('PgBouncer in session mode works with its defaults, including notifications and timeouts', async ({ skip }) => {
     skip(LEFT_OUT !== '', LEFT_OUT)
     const dsn = await behind('')
     expect(await preparePostgres({ dsn }, NOW)).toEqual([])
@@ -67,7 +67,7 @@ describe('PgBouncer', () => {
     await expect(openPostgres(settingsOf(dsn), silentLog)).rejects.toThrow('set pool_mode = session')
   })
 
-  test('with pool_mode = statement is refused when the service starts', async ({ skip }) => {
+  test('PgBouncer with pool_mode = statement is refused at start', async ({ skip }) => {
     skip(LEFT_OUT !== '', LEFT_OUT)
     const dsn = await behind('pool_mode = statement')
     await expect(openPostgres(settingsOf(dsn), silentLog)).rejects.toThrow(/pool_mode = session|pooling mode/)
