@@ -107,7 +107,7 @@ export function addBenchCommands(program: Command, env: Env, exit: (code: number
       false,
     )
     .option('--postgres <dsn>', 'PostgreSQL server on loopback. The run creates a temporary database in it.')
-    .option('--database <file|dsn>', 'Use this database in place of a temporary one. It keeps the data of the run.')
+    .option('--database <file|dsn>', 'Use this database instead of a temporary one. It keeps the data of the run.')
     .option('--max-minutes <n>', 'End after this time with a report of the results so far.', numberIn(1, 24 * 60), 120)
     .option(
       '--smoke',

@@ -47,12 +47,12 @@ export const client = z.strictObject({
   default_resource: z
     .string()
     .optional()
-    .describe('URI of the resource that a client_credentials request is for when it names none.'),
+    .describe('URI of the resource for client_credentials requests that name no resource.'),
   operator_set: documentFields
     .partial()
     .optional()
     .describe(
-      'For a client that is a document: what an operator set, which limits what the document says. For a client that registered itself: the scope that an operator set, which limits it.',
+      'Limits that an operator set. For a client with a metadata document: the members that limit the document. For a client that registered itself: the scope that limits it.',
     ),
   issued_at: at,
   updated_at: at,
@@ -85,7 +85,7 @@ export const clientWithSecrets = client.extend({
 export const user = z.strictObject({
   id: z.string(),
   email: z.string(),
-  email_verified: z.boolean().describe('Whether an operator or the upstream provider vouches for the email.'),
+  email_verified: z.boolean().describe('Whether an operator or the upstream provider has confirmed that the email belongs to the user.'),
   name: z.string(),
   role: z.enum(['admin', 'user']),
   status: z.enum(['active', 'disabled']),
@@ -145,7 +145,7 @@ export const resourceCheck = z.strictObject({
   url: z.string().describe('Where clients look for the metadata of the resource.'),
   problems: z
     .array(z.strictObject({ message: z.string(), fix: z.string() }))
-    .describe('Empty when it is as registered.'),
+    .describe('Differences from the registration. Empty when there are none.'),
 })
 export const provider = z.strictObject({
   id: z.string(),

@@ -20,7 +20,7 @@ const chosenId = text(2048)
 const defaultResource = z
   .preprocess((value) => (value === null ? '' : value), text(2048))
   .describe(
-    'URI of the registered resource that a client_credentials request is for when it names none. Empty or null: none.',
+    'URI of the registered resource for client_credentials requests that name no resource. Empty or null: none.',
   )
 
 /** An object here, so that what is wrong with a key is invalid_client_metadata; readKeys() reads it. */
@@ -29,7 +29,7 @@ const jwks = z.record(z.string(), z.unknown(), 'must be a JWK set: an object wit
 /** What creates a client. */
 export const creatable = clientRecord.in.extend({
   jwks: jwks.optional().describe(clientFields.jwks.description ?? ''),
-  client_id: chosenId.optional().describe('A stable id of your choice; without it one is made.'),
+  client_id: chosenId.optional().describe('Id of your choice. Without it the service generates one.'),
   default_resource: defaultResource.optional(),
 })
 
@@ -45,7 +45,7 @@ const mutable = {
   jwks: jwks.describe('Public keys that verify its assertions. They replace jwks_uri.'),
   jwks_uri: clientFields.jwks_uri.describe('URL where the client publishes its public keys. It replaces jwks.'),
 }
-const FIXED = 'Fixed since its creation; may be sent as it is.'
+const FIXED = 'Cannot be changed after the creation. The current value is accepted.'
 /** Members that stay as they were created. */
 export const fixed = {
   token_endpoint_auth_method: clientFields.token_endpoint_auth_method.describe(FIXED),

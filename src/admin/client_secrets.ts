@@ -73,7 +73,7 @@ function withoutSecret(client: Client, id: string, now: number): Client {
 
 export const clientSecrets: AdminResource = {
   name: 'client secret',
-  doc: 'Secrets of a client, of which a rotation with an overlap leaves several.',
+  doc: 'Secrets of a client. After a rotation with an overlap a client has several secrets.',
   actions: {
     list: action({
       method: 'GET',

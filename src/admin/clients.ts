@@ -145,7 +145,7 @@ export const clients: AdminResource = {
     update: action({
       method: 'PATCH',
       path: '/admin/clients/{client_id}',
-      doc: 'Changes the named members of a client. For a client that is a document they stay, and limit what the document says: an empty scope or list is no limit. The scope of a client that registered itself becomes a limit, where it was a default.',
+      doc: 'Changes the named members of a client. For a client with a metadata document the named members limit the document, also after the document changes; an empty scope or list removes the limit. For a client that registered itself, the scope becomes a limit. Before, it was only a default.',
       answer: answers.clientWithSecrets,
       body: patchable,
       audit: 'client_updated',
@@ -201,7 +201,7 @@ export const clients: AdminResource = {
     fetchDocument: action({
       method: 'POST',
       path: '/admin/clients/{client_id}/fetch-document',
-      doc: 'Fetches the metadata document of a client now, and shows it with its mistakes. A client that is not known yet is stored when its document is valid.',
+      doc: 'Fetches the metadata document of a client now, and shows the document and its errors. If the client is not stored yet and its document is valid, the client is stored.',
       answer: answers.fetchedDocument,
       audit: 'client_document_fetched',
       cli: { flags: { id: { field: 'client_id' } } },

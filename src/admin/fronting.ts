@@ -84,7 +84,7 @@ const facts = ({ source_slug, target_slug, scope_map }: FrontingLink): ActionRes
 
 export const frontingLinks: AdminResource = {
   name: 'fronting',
-  doc: 'Fronting links: they let a gateway obtain tokens for a resource behind it without the consent of users.',
+  doc: 'Fronting links. With a link, a gateway obtains tokens for a resource behind it without another consent of the user.',
   actions: {
     list: action({
       method: 'GET',
@@ -104,7 +104,7 @@ export const frontingLinks: AdminResource = {
     create: action({
       method: 'POST',
       path: '/admin/fronting',
-      doc: 'Creates a fronting link. The scopes must exist, and links of the target must not lead back to the source.',
+      doc: 'Creates a fronting link. The scopes must exist, and the links must not form a cycle.',
       answer: answers.link,
       status: 201,
       dryRun: true,
@@ -162,7 +162,7 @@ export const frontingLinks: AdminResource = {
     delete: action({
       method: 'DELETE',
       path: '/admin/fronting/{source}/{target}',
-      doc: 'Deletes a fronting link. It allows no new tokens; issued tokens stay valid until they expire.',
+      doc: 'Deletes a fronting link. No new tokens are issued through it. Issued tokens stay valid until they expire.',
       status: 204,
       audit: 'fronting_link_deleted',
       async run({ store }, { params: { source, target } }) {

@@ -12,7 +12,7 @@ export const groups: AdminResource = {
     list: action({
       method: 'GET',
       path: '/admin/groups',
-      doc: 'Lists the groups that have users, by name, then groups that only resources name.',
+      doc: 'Lists first the groups that have users, by name, and then the groups that only resources name.',
       answer: z.array(answers.group),
       query: z.strictObject({
         limit: int(1, 500).prefault(100).describe('Maximum number of items.'),

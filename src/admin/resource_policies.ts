@@ -103,7 +103,7 @@ function policyOf(list: PolicyList, { path, doc, member, item, field }: Listed):
         ...added,
         method: 'POST',
         path: at,
-        doc: `Adds a ${item}. Adding it twice is no error.`,
+        doc: `Adds a ${item}. If it is already in the list, the command succeeds.`,
         answer,
         body: named,
         run: (app, { params, body }) => changeList(app, params['slug'] ?? '', list, 'added', body[member] ?? ''),

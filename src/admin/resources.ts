@@ -190,7 +190,7 @@ export const resources: AdminResource = {
     check: action({
       method: 'GET',
       path: '/admin/resources/{id}/check',
-      doc: 'Fetches the metadata that the server of a resource publishes, and says how it differs from what is registered here.',
+      doc: 'Fetches the metadata that the server of a resource publishes, and shows how it differs from the registration.',
       answer: answers.resourceCheck,
       cli: { flags: bySlug },
       run: async (app, { params }) => ({ shown: await checkPublished(app, await getResource(app, params.id)) }),

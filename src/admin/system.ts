@@ -87,7 +87,7 @@ export const keys: AdminResource = {
 const mode = word(DCR_MODES).describe('Who may register clients.')
 const setMode = {
   path: '/admin/settings/dcr',
-  doc: 'Sets who may register clients. It takes effect at once, persists, and overrides dcr.mode of the configuration.',
+  doc: 'Sets who may register clients. The setting takes effect at once, is stored, and takes precedence over dcr.mode of the configuration.',
   answer: answers.dcrMode,
   body: z.object({ mode }),
   audit: 'dcr_mode_updated',
@@ -122,7 +122,7 @@ export const system: AdminResource = {
     status: action({
       method: 'GET',
       path: '/admin/system/status',
-      doc: 'Shows version, uptime, parts, features, HTTP engines, queues, headroom, storage, lockouts, instances and unsafe settings.',
+      doc: 'Shows version, uptime, components, features, HTTP engines, queues, headroom, storage, lockouts, instances and unsafe settings.',
       answer: answers.systemStatus,
       cli: false,
       run: async (app) => ({ shown: await statusOf(app) }),
@@ -130,7 +130,7 @@ export const system: AdminResource = {
     config: action({
       method: 'GET',
       path: '/admin/system/config',
-      doc: 'Shows the configuration in force. Secrets are masked, durations are in seconds.',
+      doc: 'Shows the effective configuration. Secrets are masked, durations are in seconds.',
       answer: answers.configuration,
       cli: false,
       run: async ({ config }) => ({ shown: redacted(config) }),
@@ -146,7 +146,7 @@ export const system: AdminResource = {
     series: action({
       method: 'GET',
       path: '/admin/stats/series',
-      doc: 'Shows the last hour in periods of 10 seconds, oldest first: tokens by grant, answers of the token endpoint and their p50 and p99 in seconds, refusals by reason, and the longest each queue was. From memory, of this process.',
+      doc: 'Shows the last hour in periods of 10 seconds, oldest first: tokens by grant, answers of the token endpoint and their p50 and p99 in seconds, refusals by reason, and the maximum length of each queue. The figures are from the memory of this process.',
       answer: answers.series,
       cli: false,
       query: z.strictObject({

@@ -17,7 +17,7 @@ const fields = {
   resources: distinct(url()).describe(
     'URIs of the resources that the policy applies to. Empty: all, and requests without a resource.',
   ),
-  enabled: bool().describe('Whether the policy is in force.'),
+  enabled: bool().describe('Whether the policy is used.'),
 }
 const idp_id = name().describe('The identity provider. It cannot be changed.')
 const creatable = z.object({

@@ -26,7 +26,7 @@ export function addServerCommands(
       'Runs the service. SIGTERM and SIGINT finish the requests in flight and stop it. SIGHUP reloads the signing keys.',
     )
     .option('--wait', 'Wait while another server uses the SQLite file.')
-    .option('--new-keys', 'Generate missing keys, even if live tokens become invalid or encrypted values unreadable.')
+    .option('--new-keys', 'Generate missing keys, even if valid tokens become invalid or encrypted values unreadable.')
     .action(async ({ wait: waits, newKeys }: { wait?: boolean; newKeys?: boolean }) => {
       const { serve } = await import('../server/serve.ts')
       try {

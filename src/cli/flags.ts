@@ -71,9 +71,9 @@ function flagOf({ part, name: field, required, schema }: Field, name: string, ru
 const hasText = ({ type, items }: JsonSchema) => type !== 'object' && !(type === 'array' && items?.type === 'object')
 
 const PARAMS: Readonly<Record<string, string>> = {
-  id: 'Its id.',
-  client_id: 'Client id of the client.',
-  kid: 'Its kid.',
+  id: 'Id of the item.',
+  client_id: 'Id of the client (client_id).',
+  kid: 'Id of the key (kid).',
   secret_id: 'Id of the secret.',
   slug: 'Slug or id of the resource.',
   source: 'Slug of the fronting resource (the gateway).',

@@ -37,7 +37,7 @@ export function addImportCommand(program: Command, env: Env): void {
       'Creates users from a file: one JSON object a line, or CSV with a header. Nothing is written when a line has a mistake.',
     )
     .requiredOption('-f, --file <file>', 'File to read. - reads standard input.')
-    .option('--existing <refuse|skip>', 'What to do with an email that a user has already.', EXISTING[0])
+    .option('--existing <refuse|skip>', 'What to do if a user already has the email.', EXISTING[0])
     .option('--dry-run', 'Only check the file.')
     .action(async (flags: Flags) => {
       const { config: file, json } = program.opts<GlobalOptions>()

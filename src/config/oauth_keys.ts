@@ -25,10 +25,12 @@ export const oauthKeys = {
       default: 'open',
       doc: 'Who may register clients. open is for development only. The mode set by `admin dcr set` takes precedence.',
     }),
-    approved_redirects: listKey({ doc: 'Patterns for approved_redirects; `*` matches within one part of the URL.' }),
+    approved_redirects: listKey({
+      doc: 'Patterns of the redirect URIs that clients may register in the mode approved_redirects. `*` matches within one part of the URL.',
+    }),
     redirect_schemes: listKey({
       default: ['cursor', 'goose', 'vscode', 'vscode-insiders', 'windsurf', 'warp', 'zed', '*.*'],
-      doc: 'Private-use schemes that redirect URIs of public clients may have (RFC 8252). `*.*` is any scheme with a dot. Replaces the default list; empty: none.',
+      doc: 'Private-use schemes that redirect URIs of public clients may have (RFC 8252). `*.*` is any scheme with a dot. The value replaces the default list. Empty: none.',
     }),
     rate_limit: floatKey({
       default: 10,
@@ -52,16 +54,19 @@ export const oauthKeys = {
     }),
   },
   cimd: {
-    enabled: boolKey({ default: true, doc: 'Accept URL-shaped client ids (client ID metadata documents).' }),
-    require_https: boolKey({ default: true, doc: 'false is accepted only with a localhost issuer.' }),
+    enabled: boolKey({ default: true, doc: 'Accept client ids that are URLs of client ID metadata documents.' }),
+    require_https: boolKey({
+      default: true,
+      doc: 'Require https for the URLs of client documents. false is accepted only with a localhost issuer.',
+    }),
     cache_ttl: durationKey({
       default: '1h',
-      doc: 'Maximum time a document is cached. Its own cache headers may shorten it.',
+      doc: 'Maximum time that a document is cached. The cache headers of its response may shorten it.',
     }),
     fetch_timeout: durationKey({ default: '10s', doc: 'Deadline of one fetch.' }),
     allow_private_addresses: boolKey({
       default: false,
-      doc: 'Let outbound fetches reach loopback and private networks. Only with a localhost issuer.',
+      doc: 'Allow outbound fetches to loopback and private networks. Only with a localhost issuer.',
     }),
   },
   session: {
@@ -77,7 +82,7 @@ export const oauthKeys = {
     same_site: wordKey({ of: ['lax', 'strict', 'none'], default: 'lax', doc: 'SameSite of the cookies.' }),
     secret: secretKey({
       minBytes: 32,
-      doc: 'Signs and encrypts cookies. Required when the issuer is not localhost; otherwise an ephemeral one is generated.',
+      doc: 'Key that signs and encrypts cookies. Required when the issuer is not localhost. Otherwise, if it is empty, a temporary key is generated at each start.',
     }),
   },
   rate_limit: {
@@ -89,14 +94,14 @@ export const oauthKeys = {
       default: 100,
       min: 1,
       max: 10_000_000,
-      doc: 'Requests per second of all callers together. Instances on one PostgreSQL share it.',
+      doc: 'Maximum number of requests per second of all callers together. Instances on one PostgreSQL share this limit.',
       env: ['RATE_LIMIT_RPS'],
     }),
     burst: intKey({
       default: 200,
       min: 1,
       max: 10_000_000,
-      doc: 'Burst of requests of all callers together. Instances on one PostgreSQL share it.',
+      doc: 'Burst of requests of all callers together. Instances on one PostgreSQL share this limit.',
     }),
     auth_fail_max: intKey({
       default: 10,
@@ -120,11 +125,11 @@ export const oauthKeys = {
     }),
     require_scope: boolKey({
       default: true,
-      doc: 'Refuse authorize requests without scope. With false they get the registered scope of the client, or every scope of the resource if the client registered none. A resource without scopes never needs one.',
+      doc: 'Refuse authorize requests without scope. With false such a request gets the registered scope of the client, or every scope of the resource if the client registered none. For a resource without scopes no scope is required.',
     }),
     narrow_scopes: boolKey({
       default: true,
-      doc: 'Reduce the requested scope to the scopes that the resource declares and that the client may request, if at least one remains. With false a request for other scopes is refused.',
+      doc: 'Reduce the requested scope to the scopes that the resource declares and that the client may request, if at least one remains. With false a request that contains any other scope is refused.',
     }),
     match_root_slash: boolKey({
       default: false,
@@ -134,7 +139,7 @@ export const oauthKeys = {
       default: '0s',
       min: 0,
       max: 3600,
-      doc: 'How long after its use a refresh token may be retried: the answer has the newest refresh token of its family. With 0s, a second use revokes the family. 30s suits command line clients.',
+      doc: 'Time after its first use in which a refresh token may be used again. The response then has the newest refresh token of its family. With 0s, a second use revokes the family. 30s suits command line clients.',
     }),
   },
   client_credentials: {
@@ -155,7 +160,7 @@ export const oauthKeys = {
     enabled: boolKey({ default: true, doc: 'Offer token exchange (RFC 8693).' }),
     allow_self_exchange: boolKey({
       default: false,
-      doc: 'Lets a client exchange its own token without naming a resource, and exchange it for any resource without consent and without an entry in the lists of that resource.',
+      doc: 'Let a client exchange its own token without a resource parameter, and for any resource without consent and without an entry in the lists of that resource.',
     }),
     max_chain_depth: intKey({ default: 5, min: 1, max: 10, doc: 'Maximum number of actors in the act claim.' }),
     token_expiry: durationKey({
@@ -184,10 +189,10 @@ export const oauthKeys = {
   },
   oidc: oidcKeys,
   resources: recordsKey(resourceRecord, {
-    doc: 'Resources to create at boot; an existing slug is left as it is. One mint resource can also come from SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES.',
+    doc: 'Resources to create at the start. A resource whose slug exists already is not changed. One mint resource can also be set with SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES.',
   }),
   broker_providers: recordsKey(providerRecord, {
-    doc: 'Broker providers to create at boot; an existing slug is left as it is.',
+    doc: 'Broker providers to create at the start. A provider whose slug exists already is not changed.',
   }),
   connect: {
     state_secret: secretKey({

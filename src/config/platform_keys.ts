@@ -17,11 +17,11 @@ export const platformKeys = {
   server: {
     issuer: urlKey({
       default: 'http://localhost:9000',
-      doc: 'The URL clients use, without trailing slash: `iss` of every token. Never taken from a request. A path in it is for a proxy in front that strips it.',
+      doc: 'URL of the service as clients see it, without trailing slash. It is the `iss` of every token, and is never taken from a request. If the URL has a path, a proxy in front must remove the path from requests.',
     }),
     issuer_trailing_slash: boolKey({
       default: false,
-      doc: 'The issuer ends in a slash everywhere that clients see it. For servers and clients in Python, which add the slash. Only for an issuer without a path; a change is a change of issuer.',
+      doc: 'Add a slash to the issuer everywhere that clients see it, for servers and clients in Python, which add the slash themselves. Only for an issuer without a path. Another value means another issuer: tokens issued before become invalid.',
     }),
     address: textKey({
       default: ':9000',
@@ -36,7 +36,7 @@ export const platformKeys = {
     shutdown_wait: durationKey({
       default: '10s',
       min: 0,
-      doc: 'How long requests in flight may finish after SIGTERM or SIGINT.',
+      doc: 'Maximum time for requests in flight to finish after SIGTERM or SIGINT.',
     }),
     allowed_origins: listKey({
       doc: 'Origins of web pages that may call the service from a browser (CORS). Empty: none. `*` is for local development.',
@@ -47,7 +47,7 @@ export const platformKeys = {
     http_engine: wordKey({
       of: ['auto', 'uws', 'node'],
       default: 'auto',
-      doc: 'HTTP engine of the public listener: uWebSockets.js, node:http, or the fastest that loads.',
+      doc: 'HTTP engine of the public listener: uws is uWebSockets.js, node is node:http, auto is the fastest one that loads.',
     }),
     front_threads: intKey({
       default: 1,
@@ -126,7 +126,7 @@ export const platformKeys = {
     driver: wordKey({
       of: ['aes_master', 'secretstore_transit_encrypt', ''],
       default: '',
-      doc: 'Encrypts upstream grants and database signing keys. Empty: both are off.',
+      doc: 'How upstream tokens, signing keys in the database, and backups are encrypted. Empty: the service stores no upstream tokens and no signing keys in the database, and backups are not encrypted.',
     }),
     aes_master: {
       key_env: textKey({
@@ -180,13 +180,13 @@ export const platformKeys = {
       doc: 'Key of the admin API, with every capability. Without this key and without api_keys, every admin request is refused. Required when the issuer is not localhost.',
     }),
     api_keys: recordsKey(apiKeyRecord, {
-      doc: 'Further keys of the admin API, so that the audit trail names the operator of each action. Each has a name, the SHA-256 of the key in hex, and a capability: read or write.',
+      doc: 'Additional keys of the admin API, so that the audit trail names the operator of each action. Each has a name, the SHA-256 of the key in hex, and a capability: read or write.',
       masked: ['sha256'],
     }),
   },
   observability: {
     capacity_report: textKey({
-      doc: 'Report of `service bench`, taken on this machine: status and metrics then compare the traffic with the rates in it. Empty: the ceiling is estimated from the traffic.',
+      doc: 'File with a report of `service bench` from this machine. Status and metrics then compare the traffic with the rates in the report. Empty: the ceiling is estimated from the traffic.',
     }),
     logging: {
       level: wordKey({

@@ -62,12 +62,12 @@ const CONFIGS = { oauth: oauthConfig, apikey: apikeyConfig, service_account: ser
 
 /** The fields of a broker provider in input. */
 export const providerFields = {
-  slug: slug().describe('Its public name, used in the path of the connect flow.'),
+  slug: slug().describe('Public name of the provider, used in the path of the connect flow.'),
   display_name: name().describe('The name that users see.'),
   protocol: word(['oauth', 'apikey', 'service_account']).describe('How upstream tokens are obtained.'),
   config_data: z
     .record(z.string().max(255), z.unknown(), 'must be an object')
-    .describe('The settings of the protocol. For a secret they name an environment variable.'),
+    .describe('The settings of the protocol. Instead of a secret they contain the name of an environment variable.'),
 } as const
 
 /** A complete provider. Secret values are refused under any name. */

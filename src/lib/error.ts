@@ -15,12 +15,12 @@ export const CODES = {
   invalid_scope: code(400, 'A scope is missing, not declared by the resource, or beyond what was granted.'),
   invalid_target: code(400, 'The resource is unknown or not covered by the grant (RFC 8707).'),
   unauthorized_client: code(400, 'The client is not registered for this grant type.'),
-  unsupported_grant_type: code(400, 'The grant type is unknown, or switched off in the configuration.'),
+  unsupported_grant_type: code(400, 'The grant type is unknown, or disabled in the configuration.'),
   unsupported_response_type: code(400, 'Only response_type=code is offered.'),
   unsupported_token_type: code(400, 'Tokens of this type cannot be revoked here (RFC 7009).'),
   invalid_dpop_proof: code(400, 'The DPoP proof is malformed, replayed or does not fit the request (RFC 9449).'),
   use_dpop_nonce: code(400, 'The DPoP proof needs the nonce of the DPoP-Nonce response header (RFC 9449).'),
-  access_denied: code(403, 'The user or a policy refused.'),
+  access_denied: code(403, 'The user denied the request, or a policy does not allow it.'),
   consent_required: code(400, 'The user has not consented; consent_url and cause say what is missing.'),
   login_required: code(400, 'The request has prompt=none, and no user is signed in.'),
   request_not_supported: code(400, 'The request parameter is not supported (OpenID Connect Core 6.1).'),
@@ -34,11 +34,11 @@ export const CODES = {
   length_required: code(411, 'This endpoint needs a body, and the request states no length.'),
   content_too_large: code(413, 'The request body is larger than this endpoint accepts.'),
   unsupported_media_type: code(415, 'The request body has another content type than this endpoint accepts.'),
-  slow_down: code(429, 'Too many requests; Retry-After says after how many seconds to retry.'),
+  slow_down: code(429, 'There were too many requests. Retry-After has the number of seconds to wait before the next one.'),
   server_error: code(500, 'An internal error. The log has the cause under the request_id.'),
   temporarily_unavailable: code(
     503,
-    'The service is overloaded, or its storage is unavailable; Retry-After says after how many seconds to retry.',
+    'The service is overloaded, or its storage is unavailable. Retry-After has the number of seconds to wait before the next request.',
   ),
 } as const satisfies Record<string, Code>
 

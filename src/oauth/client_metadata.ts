@@ -18,19 +18,19 @@ const grantTypes = listOf(text(255), { max: MAX_TYPES, filled: true })
 
 /** The fields that clients and operators may set. */
 export const clientFields = {
-  client_name: name(255).describe('What users see.'),
+  client_name: name(255).describe('Name that users see.'),
   redirect_uris: listOf(redirectUri, { max: MAX_REDIRECT_URIS }).describe(
-    'Where the browser returns to, matched exactly: https, http on loopback, or a private-use scheme of a public client.',
+    'URIs to which the browser may return, matched exactly: https, http on loopback, or a private-use scheme of a public client.',
   ),
   grant_types: grantTypes.transform((types) => [...new Set(types)]).describe('Grant types that the client may use.'),
   response_types: listOf(word(['code']), { max: 1 }).describe('Only code is offered.'),
-  token_endpoint_auth_method: word(AUTH_METHODS).describe('How the client authenticates; none is a public client.'),
+  token_endpoint_auth_method: word(AUTH_METHODS).describe('How the client authenticates. none: a public client.'),
   ...keyFields,
   application_type: word(['web', 'native']).describe('A native client runs on the device of its user.'),
-  scope: scope().describe('Names of the scopes it may ask for, separated by spaces.'),
-  agent: bool().describe('Its tokens carry agent claims.'),
+  scope: scope().describe('Names of the scopes that the client may request, separated by spaces.'),
+  agent: bool().describe('Whether the client is an agent. Tokens of an agent have agent claims.'),
   agent_description: text(255).describe('What the agent does.'),
-  dpop_bound_access_tokens: bool().describe('It always sends DPoP proofs.'),
+  dpop_bound_access_tokens: bool().describe('Whether the client must send a DPoP proof in every token request.'),
 } as const
 
 /** A whole registration with its defaults. Unknown members are ignored (RFC 7591 §2). */

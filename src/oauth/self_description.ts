@@ -38,12 +38,12 @@ export const registration = clientRecord.in.extend({
   ...tolerantFields,
   redirect_uris: tolerantFields.redirect_uris
     .default([])
-    .describe('Where the browser returns to, matched exactly. Unsafe ones are left out; at least one must remain.'),
+    .describe('URIs to which the browser may return, matched exactly. Unsafe ones are left out; at least one must remain.'),
   client_name: z.preprocess(
     (value) => (typeof value === 'string' && isBlank(value) ? undefined : value),
     clientFields.client_name
       .optional()
-      .describe('What users see: the host of client_uri or of the first redirect URI by default.'),
+      .describe('Name that users see. Default: the host of client_uri or of the first redirect URI.'),
   ),
   client_uri: z.unknown().optional().describe('Home page of the client.'),
   token_endpoint_auth_method: clientFields.token_endpoint_auth_method.default('client_secret_basic'),

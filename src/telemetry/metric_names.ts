@@ -59,7 +59,7 @@ export const COUNTERS = {
     zero: ['true', 'false'],
   },
   ext_xaa_policy_evaluation_total: {
-    help: 'Evaluations of XAA policies, by result',
+    help: 'Evaluations of policies for ID-JAG assertions (XAA), by result',
     labels: ['result'],
     zero: ['allowed', 'denied'],
   },
@@ -101,7 +101,7 @@ export const COUNTERS = {
 } as const
 
 export const HISTOGRAMS = {
-  core_token_issuance_duration_seconds: { help: 'Time to issue a token, from request to answer', labels: [] },
+  core_token_issuance_duration_seconds: { help: 'Time to issue a token, from request to response', labels: [] },
   core_auth_flow_duration_seconds: {
     help: 'Time from the authorization request to the authorization code',
     labels: [],
@@ -136,13 +136,13 @@ export const GAUGES = {
   ext_build_info: 'Always 1; the label has the running version',
   ext_capacity_use: 'Utilisation of the measured capacity, 0 to 1; 0 before capacity was measured',
   ext_capacity_ceiling: 'Measured capacity of this process in requests per second; 0 before it was measured',
-  ext_part_busy: 'Utilisation of each part, 0 to 1: threads by name, the whole process, and the machine',
+  ext_part_busy: 'Utilisation of each component, 0 to 1: threads by name, the whole process, and the machine',
 } as const
 
 /** Counters that other parts keep. They are read at scrape time. */
 export const READINGS = {
   ext_lane_jobs_total: 'Jobs that a queue accepted',
-  ext_lane_batches_total: 'Batches that the jobs of a queue ran in',
+  ext_lane_batches_total: 'Batches in which a queue ran its jobs',
   ext_lane_refused_total: 'Jobs refused because the queue was full',
   ext_lane_busy_seconds_total: 'Busy time of the workers of a queue in seconds, summed over its workers',
   ext_cache_hits_total: 'Store reads that a cache answered',

@@ -4,12 +4,12 @@ import { EXIT, EXIT_MEANS } from '../../src/cli/output.ts'
 import { commandTree } from '../../src/command_line.ts'
 import { code, page, table } from './markdown.ts'
 
-const INTRO = `\`service\` is \`node dist/bin/service.js\`; in the image it is the entry point. \`service COMMAND --help\` says the same as this page, \`service completion\` teaches it to a shell.
-Answers go to standard output as \`key=value\` lines, with \`--json\` as JSON; faults go to standard error as \`error: \` lines. Settings come from \`--config\` and the
+const INTRO = `\`service\` is \`node dist/bin/service.js\`; in the image it is the entry point. \`service COMMAND --help\` prints the same text as this page. \`service completion\` prints a completion script for a shell.
+Results are printed to standard output as \`key=value\` lines, or with \`--json\` as JSON. Errors are printed to standard error as lines that begin with \`error: \`. Settings are read from the file of \`--config\` and from the
 environment ([configuration](configuration.md)).
 
-The commands under \`admin\` ask the running server where one answers on \`admin.address\`, and open its database otherwise ([HTTP API](http-api.md)). Where a flag is shown with
-\`[true|false]\` it may stand alone for true. A command that shows \`[-]\` creates something, and reads it as JSON from standard input.`
+The commands under \`admin\` call the running server if one answers on \`admin.address\` ([HTTP API](http-api.md)). Otherwise they open the database directly. A flag that is shown with
+\`[true|false]\` means true if it has no value. A command that shows \`[-]\` creates an item, and can read it as JSON from standard input.`
 
 /** Flags of all commands, exit codes, then a section per command in the order of \`--help\`. */
 export async function renderCli(): Promise<string> {

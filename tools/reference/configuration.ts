@@ -44,7 +44,7 @@ const RECORDS: Readonly<Record<string, unknown>> = {
 }
 
 const EXAMPLE_HEAD = `# yaml-language-server: $schema=docs/reference/config.schema.json
-# Every key with its default. Remove the # in front of a key to change it; what stays commented out follows the release.
+# Every key with its default. To change a key, remove the # in front of it. A key that stays commented out has the default of the installed release.
 # Precedence: these defaults, then this file (service serve --config FILE), then the environment variable named with the key.
 # Durations are written like 10s, 5m or 1h30m. Generated from src/config/schema.ts by \`npm run generate\`; do not edit.`
 
@@ -109,9 +109,9 @@ const withoutDialect = ({ items, ...json }: Key['json'] & { items?: { $schema?: 
 }
 
 const PAGE_INTRO = `Precedence, lowest to highest: the defaults below, the YAML file of \`--config\`, environment variables. A variable is named after its key:
-\`SERVICE_\` and the path in upper case with \`_\`; some keys have shorter names beside it. An empty variable counts as unset. Lists in variables are
-separated by commas, booleans are \`true\`, \`false\`, \`1\` or \`0\`, durations are written like \`10s\`, \`5m\` or \`1h30m\`. Unknown keys are refused, and everything
-that is wrong is reported together. \`config.example.yaml\` has every key; \`config.schema.json\` teaches an editor.`
+\`SERVICE_\` and the path in upper case with \`_\`. Some keys also have a shorter name. An empty variable counts as unset. Lists in variables are
+separated by commas, booleans are \`true\`, \`false\`, \`1\` or \`0\`, durations are written like \`10s\`, \`5m\` or \`1h30m\`. Unknown keys are refused, and all
+errors are reported together. \`config.example.yaml\` has every key. \`config.schema.json\` is a JSON Schema, with which an editor can complete and check the file.`
 
 /** docs/reference/configuration.md: a table per section. */
 export const renderConfiguration = (): string =>

@@ -115,13 +115,13 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     },
   },
   'POST /oauth/token': {
-    doc: 'Issues tokens. A refused request consumes nothing, with one exception: an ID-JAG assertion that is refused because of the state of this service. With a `DPoP` header the token is bound to its key (RFC 9449).',
+    doc: 'Issues tokens. A refused request consumes no code and no refresh token. A verified DPoP proof counts as used, and so does an ID-JAG assertion that is refused because of the policies, users or resources of this service. With a `DPoP` header the token is bound to the key of the proof (RFC 9449).',
     takes: { grant_type: 'One of the grant types below. Required.', ...CLIENT },
     answers: {
       200: '`access_token` (a JWT, RFC 9068), `token_type` (`Bearer` or `DPoP`), `expires_in`, `scope`, `refresh_token` if the client may have one.',
       400: '`invalid_grant`, `invalid_scope`, `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce` (with a `DPoP-Nonce` header), `unauthorized_client`, `unsupported_grant_type`, `consent_required`, `invalid_request`.',
       401: AUTHENTICATION,
-      503: 'The database, the signing key or a provider is unavailable; with `Retry-After`. Nothing was consumed.',
+      503: 'The database, the signing key or a provider is unavailable; with `Retry-After`. Nothing was consumed, so the request may be repeated.',
     },
   },
   'POST /oauth/introspect': {
@@ -147,7 +147,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     },
   },
   'POST /oauth/register': {
-    doc: 'Dynamic client registration (RFC 7591), within `dcr.mode`. Unknown members are ignored, and a member that is null is absent. Grant types, response types and redirect URIs that are not offered are left out. The response lists what was registered.',
+    doc: 'Dynamic client registration (RFC 7591), if `dcr.mode` allows it. Unknown members are ignored, and a member that is null counts as absent. Unsupported grant types, unsupported response types and unsafe redirect URIs are left out. The response lists what was registered.',
     answers: {
       201: 'The registered metadata, with `client_id`, `client_id_issued_at`, and for a confidential client `client_secret` (shown once) and `client_secret_expires_at`.',
       400: '`invalid_client_metadata` or `invalid_redirect_uri`, with every fault: a member is malformed, or no usable value remains.',
@@ -225,7 +225,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     },
   },
   'POST /connect/{provider}': {
-    doc: 'The form of that page. Redirects to the provider, or stores the key that the user entered.',
+    doc: 'Accepts the form of the page of `GET /connect/{provider}`. Redirects to the provider, or stores the API key that the user entered.',
     takes: {
       ...PROVIDER,
       resource: 'As above.',

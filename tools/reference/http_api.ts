@@ -11,16 +11,16 @@ import { ENDPOINTS } from './endpoints.ts'
 import { GRANTS } from './grants.ts'
 import { code, page, table } from './markdown.ts'
 
-const INTRO = `Two listeners: the public one (\`server.address\`, \`:9000\`) for clients and browsers, the admin one (\`admin.address\`, \`:9001\`) for operators. Both speak HTTP/1.1; paths are
-below the issuer. Refusals are those of [errors.md](errors.md): \`401\` has \`WWW-Authenticate\`, \`429\` and \`503\` have \`Retry-After\`, every one has \`request_id\`. Every path that takes GET takes HEAD;
-another method is \`405\` with \`Allow\`, another body type \`415\`, a larger body \`413\`.
+const INTRO = `There are two listeners. The public listener (\`server.address\`, \`:9000\`) is for clients and browsers. The admin listener (\`admin.address\`, \`:9001\`) is for operators. Both use HTTP/1.1. Paths are
+relative to the issuer. [Errors](errors.md) describes the error responses: \`401\` has \`WWW-Authenticate\`, \`429\` and \`503\` have \`Retry-After\`, and all have \`request_id\`. Every path that accepts GET also accepts HEAD.
+Another method gets \`405\` with \`Allow\`, another body type gets \`415\`, and a body above the limit gets \`413\`.
 
-"CORS" means that browsers at \`server.allowed_origins\` may call it. The public listener as a whole is limited by \`rate_limit.*\`, but for the probes.`
+"CORS" means that web pages of \`server.allowed_origins\` may call the endpoint. \`rate_limit.*\` limits the requests to the whole public listener, except the probes.`
 
-const ADMIN_INTRO = `Every call needs \`Authorization: Bearer <admin.api_key>\`, or one of \`admin.api_keys\`. Bodies are JSON. \`GET /admin/openapi.json\` is the same as an OpenAPI 3.1 document, with the
-schemas of the answers. The [commands](cli.md) do the same. What names an audit action leaves an event of that name ([audit events](audit-events.md)).
+const ADMIN_INTRO = `Every call needs \`Authorization: Bearer <admin.api_key>\`, or one of \`admin.api_keys\`. Bodies are JSON. \`GET /admin/openapi.json\` has the same description as an OpenAPI 3.1 document, with the
+schemas of the responses. The [commands](cli.md) call the same operations. If an operation below has an audit action, it records an [audit event](audit-events.md) of that name.
 
-Beside these: \`GET /metrics\` ([metrics](metrics.md); on the public listener with \`observability.metrics.listener: public\`) and the admin page under \`/admin/ui/\`, both without a key: the page asks for it.`
+The admin listener also serves \`GET /metrics\` ([metrics](metrics.md); on the public listener with \`observability.metrics.listener: public\`) and the admin page under \`/admin/ui/\`. Both need no key: the page itself asks for the key.`
 
 /** The public endpoints with the grants below the token endpoint, then the admin operations. */
 export function renderHttpApi(): string {
@@ -56,7 +56,7 @@ const differ = (left: readonly string[], right: readonly string[]) => [
   ...right.filter((each) => !left.includes(each)),
 ]
 
-const BODIES = { form: 'a form', json: 'JSON', any: 'anything' } as const
+const BODIES = { form: 'a form', json: 'JSON', any: 'any type' } as const
 
 function sectionOf(route: Route): string[] {
   const { doc, takes = {}, answers } = ENDPOINTS[nameOf(route)] ?? { doc: '', answers: {} }
@@ -70,7 +70,7 @@ function sectionOf(route: Route): string[] {
     [doc, ...facts].filter(Boolean).join(' '),
     ...parametersOf(takes),
     table(
-      ['Status', 'Answer'],
+      ['Status', 'Response'],
       Object.entries(answers).map(([status, answer]) => [status, answer]),
     ),
   ]
@@ -86,7 +86,7 @@ const grantSections = (): string[] =>
     const { doc, takes } = GRANTS[type] ?? { doc: '', takes: {} }
     const facts = [
       clients === 'confidential' ? 'Confidential clients only.' : '',
-      key ? `Switched by ${code(key)}.` : '',
+      key ? `Enabled by ${code(key)}.` : '',
     ]
     return [`#### ${type}`, [doc, ...facts].filter(Boolean).join(' '), ...parametersOf(takes)]
   })

@@ -50,7 +50,7 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
 
   commandAt(program, 'admin export')
     .description(
-      'Prints the set-up as a document for `apply`, without secrets and without clients that registered themselves. Of users it prints the groups that operators set.',
+      'Prints the set-up as a document for `apply`, without secrets and without clients that registered themselves. For users it prints only the groups that operators set.',
     )
     .option('--only <a,b>', 'Only these kinds.')
     .action(({ only = '' }: { only?: string }) =>
