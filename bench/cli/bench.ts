@@ -17,7 +17,7 @@ import { openProgress } from '../run/progress.ts'
 import { bench } from '../run/run.ts'
 import { parseMix, subjects, worksOf } from '../run/scenarios.ts'
 import { ALGS, type AlgName, type Settings, SHARED, STORES, type StoreName } from '../run/settings.ts'
-import { millis, numberIn, reading, wordsOf } from './flags.ts'
+import { numberIn, reading, sloFlag, wordsOf } from './flags.ts'
 import { finish, reportFiles } from './report.ts'
 
 const ECHO_MS = 1000
@@ -83,12 +83,7 @@ export function addBenchCommands(program: Command, env: Env, exit: (code: number
     .option('--alg <ES256,RS256>', 'Signature algorithms to measure.', wordsOf(ALGS), ['ES256'])
     .option('--fill <n,n>', 'Issuances stored before the measurement, such as 0,1M,10M.', rows, [0])
     .option('--cold', 'Also measure with 20,000 distinct clients and empty caches.', false)
-    .option(
-      '--slo-p99 <duration>',
-      'Latency objective. The knee is the highest rate that meets it without an error.',
-      millis,
-      25,
-    )
+    .addOption(sloFlag('Maximum p99 latency. The knee is the highest rate that meets it without an error.'))
     .option('--no-open', 'Skip the open loop: measure maximum rates only.')
     .option(
       '--mix <work=share,...>',

@@ -1,5 +1,5 @@
 // Parsers of the flags of `service bench` and `service plan`.
-import { InvalidArgumentError } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { parseDuration } from '../../src/lib/time.ts'
 
 /** Turns a parser into one for commander: an error that it throws is a usage error before anything starts. */
@@ -28,8 +28,12 @@ export const wordsOf = <W extends string>(words: readonly W[]) =>
     return chosen
   })
 /** A duration, in milliseconds. */
-export const millis = reading((text) => {
+const millis = reading((text) => {
   const seconds = parseDuration(text)
   if (!seconds) throw new Error('Expected a duration such as 25ms.')
   return seconds * 1000
 })
+
+/** `--slo-p99`, which both commands have. Help shows the default with its unit, as it must be written. */
+export const sloFlag = (doc: string): Option =>
+  new Option('--slo-p99 <duration>', doc).argParser(millis).default(25, '25ms')

@@ -10,7 +10,7 @@ import { readReport } from '../report/report.ts'
 import { readMachine } from '../run/machine.ts'
 import { parseMix } from '../run/scenarios.ts'
 import { ALGS, type AlgName, type Settings, STORES, type StoreName } from '../run/settings.ts'
-import { millis, numberIn, reading, wordsOf } from './flags.ts'
+import { numberIn, reading, sloFlag, wordsOf } from './flags.ts'
 
 interface PlanFlags {
   rate: number
@@ -40,7 +40,7 @@ export function addPlanCommand(program: Command, env: Env): void {
       'Workloads and their shares, such as client_credentials=80,refresh_token=15,exchange=5.',
       reading(parsePlannedMix),
     )
-    .option('--slo-p99 <duration>', 'Latency objective.', millis, 25)
+    .addOption(sloFlag('Maximum p99 latency.'))
     .option(
       '--average <n>',
       'Requests per second on average, for the growth of the database. (default: --rate)',

@@ -53,12 +53,14 @@ const written = (argument: Argument): string => {
 const argumentRow = (argument: Argument): string[] => [code(written(argument)), '', argument.description]
 /** What help says in brackets at the end: `(required, default 100)`. */
 const NOTES = / \((?=required|default)(required)?(?:, )?(?:default:? ([^()]*))?\)$/
-function flagRow({ flags, mandatory, defaultValue, description }: Option): string[] {
+function flagRow({ flags, mandatory, defaultValue, defaultValueDescription, description }: Option): string[] {
   const [notes = '', required, said = ''] = NOTES.exec(description) ?? []
   const doc = description.slice(0, description.length - notes.length)
   return [
     code(flags),
-    defaultValue === undefined || defaultValue === false ? said && code(said) : code(String(defaultValue)),
+    defaultValue === undefined || defaultValue === false
+      ? said && code(said)
+      : code(defaultValueDescription ?? String(defaultValue)),
     mandatory || required ? `${doc} Required.` : doc,
   ]
 }
