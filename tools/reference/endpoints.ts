@@ -12,6 +12,9 @@ export interface Endpoint {
 const CLIENT = {
   client_id: 'The client, unless it is in an `Authorization: Basic` header.',
   client_secret: 'The secret of a confidential client that does not use the header. A request with both is refused.',
+  client_assertion_type:
+    '`urn:ietf:params:oauth:client-assertion-type:jwt-bearer`, for a client that authenticates with `private_key_jwt` (RFC 7523 §2.2).',
+  client_assertion: 'The assertion: a JWT that the client has signed with its private key.',
 } as const
 const AUTHENTICATION =
   '`invalid_client`: the same text for every failure, so that it does not reveal which clients exist.'
