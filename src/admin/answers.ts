@@ -85,7 +85,9 @@ export const clientWithSecrets = client.extend({
 export const user = z.strictObject({
   id: z.string(),
   email: z.string(),
-  email_verified: z.boolean().describe('Whether an operator or the upstream provider has confirmed that the email belongs to the user.'),
+  email_verified: z
+    .boolean()
+    .describe('Whether an operator or the upstream provider has confirmed that the email belongs to the user.'),
   name: z.string(),
   role: z.enum(['admin', 'user']),
   status: z.enum(['active', 'disabled']),

@@ -107,7 +107,7 @@ export const issuances: AdminResource = {
     get: action({
       method: 'GET',
       path: '/admin/issuances/{id}',
-      doc: "Shows an issued token with its claims, and whether it is still active. The claims of tokens of a provider are not known.",
+      doc: 'Shows an issued token with its claims, and whether it is still active. The claims of tokens of a provider are not known.',
       answer: answers.issuanceDetail,
       async run(app, { params: { id } }) {
         const state = isId(id) ? await app.store.findTokenState({ id }) : undefined

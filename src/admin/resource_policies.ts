@@ -103,7 +103,7 @@ function policyOf(list: PolicyList, { path, doc, member, item, field }: Listed):
         ...added,
         method: 'POST',
         path: at,
-        doc: `Adds a ${item}. If it is already in the list, the command succeeds.`,
+        doc: `Adds a ${item}. If the list already contains it, nothing changes.`,
         answer,
         body: named,
         run: (app, { params, body }) => changeList(app, params['slug'] ?? '', list, 'added', body[member] ?? ''),
@@ -112,7 +112,7 @@ function policyOf(list: PolicyList, { path, doc, member, item, field }: Listed):
         ...removed,
         method: 'DELETE',
         path: inPath ? `${at}/{${member}}` : at,
-        doc: `Removes a ${item}. Removing it twice is no error.`,
+        doc: `Removes a ${item}. If the list does not contain it, nothing changes.`,
         answer,
         ...(inPath ? {} : { query: named }),
         run: (app, { params, query }) =>

@@ -34,7 +34,10 @@ export const CODES = {
   length_required: code(411, 'This endpoint needs a body, and the request states no length.'),
   content_too_large: code(413, 'The request body is larger than this endpoint accepts.'),
   unsupported_media_type: code(415, 'The request body has another content type than this endpoint accepts.'),
-  slow_down: code(429, 'There were too many requests. Retry-After has the number of seconds to wait before the next one.'),
+  slow_down: code(
+    429,
+    'There were too many requests. Retry-After has the number of seconds to wait before the next one.',
+  ),
   server_error: code(500, 'An internal error. The log has the cause under the request_id.'),
   temporarily_unavailable: code(
     503,

@@ -25,7 +25,7 @@ export const DETAIL = {
   federated_subject: 'Subject at the identity provider',
   fields: 'Names of the changed fields; never the value of a password',
   found: 'Value that was received instead',
-  force: 'Whether the record was to be deleted even if it had valid tokens',
+  force: 'Whether the request had `force`, which deletes a record even if it has valid tokens',
   grant_id: 'Id of the connection',
   grant_type: 'Grant of the token request',
   grant_types: 'Grant types of the client',
@@ -141,7 +141,10 @@ export const AUDIT_EVENTS = {
     doc: 'A client registered itself, or the first user consented to a client with a metadata document.',
     detail: ['client_name', 'redirect_uris'],
   },
-  client_secret_ended: { doc: 'One secret of a client was ended. Its other secrets stay valid.', detail: ['secret_id'] },
+  client_secret_ended: {
+    doc: 'One secret of a client was ended. Its other secrets stay valid.',
+    detail: ['secret_id'],
+  },
   client_secret_rotated: {
     doc: 'A client received a new secret. Without an overlap its earlier secrets ended at once.',
     detail: ['secret_id', 'earlier_until'],

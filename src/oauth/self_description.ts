@@ -38,7 +38,9 @@ export const registration = clientRecord.in.extend({
   ...tolerantFields,
   redirect_uris: tolerantFields.redirect_uris
     .default([])
-    .describe('URIs to which the browser may return, matched exactly. Unsafe ones are left out; at least one must remain.'),
+    .describe(
+      'URIs to which the browser may return, matched exactly. Unsafe ones are left out; at least one must remain.',
+    ),
   client_name: z.preprocess(
     (value) => (typeof value === 'string' && isBlank(value) ? undefined : value),
     clientFields.client_name
