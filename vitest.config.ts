@@ -10,7 +10,7 @@ const SLOW = [
   'test/faults/**/*.test.ts',
   'test/fuzz/**/*.test.ts',
   // Clients in other languages, where their tool chains are.
-  'test/interop/{go,java,pyjwt,python,python_servers,rust,typescript}.test.ts',
+  'test/interop/{go,java,pyjwt,python,python_servers,rust,spire,typescript}.test.ts',
   // Every page in every width and both colour schemes.
   'test/{pages,ui}/appearance.test.ts',
   'test/soak/**/*.test.ts',

@@ -19,6 +19,7 @@ import type { ReplayCache } from './lib/replay_set.ts'
 import type { SingleFlight } from './lib/single_flight.ts'
 import type { Clock } from './lib/time.ts'
 import type { Fetcher } from './net/fetcher.ts'
+import type { IssuerMetadata } from './net/issuer_metadata.ts'
 import type { RemoteKeys } from './net/jwks.ts'
 import type { Client } from './records/client.ts'
 import type { RenewalResult } from './records/upstream_token.ts'
@@ -67,6 +68,8 @@ export interface App {
   readonly brokerFetcher: Fetcher
   /** Keys of identity providers. They have a fetcher of their own, so that slow hosts named by callers cannot delay them. */
   readonly remoteKeys: RemoteKeys
+  /** Discovery documents of issuers of workload tokens. */
+  readonly issuerMetadata: IssuerMetadata
   /** Published keys of clients (jwks_uri). */
   readonly clientKeys: RemoteKeys
   /** Limits how many failed assertions of a client the audit trail records. */

@@ -1,6 +1,6 @@
 // Schemas of the answers of the admin API, as in the OpenAPI document. A test checks every real answer against them.
 import { z } from 'zod'
-import { AUTH_METHODS } from '../records/client.ts'
+import { OPERATOR_AUTH_METHODS } from '../records/client.ts'
 import { ACCESS_MODES, ACCESS_TOKEN_TYPS, TOKEN_CLAIMS } from '../records/resource.ts'
 
 const at = z.iso.datetime()
@@ -20,15 +20,22 @@ const documentFields = z.strictObject({
   application_type: z.enum(['web', 'native']),
   scope: z.string(),
 })
+const federatedCredential = z.strictObject({
+  issuer: z.string(),
+  subject: z.string(),
+  audience: z.string().optional(),
+  claims: z.record(z.string(), z.string()).optional(),
+  jwks_uri: z.string().optional(),
+})
 export const client = z.strictObject({
   client_id: z.string(),
   client_name: z.string(),
   redirect_uris: texts,
   grant_types: texts,
   response_types: texts,
-  token_endpoint_auth_method: z.enum(AUTH_METHODS),
+  token_endpoint_auth_method: z.enum(OPERATOR_AUTH_METHODS),
   token_endpoint_auth_methods_supported: z
-    .array(z.enum(AUTH_METHODS))
+    .array(z.enum(OPERATOR_AUTH_METHODS))
     .optional()
     .describe('For a client that is a document and names several: every method that it may use.'),
   jwks: z
@@ -48,6 +55,10 @@ export const client = z.strictObject({
     .string()
     .optional()
     .describe('URI of the resource for client_credentials requests that name no resource.'),
+  federated_credentials: z
+    .array(federatedCredential)
+    .optional()
+    .describe('Workload identities that prove the client. Only for federated_jwt.'),
   operator_set: documentFields
     .partial()
     .optional()

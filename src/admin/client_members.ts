@@ -1,13 +1,14 @@
 // A client in the admin API: the members that operators write, and the ones that they are shown.
 import { z } from 'zod'
 import type { App } from '../context.ts'
-import { issuesOf, text } from '../lib/field.ts'
+import { issuesOf, text, word } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { isHttpUrl } from '../lib/url.ts'
 import { clientFields, clientRecord, isUserId, refuseMetadata, shownClient } from '../oauth/client_metadata.ts'
 import { liveSecrets } from '../oauth/client_secret.ts'
+import { federatedCredentials } from '../oauth/federated_credential.ts'
 import { findNamedResource } from '../oauth/resource.ts'
-import type { Client } from '../records/client.ts'
+import { type Client, OPERATOR_AUTH_METHODS } from '../records/client.ts'
 import type { Jwk } from '../records/jwk.ts'
 import { changedFields, invalid } from './outcome.ts'
 
@@ -25,12 +26,17 @@ const defaultResource = z
 
 /** An object here, so that what is wrong with a key is invalid_client_metadata; readKeys() reads it. */
 const jwks = z.record(z.string(), z.unknown(), 'must be a JWK set: an object with a list of keys')
+const authMethod = word(OPERATOR_AUTH_METHODS).describe(
+  'How the client authenticates. none: a public client. federated_jwt: a workload without a secret.',
+)
 
 /** What creates a client. */
 export const creatable = clientRecord.in.extend({
   jwks: jwks.optional().describe(clientFields.jwks.description ?? ''),
   client_id: chosenId.optional().describe('Id of your choice. Without it the service generates one.'),
   default_resource: defaultResource.optional(),
+  token_endpoint_auth_method: authMethod.default('none'),
+  federated_credentials: federatedCredentials.optional(),
 })
 
 const mutable = {
@@ -44,11 +50,12 @@ const mutable = {
   default_resource: defaultResource,
   jwks: jwks.describe('Public keys that verify its assertions. They replace jwks_uri.'),
   jwks_uri: clientFields.jwks_uri.describe('URL where the client publishes its public keys. It replaces jwks.'),
+  federated_credentials: federatedCredentials,
 }
 const FIXED = 'Cannot be changed after the creation. The current value is accepted.'
 /** Members that stay as they were created. */
 export const fixed = {
-  token_endpoint_auth_method: clientFields.token_endpoint_auth_method.describe(FIXED),
+  token_endpoint_auth_method: authMethod.describe(FIXED),
   agent: clientFields.agent.describe(FIXED),
 }
 /** What changes a client. */
@@ -65,6 +72,7 @@ export const clientJson = (client: Client) => ({
   status: client.status,
   registration_source: client.registration_source,
   ...(client.default_resource === undefined ? {} : { default_resource: client.default_resource }),
+  ...(client.federated_credentials ? { federated_credentials: client.federated_credentials } : {}),
   ...(client.operator_set ? { operator_set: client.operator_set } : {}),
   issued_at: rfc3339(client.issued_at),
   updated_at: rfc3339(client.updated_at),

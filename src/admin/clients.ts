@@ -9,6 +9,7 @@ import { DAY } from '../lib/time.ts'
 import { inspectDocument, isUrlShaped } from '../oauth/cimd.ts'
 import { checkClient, newClient, type Offered, offeredToAll } from '../oauth/client_metadata.ts'
 import { setByOperator } from '../oauth/document_client.ts'
+import { checkFederated } from '../oauth/federated_credential.ts'
 import type { Client } from '../records/client.ts'
 import { type ActionResult, type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
@@ -24,6 +25,7 @@ import {
 } from './client_members.ts'
 import { changeClient, getClient } from './client_record.ts'
 import { rotateSecret } from './client_secrets.ts'
+import { federatedFlag } from './federated_flag.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 
@@ -112,6 +114,7 @@ export const clients: AdminResource = {
         flags: {
           name: { field: 'client_name' },
           scopes: scopesFlag,
+          federated: federatedFlag,
           'auth-method': { field: 'token_endpoint_auth_method' },
           'jwks-file': jwksFlag,
         },
@@ -121,6 +124,7 @@ export const clients: AdminResource = {
         const { client_id, agent, default_resource, jwks, ...fields } = body
         const metadata = { ...fields, jwks: readKeys(jwks) }
         checkClient(metadata, offeredBy(app))
+        checkFederated(app.config, metadata)
         const uri = await defaultResourceOf(app, default_resource)
         const made = newClient({ ...metadata, is_agent: agent }, 'admin', app.clock.now(), client_id)
         const { client_secret } = made
@@ -155,6 +159,7 @@ export const clients: AdminResource = {
           name: { field: 'client_name' },
           scopes: scopesFlag,
           'jwks-file': jwksFlag,
+          federated: federatedFlag,
         },
         without: Object.keys(fixed),
       },
@@ -176,6 +181,7 @@ export const clients: AdminResource = {
           const fields = changedByOperator(client, next, Object.keys(patch))
           if (fields.length === 0) return { shown: shownAlone(app, client) }
           checkClient(next, offeredBy(app), client)
+          if (patch.federated_credentials) checkFederated(app.config, next)
           if ((await app.store.updateClient(next)) === 'stale') return 'stale'
           return { shown: shownAlone(app, next), changed: { client_id: client.client_id, detail: { fields } } }
         }),

@@ -3,7 +3,7 @@ import type { Clock } from '../lib/time.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { FetchError } from './error.ts'
 import type { Fetcher } from './fetcher.ts'
-import { jsonObjectOf } from './json.ts'
+import { fetchJson } from './json.ts'
 import { RemoteCache } from './remote_cache.ts'
 
 export interface IssuerMetadataOptions {
@@ -16,13 +16,12 @@ export interface IssuerMetadataOptions {
 }
 
 export interface IssuerMetadata {
-  /** The URL of the keys of an issuer. Rejects with a FetchError, or with 503. Metadata that names another issuer is a bad_response. */
+  /** The URL of the keys of an issuer. Rejects with a FetchError, or with 503. Metadata that names another issuer is a bad_document. */
   jwksUri(issuer: string): Promise<string>
 }
 
 const MAX_ISSUERS = 200
 const MAX_BYTES = 128 * 1024
-const TIMEOUT_MS = 10_000
 
 /** Makes the cache of the metadata of issuers. */
 export function createIssuerMetadata({ fetcher, clock, ttl, allowHttp }: IssuerMetadataOptions): IssuerMetadata {
@@ -33,19 +32,11 @@ export function createIssuerMetadata({ fetcher, clock, ttl, allowHttp }: IssuerM
 
 async function fetchMetadata(fetcher: Fetcher, issuer: string, allowHttp: boolean): Promise<{ jwks_uri: string }> {
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-  const reply = await fetcher.fetch(url, {
-    accept: 'application/json',
-    maxBytes: MAX_BYTES,
-    timeoutMs: TIMEOUT_MS,
-    allowHttp,
-  })
-  const fault = (detail: string) => new FetchError('bad_response', new URL(url).host, detail)
-  if (reply.status !== 200) throw fault(`status ${reply.status}`)
-  const metadata = jsonObjectOf(reply)
-  if (!metadata) throw fault('no JSON object')
+  const request = { accept: 'application/json', maxBytes: MAX_BYTES, allowHttp }
+  const { issuer: named, jwks_uri } = await fetchJson(fetcher, url, request)
+  const fault = (detail: string) => new FetchError('bad_document', new URL(url).host, detail)
   // Compared byte by byte (§4.3): otherwise one issuer could publish the keys of another one.
-  if (metadata['issuer'] !== issuer) throw fault('metadata of another issuer')
-  const jwks_uri = metadata['jwks_uri']
+  if (named !== issuer) throw fault('metadata of another issuer')
   if (typeof jwks_uri !== 'string' || !parseHttpUrl(jwks_uri)) throw fault('no jwks_uri')
   return { jwks_uri }
 }

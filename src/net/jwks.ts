@@ -6,7 +6,7 @@ import type { Clock } from '../lib/time.ts'
 import type { Jwk, VerifiedAlg } from '../records/jwk.ts'
 import { FetchError } from './error.ts'
 import type { Fetcher } from './fetcher.ts'
-import { jsonObjectOf } from './json.ts'
+import { fetchJson } from './json.ts'
 import { RemoteCache } from './remote_cache.ts'
 
 export interface RemoteKeysOptions {
@@ -94,23 +94,16 @@ export function createRemoteKeys({
 
 const MAX_KEYS = 100
 const MAX_BYTES = 512 * 1024
-const TIMEOUT_MS = 10_000
 
 async function fetchKeys(fetcher: Fetcher, uri: string, allowHttp: boolean): Promise<readonly Jwk[]> {
-  const reply = await fetcher.fetch(uri, {
+  const { keys } = await fetchJson(fetcher, uri, {
     accept: 'application/jwk-set+json, application/json',
     // The current set is needed, not the copy of an HTTP cache.
     headers: { 'cache-control': 'no-cache' },
     maxBytes: MAX_BYTES,
-    timeoutMs: TIMEOUT_MS,
     allowHttp,
   })
-  const { host } = new URL(uri)
-  const { status } = reply
-  const fault = (detail: string) => new FetchError('bad_document', host, detail)
-  if (status >= 500 || status === 429) throw new FetchError('bad_response', host, `status ${status}`)
-  if (status !== 200) throw fault(`status ${status}`)
-  const keys = jsonObjectOf(reply)?.keys
+  const fault = (detail: string) => new FetchError('bad_document', new URL(uri).host, detail)
   if (!Array.isArray(keys)) throw fault('no JWK set')
   if (keys.length > MAX_KEYS) throw fault(`more than ${MAX_KEYS} keys`)
   return keys.flatMap(publicSigningKey)

@@ -41,5 +41,8 @@ export interface AssertionKind {
 }
 
 /** Every failure that depends on a stored client has the same description: a caller must not learn which clients exist. */
-export const refuseClient = (reason: string, description = 'client authentication failed'): OAuthError =>
-  new OAuthError('invalid_client', description, { reason })
+export const refuseClient = (
+  reason: string,
+  description = 'client authentication failed',
+  about?: Readonly<Record<string, string>>,
+): OAuthError => new OAuthError('invalid_client', description, { reason, about })

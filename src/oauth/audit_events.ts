@@ -33,7 +33,7 @@ export const DETAIL = {
   groups: 'Groups of the user',
   idp_id: 'Id of the identity provider',
   impersonate_sub: 'User that the service account impersonates',
-  issuer: 'Issuer of the identity provider',
+  issuer: 'Issuer of the identity provider, or of the token of a workload',
   jti: 'Id of the token and of its issuance',
   keys: 'Number of keys in the key set',
   kid: 'Id of the signing key',
@@ -65,6 +65,7 @@ export const DETAIL = {
   skipped: 'Number of users that were skipped, because another user has their email',
   slug: 'Slug of the resource or provider',
   source: 'Slug of the source resource (the gateway)',
+  subject: 'Subject of the token of a workload',
   subject_mappings: 'Number of subject mappings that were deleted too',
   target: 'Slug of the target resource',
   token_type: '`access_token` or `refresh_token`',
@@ -120,7 +121,7 @@ export const AUDIT_EVENTS = {
   broker_provider_updated: { doc: 'A provider was changed.', detail: [...provider, 'fields'] },
   client_authentication_failed: {
     doc: 'The assertion of a client was refused. If one client fails many times in a short time, only some failures are recorded.',
-    detail: ['reason'],
+    detail: ['reason', 'issuer', 'subject'],
   },
   client_created: { doc: 'An operator created a client.', detail: ['client_name', 'grant_types'] },
   client_credentials_denied: {

@@ -17,12 +17,13 @@ import {
 } from './assertion_kind.ts'
 import { audit, sentBy } from './audit.ts'
 import { acceptsMethod } from './client_metadata.ts'
+import { federatedJwt } from './federated_jwt.ts'
 import { resolveClient } from './find_client.ts'
 import { privateKeyJwt } from './private_key_jwt.ts'
 import { consumeOnce } from './single_use.ts'
 
 /** The kinds of assertions. The first kind that matches is used. */
-const KINDS: readonly AssertionKind[] = [privateKeyJwt]
+const KINDS: readonly AssertionKind[] = [federatedJwt, privateKeyJwt]
 
 export interface AssertionCredentials {
   client_id?: string
@@ -113,11 +114,12 @@ async function findKeys({ findKeys }: AssertionCandidate, query: WantedKey) {
 }
 
 /** Records a failed assertion of a client that exists. Anybody can cause it, so that only some of many are recorded. */
-async function noteFailure(app: App, request: Request, { reason }: OAuthError): Promise<void> {
-  const { client_id } = request.notes
+async function noteFailure(app: App, request: Request, { reason, more }: OAuthError): Promise<void> {
+  const { client_id = request.notes.client_id, ...about } = more.about ?? {}
+  request.notes.client_id = client_id
   if (client_id === undefined || !(await resolveClient(app, client_id))) return
   if (app.failedAssertions.take(client_id) > 0) return
-  const detail = { reason }
+  const detail = { reason, ...about }
   // The answer does not wait for the record.
   void audit(app, {
     action: 'client_authentication_failed',

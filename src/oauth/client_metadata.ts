@@ -121,9 +121,13 @@ export interface ClientRegistration {
   client_secret?: string
 }
 
+/** What a new client has. Only operators set federated credentials. */
+type NewClient = Omit<ClientMetadata, 'token_endpoint_auth_method'> &
+  Pick<Client, 'token_endpoint_auth_method' | 'federated_credentials'>
+
 /** Makes the record of a new client. Only operators choose a `client_id`. */
 export function newClient(
-  metadata: ClientMetadata,
+  metadata: NewClient,
   source: Client['registration_source'],
   now: number,
   client_id = `c_${newId()}`,

@@ -25,6 +25,7 @@ import { SingleFlight } from '../lib/single_flight.ts'
 import { type Clock, systemClock } from '../lib/time.ts'
 import { createFetcher, type FetcherOptions, loadHttpClient } from '../net/fetch.ts'
 import type { Fetcher } from '../net/fetcher.ts'
+import { createIssuerMetadata, type IssuerMetadata } from '../net/issuer_metadata.ts'
 import { createRemoteKeys, type RemoteKeys } from '../net/jwks.ts'
 import { createPublicNames } from '../net/public_names.ts'
 import { openDocuments } from '../oauth/cimd.ts'
@@ -206,6 +207,7 @@ export function assemble(
     fetcher: client,
     brokerFetcher: broker,
     remoteKeys: openRemoteKeys(config, keys, clock),
+    issuerMetadata: openIssuerMetadata(config, keys, clock),
     clientKeys: openClientKeys(config, client, clock),
     failedAssertions: new Buckets(1, 20),
     oidc: openOidcProviders(config, { crypto, clock, metrics }),
@@ -245,6 +247,9 @@ const openRemoteKeys = ({ xaa, cimd }: Config, fetcher: Fetcher, clock: Clock): 
     cooldown: UNKNOWN_KEY_COOLDOWN,
     allowHttp: cimd.allow_private_addresses,
   })
+
+const openIssuerMetadata = ({ xaa, cimd }: Config, fetcher: Fetcher, clock: Clock): IssuerMetadata =>
+  createIssuerMetadata({ fetcher, clock, ttl: xaa.jwks_cache_ttl, allowHttp: cimd.allow_private_addresses })
 
 /** Hosts are named by callers, so that they are fetched like client documents. Another cache, so that they cannot evict the keys of identity providers. */
 const openClientKeys = ({ cimd }: Config, fetcher: Fetcher, clock: Clock): RemoteKeys =>

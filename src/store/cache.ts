@@ -6,10 +6,11 @@ import type { InputOf, Operations, OpName } from './operations.ts'
 interface CachedRead {
   max: number
   key(input: never): string
-  /** Writes that invalidate the entry of a key, or with `null` every entry. */
-  dropBy: Partial<Record<OpName, (input: never) => string | null>>
+  /** Writes that invalidate the entry of a key, with `null` every entry, or with undefined none. */
+  dropBy: Partial<Record<OpName, (input: never) => string | null | undefined>>
 }
 const everything = () => null
+const everythingIfFederated = (client: InputOf<'updateClient'>) => (client.federated_credentials ? null : undefined)
 const RESOURCE_WRITES = {
   createResource: everything,
   updateResource: everything,
@@ -34,6 +35,15 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
       touchSecret: (input: InputOf<'touchSecret'>) => input.client_id,
       deleteClient: (input: InputOf<'deleteClient'>) => input.client_id,
       reapClients: everything,
+    },
+  },
+  findFederatedClients: {
+    max: 10_000,
+    key: (input: InputOf<'findFederatedClients'>) => JSON.stringify(input),
+    dropBy: {
+      createClient: everythingIfFederated,
+      updateClient: everythingIfFederated,
+      deleteClient: everything,
     },
   },
   findResource: {
@@ -122,8 +132,8 @@ export function invalidationOf(op: OpName, input: unknown): Invalidation | undef
 
 function dropsOf(op: OpName, input: unknown): Drop[] {
   return Object.entries(CACHED).flatMap(([read, { dropBy }]) => {
-    const keyOf = dropBy[op]
-    return keyOf ? [[read, keyOf(input as never)]] : []
+    const key = dropBy[op]?.(input as never)
+    return key === undefined ? [] : [[read, key]]
   })
 }
 

@@ -1,6 +1,7 @@
 // Operations on clients.
 import type { Client, ClientSecret } from '../records/client.ts'
 import { endFamilies } from './families.ts'
+import { indexSubjects, unindexSubjects } from './federated_subjects.ts'
 import { type Found, type ListPage, type ListSpec, listPage, type Search, searchRows } from './list.ts'
 import {
   change,
@@ -183,7 +184,9 @@ export function* createClient(client: Client): Op<'created' | 'exists'> {
     client.version,
     client.issued_at,
   )
-  return added === 1 ? 'created' : 'exists'
+  if (added === 0) return 'exists'
+  yield* indexSubjects(client)
+  return 'created'
 }
 
 /** Writes a client that was read at `client.version`. The stored version is incremented. */
@@ -197,7 +200,12 @@ export function* updateClient(client: Client): Op<'updated' | 'stale'> {
     client.client_id,
     client.version,
   )
-  return changed === 1 ? 'updated' : 'stale'
+  if (changed === 0) return 'stale'
+  if (client.federated_credentials) {
+    yield* unindexSubjects(client.client_id)
+    yield* indexSubjects(client)
+  }
+  return 'updated'
 }
 
 /** Stores when a client was used. The version stays the same, because this write cannot overwrite another change. */
@@ -243,6 +251,7 @@ export function* deleteClient({
   yield* change(`UPDATE issuances SET revoked_at = ? WHERE ${live}`, now, client_id, idBytes(oldest), now)
   yield* endFamilies('client_id', client_id, 'client_deleted', now)
   yield* change('UPDATE consent_grants SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL', now, client_id)
+  yield* unindexSubjects(client_id)
   yield* change('DELETE FROM clients WHERE client_id = ?', client_id)
   return 'deleted'
 }

@@ -3,6 +3,7 @@ import * as clients from './clients.ts'
 import * as connections from './connections.ts'
 import * as consents from './consents.ts'
 import { purgeWindow } from './expiry.ts'
+import { findFederatedClients } from './federated_subjects.ts'
 import * as federatedUsers from './federated_users.ts'
 import * as fronting from './fronting.ts'
 import * as groups from './groups.ts'
@@ -52,6 +53,7 @@ export const ops = {
   ...users,
   ...xaa,
   dropPartition,
+  findFederatedClients,
   listExported,
   listPartitions,
   listSealed,

@@ -2,7 +2,7 @@
 // for the next run, and is no dependency of the service. Where a tool chain is missing, its tests are skipped with one clear line.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -78,6 +78,20 @@ export function go(): Promise<Toolchain> {
     return [binary]
   }
   return prepared('go', () => run('go', ['mod', 'download'], here), build)
+}
+
+/** SPIRE's own server, built from its sources. That takes minutes; what a build that was given up has compiled is in Go's cache. */
+export function spire(): Promise<Toolchain> {
+  const pins = path.join(folderOf('spire'), 'go.mod')
+  const folder = path.join(CACHE, `spire-${hashOf(pins)}`)
+  const install = () =>
+    installed('spire', pins, async (to) => {
+      // Go writes checksums beside the file, after the checksum database has confirmed them.
+      copyFileSync(pins, path.join(to, 'go.mod'))
+      const build = ['build', '-mod=mod', '-o', 'spire-server', 'github.com/spiffe/spire/cmd/spire-server']
+      await run('go', build, { ...within, cwd: to })
+    })
+  return prepared('SPIRE', install, async () => [path.join(folder, 'spire-server')])
 }
 
 /** The Rust driver. */

@@ -58,7 +58,7 @@ test.each<[string, (issuer: string) => unknown]>([
 ])('metadata with %s is refused', async (_, metadata) => {
   const { state, issuer, find } = await anIssuer()
   state.metadata = metadata(issuer)
-  expect((await faultOf(find())).reason).toMatch(/^(bad_response|too_large)$/)
+  expect((await faultOf(find())).reason).toMatch(/^(bad_document|too_large)$/)
 })
 
 test('a redirect and plain http are refused', async () => {

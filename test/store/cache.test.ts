@@ -13,6 +13,7 @@ function bench() {
 }
 type Operations = ReturnType<typeof bench>['operations']
 const client = aClient()
+const federated = aClient({ federated_credentials: [{ issuer: 'https://ci.example', subject: 'job' }] })
 const resource = aResource()
 const idp = anIdp()
 const policy = anXaaPolicy(idp)
@@ -62,6 +63,8 @@ describe('reads', () => {
 describe('writes', () => {
   const reads = {
     findClient: (o: Operations) => o.findClient({ client_id: client.client_id }),
+    findFederatedClients: (o: Operations) =>
+      o.findFederatedClients({ issuers: ['https://ci.example'], subject: 'job' }),
     findResource: (o: Operations) => o.findResource({ uri: resource.uri ?? '' }),
     listResources: (o: Operations) => o.listResources({ limit: 1, offset: 0 }),
     findSetting: (o: Operations) => o.findSetting({ name: 'dcr' }),
@@ -73,10 +76,12 @@ describe('writes', () => {
   const writes: [string, Write, (keyof typeof reads)[]][] = [
     ['createClient', (o) => o.createClient(client), ['findClient']],
     ['updateClient', (o) => o.updateClient(client), ['findClient']],
+    ['createClient', (o) => o.createClient(federated), ['findFederatedClients']],
+    ['updateClient', (o) => o.updateClient(federated), ['findFederatedClients']],
     [
       'deleteClient',
       (o) => o.deleteClient({ client_id: client.client_id, force: true, now: NOW, oldest: '' }),
-      ['findClient'],
+      ['findClient', 'findFederatedClients'],
     ],
     ['createResource', (o) => o.createResource(resource), ['findResource', 'listResources']],
     ['updateResource', (o) => o.updateResource(resource), ['findResource', 'listResources']],

@@ -6,6 +6,7 @@ import { connectionRules } from './conformance/connections.ts'
 import { consentRules } from './conformance/consents.ts'
 import { driverRules } from './conformance/driver.ts'
 import { exchangeRules, singleUseRules } from './conformance/exchanges.ts'
+import { federatedSubjectRules } from './conformance/federated_subjects.ts'
 import { federatedUserRules } from './conformance/federated_users.ts'
 import { frontingRules } from './conformance/fronting.ts'
 import { issuanceRules } from './conformance/issuances.ts'
@@ -51,6 +52,7 @@ export function conformance(open: Open): void {
     },
   }
   describe('clients', () => clientRules(bench))
+  describe('subjects of workload tokens', () => federatedSubjectRules(bench))
   describe('users', () => userRules(bench))
   describe('users of upstream providers', () => federatedUserRules(bench))
   describe('codes and refresh tokens', () => tokenRules(bench))

@@ -34,6 +34,10 @@ const EDITABLE = [
   'default_resource',
 ]
 
+/** The fields of a form. Only a client that workload identities prove has credentials of them. */
+const editable = ({ federated_credentials }: ClientAnswer) =>
+  federated_credentials ? [...EDITABLE, 'federated_credentials'] : EDITABLE
+
 const from: [string, string] = ['Clients', href(['clients'])]
 
 /** One client. */
@@ -111,6 +115,13 @@ function DocumentCard({ path, onFetched }: { path: string; onFetched: () => void
   )
 }
 
+type Credential = NonNullable<ClientAnswer['federated_credentials']>[number]
+/** A credential as the command line takes it. */
+const credentialLine = ({ claims = {}, ...members }: Credential): string =>
+  [...Object.entries(members), ...Object.entries(claims).map(([name, value]) => [`claim.${name}`, value])]
+    .map(([name, value]) => `${name}=${value}`)
+    .join(',')
+
 const factsOf = (client: ClientAnswer) =>
   [
     ['client_id', <Copy key="id" text={client.client_id} what="client_id" />],
@@ -121,6 +132,11 @@ const factsOf = (client: ClientAnswer) =>
     client.default_resource !== undefined &&
       (['Default resource', <Mono key="default" of={client.default_resource} />] as const),
     ['Authentication', <code key="auth">{client.token_endpoint_auth_method}</code>],
+    client.federated_credentials &&
+      ([
+        'Workload identities',
+        <Lines key="workloads" of={client.federated_credentials.map(credentialLine)} />,
+      ] as const),
     ['Application type', client.application_type],
     ['DPoP', client.dpop_bound_access_tokens ? 'only bound tokens' : 'bound when the client sends a proof'],
     client.agent && (['Agent', client.agent_description || 'no description'] as const),
@@ -138,7 +154,7 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
         operation="client.update"
         params={{ client_id }}
         stored={client}
-        fields={EDITABLE}
+        fields={editable(client)}
         options={{ grant_types: GRANTS }}
         onChange={onChange}
       />

@@ -60,6 +60,7 @@ const FIELDS = [
   'redirect_uris',
   'scope',
   'token_endpoint_auth_method',
+  'federated_credentials',
   'application_type',
   'agent',
   'agent_description',
