@@ -156,7 +156,7 @@ export interface OidcProvider {
   redeem(query: string, login: OidcLogin): Promise<OidcIdentity>
   /** Verifies a logout token of the provider. */
   verifyLogout(text: string): Promise<LogoutToken>
-  /** Fetches the metadata and the keys now. Returns the number of keys. */
+  /** Fetches the metadata and the keys, at most twice a minute. Returns the number of keys. */
   look(): Promise<{ keys: number }>
   /** Checks that the provider accepts the client id and secret of this service. */
   checkClient(): Promise<void>

@@ -46,6 +46,28 @@ const concern = z.strictObject({
   because: z.string(),
   instead: z.string(),
 })
+const upstreamProvider = z.strictObject({
+  slug: z.string(),
+  use: z.enum(['sign_in', 'connections']),
+  issuer: z.string().optional().describe('Issuer of the configuration.'),
+  issuer_found: z.string().optional().describe('Issuer in the metadata of the provider.'),
+  usable: z
+    .boolean()
+    .optional()
+    .describe('Whether its metadata and keys could be fetched and match the configuration.'),
+  keys: count.optional().describe('Number of keys that it publishes.'),
+  reason: z.string().optional().describe('Why it cannot be used.'),
+  last_failure: z
+    .strictObject({
+      at,
+      request_id: z.string(),
+      reason: z.string(),
+      expected: z.string().optional(),
+      found: z.string().optional(),
+    })
+    .optional()
+    .describe('The last failed sign-in or connection of the last 30 days.'),
+})
 const headroom = z.strictObject({
   requests_per_s: z.number(),
   parts: counts,
@@ -84,6 +106,10 @@ export const systemStatus = z.strictObject({
   instances: count.describe('Instances that share the database, this one included.'),
   storage: z.strictObject({ bytes: z.number().optional() }).optional(),
   concerns: z.array(concern).optional().describe('Unsafe settings of the running service.'),
+  providers: z
+    .array(upstreamProvider)
+    .optional()
+    .describe('Upstream providers: those that users sign in at, then those of broker resources.'),
 })
 export const configuration = z.record(z.string(), z.unknown())
 export const stats = z.strictObject({

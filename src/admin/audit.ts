@@ -1,17 +1,27 @@
 // Queries of the audit trail. REST only.
 import { z } from 'zod'
 import { int, text, time, word } from '../lib/field.ts'
+import { idTime, isId } from '../lib/id.ts'
 import { DAY, HOUR, rfc3339 } from '../lib/time.ts'
 import { AUDIT_ACTIONS } from '../oauth/audit_events.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
-import { earlier, idRange, mapRows, newestFirst, range } from './export.ts'
+import { earlier, idRange, mapRows, newestFirst, range, type TimeRange } from './export.ts'
 import { after } from './lists.ts'
 import { invalid } from './outcome.ts'
 
 const LOOKBACK = DAY
 const MAX_LOOKBACK = 720 * HOUR
+
+/** Seconds within which the events of a request are recorded. */
+const REQUEST_SECONDS = HOUR
+
+/** The time of a request, which its id contains, within a range: no other events are read. */
+function requestRange(request_id: string, { since = 0, until = Number.POSITIVE_INFINITY }: TimeRange, now: number) {
+  const from = Math.max(since, Math.min(idTime(request_id), now))
+  return { since: from, until: Math.min(until, from + REQUEST_SECONDS) }
+}
 
 /** An event in the form of the admin API. */
 export const eventJson = (event: AuditEvent) => ({
@@ -44,7 +54,14 @@ export const auditTrail: AdminResource = {
       answer: z.array(answers.auditEvent),
       query: z.strictObject({
         ...filters,
-        since: time().optional().describe('Start time. Default: 24 hours ago. At most 720 hours ago.'),
+        request_id: z
+          .string()
+          .refine(isId, 'must be the id of a request')
+          .optional()
+          .describe('Only events of this request: the request_id of an error page, an answer or a log line.'),
+        since: time()
+          .optional()
+          .describe('Start time. Default: 24 hours ago, or the time of the request. At most 720 hours ago.'),
         until: time().optional().describe('End time, exclusive.'),
         limit: int(1, 1000).prefault(50).describe('Maximum number of items.'),
         after,
@@ -53,9 +70,14 @@ export const auditTrail: AdminResource = {
       cli: false,
       async run({ store, clock }, { query: { since: from, until, after: behind, ...filter } }) {
         const now = clock.now()
-        const since = from ?? now - LOOKBACK
-        if (since < now - MAX_LOOKBACK) throw invalid('since must be within the last 720 hours', 'since_too_old')
-        const bounds = idRange({ since, until })
+        if (from !== undefined && from < now - MAX_LOOKBACK)
+          throw invalid('since must be within the last 720 hours', 'since_too_old')
+        const { request_id } = filter
+        const bounds = idRange(
+          request_id === undefined
+            ? { since: from ?? now - LOOKBACK, until }
+            : requestRange(request_id, { since: from, until }, now),
+        )
         const found = await store.listAudit({ ...filter, ...bounds, until: earlier(bounds.until, behind) })
         return { shown: found.map(eventJson) }
       },

@@ -10,18 +10,19 @@ export const range = {
   since: time().optional().describe('Start time (RFC 3339). Default: no limit.'),
   until: time().optional().describe('End time (RFC 3339), exclusive.'),
 }
-interface Range {
+/** Times in epoch seconds. */
+export interface TimeRange {
   since?: number
   until?: number
 }
 /** Throws invalid_request for an empty time range. */
-export function checkRange({ since, until }: Range): void {
+export function checkRange({ since, until }: TimeRange): void {
   if (since !== undefined && until !== undefined && until <= since)
     throw invalid('until must be after since', 'empty_range')
 }
 
 /** A time range as bounds of ids. Throws invalid_request when it is empty. */
-export function idRange({ since, until }: Range): { since: string; until?: string } {
+export function idRange({ since, until }: TimeRange): { since: string; until?: string } {
   checkRange({ since, until })
   return { since: idFloor(since ?? 0), until: until === undefined ? undefined : idFloor(until) }
 }

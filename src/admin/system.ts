@@ -15,6 +15,7 @@ import { type AdminResource, action } from './action.ts'
 import * as answers from './answers_service.ts'
 import { notFound } from './outcome.ts'
 import { concernsOf } from './posture.ts'
+import { providerStates } from './provider_status.ts'
 import { dryRun, revokeFitting } from './revocations.ts'
 import { statsOf } from './stats.ts'
 
@@ -122,7 +123,7 @@ export const system: AdminResource = {
     status: action({
       method: 'GET',
       path: '/admin/system/status',
-      doc: 'Shows version, uptime, components, features, HTTP engines, queues, headroom, storage, lockouts, instances and unsafe settings.',
+      doc: 'Shows version, uptime, components, features, HTTP engines, queues, headroom, storage, lockouts, instances, unsafe settings and upstream providers.',
       answer: answers.systemStatus,
       cli: false,
       run: async (app) => ({ shown: await statusOf(app) }),
@@ -212,6 +213,7 @@ async function statusOf(app: App) {
     // The status above reports an unavailable database.
     storage: await storageOf(app).catch(() => undefined),
     concerns: await concernsOf(app).catch(() => undefined),
+    providers: await providerStates(app).catch(() => undefined),
   }
 }
 

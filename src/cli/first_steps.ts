@@ -79,6 +79,7 @@ async function examine(file: string | undefined, env: Env, running: boolean): Pr
   const { config, warnings } = loaded
   const { checkKeys } = await import('./doctor/keys.ts')
   const { checkMachine } = await import('./doctor/machine.ts')
+  const { checkProviders } = await import('./doctor/providers.ts')
   const { checkServer } = await import('./doctor/server.ts')
   const { checkStorage } = await import('./doctor/storage.ts')
   const { createFetcher } = await import('../net/fetch.ts')
@@ -90,6 +91,7 @@ async function examine(file: string | undefined, env: Env, running: boolean): Pr
     ...checkMachine(config, warnings),
     ...storage,
     ...(await checkKeys(config, !isBroken)),
+    ...(await checkProviders(config)),
     ...(await checkServer(config, { env, fetcher, running })),
   ]
 }

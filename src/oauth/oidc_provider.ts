@@ -30,6 +30,8 @@ import { translated } from './oidc_errors.ts'
 
 /** Burst, and rate per second, of failed sign-ins of an address for which the provider returned no identity. */
 const [FAILURES, FAILURES_PER_SECOND] = [60, 0.1]
+/** Seconds for which look() repeats its answer. */
+const LOOK_SECONDS = 30
 /** Minimum seconds between two fetches of the keys because of logout tokens with unknown keys: anybody can send these. */
 const LOGOUT_COOLDOWN = 30
 
@@ -82,9 +84,19 @@ export function openOidcProvider({ slug, settings }: OidcSettings, parts: Parts)
     return { issuer, sub, claims: { ...more, ...claims } }
   }
 
+  /** Asked of every page of the admin API, so that they share an answer for a while. */
+  let looked: { at: number; answer: Promise<{ keys: number }> } | undefined
+  function look(): Promise<{ keys: number }> {
+    if (looked && clock.now() - looked.at < LOOK_SECONDS) return looked.answer
+    const answer = translated(async () => ({ keys: await keys.refresh((await discovery.fetchNow()).jwks_uri) }))
+    looked = { at: clock.now(), answer }
+    return answer
+  }
+
   return {
     slug,
     settings,
+    look,
     failures: new Buckets(FAILURES_PER_SECOND, FAILURES),
     authorizationUrl: (login, reauthenticate) =>
       translated(async () => {
@@ -98,7 +110,6 @@ export function openOidcProvider({ slug, settings }: OidcSettings, parts: Parts)
         const { jwks_uri } = await discovery.current()
         return verifyLogoutToken({ crypto, clock, keys: logoutKeys }, text, { issuer, client_id, jwks_uri })
       }),
-    look: () => translated(async () => ({ keys: await keys.refresh((await discovery.fetchNow()).jwks_uri) })),
     async checkClient() {
       const login = { state: newSecret(), nonce: newSecret(), verifier: newSecret() }
       const query = new URLSearchParams({ code: newSecret(), state: login.state, iss: issuer }).toString()

@@ -210,6 +210,7 @@ export interface AuditFilter {
   action?: string
   actor_id?: string
   client_id?: string
+  request_id?: string
   since: string
   until?: string
   limit: number
@@ -229,8 +230,14 @@ export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
       is('client_id', f.client_id),
       ...more,
     )
-  const events = range(is('action', f.action), is('actor_id', f.actor_id))
-  const issued = range(f.action === undefined ? undefined : (ISSUED[f.action] ?? ['1 = 0']), isAbout(f.actor_id))
+  const request = f.request_id === undefined ? undefined : idBytes(f.request_id)
+  const events = range(is('action', f.action), is('actor_id', f.actor_id), is('request_id', request))
+  const issued = range(
+    f.action === undefined ? undefined : (ISSUED[f.action] ?? ['1 = 0']),
+    isAbout(f.actor_id),
+    // The id of a request is the id of the token that it issued.
+    is('id', request),
+  )
   const page = f.limit + f.offset
   const [others, tokens] = [
     yield* all(`SELECT * FROM audit_events ${events.sql} ORDER BY id DESC LIMIT ?`, ...events.params, page),

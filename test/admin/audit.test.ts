@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newId } from '../../src/lib/id.ts'
 import { rfc3339 } from '../../src/lib/time.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { machineToken } from '../support/flow.ts'
@@ -11,6 +12,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 interface Event {
+  request_id: string
   id: string
   action: string
   actor_id: string
@@ -91,11 +93,25 @@ test('the audit trail covers the last 24 hours by default, and up to 720 hours o
   expect((await callAdmin(service, 'GET', tooOld)).status).toBe(400)
 })
 
+test('request_id finds the events of one request, those of issued tokens too, however long ago', async () => {
+  const { client_id } = await create()
+  const client = await addClient(service)
+  await machineToken(service, client)
+  const since = rfc3339(service.app.clock.now() - 700 * 3600)
+  const of = async (filter: Record<string, string>) => (await list({ since, ...filter }))[0]
+  const events = [await of({ client_id }), await of({ action: 'token_issued', client_id: client.client_id })]
+  service.advance(26 * 3600)
+  for (const event of events) expect(await list({ request_id: String(event?.request_id) })).toEqual([event])
+  expect(await list({ request_id: newId() })).toEqual([])
+  expect(await list({ request_id: `${'_'.repeat(21)}w` })).toEqual([])
+})
+
 test.each([
   'since=yesterday',
   'until=2026-02-30T00:00:00Z',
   'since=2999-01-01T00:00:00Z&until=2999-01-01T00:00:00Z',
   'action=token.issued',
+  'request_id=nothing',
   'limit=1001',
   'limit=0',
   'offset=100001',

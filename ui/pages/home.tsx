@@ -18,6 +18,7 @@ export function Home() {
   const keys = useLoad('keys', () => get<Keys>('/admin/keys'))
   const series = useLoad('series', readSeries, SERIES_MS)
   const concerns = status.data?.concerns ?? []
+  const providers = status.data?.providers ?? []
   const isUnsafe = concerns.some(({ severity }) => severity === 'bad')
   const current = keys.data?.keys.find((key) => key.status === 'current')
   return (
@@ -51,6 +52,7 @@ export function Home() {
       </div>
       <div class="grid">
         {!isUnsafe && concerns.length > 0 && <Concerns of={concerns} />}
+        {providers.length > 0 && <Providers of={providers} />}
         <Card title="This server">
           <Facts
             of={[
@@ -116,6 +118,45 @@ function Concerns({ of }: { of: NonNullable<Status['concerns']> }) {
             <div>
               {because} <code class="soft">{key}</code>
               <div class="soft small">Instead: {instead}</div>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}
+
+/** The upstream providers, with the reason why one cannot be used and the last failure of each. */
+function Providers({ of }: { of: NonNullable<Status['providers']> }) {
+  return (
+    <Card title="Upstream providers">
+      <ul class="concerns">
+        {of.map(({ slug, use, issuer, issuer_found, usable, keys, reason, last_failure }) => (
+          <li key={`${use} ${slug}`}>
+            <span class={`dot ${usable === false ? 'bad' : 'good'}`} />
+            <div>
+              <b>{slug}</b> {use === 'sign_in' ? 'for sign-in' : 'for connections'} <code class="soft">{issuer}</code>
+              {usable && <div class="soft small">It can be used; it publishes {number(keys ?? 0)} keys.</div>}
+              {usable === false && (
+                <div class="small">
+                  It cannot be used: <code>{reason ?? 'no keys'}</code>
+                  {issuer_found !== undefined && issuer_found !== issuer && (
+                    <>
+                      . Its metadata names the issuer <code>{issuer_found}</code>
+                    </>
+                  )}
+                </div>
+              )}
+              {last_failure && (
+                <div class="soft small">
+                  Last failure <Time at={last_failure.at} />: <code>{last_failure.reason}</code>
+                  {last_failure.found !== undefined && (
+                    <>
+                      , expected <code>{last_failure.expected}</code>, found <code>{last_failure.found}</code>
+                    </>
+                  )}
+                </div>
+              )}
             </div>
           </li>
         ))}
