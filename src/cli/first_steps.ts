@@ -4,9 +4,11 @@ import type { Env } from '../config/env.ts'
 import { ConfigError, type LoadedConfig, loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { readBuild } from '../lib/build.ts'
+import { systemClock } from '../lib/time.ts'
 import type { Finding } from './doctor/check.ts'
 import { EXIT, print, UsageError } from './output.ts'
 import type { AdminClient } from './send.ts'
+import type { AssertionFlags } from './tour/assertion.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
 
 /** Adds the commands. `exit` takes the exit code of the check. */
@@ -47,6 +49,25 @@ export function addFirstSteps(program: Command, env: Env, exit: (code: number) =
         print(await tryAuthorize(config, sender, { ...flags, port }, say), options().json)
       }),
     )
+
+  commandAt(program, 'try assertion')
+    .description(
+      'Makes a client assertion (private_key_jwt) and shows the request that sends it, as a curl command. Sends nothing.',
+    )
+    .requiredOption('--key <file>', 'Private key of the client, as PEM or JWK; - reads it from standard input.')
+    .requiredOption('--client-id <id>', 'Client id of the client.')
+    .option('--kid <text>', 'Key id for the header. Default: the kid of the JWK, or none.')
+    .option('--alg <name>', 'ES256, RS256, PS256 or EdDSA. Default: what the key is for; RS256 for RSA.')
+    .option('--issuer <url>', 'Issuer of the server that receives it. Default: server.issuer.')
+    .option('--resource <uri>', 'URI of the resource that the token is for.')
+    .option('--scope <names>', 'Scopes to request, separated by spaces.')
+    .action(async (flags: AssertionFlags) => {
+      const { assertionText, tryAssertion } = await import('./tour/assertion.ts')
+      const { config } = loadConfig(options().config, env)
+      const tried = await tryAssertion(config, flags, systemClock.now())
+      if (options().json) print(tried, true)
+      else process.stdout.write(assertionText(tried))
+    })
 
   program
     .command('doctor')

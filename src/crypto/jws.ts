@@ -188,9 +188,9 @@ export const signingInput = (header: string, payload: string): string =>
   `${header}.${Buffer.from(payload).toString('base64url')}`
 
 /** Signs a prepared header segment and a payload (JSON text). Returns the compact JWS. */
-export function signJws(alg: Alg, key: KeyObject, header: string, payload: string): string {
+export function signJws(alg: ClientAlg, key: KeyObject, header: string, payload: string): string {
   const input = signingInput(header, payload)
-  const { hash, options, signatureBytes } = ALGORITHMS[alg]
+  const { kty, hash, options, signatureBytes = 0 } = CLIENT[alg]
   const signature = sign(hash, Buffer.from(input), options ? { key, ...options } : key)
-  return `${input}.${(signatureBytes ? rawOf(signature, signatureBytes / 2) : signature).toString('base64url')}`
+  return `${input}.${(kty === 'EC' ? rawOf(signature, signatureBytes / 2) : signature).toString('base64url')}`
 }
