@@ -36,7 +36,7 @@ const secretsOf = async (client: Named) => (await okAdmin<{ secrets: Shown[] }>(
 const end = (client: Named, id = '') => callAdmin(service, 'DELETE', `${pathOf(client)}/secrets/${id}`)
 
 describe('rotation', () => {
-  test('with an overlap, the earlier secret is accepted until its expiry and refused from that second on', async () => {
+  test('C41 with an overlap, the earlier secret is accepted until its expiry and refused from that second on', async () => {
     const client = await addClient(service)
     const next = await rotate(client, '1h')
     const expires = Date.parse((await secretsOf(client))[1]?.expires_at ?? '') / 1000
@@ -78,7 +78,7 @@ describe('rotation', () => {
     ['negative', '-1h', 'overlap must be a duration such as 10s, 5m or 1h'],
     ['no text', 5, 'overlap must be a duration such as 10s, 5m or 1h'],
     ['longer than 90 days', '91d', 'overlap must be at most 2160h'],
-  ])('an overlap that is %s is refused and changes nothing', async (_, overlap, description) => {
+  ])('C42 an overlap that is %s is refused and changes nothing', async (_, overlap, description) => {
     const client = await addClient(service)
     const before = await secretsOf(client)
     const { status, body } = await tryRotation(client, { overlap })
@@ -87,7 +87,7 @@ describe('rotation', () => {
     expect(await holds(client, client.client_secret)).toBe(true)
   })
 
-  test('a sixth live secret is refused and changes nothing; an expired secret does not count', async () => {
+  test('C43 a sixth live secret is refused and changes nothing; an expired secret does not count', async () => {
     const client = await addClient(service)
     for (const overlap of ['1h', '24h', '24h', '24h']) await rotate(client, overlap)
     const before = await secretsOf(client)
@@ -100,6 +100,17 @@ describe('rotation', () => {
     expect((await secretsOf(client)).length).toBe(5)
   })
 
+  test('C43 of eight rotations at the same time at most four succeed, and every secret of an answer is accepted', async () => {
+    const client = await addClient(service)
+    const answers = await Promise.all(Array.from({ length: 8 }, () => tryRotation(client, { overlap: '1h' })))
+    const given = answers.flatMap(({ status, body }) => (status === 200 ? [String(body['client_secret'])] : []))
+    expect(answers.every(({ status }) => status === 200 || status === 409)).toBe(true)
+    expect(given.length).toBeGreaterThan(0)
+    expect(given.length).toBeLessThanOrEqual(4)
+    expect((await secretsOf(client)).length).toBe(given.length + 1)
+    for (const secret of [client.client_secret, ...given]) expect(await holds(client, secret)).toBe(true)
+  })
+
   test('rotating the secret of a client without a secret is refused', async () => {
     const client = await addClient(service, { token_endpoint_auth_method: 'none' })
     expect((await tryRotation(client)).status).toBe(400)
@@ -107,7 +118,7 @@ describe('rotation', () => {
     expect(await okAdmin(service, 'GET', `${pathOf(client)}/secrets`)).toEqual([])
   })
 
-  test('every rotation and every deletion of a secret is an audit event with the id of the secret, never its value', async () => {
+  test('C45 every rotation and every deletion of a secret is an audit event with the id of the secret, never its value', async () => {
     const client = await addClient(service)
     const { body } = await tryRotation(client, { overlap: '24h' })
     const [current, earlier] = await secretsOf(client)
@@ -128,7 +139,7 @@ describe('rotation', () => {
 })
 
 describe('the secrets of a client', () => {
-  test('GET and the list show the secrets of a client, newest first, without values and hashes', async () => {
+  test('C45 GET and the list show the secrets of a client, newest first, without values and hashes', async () => {
     const client = await addClient(service)
     const second = await rotate(client, '24h')
     const shown = await secretsOf(client)
@@ -151,7 +162,7 @@ describe('the secrets of a client', () => {
     expect((await end(client, current?.id)).status).toBe(404)
   })
 
-  test('the last secret cannot be deleted', async () => {
+  test('C44 the last secret cannot be deleted', async () => {
     const client = await addClient(service)
     const [only] = await secretsOf(client)
     const { status, body } = await end(client, only?.id)
@@ -160,7 +171,15 @@ describe('the secrets of a client', () => {
     expect(await holds(client, client.client_secret)).toBe(true)
   })
 
-  test('the id of a secret of another client is not found', async () => {
+  test('C44 of two secrets that are deleted at the same time one stays', async () => {
+    const client = await addClient(service)
+    await rotate(client, '24h')
+    const ended = await Promise.all((await secretsOf(client)).map(({ id }) => end(client, id)))
+    expect(ended.map(({ status }) => status).sort()).toEqual([204, 409])
+    expect((await secretsOf(client)).length).toBe(1)
+  })
+
+  test('C44 the id of a secret of another client is not found', async () => {
     const [client, other] = [await addClient(service), await addClient(service)]
     await rotate(client, '24h')
     const [, earlier] = await secretsOf(client)

@@ -100,7 +100,7 @@ describe('what is remembered is forgotten when it changes at the other', () => {
     await eventually(async () => (await machineToken(b, client)).status === 401, 1000)
   })
 
-  test('a client secret that is ended or rotated, and a new one', async () => {
+  test('C40 a client secret that is ended or rotated, and a new one', async () => {
     const client = await addClient(a)
     const holdsAt = async (at: TestService, client_secret: string) =>
       (await machineToken(at, { ...client, client_secret })).status === 200
