@@ -1,5 +1,6 @@
 // What is set up: read through the admin API, in the form of a document.
 import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
 import { actionNamed } from '../../admin/index.ts'
 import type { AdminClient } from '../send.ts'
 import { asBody } from './document.ts'
@@ -45,14 +46,17 @@ async function namesOf({ reference }: Kind, presentOf: PresentOf): Promise<Map<u
   return new Map([...(await presentOf(other))].map(([key, { shown }]) => [shown['id'], key]))
 }
 
+/** The items of a kind, page by page: by cursor where the list has one, because offsets are slow in a long list. */
 async function* pages(sender: AdminClient, kind: Kind): AsyncGenerator<Item> {
   const list = actionNamed(kind.resource, 'list')
-  const paged = list.query?.safeParse({ limit: PAGE, offset: 0 }).success
-  for (let offset = 0; ; offset += PAGE) {
-    const query = paged ? { limit: PAGE, offset } : {}
+  const { properties = {} } = list.query ? z.toJSONSchema(list.query, { io: 'input', unrepresentable: 'any' }) : {}
+  let query: Item = 'limit' in properties ? { limit: PAGE } : {}
+  for (let offset = PAGE; ; offset += PAGE) {
     const page = (await sender.send(list, { params: {}, query })) as Item[]
     yield* page
-    if (!paged || page.length < PAGE) return
+    const last = page.at(-1)
+    if (!('limit' in query) || page.length < PAGE || !last) return
+    query = { limit: PAGE, ...('after' in properties ? { after: last['id'] ?? last['client_id'] } : { offset }) }
   }
 }
 
