@@ -53,6 +53,7 @@ const STEPS: readonly { check: string; about: string; reasons: RegExp }[] = [
     about: 'Its subject is a user that may act.',
     reasons: /^(subject_not_mapped|subject_inactive)$/,
   },
+  { check: 'access', about: 'Its user may use the resource with one of the scopes.', reasons: /^access_refused$/ },
 ]
 
 interface Asked {

@@ -6,6 +6,7 @@ import { problem } from '../http/problem.ts'
 import { OAuthError } from '../lib/error.ts'
 import { newBearer, newId } from '../lib/id.ts'
 import { isLoopbackHost } from '../lib/url.ts'
+import { decideAccess } from '../oauth/access.ts'
 import { sentBy } from '../oauth/audit.ts'
 import {
   parseRequested,
@@ -20,9 +21,11 @@ import { isUnstored, keepDocumentClient } from '../oauth/document_client.ts'
 import { isOnDevice, placeOf } from '../oauth/redirect_uri.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Consent } from '../records/consent.ts'
+import { personOf } from '../records/person.ts'
+import { answerAccessRefused } from './access_refused.ts'
 import { errorPage } from './pages.ts'
 import { findSignedIn, type SignedIn } from './session.ts'
-import { basePath, pathAndQuery, toLogin } from './urls.ts'
+import { basePath, loginUrl, pathAndQuery, toLogin } from './urls.ts'
 
 /** Time in seconds that a user has for login and consent. */
 const REQUEST_LIFETIME = 600
@@ -83,6 +86,28 @@ async function proceed(
     if (prompt.includes('none')) throw new OAuthError('login_required', 'nobody is signed in')
     return toLogin(app, comeBack(request, params), prompt.includes('login'))
   }
+  const { resource } = requested
+  if (!resource) return decideOnConsent(app, request, back, requested, signedIn)
+  const { scope, refused_by } = decideAccess(resource, personOf(signedIn.user), requested.scope)
+  if (!refused_by) return decideOnConsent(app, request, back, { ...requested, scope }, signedIn)
+  const another = loginUrl(app, comeBack(request, params), true)
+  return answerAccessRefused(app, request, back, requested, {
+    user: signedIn.user,
+    resource,
+    rule: refused_by,
+    another,
+  })
+}
+
+/** The code at once where the user has consented before, otherwise the consent page. */
+async function decideOnConsent(
+  app: App,
+  request: Request,
+  back: ReturnAddress,
+  requested: Requested,
+  signedIn: SignedIn,
+): Promise<Reply> {
+  const { prompt } = requested
   const consent = isCertain(back) ? await findCovering(app, back, requested, signedIn) : undefined
   const pending = toRequest(app, back, requested, signedIn)
   if (consent && !prompt.includes('consent')) {

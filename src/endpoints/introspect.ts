@@ -2,7 +2,7 @@
 import type { App } from '../context.ts'
 import { json, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { type AccessTokenClaims, checkToken, tokenType } from '../oauth/access_token.ts'
+import { type AccessTokenClaims, checkToken, type LiveToken, tokenType } from '../oauth/access_token.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
 import type { Client } from '../records/client.ts'
 
@@ -18,11 +18,11 @@ export async function introspect(app: App, request: Request): Promise<Reply> {
       : (await maySee(app, checked.claims, caller))
         ? undefined
         : 'not_on_runtime_list'
-  const claims = typeof checked === 'string' || inactive ? undefined : checked.claims
+  const live = typeof checked === 'string' || inactive ? undefined : checked
   request.notes.inactive = inactive
-  app.metrics.count('core_introspection_total', { result: claims ? 'active' : 'inactive' })
+  app.metrics.count('core_introspection_total', { result: live ? 'active' : 'inactive' })
   app.metrics.observe('core_introspection_duration_seconds', (performance.now() - request.startedMs) / 1000)
-  return json(200, claims ? responseOf(claims) : { active: false }, NO_STORE)
+  return json(200, live ? responseOf(live) : { active: false }, NO_STORE)
 }
 
 /** Whether the caller is the client of the token, or a server of its resource. */
@@ -33,9 +33,11 @@ async function maySee(app: App, claims: AccessTokenClaims, caller: Client): Prom
   return resource?.policy.runtime.client_ids.includes(caller.client_id) ?? false
 }
 
-const responseOf = ({ aud, cnf, ...claims }: AccessTokenClaims) => ({
+/** The claims about the user are those of now, not those of the token. */
+const responseOf = ({ claims: { aud, cnf, groups, email, email_verified, name, ...claims }, about }: LiveToken) => ({
   active: true,
   ...claims,
+  ...about,
   ...(aud ? { aud: aud[0] } : {}),
   token_type: tokenType({ jkt: cnf?.jkt }),
   ...(cnf ? { cnf } : {}),

@@ -11,6 +11,7 @@ import { isPublic } from '../oauth/client_metadata.ts'
 import { checkBinding, newNonce, type Proof, replayedProof, verifyProof } from '../oauth/dpop.ts'
 import { issue } from '../oauth/issue.ts'
 import { isUsedBefore, releaseUse } from '../oauth/single_use.ts'
+import { noteAccessRefused } from '../oauth/subject_access.ts'
 import { inSpan } from '../oauth/traced.ts'
 import type { Client } from '../records/client.ts'
 
@@ -54,6 +55,7 @@ async function refusalOf(app: App, refused: Refused, error: unknown): Promise<un
   await releaseUse(app, proof?.use, error)
   if (!(error instanceof OAuthError)) return error
   if (client) recordDenial(app, request, grant, client, error)
+  if (client) await noteAccessRefused(app, request, client.client_id, error)
   const { denied } = grant.counters ?? {}
   if (denied) app.metrics.count(denied, { reason: error.reason })
   return nonce ? error.withHeaders(nonce) : error

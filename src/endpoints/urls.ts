@@ -8,11 +8,14 @@ export const basePath = (app: App): string => new URL(app.config.server.issuer).
 /** What a request asked for, to come back to it. */
 export const pathAndQuery = ({ path, query }: RequestHead): string => (query ? `${path}?${query}` : path)
 
-/** The login page, which leads back to a place of ours; `again` where even who is signed in is to sign in once more. */
-export function toLogin(app: App, place: string, again = false): Reply {
+/** The URL of the login page, which leads back to a place of ours. With `again` the provider must ask the user to sign in again. */
+export function loginUrl(app: App, place: string, again = false): string {
   const query = new URLSearchParams({ redirect: place, ...(again ? { prompt: 'login' } : {}) })
-  return redirect(`${basePath(app)}/login?${query}`)
+  return `${basePath(app)}/login?${query}`
 }
+
+/** Redirects to the login page. */
+export const toLogin = (app: App, place: string, again = false): Reply => redirect(loginUrl(app, place, again))
 
 /** A place of our own to go to after the login, or the start page for anything that would lead elsewhere. */
 export function safeRedirect(app: App, target: string | undefined): string {

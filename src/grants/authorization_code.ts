@@ -8,6 +8,7 @@ import { isPublic } from '../oauth/client_metadata.ts'
 import { type Commit, type CommitOutcome, ISSUED, noteOutcome } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { checkCovered, remainingScope, scopeNames } from '../oauth/resource.ts'
+import { accessOfGrant } from '../oauth/subject_access.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
 import type { TokenFamily } from '../records/token_family.ts'
@@ -57,12 +58,13 @@ export const authorizationCode = {
     if (found.user_status !== 'active') throw refuse('user_inactive')
     if (found.consent_revoked) throw refuse('consent_revoked')
     const { resource } = request
-    const scope = await remainingScope(app, scopeNames(request.scope), {
-      client,
-      resource,
-      consented: found.consent_scope,
-    })
-    return { ...authorizationOf(app, input, request), scope }
+    const granted = scopeNames(request.scope)
+    const { user_version, consent_scope: consented } = found
+    const subject = { sub: request.user_id, client_id: client.client_id, user_version }
+    const { refusal, about, scope: allowed } = await accessOfGrant(app, resource, subject, granted)
+    if (refusal) throw refusal
+    const scope = await remainingScope(app, granted, { client, resource, consented, allowed })
+    return { ...authorizationOf(app, input, request), scope, about }
   },
 } satisfies Grant
 

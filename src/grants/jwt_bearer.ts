@@ -4,7 +4,7 @@ import { OAuthError } from '../lib/error.ts'
 import { type Assertion, consumeAssertion, verifyAssertion } from '../oauth/id_jag.ts'
 import { machineScope } from '../oauth/requested_scope.ts'
 import { atLeastOne, catalogOf, isSameResource, resolveMint, scopeNames } from '../oauth/resource.ts'
-import { applyPolicies, resolveSubject } from '../oauth/xaa_policy.ts'
+import { admitSubject, applyPolicies } from '../oauth/xaa_policy.ts'
 import type { Client } from '../records/client.ts'
 import type { Grant } from './grant.ts'
 
@@ -28,13 +28,14 @@ export const jwtBearer = {
     // A refusal before this line leaves the assertion usable for a corrected request. A refusal after it reveals the state of this
     // server, and uses up the assertion.
     await consumeAssertion(app, assertion)
-    const { sub, resource, scope } = await redemptionOf(app, { uri, scope: form.scope, client }, assertion)
+    const { sub, resource, scope, about } = await redemptionOf(app, { uri, scope: form.scope, client }, assertion)
     return {
       grant_type: 'jwt_bearer',
       client,
       sub,
       resource: resource?.uri,
       scope,
+      about,
       lifetime: app.config.xaa.token_expiry,
       jkt: proof?.jkt,
       proof,
@@ -52,7 +53,7 @@ export async function redemptionOf(
   const wanted = assertedScope(await machineScope(app, requestedScope, resource, client), assertion)
   const needsNone = resource !== undefined && catalogOf(resource).length === 0
   const scope = await applyPolicies(app, assertion, client, resource, needsNone ? [] : atLeastOne(wanted))
-  return { resource, scope: scope.join(' '), sub: await resolveSubject(app, assertion) }
+  return { resource, ...(await admitSubject(app, assertion, client, resource, scope)) }
 }
 
 /** The resource that request and assertion have in common. Throws invalid_target. */

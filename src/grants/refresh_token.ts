@@ -7,7 +7,8 @@ import type { AuditEntry } from '../oauth/audit.ts'
 import { type Commit, type CommitOutcome, ISSUED, noteOutcome, type TokenRequest } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { refreshedScope } from '../oauth/requested_scope.ts'
-import { checkCovered, remainingScope } from '../oauth/resource.ts'
+import { checkCovered, remainingScope, scopeNames } from '../oauth/resource.ts'
+import { accessOfGrant } from '../oauth/subject_access.ts'
 import type { RefreshToken } from '../records/refresh_token.ts'
 import type { TokenFamily } from '../records/token_family.ts'
 import type { Grant, GrantInput } from './grant.ts'
@@ -61,13 +62,17 @@ export const refreshToken = {
     if (found.consent_revoked) throw refuse('consent_revoked')
     checkBound(family.jkt, input.proof)
     checkCovered(app, form.resource, family.resource)
+    const { resource } = family
+    const { user_version, consent_scope: consented } = found
+    const subject = { sub: family.user_id, client_id: client.client_id, user_version }
+    const { refusal, about, scope: allowed } = await accessOfGrant(app, resource, subject, scopeNames(family.scope))
+    if (refusal) {
+      await app.store.revokeFamily({ id: family.id, reason: 'access_refused', now: app.clock.now() })
+      throw refusal
+    }
     const wanted = await refreshedScope(app, form.scope, family)
-    const scope = await remainingScope(app, wanted, {
-      client,
-      resource: family.resource,
-      consented: found.consent_scope,
-    })
-    return { ...rotation(app, input, bearer, family), scope }
+    const scope = await remainingScope(app, wanted, { client, resource, consented, allowed })
+    return { ...rotation(app, input, bearer, family), scope, about }
   },
 } satisfies Grant
 

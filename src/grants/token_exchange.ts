@@ -20,7 +20,6 @@ import { actorsBehind, allowFronted, findFronting } from '../oauth/fronting.ts'
 import type { Authorization } from '../oauth/issue.ts'
 import { isSameResource, resolveMint, resolveTarget, scopeNames } from '../oauth/resource.ts'
 import { ACCESS_TOKEN, type ForeignToken, ID_TOKEN, JWT, verifyForeignToken } from '../oauth/subject_token.ts'
-import { resolveSubject } from '../oauth/xaa_policy.ts'
 import type { Actor } from '../records/issuance.ts'
 import type { Resource } from '../records/resource.ts'
 import type { Grant, GrantInput } from './grant.ts'
@@ -103,7 +102,6 @@ async function exchangeForeign(app: App, input: GrantInput, subject: ForeignToke
   const allowed = await allowForeign(app, client, subject, form.scope, await resolveMint(app, name))
   return {
     ...exchangeOf(app, input),
-    sub: await resolveSubject(app, subject),
     ...allowed,
     not_after: Math.floor(subject.exp),
     jkt: proof?.jkt ?? subject.jkt,
@@ -144,7 +142,7 @@ function checkType(name: string, type: string | undefined, types = TOKEN_TYPES):
 async function allow(app: App, exchange: Exchange, target: Resource | undefined): Promise<Allowed> {
   if (!target) return allowSameAudience(app, exchange)
   const fronting = await findFronting(app, exchange, target)
-  if (fronting?.link) return allowFronted(exchange, fronting.source, fronting.link, target)
+  if (fronting?.link) return allowFronted(app, exchange, { source: fronting.source, link: fronting.link }, target)
   if (target.backend_kind === 'mint') return allowMint(app, exchange, target)
   // A subject token for a mint resource was sent to that resource. Only an operator may allow it to be exchanged for a broker resource.
   if (fronting)

@@ -6,9 +6,13 @@ import type { PublishedKey } from '../crypto/keyring.ts'
 import { isId } from '../lib/id.ts'
 import type { Actor, Issuance } from '../records/issuance.ts'
 import { ACCESS_TOKEN_TYPS } from '../records/resource.ts'
+import type { TokenState } from '../store/issuances.ts'
+import type { ClaimsAbout } from './access.ts'
 import { isUserId } from './client_metadata.ts'
+import { scopeNames } from './resource.ts'
+import { accessOf } from './subject_access.ts'
 
-export interface AccessTokenClaims {
+export interface AccessTokenClaims extends ClaimsAbout {
   iss: string
   sub: string
   aud?: string[]
@@ -107,14 +111,27 @@ const isUnexpired = ({ clock }: App, { exp }: AccessTokenClaims): boolean => exp
 export interface LiveToken {
   claims: AccessTokenClaims
   issuance: Issuance
+  /** The version of its user; undefined when the subject is no user here. */
+  user_version?: number
+  /** The claims about its user that the resource asks for, as they are now. */
+  about?: ClaimsAbout
   /** Number of token exchanges from the first token to this one. */
   exchanges: number
 }
 
 /** Why a token is not valid. This is for operators; callers only learn that the token is inactive. */
-export type DeadReason = 'token_unknown' | 'token_expired' | 'token_revoked' | 'client_not_active' | 'user_not_active'
+export type DeadReason =
+  | 'token_unknown'
+  | 'token_expired'
+  | 'token_revoked'
+  | 'client_not_active'
+  | 'user_not_active'
+  | 'access_refused'
 
-/** A token of this service that is unexpired and not revoked, and whose client and user are active. Otherwise the reason why it is not valid. */
+/**
+ * A token of this service that is unexpired and not revoked, whose client and user are active, and whose user may use the resource. Its
+ * scope is without what the user may not have any more. Otherwise the reason why it is not valid.
+ */
 export async function checkToken(app: App, token: string): Promise<LiveToken | DeadReason> {
   const candidate = await decodeAccessToken(app, token)
   if (!candidate) return 'token_unknown'
@@ -128,7 +145,21 @@ export async function checkToken(app: App, token: string): Promise<LiveToken | D
   const issuedTo = await app.store.findClient({ client_id: claims.client_id })
   if (issuedTo?.status !== 'active') return 'client_not_active'
   if (isUserId(claims.sub) && state.user_status !== 'active') return 'user_not_active'
-  return { claims, issuance: state.issuance, exchanges: state.exchanges }
+  return withAccess(app, claims, state)
+}
+
+async function withAccess(app: App, claims: AccessTokenClaims, state: TokenState): Promise<LiveToken | DeadReason> {
+  const { issuance, exchanges, user_version } = state
+  const live = { claims, issuance, exchanges, user_version }
+  const uri = claims.aud?.[0]
+  const resource = uri === undefined ? undefined : await app.store.findResource({ uri })
+  if (!resource) return live
+  const names = scopeNames(claims.scope ?? '')
+  const { sub, client_id } = claims
+  const { scope, refused_by, about } = await accessOf(app, resource, { sub, client_id, user_version }, names)
+  if (refused_by) return 'access_refused'
+  const left = scope.length === names.length ? claims : { ...claims, scope: scope.join(' ') }
+  return { ...live, claims: left, about }
 }
 
 /** The token if it is valid, otherwise undefined. */

@@ -22,7 +22,7 @@ export interface ReturnAddress {
 
 /** What a valid request asks for. */
 export interface Requested {
-  scope: string[]
+  scope: readonly string[]
   /** The scope parameter as it was sent: more than `scope` where something is left out. */
   asked_scope: string[]
   resource?: Resource

@@ -6,13 +6,15 @@ import type { Consent } from '../records/consent.ts'
 import type { FrontingLink } from '../records/fronting_link.ts'
 import type { Actor } from '../records/issuance.ts'
 import type { Resource } from '../records/resource.ts'
+import type { ClaimsAbout } from './access.ts'
 import type { LiveToken } from './access_token.ts'
 import { isUserId } from './client_metadata.ts'
 import type { FederatedSubject } from './idp_token.ts'
 import { PATHS } from './metadata.ts'
 import { declaredScope, requestedNames } from './requested_scope.ts'
 import { atLeastOne, catalogOf, checkDeclared, checkWithin, listAllResources, nameOf, scopeNames } from './resource.ts'
-import { applyPolicies } from './xaa_policy.ts'
+import { checkAccess } from './subject_access.ts'
+import { admitSubject, applyPolicies } from './xaa_policy.ts'
 
 export interface Exchange {
   caller: Client
@@ -25,6 +27,8 @@ export interface Allowed {
   resource?: string
   scope: string
   consent_id?: string
+  /** The claims about the user. */
+  about?: ClaimsAbout
   /** The fronting link that allows the exchange instead of a consent. */
   link?: FrontingLink
 }
@@ -41,16 +45,24 @@ export function allowSameAudience(app: App, exchange: Exchange): Allowed {
   const held = scopeNames(claims.scope ?? '')
   const requested = requestedNames(exchange.scope, held) ?? held
   checkWithin(requested, held, 'subject_scope_ceiling', SUBJECT)
-  return { resource: claims.aud?.[0], scope: atLeastOne(requested).join(' ') }
+  return { resource: claims.aud?.[0], scope: atLeastOne(requested).join(' '), about: exchange.subject.about }
+}
+
+/** The access of the subject to the target. A client that exchanges its own token acts for itself. Throws access_denied. */
+export function checkSubject(app: App, { caller, subject }: Exchange, target: Resource, names: readonly string[]) {
+  const { claims, user_version } = subject
+  return checkAccess(app, target, { sub: claims.sub, client_id: caller.client_id, user_version }, names)
 }
 
 /** Exchange into a mint resource. Throws invalid_scope, access_denied for a client that is on no list, or consent_required. */
 export async function allowMint(app: App, exchange: Exchange, resource: Resource): Promise<Allowed> {
-  const wanted = await requestedScope(app, exchange, resource)
+  const requested = await requestedScope(app, exchange, resource)
   if (!isOwn(exchange)) checkListed(exchange.caller, resource)
+  // Before the consent: a user is never asked for scopes that the user may not have.
+  const { scope: wanted, about } = await checkSubject(app, exchange, resource, requested)
   const most = neededBy(resource, wanted).join(' ')
-  if (isSelfExchange(app, exchange)) return { resource: resource.uri, scope: most }
-  return { resource: resource.uri, ...(await consentedScope(app, exchange, resource, wanted)) }
+  if (isSelfExchange(app, exchange)) return { resource: resource.uri, scope: most, about }
+  return { resource: resource.uri, about, ...(await consentedScope(app, exchange, resource, wanted)) }
 }
 
 const SUBJECT = 'the subject token has'
@@ -80,7 +92,8 @@ async function requestedScope(app: App, { subject, scope }: Exchange, resource: 
 
 /**
  * Exchange of a token of an identity provider into a mint resource. The policies of the provider decide, not the lists of the resource: its
- * scopes are names of another server. Throws invalid_scope, or access_denied when no policy allows it.
+ * scopes are names of another server. Throws invalid_scope, access_denied when no policy or rule of access allows it, and what
+ * `resolveSubject` throws.
  */
 export async function allowForeign(
   app: App,
@@ -88,10 +101,10 @@ export async function allowForeign(
   subject: FederatedSubject,
   scope: string | undefined,
   resource: Resource,
-): Promise<Allowed> {
+): Promise<Allowed & { sub: string }> {
   const wanted = neededBy(resource, (await namedScope(app, scope, resource)) ?? catalogOf(resource))
   const allowed = await applyPolicies(app, subject, caller, resource, wanted)
-  return { resource: resource.uri, scope: allowed.join(' ') }
+  return { resource: resource.uri, ...(await admitSubject(app, subject, caller, resource, allowed)) }
 }
 
 /** The part of `wanted` that the user consented to at a resource. An explicit scope parameter must be covered completely. Throws consent_required, invalid_scope. */
@@ -124,7 +137,8 @@ export async function allowBroker(app: App, exchange: Exchange, resource: Resour
     throw new OAuthError('access_denied', 'only tokens of users can be exchanged for tokens of a provider', {
       reason: 'subject_not_user',
     })
-  const wanted = await requestedScope(app, exchange, resource)
+  const requested = await requestedScope(app, exchange, resource)
+  const { scope: wanted } = await checkSubject(app, exchange, resource, requested)
   const target = nameOf(resource)
   const { allowed_client_ids } = resource.policy.exchange
   const most = atLeastOne(wanted).join(' ')

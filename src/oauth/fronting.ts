@@ -8,7 +8,7 @@ import type { FrontingLink } from '../records/fronting_link.ts'
 import type { Actor } from '../records/issuance.ts'
 import type { Resource } from '../records/resource.ts'
 import type { LiveToken } from './access_token.ts'
-import type { Allowed, Exchange } from './exchange_policy.ts'
+import { type Allowed, checkSubject, type Exchange } from './exchange_policy.ts'
 import { requestedNames } from './requested_scope.ts'
 import { atLeastOne, catalogOf, checkDeclared, checkWithin, nameOf, scopeNames } from './resource.ts'
 
@@ -35,26 +35,28 @@ export async function findFronting(
 
 /**
  * The allowed scopes of a fronted exchange: the scopes of the target to which the link maps the scopes of the subject token.
- * Throws access_denied for a client that may not use the link, invalid_scope for scopes outside the map.
+ * Throws access_denied for a client that may not use the link and for a user who may not use the target, invalid_scope for scopes outside the map.
  */
-export function allowFronted(exchange: Exchange, source: Resource, link: FrontingLink, target: Resource): Allowed {
+export async function allowFronted(
+  app: App,
+  exchange: Exchange,
+  { source, link }: Required<FrontingStep>,
+  target: Resource,
+): Promise<Allowed> {
   checkCaller(exchange.caller, source, target)
   const entries = Object.entries(link.scope_map)
   const held = scopeNames(exchange.subject.claims.scope ?? '')
   const reachable = new Set(entries.filter(([name]) => held.includes(name)).flatMap(([, targets]) => targets))
   const requested = requestedNames(exchange.scope, catalogOf(target))
-  if (requested === undefined) {
-    const names = catalogOf(target).filter((name) => reachable.has(name))
-    return { resource: nameOf(target), scope: atLeastOne(names).join(' '), link }
+  if (requested) {
+    checkDeclared(requested, target)
+    const mapped = entries.flatMap(([, targets]) => targets)
+    checkWithin(requested, mapped, 'fronting_scope_unmapped')
+    checkWithin(requested, [...reachable], 'fronting_subject_scope_insufficient')
   }
-  checkDeclared(requested, target)
-  checkWithin(
-    requested,
-    entries.flatMap(([, targets]) => targets),
-    'fronting_scope_unmapped',
-  )
-  checkWithin(requested, [...reachable], 'fronting_subject_scope_insufficient')
-  return { resource: nameOf(target), scope: atLeastOne(requested).join(' '), link }
+  const names = requested ?? catalogOf(target).filter((name) => reachable.has(name))
+  const { scope, about } = await checkSubject(app, exchange, target, atLeastOne(names))
+  return { resource: nameOf(target), scope: scope.join(' '), about, link }
 }
 
 /** The link may be used by the clients that the target lists, or by the servers of the source when it lists none. Throws access_denied. */

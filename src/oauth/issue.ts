@@ -8,6 +8,7 @@ import type { Client } from '../records/client.ts'
 import type { Actor, Issuance } from '../records/issuance.ts'
 import type { AccessTokenTyp } from '../records/resource.ts'
 import type { NewIssuance } from '../store/issuances.ts'
+import { type ClaimsAbout, inToken } from './access.ts'
 import { claimsOf, tokenType } from './access_token.ts'
 import { type Commit, runCommit } from './commit.ts'
 import type { Proof } from './dpop.ts'
@@ -29,6 +30,8 @@ export interface Authorization {
   /** The DPoP proof, which is recorded as used when the token is committed. */
   proof?: Proof
   act?: Actor
+  /** The claims about the user. */
+  about?: ClaimsAbout
   family_id?: string
   consent_id?: string
   parent_id?: string
@@ -77,7 +80,8 @@ const typOf = async (app: App, uri: string | undefined): Promise<AccessTokenTyp 
 type Tokens = Pick<TokenResponse, 'access_token' | 'refresh_token'>
 
 async function sign(app: App, key: SigningKey, a: Authorization, issuance: NewIssuance): Promise<Tokens> {
-  const signed = app.crypto.sign(key, claimsOf(issuance, issuerOf(app.config)))
+  const claims = claimsOf(issuance, issuerOf(app.config))
+  const signed = app.crypto.sign(key, a.about ? { ...claims, ...inToken(a.about) } : claims)
   if (isRemote(key)) await signed
   const [access_token, refresh_token] = await Promise.all([signed, runCommit(app, a.commit, issuance)])
   app.knownTokens.signed(access_token, issuance.issued_at)

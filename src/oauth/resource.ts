@@ -122,22 +122,25 @@ interface Basis {
   resource?: string
   /** The scope of the user's consent now. Undefined if no consent was stored. */
   consented?: string
+  /** The scopes that the user may have now. Undefined without a resource. */
+  allowed?: readonly string[]
 }
 /**
- * The part of a granted scope that still holds: the resource declares it, the operator allows the client to have it, and the user
- * consents to it. Throws invalid_target if the resource was deleted, invalid_scope if nothing is left.
+ * The part of a granted scope that still holds: the resource declares it, the operator allows the client to have it, the user may
+ * have it and consents to it. Throws invalid_target if the resource was deleted, invalid_scope if nothing is left.
  */
 export async function remainingScope(
   app: App,
   names: readonly string[],
-  { client, resource, consented }: Basis,
+  { client, resource, consented, allowed }: Basis,
 ): Promise<string> {
   const catalog = resource === undefined ? undefined : catalogOf(await resolveMint(app, resource))
   const ceiling = scopeCeiling(client)
-  const allowed = consented === undefined ? undefined : scopeNames(consented)
+  const agreed = consented === undefined ? undefined : scopeNames(consented)
   const left = names
     .filter((name) => catalog === undefined || catalog.includes(name))
     .filter((name) => ceiling === undefined || ceiling.includes(name))
+    .filter((name) => agreed === undefined || agreed.includes(name))
     .filter((name) => allowed === undefined || allowed.includes(name))
   if (left.length === 0 && names.length > 0)
     throw new OAuthError('invalid_scope', 'nothing is left of the scope that was granted', { reason: 'scope_is_gone' })

@@ -3,10 +3,13 @@ import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
 import type { Resource } from '../records/resource.ts'
+import type { User } from '../records/user.ts'
 import type { XaaPolicy } from '../records/xaa_policy.ts'
+import type { ClaimsAbout } from './access.ts'
 import { isUserId } from './client_metadata.ts'
 import type { FederatedSubject } from './idp_token.ts'
 import { isSameResource } from './resource.ts'
+import { checkAccess, type Subject } from './subject_access.ts'
 
 const denied = (description: string, reason: string) => new OAuthError('access_denied', description, { reason })
 
@@ -45,32 +48,52 @@ function covers(app: App, policy: XaaPolicy, { client_id }: Client, resource: Re
  * else a value that no local user or client can have. Throws access_denied without a mapping in `strict` mode, invalid_grant when the user
  * is not active.
  */
-export async function resolveSubject(app: App, subject: FederatedSubject): Promise<string> {
+export async function resolveSubject(
+  app: App,
+  federated: FederatedSubject,
+): Promise<Pick<Subject, 'sub' | 'user_version'>> {
   try {
-    const { result, sub } = await findSubject(app, subject)
+    const { result, ...subject } = await findSubject(app, federated)
     app.metrics.count('ext_xaa_subject_resolutions_total', { result })
-    return sub
+    return subject
   } catch (error) {
     app.metrics.count('ext_xaa_subject_resolutions_total', { result: 'denied' })
     throw error
   }
 }
 
-async function findSubject(app: App, { idp, sub }: FederatedSubject): Promise<{ result: string; sub: string }> {
+/** The `sub` of the token for a resource, with what the user may have there. Throws as `resolveSubject`, and access_denied. */
+export async function admitSubject(
+  app: App,
+  federated: FederatedSubject,
+  { client_id }: Client,
+  resource: Resource | undefined,
+  names: readonly string[],
+): Promise<{ sub: string; scope: string; about?: ClaimsAbout }> {
+  const subject = await resolveSubject(app, federated)
+  const { sub } = subject
+  if (!resource) return { sub, scope: names.join(' ') }
+  const { scope, about } = await checkAccess(app, resource, { ...subject, client_id }, names)
+  return { sub, scope: scope.join(' '), about }
+}
+
+async function findSubject(app: App, { idp, sub }: FederatedSubject) {
   const mapping = await app.store.findSubjectMapping({ idp_id: idp.id, federated_subject: sub })
   if (!mapping && app.config.xaa.subject_mode === 'strict')
     throw denied('the subject is not mapped to a local user', 'subject_not_mapped')
   // The key is issuer and subject, never an email: an administrator of a directory must not gain a local account by choosing an email.
   const local =
     mapping?.local_subject ?? (await app.store.findSubjectUser({ issuer: idp.issuer, sub })) ?? `${idp.issuer}:${sub}`
-  await checkLocal(app, local)
-  return { result: mapping ? 'mapped' : 'auto_mapped', sub: local }
+  const user = await checkLocal(app, local)
+  return { result: mapping ? 'mapped' : 'auto_mapped', sub: local, user_version: user?.version }
 }
 
-/** A local user must be active. A subject must not be equal to a client id (RFC 9068 §5). */
-async function checkLocal(app: App, local_subject: string): Promise<void> {
+/** A local user must be active. A subject must not be equal to a client id (RFC 9068 §5). Returns the user, if it is one. */
+async function checkLocal(app: App, local_subject: string): Promise<User | undefined> {
+  const user = isUserId(local_subject) ? await app.store.findUser({ id: local_subject }) : undefined
   const mayAct = isUserId(local_subject)
-    ? (await app.store.findUser({ id: local_subject }))?.status === 'active'
+    ? user?.status === 'active'
     : (await app.store.findClient({ client_id: local_subject })) === undefined
   if (!mayAct) throw new OAuthError('invalid_grant', 'the subject is not active', { reason: 'subject_inactive' })
+  return user
 }

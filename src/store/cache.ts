@@ -46,6 +46,12 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
       deleteClient: everything,
     },
   },
+  findPerson: {
+    max: 10_000,
+    // A user that was changed has another version, so that no write needs to drop it.
+    key: ({ id, version }: InputOf<'findPerson'>) => `${id} ${version}`,
+    dropBy: {},
+  },
   findResource: {
     max: 10_000,
     key: (input: InputOf<'findResource'>) => input.uri,

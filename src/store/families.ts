@@ -3,6 +3,7 @@ import { change, type Op, type Param } from './op.ts'
 
 type Key = 'id' | 'authorization_id' | 'client_id' | 'consent_id' | 'user_id'
 export type EndReason =
+  | 'access_refused'
   | 'client_deleted'
   | 'client_request'
   | 'code_reuse'

@@ -13,6 +13,7 @@ import {
   idBytes,
   is,
   maybeIdBytes,
+  maybeNum,
   maybeStr,
   type Op,
   one,
@@ -78,10 +79,11 @@ export interface TokenState {
   exchanges: number
   /** Status of the user that is the subject. Undefined when the subject is not a user of this service, or was deleted. */
   user_status?: string
+  user_version?: number
   issuance: Issuance
 }
 
-const TOKEN_STATE = `SELECT ${columnsOf('i', ISSUANCE_COLUMNS)}, ${DEAD_AT}, u.status AS user_status
+const TOKEN_STATE = `SELECT ${columnsOf('i', ISSUANCE_COLUMNS)}, ${DEAD_AT}, u.status AS user_status, u.version AS user_version
   FROM issuances i ${ENDED_BY} LEFT JOIN users u ON u.id = i.sub WHERE i.id = ?`
 const ANCESTOR = `SELECT i.parent_id, ${DEAD_AT}, cl.status AS client_status
   FROM issuances i ${ENDED_BY} LEFT JOIN clients cl ON cl.client_id = i.client_id WHERE i.id = ?`
@@ -95,6 +97,7 @@ export function* findTokenState({ id }: { id: string }): Op<TokenState | undefin
     ...ancestors,
     live: ancestors.live && row.dead_at === null,
     user_status: maybeStr(row.user_status),
+    user_version: maybeNum(row.user_version),
     issuance: readIssuance(row),
   }
 }

@@ -159,12 +159,14 @@ function* saveConsent(c: NewConsent, now: number): Op<Buffer> {
 /** The state of the user and the consent of a code or refresh token. */
 interface Standing {
   user_status?: string
+  user_version?: number
   consent_revoked: boolean
   /** The current scope of the consent; undefined without a consent. */
   consent_scope?: string
 }
 const readStanding = (row: Row): Standing => ({
   user_status: maybeStr(row.user_status),
+  user_version: maybeNum(row.user_version),
   consent_revoked: row.consent_revoked_at !== null,
   consent_scope: maybeStr(row.consent_scope),
 })
@@ -175,7 +177,7 @@ export interface FoundCode extends Standing {
 /** A code in any state, with the state of its user and consent. */
 export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
   const row = yield* one(
-    `SELECT a.*, u.status AS user_status, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope FROM authorization_requests a
+    `SELECT a.*, u.status AS user_status, u.version AS user_version, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope FROM authorization_requests a
      LEFT JOIN users u ON u.id = a.user_id LEFT JOIN consent_grants c ON c.id = a.consent_id WHERE a.id = ? AND a.code_hash IS NOT NULL`,
     idBytes(id),
   )
@@ -239,7 +241,7 @@ export interface FoundRefreshToken extends Standing {
 /** A refresh token in any state, with its family and the state of its user and consent. */
 export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken | undefined> {
   const row = yield* one(
-    `SELECT r.id AS token_id, r.hash, r.expires_at, r.consumed_at, r.next_id, f.*, u.status AS user_status, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope
+    `SELECT r.id AS token_id, r.hash, r.expires_at, r.consumed_at, r.next_id, f.*, u.status AS user_status, u.version AS user_version, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope
      FROM refresh_tokens r JOIN token_families f ON f.id = r.family_id LEFT JOIN users u ON u.id = f.user_id LEFT JOIN consent_grants c ON c.id = f.consent_id
      WHERE r.id = ?`,
     idBytes(id),

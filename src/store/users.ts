@@ -1,5 +1,6 @@
 // Operations on users and their browser sessions.
 import { isDeepStrictEqual } from 'node:util'
+import { type Person, personOf } from '../records/person.ts'
 import type { Session } from '../records/session.ts'
 import { groupsOf, type User } from '../records/user.ts'
 import { forgetConnections } from './connections.ts'
@@ -26,6 +27,15 @@ import { changeable, emailKey, insertUsers, readUser, USER_COLUMNS } from './use
 export function* findUser({ id }: { id: string }): Op<User | undefined> {
   const row = yield* one(`SELECT ${USER_COLUMNS} FROM users WHERE id = ?`, id)
   return row && readUser(row)
+}
+
+/**
+ * What access rules need to know of a user. `version` is the version that was read together with a token. A cached result is of that
+ * version or of a later one.
+ */
+export function* findPerson({ id }: { id: string; version: number }): Op<Person | undefined> {
+  const user = yield* findUser({ id })
+  return user && personOf(user)
 }
 
 /** The user with this email, compared case-insensitively. */

@@ -62,6 +62,11 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
     'Compare the scopes of the client and of the resource; a request without scope gets every allowed scope.',
   ],
   [
+    /^access_refused$/,
+    'The user may not use the resource, or may have none of the requested scopes.',
+    'Compare the groups of the user with access and the scopes of the resource.',
+  ],
+  [
     /^redirect_uri_mismatch$/,
     'The redirect_uri differs between the two steps.',
     'It must be the same text in both. This is a mistake of the client.',

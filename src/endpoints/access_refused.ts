@@ -1,0 +1,48 @@
+// The answer for a person who is signed in and may not use the resource that an application asks for.
+import type { App } from '../context.ts'
+import { prefersHtml, type Reply, type Request, redirect } from '../http/message.ts'
+import { html } from '../lib/html.ts'
+import type { AccessRule } from '../oauth/access.ts'
+import { type Requested, type ReturnAddress, responseUri } from '../oauth/authorization.ts'
+import { placeOf } from '../oauth/redirect_uri.ts'
+import { noteAccessRefused, refusedAccess } from '../oauth/subject_access.ts'
+import type { Resource } from '../records/resource.ts'
+import type { User } from '../records/user.ts'
+import { page } from './pages.ts'
+
+export interface RefusedAccess {
+  user: User
+  resource: Resource
+  rule: AccessRule
+  /** The login page that leads back to the same request. */
+  another: string
+}
+
+/** Records the refusal, and shows it to the person. With prompt=none, and without a browser, the client gets it at once. */
+export async function answerAccessRefused(
+  app: App,
+  request: Request,
+  back: ReturnAddress,
+  { prompt }: Requested,
+  { user, resource, rule, another }: RefusedAccess,
+): Promise<Reply> {
+  const error = refusedAccess('access_denied', user.id, resource, rule)
+  request.notes.refusal = error
+  app.metrics.count('core_auth_denied_total', { reason: error.code })
+  await noteAccessRefused(app, request, back.client.client_id, error)
+  const href = responseUri(app, back, error)
+  if (prompt.includes('none') || !prefersHtml(request)) return redirect(href)
+  const text =
+    rule === 'access'
+      ? 'An administrator decides who may use it. Ask them for access, or use another account.'
+      : 'An administrator decides who may have the permissions that the application asks for. Ask them, or use another account.'
+  const title = 'No access'
+  return page(
+    title,
+    html`<h1><bdi>${user.email ?? user.name}</bdi> may not use <bdi>${resource.display_name}</bdi></h1>
+<p class="note bad" role="alert">${text}</p>
+<p class="after"><a class="button main" href="${href}">Return to ${placeOf(back.redirect_uri)}</a></p>
+<p class="after"><a class="button" href="${another}">Use another account</a></p>`,
+    { status: error.status },
+  )
+}
