@@ -140,7 +140,7 @@ describe('subjects', () => {
     expect(counts.mock.calls).toEqual([['ext_xaa_subject_resolutions_total', { result }]])
 
   test('without a mapping the subject stays one of its issuer', async () => {
-    expect(await resolve()).toBe('https://idp.example.com:employee-1')
+    expect(await resolve()).toEqual({ sub: 'https://idp.example.com:employee-1' })
     counted('auto_mapped')
   })
 
@@ -152,9 +152,9 @@ describe('subjects', () => {
 
   test.each(['auto_map', 'strict'] as const)('in mode %s a mapped subject is the local one', async (mode) => {
     const user = aUser({ id: 'u_ada' })
-    expect(await resolve({ mode, local_subject: 'u_ada', user })).toBe('u_ada')
+    expect(await resolve({ mode, local_subject: 'u_ada', user })).toEqual({ sub: 'u_ada', user_version: user.version })
     counted('mapped')
-    expect(await resolve({ mode, local_subject: 'payroll' })).toBe('payroll')
+    expect(await resolve({ mode, local_subject: 'payroll' })).toEqual({ sub: 'payroll' })
   })
 
   test('without a mapping it is the user who signs in at that issuer with that subject; a mapping wins', async () => {

@@ -47,7 +47,7 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByLabel('Resource').fill(scene.resource.uri)
     await press(page, 'Check')
     await page.getByText('It would be redeemed for').waitFor()
-    expect(await page.locator('.steps').getByText('passed').count()).toBe(13)
+    expect(await page.locator('.steps').getByText('passed').count()).toBe(14)
     expect((await scene.redeem(assertion)).status).toBe(200)
     await page.getByLabel('Client ID').fill((await addClient(service)).client_id)
     await press(page, 'Check')

@@ -93,6 +93,7 @@ export function tokenRules(bench: Bench): void {
         token: refresh,
         family,
         user_status: 'active',
+        user_version: 1,
         consent_revoked: false,
         consent_scope: scene.consent.scope,
       })

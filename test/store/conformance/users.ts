@@ -31,13 +31,13 @@ export function userRules(bench: Bench): void {
   })
 
   test('groups of operators and of the provider are kept apart, and a write replaces both', async () => {
-    const user = await created({ operator_groups: ['night', 'ops,dev'], provider_groups: ['staff'] })
+    const user = await created({ operator_groups: ['admins', 'agents,ops'], provider_groups: ['all'] })
     expect(await find(user)).toEqual(user)
-    const next = { ...user, operator_groups: ['ops'], provider_groups: [], email_verified: false }
+    const next = { ...user, operator_groups: ['agents'], provider_groups: [], email_verified: false }
     expect(await update(next)).toBe('updated')
     expect(await find(user)).toEqual({ ...next, version: 2 })
     expect(await update({ ...next, operator_groups: ['lost'] })).toBe('stale')
-    expect((await find(user))?.operator_groups).toEqual(['ops'])
+    expect((await find(user))?.operator_groups).toEqual(['agents'])
   })
 
   test('groups are counted and their users are listed by age, and a group without users is no group', async () => {
