@@ -226,3 +226,16 @@ test('with xaa.enabled false no token of a provider is a subject token', async (
     await other.close()
   }
 })
+
+test('a mapped subject needs access to a restricted resource, and one that is no user here has none', async () => {
+  const staffOnly = await addResource(service, { access: { mode: 'restricted', groups: ['staff'] } })
+  const [insider, outsider] = [await addUser(service, { operator_groups: ['staff'] }), await addUser(service)]
+  await mapSubject(service, idp_id, 'insider', insider.id)
+  await mapSubject(service, idp_id, 'outsider', outsider.id)
+  const bring = async (sub: string) => exchanged(await token({ claims: { sub } }), { resource: staffOnly.uri })
+  expect(decodeJwt(String((await bring('insider')).body['access_token'])).sub).toBe(insider.id)
+  for (const sub of ['outsider', 'stranger']) {
+    const { status, body } = await bring(sub)
+    expect([status, body['error']]).toEqual([403, 'access_denied'])
+  }
+})

@@ -159,9 +159,10 @@ describe('subjects', () => {
 
   test('without a mapping it is the user who signs in at that issuer with that subject; a mapping wins', async () => {
     const user = aUser({ id: 'u_ada' })
-    expect(await resolve({ signs_in: 'u_ada', user })).toBe('u_ada')
+    const known = { sub: 'u_ada', user_version: user.version }
+    expect(await resolve({ signs_in: 'u_ada', user })).toEqual(known)
     counted('auto_mapped')
-    expect(await resolve({ signs_in: 'u_bob', local_subject: 'u_ada', user })).toBe('u_ada')
+    expect(await resolve({ signs_in: 'u_bob', local_subject: 'u_ada', user })).toEqual(known)
     expect((await refusalOf(() => resolve({ mode: 'strict', signs_in: 'u_ada', user }))).reason).toBe(
       'subject_not_mapped',
     )
