@@ -1,5 +1,5 @@
-# Two stages: build with everything, run with what is needed. Debian 13 (trixie), because the newest native HTTP engine
-# needs glibc 2.38 or newer; on an older one the service falls back to the slower node:http.
+# Two stages: the first has all build tools, the second only what the service needs to run. The image uses Debian 13 (trixie), because
+# the newest native HTTP engine needs glibc 2.38 or newer. With an older glibc the service uses the slower node:http.
 FROM node:24-trixie AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -12,7 +12,7 @@ COPY workers workers
 COPY bench bench
 COPY tools tools
 COPY migrations migrations
-# The repository is not part of the image: docker build --build-arg COMMIT=$(git rev-parse --short=12 HEAD) .
+# The build has no access to the git repository, so pass the commit: docker build --build-arg COMMIT=$(git rev-parse --short=12 HEAD) .
 ARG COMMIT=unknown
 RUN BUILD_COMMIT="$COMMIT" npm run build && npm prune --omit=dev
 

@@ -1,6 +1,6 @@
 """An MCP server with FastMCP whose tokens come from the service. docs/guides/python.md explains it.
 
-PORT, ISSUER and RESOURCE set it up. With CLIENT_ID and CLIENT_SECRET it asks the service about each token.
+The variables PORT, ISSUER and RESOURCE configure it. With CLIENT_ID and CLIENT_SECRET it asks the service about each token.
 """
 
 import os
@@ -16,8 +16,8 @@ PORT = int(os.environ.get("PORT", "3000"))
 ISSUER = os.environ.get("ISSUER", "http://localhost:9000")
 RESOURCE = os.environ.get("RESOURCE", f"http://localhost:{PORT}/mcp")
 
-# 1. What makes a token good here. FastMCP assumes RS256, so ES256 has to be named. Without `audience` every token of the
-# issuer would be good here, whichever server it is for.
+# 1. The verification of a token. FastMCP assumes RS256 unless an algorithm is set. Without `audience` this server would accept
+# every token of the issuer, including tokens for other servers.
 by_signature = JWTVerifier(
     jwks_uri=f"{ISSUER}/.well-known/jwks.json",
     issuer=ISSUER,
@@ -28,7 +28,7 @@ by_signature = JWTVerifier(
 
 
 def by_introspection() -> IntrospectionTokenVerifier:
-    """Asks the service about each token: one that was revoked is refused at once."""
+    """Asks the service about each token, so that a revoked token is refused at once."""
     return IntrospectionTokenVerifier(
         introspection_url=f"{ISSUER}/oauth/introspect",
         client_id=os.environ["CLIENT_ID"],
@@ -50,8 +50,8 @@ async def verify_unbound(token: str):
 
 verifier.verify_token = verify_unbound
 
-# 2. Where clients get tokens (RFC 9728). The issuer is plain text: as AnyHttpUrl it would get a slash at its end, and clients
-# that compare it with the `issuer` of the metadata would refuse it.
+# 2. The resource metadata: where clients get tokens (RFC 9728). The issuer is a plain string. AnyHttpUrl would add a slash at
+# its end, and clients that compare it with the `issuer` of the metadata would refuse it.
 auth = RemoteAuthProvider(
     token_verifier=verifier,
     authorization_servers=[ISSUER],
@@ -61,7 +61,7 @@ auth = RemoteAuthProvider(
 )
 mcp = FastMCP("notes", auth=auth)
 
-# 3. The tools. Notes belong to the `sub` of the token, whichever client brought it.
+# 3. The tools. Notes belong to the `sub` of the token, regardless of the client that sent it.
 notes: dict[str, list[str]] = {}
 
 

@@ -1,5 +1,5 @@
-// An MCP server with the official Go SDK whose tokens come from the service. PORT, ISSUER and RESOURCE set it up;
-// docs/guides/go.md explains it.
+// An MCP server with the official Go SDK whose tokens come from the service. The variables PORT, ISSUER and RESOURCE
+// configure it. docs/guides/go.md explains it.
 package main
 
 import (
@@ -31,8 +31,8 @@ func setting(name, otherwise string) string {
 	return otherwise
 }
 
-// 1. What makes a token good here: signature, issuer, audience, time. go-oidc calls the audience ClientID. The keys are fetched
-// again when a token names a new one.
+// 1. The verification of a token: signature, issuer, audience, time. go-oidc calls the audience ClientID. The keys are fetched
+// again when a token names an unknown key.
 var verifier = oidc.NewVerifier(issuer, oidc.NewRemoteKeySet(context.Background(), issuer+"/.well-known/jwks.json"),
 	&oidc.Config{ClientID: resource, SupportedSigningAlgs: []string{"ES256"}})
 
@@ -48,14 +48,14 @@ func verify(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo
 	if err := verified.Claims(&claims); err != nil {
 		return nil, fmt.Errorf("%w: %v", auth.ErrInvalidToken, err)
 	}
-	// A token that is bound to a key (RFC 9449) is worth nothing without a proof, which this server does not read.
+	// A token that is bound to a key (RFC 9449) is not valid without a proof, and this server does not support proofs.
 	if claims.Cnf != nil {
 		return nil, fmt.Errorf("%w: it needs a DPoP proof", auth.ErrInvalidToken)
 	}
 	return &auth.TokenInfo{UserID: verified.Subject, Scopes: strings.Fields(claims.Scope), Expiration: verified.Expiry}, nil
 }
 
-// 2. The tools. Notes belong to the `sub` of the token, whichever client brought it.
+// 2. The tools. Notes belong to the `sub` of the token, regardless of the client that sent it.
 var notes = struct {
 	sync.Mutex
 	of map[string][]string

@@ -1,5 +1,5 @@
-// Uses the official MCP client with an MCP server that requires a token: discovers the authorization server, registers, lets its
-// user sign in with the browser, and calls two tools. `node client.mjs [URL of the server]`
+// Calls an MCP server that requires a token, with the official MCP client. It discovers the authorization server, registers, lets its
+// user sign in with the browser, and calls two tools. Usage: `node client.mjs [URL of the server]`
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

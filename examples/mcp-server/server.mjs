@@ -65,7 +65,7 @@ app.post(pathname, signedIn, (request, response, next) => {
   return guard ? guard(request, response, next) : next()
 })
 
-// 4. The tools. Notes belong to the `sub` of the token, whichever client sent it.
+// 4. The tools. Notes belong to the `sub` of the token, regardless of the client that sent it.
 const notes = new Map()
 
 function createTools() {
