@@ -10,15 +10,15 @@ export interface Story {
   sent: readonly Sent[]
 }
 
-const INTRO = `Tests connect these clients to a running service: sign-in, refresh, the same refresh token from two processes, a tool that needs another scope, a machine. \`npm run interop\`
-runs the clients themselves, in the language of each, where that tool chain is installed. For a client that cannot be installed from a registry a test sends the requests that its vendor
-published. A cell says \`yes\` or what happens instead. The date is the day since when the row is so.
+const INTRO = `Tests connect these clients to a running service. They test sign-in, refresh, the same refresh token in two processes (*Retry*), a tool that needs another scope (*Step-up*), and the client credentials grant
+(*Machine grant*). \`npm run interop\` runs the clients themselves, each in its own language, if that tool chain is installed. If a client cannot be installed from a registry, a test sends the requests that its vendor
+published. A cell says \`yes\`, or what happens instead. *Since* is the first day with this result.
 
-\`oauth.refresh_grace\` is \`30s\` here: without it the second process ends the sign-in of both. Published requests run with \`oauth.require_scope: false\`, because some of these clients send no
+The tests set \`oauth.refresh_grace\` to \`30s\`. Without it, the second process that uses the same refresh token would end the sign-in of both. For published requests the tests set \`oauth.require_scope: false\`, because some of these clients send no
 scope.`
 
-const REQUESTS = `Every run of the fast tests compares the requests of these clients with this page. \`test/interop/clients.test.ts\` writes it and fails when a client sends anything else. None of
-them needs special settings in the service. The tables list parameter names without values. The authorization request goes through a browser, so it has no headers of the client.`
+const REQUESTS = `Every run of the fast tests compares the requests of these clients with this page. \`test/interop/clients.test.ts\` writes the page, and fails if a client sends anything else. None of
+the clients needs special settings in the service. The tables list parameter names without values. The authorization request goes through a browser, so it has no headers of the client.`
 
 export const AUTHORIZE = 'GET /oauth/authorize'
 const NOTED = ['accept', 'mcp-protocol-version', 'origin', 'dpop']

@@ -34,10 +34,15 @@ const SECTIONS: Readonly<Record<string, string>> = {
   S: 'Client assertions and keys of clients',
 }
 
-const INTRO = `What an attacker may send, what must happen, and the tests that send it. A test is named after its row, so that
-\`npx vitest run -t D02\` runs one. A row without a test has its reason here. \`A{…}\` is an authorization request with what stands in the braces,
-\`T{…}\` a token request; \`page\` is an error page of the service itself, without a redirect; \`redir(e)\` a redirect to the client with
-that error; \`4xx(e)\` a refusal as JSON; \`redir\` and \`4xx\` carry \`iss\`, \`state\` and headers as the RFCs ask. Sections K, O, Q and R run on both HTTP engines.`
+const INTRO = `This page lists what an attacker may send, what must happen, and the tests that send it. The name of a test contains the id of its row, so
+\`npx vitest run -t D02\` runs the tests of one row. If a row has no test, the last column has the reason. The rows use these abbreviations:
+
+- \`A{…}\` is an authorization request with the parameters in the braces. \`T{…}\` is a token request.
+- \`R\` is a registered redirect URI, \`U\` a resource, and \`RT\` a refresh token.
+- \`page\` is an error page of the service itself, without a redirect. \`redir(e)\` is a redirect to the client with the error \`e\`. \`4xx(e)\` is an error response as JSON.
+- \`redir\` and \`4xx\` have \`iss\`, \`state\` and headers as the RFCs require.
+
+The tests of sections K, O, Q and R run on both HTTP engines.`
 
 const rows = (): Row[] =>
   JSON.parse(readFileSync(path.join(packageRoot, 'tools/security/attack_rows.json'), 'utf8')) as Row[]
@@ -62,7 +67,7 @@ export function renderAttacks(): string {
   ])
   const count = `${all.length} rows, ${all.filter(({ id }) => tests.has(id)).length} with a test.`
   return page(
-    'Attacks and the tests that try them',
+    'Attacks, and the tests that send them',
     'tools/security and the titles of the tests',
     INTRO,
     count,

@@ -15,9 +15,9 @@ interface Requirement {
   open?: string
 }
 
-const INTRO = `What the standards require of an authorization server, in our words, with the tests that hold it; a row whose test is gone
-fails \`npm run check\`. It is our own reading, not a certification, and it is a choice of what matters most: what is not named here is not thereby promised. Under "open" stands what
-we know we do differently, and why.`
+const INTRO = `This page lists what the standards require of an authorization server, in our words, with the test of each requirement. If a test no longer exists,
+\`npm run check\` fails. The list is our own reading of the standards, not a certification. It contains the most important requirements. It promises nothing about a requirement that it does not contain. The section
+"Known differences" lists what the service does differently, and why.`
 
 /** The page. Throws when a requirement names a test that is not there. */
 export function renderConformance(): string {
@@ -26,19 +26,19 @@ export function renderConformance(): string {
   const titles = testTitles()
   const open = all.filter((each) => each.open)
   return page(
-    'Requirements of the standards and the tests that hold them',
+    'Requirements of the standards, and their tests',
     'tools/security/requirements.json and the titles of the tests',
     INTRO,
-    `${all.length} requirements, ${open.length} with something open.`,
-    '## Open',
+    `${all.length} requirements, ${open.length} with a known difference.`,
+    '## Known differences',
     table(
-      ['Document', 'Rule', 'Open'],
+      ['Document', 'Requirement', 'What the service does, and why'],
       open.map(({ document, rule, open }) => [document, rule, open ?? '']),
     ),
     ...[...new Set(all.map(({ document }) => document))].flatMap((document) => [
       `## ${document}`,
       table(
-        ['Level', 'Rule', 'Held by'],
+        ['Level', 'Requirement', 'Test'],
         all
           .filter((each) => each.document === document)
           .map(({ level, rule, held }) => [level, rule, held.map((name) => linkTo(name, titles)).join('; ')]),
