@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { oauthConfig } from '../config/provider_record.ts'
 import type { App } from '../context.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
+import type { UpstreamToken } from '../records/upstream_token.ts'
 import { type Credential, hasScopes, isUsable, withToken } from './credential.ts'
 import type { Protocol } from './protocol.ts'
 import { configOf } from './provider.ts'
@@ -77,8 +78,16 @@ export async function redeemUpstreamCode(
     ...authenticated(app, config, { grant_type: 'authorization_code', ...proof }),
   }
   const { token, refresh_token } = await requestUpstreamToken(app, provider, request, requested, config.response_format)
-  return { credential: { refresh_token, tokens: [token] }, granted: token.scope }
+  const first = refresh_token === undefined ? token : asRequested(token, requested)
+  return { credential: { refresh_token, tokens: [first] }, granted: token.scope }
 }
+
+/**
+ * The first token, recorded for the scopes that were requested. Many providers grant more (`openid`, `offline_access`): recorded with these,
+ * the token would fit no request, and the first vend would always cost a refresh.
+ */
+const asRequested = (token: UpstreamToken, requested: readonly string[]): UpstreamToken =>
+  requested.every((name) => token.scope.includes(name)) ? { ...token, scope: [...requested] } : token
 
 const formEncoded = (text: string) => new URLSearchParams({ _: text }).toString().slice(2)
 

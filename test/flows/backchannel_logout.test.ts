@@ -1,9 +1,12 @@
 // Back-channel logout: an upstream OpenID provider ends the sessions of a user (OpenID Connect Back-Channel Logout 1.0).
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { connect } from '../../src/broker/connection.ts'
 import { newId } from '../../src/lib/id.ts'
 import { eventsOf, metricOf } from '../support/admin.ts'
+import { addProvider } from '../support/broker.ts'
 import { Browser } from '../support/browser.ts'
 import { FederatedBrowser } from '../support/federated_browser.ts'
+import { authorize, redeem, refresh } from '../support/flow.ts'
 import { idpKey, signed } from '../support/idp.ts'
 import {
   CLIENT_ID,
@@ -12,9 +15,10 @@ import {
   isSignedIn,
   openFederation,
   signInAt,
+  subjectOf,
 } from '../support/openid_fake.ts'
 import { RealProvider } from '../support/openid_provider.ts'
-import { startService, type TestService } from '../support/service.ts'
+import { addClient, addResource, SEALED, startService, type TestService } from '../support/service.ts'
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 type Claims = Record<string, unknown>
@@ -170,6 +174,31 @@ describe('a logout token is refused with 400, and ends nothing,', () => {
       expect((await fetch(`${service.issuer}/oidc/backchannel-logout/${slug}`, { method: 'POST', body })).status).toBe(
         404,
       )
+  })
+})
+
+describe('refresh tokens and connections of the user', () => {
+  test.each([true, false])('end with logout_ends_grants, and stay without it: %s', async (ends) => {
+    const { service, fake } = await openFederation({ SERVICE_OIDC_LOGOUT_ENDS_GRANTS: String(ends), ...SEALED })
+    const [browser, client, resource] = [new Browser(), await addClient(service), await addResource(service)]
+    fake.person = { sub: 'up-leaver', sid: 'leaving' }
+    await signInAt(service, fake, browser)
+    const authorized = await authorize(service, client, {}, { resource: resource.uri }, browser)
+    const { body } = await redeem(service, client, authorized)
+    const user_id = subjectOf(body['access_token'])
+    const provider = await addProvider(service)
+    const credential = { tokens: [], refresh_token: 'up-refresh' }
+    await connect(service.app, provider, { user_id, credential, granted: [] })
+    const { key } = fake.idp
+    const text = await signed(key, { kid: key.kid }, { ...claimsOf(), iss: fake.idp.issuer, ...fake.person })
+    expect((await send(text, service)).status).toBe(200)
+    const [event] = await eventsOf(service, 'user_backchannel_logout')
+    expect(event?.detail).toMatchObject({ sessions: 1, families: ends ? 1 : 0, connections: ends ? 1 : 0 })
+    const { status } = await refresh(service, client, body['refresh_token'])
+    expect(status).toBe(ends ? 400 : 200)
+    const [grant] = await service.app.store.listBrokerGrants({ user_id })
+    expect(grant?.revoked_at !== undefined).toBe(ends)
+    await service.close()
   })
 })
 

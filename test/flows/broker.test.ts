@@ -293,6 +293,17 @@ describe('a token of the provider', () => {
     ).toEqual([read, both])
   })
 
+  test('of a provider that grants more than it was asked for is handed out by the first vend, without a refresh', async () => {
+    const { vend, connect, upstream } = await brokerScene(service)
+    upstream.granted = 'openid up.write up.read offline_access'
+    await connect()
+    const first = await vend({ scope: 'files:read files:write' })
+    expect([first.status, first.body['access_token']]).toEqual([200, upstream.given[0]])
+    expect(upstream.refreshed).toEqual([])
+    await vend()
+    expect(upstream.refreshed.map(({ form }) => form['scope'])).toEqual(['up.read'])
+  })
+
   test('whose end the provider does not tell is handed out once, with expires_in 0', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     upstream.expiresIn = undefined
