@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { adminResources } from '../../src/admin/index.ts'
-import { envNames, keysOf } from '../../src/config/key.ts'
+import { envNames, keysOf, memberVariable } from '../../src/config/key.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { schema } from '../../src/config/schema.ts'
 import type { App } from '../../src/context.ts'
@@ -42,7 +42,7 @@ function wordsUnder(folders: readonly string[], pattern: RegExp): Set<string> {
 const OF_OTHERS = [
   ...['issuances_2026_12', 'issuances_default', 'issuances_first', 'default_pool_size', 'max_prepared_statements'],
   ...['client_uri', 'is_admin', 'may_act', 'private_key_jwt', 'software_id', 'software_version'],
-  ...['oidc_invalid_response', 'token_max_ttl', 'auto_rotate_period'],
+  ...['groups_direct', 'oidc_invalid_response', 'token_max_ttl', 'auto_rotate_period'],
 ]
 const SHIPPED = ['src', 'workers', 'migrations', 'bench', 'deploy', 'examples']
 /** Every snake_case word of the sources: fields, reasons, codes, actions, tables. */
@@ -87,6 +87,10 @@ export const isWord = (word: string): boolean =>
 /** Of the configuration, and of the tests and tools. */
 export const variables = new Set([
   ...keys.flatMap(({ path: at, key }) => envNames(at, key)),
+  // Of the record that the guides have.
+  ...keys.flatMap(({ path: at, key }) =>
+    Object.keys(key.records?.members ?? {}).map((member) => memberVariable(at, 'acme', member)),
+  ),
   ...wordsUnder(['src', 'test', 'tools', 'bench'], /\bSERVICE_[A-Z0-9_]+[A-Z0-9]\b/g),
   ...(readFileSync(path.join(packageRoot, 'package.json'), 'utf8').match(/\bSERVICE_[A-Z_]+[A-Z]\b/g) ?? []),
 ])
