@@ -18,6 +18,10 @@ export interface RemoteKeysOptions {
   cooldown: number
   /** Whether key sets may be fetched over plain http. */
   allowHttp: boolean
+  /** Maximum number of cached sets. */
+  maxSets?: number
+  /** Maximum number of keys of one set. */
+  maxKeys?: number
   /** Called for every lookup: a hit if the cached set had the key. */
   onLookup?: (outcome: 'hit' | 'miss') => void
 }
@@ -46,8 +50,6 @@ interface KeySet {
   keys: readonly Jwk[]
 }
 
-const MAX_SETS = 200
-
 /** Makes the cache of remote key sets. */
 export function createRemoteKeys({
   fetcher,
@@ -55,12 +57,16 @@ export function createRemoteKeys({
   ttl,
   cooldown,
   allowHttp,
+  maxSets = 200,
+  maxKeys = 100,
   onLookup,
 }: RemoteKeysOptions): RemoteKeys {
-  const fetchValue = async (uri: string): Promise<KeySet> => ({ keys: await fetchKeys(fetcher, uri, allowHttp) })
-  const sets = new RemoteCache<KeySet>({ fetchValue, clock, ttl, max: MAX_SETS })
+  const fetchValue = async (uri: string): Promise<KeySet> => ({
+    keys: await fetchKeys(fetcher, uri, { allowHttp, maxKeys }),
+  })
+  const sets = new RemoteCache<KeySet>({ fetchValue, clock, ttl, max: maxSets })
   /** By set: the time before which unknown keys cause no fetch. */
-  const quietUntil = new Lru<number>(MAX_SETS)
+  const quietUntil = new Lru<number>(maxSets)
 
   async function fetched(wanted: WantedKey, load: Promise<KeySet>) {
     onLookup?.('miss')
@@ -92,10 +98,13 @@ export function createRemoteKeys({
   }
 }
 
-const MAX_KEYS = 100
 const MAX_BYTES = 512 * 1024
 
-async function fetchKeys(fetcher: Fetcher, uri: string, allowHttp: boolean): Promise<readonly Jwk[]> {
+async function fetchKeys(
+  fetcher: Fetcher,
+  uri: string,
+  { allowHttp, maxKeys }: Required<Pick<RemoteKeysOptions, 'allowHttp' | 'maxKeys'>>,
+): Promise<readonly Jwk[]> {
   const { keys } = await fetchJson(fetcher, uri, {
     accept: 'application/jwk-set+json, application/json',
     // The current set is needed, not the copy of an HTTP cache.
@@ -105,7 +114,7 @@ async function fetchKeys(fetcher: Fetcher, uri: string, allowHttp: boolean): Pro
   })
   const fault = (detail: string) => new FetchError('bad_document', new URL(uri).host, detail)
   if (!Array.isArray(keys)) throw fault('no JWK set')
-  if (keys.length > MAX_KEYS) throw fault(`more than ${MAX_KEYS} keys`)
+  if (keys.length > maxKeys) throw fault(`more than ${maxKeys} keys`)
   return keys.flatMap(publicSigningKey)
 }
 

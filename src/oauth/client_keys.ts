@@ -6,7 +6,8 @@ import { endpoint, listOf } from '../lib/field.ts'
 import type { JwkSet } from '../records/client.ts'
 import type { ClientAlg, Jwk } from '../records/jwk.ts'
 
-const MAX_KEYS = 20
+/** Maximum number of keys of a client. */
+export const MAX_KEYS = 20
 const MAX_KID = 255
 const MIN_RSA_BYTES = 256
 /** The members that are stored. Certificates and others are left out. */

@@ -29,6 +29,7 @@ import { createIssuerMetadata, type IssuerMetadata } from '../net/issuer_metadat
 import { createRemoteKeys, type RemoteKeys } from '../net/jwks.ts'
 import { createPublicNames } from '../net/public_names.ts'
 import { openDocuments } from '../oauth/cimd.ts'
+import { openClientKeys } from '../oauth/client_key_cache.ts'
 import { openOidcProviders } from '../oauth/oidc_providers.ts'
 import { openReplayCache } from '../oauth/single_use.ts'
 import type { Store } from '../store/index.ts'
@@ -191,6 +192,7 @@ export function assemble(
   const { metrics, tracer } = telemetry
   const { crypto, store } = parts
   const { client, broker, keys } = openFetchers(config)
+  const documents = openDocuments(store)
   const app: App = {
     ...parts,
     config,
@@ -208,10 +210,10 @@ export function assemble(
     brokerFetcher: broker,
     remoteKeys: openRemoteKeys(config, keys, clock),
     issuerMetadata: openIssuerMetadata(config, keys, clock),
-    clientKeys: openClientKeys(config, client, clock),
+    clientKeys: openClientKeys(config, { fetcher: client, clock, hosts: documents.hosts }),
     failedAssertions: new Buckets(1, 20),
     oidc: openOidcProviders(config, { crypto, clock, metrics }),
-    documents: openDocuments(store),
+    documents,
     registrations: openRegistrationLimit(config, store),
     knownTokens: new KnownTokens(),
     admission: new Admission(crypto.refusal, loopBusyMs, crypto.busyMs),
@@ -250,16 +252,6 @@ const openRemoteKeys = ({ xaa, cimd }: Config, fetcher: Fetcher, clock: Clock): 
 
 const openIssuerMetadata = ({ xaa, cimd }: Config, fetcher: Fetcher, clock: Clock): IssuerMetadata =>
   createIssuerMetadata({ fetcher, clock, ttl: xaa.jwks_cache_ttl, allowHttp: cimd.allow_private_addresses })
-
-/** Hosts are named by callers, so that they are fetched like client documents. Another cache, so that they cannot evict the keys of identity providers. */
-const openClientKeys = ({ cimd }: Config, fetcher: Fetcher, clock: Clock): RemoteKeys =>
-  createRemoteKeys({
-    fetcher,
-    clock,
-    ttl: cimd.cache_ttl,
-    cooldown: UNKNOWN_KEY_COOLDOWN,
-    allowHttp: cimd.allow_private_addresses,
-  })
 
 const openRegistrationLimit = ({ rate_limit, dcr }: Config, store: Store): SharedBuckets | undefined =>
   rate_limit.enabled ? new SharedBuckets('register', dcr.rate_limit, dcr.rate_limit_burst, store) : undefined

@@ -197,3 +197,23 @@ test('S17 the keys of an operator are replaced by a patch that names one source,
   expect(await okAdmin(service, 'PATCH', path, { jwks: keySetOf(client.key) })).not.toHaveProperty('jwks_uri')
   claimsOf(await tryAssertion(service, client))
 })
+
+test('S19 many clients that name one host do not have it flooded: beyond the limit they are asked to slow down', async () => {
+  const peer = await TestIdp.start()
+  const clients = await Promise.all(
+    Array.from({ length: 120 }, (_, i) => addKeyedClient(service, { jwks_uri: `${peer.jwks_uri}?${i}` })),
+  )
+  const answers = await Promise.all(clients.map((client) => tryAssertion(service, client, {}, peer.key)))
+  const slowed = answers.filter(({ status }) => status === 429)
+  expect(slowed.length).toBeGreaterThan(0)
+  expect(peer.fetches).toBe(120 - slowed.length)
+  expect(slowed[0]?.body['error']).toBe('slow_down')
+  expect(Number(slowed[0]?.headers.get('retry-after'))).toBeGreaterThan(0)
+})
+
+test('S15 a published key set of more than 20 keys is refused', async () => {
+  const peer = await TestIdp.start()
+  peer.keys = [peer.key, ...Array<typeof peer.key>(20).fill(peer.key)]
+  const client = await addKeyedClient(service, { jwks_uri: peer.jwks_uri })
+  expect(reasonOf(await tryAssertion(service, client, {}, peer.key))).toBe('jwks_bad_document')
+})
