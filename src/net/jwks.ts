@@ -3,7 +3,7 @@
 
 import { Lru } from '../lib/lru.ts'
 import type { Clock } from '../lib/time.ts'
-import type { Jwk, VerifiedAlg } from '../records/jwk.ts'
+import { ED25519, type Jwk, type VerifiedAlg } from '../records/jwk.ts'
 import { FetchError } from './error.ts'
 import type { Fetcher } from './fetcher.ts'
 import { fetchJson } from './json.ts'
@@ -152,7 +152,7 @@ const CURVES: Partial<Record<VerifiedAlg, string>> = {
   ES256: 'P-256',
   ES384: 'P-384',
   ES512: 'P-521',
-  EdDSA: 'Ed25519',
+  EdDSA: ED25519,
 }
 const keyType = (alg: VerifiedAlg) => (alg === 'EdDSA' ? 'OKP' : alg.startsWith('ES') ? 'EC' : 'RSA')
 
@@ -163,6 +163,6 @@ export const fitting = (keys: readonly Jwk[], { kid, alg, use = 'sig' }: WantedK
       jwk.kty === keyType(alg) &&
       jwk.crv === CURVES[alg] &&
       (jwk['use'] ?? 'sig') === use &&
-      (jwk.alg === undefined || jwk.alg === alg) &&
+      (jwk.alg === undefined || jwk.alg === alg || (alg === 'EdDSA' && jwk.alg === ED25519)) &&
       (kid === undefined || jwk.kid === kid),
   )

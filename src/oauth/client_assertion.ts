@@ -7,7 +7,7 @@ import { OAuthError, unavailable } from '../lib/error.ts'
 import { FetchError, type FetchReason } from '../net/error.ts'
 import type { WantedKey } from '../net/jwks.ts'
 import type { Client } from '../records/client.ts'
-import type { VerifiedAlg } from '../records/jwk.ts'
+import { ED25519, type VerifiedAlg } from '../records/jwk.ts'
 import {
   type AssertionCandidate,
   type AssertionKind,
@@ -95,7 +95,7 @@ function readAssertion(app: App, { path }: Request, credentials: AssertionCreden
 /** The key that the header names. */
 function readQuery({ jws }: SentAssertion, algs: readonly VerifiedAlg[]): WantedKey {
   const { alg, kid } = jws.header
-  const known = algs.find((each) => each === alg)
+  const known = algs.find((each) => each === (alg === ED25519 ? 'EdDSA' : alg))
   if (!known) throw refuseClient('assertion_alg', `alg of the assertion must be one of ${algs.join(', ')}`)
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KID))
     throw refuseClient('assertion_kid', 'kid of the assertion must be a text')

@@ -4,7 +4,7 @@ import { importKey, PRIVATE_MEMBERS } from '../crypto/jws.ts'
 import { quoteNames } from '../lib/bounded.ts'
 import { endpoint, listOf } from '../lib/field.ts'
 import type { JwkSet } from '../records/client.ts'
-import type { ClientAlg, Jwk } from '../records/jwk.ts'
+import { type ClientAlg, ED25519, type Jwk } from '../records/jwk.ts'
 
 /** Maximum number of keys of a client. */
 export const MAX_KEYS = 20
@@ -22,7 +22,7 @@ interface Shape {
 const SHAPES: readonly Shape[] = [
   { kty: 'EC', crv: 'P-256', algs: ['ES256'] },
   { kty: 'RSA', crv: undefined, algs: ['RS256', 'PS256'] },
-  { kty: 'OKP', crv: 'Ed25519', algs: ['EdDSA'] },
+  { kty: 'OKP', crv: ED25519, algs: ['EdDSA'] },
 ]
 
 /** What is wrong with a key, or undefined. */
@@ -32,7 +32,8 @@ function faultOf(key: Readonly<Record<string, unknown>>): string | undefined {
   if (PRIVATE_MEMBERS.some((name) => name in key)) return 'contains a private key; it is no longer secret'
   const shape = SHAPES.find((each) => each.kty === kty && each.crv === crv)
   if (!shape) return 'must be an RSA key, an EC key of the curve P-256, or an OKP key of the curve Ed25519'
-  if (alg !== undefined && !shape.algs.some((each) => each === alg)) return `alg must be ${shape.algs.join(' or ')}`
+  const isFitting = shape.algs.some((each) => each === alg) || (alg === ED25519 && crv === ED25519)
+  if (alg !== undefined && !isFitting) return `alg must be ${shape.algs.join(' or ')}`
   if (kid !== undefined && (typeof kid !== 'string' || kid === '' || kid.length > MAX_KID))
     return `kid must be a text of at most ${MAX_KID} characters`
   if (kty === 'RSA' && typeof n === 'string' && Buffer.byteLength(n, 'base64url') < MIN_RSA_BYTES)

@@ -9,6 +9,9 @@ export type UpstreamAlg = Alg | `${'ES' | 'RS' | 'PS'}${'384' | '512'}`
 /** Algorithms of the assertions that authenticate a client. */
 export type ClientAlg = Alg | 'EdDSA'
 
+/** The newer name of EdDSA with this curve, which keys and signatures may have (RFC 9864). */
+export const ED25519 = 'Ed25519'
+
 /** Every algorithm whose signatures can be verified. */
 export type VerifiedAlg = UpstreamAlg | ClientAlg
 

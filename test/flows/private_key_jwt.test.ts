@@ -39,6 +39,12 @@ test.each(Object.entries(accepted))('an assertion %s is accepted', async (_what,
   claimsOf(await tryAssertion(service, await addKeyedClient(service), changes()))
 })
 
+test('a key and an assertion may name EdDSA by its newer name (RFC 9864)', async () => {
+  const client = await addKeyedClient(service, { alg: 'Ed25519' })
+  expect(client.jwks?.keys[0]).toMatchObject({ alg: 'Ed25519' })
+  claimsOf(await tryAssertion(service, client))
+})
+
 test('an assertion authenticates at introspection and revocation, for the issuer or for that endpoint', async () => {
   const client = await addKeyedClient(service)
   const { access_token } = (await tryAssertion(service, client)).body

@@ -34,9 +34,16 @@ const EDITABLE = [
   'default_resource',
 ]
 
-/** The fields of a form. Only a client that workload identities prove has credentials of them. */
-const editable = ({ federated_credentials }: ClientAnswer) =>
-  federated_credentials ? [...EDITABLE, 'federated_credentials'] : EDITABLE
+/** Whether its keys are set here. Those of a document come from the document. */
+const hasOwnKeys = ({ token_endpoint_auth_method, registration_source }: ClientAnswer) =>
+  token_endpoint_auth_method === 'private_key_jwt' && registration_source !== 'cimd'
+
+/** The fields of a form. Keys and credentials of workload identities are for the clients that they prove. */
+const editable = (client: ClientAnswer) => [
+  ...EDITABLE,
+  ...(client.federated_credentials ? ['federated_credentials'] : []),
+  ...(hasOwnKeys(client) ? ['jwks', 'jwks_uri'] : []),
+]
 
 const from: [string, string] = ['Clients', href(['clients'])]
 
@@ -122,6 +129,12 @@ const credentialLine = ({ claims = {}, ...members }: Credential): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(',')
 
+const methodsOf = (client: ClientAnswer) =>
+  client.token_endpoint_auth_methods_supported ?? [client.token_endpoint_auth_method]
+
+/** A key as its type and its kid. */
+const keyText = ({ kty, crv, kid }: Record<string, unknown>) => [crv ?? kty, kid ?? 'without kid'].map(String).join(' ')
+
 const factsOf = (client: ClientAnswer) =>
   [
     ['client_id', <Copy key="id" text={client.client_id} what="client_id" />],
@@ -131,7 +144,9 @@ const factsOf = (client: ClientAnswer) =>
     ['Scope', <Mono key="scope" of={client.scope} or="none of its own" />],
     client.default_resource !== undefined &&
       (['Default resource', <Mono key="default" of={client.default_resource} />] as const),
-    ['Authentication', <code key="auth">{client.token_endpoint_auth_method}</code>],
+    ['Authentication', <Lines key="auth" of={methodsOf(client)} />],
+    client.jwks !== undefined && (['Keys', <Lines key="keys" of={client.jwks.keys.map(keyText)} />] as const),
+    client.jwks_uri !== undefined && (['Keys', <Mono key="keys" of={client.jwks_uri} />] as const),
     client.federated_credentials &&
       ([
         'Workload identities',

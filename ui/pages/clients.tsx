@@ -60,6 +60,8 @@ const FIELDS = [
   'redirect_uris',
   'scope',
   'token_endpoint_auth_method',
+  'jwks',
+  'jwks_uri',
   'federated_credentials',
   'application_type',
   'agent',
