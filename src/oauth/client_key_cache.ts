@@ -33,10 +33,7 @@ export const openClientKeys = ({ cimd }: Config, { fetcher, clock, hosts }: Part
   })
 
 const limited = (fetcher: Fetcher, hosts: Documents['hosts']): Fetcher => ({
-  async fetch(url, request) {
-    await takeTurn(hosts, url)
-    return fetcher.fetch(url, request)
-  },
+  fetch: (url, request) => takeTurn(hosts, url).then(() => fetcher.fetch(url, request)),
 })
 
 async function takeTurn(hosts: Documents['hosts'], url: string): Promise<void> {
