@@ -149,7 +149,7 @@ export const clients: AdminResource = {
     update: action({
       method: 'PATCH',
       path: '/admin/clients/{client_id}',
-      doc: 'Changes the named members of a client. For a client with a metadata document the named members limit the document, also after the document changes; an empty scope or list removes the limit. For a client that registered itself, the scope becomes a limit. Before, it was only a default.',
+      doc: 'Changes the named members of a client. For a client with a metadata document the named members limit the document, even after it changes. An empty scope or list removes the limit. For a client that registered itself, the scope becomes a limit. Before, it was only a default.',
       answer: answers.clientWithSecrets,
       body: patchable,
       audit: 'client_updated',

@@ -48,7 +48,7 @@ export const oidcKeys = {
     {
       id: 'slug',
       reserved: [DEFAULT_PROVIDER],
-      doc: 'Further providers to sign in at, beside the provider of the keys above, which has the slug default. Each has a slug, enabled (true by default) and the members of oidc.*. A variable SERVICE_OIDC_PROVIDERS_<SLUG>_<MEMBER> sets one member.',
+      doc: 'More providers to sign in at, in addition to the provider of the keys above, which has the slug default. Each has a slug, enabled (true by default) and the members of oidc.*. A variable SERVICE_OIDC_PROVIDERS_<SLUG>_<MEMBER> sets one member.',
     },
   ),
 } as const
