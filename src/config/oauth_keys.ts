@@ -170,7 +170,10 @@ export const oauthKeys = {
   },
   xaa: {
     enabled: boolKey({ default: true, doc: 'Accept ID-JAG assertions of trusted identity providers.' }),
-    jwks_cache_ttl: durationKey({ default: '1h', doc: 'How long keys of an identity provider are cached.' }),
+    jwks_cache_ttl: durationKey({
+      default: '1h',
+      doc: 'How long the keys of an identity provider, or of an issuer of workload tokens, are cached.',
+    }),
     token_expiry: durationKey({ default: '1h', doc: 'Lifetime of the tokens that are issued for an assertion.' }),
     max_assertion_age: durationKey({
       default: '5m',

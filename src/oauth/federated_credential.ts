@@ -17,6 +17,9 @@ const TRUST_DOMAIN = /^spiffe:\/\/[a-z0-9._-]{1,255}$/
 /** Whether an issuer is a SPIFFE trust domain. Its tokens are JWT-SVIDs, which need no `iss`. */
 export const isTrustDomain = (issuer: string): boolean => TRUST_DOMAIN.test(issuer)
 
+const isIssuer = (text: string): boolean =>
+  isTrustDomain(text) || (endpoint().safeParse(text).success && !text.includes('?'))
+
 /** The trust domain of a SPIFFE ID, as an issuer. Undefined for other subjects. */
 export function trustDomainOf(subject: string): string | undefined {
   const [issuer] = /^spiffe:\/\/[^/]*(?=\/.)/.exec(subject) ?? []
@@ -27,10 +30,8 @@ const pattern = () => text(MAX_PATTERN).min(1, 'must not be empty')
 
 const credential = z
   .strictObject({
-    issuer: z
-      .union([endpoint().refine((url) => !url.includes('?')), text(2048).refine(isTrustDomain)], {
-        error: 'must be an http or https URL without query and fragment, or spiffe://TRUST-DOMAIN',
-      })
+    issuer: text(2048)
+      .refine(isIssuer, 'must be an http or https URL without query and fragment, or spiffe://TRUST-DOMAIN')
       .describe('The iss of the tokens, compared byte for byte; or spiffe://TRUST-DOMAIN for JWT-SVIDs.'),
     subject: pattern().describe(
       'The sub of the tokens. A * stands for at least one character of one part; / and : end a part.',

@@ -93,6 +93,14 @@ describe('the answer', () => {
     [{ response_types: ['token'] }, 'invalid_client_metadata', 'response_types must include'],
     [{ grant_types: ['refresh_token'] }, 'invalid_client_metadata', 'must include authorization_code'],
     [{ token_endpoint_auth_method: 'private_key_jwt' }, 'invalid_client_metadata', 'jwks or jwks_uri is required'],
+    [
+      {
+        token_endpoint_auth_method: 'federated_jwt',
+        federated_credentials: [{ issuer: 'https://a.example', subject: 'x' }],
+      },
+      'invalid_client_metadata',
+      'token_endpoint_auth_method must be one of',
+    ],
     [{ application_type: 'toaster' }, 'invalid_client_metadata', 'application_type must be one of web, native'],
     [{ agent_description: 'x'.repeat(256) }, 'invalid_client_metadata', 'agent_description'],
     [{ scope: 'a"b' }, 'invalid_client_metadata', 'scope must be space-separated scope names'],

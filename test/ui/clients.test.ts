@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { eventsOf, okAdmin } from '../support/admin.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { ADMIN_KEY, addClient, startService, type TestService } from '../support/service.ts'
-import { openAdmin, press, rowsOf } from './open.ts'
+import { field, openAdmin, press, rowsOf } from './open.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -80,6 +80,26 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await page.getByRole('button', { name: 'End', exact: true }).count()).toBe(0)
     expect([await holds(secret), await holds(client.client_secret)]).toEqual([true, false])
     expect(await page.content()).not.toContain(secret)
+    expect(complaints).toEqual([])
+  })
+
+  test('creates a client of a workload without a secret, shows its identities and changes them', async ({ reopen }) => {
+    const { page, complaints } = await openAdmin(reopen, service, 'clients')
+    await page.getByRole('button', { name: 'Create client' }).first().click()
+    await page.getByLabel('Client name').fill('Mailer')
+    await field(page, 'Token endpoint auth method').selectOption('federated_jwt')
+    await press(page, 'Add federated credential')
+    await field(page, 'Issuer').fill('https://ci.example.com')
+    await field(page, 'Subject').fill('repo:acme/*:x')
+    await field(page, 'Claims').fill('{"ref":"main"}')
+    await press(page, 'Create')
+    await page.getByRole('heading', { name: 'Mailer' }).waitFor()
+    await page.getByText('issuer=https://ci.example.com,subject=repo:acme/*:x,claim.ref=main').waitFor()
+    expect(await page.getByRole('button', { name: 'Rotate secret' }).count()).toBe(0)
+    await press(page, 'Edit')
+    await field(page, 'Subject').fill('repo:acme/tools:x')
+    await press(page, 'Save')
+    await page.getByText('subject=repo:acme/tools:x,').waitFor()
     expect(complaints).toEqual([])
   })
 
