@@ -27,6 +27,7 @@ button,.button{font:inherit;font-weight:600;min-height:2.9rem;padding:.55rem 1re
 :is(button,.button).main:hover{filter:brightness(1.08)}
 .or{text-align:center;margin:1.1rem 0 -.5rem}
 .wide{width:100%;margin-top:1.6rem}
+.button.wide+.button.wide{margin-top:.75rem}
 .buttons{display:grid;grid-template-columns:1fr 1fr;gap:.75rem;margin-top:1.5rem}
 .note{border-radius:10px;padding:.7rem .9rem;margin:1.1rem 0 0;font-size:.95rem}
 .bad{color:var(--bad);background:var(--bad-bg)}

@@ -4,7 +4,7 @@ import { yamlFile } from '../config/loading.ts'
 import { eventsOf, okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { FederatedBrowser } from '../support/federated_browser.ts'
-import { alsoFederating, federating, isSignedIn } from '../support/openid_fake.ts'
+import { alsoFederating, federating, isSignedIn, leave, openFederation } from '../support/openid_fake.ts'
 import { RealProvider } from '../support/openid_provider.ts'
 import { startService, type TestService } from '../support/service.ts'
 
@@ -83,6 +83,47 @@ describe('two providers', () => {
     const browser = newBrowser()
     await browser.signInAt('Corporate SSO')
     expect(await isSignedIn(service, browser)).toBe(true)
+  })
+})
+
+describe('a provider that claims what belongs to another one', () => {
+  test('does not become the user of the same email there: the sign-in is refused, and names that user', async () => {
+    corporate.person = newPerson()
+    await newBrowser().signInAt('Corporate SSO')
+    const [owner] = await usersWith(corporate.person.sub)
+    acme.person = { ...newPerson(), email: corporate.person['email'], email_verified: true }
+    const browser = newBrowser()
+    expect((await browser.signInAt('acme')).status).toBe(409)
+    expect(await isSignedIn(service, browser)).toBe(false)
+    expect(await lastFailure()).toMatchObject({ provider: 'acme', reason: 'oidc_email_taken', user_id: owner?.id })
+  })
+
+  test('takes no email from a user whom it signed in before', async () => {
+    acme.person = newPerson()
+    await newBrowser().signInAt('acme')
+    corporate.person = newPerson()
+    await newBrowser().signInAt('Corporate SSO')
+    const [owner] = await usersWith(corporate.person.sub)
+    acme.person = { ...acme.person, email: corporate.person['email'] }
+    await newBrowser().signInAt('acme')
+    const find = async (id = '') => okAdmin<{ email: string }>(service, 'GET', `/admin/users/${id}`)
+    expect((await find(owner?.id)).email).toBe(corporate.person['email'])
+    expect((await find((await usersWith(acme.person.sub))[0]?.id)).email).toBe('')
+  })
+
+  test('signs nobody in with an ID token of the issuer of another one', async () => {
+    const { fake, service } = await openFederation()
+    const browser = new Browser()
+    const callback = await leave(service, fake, browser)
+    fake.next = { claims: { iss: corporate.issuer } }
+    expect((await browser.open(callback.href)).status).toBe(401)
+    expect((await eventsOf(service, 'user_oidc_login_failed'))[0]?.detail).toEqual({
+      provider: 'default',
+      reason: 'oidc_iss',
+      expected: fake.idp.issuer,
+      found: corporate.issuer,
+    })
+    await service.close()
   })
 })
 
