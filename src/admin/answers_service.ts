@@ -154,6 +154,21 @@ export const triedToken = z.strictObject({
   response: tokenResponse.optional(),
   refusal: refusal.optional(),
 })
+export const explained = z.strictObject({
+  ok: z.boolean().describe('Whether a token would be issued.'),
+  steps: z.array(
+    z.strictObject({
+      rule: z.string(),
+      outcome: z.enum(['passed', 'failed', 'not_reached']),
+      where: z.string().describe('Where the rule is set.'),
+      change: z.string().describe('How to change it.'),
+    }),
+  ),
+  claims: members
+    .optional()
+    .describe('Claims of the token, without its id. Absent when none of this service would be issued.'),
+  refusal: refusal.optional(),
+})
 export const examined = z.strictObject({
   form: z.enum(['jwt', 'opaque']),
   header: members.optional(),

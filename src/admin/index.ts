@@ -4,6 +4,7 @@ import { auditTrail } from './audit.ts'
 import { clientSecrets } from './client_secrets.ts'
 import { clients } from './clients.ts'
 import { connections } from './connections.ts'
+import { tryExplain } from './explain.ts'
 import { frontingLinks } from './fronting.ts'
 import { consentGrants } from './grants.ts'
 import { groups } from './groups.ts'
@@ -42,6 +43,7 @@ export const adminResources: readonly AdminResource[] = [
   dcr,
   system,
   tries,
+  tryExplain,
   tryIdJag,
   apiDocument(() => adminResources),
 ]

@@ -139,7 +139,11 @@ const missing = (description: string, reason: string) => new OAuthError('invalid
  * What a refresh request asks for of what was granted; without a scope, all of it. What the authorization request asked for and
  * the user did not grant is left out, as long as one scope remains. Throws invalid_scope.
  */
-export async function refreshedScope(app: App, scope: string | undefined, family: TokenFamily): Promise<string[]> {
+export async function refreshedScope(
+  app: App,
+  scope: string | undefined,
+  family: Pick<TokenFamily, 'scope' | 'asked_scope'>,
+): Promise<string[]> {
   const granted = scopeNames(family.scope)
   const names = requestedNames(scope, granted)
   if (names === undefined) return granted

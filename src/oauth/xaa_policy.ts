@@ -2,6 +2,7 @@
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
+import type { Idp } from '../records/idp.ts'
 import type { Resource } from '../records/resource.ts'
 import type { User } from '../records/user.ts'
 import type { XaaPolicy } from '../records/xaa_policy.ts'
@@ -24,15 +25,26 @@ export async function applyPolicies(
   resource: Resource | undefined,
   scope: readonly string[],
 ): Promise<string[]> {
-  const policies = await app.store.listPolicies({ idp_id: idp.id })
+  const allowed = await allowedByPolicies(app, idp, client, resource, scope)
+  app.metrics.count('ext_xaa_policy_evaluation_total', { result: allowed ? 'allowed' : 'denied' })
+  if (allowed) return allowed
+  throw denied('no policy allows this request', 'policy_denied')
+}
+
+/** The scopes that the first matching policy of an identity provider allows; undefined when no policy allows the request. */
+export async function allowedByPolicies(
+  app: App,
+  { id }: Pick<Idp, 'id'>,
+  client: Client,
+  resource: Resource | undefined,
+  scope: readonly string[],
+): Promise<string[] | undefined> {
+  const policies = await app.store.listPolicies({ idp_id: id })
   for (const policy of policies.filter((each) => covers(app, each, client, resource))) {
     const allowed = policy.scopes ? scope.filter((name) => policy.scopes?.includes(name)) : [...scope]
-    if (allowed.length === 0 && (scope.length > 0 || policy.scopes)) continue
-    app.metrics.count('ext_xaa_policy_evaluation_total', { result: 'allowed' })
-    return allowed
+    if (allowed.length > 0 || (scope.length === 0 && !policy.scopes)) return allowed
   }
-  app.metrics.count('ext_xaa_policy_evaluation_total', { result: 'denied' })
-  throw denied('no policy allows this request', 'policy_denied')
+  return undefined
 }
 
 function covers(app: App, policy: XaaPolicy, { client_id }: Client, resource: Resource | undefined): boolean {

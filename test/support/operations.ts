@@ -74,6 +74,9 @@ const MAKERS: Readonly<Record<string, Make>> = {
   client,
   'try.token': async () => ({ body: { client_id: 'nobody', client_secret: 'nothing' } }),
   'try.decode': async () => ({ body: { token: 'opaque' } }),
+  'try.explain': async () => ({
+    body: { grant: 'client_credentials', client_id: 'nobody', resource: 'https://nowhere.example.com' },
+  }),
   'try.idJag': async (service) => ({ body: { assertion: 'a.b.c', client_id: (await addClient(service)).client_id } }),
   'user.list': async () => ({}),
   'user.create': async () => ({ body: { email: `${newId()}@example.com`, password: PASSWORD } }),

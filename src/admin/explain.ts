@@ -1,0 +1,100 @@
+// Explains what would become of a token request: every rule that would be asked, its outcome, where it is set and how to change it.
+import { z } from 'zod'
+import { issuerOf } from '../config/issuer.ts'
+import type { App } from '../context.ts'
+import type { Grant } from '../grants/grant.ts'
+import { grants } from '../grants/index.ts'
+import { OAuthError } from '../lib/error.ts'
+import { name, text, word } from '../lib/field.ts'
+import { inToken } from '../oauth/access.ts'
+import { claimsOf } from '../oauth/access_token.ts'
+import { nameOf } from '../oauth/resource.ts'
+import { type AdminResource, action } from './action.ts'
+import * as answers from './answers_service.ts'
+import { EXPLAINED_GRANTS, type WouldIssue } from './explain_grants.ts'
+import { EXPLAINED_RULES, type ExplainedRequest, type ExplainedRule, type Scene } from './explain_rules.ts'
+import { invalid } from './outcome.ts'
+import { refusalAnswer, TRY_DOC } from './try.ts'
+
+async function explain(app: App, asked: ExplainedRequest, grant: Grant) {
+  const explained = EXPLAINED_GRANTS.get(grant.type)
+  if (!explained) throw invalid('this grant cannot be explained', 'unknown_grant')
+  if (explained.user && asked.user === undefined) throw invalid('user is required for this grant', 'missing_user')
+  const scene: Scene = { asked, grant }
+  const outcomes = new Map<ExplainedRule, 'passed' | 'failed'>()
+  const steps = () =>
+    explained.rules.map((rule) => {
+      const { where, change } = EXPLAINED_RULES[rule]
+      return { rule, outcome: outcomes.get(rule) ?? 'not_reached', where: where(scene), change: change(scene) }
+    })
+  try {
+    const issued = await explained.decide(app, scene, async (rules, check) => {
+      try {
+        const result = await check()
+        for (const rule of rules) outcomes.set(rule, 'passed')
+        return result
+      } catch (error) {
+        if (error instanceof OAuthError) noteFailure(outcomes, rules, error)
+        throw error
+      }
+    })
+    const claims = issued.resource.backend_kind === 'mint' ? { claims: claimsFor(app, grant, issued) } : {}
+    return { ok: true, steps: steps(), ...claims }
+  } catch (error) {
+    if (!(error instanceof OAuthError) || error.status >= 500) throw error
+    return { ok: false, steps: steps(), refusal: refusalAnswer(error) }
+  }
+}
+
+/** The rule that refused has failed, and the rules before it have passed. */
+function noteFailure(outcomes: Map<ExplainedRule, string>, rules: readonly ExplainedRule[], error: OAuthError): void {
+  const reason = error.more.about?.['rule'] ?? error.reason
+  const at = rules.findIndex((rule) => EXPLAINED_RULES[rule].reasons.test(reason))
+  const failed = at < 0 ? rules.length - 1 : at
+  for (const [i, rule] of rules.entries()) if (i <= failed) outcomes.set(rule, i < failed ? 'passed' : 'failed')
+}
+
+/** The claims of the token, without its id. */
+function claimsFor(app: App, grant: Grant, { client, sub, resource, scope, lifetime, act, about }: WouldIssue) {
+  const now = app.clock.now()
+  const issuance = {
+    ...{ id: '', grant_type: grant.name, client_id: client.client_id, sub, resource: nameOf(resource), scope, act },
+    ...{ issued_at: now, expires_at: now + Math.floor(lifetime), kid: '', is_agent: client.is_agent, ip: '' },
+  }
+  const { jti, ...claims } = claimsOf(issuance, issuerOf(app.config))
+  return { ...claims, ...(about ? inToken(about) : {}) }
+}
+
+const types = grants.map(({ type }) => type) as [string, ...string[]]
+
+export const tryExplain: AdminResource = {
+  name: 'try',
+  doc: TRY_DOC,
+  actions: {
+    explain: action({
+      method: 'POST',
+      path: '/admin/try/explain',
+      doc: 'Explains whether a token would be issued: every rule in order, its outcome, where it is set and how to change it. Nothing is issued or changed.',
+      answer: answers.explained,
+      needs: 'read',
+      body: z.strictObject({
+        grant: word(types).describe('The grant_type of the request.'),
+        client_id: name(2048).describe('The client that the user signed in to, or that sends the request.'),
+        user: name().optional().describe('Id or email of the user. Required for every grant but client_credentials.'),
+        resource: name(2048).describe('URI of the resource; for an exchange also the slug of a broker resource.'),
+        scope: text(8192).optional().describe('Scope of the request.'),
+        actor: name(2048)
+          .optional()
+          .describe(
+            'For a token exchange: the client that exchanges the token of client_id. The new token names it in act.',
+          ),
+      }),
+      cli: { rows: 'steps' },
+      async run(app, { body }) {
+        const grant = grants.find(({ type }) => type === body.grant)
+        if (!grant) throw invalid('grant names no grant_type', 'unknown_grant')
+        return { shown: await explain(app, body, grant) }
+      },
+    }),
+  },
+}

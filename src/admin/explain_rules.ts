@@ -1,0 +1,146 @@
+// The rules that decide on a token, as explain shows them: by which reason of a refusal each is recognised, where it is set, and how to
+// change it. The rules themselves are in oauth and grants; explain_grants.ts runs them.
+import type { Grant } from '../grants/grant.ts'
+import { admittedBy } from '../oauth/access.ts'
+import { isPublic } from '../oauth/client_metadata.ts'
+import type { Client } from '../records/client.ts'
+import { personOf } from '../records/person.ts'
+import type { Resource } from '../records/resource.ts'
+import type { User } from '../records/user.ts'
+
+/** What an operator asks about. */
+export interface ExplainedRequest {
+  grant: string
+  client_id: string
+  user?: string
+  resource: string
+  scope?: string
+  actor?: string
+}
+
+/** What is known of it so far. The texts of the rules name it. */
+export interface Scene {
+  readonly asked: ExplainedRequest
+  readonly grant: Grant
+  client?: Client
+  user?: User
+  resource?: Resource
+  /** Scopes that the user may not have. */
+  left_out?: readonly string[]
+  /** Whether the user has consented to the client at the resource. */
+  consented?: boolean
+}
+
+interface RuleText {
+  /** The reasons of refusals by this rule. */
+  readonly reasons: RegExp
+  where(scene: Scene): string
+  change(scene: Scene): string
+}
+
+const nameOfResource = ({ resource, asked }: Scene): string => resource?.slug ?? asked.resource
+const nameOfUser = ({ user, asked }: Scene): string => user?.email ?? user?.id ?? asked.user ?? 'the subject'
+const callerOf = ({ asked }: Scene): string => asked.actor ?? asked.client_id
+const groupsCommand = ({ user, asked }: Scene): string =>
+  `service admin user update --id ${user?.id ?? asked.user} --groups …`
+
+/** The part of `access` that admits the user, or what would. */
+function accessPlace(scene: Scene): string {
+  const { resource, user } = scene
+  const by = resource && admittedBy(resource.access, user && personOf(user))
+  const place = `access of the resource ${nameOfResource(scene)}`
+  if (!resource || by === 'everyone') return `${place}: everyone`
+  return by ? `${place}: ${nameOfUser(scene)} is admitted by ${by}` : `${place}: restricted`
+}
+
+function accessChange(scene: Scene): string {
+  const { resource } = scene
+  const groups = resource?.access.groups ?? []
+  const join =
+    groups.length > 0
+      ? `Add ${nameOfUser(scene)} to one of the groups ${groups.join(', ')}: ${groupsCommand(scene)}. `
+      : ''
+  return `${join}Or change who may use it: service admin resource update --slug ${nameOfResource(scene)} --access …`
+}
+
+function scopeGroupsPlace(scene: Scene): string {
+  const left_out = scene.left_out ?? []
+  const place = `groups of the scopes of the resource ${nameOfResource(scene)}`
+  return left_out.length > 0 ? `${place}: ${nameOfUser(scene)} may not have ${left_out.join(' ')}` : place
+}
+
+function scopeGroupsChange(scene: Scene): string {
+  const rules = (scene.resource?.scopes ?? [])
+    .filter(({ name }) => scene.left_out?.includes(name))
+    .map(({ name, groups = [] }) => `${name} is for ${groups.join(', ')}`)
+  const about = rules.length > 0 ? `${rules.join('; ')}. ` : ''
+  return `${about}Change the groups of the user: ${groupsCommand(scene)}, or the scopes: service admin resource update --slug ${nameOfResource(scene)} --scopes …`
+}
+
+/** By name. */
+export const EXPLAINED_RULES = {
+  grant_enabled: {
+    reasons: /^grant_disabled$/,
+    where: ({ grant }) => (grant.switch ? `configuration key ${grant.switch}` : 'always enabled'),
+    change: ({ grant }) => (grant.switch ? `Set ${grant.switch}: true.` : 'It cannot be disabled.'),
+  },
+  client_active: {
+    reasons: /^(unknown_client|client_suspended)$/,
+    where: (scene) => `client ${callerOf(scene)}: ${scene.client?.status ?? 'not registered'}`,
+    change: (scene) =>
+      scene.client
+        ? `service admin client reactivate --id ${callerOf(scene)}`
+        : 'Register the client: service admin client create …',
+  },
+  client_confidential: {
+    reasons: /^public_client$/,
+    where: ({ client, asked }) =>
+      `client ${asked.client_id}: ${client && isPublic(client) ? 'public' : 'authenticates itself'}`,
+    change: () => 'Register a client with another token_endpoint_auth_method than none.',
+  },
+  grant_registered: {
+    reasons: /^grant_not_registered$/,
+    where: (scene) => `client ${callerOf(scene)}: grant_types`,
+    change: (scene) => `service admin client update --id ${callerOf(scene)} --grant-types …`,
+  },
+  user_active: {
+    reasons: /^(unknown_user|user_inactive)$/,
+    where: (scene) => `user ${nameOfUser(scene)}: ${scene.user?.status ?? 'not known here'}`,
+    change: ({ user }) =>
+      user
+        ? `PATCH /admin/users/${user.id}/enable, or on the admin page`
+        : 'Create the user, or map the subject to one.',
+  },
+  resource_known: {
+    reasons: /^(resource_not_found|root_slash|broker_resource)$/,
+    where: (scene) => `resource ${nameOfResource(scene)}`,
+    change: () => 'Register the resource under exactly this URI: service admin resource create …',
+  },
+  scope: {
+    reasons: /scope|default_scope_empty/,
+    where: (scene) => `scopes of the resource ${nameOfResource(scene)}, and scope of the client ${callerOf(scene)}`,
+    change: (scene) =>
+      `service admin resource update --slug ${nameOfResource(scene)} --scopes …, or service admin client update --id ${callerOf(scene)} --scopes …`,
+  },
+  exchange_list: {
+    reasons: /^(cross_client_not_authorized|operator_gate_denied|agent_attestation_.*|subject_not_user)$/,
+    where: (scene) => `policy of the resource ${nameOfResource(scene)}: exchange and runtime`,
+    change: (scene) =>
+      `service admin resource policy exchange add --slug ${nameOfResource(scene)} --client-id ${callerOf(scene)}`,
+  },
+  policy: {
+    reasons: /^policy_denied$/,
+    where: () => 'policies of the identity providers',
+    change: ({ asked }) => `service admin policy create --idp-id … --client-ids ${asked.client_id}`,
+  },
+  access: { reasons: /^access$/, where: accessPlace, change: accessChange },
+  scope_groups: { reasons: /^scope_groups$/, where: scopeGroupsPlace, change: scopeGroupsChange },
+  consent: {
+    reasons: /^(consent_missing|scope_insufficient)$/,
+    where: (scene) =>
+      `consent of ${nameOfUser(scene)} to the client ${scene.asked.client_id} at the resource ${nameOfResource(scene)}: ${scene.consented ? 'given' : 'not given yet'}`,
+    change: ({ asked }) => `The user decides on the consent page of /oauth/authorize?client_id=${asked.client_id}.`,
+  },
+} as const satisfies Record<string, RuleText>
+
+export type ExplainedRule = keyof typeof EXPLAINED_RULES
