@@ -9,6 +9,7 @@ import { type ActionResult, type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, notFound, retryStale } from './outcome.ts'
+import { userAccess } from './user_access.ts'
 import { userImport } from './user_import.ts'
 import { newUser, oidcSubject, userChange } from './user_members.ts'
 
@@ -107,6 +108,7 @@ export const users: AdminResource = {
       },
     }),
     import: userImport,
+    access: userAccess,
     get: action({
       method: 'GET',
       path: '/admin/users/{id}',

@@ -102,6 +102,24 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await rowsOf(page)).toHaveLength(1)
   })
 
+  test('a user shows which resources the user may use and why, and what is missing', async ({ reopen }) => {
+    const user = await addUser(service, { operator_groups: ['pilots'] })
+    const rule = (groups: string[]) => ({ mode: 'restricted' as const, groups, users: [], email_domains: [] })
+    await addResource(service, {
+      slug: 'cockpit',
+      access: rule(['pilots']),
+      scope_groups: { 'mcp:write': ['captains'] },
+    })
+    await addResource(service, { slug: 'galley', access: rule(['cooks']) })
+    const { page } = await openAdmin(reopen, service, `users/${user.id}`)
+    const row = (name: string) =>
+      page.getByRole('table', { name: 'What this user may use' }).getByRole('row').filter({ hasText: name })
+    await row('cockpit').getByText('Member of pilots.').waitFor()
+    expect(await row('cockpit').getByText('not mcp:write, which is only for captains').count()).toBe(1)
+    expect(await row('galley').getByText('The user is on none of the lists of the resource.').count()).toBe(1)
+    expect(await row('galley').getByText('no', { exact: true }).count()).toBe(1)
+  })
+
   test('the groups of operators are edited on the page of the user, and those of the provider are shown apart', async ({
     reopen,
   }) => {

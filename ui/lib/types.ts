@@ -10,6 +10,7 @@ export type NewSecret = z.output<typeof answers.newSecretAnswer>
 export type NewClientAnswer = z.output<typeof answers.newClientAnswer>
 export type FetchedDocument = z.output<typeof answers.fetchedDocument>
 export type UserAnswer = z.output<typeof answers.user>
+export type AccessOfUser = z.output<typeof answers.accessOfUser>
 export type GroupAnswer = z.output<typeof answers.group>
 export type Grants = z.output<typeof answers.grantsOfUser>
 export type ResourceAnswer = z.output<typeof answers.resource>

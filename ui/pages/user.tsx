@@ -9,6 +9,7 @@ import { Table } from '../parts/list.tsx'
 import { Badge, Card, Copy, Facts, Name, PageHead, ProblemNote, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 import { GroupLinks } from './groups.tsx'
+import { UserAccess } from './user_access.tsx'
 
 const from: [string, string] = ['Users', href(['users'])]
 
@@ -44,6 +45,7 @@ export function UserDetail({ id }: { id: string }) {
           ]}
         />
       </Card>
+      <UserAccess key={JSON.stringify(user)} path={path} />
       <GrantsCard path={path} />
       <Card title="Related pages">
         <div class="body actions">
