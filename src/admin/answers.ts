@@ -112,30 +112,6 @@ export const user = z.strictObject({
   created_at: at,
   updated_at: at,
 })
-export const imported = z.strictObject({
-  created: count.describe('Number of users that were created, or that would be.'),
-  skipped: count.describe('Number of users that were skipped, because another user has their email.'),
-})
-export const accessOfUser = z.strictObject({
-  slug: z.string(),
-  display_name: z.string(),
-  allowed: z.boolean().describe('Whether the user may use the resource.'),
-  admitted_by: z
-    .enum(['everyone', 'groups', 'users', 'email_domains'])
-    .optional()
-    .describe('The rule of `access` that admits the user.'),
-  refused_by: z.enum(['access', 'scope_groups']).optional().describe('The rule that refuses the user.'),
-  groups: texts.describe('Groups of the user that `access` names.'),
-  scopes: texts.describe('Scopes that the user may get.'),
-  missing_scopes: z
-    .array(z.strictObject({ name: z.string(), groups: texts }))
-    .describe('Scopes that the user does not get, and the groups that would give them.'),
-})
-export const group = z.strictObject({
-  name: z.string(),
-  users: count.describe('Number of users in the group.'),
-  resources: texts.describe('Slugs of the resources whose access or scopes name the group.'),
-})
 export const signedOut = z.strictObject({ user_id: z.string(), tokens_revoked: count })
 
 const clientIds = z.strictObject({ client_ids: texts })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { groupName, int } from '../lib/field.ts'
 import type { Resource } from '../records/resource.ts'
 import { type AdminResource, action } from './action.ts'
-import * as answers from './answers.ts'
+import * as answers from './answers_people.ts'
 
 export const groups: AdminResource = {
   name: 'group',

@@ -5,7 +5,7 @@ import { admittedBy, decideAccess } from '../oauth/access.ts'
 import { type Person, personOf } from '../records/person.ts'
 import type { Resource } from '../records/resource.ts'
 import { action } from './action.ts'
-import * as answers from './answers.ts'
+import * as answers from './answers_people.ts'
 import { notFound } from './outcome.ts'
 
 export const userAccess = action({

@@ -5,7 +5,7 @@ import { bool, groupNames, listOf, text, word } from '../lib/field.ts'
 import { newUserId } from '../oauth/client_metadata.ts'
 import type { User } from '../records/user.ts'
 import { action } from './action.ts'
-import * as answers from './answers.ts'
+import * as answers from './answers_people.ts'
 import { conflict, retryStale } from './outcome.ts'
 import { EMAIL_VERIFIED, email, role } from './user_members.ts'
 

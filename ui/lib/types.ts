@@ -1,6 +1,7 @@
 // The types of the answers of the admin API, from its own schemas.
 import type { z } from 'zod'
 import type * as answers from '../../src/admin/answers.ts'
+import type * as people from '../../src/admin/answers_people.ts'
 import type * as service from '../../src/admin/answers_service.ts'
 import type { Actor } from '../../src/records/issuance.ts'
 
@@ -10,8 +11,8 @@ export type NewSecret = z.output<typeof answers.newSecretAnswer>
 export type NewClientAnswer = z.output<typeof answers.newClientAnswer>
 export type FetchedDocument = z.output<typeof answers.fetchedDocument>
 export type UserAnswer = z.output<typeof answers.user>
-export type AccessOfUser = z.output<typeof answers.accessOfUser>
-export type GroupAnswer = z.output<typeof answers.group>
+export type AccessOfUser = z.output<typeof people.accessOfUser>
+export type GroupAnswer = z.output<typeof people.group>
 export type Grants = z.output<typeof answers.grantsOfUser>
 export type ResourceAnswer = z.output<typeof answers.resource>
 export type Provider = z.output<typeof answers.provider>
