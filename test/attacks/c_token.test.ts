@@ -42,7 +42,7 @@ async function send(body: string | Buffer, headers: Record<string, string> = {},
 const token = (fields: Record<string, string | undefined>, headers: Record<string, string> = {}) =>
   send(new URLSearchParams(JSON.parse(JSON.stringify(fields))).toString(), headers)
 
-describe('## C02 the Basic header and the form name different clients', () => {
+describe('C02 the Basic header and the form name different clients', () => {
   test('the request is refused, whichever secret is right', async () => {
     const other = await addClient(service)
     const header = { authorization: basic(client.client_id, client.client_secret) }
@@ -99,7 +99,7 @@ test('C06 credentials in the query are ignored and never logged', async () => {
   expect(JSON.stringify(lines)).not.toContain(client_secret)
 })
 
-describe('## C07 a body that is not a form', () => {
+describe('C07 a body that is not a form', () => {
   const fields = () =>
     new URLSearchParams({ ...CLIENT_CREDENTIALS, client_id: client.client_id, client_secret: client.client_secret })
   const cases: [string, () => [string | Buffer, Record<string, string>]][] = [
@@ -202,7 +202,7 @@ test('C11 a refusal needs the same operations for every wrong secret and for an 
   }
 })
 
-describe('## C12 malformed secrets', () => {
+describe('C12 malformed secrets', () => {
   // Secrets are hashed once with SHA-256, and a form has at most 64 KiB, so hashing cannot be used to cause load.
   test('a secret of a megabyte is refused before it is hashed', async () => {
     const secret = 'x'.repeat(1_000_000)

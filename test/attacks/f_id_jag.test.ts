@@ -41,7 +41,7 @@ async function expectRefused(assertion: string, reason: string, at = scene) {
   expect(request_id).toEqual(expect.any(String))
 }
 
-describe('## F01 unsigned and malformed', () => {
+describe('F01 unsigned and malformed', () => {
   test.each(['none', 'nOnE', 'NONE', 'None'])('alg %s', async (alg) => {
     await expectRefused(
       forged(scene, { header: { alg } }, () => ''),
@@ -75,7 +75,7 @@ describe('## F01 unsigned and malformed', () => {
   })
 })
 
-describe('## F02 public keys as HMAC secrets', () => {
+describe('F02 public keys as HMAC secrets', () => {
   test.each(['HS256', 'HS384', 'HS512'])('%s over the PEM, the JWK and the modulus', async (alg) => {
     const { jwk } = rsa.idp.key
     const pem = await exportSPKI((await importJWK(jwk, 'RS256')) as CryptoKey)
@@ -189,7 +189,7 @@ describe('F06 issuers', () => {
   })
 })
 
-describe('## F08 times, F09 subjects', () => {
+describe('F08 times, F09 subjects', () => {
   const now = () => service.app.clock.now()
   test.each<[string, () => Record<string, unknown>, string]>([
     ['exp in the past', () => ({ exp: now() - 60 }), 'expired'],
@@ -253,7 +253,7 @@ test('F12 only the canonical encoding of an assertion is accepted, so that anoth
   for (const text of spellings) await expectRefused(text, 'malformed')
 })
 
-describe('## F13 a token of one type used as another', () => {
+describe('F13 a token of one type used as another', () => {
   test.each([undefined, 'JWT', 'at+jwt', 'dpop+jwt', 'logout+jwt', 'application/oauth-id-jag+jwt', 'OAUTH-ID-JAG+JWT'])(
     'an assertion of typ %s',
     async (typ) => expectRefused(await scene.assertion({ header: { typ } }), 'typ'),

@@ -67,7 +67,7 @@ test('a token that is only signed again by the same key is valid: so the followi
   await expectWorth(remade(bySelf)(subject), remade(bySelf)(actor))
 })
 
-describe('## F01 missing signatures and other serialisations', () => {
+describe('F01 missing signatures and other serialisations', () => {
   const empty: Sign = () => ''
   test.each<[string, () => (token: string) => string]>([
     ['alg none', () => remade(empty, { alg: 'none' })],
@@ -132,7 +132,7 @@ describe('F04 kid', () => {
   })
 })
 
-describe('## F05 replaced keys', () => {
+describe('F05 replaced keys', () => {
   let own: TestService
   let at: Awaited<ReturnType<typeof exchangeScene>>
   let old: SigningKey
@@ -213,7 +213,7 @@ test('F09 a jti that was never issued is refused, also with a valid signature', 
     await expectWorthless(remade(bySelf, {}, { jti }))
 })
 
-describe('## F10 extensions that change the interpretation', () => {
+describe('F10 extensions that change the interpretation', () => {
   test.each([
     { crit: ['exp'], exp: 9e9 },
     { crit: [] },
@@ -234,7 +234,7 @@ describe('## F10 extensions that change the interpretation', () => {
   })
 })
 
-describe('## F12 other encodings of the same token', () => {
+describe('F12 other encodings of the same token', () => {
   const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
   /** The next character of the alphabet: it differs only in bits that the last character of 64 bytes does not use. */
   const trailing = (token: string) => token.slice(0, -1) + ALPHABET[ALPHABET.indexOf(token.slice(-1)) ^ 1]
@@ -272,7 +272,7 @@ describe('## F12 other encodings of the same token', () => {
   })
 })
 
-describe('## F13 a token of one type used as another', () => {
+describe('F13 a token of one type used as another', () => {
   test.each([
     'JWT',
     'dpop+jwt',
@@ -315,7 +315,7 @@ describe('## F13 a token of one type used as another', () => {
   })
 })
 
-describe('## F14 a revoked or expired token is refused as subject token', () => {
+describe('F14 a revoked or expired token is refused as subject token', () => {
   type At = Awaited<ReturnType<typeof exchangeScene>>
   test.each<[string, (at: At) => Promise<unknown>]>([
     [

@@ -35,7 +35,7 @@ const subOf = (answer: Answer) =>
   answer.status === 200 ? decodeJwt(String(answer.body['access_token'])).sub : outcome(answer)
 const BOTH = 'mcp:read mcp:write'
 
-describe('## H02 the assertion of another client', () => {
+describe('H02 the assertion of another client', () => {
   test('an assertion is refused for another client that presents it', async () => {
     const [assertion, thief] = [await scene.assertion(), await addXaaClient(service)]
     expect(outcome(await redeemAssertion(service, thief, assertion))).toBe('400 invalid_grant another_client')
@@ -48,7 +48,7 @@ describe('## H02 the assertion of another client', () => {
   })
 })
 
-describe('## H03 clients without valid authentication', () => {
+describe('H03 clients without valid authentication', () => {
   test('an assertion is refused for a client that sends only its client_id, without a client, and for a public client', async () => {
     const assertion = await scene.assertion()
     const { client_id } = scene.client
@@ -78,7 +78,7 @@ describe('## H03 clients without valid authentication', () => {
   })
 })
 
-describe('## H04 untrusted issuers', () => {
+describe('H04 untrusted issuers', () => {
   test('an issuer that was never registered, and one that was just deleted, are refused', async () => {
     const [stranger, at] = [await TestIdp.start(), await xaaScene(service)]
     const { client_id } = at.client
@@ -121,7 +121,7 @@ describe('## H04 untrusted issuers', () => {
   })
 })
 
-describe('## H06 scopes beyond the policy', () => {
+describe('H06 scopes beyond the policy', () => {
   const DENIED = '403 access_denied policy_denied'
   const asked = async (at: Scene, scope?: string, claims = {}) =>
     outcome(await at.redeem(await at.assertion({ claims }), { scope }))
@@ -177,7 +177,7 @@ describe('## H06 scopes beyond the policy', () => {
   })
 })
 
-describe('## H07 assertions that are bound to a key', () => {
+describe('H07 assertions that are bound to a key', () => {
   test('a bound assertion is refused without a proof of its key, and its token is bound to the key', async () => {
     const [key, other] = [await proofKey(), await proofKey()]
     const assertion = await scene.assertion({ claims: { cnf: { jkt: key.jkt } } })
@@ -215,7 +215,7 @@ describe('## H07 assertions that are bound to a key', () => {
   })
 })
 
-describe('## H08 impersonation', () => {
+describe('H08 impersonation', () => {
   test('an email, a name, a role, or a sub that equals a local id does not select a local account', async () => {
     const admin = await addUser(service, { role: 'admin' })
     const users = async () => (await okAdmin<unknown[]>(service, 'GET', '/admin/users')).length

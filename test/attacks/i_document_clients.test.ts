@@ -134,7 +134,7 @@ test('I27 a changed document is updated and audited, and repeated changes cannot
   expect(refused).toBeGreaterThanOrEqual(19)
 })
 
-describe('## I28 limits that an operator set for a document client persist', () => {
+describe('I28 limits that an operator set for a document client persist', () => {
   const second = 'https://other.example.com/callback'
   const patch = (client_id: string, body: object) => okAdmin(service, 'PATCH', pathOf(client_id), body)
   const publish = (path: string, members: object) => documents.publish(path, { ...members }, NO_STORE)

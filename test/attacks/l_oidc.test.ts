@@ -54,7 +54,7 @@ describe('M13 a pending sign-in is used once', () => {
   })
 })
 
-describe('## L08 a callback that another browser began', () => {
+describe('L08 a callback that another browser began', () => {
   const refusedWith = async (browser: Browser, url: string, status = 400) => {
     const asked = fake.asked.length
     expect((await browser.open(url)).status).toBe(status)

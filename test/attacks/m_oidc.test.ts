@@ -54,7 +54,7 @@ test('a correct ID token of the fake provider signs the user in', async () => {
   expect(await isSignedIn(service, browser)).toBe(true)
 })
 
-describe('## M02 ID tokens that are refused', () => {
+describe('M02 ID tokens that are refused', () => {
   const claims: [string, Record<string, unknown>, string][] = [
     ['of another issuer', { iss: 'https://other.example.com' }, 'iss'],
     ['without an issuer', { iss: undefined }, 'invalid_response'],
@@ -133,7 +133,7 @@ describe('## M02 ID tokens that are refused', () => {
   })
 })
 
-describe('## M03 false metadata', () => {
+describe('M03 false metadata', () => {
   const start = () => new Browser().open(`${service.issuer}/oidc/start`)
 
   test.each([
@@ -209,7 +209,7 @@ describe('M04 emails', () => {
   })
 })
 
-describe('## M11 texts of the provider', () => {
+describe('M11 texts of the provider', () => {
   const SECRETS = [CANARY, CLIENT_SECRET, 'upstream-access-token']
   /** Everything that a sign-in writes: page, audit row, log. */
   async function traces(work: (browser: Browser) => Promise<Page>): Promise<{ status: number; text: string }> {

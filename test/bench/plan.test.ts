@@ -59,7 +59,7 @@ test('the limiting part is the one with the least reserve at the utilisation of 
   expect(capacity_per_s).toBeCloseTo((use * 2 * 1e6) / 145, 1)
 })
 
-describe('## CPU used by other processes', () => {
+describe('CPU used by other processes', () => {
   const single = parseMix('client_credentials=1')
   const taken = (foreign: number) =>
     reportWith([
@@ -84,7 +84,7 @@ describe('## CPU used by other processes', () => {
   })
 })
 
-describe('## an instance is planned for at most the measured rates, unless stated', () => {
+describe('an instance is planned for at most the measured rates, unless stated', () => {
   // One kind keeps the front thread busy, the other the storage thread: together they could do more than each alone.
   const different = reportWith([
     resultWith('client_credentials', [{ per_s: 9000 }], [{ per_s: 8000, front: 100, crypto: 10, store: 10 }]),
@@ -153,7 +153,7 @@ test('the text shows every formula with its figures', () => {
     expect(text).toContain(part)
 })
 
-describe('## the database that all instances share', () => {
+describe('the database that all instances share', () => {
   // At its knee an instance uses 0.5 of the two processors; the database 0.4 of them, for 0.5 forced writes and 600 bytes each.
   const onPostgres = (database: number) => {
     const result = resultWith(
@@ -299,7 +299,7 @@ describe('costs follow the rate', () => {
   })
 })
 
-describe('## verification of a plan', () => {
+describe('verification of a plan', () => {
   const name = mixOf(mix).name
   const measured = resultWith(name, [{ per_s: 9000 }], [{ per_s: 7000, front: 70, crypto: 45, store: 30 }])
   const held = reportWith([machineTokens, refreshes, measured])

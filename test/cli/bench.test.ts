@@ -70,7 +70,7 @@ describe('--out', () => {
   )
 })
 
-describe('## contradictory databases and peers', () => {
+describe('contradictory databases and peers', () => {
   const dsn = 'postgres://user:hunter2@127.0.0.1:5432/x'
   const elsewhere = 'postgres://user:hunter2@db.example.com/x'
   const peer = (name: string, url = 'http://127.0.0.1:1') => ['--peer', `${name}=${url},/token,id,hunter2`]

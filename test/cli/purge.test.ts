@@ -144,7 +144,7 @@ test('a target that exceeds its time limit is logged with its name, and the exit
   expect(stdout).toMatch(/"level":"error".*"table":"sessions"/)
 })
 
-describe('## the record of issued tokens and audit events', () => {
+describe('the record of issued tokens and audit events', () => {
   const YEAR = 365 * 86_400
   const idAt = (time: number) => idFloor(time).slice(0, 8) + newId().slice(8)
   const now = () => service.app.clock.now()

@@ -114,7 +114,7 @@ describe('variables are parsed by the type of their key', () => {
   })
 })
 
-describe('## errors', () => {
+describe('errors', () => {
   test('all faults are reported together, each with its key', () => {
     const env = { SERVICE_DCR_MODE: 'x' }
     expect(keys({ server: { adress: 1, read_timeout: 'x' }, session: { same_site: 'x' }, colour: 1 }, env)).toEqual([

@@ -7,7 +7,7 @@ import { load, over, PRODUCTION } from './loading.ts'
 const warnings = (content?: object, dcrMode: Config['dcr']['mode'] = 'admin_only') =>
   warningsOf(load(content).config, dcrMode)
 
-describe('## warnings of a start', () => {
+describe('warnings of a start', () => {
   test('a complete configuration starts without warnings', () => {
     expect(warnings(PRODUCTION)).toEqual([])
   })

@@ -357,7 +357,7 @@ test('every rule has a configuration in this file that breaks it', () => {
   expect(RULES.map((rule) => `${rule.keys.join(', ')} ${rule.message}`).filter((rule) => !broken.has(rule))).toEqual([])
 })
 
-describe('## configurations that break no rule', () => {
+describe('configurations that break no rule', () => {
   const fine: [string, Record<string, unknown>, Env?][] = [
     ['nothing at all', {}],
     ['a public issuer with its secrets', PRODUCTION],

@@ -44,7 +44,7 @@ test('a text without a complete tag is refused', () => {
     expect(decrypt(context, sealed.subarray(0, length)), `${length} bytes`).toBeUndefined()
 })
 
-describe('## texts that an earlier version encrypted are decrypted', () => {
+describe('texts that an earlier version encrypted are decrypted', () => {
   const SECRET = 'a secret of 32 bytes, 0123456789'
   const KEY = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f'
 

@@ -47,7 +47,7 @@ const tokenOf = (keys: Keyring, clock: TestClock) => {
   return signJws(alg, key as KeyObject, header, JSON.stringify({ sub: 'x', exp: clock.now() + LIFE }))
 }
 
-describe('## an unknown kid', () => {
+describe('an unknown kid', () => {
   test('an unknown kid is looked up in the store once for all callers, and then not again for a while', async () => {
     const { store, ring: mine } = await ring()
     const { ring: other } = await ring({ store })
@@ -218,7 +218,7 @@ describe('reloading', () => {
   })
 })
 
-describe('## a store of a version without a next key', () => {
+describe('a store of a version without a next key', () => {
   const withoutNext = async () => {
     const { store, ring: keys } = await ring()
     await keys.rotate()

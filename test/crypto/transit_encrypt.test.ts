@@ -34,7 +34,7 @@ async function setUp(prepare: (store: TransitServer) => unknown = () => {}, more
   return { clock, store, open }
 }
 
-describe('## an encrypted text', () => {
+describe('an encrypted text', () => {
   test('a text is decrypted for its purpose and row, whatever it contains', async () => {
     const { store, open } = await setUp()
     const atRest = await open()

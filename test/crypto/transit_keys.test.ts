@@ -389,7 +389,7 @@ describe('signatures', () => {
   })
 })
 
-describe('## while the store is unavailable', () => {
+describe('while the store is unavailable', () => {
   test.each(['sealed', 'internal', 'cut', 'html'] as const)(
     '(%s) nothing is signed: 503 with Retry-After; afterwards it goes on',
     async (fault) => {

@@ -37,7 +37,7 @@ const unknownEndpoints = (doc: Doc) =>
 
 const unknownWords = (doc: Doc) => codeIn(doc).filter((code) => /^[a-z0-9]+(_[a-z0-9]+)+$/.test(code) && !isWord(code))
 
-describe('## names in the documentation exist', () => {
+describe('names in the documentation exist', () => {
   let commands: Map<string, string[]>
   beforeAll(async () => {
     commands = await readCommands()

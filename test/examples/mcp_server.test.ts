@@ -84,7 +84,7 @@ describe('the example of an MCP server', () => {
     expect(await read(`${service.issuer}/.well-known/oauth-protected-resource/notes`)).toMatchObject(own)
   })
 
-  describe('## refuses with 401 and the URL of its metadata', () => {
+  describe('refuses with 401 and the URL of its metadata', () => {
     let idp: TestIdp
     let strict: Example
     beforeAll(async () => {

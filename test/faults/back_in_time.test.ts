@@ -102,7 +102,7 @@ describe('after the versions of the database went back', () => {
   })
 })
 
-describe('## the caches of the other instance', () => {
+describe('the caches of the other instance', () => {
   test('a cached entry stays when an unrelated client is registered or changed', async () => {
     const [client, resource] = [await addClient(a), await addResource(a)]
     const form = { resource: resource.uri, scope: resource.scopes[0]?.name ?? '' }

@@ -94,7 +94,7 @@ describe.each([1, 2])('with %i front threads', (threads) => {
     expect((await refresh(service, client, next['refresh_token'])).body['error']).toBe('invalid_grant')
   })
 
-  describe('## requests whose first answer was lost', () => {
+  describe('requests whose first answer was lost', () => {
     test('a code is redeemed at the retry, and only once', async () => {
       const { client, authorized } = await signedIn()
       const send = () => redeem(service, client, authorized, {}, ALONE)

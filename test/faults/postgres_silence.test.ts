@@ -91,7 +91,7 @@ function load() {
   }
 }
 
-describe('## a host that vanishes without closing its connections', () => {
+describe('a host that vanishes without closing its connections', () => {
   test('a vanished host costs one timeout, and not one for each idle connection', async () => {
     await fill()
     line.strand()
@@ -154,7 +154,7 @@ test('a disk without space for tokens is not ready until it has space again', as
   expect(await store.findIssuance(issuance)).toEqual(issuance)
 }, 60_000)
 
-describe('## a synchronous standby that is unavailable', () => {
+describe('a synchronous standby that is unavailable', () => {
   const loseStandby = async () => {
     await server.sql(dsn, `ALTER SYSTEM SET synchronous_standby_names = 'nobody'`)
     await server.sql(dsn, 'SELECT pg_reload_conf()')

@@ -35,7 +35,7 @@ describe.each(['ES256', 'RS256'])('signed with %s', (algorithm) => {
     return protectedHeader.typ
   }
 
-  test('is at+jwt by default, and what the resource says else, at every grant', async () => {
+  test('the typ is at+jwt by default and the typ of the resource otherwise, at every grant', async () => {
     for (const [fields, typ] of [
       [{}, 'at+jwt'],
       [{ access_token_typ: 'at+jwt' }, 'at+jwt'],
@@ -52,7 +52,7 @@ describe.each(['ES256', 'RS256'])('signed with %s', (algorithm) => {
     expect(await typOf(await machineToken(service, await addClient(service)))).toBe('at+jwt')
   })
 
-  test('both are introspected, revoked and exchanged', async () => {
+  test('tokens of both typs are introspected, revoked and exchanged', async () => {
     for (const access_token_typ of ['at+jwt', 'JWT']) {
       const resource = await addResource(service)
       await okAdmin(service, 'PATCH', `/admin/resources/${resource.id}`, { access_token_typ })
@@ -69,7 +69,7 @@ describe.each(['ES256', 'RS256'])('signed with %s', (algorithm) => {
     }
   })
 
-  test('a change holds for new tokens, and earlier ones stay valid', async () => {
+  test('a changed typ applies to new tokens, and earlier tokens stay valid', async () => {
     const { id, uri } = await made()
     const client = await addClient(service)
     const before = await machineToken(service, client, { resource: uri })

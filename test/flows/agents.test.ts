@@ -30,7 +30,7 @@ describe('/.well-known/agents.json', () => {
     return { status: response.status, headers: response.headers, body: (await response.json()) as Listing }
   }
 
-  test('tells the active agents in order of creation, and where the keys are that sign for them', async () => {
+  test('agents.json lists the active agents in order of creation, and the URL of their keys', async () => {
     const described = await addClient(service, AGENT)
     service.advance(1)
     const plain = await addClient(service, { agent: true })
@@ -51,7 +51,7 @@ describe('/.well-known/agents.json', () => {
     expect(payload['agent_id']).toBe(described.client_id)
   })
 
-  test('leaves out other clients, and agents while they are suspended', async () => {
+  test('agents.json omits other clients, and suspended agents', async () => {
     const [agent, other] = [await addClient(service, AGENT), await addClient(service)]
     const isListed = async ({ client_id }: Registered) =>
       (await list()).body.agents.some(({ agent_id }) => agent_id === client_id)
@@ -64,14 +64,14 @@ describe('/.well-known/agents.json', () => {
     expect(await isListed(agent)).toBe(false)
   })
 
-  test('tells no secret, no redirect URI and no grant of anybody', async () => {
+  test('agents.json contains no secret, redirect URI or grant', async () => {
     const agent = await addClient(service, AGENT)
     const text = JSON.stringify((await list()).body)
     for (const secret of [agent.client_secret, agent.secrets?.[0]?.hash ?? '', agent.redirect_uris[0] ?? '', 'grant'])
       expect(text).not.toContain(secret)
   })
 
-  test('is there only where it is switched on', async () => {
+  test('agents.json exists only when it is enabled', async () => {
     const off = await startService()
     try {
       expect((await list(off)).status).toBe(404)
@@ -82,7 +82,7 @@ describe('/.well-known/agents.json', () => {
 })
 
 describe('agent_id', () => {
-  test('is in the tokens of an agent from every grant, and in nobody else’s', async () => {
+  test('agent_id is in the tokens of an agent from every grant, and in no token of other clients', async () => {
     for (const agent of [true, false]) {
       const client = await addExchanger(service, { agent })
       const [person, resource] = [await aPerson(service), await addResource(service)]
@@ -104,7 +104,7 @@ describe('agent_id', () => {
     }
   })
 
-  test('is what the client was when the token was issued', async () => {
+  test('agent_id states whether the client was an agent when the token was issued', async () => {
     const client = await addClient(service)
     const before = (await machineToken(service, client)).body['access_token']
     const stored = await service.app.store.findClient({ client_id: client.client_id })
@@ -114,7 +114,7 @@ describe('agent_id', () => {
     expect(await introspect(service, client, after)).toMatchObject({ active: true, agent_id: client.client_id })
   })
 
-  test('is counted, by whether there is a chain', async () => {
+  test('tokens of agents are counted, by whether they have a chain', async () => {
     const before = [await issued(false), await issued(true)]
     await machineToken(service, await addClient(service, AGENT))
     await machineToken(service, await addClient(service))
@@ -143,7 +143,7 @@ describe('agent_chain', () => {
     return { ...person, app, clients, ids, resource, handOn, introspected, first: body['access_token'] }
   }
 
-  test('names the actors, first one first; act has the last one outside', async () => {
+  test('agent_chain lists the actors, oldest first; act has the newest actor outermost', async () => {
     const { clients, ids, handOn, introspected, first, user } = await line([true, true, true])
     const before = await issued(true)
     let token = first
@@ -167,7 +167,7 @@ describe('agent_chain', () => {
     expect(row).toMatchObject({ is_agent: true, act })
   })
 
-  test('is for agents: a service that acts is in act, and in the chain of the agent after it', async () => {
+  test('agent_chain lists only agents: a service is in act, and in the chain of the next agent', async () => {
     const { clients, ids, handOn, first } = await line([false, true])
     const [service_, agent] = clients as [Registered, Registered]
     const middle = await handOn(service_, first)
@@ -178,7 +178,7 @@ describe('agent_chain', () => {
     expect(last).toMatchObject({ agent_id: ids[1], agent_chain: ids, act: { actor_type: 'agent' } })
   })
 
-  test('is not lost, and not made longer, by an exchange without an actor token', async () => {
+  test('an exchange without an actor token keeps the chain unchanged', async () => {
     const { clients, ids, handOn, first } = await line([true, true])
     const [one, two] = clients as [Registered, Registered]
     const delegated = (await handOn(one, first)).body['access_token']
@@ -187,7 +187,7 @@ describe('agent_chain', () => {
     expect(claimsOf(await handOn(one, first, false))).not.toHaveProperty('act')
   })
 
-  test('has eight entries at most: the first one and the last seven; act has them all', async () => {
+  test('agent_chain has at most eight entries, the first and the last seven; act has all of them', async () => {
     const { clients, ids, handOn, first } = await line(Array(10).fill(true))
     let token = first
     const chains: unknown[] = []
@@ -205,7 +205,7 @@ describe('agent_chain', () => {
     expectRefused(await handOn(clients[0] as Registered, token), 'invalid_request')
   })
 
-  test('cannot be claimed with the token of another agent', async () => {
+  test('the token of another agent is refused as an actor token', async () => {
     const { clients, handOn, first, resource } = await line([true, true])
     const [one, two] = clients as [Registered, Registered]
     const { actor_token } = await actorOf(service, two)

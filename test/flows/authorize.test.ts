@@ -15,7 +15,7 @@ const setUp = async (clientFields: Record<string, unknown> = {}, record = {}) =>
   resource: await addResource(service),
 })
 
-describe('errors that have nowhere to be sent', () => {
+describe('errors without a valid redirect URI', () => {
   const direct: [string, Record<string, string | undefined>, string][] = [
     ['a missing client_id', { client_id: undefined }, 'invalid_request'],
     ['an unknown client', { client_id: 'nobody' }, 'invalid_client'],
@@ -40,7 +40,7 @@ describe('errors that have nowhere to be sent', () => {
     expect([page.status, page.location]).toEqual([400, undefined])
   })
 
-  test('people see a page, and nothing of the request is markup in it', async () => {
+  test('browsers get a page, and no parameter of the request is markup in it', async () => {
     const page = await new Browser().open(authorizeUrl(service, { client_id: '<script>alert(1)</script>' }))
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
     expect(page.text).not.toContain('<script')
@@ -53,7 +53,7 @@ describe('errors that have nowhere to be sent', () => {
   })
 })
 
-describe('errors that go back to the client, with state and iss', () => {
+describe('errors that are redirected to the client, with state and iss', () => {
   const redirected: [string, Record<string, string | undefined>, string][] = [
     ['a missing response_type', { response_type: undefined }, 'invalid_request'],
     ['response_type=token', { response_type: 'token' }, 'unsupported_response_type'],
@@ -82,7 +82,7 @@ describe('errors that go back to the client, with state and iss', () => {
       expect(back.searchParams.has('code')).toBe(false)
     })
 
-  test('a scope that the resource does not declare: invalid_scope', async () => {
+  test('a scope that the resource does not declare is invalid_scope', async () => {
     const { client, resource } = await setUp()
     const page = await new Browser().open(
       authorizeUrl(service, { client_id: client.client_id, resource: resource.uri, scope: 'mcp:admin' }),
@@ -90,7 +90,7 @@ describe('errors that go back to the client, with state and iss', () => {
     expect(new URL(page.location ?? '').searchParams.get('error')).toBe('invalid_scope')
   })
 
-  test('a resource with a trailing slash more is another resource', async () => {
+  test('a resource with an additional trailing slash is another resource', async () => {
     const { client, resource } = await setUp()
     const page = await new Browser().open(
       authorizeUrl(service, { client_id: client.client_id, resource: `${resource.uri}/` }),
@@ -98,15 +98,15 @@ describe('errors that go back to the client, with state and iss', () => {
     expect(new URL(page.location ?? '').searchParams.get('error')).toBe('invalid_target')
   })
 
-  test('a client that anybody may have registered gets no error redirect before somebody has signed in', async () => {
+  test('a self-registered client gets no error redirect before a user has signed in', async () => {
     const { client } = await setUp({}, { registration_source: 'dcr' })
     const page = await new Browser().open(authorizeUrl(service, { client_id: client.client_id, scope: undefined }))
     expect([page.status, page.location]).toEqual([400, undefined])
   })
 })
 
-describe('the way to a code', () => {
-  test('login, consent, code with state and iss', async () => {
+describe('from the request to the code', () => {
+  test('login and consent lead to a code with state and iss', async () => {
     const { client, user, resource } = await setUp()
     const { callback, verifier, code } = await authorize(service, client, user, { resource: resource.uri })
     expect(callback.origin + callback.pathname).toBe(REDIRECT_URI)
@@ -118,7 +118,7 @@ describe('the way to a code', () => {
     expect((await redeem(service, client, { code, verifier })).status).toBe(200)
   })
 
-  test('the consent page names client, host, resource and scopes; everything is escaped', async () => {
+  test('the consent page names client, host, resource and scopes, and escapes them', async () => {
     const { client, user, resource } = await setUp({ client_name: 'A <b>"bold"</b> & client' })
     const browser = new Browser()
     const url = authorizeUrl(service, { client_id: client.client_id, resource: resource.uri })
@@ -132,7 +132,7 @@ describe('the way to a code', () => {
     expect(page.headers.get('cache-control')).toBe('no-store')
   })
 
-  test('a loopback redirect is warned about', async () => {
+  test('the consent page warns about a loopback redirect', async () => {
     const redirect_uri = 'http://127.0.0.1:7777/callback'
     const { client, user } = await setUp({ redirect_uris: [redirect_uri] })
     const browser = new Browser()
@@ -141,7 +141,7 @@ describe('the way to a code', () => {
     expect((await browser.follow(answer.location ?? '')).text).toContain('your own device')
   })
 
-  test('only a native client that registered a loopback URI without port may come with any port', async () => {
+  test('only a native client with a registered loopback URI without a port may use any port', async () => {
     const redirect_uris = ['http://127.0.0.1/callback']
     const tries: [Record<string, unknown>, string, boolean][] = [
       [{ application_type: 'native', redirect_uris }, 'http://127.0.0.1:51004/callback', true],
@@ -162,7 +162,7 @@ describe('the way to a code', () => {
     }
   })
 
-  test('consent is remembered for a resource, and asked again for more scopes or with prompt=consent', async () => {
+  test('a consent is remembered for a resource, and asked again for more scopes or with prompt=consent', async () => {
     const { client, user, resource } = await setUp()
     const { browser } = await authorize(service, client, user, { resource: resource.uri })
     const at = (fields: Record<string, string>) =>
@@ -189,7 +189,7 @@ describe('the way to a code', () => {
     expect(silent.searchParams.get('error')).toBe('consent_required')
   })
 
-  test('a client on loopback that must prove itself at the token endpoint is remembered', async () => {
+  test('the consent for a confidential client on loopback is remembered', async () => {
     const redirect_uri = 'http://localhost:7777/cb'
     const { client, user, resource } = await setUp({
       token_endpoint_auth_method: 'client_secret_basic',
@@ -200,7 +200,7 @@ describe('the way to a code', () => {
     expect((await browser.open(authorizeUrl(service, ask))).location).toContain('code=')
   })
 
-  test('allowing more scopes later keeps what was allowed before; without a resource nothing is remembered', async () => {
+  test('a consent to more scopes keeps the earlier scopes; without a resource no consent is remembered', async () => {
     const { client, user, resource } = await setUp()
     const { browser } = await authorize(service, client, user, { resource: resource.uri, scope: 'mcp:read' })
     await authorize(service, client, user, { resource: resource.uri, scope: 'mcp:write' }, browser)
@@ -211,7 +211,7 @@ describe('the way to a code', () => {
     expect(page.location).toContain('/consent?')
   })
 
-  test('the user may untick scopes; the token has only the rest', async () => {
+  test('a user may clear scopes, and the token has only the remaining ones', async () => {
     const { client, user, resource } = await setUp()
     const browser = new Browser()
     const { browser: signedIn } = await authorize(service, client, user, {}, browser)
@@ -227,7 +227,7 @@ describe('the way to a code', () => {
     expect((await redeem(service, client, { code, verifier })).body['scope']).toBe('mcp:write')
   })
 
-  test('denying redirects with access_denied, state and iss, and leaves no code and no consent', async () => {
+  test('a denial redirects with access_denied, state and iss, and stores no code and no consent', async () => {
     const { client, user, resource } = await setUp()
     const browser = new Browser()
     await authorize(service, client, user, {}, browser)
@@ -258,8 +258,8 @@ describe('the way to a code', () => {
   })
 })
 
-describe('forms cannot be posted for somebody else', () => {
-  test('consent: a form of another session, a changed token, another site, more scopes than asked', async () => {
+describe('forms of other sessions are refused', () => {
+  test('the consent form of another session, with a changed token, from another site or with other scopes is refused', async () => {
     const { client, user, resource } = await setUp()
     const other = await addUser(service)
     const [mine, theirs] = [new Browser(), new Browser()]
@@ -281,7 +281,7 @@ describe('forms cannot be posted for somebody else', () => {
     expect((await decide(service, mine, page, 'allow')).status).toBe(400)
   })
 
-  test('a consent page belongs to the session that asked, and waits ten minutes', async () => {
+  test('a consent page is valid for ten minutes and only for its session', async () => {
     const { client, user } = await setUp()
     const browser = new Browser()
     await authorize(service, client, user, {}, browser)

@@ -1,4 +1,4 @@
-// Where the error of an authorization request goes: to the redirect URI at once, or to a page with a link to it.
+// The target of the error of an authorization request: the redirect URI at once, or a page with a link to it.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Browser, type Page } from '../support/browser.ts'
 import { ask, DocumentServer, LOCAL_DOCUMENTS, signedIn } from '../support/documents.ts'
@@ -47,8 +47,8 @@ const strangers = async (redirect_uris = [REDIRECT_URI]) => [
   documents.publish(`/${redirect_uris.length}${Math.random()}.json`, { redirect_uris }),
 ]
 
-describe('an error goes to the redirect URI at once', () => {
-  test('when it is on loopback: a command line client waits there', async () => {
+describe('the error is redirected at once', () => {
+  test('an error is redirected at once when the redirect URI is on loopback, where a command line client waits', async () => {
     for (const client_id of await strangers([LOOPBACK_URI]))
       for (const [wrong, error] of WRONG) {
         const page = await new Browser().open(urlOf(client_id, wrong, LOOPBACK_URI))
@@ -60,13 +60,13 @@ describe('an error goes to the redirect URI at once', () => {
       }
   })
 
-  test('when an operator made the client', async () => {
+  test('an error is redirected at once when an operator created the client', async () => {
     const { client_id } = await addClient(service)
     for (const [wrong, error] of WRONG)
       expect(responseIn((await new Browser().open(urlOf(client_id, wrong))).location)).toMatchObject({ error })
   })
 
-  test('when somebody is signed in', async () => {
+  test('an error is redirected at once when a user is signed in', async () => {
     const browser = await signedIn(service, await addUser(service))
     for (const client_id of await strangers())
       for (const [wrong, error] of WRONG)
@@ -74,8 +74,8 @@ describe('an error goes to the redirect URI at once', () => {
   })
 })
 
-describe('else', () => {
-  test('a page says what is wrong, with a link "Return to HOST" that is the error redirect', async () => {
+describe('the error is shown on a page', () => {
+  test('the page shows the error, with a link "Return to HOST" to the error redirect', async () => {
     for (const client_id of await strangers())
       for (const [wrong, error, words] of WRONG) {
         const page = await new Browser().open(urlOf(client_id, wrong))
@@ -88,14 +88,14 @@ describe('else', () => {
       }
   })
 
-  test('a program gets a problem document', async () => {
+  test('a client that is not a browser gets a problem document', async () => {
     const [client_id] = await strangers()
     const page = await ask(service, new Browser(), { client_id, code_challenge: undefined })
     expect([page.status, page.location]).toEqual([400, undefined])
     expect(JSON.parse(page.text)).toMatchObject({ error: 'invalid_request', status: 400 })
   })
 
-  test('the refusal is in the trail of the client', async () => {
+  test('the refusal is in the activity of the client', async () => {
     const [client_id = ''] = await strangers()
     await new Browser().open(urlOf(client_id, { scope: undefined }))
     const trail = service.app.activity.list().find((each) => each.client_id === client_id)
@@ -107,7 +107,7 @@ describe('else', () => {
     })
   })
 
-  test('A32 the link leads to a registered redirect URI only, and nothing of the request is markup in it', async () => {
+  test('A32 the link leads only to a registered redirect URI, and no parameter of the request is markup in the page', async () => {
     const [client_id = ''] = await strangers()
     const evil = await new Browser().open(urlOf(client_id, { code_challenge: undefined }, 'https://evil.example/cb'))
     expect([evil.status, linkIn(evil)]).toEqual([400, null])

@@ -64,38 +64,38 @@ const signedIn = async (sid = fake.person['sid']) => {
 const states = (...browsers: Browser[]) => Promise.all(browsers.map((each) => isSignedIn(service, each)))
 
 describe('a logout token ends', () => {
-  test('the session that it names, and no other session of the user', async () => {
+  test('a logout token with a session ends that session, and no other session of the user', async () => {
     const [laptop, phone] = [await signedIn('laptop'), await signedIn('phone')]
     expect(await logOut({ sid: 'laptop' })).toBe(200)
     expect(await states(laptop, phone)).toEqual([false, true])
   })
 
-  test('the session that it names without a subject', async () => {
+  test('a logout token with a session and no subject ends that session', async () => {
     const [laptop, phone] = [await signedIn('laptop-2'), await signedIn('phone-2')]
     expect(await logOut({ sid: 'laptop-2', sub: undefined })).toBe(200)
     expect(await states(laptop, phone)).toEqual([false, true])
   })
 
-  test('every session of the subject when it names no session', async () => {
+  test('a logout token without a session ends every session of the subject', async () => {
     const [laptop, phone] = [await signedIn('a'), await signedIn('b')]
     expect(await logOut({ sid: undefined })).toBe(200)
     expect(await states(laptop, phone)).toEqual([false, false])
   })
 
-  test('sessions of the subject whose session at the provider is not known', async () => {
+  test('a logout token ends sessions of the subject whose provider session is unknown', async () => {
     fake.person = { sub: fake.person['sub'] }
     const browser = await signedIn()
     expect(await logOut({ sid: 'unknown' })).toBe(200)
     expect(await states(browser)).toEqual([false])
   })
 
-  test('no session of another subject, whatever session it names', async () => {
+  test('a logout token ends no session of another subject, whatever session it names', async () => {
     const browser = await signedIn('of-ada')
     expect(await logOut({ sub: 'up-mallory', sid: 'of-ada' })).toBe(200)
     expect(await states(browser)).toEqual([true])
   })
 
-  test('and leaves an event that says for whom and how much', async () => {
+  test('a logout writes an event with the subject and the numbers of ended sessions', async () => {
     const browser = await signedIn()
     expect(await logOut()).toBe(200)
     const [event] = await eventsOf(service, 'user_backchannel_logout')
@@ -110,7 +110,7 @@ describe('a logout token ends', () => {
   })
 })
 
-describe('a logout token is refused with 400, and ends nothing,', () => {
+describe('refused logout tokens end no session', () => {
   test.each<[string, Claims, string]>([
     ['of another issuer', { iss: 'https://other.example.com' }, 'iss'],
     ['for another client', { aud: 'another' }, 'aud'],
@@ -137,7 +137,7 @@ describe('a logout token is refused with 400, and ends nothing,', () => {
     expect((await metricOf(service, series)) - before).toBe(1)
   })
 
-  test('under a key that the provider does not publish, an unsigned one, or one of another type', async () => {
+  test('a logout token that is signed with an unpublished key, unsigned, or of another typ is refused', async () => {
     const browser = await signedIn()
     const other = await idpKey('RS256')
     for (const text of [
@@ -151,24 +151,24 @@ describe('a logout token is refused with 400, and ends nothing,', () => {
     expect(await states(browser)).toEqual([true])
   })
 
-  test('a second time', async () => {
+  test('a repeated logout token is refused', async () => {
     const text = await tokenOf()
     expect([(await send(text)).status, (await send(text)).status]).toEqual([200, 400])
   })
 
-  test('as one of twenty copies at once but the first', async () => {
+  test('of twenty concurrent copies all but one are refused', async () => {
     const text = await tokenOf()
     const answers = await Promise.all(Array.from({ length: 20 }, () => send(text)))
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
   })
 
-  test('when it is an ID token of the same provider', async () => {
+  test('an ID token of the provider is refused as a logout token', async () => {
     const { events: _, ...claims } = claimsOf()
     const text = await signed(fake.idp.key, { kid: fake.idp.key.kid }, { ...claims, nonce: fake.nonce })
     expect((await send(text)).status).toBe(400)
   })
 
-  test('at the path of a provider that does not exist', async () => {
+  test('a logout token at the path of an unknown provider is refused', async () => {
     const body = new URLSearchParams({ logout_token: await tokenOf() })
     for (const slug of ['default', 'nobody'])
       expect((await fetch(`${service.issuer}/oidc/backchannel-logout/${slug}`, { method: 'POST', body })).status).toBe(
@@ -202,7 +202,7 @@ describe('refresh tokens and connections of the user', () => {
   })
 })
 
-test('tokens with unknown keys cost the provider one request in half a minute, and an address runs out of them', async () => {
+test('logout tokens with unknown keys cause one request to the provider in half a minute, and the rate limit of their address applies', async () => {
   const alone = await openFederation()
   const key = await idpKey('RS256')
   const text = () => signed(key, { kid: newId() }, { ...claimsOf(), iss: alone.fake.idp.issuer })
@@ -214,7 +214,7 @@ test('tokens with unknown keys cost the provider one request in half a minute, a
   await alone.service.close()
 })
 
-test('a logout token of oidc-provider ends the session of the browser that signed in there', async () => {
+test('a logout token of oidc-provider ends the session of the browser that signed in at it', async () => {
   const op = await RealProvider.listen()
   const real = await startService(federating(op.issuer))
   op.open(real)

@@ -35,11 +35,11 @@ const issuedFor = async (user_id: string) => {
 }
 
 describe('an exchange into a broker resource', () => {
-  test('gives the token of the provider as a bearer token, its scope in our names, and no refresh token', async () => {
+  test('an exchange returns the bearer token of the provider with our scope names, and no refresh token', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()
     const answer = await vend()
-    // What is left of the hour that the provider said.
+    // The remaining part of the hour that the provider stated.
     const expires_in = Number(answer.body['expires_in'])
     expect(expires_in > 3540 && expires_in <= 3600).toBe(true)
     expect(answer.body).toEqual({
@@ -52,13 +52,13 @@ describe('an exchange into a broker resource', () => {
     expect([answer.headers.get('cache-control'), answer.headers.get('pragma')]).toEqual(['no-store', 'no-cache'])
   })
 
-  test('may name the resource by its slug, which needs no uri then', async () => {
+  test('an exchange may name the resource by its slug, without a uri', async () => {
     const { vend, connect, upstream, resource } = await brokerScene(service, { resource: { uri: undefined } })
     await connect()
     vended(await vend({ resource: resource.slug }), upstream)
   })
 
-  test('leaves a record that names the provider, is no token of ours and cannot be revoked here', async () => {
+  test('an exchange records the provider; the token is not ours and cannot be revoked here', async () => {
     const { vend, connect, upstream, resource, provider, member, gateway } = await brokerScene(service)
     await connect()
     const key = await proofKey()
@@ -92,7 +92,7 @@ describe('an exchange into a broker resource', () => {
     )
   })
 
-  test('counts what was handed out, by provider', async () => {
+  test('returned tokens are counted by provider', async () => {
     const { vend, connect, provider } = await brokerScene(service)
     await connect()
     await vend()
@@ -102,7 +102,7 @@ describe('an exchange into a broker resource', () => {
     expect(text).toContain(`core_upstream_token_issuance_duration_seconds_count{provider="${provider.slug}"} 1`)
   })
 
-  test('without a scope gives what the subject token and the resource have in common', async () => {
+  test('without a scope the exchange returns the scopes that the subject token and the resource have in common', async () => {
     const { vend, connect, upstream, app } = await brokerScene(service)
     const narrow = await aMember(service, app, 'files:read')
     await connect(narrow)
@@ -126,21 +126,21 @@ describe('an exchange into a broker resource', () => {
     expect(upstream.asked.length).toBe(asked)
   })
 
-  test('refuses an actor token', async () => {
+  test('an actor token is refused', async () => {
     const { vend, connect, gateway } = await brokerScene(service)
     await connect()
     await service.app.store.updateClient({ ...gateway, scope: 'mcp:read files:read', updated_at: 0 })
     expectRefused(await vend(await actorOf(service, gateway)), 'invalid_request')
   })
 
-  test('refuses a machine token: nobody is connected', async () => {
+  test('a machine token is refused, because it has no user with a connection', async () => {
     const { vend, connect, gateway } = await brokerScene(service)
     await connect()
     const own = await machineToken(service, gateway, { scope: 'files:read' })
     expectRefused(await vend({ subject_token: own.body['access_token'] }), 'access_denied', 403)
   })
 
-  test('refuses a token for a resource of ours that no link leads from, naming both', async () => {
+  test('a token for a resource without a link is refused, with an error that names both resources', async () => {
     const { vend, connect, member, app, own, resource } = await brokerScene(service)
     await connect()
     const { body } = await member.signIn(app, own, 'files:read')
@@ -149,7 +149,7 @@ describe('an exchange into a broker resource', () => {
     expect(answer.body['error_description']).toBe(`no fronting link leads from ${own.slug} to ${resource.slug}`)
   })
 
-  test('refuses the subject token once it is revoked, whatever is cached', async () => {
+  test('a revoked subject token is refused, also when the provider token is cached', async () => {
     const { vend, connect, member, app } = await brokerScene(service)
     await connect()
     await vend()
@@ -158,8 +158,8 @@ describe('an exchange into a broker resource', () => {
   })
 })
 
-describe('who may ask', () => {
-  test('a client that the resource names; no other one, where it names any', async () => {
+describe('allowed clients', () => {
+  test('only the clients that the resource lists are allowed', async () => {
     const { vend, connect, member, server, app, upstream } = await brokerScene(service)
     await connect()
     vended(await vend(), upstream)
@@ -167,7 +167,7 @@ describe('who may ask', () => {
   })
 
   const attested = { resource: { policy: {} } }
-  test('where it names none, the server of a resource of ours for what the user consented to there', async () => {
+  test('without a list, the server of a mint resource is allowed within the consent of the user to that resource', async () => {
     const { vend, connect, member, server, app, own, upstream } = await brokerScene(service, attested)
     await connect()
     const asServer = (fields = {}) => vend(fields, member, server)
@@ -183,13 +183,13 @@ describe('who may ask', () => {
     expect(rest.body['scope']).toBe('files:read')
   })
 
-  test('where it names none, nobody who serves nothing, nor the client of the token itself', async () => {
+  test('without a list, a client that serves no resource is refused, also the client of the token itself', async () => {
     const { vend, connect, member, gateway, app } = await brokerScene(service, attested)
     await connect()
     for (const client of [gateway, app]) expectRefused(await vend({}, member, client), 'access_denied', 403)
   })
 
-  test('where it names none, nobody who serves two resources: which consent counts would be a guess', async () => {
+  test('without a list, a client that serves two resources is refused, because the applicable consent is ambiguous', async () => {
     const { vend, connect, member, server, app, own } = await brokerScene(service, attested)
     const runtime = { client_ids: [server.client_id] }
     await addResource(service, { policy: { runtime } })
@@ -198,7 +198,7 @@ describe('who may ask', () => {
     expectRefused(await vend({}, member, server), 'access_denied', 403)
   })
 
-  test('revoking the consent at the server of the resource ends it', async () => {
+  test('revoking the consent at the server of the resource ends the exchange', async () => {
     const { vend, connect, member, server, app, own, upstream } = await brokerScene(service, attested)
     await connect()
     await member.consent(app, own, 'files:read')
@@ -210,8 +210,8 @@ describe('who may ask', () => {
   })
 })
 
-describe('a user who is not connected', () => {
-  test('is sent to connect, and the connection of another user does not serve', async () => {
+describe('users without a connection', () => {
+  test('a user without a connection gets consent_required, also when another user is connected', async () => {
     const { vend, connect, app, provider, resource } = await brokerScene(service)
     await connect()
     const other = await aMember(service, app)
@@ -224,7 +224,7 @@ describe('a user who is not connected', () => {
     })
   })
 
-  test('is sent to connect again for what the provider did not grant, which it is not asked for', async () => {
+  test('a user must connect again for scopes that the provider did not grant, without a request to the provider', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     upstream.granted = 'up.read'
     await connect()
@@ -234,7 +234,7 @@ describe('a user who is not connected', () => {
     expect(upstream.asked.length).toBe(asked)
   })
 
-  test('is sent to connect once an operator has ended the connection, until it is made again in the same row', async () => {
+  test('after an operator ended the connection the user must connect again, which reuses its row', async () => {
     const { vend, connect, upstream, grant, member } = await brokerScene(service)
     await connect()
     const before = await grant()
@@ -255,7 +255,7 @@ describe('a user who is not connected', () => {
     expect(JSON.stringify(broker_grants)).not.toMatch(/credential|aes1/)
   })
 
-  test('cannot be vended anything while encryption is off', async () => {
+  test('without encryption at rest exchanges are refused', async () => {
     const { vend, connect } = await brokerScene(service)
     await connect()
     const { app } = service
@@ -267,8 +267,8 @@ describe('a user who is not connected', () => {
   })
 })
 
-describe('a token of the provider', () => {
-  test('is handed out again until shortly before it ends, and then the next one', async () => {
+describe('upstream tokens', () => {
+  test('a token is returned again until shortly before its expiry, then a new one is requested', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()
     const first = vended(await vend(), upstream)
@@ -281,7 +281,7 @@ describe('a token of the provider', () => {
     expect(upstream.refreshed.length).toBe(2)
   })
 
-  test('is for the scopes that were asked for: one with more is not handed out instead', async () => {
+  test('a token with more scopes is not returned for a request with fewer scopes', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()
     const both = vended(await vend({ scope: 'files:read files:write' }), upstream)
@@ -313,7 +313,7 @@ describe('a token of the provider', () => {
     expect(one.body['expires_in']).toBe(0)
   })
 
-  test('of a provider without refresh tokens is handed out until it ends, then the user connects again', async () => {
+  test('without refresh tokens a token is returned until its expiry, then the user must connect again', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     upstream.refreshes = false
     await connect()
@@ -323,7 +323,7 @@ describe('a token of the provider', () => {
     expect(upstream.refreshed).toEqual([])
   })
 
-  test('of a provider that neither rotates nor says its scope, or that answers forms', async () => {
+  test('a provider that does not rotate, omits the scope, or answers with forms is supported', async () => {
     const { vend, connect, upstream } = await brokerScene(service, { config: { response_format: 'form' } })
     Object.assign(upstream, { rotates: false, granted: null, format: 'form' })
     await connect()
@@ -335,7 +335,7 @@ describe('a token of the provider', () => {
     expect(tokens.size).toBe(3)
   })
 
-  test('is asked for with the secret in the header where the provider wants that', async () => {
+  test('the secret is sent in the header when the provider requires that', async () => {
     const { vend, connect, upstream } = await brokerScene(service, {
       config: { token_endpoint_auth_method: 'client_secret_basic' },
     })
@@ -349,7 +349,7 @@ describe('a token of the provider', () => {
 })
 
 describe('rotation', () => {
-  test('fifty at once ask the provider once, and get the same token', async () => {
+  test('fifty concurrent exchanges send one request to the provider, and get the same token', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()
     const answers = await Promise.all(Array.from({ length: 50 }, () => vend()))
@@ -357,7 +357,7 @@ describe('rotation', () => {
     expect(upstream.refreshed.length).toBe(1)
   })
 
-  test('for different scopes at once one asks after the other, so that no refresh token is used twice', async () => {
+  test('concurrent exchanges for different scopes send one request after the other, so that no refresh token is used twice', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()
     service.advance(3600)
@@ -371,7 +371,7 @@ describe('rotation', () => {
     ])
   })
 
-  test('a rotated token is kept although the database fails at first', async () => {
+  test('a rotated token is stored although the database fails at first', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()
     const real = service.app.store.saveCredential
@@ -388,7 +388,7 @@ describe('rotation', () => {
     vended(await vend(), upstream)
   })
 
-  test('a rotated token is kept although the provider granted less this time', async () => {
+  test('a rotated token is stored although the provider granted fewer scopes', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()
     upstream.granted = 'up.other'
@@ -397,7 +397,7 @@ describe('rotation', () => {
     vended(await vend(), upstream)
   })
 
-  test('what comes back after the user connected anew is not kept over it', async () => {
+  test('the response to an earlier request does not replace the credential of a new connection', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()
     const open = upstream.hold()
@@ -409,11 +409,11 @@ describe('rotation', () => {
     vended(await waiting, upstream)
     service.advance(3600)
     vended(await vend(), upstream)
-    // The one under way was of the connection before, whose answer was dropped: it was asked for again.
+    // The request in progress used the earlier connection. Its response was dropped, and the request was repeated.
     expect(upstream.refreshed.length).toBe(3)
   })
 
-  test('a connection that is ended while the provider is asked vends nothing', async () => {
+  test('a connection that ends during the request returns no token', async () => {
     const { vend, connect, upstream, grant } = await brokerScene(service)
     await connect()
     const open = upstream.hold()
@@ -425,7 +425,7 @@ describe('rotation', () => {
     expect(await grant()).toBeUndefined()
   })
 
-  test('who died while asking holds the others up no longer than its lease', async () => {
+  test('a process that died during a request blocks the others only for the time of its lease', async () => {
     const { vend, connect, upstream, grant } = await brokerScene(service)
     await connect()
     const { id = '', version = 0 } = (await grant()) ?? {}
@@ -444,7 +444,7 @@ describe('rotation', () => {
   })
 })
 
-describe('trouble at the provider', () => {
+describe('errors of the provider', () => {
   test.each([
     ['is down', 500],
     ['is overloaded', 429],
@@ -460,14 +460,14 @@ describe('trouble at the provider', () => {
     vended(await vend(), upstream)
   })
 
-  test('one that cannot be reached gives 503', async () => {
+  test('an unreachable provider causes 503', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()
     upstream.close()
     expectRefused(await vend(), 'temporarily_unavailable', 503)
   })
 
-  test('one that knows the refresh token no more is asked once; then the user is sent to connect', async () => {
+  test('a provider that refuses the refresh token is asked once; then the user must connect', async () => {
     const { vend, connect, upstream, member } = await brokerScene(service)
     await connect()
     upstream.live.clear()
@@ -496,7 +496,7 @@ describe('trouble at the provider', () => {
     vended(await vend(), upstream)
   })
 
-  test('a secret that is not set is an error here, and no empty secret is sent', async () => {
+  test('a missing client secret is a server error, and no request is sent with an empty secret', async () => {
     const { vend, connect, upstream, provider } = await brokerScene(service)
     await connect()
     const config_data = { ...provider.config_data, client_secret_ref: 'SERVICE_SECRET_EMPTY' }
@@ -562,7 +562,7 @@ describe('a service account', () => {
     },
   )
 
-  test('acts for whom an operator names, and for nobody before', async () => {
+  test('a service account acts only for users with an identity that an operator set', async () => {
     const { vend, upstream, assertions, member, provider } = await accountScene({})
     expectRefused(await vend(), 'access_denied', 403)
     await okAdmin(service, 'POST', '/admin/grants/broker', {
@@ -574,7 +574,7 @@ describe('a service account', () => {
     expect(decodeJwt(assertions[0] ?? '').sub).toBe('ada@corp.example.com')
   })
 
-  test('does not take the email of a federated user for that of somebody here', async () => {
+  test('a service account does not use the email of a federated user as the email of a local user', async () => {
     const { vend, member } = await accountScene({ impersonate: 'email' })
     const user = await service.app.store.findUser({ id: member.user.id })
     vi.spyOn(service.app.store, 'findUser').mockResolvedValueOnce(user && { ...user, provider: 'oidc' })
@@ -582,13 +582,13 @@ describe('a service account', () => {
     vi.restoreAllMocks()
   })
 
-  test('may act for itself', async () => {
+  test('a service account may act for itself', async () => {
     const { vend, upstream, assertions } = await accountScene({ impersonate: 'account' })
     vended(await vend(), upstream)
     expect(decodeJwt(assertions[0] ?? '').sub).toBe('sa@example.com')
   })
 
-  test('with a key of another kind is an error here', async () => {
+  test('a service account with a key of another type is a server error', async () => {
     const { vend } = await accountScene({ impersonate: 'account', algorithm: 'ES256' })
     expectRefused(await vend(), 'server_error', 500)
   })

@@ -1,4 +1,4 @@
-// Two instances on one PostgreSQL: of the connection of a user one of them asks the provider at a time.
+// Two instances on one PostgreSQL: one instance at a time sends a request for the connection of a user.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { brokerScene, type Scene, startBroker, vended } from '../support/broker.ts'
 import { exchange } from '../support/exchange.ts'
@@ -23,7 +23,7 @@ afterAll(async () => {
 const vendAt = (at: TestService, { member, resource, gateway }: Scene, scope = 'files:read') =>
   exchange(at, gateway, { subject_token: member.subject, resource: resource.uri, scope })
 
-test('fifty at once at both ask the provider once, round after round, and no refresh token is lost', async () => {
+test('fifty concurrent exchanges at both instances send one request to the provider each round, and no refresh token is lost', async () => {
   const scene = await brokerScene(a)
   await scene.connect()
   for (let round = 1; round <= 4; round++) {
@@ -34,7 +34,7 @@ test('fifty at once at both ask the provider once, round after round, and no ref
   }
 })
 
-test('for different scopes at both at once no refresh token is used twice', async () => {
+test('concurrent exchanges for different scopes at both instances use no refresh token twice', async () => {
   const scene = await brokerScene(a)
   await scene.connect()
   for (let round = 0; round < 3; round++) {
@@ -46,7 +46,7 @@ test('for different scopes at both at once no refresh token is used twice', asyn
   expect(scene.upstream.refreshed.length).toBe(6)
 })
 
-test('a connection that ends at one vends nothing at the other', async () => {
+test('a connection that ends at one instance returns no token at the other', async () => {
   const scene = await brokerScene(a)
   await scene.connect()
   vended(await vendAt(b, scene), scene.upstream)

@@ -131,7 +131,7 @@ async function take(step: Step, s: Scene): Promise<boolean> {
   return true
 }
 
-test('no sequence of links, connections and exchanges yields a scope that no map allows', async () => {
+test('no sequence of links, connections and exchanges returns a scope that no map allows', async () => {
   let taken = 0
   await fc.assert(
     fc.asyncProperty(letters, fc.array(aStep, { minLength: 5, maxLength: 14 }), async (held, steps) => {

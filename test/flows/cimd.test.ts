@@ -1,4 +1,4 @@
-// Clients that are a document: real ones, how long a document is good for, and what becomes of it.
+// Clients from metadata documents: real documents, caching, and stored clients.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
 import type { Browser } from '../support/browser.ts'
@@ -27,12 +27,12 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-/** Whether the client is let through to the consent page, or what it is refused with. */
+/** Whether the consent page is shown, or the refusal. */
 const outcome = async (client_id: string, fields: Record<string, string> = {}) => {
   const page = await ask(service, browser, { client_id, resource, ...fields })
   return page.location?.includes('/consent?') ? 'consent' : refusalIn(page)
 }
-/** Has the user consent to a client, which stores it. */
+/** Consents to a client, which stores it. */
 const consent = (client_id: string) => authorize(service, { client_id }, user, { resource }, browser)
 const setMode = (mode: string, where = service) => okAdmin(where, 'PATCH', '/admin/settings/dcr', { mode })
 
@@ -123,8 +123,8 @@ describe('documents of real clients', () => {
   })
 })
 
-describe('how long a document is good for', () => {
-  /** How many of the requests at these seconds, counted from the first, fetch the document. */
+describe('caching of documents', () => {
+  /** The number of requests at these seconds, counted from the first, that fetch the document. */
   const fetchesAt = async (seconds: number[], headers: Record<string, string>) => {
     const path = `/cached-${Math.random()}`
     const client_id = documents.publish(path, {}, { headers })
@@ -171,7 +171,7 @@ describe('how long a document is good for', () => {
     expect(await fetchesAt(seconds, headers)).toEqual(fetched)
   })
 
-  test('cimd.cache_ttl under a minute wins over the floor', async () => {
+  test('a cimd.cache_ttl below a minute takes precedence over the minimum', async () => {
     const other = await startService({ ...LOCAL_DOCUMENTS, SERVICE_CIMD_CACHE_TTL: '5s' })
     try {
       const client_id = documents.publish('/short', {}, { headers: { 'cache-control': 'max-age=600' } })
@@ -187,7 +187,7 @@ describe('how long a document is good for', () => {
     }
   })
 
-  test('a document that changed its redirect_uris is followed when its time is over, not before', async () => {
+  test('a document with changed redirect_uris is used after the cached copy has expired, not before', async () => {
     const second = 'https://client.example.com/second'
     const client_id = documents.publish('/moved')
     await consent(client_id)
@@ -200,7 +200,7 @@ describe('how long a document is good for', () => {
     expect(stored).toMatchObject({ client_name: 'Desk 2', redirect_uris: [second], version: 2 })
   })
 
-  test('a copy that is over is never used again when the document is gone', async () => {
+  test('an expired copy is not used again when the document no longer exists', async () => {
     const client_id = documents.publish('/gone')
     expect(await outcome(client_id)).toBe('consent')
     documents.publish('/gone', {}, { status: 404 })
@@ -210,8 +210,8 @@ describe('how long a document is good for', () => {
   })
 })
 
-describe('documents that cannot be had', () => {
-  test('are not asked for again for 30 seconds, and refused with the same words', async () => {
+describe('unavailable documents', () => {
+  test('an unavailable document is not fetched again for 30 seconds, and refused with the same message', async () => {
     const client_id = documents.publish('/down', {}, { status: 500 })
     const first = await outcome(client_id)
     expect(first).toBe('400 invalid_client: the client document answers with status 500')
@@ -224,7 +224,7 @@ describe('documents that cannot be had', () => {
     expect(documents.count('/down')).toBe(2)
   })
 
-  test('many requests at once for one URL fetch it once, and all of them get its answer', async () => {
+  test('concurrent requests for one URL fetch it once, and all of them get the result', async () => {
     const client_id = documents.publish(
       '/once',
       {},
@@ -245,7 +245,7 @@ describe('documents that cannot be had', () => {
     expect(documents.count('/once-broken')).toBe(1)
   })
 
-  test('the refusal says what is wrong with the document', async () => {
+  test('the refusal describes the error in the document', async () => {
     const wrong: [string, Record<string, unknown>, string][] = [
       ['no-name', { client_name: undefined }, 'the client document is not valid: client_name is required'],
       ['no-uris', { redirect_uris: [] }, 'the client document is not valid: redirect_uris must not be empty'],
@@ -257,8 +257,8 @@ describe('documents that cannot be had', () => {
   })
 })
 
-describe('operators decide', () => {
-  test('a suspended document client stays suspended, and its document is not asked for', async () => {
+describe('operators and document clients', () => {
+  test('a suspended document client stays suspended, and its document is not fetched', async () => {
     const client_id = documents.publish('/suspended', {}, { headers: { 'cache-control': 'no-store' } })
     await consent(client_id)
     await okAdmin(service, 'PATCH', `/admin/clients/${encodeURIComponent(client_id)}/suspend`)
@@ -272,7 +272,7 @@ describe('operators decide', () => {
     expect(await outcome(client_id, { prompt: 'consent' })).toBe('consent')
   })
 
-  test('a mode that is set at run time is in force at once: admin_only stops new document clients, not known ones', async () => {
+  test('a registration mode that is set at run time applies at once: admin_only refuses new document clients, not stored ones', async () => {
     const known = documents.publish('/known', {}, { headers: { 'cache-control': 'no-store' } })
     const stranger = documents.publish('/stranger')
     const seen = documents.publish('/seen')
@@ -283,7 +283,7 @@ describe('operators decide', () => {
       const refused = '400 invalid_client: clients must be registered by an administrator'
       expect(await outcome(stranger)).toBe(refused)
       expect(documents.count('/stranger')).toBe(0)
-      // Of these the document is known, but nobody has consented to it.
+      // The document of this client is cached, but no user has consented to it.
       expect(await outcome(seen)).toBe(refused)
       expect((await browser.open(waiting)).text).toMatch('registered by an administrator')
       expect(await outcome(known, { prompt: 'consent' })).toBe('consent')
@@ -307,7 +307,7 @@ describe('operators decide', () => {
       const refused = await at(['https://a.good.example/cb', 'https://evil.example/cb'], '/approved-half')
       expect(refusalIn(refused)).toBe('400 invalid_client: a redirect_uri of the client document is not approved')
       expect((await at(['https://a.good.example/cb'], '/approved')).location).toContain('/login?')
-      // What the mode refused is not remembered against a client when the mode changes.
+      // A refusal by the mode is not remembered when the mode changes.
       await setMode('open', other)
       const client_id = `${documents.origin}/approved-half`
       const page = await ask(other, browser, { client_id, redirect_uri: 'https://a.good.example/cb' })
@@ -318,11 +318,11 @@ describe('operators decide', () => {
   })
 })
 
-describe('a document that an operator has fetched', () => {
+describe('a document that an operator fetches', () => {
   const inspect = (client_id: string) =>
     okAdmin(service, 'POST', `/admin/clients/${encodeURIComponent(client_id)}/fetch-document`)
 
-  test('is asked for once, shown as it came, and taken over at once', async () => {
+  test('the document is fetched once, shown unchanged, and applied at once', async () => {
     const client_id = documents.publish('/inspected')
     await consent(client_id)
     documents.publish('/inspected', { client_name: 'Another name', extra: 1 })
@@ -334,7 +334,7 @@ describe('a document that an operator has fetched', () => {
     expect((await service.app.store.findClient({ client_id }))?.client_name).toBe('Another name')
   })
 
-  test('is shown with what is wrong with it, and the client stays what it was', async () => {
+  test('an invalid document is shown with its errors, and the client is not changed', async () => {
     const client_id = documents.publish('/spoiled')
     await consent(client_id)
     const stored = await service.app.store.findClient({ client_id })

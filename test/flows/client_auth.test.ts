@@ -1,4 +1,4 @@
-// What a client hears whose authentication cannot even be tried.
+// The error for a client whose authentication is unavailable.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { post } from '../support/flow.ts'
 import { addClient, startService, type TestService } from '../support/service.ts'

@@ -15,8 +15,8 @@ afterAll(() => service.close())
 
 const JSON_ONLY = { headers: { accept: 'application/json' } }
 
-describe('going to the provider', () => {
-  test('asks for a code with PKCE, everything the resource knows in the words of the provider, and extra parameters', async () => {
+describe('the authorization request to the provider', () => {
+  test('the request uses PKCE, every scope of the resource with its upstream name, and the extra parameters', async () => {
     const { upstream, provider, member, resource } = await brokerScene(service, {
       config: { extra_auth_params: { access_type: 'offline' } },
     })
@@ -35,7 +35,7 @@ describe('going to the provider', () => {
     })
   })
 
-  test('leads through the login where nobody is signed in, and on', async () => {
+  test('a user who is not signed in is sent to the login first, and then to the provider', async () => {
     const { provider, upstream, member } = await brokerScene(service)
     const [user, browser] = [await addUser(service), new Browser()]
     const page = await browser.follow(member.startUrl(provider.slug))
@@ -43,7 +43,7 @@ describe('going to the provider', () => {
     expect((await browser.open(answer.location ?? '')).location).toContain(upstream.url)
   })
 
-  test('also asks for what was granted before for another resource of the provider: connecting takes nothing away', async () => {
+  test('the request includes scopes that were granted earlier for another resource of the provider', async () => {
     const { provider, connect, member, vend, upstream, gateway } = await brokerScene(service)
     const policy = { exchange: { allowed_client_ids: [gateway.client_id] } }
     const scopes = [{ name: 'files:read', description: '', upstream: 'up.mail' }]
@@ -72,7 +72,7 @@ describe('going to the provider', () => {
     expect([page.status, JSON.parse(page.text).error]).toEqual([status, error])
   })
 
-  test('needs a named resource where the provider has several, and a resource at all', async () => {
+  test('a resource is required when several use the provider, and at least one must exist', async () => {
     const { provider, member } = await brokerScene(service)
     await addBrokerResource(service, provider)
     const several = await member.browser.open(member.startUrl(provider.slug), JSON_ONLY)
@@ -82,7 +82,7 @@ describe('going to the provider', () => {
     expect([none.status, JSON.parse(none.text).error]).toEqual([400, 'invalid_target'])
   })
 
-  test('the list of a resource is in place of the general one; our own page of connections is on every list', async () => {
+  test('the return URLs of a resource replace the general list; our own page of connections is always allowed', async () => {
     const connect = { allowed_return_urls: ['https://other.example.com/back'] }
     const { provider, member, upstream } = await brokerScene(service, { resource: { policy: { connect } } })
     const to = async (return_url: string) =>
@@ -111,8 +111,8 @@ describe('going to the provider', () => {
   })
 })
 
-describe('coming back', () => {
-  test('redeems the code with its verifier, keeps what was granted, and goes on to the return URL', async () => {
+describe('the callback', () => {
+  test('the callback redeems the code with its verifier, stores the granted scopes, and redirects to the return URL', async () => {
     const { connect, upstream, grant, member, provider } = await brokerScene(service)
     expect((await connect()).location).toBe(RETURN)
     expect(upstream.asked).toMatchObject([
@@ -132,7 +132,7 @@ describe('coming back', () => {
     expect(event).toMatchObject({ actor_id: member.user.id, detail: { provider: provider.slug, version: 1 } })
   })
 
-  test('takes scopes that the provider does not mention for those that were asked for, and commas for spaces', async () => {
+  test('missing scopes in the response count as the requested ones, and commas as separators', async () => {
     const { connect, upstream, grant } = await brokerScene(service)
     upstream.granted = null
     await connect()
@@ -178,7 +178,7 @@ describe('coming back', () => {
   )
 })
 
-describe('a provider of keys', () => {
+describe('providers with API keys', () => {
   const keyScene = async () => {
     const config_data = { header_name: 'X-Key', issuance_instructions_url: 'https://keys.example.com/help' }
     const provider = await addProvider(service, { protocol: 'apikey', config_data })
@@ -195,7 +195,7 @@ describe('a provider of keys', () => {
     return { provider, resource, gateway, member, page, send }
   }
 
-  test('asks for the key on a page of ours, keeps it sealed, and it is handed out as it is', async () => {
+  test('the page asks for the key, stores it encrypted, and the key is returned unchanged', async () => {
     const { provider, resource, gateway, member, page, send } = await keyScene()
     expect([page.status, page.text.includes('https://keys.example.com/help')]).toEqual([200, true])
     expect((await send({ api_key: ' key-0123456789 ' })).location).toBe(RETURN)
@@ -220,7 +220,7 @@ describe('a provider of keys', () => {
     },
   )
 
-  test('refuses a form of another session, of nobody, or with another return URL', async () => {
+  test('a form of another session, without a session, or with another return URL is refused', async () => {
     const [mine, theirs] = [await keyScene(), await keyScene()]
     const csrf_token = Object.fromEntries(fieldsOf(theirs.page))['csrf_token'] ?? ''
     expect((await mine.send({ api_key: 'key', csrf_token })).status).toBe(403)
@@ -233,7 +233,7 @@ describe('a provider of keys', () => {
   })
 })
 
-test('nobody connects to a service account by themselves', async () => {
+test('users cannot connect to a service account', async () => {
   const { member } = await brokerScene(service)
   const config_data = { token_url: 'https://up.example.com/t', sa_email: 'sa@example.com', sa_key_ref: 'CONNECTOR_KEY' }
   const provider = await addProvider(service, { protocol: 'service_account', config_data })
@@ -245,7 +245,7 @@ test('nobody connects to a service account by themselves', async () => {
 describe('the connections of a user', () => {
   const url = (path = '') => `${service.issuer}/connections${path}`
 
-  test('are shown as a page and as JSON, without what they hold', async () => {
+  test('connections are shown as a page and as JSON, without their credentials', async () => {
     const { connect, member, provider } = await brokerScene(service)
     await connect()
     const page = await member.browser.open(url())
@@ -263,14 +263,14 @@ describe('the connections of a user', () => {
     ])
   })
 
-  test('are for who is signed in: others are asked to sign in', async () => {
+  test('connections are shown to the signed-in user only; others are sent to the login', async () => {
     expect((await new Browser().open(url())).location).toContain('/login')
     const response = await fetch(url(), JSON_ONLY)
     expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
     expect((await fetch(url('/drive'), { method: 'DELETE' })).status).toBe(401)
   })
 
-  test('end by a button: the provider is told, and nothing is handed out any more', async () => {
+  test('the button ends a connection, revokes it at the provider, and no token is returned any more', async () => {
     const { connect, member, provider, upstream, vend } = await brokerScene(service)
     await service.app.store.updateProvider({
       ...provider,
@@ -291,7 +291,7 @@ describe('the connections of a user', () => {
     expect(text).toContain(`core_connection_disconnect_total{provider="${provider.slug}"} 1`)
   })
 
-  test('end for a program too, once, and only for the user', async () => {
+  test('a program can end a connection once, and only for its user', async () => {
     const { connect, member, provider, app, grant } = await brokerScene(service)
     await connect()
     const other = await aMember(service, app)
@@ -307,7 +307,7 @@ describe('the connections of a user', () => {
     expect([await end(), await end()]).toEqual([204, 404])
   })
 
-  test('end although the provider cannot be told', async () => {
+  test('a connection ends although the provider cannot be notified', async () => {
     const { connect, member, provider, upstream, grant } = await brokerScene(service)
     await service.app.store.updateProvider({
       ...provider,
@@ -319,7 +319,7 @@ describe('the connections of a user', () => {
     expect(await grant()).toBeUndefined()
   })
 
-  test('end with the user', async () => {
+  test('connections end when their user is deleted', async () => {
     const { connect, member } = await brokerScene(service)
     await connect()
     await okAdmin(service, 'DELETE', `/admin/users/${member.user.id}?force=true`)

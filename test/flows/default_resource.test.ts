@@ -1,4 +1,4 @@
-// What a machine's token is for when the request names no resource: golang.org/x/oauth2 and Spring send none.
+// The audience of machine tokens when the request names no resource: golang.org/x/oauth2 and Spring send none.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { envOf, runHere } from '../support/cli.ts'
@@ -21,7 +21,7 @@ const created = (body: object) =>
     ...body,
   })
 
-test('default_resource is what a request without resource is for; a named resource wins', async () => {
+test('a request without a resource uses default_resource; a named resource takes precedence', async () => {
   const [home, other] = [await addResource(service), await addResource(service)]
   const client = await created({ default_resource: home.uri })
   expect(client.default_resource).toBe(home.uri)
@@ -29,7 +29,7 @@ test('default_resource is what a request without resource is for; a named resour
   expect(claimsOf(await machineToken(service, client, { resource: other.uri })).aud).toEqual([other.uri])
 })
 
-test('an operator sets, shows and clears it, through the API and on the command line; the trail says that it changed', async () => {
+test('an operator sets, shows and removes default_resource by API and command line, and each change is audited', async () => {
   const resource = await addResource(service)
   const client = await created({})
   expect(client).not.toHaveProperty('default_resource')
@@ -50,7 +50,7 @@ test('an operator sets, shows and clears it, through the API and on the command 
   expect(changes.map(({ detail }) => detail['fields'])).toEqual(Array.from({ length: 4 }, () => ['default_resource']))
 })
 
-test('it must be a registered mint resource', async () => {
+test('default_resource must be a registered mint resource', async () => {
   const client = await addClient(service)
   for (const default_resource of ['https://nowhere.example.com/mcp', 'nowhere', 7]) {
     const { status, body } = await callAdmin(service, 'PATCH', pathOf(client), { default_resource })
@@ -58,14 +58,14 @@ test('it must be a registered mint resource', async () => {
   }
 })
 
-test('a request is refused, and nothing is issued without an audience, when the default resource is gone', async () => {
+test('when the default resource no longer exists the request is refused, and no token without an audience is issued', async () => {
   const resource = await addResource(service)
   const client = await created({ default_resource: resource.uri })
   await okAdmin(service, 'DELETE', `/admin/resources/${resource.id}`)
   expect((await machineToken(service, client)).body).toMatchObject({ error: 'invalid_target' })
 })
 
-test('C20 no client gives itself a default resource', async () => {
+test('C20 a client cannot set its own default resource', async () => {
   const resource = await addResource(service)
   const { client_id } = (await (await register(service, { default_resource: resource.uri })).json()) as {
     client_id: string
@@ -73,7 +73,7 @@ test('C20 no client gives itself a default resource', async () => {
   expect(await okAdmin(service, 'GET', `/admin/clients/${client_id}`)).not.toHaveProperty('default_resource')
 })
 
-test('without one the token has no audience; the trail, the log and doctor say that no resource server will accept it', async () => {
+test('without a default resource the token has no audience; the audit trail, the log and doctor warn about it', async () => {
   const text = 'no resource was named: no resource server will accept this token'
   const lines: [object, string][] = []
   vi.spyOn(service.app.log, 'info').mockImplementation(

@@ -1,4 +1,4 @@
-// The metadata documents: what libraries in other languages require of them, and an issuer that ends in a slash.
+// The metadata documents: requirements of libraries in other languages, and an issuer with a trailing slash.
 import { decodeJwt } from 'jose'
 import { expect, test } from 'vitest'
 import { authorize, isActive, redeem } from '../support/flow.ts'
@@ -24,7 +24,7 @@ test.each(['ES256', 'RS256'])('with %s both documents can be read as OpenID disc
   }
 })
 
-test('with server.issuer_trailing_slash the issuer ends in a slash everywhere, and no URL has two', async () => {
+test('with server.issuer_trailing_slash the issuer ends in a slash everywhere, and no URL has two slashes', async () => {
   const service = await startService({ SERVICE_SERVER_ISSUER_TRAILING_SLASH: 'true' })
   const issuer = `${service.issuer}/`
   const read = async (path: string) => (await (await fetch(service.issuer + path)).json()) as Record<string, unknown>

@@ -1,4 +1,4 @@
-// DPoP (RFC 9449) at the token endpoint of a whole service: what is bound, what a key is asked for, and proofs used once.
+// DPoP (RFC 9449) at the token endpoint of a whole service: bound tokens, required proofs, and single use of proofs.
 import path from 'node:path'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -56,20 +56,23 @@ function expectBearer(answer: Answer) {
 }
 
 describe('a proof binds the token', () => {
-  test.each(PROOF_ALGS)('%s: cnf.jkt is the thumbprint, token_type DPoP, in the record too', async (alg) => {
-    const [client, made] = [await addClient(service), await proofKey(alg)]
-    const answer = await machine(client, await dpop(service, made))
-    expectBound(answer, made)
-    const { jti } = decodeJwt(String(answer.body['access_token']))
-    expect((await service.app.store.findIssuance({ id: String(jti) }))?.jkt).toBe(made.jkt)
-    expect(await flow.introspect(service, client, answer.body['access_token'])).toMatchObject({
-      active: true,
-      token_type: 'DPoP',
-      cnf: { jkt: made.jkt },
-    })
-  })
+  test.each(PROOF_ALGS)(
+    '%s: a proof binds the token: cnf.jkt is the thumbprint, token_type is DPoP, also in the record',
+    async (alg) => {
+      const [client, made] = [await addClient(service), await proofKey(alg)]
+      const answer = await machine(client, await dpop(service, made))
+      expectBound(answer, made)
+      const { jti } = decodeJwt(String(answer.body['access_token']))
+      expect((await service.app.store.findIssuance({ id: String(jti) }))?.jkt).toBe(made.jkt)
+      expect(await flow.introspect(service, client, answer.body['access_token'])).toMatchObject({
+        active: true,
+        token_type: 'DPoP',
+        cnf: { jkt: made.jkt },
+      })
+    },
+  )
 
-  test('at the code and refresh grants too; without one there is a Bearer token', async () => {
+  test('a proof binds the tokens of the code and refresh grants; without a proof they are Bearer tokens', async () => {
     const { client, answer, refresh_token } = await bound()
     expectBound(answer)
     const second = await refresh(client, refresh_token, await dpop(service, key))
@@ -77,14 +80,14 @@ describe('a proof binds the token', () => {
     expectBearer(await machine(await addClient(service)))
   })
 
-  test('the metadata names the algorithms', async () => {
+  test('the metadata lists the algorithms', async () => {
     const response = await fetch(`${service.issuer}/.well-known/oauth-authorization-server`)
     expect(await response.json()).toMatchObject({ dpop_signing_alg_values_supported: PROOF_ALGS })
   })
 })
 
 describe('refresh tokens', () => {
-  test('of a public client answer only to the key of the code, and a refusal uses none of them up', async () => {
+  test('a refresh token of a public client requires a proof of the key of the code, and a refusal does not consume it', async () => {
     const { client, refresh_token } = await bound(PUBLIC)
     expectProofRefused(await refresh(client, refresh_token))
     expectProofRefused(await refresh(client, refresh_token, await dpop(service, other)))
@@ -95,7 +98,7 @@ describe('refresh tokens', () => {
     expectBound(await refresh(client, second.body['refresh_token'], await dpop(service, key)))
   })
 
-  test('of a public client that began without a key are not bound, and later proofs bind only their own token', async () => {
+  test('a refresh token of a public client that began without a key is not bound, and later proofs bind only their own access token', async () => {
     const { client, authorized } = await withCode(PUBLIC)
     const first = await redeem(client, authorized)
     expectBearer(first)
@@ -104,7 +107,7 @@ describe('refresh tokens', () => {
     expectBearer(await refresh(client, second.body['refresh_token']))
   })
 
-  test('of a confidential client are bound by its secret: it may change its key, or go without', async () => {
+  test('a refresh token of a confidential client is bound by its secret: it may change its key or send no proof', async () => {
     const { client, refresh_token } = await bound()
     const second = await refresh(client, refresh_token, await dpop(service, other))
     expectBound(second, other)
@@ -113,7 +116,7 @@ describe('refresh tokens', () => {
 })
 
 describe('dpop_jkt', () => {
-  test('binds the code to the key before it is redeemed, and a refusal leaves the code usable', async () => {
+  test('dpop_jkt binds the code to the key, and a refusal leaves the code valid', async () => {
     for (const kind of [PUBLIC, {}]) {
       const { client, authorized } = await withCode(kind, { dpop_jkt: key.jkt })
       expectProofRefused(await redeem(client, authorized))
@@ -122,14 +125,14 @@ describe('dpop_jkt', () => {
     }
   })
 
-  test('that is no thumbprint is refused at once, to the redirect URI', async () => {
+  test('a malformed dpop_jkt is refused at once, by redirect', async () => {
     const [client, user] = [await addClient(service), await addUser(service)]
     const { callback } = await authorize(service, client, user, { dpop_jkt: 'short' })
     expect(Object.fromEntries(callback.searchParams)).toMatchObject({ error: 'invalid_request', iss: service.issuer })
   })
 })
 
-test('a client that registered dpop_bound_access_tokens gets nothing without a proof, and loses nothing', async () => {
+test('a client that registered dpop_bound_access_tokens gets no token without a proof, and its code stays valid', async () => {
   const { client, authorized } = await withCode({ dpop_bound_access_tokens: true })
   expectProofRefused(await machine(client))
   expectProofRefused(await redeem(client, authorized))
@@ -139,14 +142,14 @@ test('a client that registered dpop_bound_access_tokens gets nothing without a p
   expectBound(await refresh(client, answer.body['refresh_token'], await dpop(service, key)))
 })
 
-describe('a proof counts once', () => {
+describe('single use of proofs', () => {
   const FIFTY = Array.from({ length: 50 })
   const split = (answers: Answer[]) => ({
     won: answers.filter(({ status }) => status === 200),
     lost: answers.filter(({ status }) => status !== 200),
   })
 
-  test('of fifty machine requests at once exactly one is answered, and one token recorded', async () => {
+  test('of fifty concurrent machine requests with one proof exactly one is answered, and one token recorded', async () => {
     const client = await addClient(service)
     const proof = await dpop(service, key)
     const { won, lost } = split(await Promise.all(FIFTY.map(() => machine(client, proof))))
@@ -156,7 +159,7 @@ describe('a proof counts once', () => {
     expect(await service.app.store.listIssuances({ client_id, since: '', limit: 100 })).toHaveLength(1)
   })
 
-  test('of fifty uses of one code with one proof exactly one is answered, and what it gave out stays', async () => {
+  test('of fifty concurrent uses of one code with one proof exactly one is answered, and its tokens stay valid', async () => {
     const { client, authorized } = await withCode()
     const proof = await dpop(service, key)
     const { won, lost } = split(await Promise.all(FIFTY.map(() => redeem(client, authorized, proof))))
@@ -165,7 +168,7 @@ describe('a proof counts once', () => {
     expectBound(await refresh(client, won[0]?.body['refresh_token'], await dpop(service, key)))
   })
 
-  test('of fifty uses of one refresh token with one proof exactly one is answered, and the family stays', async () => {
+  test('of fifty concurrent uses of one refresh token with one proof exactly one is answered, and the family stays valid', async () => {
     const { client, refresh_token } = await bound(PUBLIC)
     const proof = await dpop(service, key)
     const { won, lost } = split(await Promise.all(FIFTY.map(() => refresh(client, refresh_token, proof))))
@@ -174,7 +177,7 @@ describe('a proof counts once', () => {
     expectBound(await refresh(client, won[0]?.body['refresh_token'], await dpop(service, key)))
   })
 
-  test('across grants, clients and users, and those who lose keep their codes and refresh tokens', async () => {
+  test('a proof is accepted once across grants, clients and users, and refused requests keep their codes and refresh tokens', async () => {
     const codes = [await withCode(), await withCode(PUBLIC)]
     const families = [await bound(), await bound(PUBLIC)]
     const machines = [await addClient(service), await addClient(service)]
@@ -198,7 +201,7 @@ describe('a proof counts once', () => {
       if (answers[i]?.status !== 200) expectBound(await attempt(await dpop(service, key)))
   })
 
-  test('a refused proof burns neither a code nor a refresh token', async () => {
+  test('a refused proof consumes neither a code nor a refresh token', async () => {
     const { client, authorized } = await withCode(PUBLIC)
     const used = await dpop(service, key)
     await machine(await addClient(service), used)
@@ -216,7 +219,7 @@ describe('a proof counts once', () => {
     expectBound(await refresh(client, answer.body['refresh_token'], await dpop(service, key)))
   })
 
-  test('a restart changes nothing about that', async () => {
+  test('a used proof is still refused after a restart', async () => {
     const folder = tempFolder()
     const env = {
       SERVICE_SERVER_ISSUER: 'http://localhost',
@@ -256,7 +259,7 @@ describe('nonces', () => {
     two = await startService(env)
     stranger = await startService({ ...env, SERVICE_SESSION_SECRET: `${SECRET}, but not with this one` })
     client = await addClient(one)
-    // A database in a file is one server's alone.
+    // A database file belongs to one server.
     const record = await one.app.store.findClient(client)
     for (const other of [two, stranger]) await other.app.store.createClient(record as Client)
   })
@@ -266,7 +269,7 @@ describe('nonces', () => {
     machine(client, await dpop(at, key, { claims: { nonce: nonce ?? undefined } }), at)
   const nonceOf = async (at: TestService) => (await send(at)).headers.get('dpop-nonce')
 
-  test('are asked for with use_dpop_nonce, a challenge and the nonce; with it the retry is answered', async () => {
+  test('a missing nonce causes use_dpop_nonce with a challenge and a nonce, and the retry succeeds', async () => {
     const first = await send(one)
     expectProofRefused(first, 'use_dpop_nonce')
     expect(first.headers.get('www-authenticate')).toBe('DPoP error="use_dpop_nonce", algs="ES256 RS256 PS256"')
@@ -275,13 +278,13 @@ describe('nonces', () => {
     expect(second.headers.get('dpop-nonce')).toMatch(/^[a-z0-9]+\.[A-Za-z0-9_-]{22}$/)
   })
 
-  test('of one instance are good at the other one with its secret, and nowhere else', async () => {
+  test('a nonce of one instance is accepted at another one with the same secret, and nowhere else', async () => {
     expectBound(await send(two, await nonceOf(one)))
     expectBound(await send(one, await nonceOf(two)))
     expectProofRefused(await send(one, await nonceOf(stranger)), 'use_dpop_nonce')
   })
 
-  test('are refused when they are older than nonce_ttl, and a new one comes with the refusal', async () => {
+  test('a nonce older than nonce_ttl is refused with a new one', async () => {
     const nonce = await nonceOf(one)
     one.advance(61)
     const answer = await send(one, nonce)
@@ -289,16 +292,16 @@ describe('nonces', () => {
     expectBound(await send(one, answer.headers.get('dpop-nonce')))
   })
 
-  test('are for proofs: without a proof there is a Bearer token, and no DPoP-Nonce', async () => {
+  test('without a proof a Bearer token is issued, without DPoP-Nonce', async () => {
     const answer = await machine(client, {}, one)
     expectBearer(answer)
     expect(answer.headers.get('dpop-nonce')).toBeNull()
   })
 
-  test('their refusal burns neither a code nor a refresh token', async () => {
+  test('a refused nonce consumes neither a code nor a refresh token', async () => {
     const user = await addUser(one)
     const open = await addClient(one, PUBLIC)
-    // Pages are served below the address that listens, not below the issuer.
+    // Pages are served at the address of the listener, not at the issuer.
     const authorized = await authorize(one, open, user)
     const nonce = await nonceOf(one)
     const fresh = () => dpop(one, key, { claims: { nonce } })
@@ -311,7 +314,7 @@ describe('nonces', () => {
 })
 
 describe('headers', () => {
-  test('DPoP-Nonce comes with every answer to a proof, right or wrong, and a wrong one is challenged', async () => {
+  test('DPoP-Nonce is in every answer to a proof, and a wrong proof gets a challenge', async () => {
     const client = await addClient(service)
     const proof = await dpop(service, key)
     const [good, replayed] = [await machine(client, proof), await machine(client, proof)]
@@ -322,7 +325,7 @@ describe('headers', () => {
     expect((await machine(client)).headers.get('dpop-nonce')).toBeNull()
   })
 
-  test('pages of allowed origins may send proofs and read nonce and challenge; others may not', async () => {
+  test('pages of allowed origins may send proofs and read nonce and challenge; other pages may not', async () => {
     const at = await startService({ SERVICE_SERVER_ALLOWED_ORIGINS: 'https://app.example' })
     try {
       const url = `${at.issuer}/oauth/token`
@@ -354,7 +357,7 @@ describe('with dpop.enabled false', () => {
   })
   afterAll(() => off.close())
 
-  test('the header is ignored, whatever it says, and the metadata does not speak of it', async () => {
+  test('with DPoP disabled the header is ignored, and the metadata does not list DPoP', async () => {
     const client = await addClient(off)
     const proof = await proofOf(off, key)
     for (const header of [proof, proof, 'not-a-jwt']) {
@@ -366,12 +369,12 @@ describe('with dpop.enabled false', () => {
     expect(await metadata.json()).not.toHaveProperty('dpop_signing_alg_values_supported')
   })
 
-  test('dpop_jkt is ignored at authorize too: a code that no proof could redeem would be of no use', async () => {
+  test('with DPoP disabled dpop_jkt is ignored, because a bound code could not be redeemed', async () => {
     const [client, user] = [await addClient(off), await addUser(off)]
     expectBearer(await redeem(client, await authorize(off, client, user, { dpop_jkt: key.jkt }), {}, off))
   })
 
-  test('a client that registered for bound tokens gets none at all: never a Bearer token', async () => {
+  test('with DPoP disabled a client that registered for bound tokens gets none, and never a Bearer token', async () => {
     const client = await addClient(off, { dpop_bound_access_tokens: true })
     expectProofRefused(await machine(client, { dpop: await proofOf(off, key) }, off))
   })

@@ -28,13 +28,13 @@ interface Token {
 const claimsOf = (value: unknown) => decodeJwt(String(value)) as unknown as Claims
 
 const aStep = fc.record({
-  /** Which of the tokens so far, counted from the newest. */
+  /** The index of a token, counted from the newest. */
   subject: fc.nat(2),
   caller: fc.nat(2),
-  /** Which resource; undefined names none. */
+  /** The index of a resource; undefined names none. */
   target: fc.option(fc.nat(1), { nil: undefined, freq: 4 }),
   scope: fc.option(fc.subarray(NAMES, { minLength: 1 }), { nil: undefined, freq: 2 }),
-  /** Which key to prove; undefined proves none. */
+  /** The index of the proven key; undefined sends no proof. */
   key: fc.option(fc.nat(1), { nil: undefined, freq: 2 }),
   delegate: fc.boolean(),
   wait: fc.nat(150),
@@ -50,7 +50,7 @@ const NEW = { iss: expect.any(String), jti: expect.any(String) }
 const depthOf = (act: Actor | undefined): number => (act ? 1 + depthOf(act.act) : 0)
 const names = (scope: string) => scope.split(' ')
 
-// A clock that moves only between two steps, so that the model knows every second of it.
+// A clock that advances only between two steps, so that the model knows every second.
 let now = Math.floor(Date.now() / 1000)
 let service: TestService
 let clients: Registered[]
@@ -89,7 +89,7 @@ function isAllowed({ target, scope, key, delegate }: Step, subject: Claims, call
   return !isOwn || !subject.cnf || (key !== undefined && pick(keys, key).jkt === subject.cnf.jkt)
 }
 
-/** What the token of an allowed exchange must be. */
+/** The expected claims of the token of an allowed exchange. */
 function expectedOf({ target, scope, key, delegate }: Step, subject: Claims, { client_id }: Registered) {
   const jkt = key === undefined ? subject.cnf?.jkt : pick(keys, key).jkt
   const act = delegate
@@ -107,7 +107,7 @@ function expectedOf({ target, scope, key, delegate }: Step, subject: Claims, { c
   }
 }
 
-/** Takes a step, and adds the token to those there are. Returns whether there was one. */
+/** Performs a step, and adds the new token. Returns whether a token was issued. */
 async function take(step: Step, tokens: Token[]): Promise<boolean> {
   now += step.wait
   const caller = pick(clients, step.caller)

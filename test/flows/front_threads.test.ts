@@ -1,4 +1,4 @@
-// Several front threads on one port: whichever of them a connection comes to, the same holds.
+// Several front threads on one port: the rules hold whichever thread accepts a connection.
 import { decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
@@ -32,7 +32,7 @@ describe.each([2, 4])('%i front threads', (threads) => {
   }
   const total = async (pattern: RegExp) => (await metric(pattern)).reduce((sum, value) => sum + value, 0)
 
-  test('all of them serve, and what they count is counted once', async () => {
+  test('all front threads serve, and every request is counted once', async () => {
     const client = await addClient(at)
     const REQUESTS = /^core_http_requests_total\{.*path="\/oauth\/token".*\} (\d+)$/
     const ISSUED = /^core_tokens_issued_total\{grant_type="client_credentials"\} (\d+)$/
@@ -52,8 +52,8 @@ describe.each([2, 4])('%i front threads', (threads) => {
     expect(front_threads).toHaveLength(threads)
   })
 
-  describe('what is used once', () => {
-    test('E02 of one proof on many connections at once exactly one is accepted', async () => {
+  describe('single-use values', () => {
+    test('E02 of one proof on many concurrent connections exactly one is accepted', async () => {
       const client = await addClient(at)
       for (let round = 0; round < 3; round++) {
         const proof = await dpop(at, await proofKey())
@@ -63,14 +63,14 @@ describe.each([2, 4])('%i front threads', (threads) => {
       }
     })
 
-    test('of one assertion exactly one', async () => {
+    test('one assertion on many concurrent connections is accepted exactly once', async () => {
       const scene = await xaaScene(at)
       const assertion = await scene.assertion()
       const answers = await spread(() => token(scene.client, { grant_type: JWT_BEARER, assertion }), 16)
       expect(statuses(answers)).toEqual({ 200: 1, 400: 15 })
     })
 
-    test('B07 of one code, and D02 of one refresh token, whose family ends then', async () => {
+    test('B07 a code is accepted once, and D02 so is a refresh token, whose family ends with the second use', async () => {
       const [client, user, resource] = [await addClient(at), await addUser(at), await addResource(at)]
       const { code, verifier } = await authorize(at, client, user, { resource: resource.uri })
       const redemption = {
@@ -91,8 +91,8 @@ describe.each([2, 4])('%i front threads', (threads) => {
     })
   })
 
-  describe('what an operator changes holds at every thread when the operator is answered', () => {
-    test('a client that is suspended, and one that may act again', async () => {
+  describe('a change of an operator applies at every thread when the operator is answered', () => {
+    test('a suspended client is refused at every thread, and a reactivated one accepted', async () => {
       const client = await addClient(at)
       expect(statuses(await spread(() => token(client)))).toEqual({ 200: MANY })
       for (let round = 0; round < 2; round++) {
@@ -103,7 +103,7 @@ describe.each([2, 4])('%i front threads', (threads) => {
       }
     })
 
-    test('a resource that did not exist', async () => {
+    test('a new resource is known at every thread', async () => {
       const client = await addClient(at)
       const uri = `https://${client.client_id.toLowerCase()}.example.com/mcp`
       const ask = () => token(client, { ...machine, resource: uri, scope: 'mcp:read' })
@@ -112,7 +112,7 @@ describe.each([2, 4])('%i front threads', (threads) => {
       expect(statuses(await spread(ask))).toEqual({ 200: MANY })
     })
 
-    test('a token that is revoked, at whichever thread', async () => {
+    test('a revoked token is inactive at every thread', async () => {
       const client = await addClient(at)
       const issued = { token: String((await token(client)).body['access_token']) }
       const ask = () => fresh(at, '/oauth/introspect', issued, basic(client))
@@ -122,7 +122,7 @@ describe.each([2, 4])('%i front threads', (threads) => {
       expect(await active()).toEqual({ false: MANY })
     })
 
-    test('the key that signs, and one that is taken out', async () => {
+    test('a rotated key signs, and a revoked key is refused, at every thread', async () => {
       const client = await addClient(at)
       const kids = async () =>
         tally(
@@ -148,7 +148,7 @@ describe.each([2, 4])('%i front threads', (threads) => {
       expect(tally((await spread(ask)).map(({ body }) => body['active']))).toEqual({ false: MANY })
     })
 
-    test('a client that registers itself is known to all, until the mode of registration says no', async () => {
+    test('a self-registered client is known at every thread, until the registration mode forbids it', async () => {
       const come = () => register(at, { token_endpoint_auth_method: 'none' }, { connection: 'close' })
       const registered = await come()
       expect(registered.status).toBe(201)
@@ -160,7 +160,7 @@ describe.each([2, 4])('%i front threads', (threads) => {
       await okAdmin(at, 'PATCH', '/admin/settings/dcr', { mode: 'open' })
     })
 
-    test('the keys of an identity provider that are fetched anew', async () => {
+    test('refreshed keys of an identity provider are used at every thread', async () => {
       const scene = await xaaScene(at)
       const before = scene.idp.key
       const redeem = async () =>
@@ -172,7 +172,7 @@ describe.each([2, 4])('%i front threads', (threads) => {
     })
   })
 
-  test('what another process writes is known to all of them within two seconds', async () => {
+  test('writes of another process are visible at every thread within two seconds', async () => {
     const client = await addClient(at)
     expect(statuses(await spread(() => token(client)))).toEqual({ 200: MANY })
     const { storage } = at.app.config
@@ -191,7 +191,7 @@ describe.each([2, 4])('%i front threads', (threads) => {
       .toEqual({ 401: MANY })
   })
 
-  test('failed logins of an address count together, those at the same time too', async () => {
+  test('failed logins of an address are counted together, also concurrent ones', async () => {
     const user = await addUser(at)
     const attempt = async () => {
       const browser = new Browser()
@@ -222,7 +222,7 @@ describe.each([2, 4])('%i front threads', (threads) => {
   })
 })
 
-test('the limit on requests is one for all of them', async () => {
+test('the rate limit of requests applies to all threads together', async () => {
   const at = await startService({
     SERVICE_SERVER_FRONT_THREADS: '2',
     SERVICE_RATE_LIMIT_ENABLED: 'true',

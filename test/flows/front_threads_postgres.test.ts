@@ -1,4 +1,4 @@
-// Several front threads on PostgreSQL: each has connections of its own, as one more instance would, and hears at once.
+// Several front threads on PostgreSQL: each has its own connections, as another instance would, and is notified at once.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
@@ -27,7 +27,7 @@ const token = (client: Client, headers = {}) =>
   fresh(at, '/oauth/token', { grant_type: 'client_credentials' }, { ...basic(client), ...headers })
 const statuses = (answers: readonly FreshAnswer[]) => tally(answers.map(({ status }) => status))
 
-test('a client that is suspended is refused by every thread when the operator is answered', async () => {
+test('a suspended client is refused by every thread when the operator is answered', async () => {
   const client = await addClient(at)
   expect(statuses(await spread(() => token(client)))).toEqual({ 200: MANY })
   await okAdmin(at, 'PATCH', `/admin/clients/${client.client_id}/suspend`)
@@ -37,7 +37,7 @@ test('a client that is suspended is refused by every thread when the operator is
   expect(Math.min(...reports.map(({ requests }) => requests))).toBeGreaterThan(0)
 })
 
-test('of one proof on many connections at once exactly one is accepted', async () => {
+test('of one proof on many concurrent connections exactly one is accepted', async () => {
   const client = await addClient(at)
   for (let round = 0; round < 3; round++) {
     const proof = await dpop(at, await proofKey())

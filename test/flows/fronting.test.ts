@@ -1,4 +1,4 @@
-// Fronted exchanges at a whole service: a gateway has tokens for what is behind it by an operator's link.
+// Fronted exchanges at a whole service: a link of an operator lets a gateway obtain tokens for the resource behind it.
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
@@ -15,7 +15,7 @@ afterAll(() => service.close())
 const SCOPES = ['gw:use', 'gw:extra', 'gw:both']
 const MAP = { 'gw:use': ['tool:run'], 'gw:extra': ['tool:admin'], 'gw:both': ['tool:run', 'tool:admin'] }
 
-/** A user with a token for a gateway's resource, and a tool behind it that the user never consented to. */
+/** A user with a token for the resource of a gateway, and a tool behind it without a consent of the user. */
 async function scene({ scope = 'gw:use', targetPolicy = {}, map = MAP as Record<string, string[]> } = {}) {
   const client = (scope: string, more = {}) => addExchanger(service, { scope }, more)
   const [app, gateway] = [await client(SCOPES.join(' '), { is_agent: true }), await client('mcp:read')]
@@ -35,7 +35,7 @@ async function scene({ scope = 'gw:use', targetPolicy = {}, map = MAP as Record<
   }
 }
 
-test('gives a token for the target without the consent of the user there: same subject, the gateway as actor for the agent', async () => {
+test('a link gives a token for the target without a consent there: same subject, the gateway as actor for the agent', async () => {
   const { ask, app, gateway, person, target } = await scene()
   const claims = claimsOf(await ask('tool:run'))
   expect(claims).toMatchObject({
@@ -51,7 +51,7 @@ test('gives a token for the target without the consent of the user there: same s
   })
 })
 
-test('the token is active at the server of the target, and dies with the token it was had for', async () => {
+test('the token is active at the server of the target, and is revoked with its subject token', async () => {
   const { ask, subject, target, app } = await scene()
   const server = await addExchanger(service)
   await okAdmin(service, 'PATCH', `/admin/resources/${target.id}`, {
@@ -72,30 +72,30 @@ describe('scope', () => {
     expectRefused(await (await scene({ scope: held })).ask(asked), 'invalid_scope')
   })
 
-  test('any of several source scopes that lead to it is enough', async () => {
+  test('one of several source scopes that map to a target scope is enough', async () => {
     const { ask } = await scene({ scope: 'gw:both' })
     expect(claimsOf(await ask('tool:run')).scope).toBe('tool:run')
     expect(claimsOf(await ask('tool:run tool:admin')).scope).toBe('tool:run tool:admin')
   })
 
-  test('that is not named is all that the subject reaches', async () => {
+  test('without a scope parameter the token has every scope that the subject token maps to', async () => {
     expect(claimsOf(await (await scene({ scope: 'gw:use' })).ask()).scope).toBe('tool:run')
     expect(claimsOf(await (await scene({ scope: 'gw:both' })).ask()).scope).toBe('tool:run tool:admin')
   })
 
-  test('that is not named, of a subject that reaches nothing, is refused: never a token without scope', async () => {
+  test('without a scope parameter and without a mapped scope the exchange is refused', async () => {
     expectRefused(await (await scene({ map: { 'gw:extra': ['tool:admin'] } })).ask(), 'invalid_scope')
   })
 })
 
-describe('who may ride a link', () => {
-  test('only a client that the source names as its server', async () => {
+describe('clients that may use a link', () => {
+  test('only a client that the source lists as its server may use a link', async () => {
     const { ask, app } = await scene()
     const stranger = await addExchanger(service)
     for (const caller of [stranger, app]) expectRefused(await ask('tool:run', caller), 'access_denied', 403)
   })
 
-  test('of a target that names clients only those, the server of the source included', async () => {
+  test('a target with a client list accepts only listed clients, also the server of the source', async () => {
     const named = await addExchanger(service)
     const targetPolicy = { exchange: { allowed_client_ids: [named.client_id] } }
     const { ask } = await scene({ targetPolicy })
@@ -104,7 +104,7 @@ describe('who may ride a link', () => {
   })
 })
 
-test('an actor token adds nothing to the chain that the gateway does not add itself, and must be its own', async () => {
+test('an actor token adds nothing to the chain beyond the gateway, and must belong to the gateway', async () => {
   const { ask, gateway } = await scene()
   expect(claimsOf(await ask('tool:run', gateway, await actorOf(service, gateway)))['act']).toEqual(
     claimsOf(await ask('tool:run'))['act'],
@@ -112,7 +112,7 @@ test('an actor token adds nothing to the chain that the gateway does not add its
   expectRefused(await ask('tool:run', gateway, await actorOf(service, await addExchanger(service))), 'invalid_grant')
 })
 
-test('a chain that is too long for one more actor is refused', async () => {
+test('a chain that is too long for another actor is refused', async () => {
   const short = await startService({ SERVICE_TOKEN_EXCHANGE_MAX_CHAIN_DEPTH: '1' })
   const before = service
   service = short
@@ -124,7 +124,7 @@ test('a chain that is too long for one more actor is refused', async () => {
   }
 })
 
-test('without the link the exchange is refused from the next call on, and its tokens live out their time', async () => {
+test('after the link is deleted exchanges are refused, and its tokens live until they expire', async () => {
   const { ask, unlink, gateway } = await scene()
   const { jti = '' } = claimsOf(await ask('tool:run'))
   await unlink()
@@ -132,7 +132,7 @@ test('without the link the exchange is refused from the next call on, and its to
   expect((await service.app.store.findTokenState({ id: jti }))?.live).toBe(true)
 })
 
-test('a link leads from the source to the target only: not on to what is behind that, and not back', async () => {
+test('a link applies only from the source to the target: not transitively, and not in reverse', async () => {
   const { ask, gateway, target, subject, source } = await scene()
   const third = await addResource(service, {
     scopes: ['deep'],
@@ -152,7 +152,7 @@ test('a link leads from the source to the target only: not on to what is behind 
   expectRefused(await exchange(service, gateway, { subject_token: second, resource: source.uri }), 'invalid_scope')
 })
 
-test('is counted as a delegation and recorded with its parent', async () => {
+test('a fronted exchange is counted as a delegation and recorded with its parent', async () => {
   const { ask, subject } = await scene()
   const { jti = '' } = claimsOf(await ask('tool:run'))
   const issuance = await service.app.store.findIssuance({ id: jti })

@@ -24,7 +24,7 @@ const aStep = fc.oneof(
     weight: 6,
     arbitrary: fc.record({
       does: fc.constant('exchange' as const),
-      /** Which of the tokens so far, counted from the newest. */
+      /** The index of a token, counted from the newest. */
       subject: fc.nat(3),
       to: index,
       scope: fc.option(fc.subarray(LETTERS, { minLength: 1 }), { nil: undefined }),
@@ -53,7 +53,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Takes a step at the service and in the model. Returns whether a token came out. */
+/** Performs a step at the service and in the model. Returns whether a token was issued. */
 async function take(
   step: Step,
   resources: readonly { slug: string; uri: string }[],
@@ -78,7 +78,7 @@ async function take(
     return false
   }
   const subject = tokens.at(-1 - (step.subject % tokens.length)) as Token
-  // The resource of the token itself is not behind anything.
+  // The resource of the token itself is not a target.
   if (subject.at === step.to) return false
   const asked = step.scope?.map((each) => `${each}${step.to}`)
   const fields = { subject_token: subject.value, resource: to?.uri, scope: asked?.join(' ') }
@@ -97,7 +97,7 @@ async function take(
   return true
 }
 
-test('no sequence of links and exchanges yields a scope that no map allows, and links never form a circle', async () => {
+test('no sequence of links and exchanges issues a scope that no map allows, and links never form a cycle', async () => {
   let taken = 0
   await fc.assert(
     fc.asyncProperty(

@@ -1,4 +1,4 @@
-// Refusals that say what to do, scopes that are narrowed instead of refused, and a number to find every refusal by.
+// Refusals that name a remedy, narrowed scopes, and the request_id of every refusal.
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Browser } from '../support/browser.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** The error that a request comes back with at the client. */
+/** The error in the redirect to the client. */
 async function returned(where: TestService, fields: Record<string, string | undefined>): Promise<string> {
   const page = await ask(where, browser, fields)
   const query = new URL(page.location ?? 'x:').searchParams
@@ -25,7 +25,7 @@ async function returned(where: TestService, fields: Record<string, string | unde
     : refusalIn(page)
 }
 
-describe('a resource that is nearly a registered one', () => {
+describe('a resource that resembles a registered one', () => {
   const registered = 'https://near.example.com/mcp'
   let client_id: string
   beforeAll(async () => {
@@ -59,7 +59,7 @@ describe('a resource that is nearly a registered one', () => {
     )
   })
 
-  test('the token endpoint says so too', async () => {
+  test('the token endpoint suggests the registered resource too', async () => {
     const client = await addClient(service)
     const { status, body } = await post(`${service.issuer}/oauth/token`, client, {
       grant_type: 'client_credentials',
@@ -84,7 +84,7 @@ describe('scopes of other resources', () => {
     return { files, mail, client }
   }
 
-  test('are left out when a resource is named, and the token says which scope was granted', async () => {
+  test('scopes of other resources are omitted when a resource is named, and the response states the granted scope', async () => {
     const { files, client } = await setUp(service)
     const everything = 'files:read mail:read files:write'
     const authorized = await authorize(service, client, user, { resource: files.uri, scope: everything }, browser)
@@ -93,7 +93,7 @@ describe('scopes of other resources', () => {
     expect(decodeJwt(String(body['access_token']))).toMatchObject({ scope: 'files:read files:write', aud: [files.uri] })
   })
 
-  test('are refused when nothing of the named resource remains', async () => {
+  test('scopes of other resources are refused when no scope of the named resource remains', async () => {
     const { files, client } = await setUp(service)
     const request = { client_id: client.client_id, resource: files.uri, scope: 'mail:read' }
     expect(await returned(service, request)).toBe(
@@ -101,7 +101,7 @@ describe('scopes of other resources', () => {
     )
   })
 
-  test('are not left out together with one that nobody declares', async () => {
+  test('scopes of other resources are refused together with an undeclared scope', async () => {
     const { files, client } = await setUp(service)
     const request = { client_id: client.client_id, resource: files.uri, scope: 'files:read mail:read made:up' }
     expect(await returned(service, request)).toBe(
@@ -109,7 +109,7 @@ describe('scopes of other resources', () => {
     )
   })
 
-  test('are refused when oauth.narrow_scopes is off', async () => {
+  test('scopes of other resources are refused when oauth.narrow_scopes is false', async () => {
     const strict = await startService({ SERVICE_OAUTH_NARROW_SCOPES: 'false' })
     try {
       const { files, client } = await setUp(strict)
@@ -123,7 +123,7 @@ describe('scopes of other resources', () => {
   })
 })
 
-describe('every error has a request_id that is in the log too', () => {
+describe('every error has the request_id of its log line', () => {
   const JSON_TYPE = { 'content-type': 'application/json' }
   const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
   const failing: [string, number, string, RequestInit?][] = [
@@ -167,7 +167,7 @@ describe('every error has a request_id that is in the log too', () => {
     }
   })
 
-  test('a failure of our own is logged as an error with its cause, and its answer tells nothing', async () => {
+  test('an internal error is logged with its cause, and its answer does not reveal the cause', async () => {
     const lines: Record<string, unknown>[] = []
     const { log, store } = service.app
     vi.spyOn(log, 'error').mockImplementation((fields: unknown) => void lines.push(fields as Record<string, unknown>))

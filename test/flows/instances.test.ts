@@ -1,4 +1,4 @@
-// Two instances on one PostgreSQL: what one of them did holds at the other.
+// Two instances on one PostgreSQL: changes of one instance apply at the other.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { okAdmin } from '../support/admin.ts'
@@ -42,7 +42,7 @@ const signedIn = async () => {
   return { client, user, resource, authorized }
 }
 
-test('a token of a key that another instance has made meanwhile is known and revoked here, where both have the folder', async () => {
+test('a token of a new key of another instance is accepted and revoked here when both share the key folder', async () => {
   const client = await addClient(a)
   await okAdmin(a, 'POST', '/admin/keys/rotate')
   const token = String((await machineToken(a, client)).body['access_token'])
@@ -50,8 +50,8 @@ test('a token of a key that another instance has made meanwhile is known and rev
   expect(await introspect(a, client, token)).toEqual({ active: false })
 })
 
-describe('what is used once', () => {
-  test('a proof used at one is refused at the other', async () => {
+describe('single-use values', () => {
+  test('a proof that was used at one instance is refused at the other', async () => {
     const [client, key] = [await addClient(a), await proofKey()]
     const headers = await dpop(a, key)
     expect((await machineToken(a, client, {}, headers)).body['token_type']).toBe('DPoP')
@@ -59,7 +59,7 @@ describe('what is used once', () => {
     expect([replayed.status, replayed.body['error']]).toEqual([400, 'invalid_dpop_proof'])
   })
 
-  test('E02 of a proof at both at the same time exactly one is accepted', async () => {
+  test('E02 of concurrent uses of a proof at both instances exactly one is accepted', async () => {
     const client = await addClient(a)
     for (let round = 0; round < 5; round++) {
       const headers = await dpop(a, await proofKey())
@@ -68,13 +68,13 @@ describe('what is used once', () => {
     }
   })
 
-  test('B07 a code of one is redeemed at the other, once, also at the same time', async () => {
+  test('B07 a code of one instance is redeemed at the other, once, also concurrently', async () => {
     const { client, authorized } = await signedIn()
     const answers = await Promise.all([a, b, a, b].map((at) => redeem(at, client, authorized)))
     expect(statuses(answers)).toEqual([200, 400, 400, 400])
   })
 
-  test('D02 of uses of a refresh token at both exactly one succeeds, and its family ends everywhere', async () => {
+  test('D02 of concurrent uses of a refresh token at both instances exactly one succeeds, and its family ends at both', async () => {
     const { client, authorized } = await signedIn()
     const first = (await redeem(a, client, authorized)).body['refresh_token']
     const answers = await Promise.all([a, b, a, b].map((at) => refresh(at, client, first)))
@@ -83,7 +83,7 @@ describe('what is used once', () => {
     for (const at of [a, b]) expect((await refresh(at, client, next)).body['error']).toBe('invalid_grant')
   })
 
-  test('a refresh token rotated at one and used again at the other ends the family', async () => {
+  test('a refresh token that was rotated at one instance and is used again at the other ends the family', async () => {
     const { client, authorized } = await signedIn()
     const first = (await redeem(a, client, authorized)).body['refresh_token']
     const second = (await refresh(b, client, first)).body['refresh_token']
@@ -92,15 +92,15 @@ describe('what is used once', () => {
   })
 })
 
-describe('what is remembered is forgotten when it changes at the other', () => {
-  test('a client that is suspended', async () => {
+describe('caches are invalidated by changes at the other instance', () => {
+  test('a client that the other instance suspended is refused', async () => {
     const client = await addClient(a)
     expect((await machineToken(b, client)).status).toBe(200)
     await okAdmin(a, 'PATCH', `/admin/clients/${client.client_id}/suspend`)
     await eventually(async () => (await machineToken(b, client)).status === 401, 1000)
   })
 
-  test('C40 a client secret that is ended or rotated, and a new one', async () => {
+  test('C40 changes of client secrets at the other instance apply here', async () => {
     const client = await addClient(a)
     const holdsAt = async (at: TestService, client_secret: string) =>
       (await machineToken(at, { ...client, client_secret })).status === 200
@@ -118,13 +118,13 @@ describe('what is remembered is forgotten when it changes at the other', () => {
     await eventually(async () => !(await holdsAt(b, second)), 1000)
   })
 
-  test('J07 the mode of registration', async () => {
+  test('J07 the registration mode of the other instance applies here', async () => {
     expect((await register(b)).status).toBe(201)
     await okAdmin(a, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
     await eventually(async () => (await register(b)).status === 403, 1000)
   })
 
-  test('a resource that did not exist', async () => {
+  test('a resource that the other instance created is known here', async () => {
     const client = await addClient(a)
     const uri = `https://${newId().toLowerCase()}.example.com/mcp`
     const ask = async () => (await machineToken(b, client, { resource: uri, scope: 'mcp:read' })).status
@@ -134,7 +134,7 @@ describe('what is remembered is forgotten when it changes at the other', () => {
   })
 })
 
-test('failed logins at both count together, and a lockout holds at both', async () => {
+test('failed logins at both instances are counted together, and a lockout applies at both', async () => {
   const user = await addUser(a)
   const results: number[] = []
   for (let i = 0; i < 12; i++) {
@@ -146,7 +146,7 @@ test('failed logins at both count together, and a lockout holds at both', async 
   expect(results).toEqual([...Array(10).fill(422), 429, 429])
 })
 
-test('a token of one is active at the other until it is revoked there', async () => {
+test('a token of one instance is active at the other until it is revoked there', async () => {
   const client = await addClient(a)
   const token = String((await machineToken(a, client)).body['access_token'])
   expect(await isActive(b, client, token)).toBe(true)

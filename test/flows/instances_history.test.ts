@@ -1,5 +1,5 @@
 // Three instances on one PostgreSQL under load, while connections are ended, stalled and cut, the server is restarted, keys
-// are rotated and clients suspended. Whatever was answered is kept as a history, which must hold in the end.
+// are rotated and clients suspended. Every answer is recorded in a history, which is checked at the end.
 import { randomInt } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -81,7 +81,7 @@ const goesOn = () => {
   return ranMs < RUN_MS || (!isEnough() && ranMs < LONGEST_MS)
 }
 
-/** Does it again and again until the end. */
+/** Repeats the work until the end. */
 async function loop(step: () => Promise<unknown>): Promise<void> {
   while (goesOn()) {
     await step()
@@ -89,7 +89,7 @@ async function loop(step: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** One sign-in whose refresh tokens are used, sometimes twice at once, at any instance. */
+/** One sign-in whose refresh tokens are used, sometimes twice concurrently, at any instance. */
 async function refreshing(signIn: () => Promise<{ client: Client; token: string } | undefined>): Promise<void> {
   while (goesOn()) {
     const begun = await signIn().catch(() => undefined)
@@ -121,7 +121,7 @@ async function suspend(clients: Client[]): Promise<void> {
   if (answer && answer.status < 300) suspendedMs.set(client.client_id, performance.now())
 }
 
-/** What goes wrong, one after the other. */
+/** The faults, in order. */
 async function faults(): Promise<void> {
   const name = new URL(dsn).pathname.slice(1)
   const terminate = () =>
@@ -206,23 +206,23 @@ afterAll(async () => {
   await server.close()
 }, 120_000)
 
-describe('after all that', () => {
+describe('after the faults', () => {
   const acknowledged = () => history.filter(({ status }) => status === 200)
   const acceptedTwice = (kind: Event['kind']) => {
     const accepted = acknowledged().flatMap((event) => (event.kind === kind && event.once ? [event.once] : []))
     return accepted.length - new Set(accepted).size
   }
 
-  test('the history tells of every kind of event, of failures and of successes between them', () => {
+  test('the history has every kind of event, and successes between the failures', () => {
     expect(isEnough()).toBe(true)
     expect(history.filter(({ status }) => status === 503).length).toBeGreaterThan(0)
-    // Nothing but refusals and 503: a fault of ours would be a 500.
+    // Only refusals and 503: a 500 would be a fault of this service.
     expect(
       [...new Set(history.map(({ status }) => status))].filter((status) => ![0, 200, 400, 401, 503].includes(status)),
     ).toEqual([])
   })
 
-  test('every token that was answered has its row', async () => {
+  test('every answered token has its row', async () => {
     const rows = await server.sql(dsn, `SELECT encode(id, 'hex') AS id FROM issuances`)
     const there = new Set(rows.map(({ id }) => id))
     expect(acknowledged().filter(({ jti = '' }) => !there.has(idBytes(jti).toString('hex')))).toEqual([])
@@ -232,14 +232,14 @@ describe('after all that', () => {
     expect([acceptedTwice('refresh'), acceptedTwice('proof')]).toEqual([0, 0])
   })
 
-  test('no client was given a token that it asked for later than the bound after its suspension', () => {
+  test('no client received a token for a request later than the bound after its suspension', () => {
     const late = acknowledged().filter(
       ({ client_id, startedMs }) => startedMs > (suspendedMs.get(client_id) ?? Number.POSITIVE_INFINITY) + STALE_MS,
     )
     expect(late).toEqual([])
   })
 
-  test('no token was signed with a key that a reachable instance did not know', () => {
+  test('no token was signed with a key that a reachable instance did not have', () => {
     expect(unknownKeys).toEqual([])
     expect(new Set(acknowledged().map(({ kid }) => kid)).size).toBeGreaterThan(1)
   })

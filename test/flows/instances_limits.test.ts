@@ -1,4 +1,4 @@
-// Two instances on one PostgreSQL, one of them with several front threads: what is limited is limited for both together.
+// Two instances on one PostgreSQL, one of them with several front threads: limits apply to both together.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { register } from '../support/flow.ts'
@@ -22,7 +22,7 @@ async function limitedPair(env: Record<string, string>): Promise<Pair> {
   )
 }
 const instances = (at: TestService) => at.app.store.driver.instances()
-/** What a limit lets through at most that has `burst` at once and `rate` a second, in the time that `work` takes. */
+/** The maximum that a limit with `burst` and `rate` per second admits in the duration of `work`. */
 async function within<R>(burst: number, rate: number, work: () => Promise<R>): Promise<{ result: R; most: number }> {
   const startedMs = performance.now()
   const result = await work()
@@ -49,7 +49,7 @@ describe('requests per second', () => {
   const ask = async (at: TestService) => (await fresh(at, '/.well-known/jwks.json')).status
   const answered = (statuses: number[]) => tally(statuses)['200'] ?? 0
 
-  test('are those of the setting over both, and each has its share', async () => {
+  test('the rate limit of requests is shared between both instances', async () => {
     const { a, b } = pair
     await expect.poll(() => [instances(a), instances(b)], LONG).toEqual([2, 2])
     const { result, most } = await within(BURST, RATE, () => spread((i) => ask(i % 2 ? a : b), 4 * BURST))
@@ -63,7 +63,7 @@ describe('requests per second', () => {
     }
   })
 
-  test('are all for the one that is left when the other has ended', async () => {
+  test('the remaining instance has the whole rate limit when the other has ended', async () => {
     const { a } = pair
     await closeB()
     await expect.poll(() => instances(a), LONG).toBe(1)
@@ -75,7 +75,7 @@ describe('requests per second', () => {
   })
 })
 
-describe('what is counted for one address or host', () => {
+describe('limits for one address or host', () => {
   const REGISTRATIONS = 10
   let pair: Pair
   beforeAll(async () => {
@@ -91,7 +91,7 @@ describe('what is counted for one address or host', () => {
   afterAll(() => pair.close())
   const at = (i: number) => (i % 2 ? pair.a : pair.b)
 
-  test('registrations of one address at both at once are those of the burst; another address has its own', async () => {
+  test('concurrent registrations of one address at both instances are limited to one burst; another address has its own', async () => {
     const from = (address: string) => async (i: number) =>
       (await register(at(i), {}, { 'x-forwarded-for': address, connection: 'close' })).status
     const { result, most } = await within(REGISTRATIONS, 0.01, () => spread(from('192.0.2.1'), 4 * REGISTRATIONS))
@@ -101,7 +101,7 @@ describe('what is counted for one address or host', () => {
     expect(await from('192.0.2.2')(0)).toBe(201)
   })
 
-  test('wrong admin keys of an address, one after the other at both, are those of the limit and one more for each', async () => {
+  test('wrong admin keys of an address at both instances are limited together, with one more for each instance', async () => {
     const guess = async (i: number) => {
       const { status } = await callAdmin(at(i), 'GET', '/admin/clients', undefined, { authorization: 'Bearer wrong' })
       const isCounted = () =>
@@ -120,7 +120,7 @@ describe('what is counted for one address or host', () => {
     expect(tally(statuses)['401']).toBeLessThanOrEqual(most + 2)
   })
 
-  test('fetches of client documents of one host', async () => {
+  test('fetches of client documents of one host are limited together', async () => {
     const take = (i: number) => at(i).app.documents.hosts.take('victim.example')
     const { result, most } = await within(50, 10, () => spread(take, 200))
     expect(tally(result)['0']).toBeGreaterThanOrEqual(50)

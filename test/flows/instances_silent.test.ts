@@ -1,4 +1,4 @@
-// Two instances whose notifications are lost: what one of them changes is still known to the other within the bound.
+// Two instances whose notifications are lost: changes of one instance apply at the other within the bound.
 import { decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { STALE_MS } from '../../src/store/cache.ts'
@@ -9,7 +9,7 @@ import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { addClient, addResource, addUser, SEALED, type TestService } from '../support/service.ts'
 import { eventually } from '../support/wire.ts'
 
-/** What the checks themselves may take on a busy machine, on top of the bound. */
+/** Time that the checks may need on a busy machine in addition to the bound. */
 const MARGIN_MS = 1000
 
 let server: PostgresServer
@@ -51,7 +51,7 @@ const jwksOf = async (at: TestService) =>
     ({ kid }) => kid,
   )
 
-test('a suspended client is refused, and admitted again when it is reactivated', async () => {
+test('a suspended client is refused, and accepted again when it is reactivated', async () => {
   const client = await addClient(a)
   expect((await machineToken(b, client)).status).toBe(200)
   await okAdmin(a, 'PATCH', `/admin/clients/${client.client_id}/suspend`)
@@ -60,13 +60,13 @@ test('a suspended client is refused, and admitted again when it is reactivated',
   await withinBound(async () => (await machineToken(b, client)).status === 200)
 })
 
-test('the mode of registration holds', async () => {
+test('a changed registration mode applies', async () => {
   expect((await register(b)).status).toBe(201)
   await okAdmin(a, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
   await withinBound(async () => (await register(b)).status === 403)
 })
 
-test('a withdrawn consent ends refresh tokens, and a revoked token is inactive, at once: they are asked of the database', async () => {
+test('a revoked consent ends refresh tokens, and a revoked token is inactive, at once, because both are read from the database', async () => {
   const [client, user, resource] = [await addClient(a), await addUser(a), await addResource(a)]
   const { body } = await redeem(a, client, await authorize(a, client, user, { resource: resource.uri }))
   expect(await isActive(b, client, body['access_token'])).toBe(true)
@@ -80,7 +80,7 @@ test('a withdrawn consent ends refresh tokens, and a revoked token is inactive, 
   expect((await refresh(b, client, body['refresh_token'])).body['error']).toBe('invalid_grant')
 })
 
-test('the key that a rotation makes current was published everywhere before, and signs everywhere within the bound', async () => {
+test('a key that a rotation makes current was published everywhere before, and signs everywhere within the bound', async () => {
   const client = await addClient(a)
   const kidAt = async (at: TestService) => {
     const { body } = await machineToken(at, client)
@@ -103,4 +103,4 @@ test('a revoked key leaves the JWKS of every instance within the bound, and its 
   for (const at of [a, b]) expect(await introspect(at, client, token)).toEqual({ active: false })
 })
 
-test('none of this came by a notification', () => expect(notified).toBe(0))
+test('no change was received by a notification', () => expect(notified).toBe(0))

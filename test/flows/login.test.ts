@@ -15,7 +15,7 @@ const loginPage = async (browser: Browser, query = '') => browser.open(`${servic
 const COOKIE = 'service_session'
 
 describe('signing in', () => {
-  test('the right password starts a session in an HttpOnly, SameSite cookie that nobody can read', async () => {
+  test('the right password starts a session in an HttpOnly, SameSite cookie with an encrypted value', async () => {
     const user = await addUser(service)
     const browser = new Browser()
     const answer = await signIn(service, browser, await loginPage(browser, '?redirect=%2Fconsent%3Fa%3Db'), user.email)
@@ -26,13 +26,13 @@ describe('signing in', () => {
     expect((await browser.open(`${service.issuer}/`)).text).toContain(user.email)
   })
 
-  test('the email is matched without regard to case', async () => {
+  test('the email is compared case-insensitively', async () => {
     const user = await addUser(service)
     const browser = new Browser()
     expect((await signIn(service, browser, await loginPage(browser), user.email.toUpperCase())).status).toBe(303)
   })
 
-  test('wrong password, unknown user, disabled user and over-long input get the same answer', async () => {
+  test('a wrong password, an unknown user, a disabled user and input that is too long get the same answer', async () => {
     const user = await addUser(service)
     const disabled = await addUser(service, { status: 'disabled' })
     const answers = []
@@ -49,7 +49,7 @@ describe('signing in', () => {
       answers.push(`${answer.status} ${/role="alert"[^>]*>([^<]+)/.exec(answer.text)?.[1]}`)
     }
     expect(new Set(answers)).toEqual(new Set(['422 Email or password is wrong.']))
-    // They are recorded, and name nobody: a password is sometimes typed where the email belongs.
+    // They are recorded without the email, because users sometimes type a password into the field of the email.
     const failed = await eventsOf(service, 'user_login_failed')
     expect(failed.map(({ actor_id, detail }) => ({ actor_id, detail }))).toEqual(
       answers.map(() => ({ actor_id: '', detail: {} })),
@@ -68,7 +68,7 @@ describe('signing in', () => {
     expect((await browser.post(url, fields)).status).toBe(303)
   })
 
-  test('two tabs share one nonce, so the older form still works', async () => {
+  test('two tabs share one nonce, so that the older form still works', async () => {
     const user = await addUser(service)
     const browser = new Browser()
     const first = await loginPage(browser)
@@ -84,7 +84,7 @@ describe('signing in', () => {
     '/a\\b',
     '/%0d%0a\r\nx: y',
   ])
-    test(`never leads away: redirect=${JSON.stringify(target)}`, async () => {
+    test(`a login never redirects to another site: redirect=${JSON.stringify(target)}`, async () => {
       const user = await addUser(service)
       const browser = new Browser()
       const page = await loginPage(browser, `?${new URLSearchParams({ redirect: target })}`)
@@ -92,7 +92,7 @@ describe('signing in', () => {
       expect(answer.location).toBe(`${service.issuer}/`)
     })
 
-  test('signing in replaces the session that the browser had', async () => {
+  test('a sign-in replaces the earlier session of the browser', async () => {
     const user = await addUser(service)
     const browser = new Browser()
     await signIn(service, browser, await loginPage(browser), user.email)
@@ -114,7 +114,7 @@ describe('signing in', () => {
   })
 })
 
-describe('what ends a session', () => {
+describe('events that end a session', () => {
   const signedIn = async () => {
     const user = await addUser(service)
     const browser = new Browser()
@@ -123,7 +123,7 @@ describe('what ends a session', () => {
     return { user, browser, isLive: async () => (await browser.open(`${service.issuer}/`)).status === 200 }
   }
 
-  test('logging out, also for a copy of the cookie', async () => {
+  test('a logout ends the session, also for a copy of the cookie', async () => {
     const { user, browser, isLive } = await signedIn()
     const copy = browser.cookies.get(COOKIE) ?? ''
     const answer = await browser.post(`${service.issuer}/logout`, {})
@@ -134,20 +134,20 @@ describe('what ends a session', () => {
     expect(await eventsOf(service, 'user_logout')).toMatchObject([{ actor_id: user.id }])
   })
 
-  test('another site cannot log a user out', async () => {
+  test('another site cannot sign a user out', async () => {
     const { browser, isLive } = await signedIn()
     const answer = await browser.post(`${service.issuer}/logout`, {}, { 'sec-fetch-site': 'cross-site' })
     expect(answer.status).toBe(403)
     expect(await isLive()).toBe(true)
   })
 
-  test('force-logout', async () => {
+  test('a forced logout ends the session', async () => {
     const { user, isLive } = await signedIn()
     await service.app.store.signOutUser({ id: user.id, now: service.app.clock.now() })
     expect(await isLive()).toBe(false)
   })
 
-  test('disabling the user', async () => {
+  test('disabling the user ends the session', async () => {
     const { user, isLive } = await signedIn()
     const stored = await service.app.store.findUser({ id: user.id })
     if (!stored) throw new Error('the user is gone')
@@ -155,14 +155,14 @@ describe('what ends a session', () => {
     expect(await isLive()).toBe(false)
   })
 
-  test('a changed cookie', async () => {
+  test('a changed cookie is refused', async () => {
     const { browser, isLive } = await signedIn()
     const cookie = browser.cookies.get(COOKIE) ?? ''
     browser.cookies.set(COOKIE, `${cookie.slice(0, -2)}${cookie.endsWith('AA') ? 'BB' : 'AA'}`)
     expect(await isLive()).toBe(false)
   })
 
-  test('session.max_age', async () => {
+  test('a session ends after session.max_age', async () => {
     const { isLive } = await signedIn()
     service.advance(24 * 3600 + 1)
     expect(await isLive()).toBe(false)
@@ -170,7 +170,7 @@ describe('what ends a session', () => {
 })
 
 describe('the lockout', () => {
-  test('ten failures of an address lock /login for fifteen minutes, with Retry-After, whatever the password', async () => {
+  test('ten failures of an address lock /login for fifteen minutes, with Retry-After, for every password', async () => {
     const locked = await startService()
     try {
       const user = await addUser(locked)
@@ -191,7 +191,7 @@ describe('the lockout', () => {
     }
   })
 
-  test('a success forgets the failures before it', async () => {
+  test('a successful login resets the failures before it', async () => {
     const locked = await startService({ SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '3' })
     try {
       const user = await addUser(locked)

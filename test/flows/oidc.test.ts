@@ -47,7 +47,7 @@ const linkIn = ({ text }: Page) => {
   const [, href = ''] = /href="([^"]*\/oidc\/start[^"]*)"/.exec(text) ?? []
   return service.issuer + href.replaceAll('&amp;', '&')
 }
-/** From an authorization request by the login page to where the provider leads. */
+/** From an authorization request through the login page to the redirect of the provider. */
 async function viaProvider(url: string, person = new Person()): Promise<Page> {
   const page = await person.travel(url)
   return page.text.includes('/oidc/start') ? person.travel(linkIn(page)) : page
@@ -56,7 +56,7 @@ const signIn = (person = new Person(), redirect = '/') =>
   person.travel(`${service.issuer}/oidc/start?${new URLSearchParams({ redirect })}`)
 
 describe('signing in at the provider', () => {
-  test('leads back into the request of the client, to a token of a new user', async () => {
+  test('a sign-in continues the request of the client, and issues a token for a new user', async () => {
     op.person = newPerson()
     const [client, resource] = [
       await addClient(service, { token_endpoint_auth_method: 'none' }),
@@ -86,19 +86,19 @@ describe('signing in at the provider', () => {
     expect(subjectOf(body['access_token'])).toBe(user?.id)
   })
 
-  test('takes email and name from userinfo where the ID token has none', async () => {
+  test('email and name are read from userinfo when the ID token has none', async () => {
     op.person = newPerson()
     await signIn()
     expect(op.asked).toContain('/me')
     expect(await userOf(String(op.person['email']))).toMatchObject({ name: op.person['name'] })
   })
 
-  test('asks for groups where the provider offers them', async () => {
+  test('the scope groups is requested when the provider offers it', async () => {
     const { location } = await new Browser().open(`${service.issuer}/oidc/start`)
     expect(new URL(location ?? '').searchParams.get('scope')).toBe('openid email profile groups')
   })
 
-  test('is on record with the user, and says whether the account is new', async () => {
+  test('a sign-in is audited with the user, and with whether the account is new', async () => {
     op.person = newPerson()
     await signIn()
     await signIn()
@@ -109,7 +109,7 @@ describe('signing in at the provider', () => {
     ])
   })
 
-  test('counts the exchange, and every look at the keys', async () => {
+  test('the code exchange and every lookup of keys are counted', async () => {
     const names = [
       'core_oidc_jwks_cache_misses_total',
       'core_oidc_jwks_cache_hits_total',
@@ -123,7 +123,7 @@ describe('signing in at the provider', () => {
     expect(after.map((each, i) => each - (before[i] ?? 0))).toEqual([0, 1, 1])
   })
 
-  test('a provider that changed its key meanwhile is asked for its keys once, and the person is in', async () => {
+  test('a provider that changed its key is asked for its keys once, and the sign-in succeeds', async () => {
     await signIn()
     op.asked.length = 0
     op.open(service)
@@ -140,7 +140,7 @@ describe('signing in at the provider', () => {
     expect(await isSignedIn(service, person)).toBe(true)
   })
 
-  test('prompt=login reaches the provider: it asks who it is, even if somebody is signed in there', async () => {
+  test('prompt=login is passed to the provider, which asks for credentials even if a user is signed in there', async () => {
     const { client_id } = await addClient(service)
     const person = new Person()
     await signIn(person)
@@ -153,7 +153,7 @@ describe('signing in at the provider', () => {
 })
 
 describe('accounts', () => {
-  test('one person is one account, under whatever email, and later sign-ins renew email and name', async () => {
+  test('one subject is one account with any email, and later sign-ins update email and name', async () => {
     op.person = newPerson()
     await signIn()
     const before = await userOf(String(op.person['email']))
@@ -163,7 +163,7 @@ describe('accounts', () => {
     expect(await userOf(before?.email ?? '')).toBeUndefined()
   })
 
-  test('each sign-in replaces the groups of the provider as a whole, beside those of operators', async () => {
+  test('each sign-in replaces all groups of the provider, and keeps the groups of operators', async () => {
     op.person = newPerson({ groups: ['staff', 'ops,dev', 'staff', '', 5, 'two\nlines'] })
     const groups = async () => (await userOf(String(op.person['email'])))?.['groups']
     await signIn()
@@ -187,7 +187,7 @@ describe('accounts', () => {
     expect(await userOf(String(op.person['email']))).toMatchObject({ email_verified: expected })
   })
 
-  test('an email that another account has is left out: the person is signed in, and the account has no email', async () => {
+  test('an email that another account has is omitted: the user is signed in, and the account has no email', async () => {
     op.person = newPerson()
     await signIn()
     const { id = '' } = (await userOf(String(op.person['email']))) ?? {}
@@ -200,7 +200,7 @@ describe('accounts', () => {
     expect(await okAdmin(service, 'GET', `/admin/users/${id}`)).toMatchObject({ email: '', email_verified: false })
   })
 
-  test('a change of the email is on record, and so is an email that the provider no longer vouches for', async () => {
+  test('a changed email is audited, and so is an email that the provider no longer verifies', async () => {
     op.person = newPerson()
     await signIn()
     const first = String(op.person['email'])
@@ -217,7 +217,7 @@ describe('accounts', () => {
     ])
   })
 
-  test('a first sign-in with the email of another account is refused with 409, and makes no account', async () => {
+  test('a first sign-in with the email of another account is refused with 409, and creates no account', async () => {
     const local = await addUser(service)
     op.person = newPerson({ email: local.email.toUpperCase() })
     const person = new Person()
@@ -239,7 +239,7 @@ describe('accounts', () => {
     warned.mockRestore()
   })
 
-  test('a disabled account is refused with 401, and the trail says whose it is', async () => {
+  test('a disabled account is refused with 401, and the audit event names it', async () => {
     op.person = newPerson()
     await signIn()
     const { id = '' } = (await userOf(String(op.person['email']))) ?? {}
@@ -254,14 +254,14 @@ describe('accounts', () => {
     })
   })
 
-  test('people without an email are accounts too', async () => {
+  test('a user without an email gets an account', async () => {
     op.person = { sub: 'up-nobody', name: 'No Mail' }
     const person = new Person()
     await signIn(person)
     expect((await person.open(`${service.issuer}/`)).text).toContain('No Mail')
   })
 
-  test('a disabled user is refused, in a session that there was too, and let in again once enabled', async () => {
+  test('a disabled user is refused, also in an existing session, and accepted when enabled again', async () => {
     op.person = newPerson()
     const person = new Person()
     await signIn(person)
@@ -275,7 +275,7 @@ describe('accounts', () => {
     expect(await isSignedIn(service, person)).toBe(true)
   })
 
-  test('twenty first sign-ins of one person at once are one account', async () => {
+  test('twenty concurrent first sign-ins of one subject create one account', async () => {
     op.person = newPerson()
     await Promise.all(Array.from({ length: 20 }, () => signIn()))
     const all = await okAdmin<ShownUser[]>(service, 'GET', '/admin/users')
@@ -283,8 +283,8 @@ describe('accounts', () => {
   })
 })
 
-describe('a provider that is away', () => {
-  test('does not keep the service from starting, and is found once it is there', async () => {
+describe('an unavailable provider', () => {
+  test('a provider that is unavailable at start does not prevent the start, and is used when it is available', async () => {
     op.away = true
     const late = await startService(federating(op.issuer))
     const start = () => new Browser().open(`${late.issuer}/oidc/start`)
@@ -294,7 +294,7 @@ describe('a provider that is away', () => {
     await late.close()
   })
 
-  test('later on costs sign-ins only: a page says so, and who is signed in stays so', async () => {
+  test('a provider that becomes unavailable affects only sign-ins: a page says so, and existing sessions continue', async () => {
     const [before, after] = [new Person(), new Person()]
     await signIn(before)
     const { location = '' } = await after.open(`${service.issuer}/oidc/start`)
@@ -304,7 +304,7 @@ describe('a provider that is away', () => {
     const page = await after.open(`${service.issuer}/oidc/callback?${query}`)
     expect([page.status, page.headers.get('content-type')]).toEqual([500, 'text/html; charset=utf-8'])
     expect(await isSignedIn(service, before)).toBe(true)
-    // The metadata are known for an hour, and used on while they cannot be renewed.
+    // The metadata is cached for an hour, and used while it cannot be renewed.
     service.advance(3601)
     expect((await after.open(`${service.issuer}/oidc/start`)).status).toBe(302)
   })

@@ -50,7 +50,7 @@ const usersWith = async (sub: string) =>
 const lastFailure = async () => (await eventsOf(service, 'user_oidc_login_failed'))[0]?.detail
 
 describe('two providers', () => {
-  test('each have a button on the login page, and a person signs in at either', async () => {
+  test('each provider has a button on the login page, and a user can sign in at either', async () => {
     for (const [op, name] of [
       [corporate, 'Corporate SSO'],
       [acme, 'acme'],
@@ -63,7 +63,7 @@ describe('two providers', () => {
     }
   })
 
-  test('with the same subject are two users', async () => {
+  test('the same subject at two providers is two users', async () => {
     corporate.person = newPerson()
     acme.person = newPerson({ sub: corporate.person.sub })
     for (const name of ['Corporate SSO', 'acme']) await newBrowser().signInAt(name)
@@ -77,7 +77,7 @@ describe('two providers', () => {
     expect((await eventsOf(service, 'user_oidc_login'))[0]?.detail).toEqual({ created: true, provider: 'acme' })
   })
 
-  test('one that is down does not keep users from the other', async () => {
+  test('an unavailable provider does not affect sign-ins at the other', async () => {
     acme.away = true
     corporate.person = newPerson()
     const browser = newBrowser()
@@ -128,7 +128,7 @@ describe('a provider that claims what belongs to another one', () => {
 })
 
 describe('a callback', () => {
-  test('of another provider signs nobody in', async () => {
+  test('a callback of another provider is refused', async () => {
     const browser = new Browser()
     const { location = '' } = await browser.open(`${service.issuer}/oidc/start/acme`)
     const state = new URL(location).searchParams.get('state') ?? ''
@@ -148,7 +148,7 @@ describe('a callback', () => {
 })
 
 describe('allowed_email_domains', () => {
-  test('lets in verified addresses of the domain, in any case', async () => {
+  test('verified addresses of an allowed domain are accepted, ignoring case', async () => {
     acme.person = newPerson({ email: 'Grace@ACME.example.com' })
     const browser = newBrowser()
     await browser.signInAt('acme')
@@ -184,7 +184,7 @@ describe('groups', () => {
     return (await usersWith(op.person.sub))[0]?.groups
   }
 
-  test('come from the claim of the provider, and from no claim of another name', async () => {
+  test('groups are read from the configured claim of the provider, and from no other claim', async () => {
     const claims = { roles: ['staff'], groups: ['ops'] }
     corporate.person = newPerson()
     acme.person = newPerson()
@@ -193,7 +193,7 @@ describe('groups', () => {
   })
 
   test.each([true, false])(
-    '500 of them are kept, a renamed one replaces the old name, and a missing claim means none (claims in userinfo only: %s)',
+    '500 groups are stored, a renamed one replaces the old name, and a missing claim means none (claims in userinfo only: %s)',
     async (conformIdTokenClaims) => {
       acme.open({ ...service, slug: 'acme' }, 'ES256', { conformIdTokenClaims })
       acme.person = newPerson()

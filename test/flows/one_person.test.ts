@@ -37,7 +37,7 @@ const asserted = async (sub: unknown, at = scene) => {
   return status === 200 ? subjectOf(body['access_token']) : status
 }
 
-test('an assertion for the subject of a sign-in is that user, also when the assertion came first', async () => {
+test('an assertion for the subject of a sign-in is for that user, also when the assertion came first', async () => {
   const { sub } = fake.person
   expect(await asserted(sub)).toBe(`${fake.idp.issuer}:${sub}`)
   await signIn()
@@ -53,14 +53,14 @@ test('the same subject of another issuer is another user', async () => {
   expect(await asserted(sub, other)).toBe(`${other.idp.issuer}:${sub}`)
 })
 
-test('an explicit mapping wins', async () => {
+test('an explicit mapping takes precedence', async () => {
   await signIn()
   const mapped = await addUser(service)
   await mapSubject(service, scene.idp_id, String(fake.person['sub']), mapped.id)
   expect(await asserted(fake.person['sub'])).toBe(mapped.id)
 })
 
-test('a disabled user is refused, and one who was deleted is no user any more', async () => {
+test('a disabled user is refused, and the subject of a deleted user is no local user', async () => {
   await signIn()
   const { sub } = fake.person
   const { id = '' } = (await userWith(sub)) ?? {}
@@ -71,8 +71,8 @@ test('a disabled user is refused, and one who was deleted is no user any more', 
   expect(await asserted(sub)).toBe(`${fake.idp.issuer}:${sub}`)
 })
 
-describe('a person who was made anew at the provider', () => {
-  /** The person signs in, and gets a new subject at the provider. */
+describe('a person with a new subject at the provider', () => {
+  /** The person signs in, and then gets a new subject at the provider. */
   const madeAnew = async () => {
     await signIn()
     const before = String(fake.person['sub'])
@@ -81,7 +81,7 @@ describe('a person who was made anew at the provider', () => {
     return { id, before, anew: `${before}-anew` }
   }
 
-  test('is refused because of the email, until an operator links the account to the new subject', async () => {
+  test('a sign-in with a new subject is refused because of the email, until an operator links the account to the subject', async () => {
     const { id, before, anew } = await madeAnew()
     expect(await isSignedIn(service, await signIn())).toBe(false)
     expect(await asserted(before)).toBe(id)
@@ -93,14 +93,14 @@ describe('a person who was made anew at the provider', () => {
     expect([await asserted(anew), await asserted(before)]).toEqual([id, `${fake.idp.issuer}:${before}`])
   })
 
-  test('is linked by the command line too', async () => {
+  test('the command line links an account to a subject too', async () => {
     const { id, anew } = await madeAnew()
     const args = ['admin', 'user', 'relink', '--id', id, '--oidc-subject', anew]
     expect((await runHere(args, envOf(service))).code).toBe(0)
     expect(await userWith(anew)).toMatchObject({ id })
   })
 
-  test('is not linked to the subject of another user, and a local user to none', async () => {
+  test('an account cannot be linked to the subject of another user, and a local user to none', async () => {
     await signIn()
     const taken = fake.person['sub']
     fake.person = { sub: `up-second${count}` }

@@ -1,4 +1,4 @@
-// Clients that prove themselves with a key of their own (private_key_jwt), from outside.
+// Clients that authenticate with their own key (private_key_jwt), over HTTP.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
 import { addKeyedClient, askWith, proving, tryAssertion } from '../support/assertion.ts'
@@ -62,7 +62,7 @@ test('an assertion authenticates at introspection and revocation, for the issuer
   }
 })
 
-test('a failed assertion has its reason in the answer to nobody, in the log, in the trail and in the audit trail', async () => {
+test('the reason of a failed assertion is in the log, the client activity and the audit trail, but not in the answer', async () => {
   const client = await addKeyedClient(service)
   const answer = await tryAssertion(service, client, { header: { kid: 'unknown' } })
   expectRefused(answer, 'invalid_client', 401, { error_description: 'client authentication failed' })
@@ -77,7 +77,7 @@ test('a failed assertion has its reason in the answer to nobody, in the log, in 
 })
 
 describe('a published key set', () => {
-  test('is fetched once, and again for an unknown kid', async () => {
+  test('a published key set is fetched once, and again for an unknown kid', async () => {
     const peer = await TestIdp.start()
     const client = await addKeyedClient(service, { jwks_uri: peer.jwks_uri })
     for (let i = 0; i < 3; i++) claimsOf(await tryAssertion(service, client, {}, peer.key))
@@ -90,7 +90,7 @@ describe('a published key set', () => {
   })
 })
 
-test('a client with keys gets nothing by its name alone', async () => {
+test('a client with keys is refused when it sends only its client_id', async () => {
   const { client_id } = await addKeyedClient(service)
   const answer = await askWith(service, { client_id })
   expectRefused(answer, 'invalid_client', 401)

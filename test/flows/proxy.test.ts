@@ -1,4 +1,4 @@
-// A real proxy in front: nginx where it is installed, else one made of node:http (the titles say which).
+// A real proxy in front: nginx when it is installed, otherwise one made of node:http (the titles say which).
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, request as httpRequest } from 'node:http'
@@ -25,7 +25,7 @@ interface Proxy {
   url: string
   close(): void
 }
-/** Listens on `port` and forwards to `target`; adds the address that it saw to X-Forwarded-For. */
+/** Listens on `port` and forwards to `target`; adds the address of its peer to X-Forwarded-For. */
 async function startProxy(port: number, target: number): Promise<Proxy> {
   const url = `http://127.0.0.1:${port}`
   if (!nginx) {
@@ -111,7 +111,7 @@ describe(`behind ${nginx ? 'nginx' : 'a proxy of node:http, as nginx is not inst
     })
     afterAll(() => behind.close())
 
-    test('a whole sign-in works, with cookies, redirects and the issuer of the configuration', async () => {
+    test('a whole sign-in works, with cookies, redirects and the configured issuer', async () => {
       const { service, proxy } = behind
       const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
       const authorized = await authorize(service, client, user, { resource: resource.uri })
@@ -119,15 +119,15 @@ describe(`behind ${nginx ? 'nginx' : 'a proxy of node:http, as nginx is not inst
       expect((await redeem(service, client, authorized)).status).toBe(200)
     })
 
-    test('the address is what the proxy saw, or what an outer trusted proxy saw', async () => {
+    test('the client address is the peer of the proxy, or the address that an outer trusted proxy forwarded', async () => {
       expect(await register(behind, {})).toEqual(['127.0.0.1'])
-      // The test itself comes from 127.0.0.1, as an outer trusted proxy would.
+      // The test itself connects from 127.0.0.1, as an outer trusted proxy would.
       expect(await register(behind, { 'x-forwarded-for': '198.51.100.7' })).toEqual(['198.51.100.7'])
       expect(await register(behind, { 'x-forwarded-for': '1.2.3.4, 198.51.100.7' })).toEqual(['198.51.100.7'])
       expect(await register(behind, { 'x-forwarded-for': 'nonsense' })).toEqual(['127.0.0.1'])
     })
 
-    test('the lockout counts each address behind the proxy alone, and the audit log names it', async () => {
+    test('the lockout counts each address behind the proxy separately, and the audit log names it', async () => {
       const at = (address: string) => wrongLogin(behind, { 'x-forwarded-for': address })
       const statuses = []
       for (let i = 0; i < 4; i++) statuses.push(await at('198.51.100.20'))
@@ -145,18 +145,18 @@ describe(`behind ${nginx ? 'nginx' : 'a proxy of node:http, as nginx is not inst
     })
     afterAll(() => behind.close())
 
-    test('everybody has the address of the proxy, whatever the headers say', async () => {
+    test('every client has the address of the proxy, whatever the headers are', async () => {
       const forged = { 'x-forwarded-for': '198.51.100.7', forwarded: 'for=198.51.100.7', 'x-real-ip': '198.51.100.7' }
       expect(await register(behind, forged)).toEqual(['127.0.0.1'])
     })
 
-    test('rotating addresses do not get around the lockout', async () => {
+    test('changing addresses do not avoid the lockout', async () => {
       const statuses = []
       for (let i = 0; i < 4; i++) statuses.push(await wrongLogin(behind, { 'x-forwarded-for': `198.51.100.${i}` }))
       expect(statuses).toEqual([422, 422, 422, 429])
     })
 
-    test('a forged host or scheme changes nothing that is sent', async () => {
+    test('a forged host or scheme changes no answer', async () => {
       const headers = {
         'x-forwarded-host': 'evil.example',
         'x-forwarded-proto': 'https',
@@ -168,7 +168,7 @@ describe(`behind ${nginx ? 'nginx' : 'a proxy of node:http, as nginx is not inst
     })
   })
 
-  test('a proxy that is not in the list is not believed', async () => {
+  test('forwarded addresses of a proxy that is not in the list are ignored', async () => {
     const behind = await startBehind({ SERVICE_SERVER_TRUSTED_PROXIES: '10.0.0.0/8,fd00::/8' })
     try {
       expect(await register(behind, { 'x-forwarded-for': '198.51.100.7' })).toEqual(['127.0.0.1'])

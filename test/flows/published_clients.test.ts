@@ -1,4 +1,4 @@
-// What MCP clients send to /oauth/register, from their published requests, and what is registered of it.
+// Registration requests of MCP clients, from their published requests, and the resulting registrations.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
 import { authorize, redeem, refresh, register } from '../support/flow.ts'
@@ -6,7 +6,7 @@ import { addClient, addResource, addUser, startService, type TestService } from 
 
 type Members = Record<string, unknown>
 const BOTH = ['authorization_code', 'refresh_token']
-/** What most clients are registered as. */
+/** The registration of most clients. */
 const PUBLIC = { grant_types: BOTH, response_types: ['code'], token_endpoint_auth_method: 'none' }
 const SECRET = { ...PUBLIC, token_endpoint_auth_method: 'client_secret_basic' }
 const CURSOR = [
@@ -16,7 +16,7 @@ const CURSOR = [
 ]
 const LOCAL = 'http://localhost:3118/callback'
 
-/** Client, body, what is registered beyond the members of the body that stay as they are. */
+/** The client, the request body, and the members of the registration that differ from the body. */
 const CLIENTS: readonly [client: string, body: Members, registered: Members][] = [
   [
     'ChatGPT',
@@ -168,7 +168,7 @@ afterAll(async () => {
   await service.close()
 })
 
-/** Takes a user through sign-in and a refresh with one redirect URI. */
+/** Completes a sign-in and a refresh with one redirect URI. */
 async function signsIn(client: { client_id: string; client_secret?: string }, redirect_uri: string): Promise<void> {
   const [user, resource] = [await addUser(service), await addResource(service)]
   const authorized = await authorize(service, client, user, { redirect_uri, resource: resource.uri })
@@ -179,7 +179,7 @@ async function signsIn(client: { client_id: string; client_secret?: string }, re
 }
 
 describe('the published registration of', () => {
-  test.each(CLIENTS)('%s is taken, and the client signs a user in', async (_client, body, expected) => {
+  test.each(CLIENTS)('%s can register, and the client signs a user in', async (_client, body, expected) => {
     const response = await register(service, JSON.stringify(body))
     const answer = (await response.json()) as Members & { client_id: string; client_secret?: string }
     expect(response.status, JSON.stringify(answer)).toBe(201)
@@ -192,7 +192,7 @@ describe('the published registration of', () => {
   })
 })
 
-test('a client document is read as leniently: null members, foreign types and unsafe redirect URIs are left out', async () => {
+test('a client document is read leniently: null members, wrong types and unsafe redirect URIs are ignored', async () => {
   const client_id = documents.publish('/lenient', {
     redirect_uris: ['http://evil.example/cb', ...CURSOR, 'javascript:alert(1)', null],
     grant_types: [...BOTH, 'implicit'],
@@ -207,7 +207,7 @@ test('a client document is read as leniently: null members, foreign types and un
   expect(stored).toMatchObject({ ...PUBLIC, redirect_uris: CURSOR, application_type: 'web' })
 })
 
-test('a client that an operator makes may have private-use redirect URIs too, and only a public one', async () => {
+test('a public client that an operator creates may have private-use redirect URIs, and a confidential one may not', async () => {
   const client = await addClient(service, { token_endpoint_auth_method: 'none', redirect_uris: CURSOR })
   for (const uri of CURSOR) await signsIn({ client_id: client.client_id }, uri)
   await expect(addClient(service, { redirect_uris: CURSOR })).rejects.toThrow(

@@ -19,7 +19,7 @@ const withTokens = async (at = service, fields: Record<string, string> = {}, hea
 }
 const outcome = ({ status, body }: Answer) => (status === 200 ? '200' : `${status} ${body['error']}`)
 
-test('50 retries at once all get a token of their own and the one successor', async () => {
+test('50 concurrent retries all get an access token and the same successor', async () => {
   const { client, refresh_token } = await withTokens()
   const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(service, client, refresh_token)))
   expect(new Set(answers.map(outcome))).toEqual(new Set(['200']))
@@ -29,7 +29,7 @@ test('50 retries at once all get a token of their own and the one successor', as
   expect(outcome(await refresh(service, client, answers[0]?.body['refresh_token']))).toBe('200')
 })
 
-test('two processes that share a token go on together for generations', async () => {
+test('two processes that share a refresh token can continue for several rotations', async () => {
   const { client, refresh_token } = await withTokens()
   const held = [refresh_token, refresh_token]
   for (let turn = 0; turn < 12; turn++) {
@@ -40,7 +40,7 @@ test('two processes that share a token go on together for generations', async ()
   }
 })
 
-test('a thief who uses an old token after the grace is caught: the family ends', async () => {
+test('an old token that is used after the grace period ends the family', async () => {
   const { client, access_token, refresh_token } = await withTokens()
   const second = await refresh(service, client, refresh_token)
   service.advance(31)
@@ -52,7 +52,7 @@ test('a thief who uses an old token after the grace is caught: the family ends',
   expect(await metricOf(service, 'core_refresh_token_reuse_total')).toBe(before + 1)
 })
 
-test('a retry uses up its proof, needs the same key, and is counted and audited as a retry', async () => {
+test('a retry consumes its proof, requires the same key, and is counted and audited as a retry', async () => {
   const [key, other] = [await proofKey(), await proofKey()]
   const { client, refresh_token } = await withTokens(
     service,
@@ -73,15 +73,15 @@ test('a retry uses up its proof, needs the same key, and is counted and audited 
   expect(await okAdmin(service, 'GET', `/admin/issuances/${jti}`)).toMatchObject({ retry: true })
 })
 
-test('a retry keeps what was taken back from the user or the client taken back', async () => {
+test('a retry does not return scopes that were withdrawn from the user or the client', async () => {
   const { client, user, refresh_token } = await withTokens()
   await refresh(service, client, refresh_token)
   await okAdmin(service, 'PATCH', `/admin/users/${user.id}/disable`)
   expect(outcome(await refresh(service, client, refresh_token))).toBe('400 invalid_grant')
 })
 
-describe('a token that cannot be derived', () => {
-  test('because session.secret changed is refused, and nothing ends', async () => {
+describe('a successor that cannot be derived', () => {
+  test('after session.secret changed the retry is refused, and the family stays', async () => {
     const { client, access_token, refresh_token } = await withTokens()
     const second = await refresh(service, client, refresh_token)
     const { successors } = service.app
@@ -96,7 +96,7 @@ describe('a token that cannot be derived', () => {
     expect(outcome(await refresh(service, client, second.body['refresh_token']))).toBe('200')
   })
 
-  test('because there was no grace when it was used ends the family, as without a grace', async () => {
+  test('a token that was used without a grace period ends the family', async () => {
     const { client, refresh_token } = await withTokens()
     const { oauth } = service.app.config as { oauth: { refresh_grace: number } }
     oauth.refresh_grace = 0
@@ -107,7 +107,7 @@ describe('a token that cannot be derived', () => {
   })
 })
 
-test('front threads answer each other’s retries', async () => {
+test('a front thread answers retries of another front thread', async () => {
   const several = await startService({ SERVICE_OAUTH_REFRESH_GRACE: '30s', SERVICE_SERVER_FRONT_THREADS: '2' })
   try {
     const { client, refresh_token } = await withTokens(several)

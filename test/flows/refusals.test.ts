@@ -1,4 +1,4 @@
-// Every refusal leaves a trace: a line of the log under the request_id, and for an inactive token its reason in the trail.
+// Every refusal is recorded: a log line with the request_id, and for an inactive token its reason in the client activity.
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { introspect, machineToken } from '../support/flow.ts'
@@ -14,7 +14,7 @@ afterEach(() => void vi.restoreAllMocks())
 
 const SECRET = 'a-secret-that-is-not-for-logs-4711'
 
-/** The lines at info from now on. */
+/** The lines at level info or above from now on. */
 function infoLines() {
   const { log, lines } = recordingLog('info')
   vi.spyOn(service.app.log, 'info').mockImplementation(log.info.bind(log))
@@ -23,7 +23,7 @@ function infoLines() {
 const post = (path: string, form: Record<string, string>, headers: Record<string, string> = {}) =>
   fetch(service.issuer + path, { method: 'POST', body: new URLSearchParams(form), headers })
 
-describe('a refused request is one line at info', () => {
+describe('a refused request has one log line at info', () => {
   const REFUSED: [string, () => Promise<Response>, string, string | undefined][] = [
     [
       'a wrong secret',
@@ -79,7 +79,7 @@ describe('a refused request is one line at info', () => {
     expect(JSON.stringify(lines)).not.toContain(SECRET)
   })
 
-  test('what is answered has none', async () => {
+  test('an answered request has no log line', async () => {
     const [lines, resource] = [infoLines(), await addResource(service)]
     const { client_id, client_secret } = client
     const asked = { grant_type: 'client_credentials', client_id, client_secret, resource: resource.uri }
@@ -88,7 +88,7 @@ describe('a refused request is one line at info', () => {
   })
 })
 
-describe('active: false has its reason in the trail', () => {
+describe('the reason of active:false is in the client activity', () => {
   const trailOf = async ({ client_id }: { client_id: string }) => {
     const [trail] = await okAdmin<{ failing: boolean; steps: Record<string, unknown>[] }[]>(
       service,

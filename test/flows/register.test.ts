@@ -1,4 +1,4 @@
-// Dynamic registration: what is answered, who may do it, and how often.
+// Dynamic registration: the answer, the modes, and the rate limit.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { eventsOf, okAdmin } from '../support/admin.ts'
 import { authorize, post, redeem, refresh, register as send } from '../support/flow.ts'
@@ -26,7 +26,7 @@ async function register(
 const setMode = (where: TestService, mode: string) => okAdmin(where, 'PATCH', '/admin/settings/dcr', { mode })
 
 describe('the answer', () => {
-  test('to the least there is: 201, not to be stored, with every default', async () => {
+  test('a minimal registration is answered with 201, no-store and every default', async () => {
     const { status, headers, body } = await register(service)
     expect(status).toBe(201)
     expect(headers.get('content-type')).toBe('application/json')
@@ -46,7 +46,7 @@ describe('the answer', () => {
     expect(Math.abs(Number(body['client_id_issued_at']) - Date.now() / 1000)).toBeLessThan(60)
   })
 
-  test('to everything there is: what was registered, with a secret that does not expire', async () => {
+  test('a complete registration is answered with the registered values and a secret that does not expire', async () => {
     const all = {
       client_name: 'Büro',
       redirect_uris: [REDIRECT_URI, 'http://127.0.0.1/callback'],
@@ -126,7 +126,7 @@ describe('the answer', () => {
     expect([alone.status, alone.body['error']]).toEqual([400, 'invalid_client_metadata'])
   })
 
-  test('is audited with its name and redirect URIs, and counted', async () => {
+  test('a registration is audited with its name and redirect URIs, and counted', async () => {
     const { body } = await register(service, { client_name: 'Audited' })
     const [event] = await eventsOf(service, 'client_registered')
     expect(event).toMatchObject({
@@ -156,7 +156,7 @@ describe('the life of a registered client', () => {
     },
   )
 
-  test('one that is gone is answered 401 invalid_client, which is what makes MCP clients register again', async () => {
+  test('a deleted client gets 401 invalid_client, which makes MCP clients register again', async () => {
     const [user, resource] = [await addUser(service), await addResource(service)]
     const { body } = await register(service, { grant_types: ['authorization_code', 'refresh_token'] })
     const authorized = await authorize(service, body, user, { resource: resource.uri })
@@ -169,7 +169,7 @@ describe('the life of a registered client', () => {
 })
 
 describe('the mode', () => {
-  test('set at run time is in force at once, and again after a restart', async () => {
+  test('a mode that is set at run time applies at once, and after a restart', async () => {
     expect((await register(service)).status).toBe(201)
     await setMode(service, 'admin_only')
     try {
@@ -186,7 +186,7 @@ describe('the mode', () => {
     expect((await register(service)).status).toBe(201)
   })
 
-  test('approved_redirects: every redirect URI must match a pattern, and the others are named', async () => {
+  test('approved_redirects: every redirect URI must match a pattern, and the error names the others', async () => {
     const approving = await startService({
       SERVICE_DCR_MODE: 'approved_redirects',
       SERVICE_DCR_APPROVED_REDIRECTS: 'https://*.good.example/cb,http://127.0.0.1:*/cb',
@@ -224,7 +224,7 @@ describe('how often one address may register', () => {
   afterAll(() => limited.close())
   const from = async (address: string) => (await register(limited, {}, { 'x-forwarded-for': address })).status
 
-  test('after the burst 429 slow_down with Retry-After; other addresses and other endpoints go on', async () => {
+  test('after the burst an address gets 429 slow_down with Retry-After; other addresses and endpoints work', async () => {
     expect([await from('192.0.2.1'), await from('192.0.2.1'), await from('192.0.2.1')]).toEqual([201, 201, 201])
     const { status, headers, body } = await register(limited, {}, { 'x-forwarded-for': '192.0.2.1' })
     expect([status, body['error'], body.error_description]).toEqual([429, 'slow_down', 'too many registrations'])
@@ -241,13 +241,13 @@ describe('how often one address may register', () => {
     expect(answer.status).toBe(400)
   })
 
-  test('refused registrations count as well', async () => {
+  test('refused registrations count too', async () => {
     const bad = () => register(limited, { client_name: 7 }, { 'x-forwarded-for': '192.0.2.9' })
     expect([(await bad()).status, (await bad()).status, (await bad()).status]).toEqual([400, 400, 400])
     expect(await from('192.0.2.9')).toBe(429)
   })
 
-  test('all addresses of one IPv6 /64 are one', async () => {
+  test('all addresses of one IPv6 /64 share a limit', async () => {
     const statuses = []
     for (const last of ['1', '2', 'ffff:1:2:3', '3'])
       statuses.push(await from(`2001:db8:1:2::${last}`.replace('::ffff:1', ':ffff:1')))
@@ -255,7 +255,7 @@ describe('how often one address may register', () => {
     expect(await from('2001:db8:1:3::1')).toBe(201)
   })
 
-  test('an IPv4 address that is mapped into IPv6 is itself', async () => {
+  test('an IPv4 address that is mapped into IPv6 counts as the IPv4 address', async () => {
     for (let i = 0; i < 3; i++) await from('192.0.2.77')
     expect(await from('::ffff:192.0.2.77')).toBe(429)
   })

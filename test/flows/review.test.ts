@@ -1,4 +1,4 @@
-// Rules that a review with fresh eyes found broken once.
+// Regression tests of rules that a review found broken.
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -35,14 +35,14 @@ test.each(['/..//evil.example/x', '/.//evil.example', '/%2e%2e//evil.example', '
   },
 )
 
-test('signing a user out ends the codes that are under way', async () => {
+test('signing a user out ends codes that were not redeemed', async () => {
   const { client, user, resource } = await setUp()
   const authorized = await authorize(service, client, user, { resource: resource.uri })
   await service.app.store.signOutUser({ id: user.id, now: service.app.clock.now() })
   expect((await redeem(service, client, authorized)).body['error']).toBe('invalid_grant')
 })
 
-describe('what was granted holds only as far as it still could be', () => {
+describe('a grant is limited by the present scopes', () => {
   const both = { scope: 'mcp:read mcp:write' }
   const changed = async (how: (parts: Awaited<ReturnType<typeof setUp>>) => Promise<unknown>) => {
     const parts = await setUp()
@@ -62,21 +62,21 @@ describe('what was granted holds only as far as it still could be', () => {
     ]
   }
 
-  test('a scope that the resource no longer declares is left out', async () => {
+  test('a scope that the resource no longer declares is omitted', async () => {
     const answers = await changed(({ resource }) =>
       service.app.store.updateResource({ ...resource, scopes: resource.scopes.slice(0, 1) }),
     )
     expect(answers.map(({ scope }) => scope)).toEqual(['mcp:read', 'mcp:read'])
   })
 
-  test('a scope that the client is no longer registered for is left out', async () => {
+  test('a scope that the client no longer has is omitted', async () => {
     const answers = await changed(({ client: { client_secret: _, ...client } }) =>
       service.app.store.updateClient({ ...client, scope: 'mcp:write' }),
     )
     expect(answers.map(({ scope }) => scope)).toEqual(['mcp:write', 'mcp:write'])
   })
 
-  test('nothing is issued when nothing is left, or for a resource that is gone', async () => {
+  test('without a remaining scope, or with a deleted resource, no token is issued', async () => {
     const empty = await changed(({ resource }) => service.app.store.updateResource({ ...resource, scopes: [] }))
     expect(empty.map(({ error }) => error)).toEqual(['invalid_scope', 'invalid_scope'])
     const moved = await changed(({ resource }) =>
@@ -86,7 +86,7 @@ describe('what was granted holds only as far as it still could be', () => {
   })
 })
 
-test('without a resource a scope must be declared by one of them', async () => {
+test('without a resource a scope must be declared by a resource', async () => {
   const client = await addClient(service, { scope: '' })
   await addResource(service)
   const page = await new Browser().open(
@@ -95,7 +95,7 @@ test('without a resource a scope must be declared by one of them', async () => {
   expect(new URL(page.location ?? '').searchParams.get('error')).toBe('invalid_scope')
 })
 
-test('several resources are refused where the client sees it', async () => {
+test('several resources are refused with an error redirect to the client', async () => {
   const { client, resource } = await setUp()
   const url = authorizeUrl(service, { client_id: client.client_id, resource: resource.uri })
   const page = await new Browser().open(`${url}&resource=${encodeURIComponent('https://other.example/mcp')}`)
@@ -111,7 +111,7 @@ test('a client_secret in a URL is refused', async () => {
   expect(location).not.toContain('cs_x')
 })
 
-test('the database belongs to its owner alone', () => {
+test('the database file is accessible to its owner only', () => {
   const { path: file } = service.app.config.storage.sqlite
   for (const each of [file, `${file}-wal`]) expect(statSync(each).mode & 0o077).toBe(0)
 })
@@ -129,14 +129,14 @@ describe('the key folder', () => {
       clock: systemClock,
     })
 
-  test('without its index is refused: new keys would end every token of the old ones', async () => {
+  test('a key folder without its index is refused, because new keys would invalidate every token', async () => {
     const folder = path.join(tempFolder(), 'keys')
     await open(folder)
     rmSync(path.join(folder, 'keys.json'))
     await expect(open(folder)).rejects.toThrow('keys.json is missing')
   })
 
-  test('with an index that is no JSON, or a key that is none, is refused with its name', async () => {
+  test('an index that is not JSON, or a key file that is not a key, is refused with its name', async () => {
     const folder = path.join(tempFolder(), 'keys')
     const { kid } = (await open(folder)).current()
     const index = readFileSync(path.join(folder, 'keys.json'), 'utf8')

@@ -1,4 +1,4 @@
-// oauth.match_root_slash: a resource URI without a path, and the same with a slash.
+// oauth.match_root_slash: a resource URI without a path, with and without a trailing slash.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import type { Browser } from '../support/browser.ts'
@@ -24,7 +24,7 @@ describe('with oauth.match_root_slash', () => {
   })
   afterAll(() => service.close())
 
-  test('a URI without a path names the resource with and without a slash at every grant; aud is as registered', async () => {
+  test('a URI without a path names the resource with and without a slash at every grant; aud is the registered form', async () => {
     for (const [uri, asked] of forms('grants.example.com')) {
       await addResource(service, { uri })
       const client = await addExchanger(service)
@@ -66,7 +66,7 @@ describe('with oauth.match_root_slash', () => {
     }
   })
 
-  test('A33 nothing else is the same: paths, queries, ports, schemes and hosts count', async () => {
+  test('A33 other differences count: paths, queries, ports, schemes and hosts', async () => {
     await addResource(service, { uri: 'https://strict.example.com' })
     await addResource(service, { uri: 'https://strict.example.com/mcp' })
     const client = await addClient(service)
@@ -92,7 +92,7 @@ describe('without oauth.match_root_slash', () => {
   })
   afterAll(() => service.close())
 
-  test('a slash makes another resource, and the error and the trail name the key', async () => {
+  test('the other form is another resource, and the error and the client activity name the setting', async () => {
     const client = await addClient(service)
     for (const [uri, other] of forms('strict.example.com')) {
       await addResource(service, { uri })
@@ -110,7 +110,7 @@ describe('without oauth.match_root_slash', () => {
     }
   })
 
-  test('both forms can be registered, and each names its own', async () => {
+  test('both forms can be registered, and each names its own resource', async () => {
     const client = await addClient(service)
     for (const uri of ['https://both.example.com', 'https://both.example.com/']) {
       await addResource(service, { uri })

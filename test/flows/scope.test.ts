@@ -1,4 +1,4 @@
-// How much of a requested scope is granted: to clients that registered themselves, to those of operators, to machines, at refresh.
+// The granted part of a requested scope: for self-registered clients, for clients of operators, for machines, at refresh.
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
@@ -35,7 +35,7 @@ afterAll(() => service.close())
 type Fields = Record<string, string | undefined>
 type Known = Pick<Awaited<ReturnType<typeof addClient>>, 'client_id' | 'client_secret'>
 
-/** The error that a request of the signed-in user comes back with at the client. */
+/** The error in the redirect to the client for a request of the signed-in user. */
 async function returned(fields: Fields, at = service, from = browser): Promise<string> {
   const page = await ask(at, from, fields)
   const query = new URL(page.location ?? 'x:').searchParams
@@ -49,8 +49,8 @@ async function tokens(client: Known, fields: Fields, at = service, from = browse
 }
 const granted = async (...input: Parameters<typeof tokens>) => (await tokens(...input)).body['scope']
 
-describe('the scope that a client registered about itself', () => {
-  test('is a default and no limit: consent and the resource bound what it gets', async () => {
+describe('the scope of a self-registered client', () => {
+  test('a self-registered scope is a default and no limit: consent and resource limit the grant', async () => {
     const [resource, client] = [
       await addResource(service),
       await addClient(service, { ...PUBLIC, scope: 'mcp:read' }, SELF_REGISTERED),
@@ -58,7 +58,7 @@ describe('the scope that a client registered about itself', () => {
     expect(await granted(client, { resource: resource.uri, scope: BOTH })).toBe(BOTH)
   })
 
-  test('is no limit at a later refresh either', async () => {
+  test('a self-registered scope is no limit at a later refresh', async () => {
     const [resource, client] = [
       await addResource(service),
       await addClient(service, { ...PUBLIC, scope: 'mcp:read' }, SELF_REGISTERED),
@@ -67,7 +67,7 @@ describe('the scope that a client registered about itself', () => {
     expect((await refresh(service, client, body['refresh_token'])).body['scope']).toBe(BOTH)
   })
 
-  test('does not stand for a missing scope where one is required', async () => {
+  test('a self-registered scope does not replace a missing scope when one is required', async () => {
     const [resource, client] = [
       await addResource(service),
       await addClient(service, { scope: 'mcp:read' }, SELF_REGISTERED),
@@ -77,7 +77,7 @@ describe('the scope that a client registered about itself', () => {
     )
   })
 
-  test('becomes a limit when an operator changes it, also for what was granted before', async () => {
+  test('a scope becomes a limit when an operator changes it, also for earlier grants', async () => {
     const [resource, client] = [
       await addResource(service),
       await addClient(service, { ...PUBLIC, scope: BOTH }, SELF_REGISTERED),
@@ -95,7 +95,7 @@ describe('the scope that a client registered about itself', () => {
     expect(await granted(client, { resource: resource.uri, scope: BOTH })).toBe(BOTH)
   })
 
-  test('A30 a default that grows gets nothing without a new consent, and a machine gets no more than it registered', async () => {
+  test('A30 a default that grows needs a new consent, and a machine gets at most its registered scope', async () => {
     const documents = await DocumentServer.start()
     try {
       const resource = await addResource(service)
@@ -120,7 +120,7 @@ describe('the scope that a client registered about itself', () => {
 })
 
 describe('the scope that an operator set', () => {
-  test('is a limit: what is beyond it is left out, and nothing left is refused by name', async () => {
+  test('an operator scope is a limit: other scopes are omitted, and a request without a remaining scope is refused with their names', async () => {
     const [resource, client] = [await addResource(service), await addClient(service, { scope: 'mcp:read' })]
     const { client_id } = client
     expect(await granted(client, { resource: resource.uri, scope: BOTH })).toBe('mcp:read')
@@ -129,12 +129,12 @@ describe('the scope that an operator set', () => {
     expect(await returned({ client_id, scope: 'mcp:write' })).toBe(refusal)
   })
 
-  test('that is empty is no limit', async () => {
+  test('an empty operator scope is no limit', async () => {
     const [resource, client] = [await addResource(service), await addClient(service, { scope: '' })]
     expect(await granted(client, { resource: resource.uri, scope: BOTH })).toBe(BOTH)
   })
 
-  test('of a client that is a document limits what the document asks for, and its own scope does not', async () => {
+  test('an operator scope limits a document client, and the scope of the document does not', async () => {
     const documents = await DocumentServer.start()
     try {
       const resource = await addResource(service, { scopes: ['mcp:read', 'mcp:write', 'mcp:admin'] })
@@ -150,7 +150,7 @@ describe('the scope that an operator set', () => {
 })
 
 describe('without oauth.require_scope, a request without scope', () => {
-  test('gets the default of the client where it has one, else all scopes of the resource, within the limit of an operator', async () => {
+  test('a missing scope means the default of the client, or all scopes of the resource, within the operator limit', async () => {
     const lenient = await startService(NO_SCOPE_REQUIRED)
     try {
       const [resource, person] = [await addResource(lenient), await addUser(lenient)]
@@ -182,7 +182,7 @@ describe('without oauth.require_scope, a request without scope', () => {
 })
 
 describe('a scope parameter', () => {
-  test('may have spaces around and between its names', async () => {
+  test('spaces around and between scope names are accepted', async () => {
     const [resource, client] = [await addResource(service), await addClient(service)]
     const odd = '  mcp:read   mcp:write '
     const { body } = await tokens(client, { resource: resource.uri, scope: odd })
@@ -193,7 +193,7 @@ describe('a scope parameter', () => {
     expect((await machineToken(service, client, { scope: odd, resource: resource.uri })).body['scope']).toBe(BOTH)
   })
 
-  test('that is empty or blank is a missing one', async () => {
+  test('an empty or blank scope counts as missing', async () => {
     const [resource, client] = [await addResource(service), await addClient(service)]
     for (const scope of ['', '  ']) {
       expect(await returned({ client_id: client.client_id, resource: resource.uri, scope })).toMatch(
@@ -203,7 +203,7 @@ describe('a scope parameter', () => {
     }
   })
 
-  test('may name scopes of OpenID Connect, which are left out where they are not offered, at every grant', async () => {
+  test('unsupported scopes of OpenID Connect are omitted at every grant', async () => {
     const [resource, client] = [await addResource(service), await addClient(service)]
     const scope = 'openid mcp:read profile email offline_access'
     const { body } = await tokens(client, { resource: resource.uri, scope })
@@ -216,14 +216,14 @@ describe('a scope parameter', () => {
     )
   })
 
-  test('of a machine without resource leaves them out of what it is registered for, too', async () => {
+  test('unsupported scopes of OpenID Connect are also omitted from the registered scope of a machine', async () => {
     await addResource(service)
     const client = await addClient(service, { scope: 'openid mcp:read' })
     for (const scope of [undefined, 'openid', 'openid mcp:read'])
       expect((await machineToken(service, client, { scope })).body['scope'], scope).toBe('mcp:read')
   })
 
-  test('gets a scope of that name where the resource declares it', async () => {
+  test('a scope with the name of an OpenID Connect scope is granted when the resource declares it', async () => {
     const resource = await addResource(service, { scopes: ['email', 'mcp:read'] })
     const client = await addClient(service, { scope: '' })
     expect(await granted(client, { resource: resource.uri, scope: 'openid email' })).toBe('email')
@@ -236,7 +236,7 @@ describe('a resource without scopes', () => {
     client: await addClient(service),
   })
 
-  test('needs none: its tokens carry none, at every grant', async () => {
+  test('a resource without scopes needs no scope: its tokens have none, at every grant', async () => {
     const { plain, client } = await setUp()
     await addResource(service)
     for (const scope of [undefined, 'openid profile', BOTH]) {
@@ -250,7 +250,7 @@ describe('a resource without scopes', () => {
     }
   })
 
-  test('refuses a scope that no resource declares', async () => {
+  test('a scope that no resource declares is refused', async () => {
     const { plain, client } = await setUp()
     const asked = { resource: plain.uri, scope: 'made:up' }
     const refusal = 'the resource does not declare made:up; it declares none'
@@ -262,7 +262,7 @@ describe('a resource without scopes', () => {
     )
   })
 
-  test('is consented to as a whole, and the consent is remembered', async () => {
+  test('a resource without scopes is consented to as a whole, and the consent is remembered', async () => {
     const { plain, client } = await setUp()
     const url = authorizeUrl(service, { client_id: client.client_id, resource: plain.uri, scope: undefined })
     const page = await browser.follow(url)
@@ -271,7 +271,7 @@ describe('a resource without scopes', () => {
     expect((await browser.follow(url)).location).toContain('code=')
   })
 
-  test('A31 that had scopes is not covered by a consent to some of them', async () => {
+  test('A31 a consent to some scopes does not cover the resource after its scopes were removed', async () => {
     const [resource, client] = [await addResource(service), await addClient(service)]
     const { body } = await tokens(client, { resource: resource.uri, scope: 'mcp:read' })
     await okAdmin(service, 'PATCH', `/admin/resources/${resource.id}`, { scopes: [] })
@@ -280,7 +280,7 @@ describe('a resource without scopes', () => {
     expect((await refresh(service, client, body['refresh_token'])).body['error']).toBe('invalid_scope')
   })
 
-  test('takes part in token exchange without a scope, where the user allowed it', async () => {
+  test('a resource without scopes is a target of token exchange when the user consented to it', async () => {
     const { plain } = await setUp()
     const resource = await addResource(service)
     const client = await addClient(service, {}, { grant_types: ['authorization_code', EXCHANGE] })
@@ -294,7 +294,7 @@ describe('a resource without scopes', () => {
 })
 
 describe('a machine request that names a resource', () => {
-  test('is narrowed to what the client may have of the scopes that the resource declares', async () => {
+  test('a machine request is narrowed to the scopes that the client may have and the resource declares', async () => {
     const [resource, other] = [await addResource(service), await addResource(service, { scopes: ['other:read'] })]
     const client = await addClient(service, { scope: 'mcp:read other:read' })
     const asking = async (scope: string) =>
@@ -313,7 +313,7 @@ describe('a machine request that names a resource', () => {
     )
   })
 
-  test('is refused for more than the client has when oauth.narrow_scopes is off, and so is an authorization request', async () => {
+  test('with oauth.narrow_scopes off a machine or authorization request beyond the client scope is refused', async () => {
     const strict = await startService({ SERVICE_OAUTH_NARROW_SCOPES: 'false' })
     try {
       const [resource, client] = [await addResource(strict), await addClient(strict, { scope: 'mcp:read' })]
@@ -328,7 +328,7 @@ describe('a machine request that names a resource', () => {
   })
 })
 
-test('C19 a machine request without a resource gets exactly what it asks for, and never more than it is registered for', async () => {
+test('C19 a machine request without a resource gets exactly the requested scope, within its registered scope', async () => {
   await addResource(service)
   const client = await addClient(service, { scope: 'mcp:read' })
   expect((await machineToken(service, client, { scope: 'mcp:read' })).body['scope']).toBe('mcp:read')
@@ -337,7 +337,7 @@ test('C19 a machine request without a resource gets exactly what it asks for, an
 })
 
 describe('a refresh request', () => {
-  /** The tokens of a user who allowed `approved` of what was asked for. */
+  /** The tokens of a user who approved only `approved` of the requested scopes. */
   async function narrowedBy(approved: string[], scope: string, at = service, from = browser) {
     const [resource, client] = [
       await addResource(at, { scopes: ['mcp:read', 'mcp:write', 'mcp:admin'] }),
@@ -356,14 +356,14 @@ describe('a refresh request', () => {
     return { client, resource, refresh_token: body['refresh_token'] }
   }
 
-  test('may repeat the scope that was asked for: what the user did not allow is left out', async () => {
+  test('a refresh may repeat the requested scope: the scopes that the user denied are omitted', async () => {
     const { client, refresh_token } = await narrowedBy(['mcp:read'], BOTH)
     const { body } = await refresh(service, client, refresh_token, { scope: BOTH })
     expect(body['scope']).toBe('mcp:read')
     expect((await refresh(service, client, body['refresh_token'], { scope: BOTH })).body['scope']).toBe('mcp:read')
   })
 
-  test('may repeat scopes that were left out because only other resources declare them', async () => {
+  test('a refresh may repeat scopes that were omitted because only other resources declare them', async () => {
     await addResource(service, { scopes: ['other:read'] })
     const { client, refresh_token } = await narrowedBy(['mcp:read'], 'mcp:read other:read')
     expect((await refresh(service, client, refresh_token, { scope: 'mcp:read other:read' })).body['scope']).toBe(
@@ -371,14 +371,14 @@ describe('a refresh request', () => {
     )
   })
 
-  test('D16 for a scope that was never asked for, or for nothing but what the user did not allow, is refused and uses nothing up', async () => {
+  test('D16 a refresh for scopes that were never requested, or only for denied ones, is refused and consumes nothing', async () => {
     const { client, refresh_token } = await narrowedBy(['mcp:read'], BOTH)
     for (const scope of ['mcp:admin', 'mcp:read mcp:admin', 'mcp:write'])
       expect((await refresh(service, client, refresh_token, { scope })).body['error'], scope).toBe('invalid_scope')
     expect((await refresh(service, client, refresh_token)).body['scope']).toBe('mcp:read')
   })
 
-  test('D17 that is a retry inside the grace for a wider scope or another resource is refused and ends nothing', async () => {
+  test('D17 a retry within the grace period for a wider scope or another resource is refused and revokes nothing', async () => {
     const graceful = await startService({ SERVICE_OAUTH_REFRESH_GRACE: '30s' })
     try {
       const from = await signedIn(graceful, await addUser(graceful))

@@ -53,24 +53,24 @@ describe('a token of a provider with subject_tokens', () => {
     },
   )
 
-  test('is exchanged again and again until it expires, and gives all scopes of the resource when none is named', async () => {
+  test('a subject token can be exchanged repeatedly until it expires, and grants all scopes of the resource without a scope parameter', async () => {
     const subject = await token()
     for (let n = 0; n < 2; n++) expect((await granted(subject)).scope).toBe('mcp:read mcp:write')
   })
 
-  test('may be an ID token, which has no typ or JWT', async () => {
+  test('an ID token with typ JWT or without typ is accepted', async () => {
     for (const typ of ['JWT', undefined]) {
       const id = await token({ header: { typ }, claims: { aud: FOREIGN.client, nonce: 'n', client_id: undefined } })
       expect((await granted(id, { subject_token_type: ID_TOKEN })).sub).toBe(`${idp.issuer}:employee-1`)
     }
   })
 
-  test('names one of the audiences; others beside it do not matter', async () => {
+  test('one of the configured audiences in aud is enough; further audiences are ignored', async () => {
     for (const aud of [FOREIGN.api, [FOREIGN.api], ['other', FOREIGN.api]])
       await granted(await token({ claims: { aud } }))
   })
 
-  test('stands for the local user of the subject mapping, as long as the user is active', async () => {
+  test('a mapped subject is the local user of the mapping, as long as the user is active', async () => {
     const user = await addUser(service)
     await mapSubject(service, idp_id, 'employee-2', user.id)
     const subject = await token({ claims: { sub: 'employee-2' } })
@@ -85,12 +85,12 @@ describe('a token of a provider with subject_tokens', () => {
     ])
   })
 
-  test('needs neither the exchange list of the resource nor a consent', async () => {
+  test('neither the exchange list of the resource nor a consent is needed', async () => {
     const listed = await addResource(service, { policy: { exchange: { allowed_client_ids: ['another'] } } })
     await granted(await token(), { resource: listed.uri })
   })
 
-  test('the new token expires with it at the latest, and after the lifetime of exchanges', async () => {
+  test('the new token expires with the subject token at the latest, and after the lifetime of exchanges', async () => {
     const now = service.app.clock.now()
     expect((await granted(await token({ claims: { exp: now + 120 } }))).exp).toBe(now + 120)
     const { exp = 0, iat = 0 } = await granted(await token({ claims: { exp: now + 24 * HOUR } }))
@@ -115,7 +115,7 @@ describe('actors', () => {
     ])
   })
 
-  test('the actors of the provider are kept, under names that no client here can have', async () => {
+  test('the actors of the provider are kept, with names that no client here can have', async () => {
     const subject = await token({ claims: { act: { sub: gateway.client_id, act: { sub: 'bot' } } } })
     const theirs = { sub: `${idp.issuer}:${gateway.client_id}`, act: { sub: `${idp.issuer}:bot` } }
     expect((await granted(subject)).act).toEqual(theirs)
@@ -144,26 +144,26 @@ describe('rights come from the policies of the provider', () => {
     expect([status, body['error']]).toEqual([403, 'access_denied'])
   })
 
-  test('scopes beyond the policy are left out; a scope that the resource does not declare is invalid_scope', async () => {
+  test('scopes beyond the policy are omitted; a scope that the resource does not declare is invalid_scope', async () => {
     const narrow = await denied([{ scopes: ['mcp:read'] }], { scope: 'mcp:read mcp:write' })
     expect([narrow.status, narrow.body['scope']]).toEqual([200, 'mcp:read'])
     const unknown = await denied([{}], { scope: 'mcp:unknown' })
     expect([unknown.status, unknown.body['error']]).toEqual([400, 'invalid_scope'])
   })
 
-  test('without a resource there is nothing that a policy could allow', async () => {
+  test('without a resource the exchange is refused', async () => {
     const { status, body } = await exchanged(await token(), { resource: undefined })
     expect([status, body['error'], body['error_description']]).toEqual([403, 'access_denied', 'resource is required'])
   })
 
-  test('a resource whose tokens come from a provider is no target', async () => {
+  test('a broker resource is refused as a target', async () => {
     const { status, body } = await exchanged(await token(), { resource: 'https://unknown.example.com/mcp' })
     expect([status, body['error']]).toEqual([400, 'invalid_target'])
   })
 })
 
 describe('trust in a provider', () => {
-  test('is off by default, and ends when it is switched off, disabled or deleted', async () => {
+  test('subject_tokens is off by default, and exchanges end when it is switched off, or the provider is disabled or deleted', async () => {
     const other = await TestIdp.start()
     const id = await trust(service, other)
     const subject = await token({}, other)
@@ -186,7 +186,7 @@ describe('trust in a provider', () => {
     expect(await outcome()).toBe('unknown_issuer')
   })
 
-  test('without audiences is refused, and changes nothing', async () => {
+  test('subject_tokens without audiences is refused, and changes nothing', async () => {
     const id = await trust(service, await TestIdp.start())
     const create = await callAdmin(service, 'POST', '/admin/idps', {
       issuer: 'https://idp.example.com',
@@ -201,7 +201,7 @@ describe('trust in a provider', () => {
     expect(await okAdmin(service, 'GET', `/admin/idps/${id}`)).toMatchObject({ subject_tokens: false, audiences: [] })
   })
 
-  test('keys that are not available are 503, and the exchange succeeds when they are back', async () => {
+  test('unavailable keys cause 503, and the exchange succeeds when they are available', async () => {
     const other = await TestIdp.start()
     await trust(service, other, [{}], trusting)
     other.answer = (_, response) => response.writeHead(500).end()
@@ -213,7 +213,7 @@ describe('trust in a provider', () => {
   })
 })
 
-test('with xaa.enabled false no token of a provider is a subject token', async () => {
+test('with xaa.enabled false tokens of providers are refused', async () => {
   const other = await startService({ SERVICE_XAA_ENABLED: 'false' })
   try {
     const client = await addExchanger(other)

@@ -36,7 +36,7 @@ const signedIn = async (fields: Record<string, string | undefined> = {}, clientF
 }
 
 describe('authorization_code', () => {
-  test('gives an at+jwt with the claims of RFC 9068, a refresh token, and one issuance row', async () => {
+  test('a code returns an at+jwt with the claims of RFC 9068, a refresh token, and records one issuance', async () => {
     const { client, user, resource, authorized } = await signedIn()
     const answer = await redeem(service, client, authorized)
     expect(answer.status).toBe(200)
@@ -92,14 +92,14 @@ describe('authorization_code', () => {
     ['authorization_details, which would narrow it', { authorization_details: '[]' }, 'invalid_request'],
   ]
   for (const [what, fields, error] of refusals)
-    test(`refuses ${what} with ${error}, and leaves the code usable`, async () => {
+    test(`a code request with ${what} is refused with ${error}, and the code stays valid`, async () => {
       const { client, authorized } = await signedIn()
       const refused = await redeem(service, client, authorized, fields)
       expect([refused.status, refused.body['error']]).toEqual([400, error])
       expect((await redeem(service, client, authorized)).status).toBe(200)
     })
 
-  test('refuses a code whose secret part was changed, and leaves the real one usable', async () => {
+  test('a code with a changed secret is refused, and the real one stays valid', async () => {
     const { client, authorized } = await signedIn()
     const { code } = authorized
     const changed = `${code.slice(0, -1)}${code.endsWith('A') ? 'B' : 'A'}`
@@ -107,20 +107,20 @@ describe('authorization_code', () => {
     expect((await redeem(service, client, authorized)).status).toBe(200)
   })
 
-  test('refuses the code of another client, and leaves it usable', async () => {
+  test('the code of another client is refused, and stays valid', async () => {
     const { client, authorized } = await signedIn()
     const other = await addClient(service)
     expect((await redeem(service, other, authorized)).body['error']).toBe('invalid_grant')
     expect((await redeem(service, client, authorized)).status).toBe(200)
   })
 
-  test('a code lives for a minute', async () => {
+  test('a code is valid for a minute', async () => {
     const { client, authorized } = await signedIn()
     service.advance(61)
     expect((await redeem(service, client, authorized)).body['error']).toBe('invalid_grant')
   })
 
-  test('a replay that proves the verifier ends everything the first use gave out; one that does not ends nothing', async () => {
+  test('a replay with the verifier revokes the tokens of the first use; one without it revokes nothing', async () => {
     const { client, authorized } = await signedIn()
     const first = await redeem(service, client, authorized)
     const { access_token, refresh_token } = first.body
@@ -131,7 +131,7 @@ describe('authorization_code', () => {
     expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
   })
 
-  test('of parallel uses of one code exactly one succeeds, and its tokens die with the second use', async () => {
+  test('of concurrent uses of one code exactly one succeeds, and its tokens are revoked by the second use', async () => {
     const { client, authorized } = await signedIn()
     const answers = await Promise.all(Array.from({ length: 8 }, () => redeem(service, client, authorized)))
     const [won, ...more] = answers.filter((each) => each.status === 200)
@@ -139,13 +139,13 @@ describe('authorization_code', () => {
     expect(await introspect(service, client, won?.body['access_token'])).toEqual({ active: false })
   })
 
-  test('a user that was disabled meanwhile gets no token', async () => {
+  test('a user who was disabled after the consent gets no token', async () => {
     const { client, user, authorized } = await signedIn()
     await service.app.store.updateUser({ user: { ...user, status: 'disabled' }, signOut: true, now: 0 })
     expect((await redeem(service, client, authorized)).body['error']).toBe('invalid_grant')
   })
 
-  test('a public client redeems by name and verifier alone', async () => {
+  test('a public client redeems with its client_id and the verifier', async () => {
     const { client, authorized } = await signedIn({}, { token_endpoint_auth_method: 'none' })
     expect((await redeem(service, { client_id: client.client_id }, authorized)).status).toBe(200)
   })
@@ -158,14 +158,14 @@ describe('refresh_token', () => {
     return { ...parts, first, answer: await refresh(service, parts.client, first.body['refresh_token'], fields) }
   }
 
-  test('rotates: a new access token of the same grant and a new refresh token', async () => {
+  test('a refresh rotates: a new access token with the same grant, and a new refresh token', async () => {
     const { first, answer, user, resource } = await refreshed()
     expect(answer.status).toBe(200)
     expect(answer.body['refresh_token']).not.toBe(first.body['refresh_token'])
     expect(await verify(answer)).toMatchObject({ sub: user.id, aud: [resource.uri], scope: 'mcp:read mcp:write' })
   })
 
-  test('narrows the scope of one access token; the next refresh may ask for everything again', async () => {
+  test('a refresh can narrow the scope of one access token; the next refresh may request the full scope', async () => {
     const { client, answer } = await refreshed({ scope: 'mcp:write' })
     expect(answer.body['scope']).toBe('mcp:write')
     expect((await refresh(service, client, answer.body['refresh_token'])).body['scope']).toBe('mcp:read mcp:write')
@@ -175,13 +175,13 @@ describe('refresh_token', () => {
     ['a scope beyond the grant', { scope: 'mcp:admin' }, 'invalid_scope'],
     ['another resource', { resource: 'https://other.example/mcp' }, 'invalid_target'],
   ] as const)
-    test(`refuses ${what} with ${error}, and leaves the token usable`, async () => {
+    test(`a refresh with ${what} is refused with ${error}, and the refresh token stays valid`, async () => {
       const { client, first, answer } = await refreshed(fields)
       expect([answer.status, answer.body['error']]).toEqual([400, error])
       expect((await refresh(service, client, first.body['refresh_token'])).status).toBe(200)
     })
 
-  test('a second use ends the family: the newest refresh token and every access token die', async () => {
+  test('a second use ends the family: the newest refresh token and every access token are revoked', async () => {
     const { client, first, answer } = await refreshed()
     const reuse = await refresh(service, client, first.body['refresh_token'])
     expect([reuse.status, reuse.body['error']]).toEqual([400, 'invalid_grant'])
@@ -192,7 +192,7 @@ describe('refresh_token', () => {
     expect((await service.app.store.listAudit(filter)).length).toBeGreaterThan(0)
   })
 
-  test('of parallel uses of one token at most one gets a new one, and it is dead', async () => {
+  test('of concurrent uses of one refresh token at most one gets a successor, which is revoked', async () => {
     const { client, answer } = await refreshed()
     const token = answer.body['refresh_token']
     const answers = await Promise.all(Array.from({ length: 8 }, () => refresh(service, client, token)))
@@ -202,20 +202,20 @@ describe('refresh_token', () => {
       expect((await refresh(service, client, each.body['refresh_token'])).body['error']).toBe('invalid_grant')
   })
 
-  test('another client cannot use it, and does not end it', async () => {
+  test('a refresh token of another client is refused, and its family stays', async () => {
     const { answer, client } = await refreshed()
     const other = await addClient(service)
     expect((await refresh(service, other, answer.body['refresh_token'])).body['error']).toBe('invalid_grant')
     expect((await refresh(service, client, answer.body['refresh_token'])).status).toBe(200)
   })
 
-  test('expires a week after the last rotation', async () => {
+  test('a refresh token expires a week after the last rotation', async () => {
     const { answer, client } = await refreshed()
     service.advance(168 * 3600 + 1)
     expect((await refresh(service, client, answer.body['refresh_token'])).body['error']).toBe('invalid_grant')
   })
 
-  test('revoking the consent ends it and its access tokens at once', async () => {
+  test('revoking the consent revokes the refresh token and its access tokens at once', async () => {
     const { answer, client, user } = await refreshed()
     const [consent] = await service.app.store.listConsents({ user_id: user.id })
     await service.app.store.revokeConsent({ id: consent?.id ?? '', now: service.app.clock.now() })
@@ -237,7 +237,7 @@ describe('client_credentials', () => {
     })
   })
 
-  test('without scope it gets what it is registered for, as far as the resource knows it', async () => {
+  test('without a scope the token has the registered scopes that the resource declares', async () => {
     const client = await addClient(service, { scope: 'mcp:read other:scope' })
     const resource = await addResource(service)
     expect((await machineToken(service, client)).body['scope']).toBe('mcp:read other:scope')
@@ -252,7 +252,7 @@ describe('client_credentials', () => {
     ['no secret', { client_secret: '' }, 401, 'invalid_client'],
   ]
   for (const [what, fields, status, error] of refusals)
-    test(`refuses ${what}: ${status} ${error}`, async () => {
+    test(`client_credentials with ${what} is refused: ${status} ${error}`, async () => {
       const { client } = await setUp()
       const { client_id, client_secret } = client
       const answer = await post(`${service.issuer}/oauth/token`, undefined, {
@@ -267,7 +267,7 @@ describe('client_credentials', () => {
       expect(await service.app.store.listIssuances({ client_id, since: '', limit: 1 })).toEqual([])
     })
 
-  test('refuses public clients, suspended clients, clients without the grant, and two ways to authenticate', async () => {
+  test('public clients, suspended clients, clients without the grant, and two authentication methods are refused', async () => {
     const open = await addClient(service, { token_endpoint_auth_method: 'none' })
     expect((await machineToken(service, { ...open, client_secret: '' })).status).toBe(401)
     const suspended = await addClient(service, {}, { status: 'suspended' })
@@ -281,12 +281,12 @@ describe('client_credentials', () => {
     expect((await machineToken(service, client, { client_id: 'somebody-else' })).body['error']).toBe('invalid_request')
   })
 
-  test('an agent carries its identity', async () => {
+  test('the token of an agent has its identity', async () => {
     const client = await addClient(service, { agent: true })
     expect(await verify(await machineToken(service, client))).toMatchObject({ agent_id: client.client_id })
   })
 
-  test('a grant that is switched off is unsupported, and the metadata leaves it out', async () => {
+  test('a disabled grant is unsupported_grant_type, and missing in the metadata', async () => {
     const off = await startService({ SERVICE_CLIENT_CREDENTIALS_ENABLED: 'false' })
     try {
       const client = await addClient(off)
@@ -305,7 +305,7 @@ describe('client_credentials', () => {
 })
 
 describe('introspection', () => {
-  test('tells the client of a token and the servers of its resource; to everybody else it is inactive', async () => {
+  test('the client of a token and the servers of its resource see its claims; for every other client it is inactive', async () => {
     const { client, resource, user, authorized } = await signedIn()
     const { access_token } = (await redeem(service, client, authorized)).body
     const [server, stranger] = [await addClient(service), await addClient(service)]
@@ -326,10 +326,10 @@ describe('introspection', () => {
     expect(await introspect(service, stranger, access_token)).toEqual({ active: false })
   })
 
-  test('verifies the signature of what it did not sign itself, once', async () => {
+  test('the signature of a token that this thread did not sign is verified once', async () => {
     const client = await addClient(service)
     const newToken = async () => String((await machineToken(service, client)).body['access_token'])
-    // From the first question on it remembers what it signs.
+    // From the first introspection on, signed tokens are cached.
     await introspect(service, client, await newToken())
     const token = await newToken()
     const { jobs } = service.app.crypto.stats.crypto
@@ -340,7 +340,7 @@ describe('introspection', () => {
     const forged = `${head}.${body}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`
     expect(await introspect(service, client, forged)).toEqual({ active: false })
     expect(verifications()).toBe(1)
-    // As another thread or instance sees it.
+    // As another thread or instance does.
     service.app.knownTokens.clear()
     for (let asked = 0; asked < 2; asked++) expect((await introspect(service, client, token))['active']).toBe(true)
     expect(verifications()).toBe(2)
@@ -348,7 +348,7 @@ describe('introspection', () => {
     expect(verifications()).toBe(3)
   })
 
-  test('refuses public clients and missing tokens', async () => {
+  test('public clients and missing tokens are refused', async () => {
     const open = await addClient(service, { token_endpoint_auth_method: 'none' })
     const answer = await post(`${service.issuer}/oauth/introspect`, { client_id: open.client_id }, { token: 'x' })
     expect(answer.status).toBe(401)
@@ -356,7 +356,7 @@ describe('introspection', () => {
     expect((await post(`${service.issuer}/oauth/introspect`, client, {})).body['error']).toBe('invalid_request')
   })
 
-  test('inactive: refresh tokens, garbage, changed and expired tokens, suspended clients, disabled users', async () => {
+  test('refresh tokens, malformed, changed and expired tokens, and tokens of suspended clients and disabled users are inactive', async () => {
     const { client, user, authorized } = await signedIn()
     const { access_token, refresh_token } = (await redeem(service, client, authorized)).body
     const ofMachine = String((await machineToken(service, client)).body['access_token'])
@@ -378,7 +378,7 @@ describe('introspection', () => {
 })
 
 describe('revocation', () => {
-  test('an access token: it alone is inactive afterwards', async () => {
+  test('a revoked access token is inactive, and its family stays', async () => {
     const { client, authorized } = await signedIn()
     const { access_token, refresh_token } = (await redeem(service, client, authorized)).body
     const answer = await revoke(client, access_token)
@@ -387,7 +387,7 @@ describe('revocation', () => {
     expect((await refresh(service, client, refresh_token)).status).toBe(200)
   })
 
-  test('a refresh token: the whole family is gone', async () => {
+  test('revoking a refresh token revokes the whole family', async () => {
     const { client, authorized } = await signedIn()
     const { access_token, refresh_token } = (await redeem(service, client, authorized)).body
     expect((await revoke(client, refresh_token, { token_type_hint: 'access_token' })).status).toBe(200)
@@ -395,7 +395,7 @@ describe('revocation', () => {
     expect((await refresh(service, client, refresh_token)).body['error']).toBe('invalid_grant')
   })
 
-  test('200 for unknown tokens and for those of others, which stay as they are', async () => {
+  test('revoking unknown tokens and tokens of others is 200 and changes nothing', async () => {
     const { client } = await setUp()
     const other = await addClient(service)
     const { access_token } = (await machineToken(service, client)).body
@@ -404,7 +404,7 @@ describe('revocation', () => {
     expect((await introspect(service, client, access_token))['active']).toBe(true)
   })
 
-  test('a refresh token of another client, or with another secret than its own, ends nothing', async () => {
+  test('a refresh token of another client, or with a wrong secret part, revokes nothing', async () => {
     const { client, authorized } = await signedIn()
     const { access_token, refresh_token } = (await redeem(service, client, authorized)).body
     const sameId = `${String(refresh_token).slice(0, -42)}${'A'.repeat(42)}`
@@ -417,7 +417,7 @@ describe('revocation', () => {
     expect((await refresh(service, client, refresh_token)).status).toBe(200)
   })
 
-  test('a public client revokes by name; a wrong secret and an unknown kind of token are refused', async () => {
+  test('a public client revokes with its client_id; a wrong secret and an unknown token type are refused', async () => {
     const { client, authorized } = await signedIn({}, { token_endpoint_auth_method: 'none' })
     const open = { client_id: client.client_id }
     const { refresh_token } = (await redeem(service, open, authorized)).body
@@ -430,7 +430,7 @@ describe('revocation', () => {
   })
 })
 
-describe('bad input at the token endpoint', () => {
+describe('malformed requests at the token endpoint', () => {
   const send = async (body: string, headers: Record<string, string> = {}) => {
     const response = await fetch(`${service.issuer}/oauth/token`, {
       method: 'POST',
@@ -463,7 +463,7 @@ describe('bad input at the token endpoint', () => {
       expect(answer.body).toMatchObject({ error_description: expect.any(String), title: expect.any(String), status })
     })
 
-  test('JSON is refused with 415, and a client that wants application/json alone gets it', async () => {
+  test('JSON is refused with 415, and a client that accepts only application/json gets it', async () => {
     expect((await send('{}', { 'content-type': 'application/json' })).status).toBe(415)
     expect((await send('x', { accept: 'application/json' })).type).toBe('application/json')
   })

@@ -1,4 +1,4 @@
-// What the token endpoint leaves in the audit log.
+// Audit events of the token endpoint.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { grants } from '../../src/grants/index.ts'
 import { eventsOf } from '../support/admin.ts'
@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-test('a refusal of a client that has proved who it is is recorded with its reason, under the name of the grant', async () => {
+test('a refusal of an authenticated client is recorded with its reason, under the denied action of its grant', async () => {
   const client = await addClient(service)
   const asked = { grant_type: 'client_credentials', scope: 'not-registered' }
   expect((await post(`${service.issuer}/oauth/token`, client, asked)).status).toBe(400)
@@ -23,7 +23,7 @@ test('a refusal of a client that has proved who it is is recorded with its reaso
   })
 })
 
-test('a refusal that costs the caller nothing leaves no row', async () => {
+test('a refusal without client authentication writes no event', async () => {
   const client = await addClient(service, { token_endpoint_auth_method: 'none' })
   const before = await eventsOf(service, 'token_issue_denied')
   for (const secret of ['', 'wrong'])
@@ -48,7 +48,7 @@ test.each(grants.map(({ type, denied }) => [denied, type]))('a refusal is %s for
   await expect.poll(async () => (await ofClient()).length).toBe(1)
 })
 
-test('a code that is used again is recorded with its user, its client and where the request came from, whoever is first', async () => {
+test('a reused code is recorded with its user, client and address, in either order of the uses', async () => {
   const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
   const reuses = async () =>
     (await eventsOf(service, 'auth_code_reused')).filter((each) => each.client_id === client.client_id)

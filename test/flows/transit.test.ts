@@ -1,4 +1,4 @@
-// A whole service whose signing key is in a transit engine: tokens, rotation, an outage of the store, and recovery without restart.
+// A whole service whose signing key is in a transit engine: tokens, rotation, an outage of the store, automatic recovery.
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
@@ -57,7 +57,7 @@ describe('a service with its key in a transit engine', () => {
     })
   })
 
-  test('rotates there by the admin API, and tokens of both versions are good', async () => {
+  test('the admin API rotates the key in the engine, and tokens of both versions are valid', async () => {
     const { store, service, client } = await setUp()
     const before = (await machineToken(service, client)).body['access_token']
     expect(await okAdmin(service, 'POST', '/admin/keys/rotate')).toMatchObject({
@@ -78,7 +78,7 @@ describe('a service with its key in a transit engine', () => {
     expect((await eventsOf(service, 'key_rotated')).length).toBe(1)
   })
 
-  test('revokes a version there by the admin API, with the tokens that it signed', async () => {
+  test('the admin API revokes a version in the engine, and the tokens that it signed', async () => {
     const { store, service, client } = await setUp()
     const token = (await machineToken(service, client)).body['access_token']
     expect(await okAdmin(service, 'POST', '/admin/keys/service-signing-v1/revoke', {})).toMatchObject({
@@ -91,7 +91,7 @@ describe('a service with its key in a transit engine', () => {
     await verify(service, (await machineToken(service, client)).body['access_token'])
   })
 
-  test('outlives its lease, and the maximum that the store allows it', async () => {
+  test('the service works beyond the lease of its token, and beyond the maximum of the store', async () => {
     const { store, service, client, advance } = await setUp()
     store.lease = { seconds: 1200, max: 2000, renewable: true }
     for (let i = 0; i < 6; i++) {
@@ -102,7 +102,7 @@ describe('a service with its key in a transit engine', () => {
   })
 })
 
-describe('while the store is away', () => {
+describe('while the store is unavailable', () => {
   test.each(['sealed', 'cut'] as const)(
     '(%s) nothing is issued: 503 with Retry-After; it recovers without restart',
     async (fault) => {
@@ -115,7 +115,7 @@ describe('while the store is away', () => {
         expect([status, body['error']]).toEqual([503, 'temporarily_unavailable'])
         expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
       }
-      // What needs no signature goes on.
+      // Requests that need no signature work.
       await verify(service, good)
       expect(await introspect(service, client, good)).toMatchObject({ active: true })
       expect(await okAdmin(service, 'GET', '/admin/system/status')).toMatchObject({
@@ -128,7 +128,7 @@ describe('while the store is away', () => {
     },
   )
 
-  test('a code is not used up, and can be redeemed when it is back', async () => {
+  test('a code is not consumed, and can be redeemed afterwards', async () => {
     const { store, service, client, advance } = await setUp()
     const [user, resource] = [await addUser(service), await addResource(service)]
     const authorized = await authorize(service, client, user, { resource: resource.uri })
@@ -142,7 +142,7 @@ describe('while the store is away', () => {
 })
 
 describe('two instances', () => {
-  test('hear through the database of what the other one did to the key', async () => {
+  test('two instances notify each other of key changes through the database', async () => {
     const server = await startPostgres()
     open.push(server)
     let ahead = 0
@@ -159,7 +159,7 @@ describe('two instances', () => {
     const kidAt = (at: TestService) => at.app.keyring.current().kid
     const heard = (kid: string) => expect.poll(() => kidAt(b), { timeout: 5000 }).toBe(kid)
 
-    // The next version must have been there for a while.
+    // The next version must be older than the time that verifiers need to load it.
     ahead += 20
     a.advance(20)
     await okAdmin(a, 'POST', '/admin/keys/rotate')
@@ -178,7 +178,7 @@ describe('two instances', () => {
 })
 
 describe('a start', () => {
-  test('without the store fails, and says which setting and address', async () => {
+  test('a start without the store fails with the setting and the address', async () => {
     const start = startService({
       SERVICE_SIGNING_KEY_STORE: 'secretstore_transit',
       SERVICE_VAULT_ADDR: 'http://127.0.0.1:9',

@@ -1,4 +1,4 @@
-// Identity assertions (ID-JAG) at the token endpoint: what they give, what is refused in which order, and single use.
+// Identity assertions (ID-JAG) at the token endpoint: tokens, the order of refusals, and single use.
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
@@ -49,7 +49,7 @@ const claimsOf = async (answer: Answer, at = service) => {
 const refusal = (answer: Answer) => [answer.status, answer.body['error'], reasonOf(answer)]
 
 describe('a redeemed assertion', () => {
-  test('gives an at+jwt for its subject and resource, no refresh token, and one issuance row', async () => {
+  test('an assertion returns an at+jwt for its subject and resource, no refresh token, and records one issuance', async () => {
     const { client, resource, idp, assertion, redeem } = scene
     const answer = await redeem(await assertion())
     expect(answer.body).toEqual({
@@ -79,7 +79,7 @@ describe('a redeemed assertion', () => {
     expect((await redeem(await assertion())).status).toBe(200)
   })
 
-  test('goes to the resource that the request names, if the assertion names it too, or none', async () => {
+  test('the requested resource must be named by the assertion, unless the assertion names none', async () => {
     const { resource, assertion, redeem } = scene
     const named = { resource: resource.uri }
     for (const asserted of [undefined, [resource.uri], ['https://another.example', resource.uri]]) {
@@ -90,7 +90,7 @@ describe('a redeemed assertion', () => {
     expect(await claimsOf(untargeted)).not.toHaveProperty('aud')
   })
 
-  test('gives no more than client, resource, assertion and request agree on', async () => {
+  test('the scope is limited by client, resource, assertion and request', async () => {
     const { assertion, redeem, resource } = await xaaScene(service, {
       client: { scope: 'mcp:read mcp:write mcp:other' },
     })
@@ -103,7 +103,7 @@ describe('a redeemed assertion', () => {
     expect(resource.scopes.map(({ name }) => name)).toEqual(['mcp:read', 'mcp:write'])
   })
 
-  test('lives for xaa.token_expiry; its audience may be an array of one, or what the registry says', async () => {
+  test('the token lives for xaa.token_expiry; aud may be an array of one, or the audience of the registry', async () => {
     await mapSubject(strict, strictScene.idp_id, 'employee-1', 'payroll')
     const answer = await strictScene.redeem(await strictScene.assertion({ claims: { aud: [strict.issuer] } }))
     expect([answer.body['expires_in'], (await claimsOf(answer, strict)).sub]).toEqual([600, 'payroll'])
@@ -114,7 +114,7 @@ describe('a redeemed assertion', () => {
     await okAdmin(strict, 'PUT', `/admin/idps/${strictScene.idp_id}`, { audience: strict.issuer })
   })
 
-  test('is bound to the key of the proof that comes with it', async () => {
+  test('the token is bound to the key of the proof in the request', async () => {
     const { client, redeem, assertion } = scene
     const answer = await redeem(await assertion(), {}, await dpop(service, key))
     expect([answer.body['token_type'], (await claimsOf(answer))['cnf']]).toEqual(['DPoP', { jkt: key.jkt }])
@@ -123,7 +123,7 @@ describe('a redeemed assertion', () => {
   })
 })
 
-/** What a request is made of; every part may be wrong. */
+/** The parts of a request; each of them may be wrong. */
 interface Attempt {
   client: { client_id: string; client_secret: string }
   text?: string
@@ -200,7 +200,7 @@ describe('afterwards', () => {
   const token = async (at: Scene, claims = {}) =>
     String((await at.redeem(await at.assertion({ claims }))).body['access_token'])
 
-  test('its client and the servers of its resource may introspect the token, strangers learn nothing', async () => {
+  test('the client and the servers of the resource can introspect the token; for others it is inactive', async () => {
     const { client, resource, idp } = scene
     const [server, stranger] = [await addClient(service), await addClient(service)]
     const policy = { ...resource.policy, runtime: { client_ids: [server.client_id] } }
@@ -215,7 +215,7 @@ describe('afterwards', () => {
     expect(await introspect(service, stranger, access_token)).toEqual({ active: false })
   })
 
-  test('its client may revoke it, which ends what was exchanged from it, and nothing else', async () => {
+  test('the client can revoke the token, which also revokes tokens that were exchanged from it', async () => {
     const { client } = scene
     const [access_token, untouched] = [await token(scene), await token(scene)]
     const exchanged = (await exchange(service, client, { subject_token: access_token })).body['access_token']
@@ -228,7 +228,7 @@ describe('afterwards', () => {
     expect((await introspect(service, client, untouched))['active']).toBe(true)
   })
 
-  test('its client may exchange it; the federated subject stays, and no consent is asked of it', async () => {
+  test('the client can exchange the token; the federated subject stays, and no consent is required', async () => {
     const { client, resource, idp } = scene
     const access_token = await token(scene)
     for (const fields of [{}, { resource: resource.uri }]) {
@@ -240,7 +240,7 @@ describe('afterwards', () => {
     }
   })
 
-  test('another client may not exchange it: nobody there can consent for a federated subject', async () => {
+  test('another client cannot exchange the token, because a federated subject cannot consent', async () => {
     const { client, resource } = await xaaScene(service)
     const access_token = await token(scene)
     const into = { subject_token: access_token, resource: scene.resource.uri }
@@ -255,7 +255,7 @@ describe('afterwards', () => {
     expect(refusal(await exchange(service, client, into))).toEqual([400, 'consent_required', 'consent_missing'])
   })
 
-  test('the token of a mapped user ends with the user', async () => {
+  test('the token of a mapped user is invalid when the user is disabled', async () => {
     const at = await xaaScene(service)
     const [disabled, deleted] = [await addUser(service), await addUser(service)]
     await mapSubject(service, at.idp_id, 'disabled', disabled.id)
@@ -268,7 +268,7 @@ describe('afterwards', () => {
   })
 })
 
-test('the metadata offers the grant and the profile, and does not tell who is trusted', async () => {
+test('the metadata lists the grant and the profile, and does not reveal trusted issuers', async () => {
   const response = await fetch(`${service.issuer}/.well-known/oauth-authorization-server`)
   const text = await response.text()
   expect(JSON.parse(text)).toMatchObject({

@@ -1,4 +1,4 @@
-// The keys of identity providers, through the token endpoint: rotation, outages, and what is never fetched.
+// The keys of identity providers, through the token endpoint: rotation, outages, and URLs that are never fetched.
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
@@ -32,14 +32,14 @@ const status =
   (code: number): RequestListener =>
   (_request, response) =>
     void response.writeHead(code).end()
-/** Redeems a fresh assertion. Returns what became of it in a word. */
+/** Redeems a new assertion. Returns the result as a word. */
 const tried = async ({ assertion, redeem }: Scene, key?: IdpKey, header: Record<string, unknown> = {}) => {
   const answer = await redeem(await assertion({ header }, key))
   return answer.status === 200 ? 'accepted' : reasonOf(answer)
 }
 
 describe('rotation', () => {
-  test('one fetch is enough for many assertions, also at the same time', async () => {
+  test('one fetch serves many assertions, also concurrent ones', async () => {
     const scene = await xaaScene(service)
     const assertions = await Promise.all(Array.from({ length: 20 }, () => scene.assertion()))
     const answers = await Promise.all(assertions.map((each) => scene.redeem(each)))
@@ -48,7 +48,7 @@ describe('rotation', () => {
     expect(scene.idp.fetches).toBe(1)
   })
 
-  test('an unknown kid has the keys fetched once more: the new key is good, the removed one is not', async () => {
+  test('an unknown kid causes one fetch: the new key is accepted, the removed one is refused', async () => {
     const scene = await xaaScene(service)
     expect(await tried(scene)).toBe('accepted')
     const old = await scene.idp.rotate()
@@ -59,7 +59,7 @@ describe('rotation', () => {
     expect(scene.idp.fetches).toBe(2)
   })
 
-  test('while both are published, both are good', async () => {
+  test('two published keys are both accepted', async () => {
     const scene = await xaaScene(service)
     const next = await idpKey('RS256')
     scene.idp.keys.push(next)
@@ -69,7 +69,7 @@ describe('rotation', () => {
     expect(await tried(scene, next)).toBe('accepted')
   })
 
-  test('200 kids that nobody has cause one fetch per cool-down, and leave the assertions of others alone', async () => {
+  test('200 unknown kids cause one fetch per cool-down, and other assertions are accepted meanwhile', async () => {
     const scene = await xaaScene(service)
     expect(await tried(scene)).toBe('accepted')
     const stranger = await idpKey()
@@ -87,7 +87,7 @@ describe('rotation', () => {
     expect(scene.idp.fetches).toBe(3)
   })
 
-  test('without kid every key that fits is tried', async () => {
+  test('without a kid every matching key is tried', async () => {
     const scene = await xaaScene(service)
     scene.idp.keys.unshift(await idpKey(), await idpKey('RS256'))
     const last = scene.idp.keys.at(-1)
@@ -95,7 +95,7 @@ describe('rotation', () => {
     expect(await tried(scene, await idpKey('ES256', ''), { kid: undefined })).toBe('signature')
   })
 
-  test('an operator may have them fetched at once, or move them elsewhere', async () => {
+  test('an operator can fetch the keys at once, or change their URL', async () => {
     const scene = await xaaScene(service)
     expect(await tried(scene)).toBe('accepted')
     const lost = await scene.idp.rotate()
@@ -121,7 +121,7 @@ describe('an outage', () => {
     ['answers without end', (_, response) => void response.end('x'.repeat(600_000)), 'jwks_too_large'],
   ]
   test.each(answers)(
-    'an identity provider that %s is answered for with 503; the assertion stays usable',
+    'an identity provider that %s causes 503, and the assertion stays valid',
     async (_what, answer, reason) => {
       const { idp, assertion, redeem } = await xaaScene(service)
       const carried = await assertion()
@@ -140,7 +140,7 @@ describe('an outage', () => {
     },
   )
 
-  test('is not made worse by asking again and again', async () => {
+  test('repeated requests during an outage cause few fetches', async () => {
     const scene = await xaaScene(service)
     scene.idp.answer = status(500)
     for (let i = 0; i < 5; i++) expect(await tried(scene)).toBe('jwks_bad_response')
@@ -150,7 +150,7 @@ describe('an outage', () => {
     expect(scene.idp.fetches).toBe(2)
   })
 
-  test('does not matter while the keys are fresh, and for as long again; then none is trusted', async () => {
+  test('during an outage cached keys are used while fresh, and for the same time once more; then assertions are refused', async () => {
     const scene = await xaaScene(service)
     expect(await tried(scene)).toBe('accepted')
     scene.idp.answer = status(503)
@@ -164,7 +164,7 @@ describe('an outage', () => {
     expect(await tried(scene)).toBe('jwks_bad_response')
   })
 
-  test('of one identity provider is none of another', async () => {
+  test('an outage of one identity provider does not affect another', async () => {
     const [down, up] = [await xaaScene(service), await xaaScene(service)]
     down.idp.answer = status(500)
     expect([await tried(down), await tried(up)]).toEqual(['jwks_bad_response', 'accepted'])
@@ -185,7 +185,7 @@ describe('never fetched', () => {
     return seen
   }
 
-  test('where a redirect leads', async () => {
+  test('the target of a redirect is not fetched', async () => {
     const [scene, target] = [await xaaScene(service), await trap()]
     const location = `http://127.0.0.1:${target.port}/jwks.json`
     for (const code of [301, 302, 303, 307, 308]) {
@@ -196,7 +196,7 @@ describe('never fetched', () => {
     expect([scene.idp.fetches, target.connections]).toEqual([5, 0])
   })
 
-  test('what the assertion itself names: jku, x5u, jwk, x5c', async () => {
+  test('jku, x5u, jwk and x5c in an assertion are not used', async () => {
     const [scene, target] = [await xaaScene(service), await trap()]
     const stranger = await idpKey('ES256', scene.idp.key.kid)
     const url = `http://127.0.0.1:${target.port}/`
@@ -205,7 +205,7 @@ describe('never fetched', () => {
     expect(target.connections).toBe(0)
   })
 
-  test('by default, loopback and private addresses, however they are written', async () => {
+  test('by default loopback and private addresses are not fetched, in any spelling', async () => {
     const guarded = await startService()
     try {
       const why = watchReasons(guarded)

@@ -1,4 +1,4 @@
-// An assertion is good for one token: which refusals leave it usable, which use it up, and that nothing uses it twice.
+// An assertion is valid for one token: refusals that keep it valid, refusals that consume it, and single use.
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { resourceRecord } from '../../src/config/records.ts'
@@ -49,7 +49,7 @@ const reasonOf = (answer: Answer) => watches.map((watch) => watch(answer)).find(
 const refusal = (answer: Answer) => [answer.status, answer.body['error'], reasonOf(answer)]
 const REPLAY = [400, 'invalid_grant', 'replay']
 
-/** How an assertion is brought: by another client, with fields and headers, after something has changed. */
+/** How an assertion is sent: by another client, with fields and headers, after a change. */
 interface Try {
   client?: Scene['client']
   fields?: Record<string, string | undefined>
@@ -58,7 +58,7 @@ interface Try {
 const bring = (at: Scene, assertion: string, { client = at.client, fields, headers }: Try) =>
   redeemAssertion(at.service, client, assertion, fields, headers)
 
-/** An assertion, how it is refused, and how the same one would have been right. */
+/** An assertion, a refused request, and the request in which the same assertion would be accepted. */
 interface Case {
   at?: () => Scene
   claims?: () => Changes['claims']
@@ -154,7 +154,7 @@ async function setEnabled(enabled: boolean): Promise<Try> {
   return {}
 }
 
-test.each(usable)('refused for %s, it stays usable', async (_what, expected, each) => {
+test.each(usable)('an assertion that is refused for %s stays valid', async (_what, expected, each) => {
   const { first, second } = await bringTwice(each)
   expect(first).toEqual(expected)
   expect(second.status, JSON.stringify(second.body)).toBe(200)
@@ -215,13 +215,13 @@ async function mapped(): Promise<Try> {
   return {}
 }
 
-test.each(burnt)('refused for %s, it is used up', async (_what, expected, each) => {
+test.each(burnt)('an assertion that is refused for %s is consumed', async (_what, expected, each) => {
   const { first, second } = await bringTwice(each)
   expect(first).toEqual(expected)
   expect(refusal(second)).toEqual(REPLAY)
 })
 
-test('refused for a scope that the resource does not declare, or by the policies, it is used up', async () => {
+test('an assertion that is refused for an undeclared scope or by the policies is consumed', async () => {
   const at = await xaaScene(service, {
     policies: [{ scopes: ['mcp:read'] }],
     client: { scope: 'mcp:read mcp:write mcp:x' },
@@ -240,7 +240,7 @@ describe('single use', () => {
   const issuedTo = async ({ client: { client_id } }: Scene) =>
     (await service.app.store.listIssuances({ client_id, since: '', limit: 1000 })).length
 
-  test('of 50 requests at once with one assertion exactly one gets a token', async () => {
+  test('of 50 concurrent requests with one assertion exactly one gets a token', async () => {
     const [assertion, before] = [await scene.assertion(), await issuedTo(scene)]
     const answers = await Promise.all(Array.from({ length: 50 }, () => scene.redeem(assertion)))
     expect(answers.filter(({ status }) => status === 200).length).toBe(1)
@@ -248,7 +248,7 @@ describe('single use', () => {
     expect(await issuedTo(scene)).toBe(before + 1)
   })
 
-  test('of 50 assertions with one jti at once exactly one gives a token', async () => {
+  test('of 50 concurrent assertions with one jti exactly one gets a token', async () => {
     const assertions = await Promise.all(
       Array.from({ length: 50 }, (_, i) => scene.assertion({ claims: { jti: 'shared', sub: `employee-${i}` } })),
     )
@@ -256,7 +256,7 @@ describe('single use', () => {
     expect(answers.filter(({ status }) => status === 200).length).toBe(1)
   })
 
-  test('a new signature, other claims or another client do not make a jti new', async () => {
+  test('a new signature, other claims or another client do not make a used jti new', async () => {
     const jti = 'signed-again'
     expect((await scene.redeem(await scene.assertion({ claims: { jti } }))).status).toBe(200)
     const now = service.app.clock.now()
@@ -267,7 +267,7 @@ describe('single use', () => {
     expect(refusal(await redeemAssertion(service, client, again))).toEqual(REPLAY)
   })
 
-  test('holds as long as the assertion would be accepted, which then ends by itself', async () => {
+  test('a used jti is remembered until the assertion would expire', async () => {
     const assertion = await scene.assertion({ claims: { exp: service.app.clock.now() + 900 } })
     expect((await scene.redeem(assertion)).status).toBe(200)
     service.advance(299)
@@ -276,7 +276,7 @@ describe('single use', () => {
     expect(refusal(await scene.redeem(assertion))).toEqual([400, 'invalid_grant', 'too_old'])
   })
 
-  test('survives a restart; what was not used before it stays usable', async () => {
+  test('used assertions are refused after a restart, and unused ones are accepted', async () => {
     const folder = tempFolder()
     const env = {
       ...LOOPBACK,

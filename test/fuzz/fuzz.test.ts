@@ -1,5 +1,5 @@
-// No input makes the service fail: not a 500, not an exit, not a log of an unexpected error, and in a long run no memory that stays.
-// SERVICE_FUZZ_INPUTS sets how many are sent, SERVICE_FUZZ_SEED where they begin.
+// No input makes the service fail: no 500, no exit, no unexpected error in the log, and in a long run no memory growth.
+// SERVICE_FUZZ_INPUTS sets the number of inputs, SERVICE_FUZZ_SEED the first seed.
 import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
@@ -41,7 +41,9 @@ function statusOf(port: number, bytes: Buffer, patienceMs: number): Promise<numb
 }
 
 describe.each(['uws', 'node'])(`%s, seed ${SEED}`, (engine) => {
-  test(`${INPUTS / 2} mutated requests at both listeners: no fault`, { timeout: 60_000 + INPUTS * 20 }, async () => {
+  test(`${INPUTS / 2} mutated requests to both listeners cause no fault`, {
+    timeout: 60_000 + INPUTS * 20,
+  }, async () => {
     const at = await placed(tempFolder(), {
       SERVICE_SERVER_HTTP_ENGINE: engine,
       SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true',
@@ -87,7 +89,7 @@ describe.each(['uws', 'node'])(`%s, seed ${SEED}`, (engine) => {
     await Promise.all(Array.from({ length: AT_ONCE }, worker))
     expect(faults).toEqual([])
     expect(instance.errors()).toEqual([])
-    // A fuzzer whose every input is refused at the door finds nothing.
+    // A fuzzer whose inputs are all refused at once finds nothing.
     expect(statuses['200']).toBeGreaterThan(INPUTS / 100)
     expect(statuses['400']).toBeGreaterThan(INPUTS / 100)
     if (all >= MEMORY_INPUTS) expect(instance.residentBytes() - warmBytes).toBeLessThan(KEPT_BYTES * all * (3 / 4))

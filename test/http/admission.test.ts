@@ -1,4 +1,4 @@
-// Who is let in: everybody while there is rest, and of a crowd as many as are answered soon.
+// Admission control: every request is admitted below saturation, and under overload as many as are answered soon.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Admission } from '../../src/http/admission.ts'
 import { overloaded } from '../../src/lib/error.ts'
@@ -11,12 +11,12 @@ afterEach(() => {
 })
 const WINDOW = 250
 
-/** An admission on threads whose load is set, and what asks there. */
+/** An admission controller with threads of a given load, and functions that send requests to it. */
 function crowded(parts = 1) {
   const busyMs = new Array<number>(parts).fill(0)
   const admission = new Admission(() => undefined, ...busyMs.map((_, part) => () => busyMs[part] as number))
   let underWay = 0
-  /** Lets in as many as are let in of so many; says how many. */
+  /** Sends a number of requests; returns how many were admitted. */
   const ask = (many: number) => {
     let admitted = 0
     for (let i = 0; i < many; i++)
@@ -31,7 +31,7 @@ function crowded(parts = 1) {
     for (let i = 0; i < many; i++) admission.end()
     underWay -= many
   }
-  /** A window in which so many are answered, with a part that is busy for so much of it; the next request begins the next one. */
+  /** A window with a number of answers and a busy part of it; the next request begins the next window. */
   const pass = (done: number, load: number, part = 0) => {
     answer(done)
     vi.advanceTimersByTime(WINDOW)
@@ -43,7 +43,7 @@ function crowded(parts = 1) {
 const EVERYBODY = 4096
 type Pass = ReturnType<typeof crowded>['pass']
 
-/** One that does eight a millisecond and knows it: 280 in 35 ms, 240 in 30 of a burst. */
+/** A thread that has measured eight answers a millisecond: 280 in 35 ms, 240 in the 30 ms of a burst. */
 function withRate() {
   const at = crowded()
   for (let i = 0; i < 8; i++) at.answer(at.ask(250))
@@ -52,26 +52,26 @@ function withRate() {
 }
 
 describe('admission', () => {
-  test('lets in everybody while there is rest, up to what may wait at all, and says 503 to the next', () => {
+  test('below saturation every request is admitted, up to the maximum in progress, and the next gets 503', () => {
     const { admission, ask, pass } = crowded()
     expect(ask(EVERYBODY + 10)).toBe(EVERYBODY)
     pass(0, 0.7)
     expect(admission.refusal()).toMatchObject({ status: 503, reason: 'front_full' })
   })
 
-  test('refuses what has no room further on, for the reason from there', () => {
+  test('a request is refused with the reason of a full queue further on', () => {
     const lane = overloaded('crypto_lane')
     expect(new Admission(() => lane).refusal()).toBe(lane)
   })
 
-  test('takes whatever comes until it knows what can be done', () => {
+  test('every request is admitted before the throughput was measured', () => {
     const { ask } = crowded()
     expect(ask(1000)).toBe(1000)
     vi.advanceTimersByTime(WINDOW - 1)
     expect(ask(1000)).toBe(1000)
   })
 
-  test('under overload it admits the requests that complete within ten milliseconds', () => {
+  test('under overload the requests that complete within ten milliseconds are admitted', () => {
     const { ask, answer, pass, underWay } = crowded()
     ask(3000)
     pass(2000, 1)
@@ -81,7 +81,7 @@ describe('admission', () => {
     expect(ask(100)).toBe(4)
   })
 
-  test('a crowd is known by the most that were under way, although hardly anybody is when the window ends', () => {
+  test('overload is detected by the maximum in progress, although few requests are in progress at the end of the window', () => {
     const { ask, pass, underWay } = crowded()
     ask(640)
     pass(640, 1)
@@ -89,7 +89,7 @@ describe('admission', () => {
     expect(ask(100)).toBe(26)
   })
 
-  test('a thread without rest that is soon done with everybody has no crowd, and takes what it does in 35 ms', () => {
+  test('a saturated thread that completes its requests soon is not overloaded, and admits the requests of 35 ms', () => {
     const { ask } = withRate()
     expect(ask(1000)).toBe(280)
   })
@@ -102,7 +102,7 @@ describe('admission', () => {
     expect(ask(1000)).toBe(266)
   })
 
-  test('whatever part has no rest bounds them', () => {
+  test('any saturated part limits the requests in progress', () => {
     const { ask, pass } = crowded(2)
     ask(3000)
     pass(2000, 0.5, 0)
@@ -111,7 +111,7 @@ describe('admission', () => {
     expect(ask(10)).toBe(0)
   })
 
-  test('96 are no crowd, however slow the machine is', () => {
+  test('96 requests are no overload, however slow the machine is', () => {
     const { ask, pass } = crowded()
     ask(96)
     pass(24, 1)
@@ -127,14 +127,14 @@ describe('admission', () => {
     expect(ask(100)).toBe(24)
   })
 
-  test('a window in which hardly anything is done does not tell what can be done', () => {
+  test('a window with few answers does not measure the throughput', () => {
     const { ask, pass } = crowded()
     ask(23)
     pass(23, 1)
     expect(ask(1000)).toBe(1000)
   })
 
-  test('a burst is let in as far as it is soon done, and then it is a crowd', () => {
+  test('a burst is admitted up to its credits, and then counts as overload', () => {
     const { ask, answer, pass, underWay } = withRate()
     pass(0, 0.1)
     expect(ask(5000)).toBe(280 + 240)
@@ -142,7 +142,7 @@ describe('admission', () => {
     expect(ask(5000)).toBe(80)
   })
 
-  test('what came before anything was known leaves no more to spare', () => {
+  test('requests before the first measurement leave no burst credits', () => {
     const { ask, answer, pass } = crowded()
     pass(0, 0.1)
     for (let i = 0; i < 8; i++) answer(ask(250))
@@ -150,7 +150,7 @@ describe('admission', () => {
     expect(ask(5000)).toBe(280 + 240)
   })
 
-  test('there is no further burst before there was rest', () => {
+  test('burst credits return only after an unsaturated window', () => {
     const { ask, answer, pass, underWay } = withRate()
     pass(0, 0.1)
     ask(500)
@@ -158,7 +158,7 @@ describe('admission', () => {
     expect(ask(5000)).toBe(280 + 20)
   })
 
-  test('while the threads have rest it is no burst but a slow storage, and more come in, up to what may wait at all', () => {
+  test('with unsaturated threads many requests mean a slow storage, and more are admitted, up to the maximum', () => {
     const { ask, pass } = withRate()
     pass(0, 0.1)
     expect(ask(300)).toBe(300)
@@ -173,7 +173,7 @@ describe('admission', () => {
     expect(ask(100)).toBe(100)
   })
 
-  test('the room grows while there is rest and somebody is refused', () => {
+  test('the limit grows while threads are unsaturated and requests are refused', () => {
     const { ask, answer, pass, underWay } = crowded()
     ask(1000)
     pass(24, 1)
@@ -187,25 +187,25 @@ describe('admission', () => {
     expect(rooms.at(-1)).toBe(96)
   })
 
-  test('who waits for a refusal is of the crowd', () => {
+  test('delayed refusals count towards the overload', () => {
     const { admission, ask, answer, pass } = crowded()
     ask(640)
     pass(640, 1)
     expect(ask(640)).toBe(26)
     for (let i = 0; i < 614; i++) void admission.hold()
-    // For 514 that are held and 26 under way 35 ms are not enough, at eight a millisecond.
+    // For 514 delayed and 26 in progress, 35 ms are not enough at eight a millisecond.
     answer(26)
     for (let i = 0; i < 80; i++) answer(ask(26))
     pass(0, 1)
     expect(ask(640)).toBe(84)
   })
 
-  test('a few too many once do not keep the others out for good', () => {
+  test('a short excess does not refuse requests permanently', () => {
     const { ask, answer, pass, underWay } = crowded()
     ask(128)
     pass(64, 1)
     answer(underWay())
-    // Sixty-four come again and again, of whom 24 find room.
+    // Sixty-four clients retry continuously, of which 24 are admitted.
     expect(ask(64)).toBe(24)
     answer(24)
     pass(0, 1)
@@ -233,14 +233,14 @@ describe('a refusal', () => {
   const held = (admission: Admission, many: number) =>
     Array.from({ length: many }, () => isHeld(admission)).filter(Boolean).length
 
-  test('leaves at once while there are few', () => {
+  test('a refusal is sent at once while there are few', () => {
     const { admission } = crowded()
     expect(held(admission, 100)).toBe(0)
     vi.advanceTimersByTime(200)
     expect(held(admission, 100)).toBe(0)
   })
 
-  test('waits for about a fifth of a second where there are many, not all for as long', async () => {
+  test('many refusals are delayed by about a fifth of a second, at random', async () => {
     const { admission } = crowded()
     held(admission, 100)
     const leftMs: number[] = []

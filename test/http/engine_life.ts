@@ -1,4 +1,4 @@
-// How a listener of either engine begins, waits and ends.
+// Start, deadlines and shutdown of a listener of either engine.
 import { describe, expect, test } from 'vitest'
 import { pause, type Wire } from '../support/wire.ts'
 import { type Bench, get, type OpenEngine, openBench, post, postText } from './engine_routes.ts'
@@ -14,8 +14,8 @@ export function engineLife(open: OpenEngine): void {
     }
   }
 
-  describe('bodies that do not end', () => {
-    test('hold bounded memory together: what is too much is answered 503 at once, what comes whole is served', async () => {
+  describe('incomplete bodies', () => {
+    test('incomplete bodies share a memory limit: beyond it 503 is answered at once, and complete bodies are served', async () => {
       await during(
         async (bench) => {
           const piece = post('/echo', 'content-length: 1000\r\n', 'x'.repeat(900))
@@ -45,7 +45,7 @@ export function engineLife(open: OpenEngine): void {
     })
   })
 
-  test('an answer that waits although the body is not read goes out, and the connection goes on', async () => {
+  test('an answer without reading the body is sent, and the connection is kept', async () => {
     const held = { status: 503, headers: { 'retry-after': '1' }, body: 'held' }
     await during(
       async (bench) => {
@@ -65,7 +65,7 @@ export function engineLife(open: OpenEngine): void {
   })
 
   describe('listening', () => {
-    test('an address that is taken is an error that names it', async () => {
+    test('an address in use is an error that names it', async () => {
       await during(async (bench) => {
         await expect(open(bench.options)).rejects.toMatchObject({
           code: 'EADDRINUSE',
@@ -75,7 +75,7 @@ export function engineLife(open: OpenEngine): void {
       })
     })
 
-    test('an address of one interface is served on that one', async () => {
+    test('an address of one interface is served only there', async () => {
       await during(async (bench) => {
         await bench.front.close(0)
         const local = await open({ ...bench.options, address: `127.0.0.1:${bench.port}` })
@@ -89,7 +89,7 @@ export function engineLife(open: OpenEngine): void {
   describe.concurrent('deadlines', () => {
     const short = { readTimeoutMs: 1000, writeTimeoutMs: 1000 }
 
-    test('a body that takes longer than the read time-out is cut, however it trickles', async () => {
+    test('a body that takes longer than the read timeout is aborted, at any rate of arrival', async () => {
       await during(async (bench) => {
         const wire = (await bench.wire()).send(post('/echo', 'content-length: 1000\r\n'))
         const trickle = setInterval(() => wire.send('x'), 100)
@@ -100,7 +100,7 @@ export function engineLife(open: OpenEngine): void {
       }, short)
     })
 
-    test('a slow body is cut although an older request still waits for its answer', async () => {
+    test('a slow body is aborted although an earlier request still waits for its answer', async () => {
       await during(
         async (bench) => {
           const older = (await bench.wire()).send(get('/never'))
@@ -116,7 +116,7 @@ export function engineLife(open: OpenEngine): void {
       )
     })
 
-    test('an answer that takes longer than the write time-out is cut', async () => {
+    test('an answer that takes longer than the write timeout is aborted', async () => {
       await during(async (bench) => {
         const wire = (await bench.wire()).send(get('/never'))
         await wire.closed(5000)
@@ -126,7 +126,7 @@ export function engineLife(open: OpenEngine): void {
   })
 
   describe('closing', () => {
-    test('a request in flight is answered, nothing new is accepted, and nobody waits longer than that', async () => {
+    test('on shutdown a request in flight is answered, no new one is accepted, and close() resolves then', async () => {
       const bench = await openBench(open)
       const wire = (await bench.wire()).send(get('/later'))
       await pause(50)
@@ -137,7 +137,7 @@ export function engineLife(open: OpenEngine): void {
       await wire.closed()
     })
 
-    test('an idle connection is ended, not served', async () => {
+    test('on shutdown an idle connection is closed', async () => {
       const bench = await openBench(open)
       const wire = await bench.wire()
       await wire.send(get('/hello')).answer()
@@ -145,7 +145,7 @@ export function engineLife(open: OpenEngine): void {
       await wire.closed()
     })
 
-    test('what takes longer than the wait is cut', async () => {
+    test('on shutdown requests that take longer than the wait are aborted', async () => {
       const bench = await openBench(open)
       const wire = (await bench.wire()).send(get('/never'))
       await pause(50)
@@ -153,7 +153,7 @@ export function engineLife(open: OpenEngine): void {
       await wire.closed()
     })
 
-    test('the address is free afterwards', async () => {
+    test('after shutdown the address is free', async () => {
       const bench = await openBench(open)
       await bench.front.close(100)
       const again = await open(bench.options)

@@ -1,5 +1,5 @@
-// What both engines must do alike, seen from the wire. The native parser closes, or says nothing, where node:http answers
-// 400: a request counts as refused when no handler saw it and no success came back.
+// Rules for both engines, tested over the wire. The native parser closes the connection, or does not answer, where node:http
+// answers 400: a request counts as refused when no handler received it and no success was answered.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { pause, type Wire } from '../support/wire.ts'
 import { type Bench, BODY_LIMIT, get, type OpenEngine, openBench, post, postText } from './engine_routes.ts'
@@ -18,7 +18,7 @@ export function engineRules(open: OpenEngine): void {
   })
 
   describe('connections', () => {
-    test('serves several requests on one connection', async () => {
+    test('several requests on one connection are served', async () => {
       const wire = await bench.wire()
       for (let i = 0; i < 3; i++) expect((await wire.send(get('/hello')).answer()).body).toBe('hello')
       expect((await wire.send(postText('/echo', 'abc')).answer()).body).toBe('abc')
@@ -26,7 +26,7 @@ export function engineRules(open: OpenEngine): void {
       wire.leave()
     })
 
-    test('answers pipelined GETs in order', async () => {
+    test('pipelined GETs are answered in order', async () => {
       const wire = (await bench.wire()).send(get('/hello') + get('/head?n=2') + get('/nothing') + get('/hello'))
       expect((await wire.answer()).body).toBe('hello')
       expect(JSON.parse((await wire.answer()).body).query).toBe('n=2')
@@ -35,7 +35,7 @@ export function engineRules(open: OpenEngine): void {
       wire.leave()
     })
 
-    test('names the peer by its plain address', async () => {
+    test('the peer has its plain address', async () => {
       for (const host of ['127.0.0.1', '::1']) {
         const wire = (await bench.wire(host)).send(get('/head'))
         expect(JSON.parse((await wire.answer()).body).remote).toBe(host)
@@ -45,13 +45,13 @@ export function engineRules(open: OpenEngine): void {
   })
 
   describe('requests', () => {
-    test('hands over path and query as they came, and headers in lower case', async () => {
+    test('path and query are passed unchanged, and header names in lower case', async () => {
       const seen = JSON.parse((await bench.ask(get('/head?a=%20b&c=+', 'X-One: 1\r\nx-two: a\r\nX-Two: b\r\n'))).body)
       expect(seen).toMatchObject({ path: '/head', query: 'a=%20b&c=+' })
       expect(seen.headers).toMatchObject({ host: 'auth.example.com', 'x-one': '1', 'x-two': 'a, b' })
     })
 
-    test('reads a body by its length, by its chunks, and in as many pieces as it comes', async () => {
+    test('a body is read by length, by chunks, and in any number of pieces', async () => {
       expect((await bench.ask(postText('/echo', 'abc'))).body).toBe('abc')
       const chunked = post('/echo', 'transfer-encoding: chunked\r\n', '3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n')
       expect((await bench.ask(chunked)).body).toBe('abcde')
@@ -64,13 +64,13 @@ export function engineRules(open: OpenEngine): void {
       wire.leave()
     })
 
-    test('hands over a body byte for byte', async () => {
+    test('a body is passed byte for byte', async () => {
       const bytes = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
       const request = Buffer.concat([Buffer.from(post('/echo', 'content-length: 256\r\n')), bytes])
       expect(Buffer.from((await bench.ask(request)).body, 'latin1').equals(bytes)).toBe(true)
     })
 
-    test('takes a body of the limit', async () => {
+    test('a body of the maximum size is accepted', async () => {
       expect((await bench.ask(postText('/echo', 'x'.repeat(BODY_LIMIT)))).body.length).toBe(BODY_LIMIT)
     })
 
@@ -89,7 +89,7 @@ export function engineRules(open: OpenEngine): void {
     })
   })
 
-  describe('a refusal that does not wait for the body', () => {
+  describe('a refusal before the body is read', () => {
     const early = async (wire: Wire) => {
       const answer = await wire.answer()
       expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': ['1'] } })
@@ -99,11 +99,11 @@ export function engineRules(open: OpenEngine): void {
       wire.leave()
     }
 
-    test('skips a body that comes with the head', async () => {
+    test('a body that arrives with the head is skipped', async () => {
       await early((await bench.wire()).send(postText('/full', get('/hello'))))
     })
 
-    test('skips a body that comes later, in pieces', async () => {
+    test('a body that arrives later in pieces is skipped', async () => {
       const text = get('/hello')
       const wire = (await bench.wire()).send(post('/full', `content-length: ${text.length * 2}\r\n`))
       await pause(20)
@@ -112,7 +112,7 @@ export function engineRules(open: OpenEngine): void {
       await early(wire.send(text))
     })
 
-    test('ends the connection where nobody knows how much would have to be skipped', async () => {
+    test('the connection is closed when the length of the body to skip is unknown', async () => {
       const wire = (await bench.wire()).send(post('/full', 'transfer-encoding: chunked\r\n', `3\r\nabc\r\n`))
       expect(await wire.answer()).toMatchObject({ status: 503, headers: { connection: ['close'] } })
       await wire.closed()
@@ -138,11 +138,11 @@ export function engineRules(open: OpenEngine): void {
       wire.leave()
     })
 
-    test('headers of one name stay lines of their own', async () => {
+    test('repeated headers stay separate lines', async () => {
       expect((await bench.ask(get('/cookies'))).headers['set-cookie']).toEqual(['a=1', 'b=2'])
     })
 
-    test('nothing tells which software answers', async () => {
+    test('no header reveals the server software', async () => {
       const { headers } = await bench.ask(get('/hello'))
       expect(JSON.stringify(headers)).not.toMatch(/server|powered|uwebsockets|node/i)
     })
@@ -166,7 +166,7 @@ export function engineRules(open: OpenEngine): void {
     })
   })
 
-  describe('requests that two parsers could read differently', () => {
+  describe('requests that two parsers could interpret differently', () => {
     const behind = get('/hello')
     const refused: [string, string][] = [
       [
@@ -193,24 +193,24 @@ export function engineRules(open: OpenEngine): void {
       ['a space before the colon', get('/head', 'x : a\r\n')],
       ['a space in the path', get('/he ad')],
     ]
-    test.each(refused)('%s is refused, and so is what comes behind it', async (_what, text) => {
+    test.each(refused)('%s is refused, and so is any request behind it', async (_what, text) => {
       const wire = (await bench.wire()).send(text + behind)
       const isClosed = await wire.closesWithin(60)
       expect(wire.text).not.toContain('HTTP/1.1 2')
       expect(bench.handled).toEqual([])
-      // Silence until a time-out is how the native parser refuses; an answer that came must be the last one.
+      // The native parser refuses by not answering until a timeout; an answer that arrives must be the last one.
       expect(isClosed || wire.text === '').toBe(true)
       wire.leave()
     })
 
-    test('a POST without a length has an empty body where none is needed, and its connection ends', async () => {
+    test('a POST without a length has an empty body where none is required, and its connection is closed', async () => {
       const wire = (await bench.wire()).send(post('/stop', ''))
       const answer = await wire.answer()
       expect([answer.status, answer.body]).toEqual([200, '{"bytes":0}'])
       await wire.closed()
     })
 
-    test('a POST without a length is 411 where a body is needed', async () => {
+    test('a POST without a length is 411 where a body is required', async () => {
       const answer = await bench.ask(post('/echo', ''))
       expect([answer.status, JSON.parse(answer.body).error]).toEqual([411, 'length_required'])
     })
@@ -226,7 +226,7 @@ export function engineRules(open: OpenEngine): void {
       wire.leave()
     })
 
-    test('a request that is refused for its framing says why, and the connection ends', async () => {
+    test('a request with a framing error is refused with its reason, and the connection is closed', async () => {
       const wire = (await bench.wire()).send(get('/head', 'authorization: a\r\nauthorization: b\r\n'))
       const answer = await wire.answer()
       expect(answer.status).toBe(400)
@@ -234,7 +234,7 @@ export function engineRules(open: OpenEngine): void {
       await wire.closed()
     })
 
-    test('a head of more than 16 KiB is answered 431, and the connection ends', async () => {
+    test('a head of more than 16 KiB is answered with 431, and the connection is closed', async () => {
       const wire = (await bench.wire()).send(get('/head', `x: ${'y'.repeat(40_000)}\r\n`))
       expect((await wire.answer()).status).toBe(431)
       expect(bench.handled).toEqual([])
@@ -242,12 +242,12 @@ export function engineRules(open: OpenEngine): void {
     })
   })
 
-  describe('clients that leave', () => {
+  describe('clients that disconnect', () => {
     const goodbyes: [string, (wire: Wire) => void][] = [
       ['closes', (wire) => wire.leave()],
       ['resets', (wire) => wire.reset()],
     ]
-    test.each(goodbyes)('a client that %s in the middle of its body reaches no handler', async (_how, leave) => {
+    test.each(goodbyes)('a client that %s within its body reaches no handler', async (_how, leave) => {
       const wire = (await bench.wire()).send(post('/echo', 'content-length: 100\r\n', 'abc'))
       await pause(30)
       leave(wire)
@@ -255,7 +255,7 @@ export function engineRules(open: OpenEngine): void {
       expect(bench.handled).toEqual([])
     })
 
-    test.each(goodbyes)('a client that %s before its answer harms nobody', async (_how, leave) => {
+    test.each(goodbyes)('a client that %s before its answer does not affect other requests', async (_how, leave) => {
       const wire = (await bench.wire()).send(get('/later'))
       await pause(30)
       leave(wire)

@@ -1,4 +1,4 @@
-// Which requests are refused because two parsers could read them differently.
+// Requests that are refused because two parsers could interpret them differently.
 import { describe, expect, test } from 'vitest'
 import { framingFault, hasBody, statesNoLength } from '../../src/http/framing.ts'
 import type { RequestHead } from '../../src/http/message.ts'
@@ -7,7 +7,7 @@ import { head } from '../support/head.ts'
 const post = (headers: Record<string, string | undefined>, more: Partial<RequestHead> = {}) =>
   head({ method: 'POST', ...more, headers })
 
-describe('requests that are refused', () => {
+describe('refused requests', () => {
   const faults: [string, RequestHead, string][] = [
     ...['host', 'content-length', 'transfer-encoding', 'authorization', 'dpop', 'content-type'].map(
       (name): [string, RequestHead, string] => [
@@ -60,13 +60,13 @@ describe('requests that are refused', () => {
     expect(framingFault(bad)?.reason).toBe(reason)
   })
 
-  test('a large head is 431, everything else 400', () => {
+  test('a large head is 431, every other framing error 400', () => {
     expect(framingFault(head({ query: 'x'.repeat(17_000) }))?.status).toBe(431)
     expect(framingFault(head({ method: 'FOO' }))?.status).toBe(400)
   })
 })
 
-describe('requests that go through', () => {
+describe('accepted requests', () => {
   test.each([
     ['a GET', head(), false],
     ['a GET whose body has no bytes', head({ headers: { 'content-length': '0' } }), false],

@@ -1,4 +1,4 @@
-// What both engines share: addresses and header lines.
+// Shared code of both engines: addresses and header lines.
 import { describe, expect, test } from 'vitest'
 import { headerLines, peerAddress, splitAddress } from '../../src/http/front.ts'
 
@@ -27,7 +27,7 @@ test.each([
 describe('header lines', () => {
   const lines = (headers: Record<string, string | string[]>) => [...headerLines({ status: 200, headers, body: '' })]
 
-  test('a list of values is a line each', () => {
+  test('a list of values becomes one line for each', () => {
     expect(lines({ 'set-cookie': ['a=1', 'b=2'], x: 'y\tz' })).toEqual([
       ['set-cookie', 'a=1'],
       ['set-cookie', 'b=2'],
@@ -43,7 +43,7 @@ describe('header lines', () => {
     },
   )
 
-  test('what is wrong is not repeated in the error', () => {
+  test('the error does not repeat the invalid value', () => {
     expect(() => lines({ x: 'secret\n' })).not.toThrow('secret')
   })
 })

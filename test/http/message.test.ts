@@ -1,4 +1,4 @@
-// Parsing what a request holds, and building replies.
+// Parsing requests and building replies.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
@@ -34,7 +34,7 @@ describe('parameters', () => {
     expect(parseParams(text).a).toBeUndefined()
   })
 
-  test('no parameter is inherited from an object', () => {
+  test('names of inherited properties have no value', () => {
     expect(parseParams('a=1').toString).toBeUndefined()
     expect(parseParams('').constructor).toBeUndefined()
   })
@@ -65,18 +65,18 @@ describe('parameters', () => {
     expect([error.code, error.reason]).toEqual([code, reason])
   })
 
-  test('refuses a body that is not UTF-8', async () => {
+  test('a body that is not UTF-8 is refused', async () => {
     const error = await refusalOf(() => parseForm(request(Buffer.from([0x61, 0x3d, 0xff]))))
     expect(error.reason).toBe('bad_encoding')
   })
 
-  test('the values of a group of checkboxes are joined by spaces, and no other repeated name', async () => {
+  test('the values of a group of checkboxes are joined by spaces, and other repeated names are refused', async () => {
     expect(parseForm(request('scope=a&scope=b&c=1'), 'scope')).toEqual({ scope: 'a b', c: '1' })
     expect((await refusalOf(() => parseForm(request('scope=a&c=1&c=2'), 'scope'))).reason).toBe('repeated_param')
     expect((await refusalOf(() => parseForm(request('scope=a&scope=b')))).reason).toBe('repeated_param')
   })
 
-  test('what URLSearchParams writes is read back', () => {
+  test('text written by URLSearchParams is parsed to the same values', () => {
     const value = fc.string({ unit: 'binary', minLength: 1 }).filter((text) => !/[\0\ud800-\udfff]/.test(text))
     fc.assert(
       fc.property(fc.dictionary(value, value, { maxKeys: 10 }), (params) => {
@@ -85,7 +85,7 @@ describe('parameters', () => {
     )
   })
 
-  test('any text is read or refused, never anything else', () => {
+  test('any text is parsed or refused with invalid_request', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('a', '=', '&', '%', '+', '0', '\0', 'é') }), (text) => {
         try {
@@ -108,7 +108,7 @@ describe('JSON bodies', () => {
     expect([error.code, error.reason]).toEqual(['invalid_request', 'bad_json'])
   })
 
-  test('refuses a body that is not UTF-8', async () => {
+  test('a JSON body that is not UTF-8 is refused', async () => {
     const body = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')])
     expect((await refusalOf(() => parseJson(request(body)))).reason).toBe('bad_json')
   })
@@ -118,7 +118,7 @@ describe('cookies', () => {
   const cookies = (cookie?: string) => parseCookies(head({ headers: { cookie } }))
   const one = (cookie: string, name = 'a') => cookieOf(head({ headers: { cookie } }), name)
 
-  test('cookies are read by name, also from headers that were joined', () => {
+  test('cookies are read by name, also from joined headers', () => {
     expect(cookies('a=1; b=2;c=x=y')).toEqual([
       ['a', '1'],
       ['b', '2'],
@@ -167,7 +167,7 @@ test.each([
 })
 
 describe('replies', () => {
-  test('a redirect is a 303 that nobody stores', () => {
+  test('a redirect is a 303 with no-store', () => {
     expect(redirect('https://client.example/cb?code=1')).toEqual({
       status: 303,
       headers: { location: 'https://client.example/cb?code=1', 'cache-control': 'no-store' },
@@ -175,7 +175,7 @@ describe('replies', () => {
     })
   })
 
-  test('the target of a redirect holds nothing that could end its header, and is otherwise the same', () => {
+  test('the target of a redirect cannot contain the end of a header line, and is otherwise unchanged', () => {
     const location = (url: string) => redirect(url).headers.location
     expect(location('https://a.example/cb?x=1\r\nset-cookie: a=b')).toBe(
       'https://a.example/cb?x=1%0D%0Aset-cookie:%20a=b',
@@ -189,7 +189,7 @@ describe('replies', () => {
     )
   })
 
-  test('JSON, pages and empty answers say what they are, and take further headers', () => {
+  test('JSON, pages and empty answers have their content type and further headers', () => {
     expect(json(200, { a: 1 }, { x: 'y' })).toEqual({
       status: 200,
       headers: { 'content-type': 'application/json', x: 'y' },

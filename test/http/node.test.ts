@@ -1,4 +1,4 @@
-// The reference engine, by the rules of both.
+// The reference engine, tested by the rules of both engines.
 import { expect, test } from 'vitest'
 import { openNode } from '../../src/http/node.ts'
 import { engineLife } from './engine_life.ts'
@@ -8,7 +8,7 @@ import { engineRules } from './engine_rules.ts'
 engineRules(openNode)
 engineLife(openNode)
 
-test('what the parser refuses is answered 400', async () => {
+test('a request that the parser refuses is answered with 400', async () => {
   const bench = await openBench(openNode)
   const twoLengths = post('/echo', 'content-length: 3\r\ncontent-length: 0\r\n', 'abc')
   expect((await bench.ask(twoLengths)).status).toBe(400)
@@ -16,7 +16,7 @@ test('what the parser refuses is answered 400', async () => {
   await bench.front.close(0)
 })
 
-test('an answer that streams is written as it comes, and the connection serves the next request', async () => {
+test('a streamed answer is sent as it is produced, and the connection serves the next request', async () => {
   const bench = await openBench(openNode)
   const url = `http://127.0.0.1:${bench.port}/lines`
   for (let round = 0; round < 2; round++) expect(await (await fetch(url)).text()).toBe('one\ntwo\nthree\n')

@@ -1,4 +1,4 @@
-// Errors on the wire: RFC 9457 with the members of RFC 6749 §5.2.
+// Error responses: RFC 9457 with the members of RFC 6749 §5.2.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { asOAuthError, problem } from '../../src/http/problem.ts'
@@ -8,7 +8,7 @@ import { head } from '../support/head.ts'
 const bodyOf = (error: OAuthError) => JSON.parse(problem(error, head(), 'req-1').body as string)
 
 describe('the body', () => {
-  test('has the members of both documents, and the id under which the log has more', () => {
+  test('the body has the members of both documents, and the request id of the log line', () => {
     expect(bodyOf(new OAuthError('invalid_grant', 'the code is expired'))).toEqual({
       error: 'invalid_grant',
       error_description: 'the code is expired',
@@ -20,13 +20,13 @@ describe('the body', () => {
     })
   })
 
-  test('says neither the reason nor the cause', () => {
+  test('the body contains neither the reason nor the cause', () => {
     const error = new OAuthError('server_error', 'internal error', { reason: 'r-1', cause: new Error('c-1') })
     const { body, headers } = problem(error, head())
     expect(JSON.stringify([body, headers])).not.toMatch(/r-1|c-1/)
   })
 
-  test('takes further members', () => {
+  test('the body has the further members of the error', () => {
     const error = new OAuthError('consent_required', 'x', { body: { consent_url: 'https://a.example/consent' } })
     expect(bodyOf(error).consent_url).toBe('https://a.example/consent')
   })
@@ -58,7 +58,7 @@ describe('the type', () => {
     expect(problem(error, head({ headers: { accept } })).headers['content-type']).toBe(type)
   })
 
-  test('without a request it is application/problem+json', () => {
+  test('without a request the type is application/problem+json', () => {
     expect(problem(new OAuthError('server_error', 'x'), undefined).headers['content-type']).toBe(
       'application/problem+json',
     )
@@ -68,11 +68,11 @@ describe('the type', () => {
 describe('the headers', () => {
   const headersOf = (code: ErrorCode, more = {}) => problem(new OAuthError(code, 'x', more), head()).headers
 
-  test('no error is stored', () => {
+  test('errors are not cached', () => {
     expect(headersOf('invalid_request')).toMatchObject({ 'cache-control': 'no-store', pragma: 'no-cache' })
   })
 
-  test('every 401, and every fault of a DPoP proof, brings a challenge, and nothing else does', () => {
+  test('every 401 and every DPoP error has a challenge, and no other error does', () => {
     for (const [code, { status }] of Object.entries(CODES)) {
       const challenge = headersOf(code as ErrorCode)['www-authenticate']
       if (code === 'use_dpop_nonce' || code === 'invalid_dpop_proof')
@@ -83,16 +83,16 @@ describe('the headers', () => {
     }
   })
 
-  test('a client error at the authorize endpoint is 400 and has no challenge', () => {
+  test('a client error at the authorize endpoint is 400 without a challenge', () => {
     expect(headersOf('invalid_client', { status: 400 })['www-authenticate']).toBeUndefined()
   })
 
-  test('an error may bring its own headers', () => {
+  test('an error may have its own headers', () => {
     expect(headersOf('use_dpop_nonce', { headers: { 'dpop-nonce': 'n' } })['dpop-nonce']).toBe('n')
   })
 })
 
-test('whatever is thrown is a server_error whose cause stays behind', () => {
+test('any other thrown value becomes server_error without its cause', () => {
   const cause = new TypeError('x is not a function')
   const error = asOAuthError(cause)
   expect([error.code, error.status, error.cause]).toEqual(['server_error', 500, cause])
@@ -100,7 +100,7 @@ test('whatever is thrown is a server_error whose cause stays behind', () => {
   expect(asOAuthError('text').cause).toBe('text')
 })
 
-test('a refusal stays what it is', () => {
+test('an OAuthError is not changed', () => {
   const error = new OAuthError('invalid_grant', 'x')
   expect(asOAuthError(error)).toBe(error)
 })

@@ -1,4 +1,4 @@
-// Who asks, behind proxies: forwarded addresses count only as far as trusted proxies wrote them.
+// The client address behind proxies: forwarded addresses count only if trusted proxies added them.
 import { describe, expect, test } from 'vitest'
 import { createAddressReader } from '../../src/http/proxies.ts'
 import { head } from '../support/head.ts'
@@ -45,11 +45,11 @@ describe('a trusted proxy', () => {
     },
   )
 
-  test('that forwards nothing counts itself', () => {
+  test('a trusted proxy that forwards no address counts as the client', () => {
     expect(addressOf(['10.0.0.0/8'], '10.0.0.1')).toBe('10.0.0.1')
   })
 
-  test('garbage between ends the walk: what is before it was not written by a proxy of ours', () => {
+  test('a malformed entry ends the evaluation: entries before it were not added by a trusted proxy', () => {
     expect(addressOf(['10.0.0.0/8'], '10.0.0.1', '198.51.100.7, garbage, 10.2.2.2')).toBe('10.2.2.2')
   })
 

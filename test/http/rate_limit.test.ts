@@ -11,13 +11,13 @@ afterEach(() => {
 const wait = (seconds: number) => vi.advanceTimersByTime(seconds * 1000)
 
 describe('token bucket', () => {
-  test('lets a burst through, then says how long to wait', () => {
+  test('a bucket admits a burst, then returns the waiting time', () => {
     const bucket = new TokenBucket(2, 3)
     expect([bucket.take(), bucket.take(), bucket.take()]).toEqual([0, 0, 0])
     expect(bucket.take()).toBe(1)
   })
 
-  test('fills at its rate, and never above its burst', () => {
+  test('a bucket refills at its rate, up to its burst', () => {
     const bucket = new TokenBucket(2, 3)
     for (let i = 0; i < 3; i++) bucket.take()
     wait(0.5)
@@ -26,7 +26,7 @@ describe('token bucket', () => {
     expect([bucket.take(), bucket.take(), bucket.take(), bucket.take()]).toEqual([0, 0, 0, 1])
   })
 
-  test('a refused caller does not push the next one further away', () => {
+  test('a refused request does not extend the waiting time', () => {
     const bucket = new TokenBucket(0.1, 1)
     bucket.take()
     expect(bucket.take()).toBe(10)
@@ -36,8 +36,8 @@ describe('token bucket', () => {
   })
 })
 
-describe('a token bucket among several', () => {
-  test('is a share of the rate and of the burst, never less than one request, and whole again when the others go', () => {
+describe('a token bucket of several instances', () => {
+  test('an instance has a share of the rate and the burst, at least one request, and all of it when the others end', () => {
     let among = 3
     const bucket = new TokenBucket(6, 7, () => among)
     const taken = (times: number) => Array.from({ length: times }, () => bucket.take())
@@ -54,7 +54,7 @@ describe('a token bucket among several', () => {
 })
 
 describe('buckets', () => {
-  test('each key has a bucket of its own', () => {
+  test('each key has its own bucket', () => {
     const buckets = new Buckets(1, 2)
     expect([buckets.take('a'), buckets.take('a'), buckets.take('a')]).toEqual([0, 0, 1])
     expect([buckets.take('b'), buckets.take('b'), buckets.take('b')]).toEqual([0, 0, 1])
@@ -62,7 +62,7 @@ describe('buckets', () => {
     expect([buckets.take('a'), buckets.take('a')]).toEqual([0, 1])
   })
 
-  test('says how long to wait at a slow rate', () => {
+  test('a slow rate returns its waiting time', () => {
     const buckets = new Buckets(0.1, 1)
     buckets.take('a')
     expect(buckets.take('a')).toBe(10)
@@ -70,7 +70,7 @@ describe('buckets', () => {
     expect(buckets.take('a')).toBe(6)
   })
 
-  test('a key that has none elsewhere waits here too', () => {
+  test('a key that was refused by the shared bucket waits here too', () => {
     const buckets = new Buckets(10, 20)
     buckets.emptyFor('a', 2)
     expect([buckets.wait('a'), buckets.take('a'), buckets.take('b')]).toEqual([2, 2, 0])
@@ -78,7 +78,7 @@ describe('buckets', () => {
     expect([buckets.take('a'), buckets.take('a')]).toEqual([0, 1])
   })
 
-  test('remembers 100 000 keys, and forgets the one that was quiet longest', () => {
+  test('100 000 keys are remembered, and the least recently used one is dropped', () => {
     const buckets = new Buckets(0.001, 1)
     buckets.take('busy')
     buckets.take('quiet')
@@ -114,7 +114,7 @@ describe('lockout', () => {
     return waiting > 0 ? waiting : lockout.end(address, 'failure')
   }
 
-  test('the last of the allowed failures locks the address out, for as long as it is set', () => {
+  test('the last allowed failure locks the address out for the configured time', () => {
     const lockout = new Lockout(options)
     expect([fail(lockout), fail(lockout), fail(lockout)]).toEqual([false, false, true])
     expect(lockout.begin('a')).toBe(900)
@@ -124,20 +124,20 @@ describe('lockout', () => {
     expect(lockout.begin('a')).toBe(0)
   })
 
-  test('another address goes on', () => {
+  test('another address is not locked out', () => {
     const lockout = new Lockout(options)
     for (let i = 0; i < 3; i++) fail(lockout)
     expect(lockout.begin('b')).toBe(0)
   })
 
-  test('all addresses of one IPv6 subscriber count together', () => {
+  test('all addresses of one IPv6 subscriber are counted together', () => {
     const lockout = new Lockout(options)
     for (let i = 0; i < 3; i++) fail(lockout, `2001:db8:1:2::${i}`)
     expect(lockout.begin('2001:db8:1:2:ffff::1')).toBeGreaterThan(0)
     expect(lockout.begin('2001:db8:1:3::1')).toBe(0)
   })
 
-  test('a success forgets the failures before it', () => {
+  test('a success resets the failures before it', () => {
     const lockout = new Lockout(options)
     fail(lockout)
     fail(lockout)
@@ -146,7 +146,7 @@ describe('lockout', () => {
     expect([fail(lockout), fail(lockout)]).toEqual([false, false])
   })
 
-  test('an attempt that decided nothing counts neither way', () => {
+  test('an undecided attempt is not counted', () => {
     const lockout = new Lockout(options)
     fail(lockout)
     fail(lockout)
@@ -157,7 +157,7 @@ describe('lockout', () => {
     expect(fail(lockout)).toBe(true)
   })
 
-  test('failures outside the window do not count', () => {
+  test('failures outside the window are not counted', () => {
     const lockout = new Lockout(options)
     fail(lockout)
     fail(lockout)
@@ -165,7 +165,7 @@ describe('lockout', () => {
     expect([fail(lockout), fail(lockout)]).toEqual([false, false])
   })
 
-  test('parallel attempts cannot overtake the counter', () => {
+  test('parallel attempts cannot exceed the limit', () => {
     const lockout = new Lockout(options)
     const begun = Array.from({ length: 50 }, () => lockout.begin('a'))
     expect(begun.filter((waiting) => waiting === 0).length).toBe(3)
@@ -173,21 +173,21 @@ describe('lockout', () => {
     expect(locked).toEqual([false, false, true])
   })
 
-  test('parallel attempts beside earlier failures cannot either', () => {
+  test('parallel attempts after earlier failures cannot exceed the limit', () => {
     const lockout = new Lockout(options)
     fail(lockout)
     fail(lockout)
     expect([lockout.begin('a'), lockout.begin('a')]).toEqual([0, 1])
   })
 
-  test('0 switches it off', () => {
+  test('0 disables the lockout', () => {
     const lockout = new Lockout({ ...options, max: 0 })
     for (let i = 0; i < 100; i++) expect(fail(lockout)).toBe(false)
   })
 })
 
 describe('a bucket in shared memory', () => {
-  test('lets as many through at once as its burst, however many threads take from it', () => {
+  test('a shared bucket admits its burst once, however many threads take from it', () => {
     const bucket = new SharedBucket(1, 20)
     const others = [bucket, new SharedBucket(1, 20, bucket.memory), new SharedBucket(1, 20, bucket.memory)]
     const waits = Array.from({ length: 60 }, (_, i) => others[i % 3]?.take())
@@ -196,7 +196,7 @@ describe('a bucket in shared memory', () => {
     expect(waits.at(-1)).toBeGreaterThanOrEqual(1)
   })
 
-  test('fills again with time, up to its burst', () => {
+  test('a shared bucket refills with time, up to its burst', () => {
     let now = 1_000_000_000_000n
     vi.spyOn(process.hrtime, 'bigint').mockImplementation(() => now)
     const bucket = new SharedBucket(2, 3)
@@ -209,7 +209,7 @@ describe('a bucket in shared memory', () => {
     vi.restoreAllMocks()
   })
 
-  test('that several instances divide is the share of this one in all its threads, never less than one request', () => {
+  test('a shared bucket of several instances is the share of this one for all its threads, at least one request', () => {
     let now = 1_000_000_000_000n
     vi.spyOn(process.hrtime, 'bigint').mockImplementation(() => now)
     const bucket = new SharedBucket(6, 7)

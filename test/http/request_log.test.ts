@@ -1,4 +1,4 @@
-// What a refused request leaves in the log, and how little a flood of them does.
+// The log lines of refused requests, and their limits under a flood.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type Answered, openRequestLog } from '../../src/http/request_log.ts'
 import { OAuthError, overloaded, unavailable } from '../../src/lib/error.ts'
@@ -33,7 +33,7 @@ function opened(threads = 1, level = 'info') {
 }
 const wrong = new OAuthError('invalid_client', 'client authentication failed', { reason: 'wrong_secret' })
 
-test('a refusal is one line at info: who asked from where, what was refused and why', () => {
+test('a refusal is one line at info with client, address, route and reason', () => {
   const { answer, shown } = opened()
   answer(wrong)
   expect(shown()).toEqual([
@@ -53,7 +53,7 @@ test('a refusal is one line at info: who asked from where, what was refused and 
   ])
 })
 
-test('a request that is answered has no line, at debug one', () => {
+test('an answered request has no line at info, and one at debug', () => {
   const { answer, shown, requests } = opened()
   expect(requests.hasAll).toBe(false)
   answer(undefined)
@@ -64,13 +64,13 @@ test('a request that is answered has no line, at debug one', () => {
   expect(all.shown()).toMatchObject([{ level: 'debug', msg: 'request' }])
 })
 
-test('a name of a client that is long is cut', () => {
+test('a long client id is truncated', () => {
   const { answer, shown } = opened()
   answer(wrong, { client_id: 'x'.repeat(10_000) })
   expect(String((shown()[0] as Record<string, unknown>)['client_id']).length).toBe(256)
 })
 
-test('past 50 a second one line a second has the number left out, and nothing is lost', () => {
+test('beyond 50 lines a second, one line a second has the number of omitted lines', () => {
   const { answer, shown } = opened()
   for (let i = 0; i < 120; i++) answer(wrong)
   expect(shown()).toHaveLength(50)
@@ -84,7 +84,7 @@ test('past 50 a second one line a second has the number left out, and nothing is
   expect(shown()).toEqual([])
 })
 
-test('threads have the lines of a second together', () => {
+test('threads share the lines of a second', () => {
   const { answer, shown } = opened(5)
   for (let i = 0; i < 50; i++) answer(wrong)
   expect(shown()).toHaveLength(10)
@@ -108,7 +108,7 @@ test.each([
   expect(shown()).toMatchObject([{ requests: 1 }])
 })
 
-test('a part that is away is one error in ten seconds with its cause, and a line at info for each request', () => {
+test('an unavailable part is logged as one error in ten seconds with its cause, and a line at info for each request', () => {
   const { answer, shown } = opened()
   const storeUnavailable = unavailable('the storage is not available', {
     reason: 'storage_unavailable',
@@ -129,7 +129,7 @@ test('a part that is away is one error in ten seconds with its cause, and a line
   ])
 })
 
-test('a fault of the program is always an error', () => {
+test('an internal error is always logged as an error', () => {
   const { answer, shown } = opened()
   for (let i = 0; i < 2; i++) answer(new OAuthError('server_error', 'internal error', { cause: new Error('why') }))
   expect(shown()).toMatchObject([

@@ -1,4 +1,4 @@
-// Route tables: what is found, what is refused before a handler runs, and what every answer gets.
+// Route tables: matching, refusals before a handler runs, and common parts of every answer.
 import { assert, describe, expect, test, vi } from 'vitest'
 import { Admission } from '../../src/http/admission.ts'
 import { json, type Reply, type RequestHead } from '../../src/http/message.ts'
@@ -11,7 +11,7 @@ import { router, routes } from './router_bench.ts'
 
 const { send } = router()
 const parsed = (reply: Reply) => JSON.parse(reply.body as string)
-/** Of a line in the log. */
+/** The fields of a log line. */
 const WARN = 40
 const JSON_TYPE = { 'content-type': 'application/json' }
 
@@ -30,7 +30,7 @@ describe('finding a route', () => {
     expect([reply.status, parsed(reply)]).toEqual([200, expected])
   })
 
-  test('several parameters are found by name', async () => {
+  test('several parameters are matched by name', async () => {
     expect(parsed(await send('DELETE', '/things/7/parts/9'))).toEqual({ id: '7', part: '9' })
   })
 
@@ -54,7 +54,7 @@ describe('finding a route', () => {
     expect([reply.status, parsed(reply).error]).toEqual([404, 'not_found'])
   })
 
-  test('a HEAD is answered by the GET route', async () => {
+  test('HEAD is answered by the GET route', async () => {
     expect((await send('HEAD', '/things')).status).toBe(200)
   })
 
@@ -68,7 +68,7 @@ describe('finding a route', () => {
     expect([reply.status, parsed(reply).error, reply.headers.allow]).toEqual([405, 'method_not_allowed', allow])
   })
 
-  test('two routes for one method and path are a mistake in the program', () => {
+  test('two routes with the same method and path throw', () => {
     expect(() => router({ routes: [...routes, routes[0] as Route] })).toThrow('two routes for GET /things')
   })
 })
@@ -91,18 +91,18 @@ describe('bodies', () => {
     expect((await send('POST', path, body, { 'content-type': type })).status).toBe(status)
   })
 
-  test('refuses an encoded body', async () => {
+  test('an encoded body is refused', async () => {
     expect((await send('POST', '/things', '{}', { ...JSON_TYPE, 'content-encoding': 'gzip' })).status).toBe(415)
     expect((await send('POST', '/things', '{}', { ...JSON_TYPE, 'content-encoding': 'identity' })).status).toBe(201)
   })
 
-  test('a body over the limit of its route is refused before it is read, and the connection ends', async () => {
+  test('a body over the limit of its route is refused before it is read, and the connection is closed', async () => {
     const { accept } = router()
     const reply = accept(head({ method: 'POST', path: '/things', headers: { ...JSON_TYPE, 'content-length': '101' } }))
     expect(reply).toMatchObject({ status: 413, close: true })
   })
 
-  test('a body that turns out to be over the limit is refused with an id of the request, and counted', async () => {
+  test('a body that exceeds the limit while it is read is refused with a request id, and counted', async () => {
     const { accept, metrics } = router()
     const accepted = accept(head({ method: 'POST', path: '/things', headers: { 'transfer-encoding': 'chunked' } }))
     assert('limit' in accepted)
@@ -116,11 +116,11 @@ describe('bodies', () => {
     )
   })
 
-  test('a route that takes no body refuses one', async () => {
+  test('a route without a body refuses one', async () => {
     expect((await send('DELETE', '/things/7/parts/9', 'x')).status).toBe(413)
   })
 
-  test('a request that is refused unread ends its connection, unless it has no body', async () => {
+  test('refusing a request with an unread body closes its connection', async () => {
     expect((await send('POST', '/nothing', 'x')).close).toBe(true)
     expect((await send('PUT', '/things', 'x')).close).toBe(true)
     expect((await send('GET', '/nothing')).close).toBe(false)
@@ -129,7 +129,7 @@ describe('bodies', () => {
 })
 
 describe('the limiter', () => {
-  test('refuses with 429 and Retry-After, and lets probes through', async () => {
+  test('the rate limit refuses with 429 and Retry-After, and admits probes', async () => {
     const limited = router({ limiter: new TokenBucket(0.1, 1) })
     expect((await limited.send('GET', '/things')).status).toBe(200)
     const reply = await limited.send('GET', '/things')
@@ -151,14 +151,14 @@ describe('the limiter', () => {
     expect(await accept(head({ method: 'POST', path: '/in', headers }))).toMatchObject({ status: 429, close })
   })
 
-  test('does not count what has no route', async () => {
+  test('requests without a route are not counted by the rate limit', async () => {
     const limited = router({ limiter: new TokenBucket(0.1, 1) })
     for (let i = 0; i < 5; i++) await limited.send('GET', '/nothing')
     expect((await limited.send('GET', '/things')).status).toBe(200)
   })
 })
 
-describe('what has no room', () => {
+describe('refusals by admission control', () => {
   const full: Route = {
     method: 'POST',
     path: '/full',
@@ -167,7 +167,7 @@ describe('what has no room', () => {
   }
   const here = router({ routes: [...routes, full], limiter: { take: () => 0 } })
 
-  test('gets Retry-After on a connection that stays open; the log has one line in ten seconds', async () => {
+  test('an overload refusal has Retry-After and keeps the connection; the log has one line in ten seconds', async () => {
     const replies = await Promise.all(Array.from({ length: 20 }, () => here.send('POST', '/full', 'a')))
     for (const { status, headers, close = false } of replies)
       expect([status, headers['retry-after'], close]).toEqual([503, '1', false])
@@ -183,7 +183,7 @@ describe('browsers of other origins', () => {
   const headersOf = async (given: string | undefined, path = '/things', on = open) =>
     (await on.send('GET', path, undefined, { origin: given })).headers
 
-  test('an allowed origin may read the answer, errors included', async () => {
+  test('an allowed origin can read the answer, also an error', async () => {
     expect(await headersOf(origin)).toMatchObject({
       'access-control-allow-origin': origin,
       'access-control-expose-headers': 'DPoP-Nonce, WWW-Authenticate, Retry-After',
@@ -205,7 +205,7 @@ describe('browsers of other origins', () => {
     expect(headers.vary).toBe('Origin')
   })
 
-  test('no origin may read a route that is not for browsers', async () => {
+  test('a route without CORS can be read by no origin', async () => {
     expect((await headersOf(origin, '/things/7'))['access-control-allow-origin']).toBeUndefined()
   })
 
@@ -213,7 +213,7 @@ describe('browsers of other origins', () => {
     expect(await headersOf(origin)).not.toHaveProperty('access-control-allow-credentials')
   })
 
-  test('without allowed origins there is no CORS header at all', async () => {
+  test('without allowed origins there are no CORS headers', async () => {
     expect(Object.keys(await headersOf(origin, '/things', router())).join()).not.toMatch(/access-control|vary/)
   })
 
@@ -222,7 +222,7 @@ describe('browsers of other origins', () => {
     expect(headers['access-control-allow-origin']).toBe('*')
   })
 
-  test('a preflight says what may be sent', async () => {
+  test('the answer to a preflight lists the allowed methods and headers', async () => {
     const preflight = { origin, 'access-control-request-method': 'POST' }
     const reply = await open.send('OPTIONS', '/things', undefined, preflight)
     expect(reply.status).toBe(204)
@@ -237,7 +237,7 @@ describe('browsers of other origins', () => {
 })
 
 describe('every answer', () => {
-  test('has the headers of the listener, where the handler says nothing else', async () => {
+  test('an answer has the headers of the listener, unless the handler sets them', async () => {
     const { send: ask } = router({ headers: { 'x-content-type-options': 'nosniff', 'content-type': 'text/plain' } })
     expect((await ask('GET', '/things')).headers).toEqual({
       'content-type': 'application/json',
@@ -246,7 +246,7 @@ describe('every answer', () => {
     expect((await ask('GET', '/nothing')).headers['x-content-type-options']).toBe('nosniff')
   })
 
-  test('is counted and timed by its route, never by its path', async () => {
+  test('an answer is counted and timed by its route, never by its path', async () => {
     const { send: ask, metrics } = router()
     await ask('GET', '/things/secret-1')
     await ask('GET', '/things/secret-2')
@@ -259,7 +259,7 @@ describe('every answer', () => {
     expect(text).not.toMatch(/secret/i)
   })
 
-  test('is logged by its route and never with its query or headers', async () => {
+  test('an answer is logged by its route, never with its query or headers', async () => {
     const { accept, lines } = router()
     const accepted = await accept(
       head({ path: '/things/7', query: 'code=secret', headers: { authorization: 'secret' } }),
@@ -270,7 +270,7 @@ describe('every answer', () => {
     expect(JSON.stringify(lines)).not.toContain('secret')
   })
 
-  test('that is an error has the id under which it is logged, and a 500 its cause in the log alone', async () => {
+  test('an error has the id of its log line, and the cause of a 500 is only in the log', async () => {
     const { send: ask, lines } = router()
     const reply = await ask('GET', '/throw')
     expect([reply.status, parsed(reply).error]).toEqual([500, 'server_error'])
@@ -279,12 +279,12 @@ describe('every answer', () => {
     expect(JSON.stringify(lines[0]?.err)).toContain('disk full')
   })
 
-  test('that is an error of a page is rendered by the page', async () => {
+  test('an error of a page is rendered by the page', async () => {
     expect(await send('GET', '/page')).toMatchObject({ status: 400, body: '<p>no</p>' })
   })
 })
 
-describe('a route that has no room', () => {
+describe('a route without capacity', () => {
   const metrics = () => full.metrics.render().then(({ text }) => text)
   let read = 0
   const handle = () => json(200, ++read)
@@ -293,7 +293,7 @@ describe('a route that has no room', () => {
     routes: [{ method: 'POST', path: '/full', body, handle, admission: new Admission(() => overloaded('test')) }],
   })
 
-  test('refuses by the head, counted by its reason, and a body of a known length is skipped', async () => {
+  test('the route refuses by the head, the refusal is counted by reason, and a body of known length is skipped', async () => {
     const reply = await full.accept(head({ method: 'POST', path: '/full', headers: { 'content-length': '5' } }))
     expect(reply).toMatchObject({ status: 503, headers: { 'retry-after': '1' }, close: false })
     expect(read).toBe(0)
@@ -309,11 +309,11 @@ describe('a route that has no room', () => {
     expect(reply).toMatchObject({ status: 503, close: true })
   })
 
-  test('says first that a body is too large: coming again would not help', async () => {
+  test('a body that is too large is refused with 413 and not with 503, because a retry would not help', async () => {
     expect((await full.send('POST', '/full', 'x'.repeat(11))).status).toBe(413)
   })
 
-  test('a request is under way until it is answered, however that ends', async () => {
+  test('a request is in progress until it is answered, however it ends', async () => {
     const admission = new Admission(() => undefined)
     const [begin, end] = [vi.spyOn(admission, 'begin'), vi.spyOn(admission, 'end')]
     const fail = () => {
@@ -363,12 +363,12 @@ describe('a guarded route', () => {
     expect(read).toBe(0)
   })
 
-  test('lets in what the guard lets in', async () => {
+  test('requests that the guard accepts are handled', async () => {
     expect((await guarded.send('POST', '/in/7', '{}', { ...JSON_TYPE, authorization: 'key' })).status).toBe(200)
     expect(read).toBe(1)
   })
 
-  test('a path that takes the rest comes after every other, however many parameters that has', async () => {
+  test('a path with a rest parameter is matched after every other path', async () => {
     const at = async (path: string) => parsed(await guarded.send('GET', path, undefined, { authorization: 'key' }))
     expect([await at('/in/7/parts/8'), await at('/in/7/parts'), await at('/in/7/parts/8/9')]).toEqual([
       'part',

@@ -1,4 +1,4 @@
-// jose's remote key set, with its defaults, across rotations: no token may fail at it.
+// jose's remote key set with its defaults, across rotations: it must accept every token.
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { test } from 'vitest'
 import type { TestService } from '../support/service.ts'

@@ -65,10 +65,10 @@ for (const generation of GENERATIONS) {
     await connection.close()
   }
 
-  test(`${name} comes in by registering, and refreshes`, () =>
+  test(`${name} registers, signs a user in and refreshes`, () =>
     record(name, 'knows only the URL of the MCP server', () => comeInAndRefresh(new Provider())))
 
-  test(`${name} comes in by its document`, async () => {
+  test(`${name} signs a user in with its client document`, async () => {
     const origin = `https://${name.split('/').at(-1)}.matrix.example`
     documents.serveAs(service, origin)
     const provider = new Provider()
@@ -79,7 +79,7 @@ for (const generation of GENERATIONS) {
   })
 }
 
-test('mcp-remote comes in by registering, and carries calls from standard input to the server, and refreshes', async () => {
+test('mcp-remote registers, forwards calls from standard input to the server, and refreshes', async () => {
   const folder = tempFolder()
   const user = await addUser(service)
   await record('mcp-remote', 'runs as the command of a desktop client', async () => {
@@ -106,7 +106,7 @@ test('mcp-remote comes in by registering, and carries calls from standard input 
         { timeout: 60_000 },
       )
       const callback = await walk(service, url, user)
-      // It says where to go before it listens for who comes back.
+      // It prints the URL before it listens for the callback.
       const { status } = await vi.waitFor(() => fetch(callback), { timeout: 60_000 })
       expect(status).toBe(200)
       await connecting
@@ -120,7 +120,7 @@ test('mcp-remote comes in by registering, and carries calls from standard input 
   })
 }, 90_000)
 
-test('oauth4webapi comes in with every request that it has', () =>
+test('oauth4webapi signs a user in, refreshes, introspects and revokes', () =>
   record('oauth4webapi', 'registers with client_secret_basic; its caller sets `resource`', async () => {
     const user = await addUser(service)
     const resource = await addResource(service, { uri: `${service.issuer}/strict/mcp` })
@@ -162,7 +162,7 @@ test('oauth4webapi comes in with every request that it has', () =>
     await oauth.processRevocationResponse(revoked)
   }))
 
-test('openid-client comes in with every request that it has', () =>
+test('openid-client signs a user in, refreshes, introspects and revokes', () =>
   record('openid-client', 'registers without naming a method; its caller sets `resource`', async () => {
     const user = await addUser(service)
     const resource = await addResource(service)
@@ -199,6 +199,6 @@ test('every client sends PKCE with S256 and the resource, at the authorization e
   }
 })
 
-test('docs/reference/clients.md says what they send', async () => {
+test('docs/reference/clients.md matches the recorded requests', async () => {
   await expect(renderClients(stories)).toMatchFileSnapshot(path.join(packageRoot, 'docs/reference/clients.md'))
 })

@@ -1,5 +1,5 @@
-// Cross-app access (Enterprise-Managed Authorization): the official MCP clients bring assertions of a company's identity
-// provider, and call tools of a real MCP server with what they get.
+// Cross-app access (Enterprise-Managed Authorization): the official MCP clients present assertions of a company's identity
+// provider, and call tools of a real MCP server with the resulting tokens.
 import * as v2 from '@modelcontextprotocol/client'
 import { ClientCredentialsProvider } from '@modelcontextprotocol/sdk/client/auth-extensions.js'
 import { decodeJwt } from 'jose'
@@ -77,7 +77,7 @@ describe.each([
   ['@modelcontextprotocol/client', (of: Company) => connectV2(server.uri, providerV2(of))],
   ['@modelcontextprotocol/sdk', (of: Company) => connectV1(server.uri, providerV1(of))],
 ])('%s', (_name, connect) => {
-  test('an employee calls a tool without ever seeing a page of ours', async () => {
+  test('an employee calls a tool without seeing a page of this service', async () => {
     const of = await company()
     const connection = connect(of)
     await connection.open()
@@ -86,7 +86,7 @@ describe.each([
     await connection.close()
   })
 
-  test('an employee who is mapped to a user here acts as that user', async () => {
+  test('a mapped employee acts as the local user', async () => {
     const [of, user] = [await company(), await addUser(service)]
     await mapSubject(service, of.idp_id, 'ada', user.id)
     const connection = connect(of)
@@ -95,7 +95,7 @@ describe.each([
     await connection.close()
   })
 
-  test('when the token has expired the client brings a new assertion', async () => {
+  test('when the token has expired the client presents a new assertion', async () => {
     const of = await company()
     const connection = connect(of)
     await connection.open()
@@ -105,7 +105,7 @@ describe.each([
     await connection.close()
   })
 
-  test('where the company has not assigned the app, or no policy of ours allows it, there is no connection', async () => {
+  test('without an assignment by the company or a policy here, the connection is refused', async () => {
     const [of, denied] = [await company(), await company(service, { scopes: ['mcp:other'] })]
     of.enterprise.isAssigned = false
     await expect(connect(of).open()).rejects.toThrow('not assigned')
@@ -114,7 +114,7 @@ describe.each([
   })
 })
 
-test('a tool that needs more makes the 2.x client ask the company for more', async () => {
+test('a tool that needs more scopes makes the 2.x client request a new assertion with them', async () => {
   const of = await company()
   const connection = connectV2(server.uri, providerV2(of))
   await connection.open()
@@ -123,7 +123,7 @@ test('a tool that needs more makes the 2.x client ask the company for more', asy
   await connection.close()
 })
 
-test('an app that may do less than the resource offers asks for all of it, and gets what it may have', async () => {
+test('an app requests every scope of the resource, and gets those that it may have', async () => {
   const silent = await startMcpServer(service, { metadata: 'own', challenge: false })
   await addResource(service, { uri: silent.uri })
   const of = await company()
@@ -136,7 +136,7 @@ test('an app that may do less than the resource offers asks for all of it, and g
   silent.close()
 })
 
-test('exchangeJwtAuthGrant() of the 2.x client gets a token, and tells why not the second time', async () => {
+test('exchangeJwtAuthGrant() of the 2.x client gets a token, and an error at the second use of the assertion', async () => {
   const { client, enterprise } = await company()
   const jwtAuthGrant = await assertionOf(enterprise, service.issuer, server.uri, 'mcp:read')
   for (const authMethod of ['client_secret_basic', 'client_secret_post'] as const) {
@@ -162,7 +162,7 @@ describe('with DPoP and nonces', () => {
     await guarded.close()
   })
 
-  test('the 2.x client brings the same assertion again with the nonce, and its token is bound', async () => {
+  test('the 2.x client repeats the same assertion with the nonce, and its token is bound', async () => {
     const of = await company(guarded)
     const session = await v2.DpopSession.create()
     const provider = Object.assign(providerV2(of), { dpop: () => session })
@@ -173,7 +173,7 @@ describe('with DPoP and nonces', () => {
     expect(of.enterprise.given.length).toBe(1)
   })
 
-  test('oauth4webapi does so too', async () => {
+  test('oauth4webapi repeats the same assertion with the nonce, and its token is bound', async () => {
     const { client, enterprise } = await company(guarded)
     const insecure = { [oauth.allowInsecureRequests]: true }
     const issuer = new URL(guarded.issuer)

@@ -49,13 +49,13 @@ test.skipIf('missing' in toolchain)(
 describe.skipIf('missing' in toolchain)('Go libraries', () => {
   const at = libraryFixture(toolchain)
 
-  test('go-oidc 3.21 reads the discovery document and verifies an access token by it', async () => {
+  test('go-oidc 3.21 reads the discovery document and verifies an access token with it', async () => {
     const { sub, token } = await at.userToken()
     const { result } = await at.run('go-oidc', { token })
     expect(result).toEqual({ sub, aud: [at.server], token_endpoint: `${at.service.issuer}/oauth/token` })
   })
 
-  test('golang.org/x/oauth2 names no resource: `default_resource` says what its token is for', async () => {
+  test('golang.org/x/oauth2 names no resource: `default_resource` sets the audience of its token', async () => {
     const { client_id, client_secret } = await addClient(at.service)
     const claims = async () => {
       const { result } = await at.run('oauth2', { client_id, client_secret })
@@ -66,7 +66,7 @@ describe.skipIf('missing' in toolchain)('Go libraries', () => {
     expect((await claims()).aud).toEqual([at.server])
   })
 
-  test('zitadel/oidc 3.51 discovers and introspects', async () => {
+  test('zitadel/oidc 3.51 reads the discovery document and introspects', async () => {
     const [{ sub, token }, { client_id, client_secret }] = [await at.userToken(), at.machine]
     const { result } = await at.run('zitadel', { token, client_id, client_secret })
     const introspection_endpoint = `${at.service.issuer}/oauth/introspect`

@@ -17,12 +17,12 @@ const tokenOf = (result: unknown) => String((result as { access_token: string })
 describe.skipIf('missing' in nimbus)('Nimbus 11.39', () => {
   const at = libraryFixture(nimbus)
 
-  test('reads the discovery document', async () => {
+  test('Nimbus reads the discovery document', async () => {
     const { result } = await at.run('discover')
     expect(result).toEqual({ token_endpoint: `${at.service.issuer}/oauth/token`, algorithms: ['ES256'] })
   })
 
-  test('gets a token of a machine, and verifies it', async () => {
+  test('Nimbus gets a machine token and verifies it', async () => {
     const { client_id, client_secret } = at.machine
     const token = tokenOf((await at.run('machine', { client_id, client_secret })).result)
     expect((await at.run('verify', { token })).result).toMatchObject({ sub: client_id, scope: 'mcp:read' })
@@ -41,15 +41,12 @@ describe.each(springs)('$name', ({ toolchain }) => {
     expect((await at.run('discover')).result).toBe(`${at.service.issuer}/oauth/token`)
   })
 
-  test.skipIf(skip)(
-    '`issuer-uri` of a resource server takes a token of a resource with `access_token_typ` JWT',
-    async () => {
-      const { sub, token } = await tokenTyped('JWT')
-      expect((await at.run('default', { token })).result).toEqual({ sub, aud: [at.server] })
-    },
-  )
+  test.skipIf(skip)('`issuer-uri` of a resource server accepts a token with `access_token_typ` JWT', async () => {
+    const { sub, token } = await tokenTyped('JWT')
+    expect((await at.run('default', { token })).result).toEqual({ sub, aud: [at.server] })
+  })
 
-  test.skipIf(skip)('the decoder of the guide takes `at+jwt`', async () => {
+  test.skipIf(skip)('the decoder of the guide accepts `at+jwt`', async () => {
     const { sub, token } = await tokenTyped('at+jwt')
     expect((await at.run('at+jwt', { token })).result).toEqual({ sub, aud: [at.server] })
   })
@@ -60,18 +57,21 @@ describe.each(springs)('$name', ({ toolchain }) => {
     expect(result).toMatchObject({ refused: expect.stringContaining('aud') })
   })
 
-  test.skipIf(skip)('names no resource as a machine: `default_resource` says what its token is for', async () => {
-    const { client_id, client_secret } = await addClient(at.service)
-    await okAdmin(at.service, 'PATCH', `/admin/clients/${client_id}`, { default_resource: at.server })
-    const { result } = await at.run('machine', { client_id, client_secret })
-    expect(decodeJwt(tokenOf(result)).aud).toEqual([at.server])
-  })
+  test.skipIf(skip)(
+    'a machine request names no resource: `default_resource` sets the audience of its token',
+    async () => {
+      const { client_id, client_secret } = await addClient(at.service)
+      await okAdmin(at.service, 'PATCH', `/admin/clients/${client_id}`, { default_resource: at.server })
+      const { result } = await at.run('machine', { client_id, client_secret })
+      expect(decodeJwt(tokenOf(result)).aud).toEqual([at.server])
+    },
+  )
 })
 
 describe.skipIf('missing' in mcp)('mcp-server-security 0.1.13', () => {
   const at = libraryFixture(mcp)
 
-  test('takes a token of a resource with `access_token_typ` JWT, and no other', async () => {
+  test('the MCP server accepts a token with `access_token_typ` JWT, and no other', async () => {
     const { token } = await at.userToken()
     expect((await at.run('mcp', { token })).result).toMatchObject({ refused: expect.stringContaining('typ') })
     await okAdmin(at.service, 'PATCH', `/admin/resources/${at.slug}`, { access_token_typ: 'JWT' })

@@ -1,4 +1,4 @@
-// The ways of an MCP client, the same for every client: in, refreshed, a second time with the same refresh token, with more
+// The same steps for every MCP client: sign-in, refresh, a repeated refresh token, more scopes, machine access. The results are in
 // rights, without a person. Each outcome goes into the results that docs/reference/clients.md shows.
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
@@ -43,7 +43,7 @@ export function testJourneys(language: string, clients: readonly McpClient[]): v
       takeAlong(service, server, { toolchain, args, ...client }, { steps, ...more })
     const READ = 'Ada may mcp:read'
 
-    test.skipIf(missing)('registers, signs a person in, refreshes without the person', async () => {
+    test.skipIf(missing)('the client registers, signs a user in, and refreshes without the user', async () => {
       const { texts, codes, refreshes } = await journey(['whoami', 'expire', 'whoami'])
       expect(texts).toEqual([READ, READ])
       expect({ codes, refreshes }).toEqual({ codes: 1, refreshes: 1 })
@@ -53,7 +53,7 @@ export function testJourneys(language: string, clients: readonly McpClient[]): v
     })
 
     if (!client.withoutDocument)
-      test.skipIf(missing)('comes in by its document', async () => {
+      test.skipIf(missing)('the client signs a user in with its client document', async () => {
         const origin = `https://${client.name.replaceAll(/\W/g, '').toLowerCase()}.${language}.example`
         documents.serveAs(service, origin)
         const redirect_uris = [client.redirect_uri ?? REDIRECT_URI]
@@ -65,7 +65,7 @@ export function testJourneys(language: string, clients: readonly McpClient[]): v
         row.registration = 'DCR, CIMD'
       })
 
-    test.skipIf(missing)('two processes with one refresh token both go on', async () => {
+    test.skipIf(missing)('two processes with one refresh token both continue', async () => {
       const { texts, codes, refreshes } = await journey(['whoami', 'expire', 'twins', 'expire', 'whoami'])
       expect(texts).toEqual([READ, READ, READ, READ])
       expect(codes).toBe(1)
@@ -75,7 +75,7 @@ export function testJourneys(language: string, clients: readonly McpClient[]): v
 
     if (client.withoutStepUp) row.step_up = client.withoutStepUp
     else
-      test.skipIf(missing)('asks for the scope that a tool needs beside', async () => {
+      test.skipIf(missing)('the client requests the additional scope that a tool needs', async () => {
         const { dropsScope } = client
         const grant_types = dropsScope?.grant_types
         const { texts, opened } = await journey(['whoami', 'save', 'whoami'], { grant_types })
@@ -87,17 +87,20 @@ export function testJourneys(language: string, clients: readonly McpClient[]): v
 
     if (client.withoutMachine) row.machine = 'has none'
     else
-      test.skipIf(missing)('comes in as a machine that may do less than the resource offers', async () => {
-        const { client_id, client_secret } = await addClient(service, { scope: 'mcp:read' })
-        if (client.defaultResource)
-          await okAdmin(service, 'PATCH', `/admin/clients/${client_id}`, { default_resource: silent.uri })
-        const task = { steps: ['whoami'], machine: true, client_id, client_secret }
-        const { texts } = await takeAlong(service, silent, { toolchain, args, ...client }, task)
-        expect(texts).toEqual([`${client_id} may mcp:read`])
-        row.machine = client.defaultResource ? 'with `default_resource`' : 'yes'
-      })
+      test.skipIf(missing)(
+        'the client gets in as a machine that may request fewer scopes than the resource offers',
+        async () => {
+          const { client_id, client_secret } = await addClient(service, { scope: 'mcp:read' })
+          if (client.defaultResource)
+            await okAdmin(service, 'PATCH', `/admin/clients/${client_id}`, { default_resource: silent.uri })
+          const task = { steps: ['whoami'], machine: true, client_id, client_secret }
+          const { texts } = await takeAlong(service, silent, { toolchain, args, ...client }, task)
+          expect(texts).toEqual([`${client_id} may mcp:read`])
+          row.machine = client.defaultResource ? 'with `default_resource`' : 'yes'
+        },
+      )
   })
 
   const whole = clients.every(({ toolchain }) => 'command' in toolchain)
-  test.skipIf(!whole)(`results/${language}.json says what was seen`, () => results.compare())
+  test.skipIf(!whole)(`results/${language}.json equals the results of this run`, () => results.compare())
 }

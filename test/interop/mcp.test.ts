@@ -51,7 +51,7 @@ describe.each(GENERATIONS)('$name', (generation) => {
     await connection.close()
   })
 
-  test('when the refresh token is no longer good the client asks the user again', async () => {
+  test('with an invalid refresh token the client sends the user to sign in again', async () => {
     const parts = await setUp()
     const connection = await connected(parts)
     service.advance(91 * 24 * 3600)
@@ -77,8 +77,8 @@ describe.each(GENERATIONS)('$name', (generation) => {
   })
 })
 
-// Only the 2.x client reads the whole authorization response and asks for more scopes by itself.
-describe('@modelcontextprotocol/client, further', () => {
+// Only the 2.x client reads the whole authorization response and requests more scopes on its own.
+describe('@modelcontextprotocol/client 2.x only', () => {
   const [{ connect, Unauthorized }] = GENERATIONS as [Generation]
   const turnedAway = async () => {
     const client = await addClient(service, { token_endpoint_auth_method: 'none' })
@@ -92,7 +92,7 @@ describe('@modelcontextprotocol/client, further', () => {
     return { ...parts, connection, url: String(parts.provider.saved.url) }
   }
 
-  test('a tool that needs more than was granted sends the user to consent to the rest', async () => {
+  test('a tool that needs more scopes sends the user to consent to them', async () => {
     const { user, browser, provider, connection, url } = await turnedAway()
     await connection.finish(await walk(service, url, user, browser))
     const second = connect(server.uri, provider)
@@ -104,7 +104,7 @@ describe('@modelcontextprotocol/client, further', () => {
     await second.close()
   })
 
-  test('a response that names another issuer is refused before the code is sent anywhere', async () => {
+  test('a response with the iss of another issuer is refused before the code is sent', async () => {
     const { user, browser, connection, url } = await turnedAway()
     const callback = await walk(service, url, user, browser)
     const forged = new URL(callback)
@@ -113,7 +113,7 @@ describe('@modelcontextprotocol/client, further', () => {
     await connection.finish(callback)
   })
 
-  test('the refusal of the user arrives as access_denied', async () => {
+  test('a denial by the user is reported as access_denied', async () => {
     const { user, browser, connection, url } = await turnedAway()
     const callback = await walk(service, url, user, browser, 'deny')
     await expect(connection.finish(callback)).rejects.toMatchObject({ code: 'access_denied' })

@@ -87,7 +87,7 @@ describe.each([
     },
   )
 
-  test('refreshes them with the nonce that came with the last answer, without another demand', async () => {
+  test('the refresh uses the nonce of the last answer, without another challenge', async () => {
     const parts = await signedIn('none')
     const { client, auth, DPoP, resource } = parts
     let tokens = parts.tokens
@@ -103,7 +103,7 @@ describe.each([
     }
   })
 
-  test('refuses the refresh token to another key, and keeps it for the right one', async () => {
+  test('the refresh token is refused with another key, and stays valid for the right one', async () => {
     const { client, auth, DPoP, tokens } = await signedIn('none')
     const refresh = (handle: oauth.DPoPHandle) =>
       withRetry(

@@ -1,4 +1,4 @@
-// The broker with oidc-provider as the provider: refresh tokens that rotate, are taken once, and whose second use ends them all.
+// The broker with oidc-provider as the provider: refresh tokens are rotated, and the second use of one ends all of them.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addBrokerResource, addProvider, aMember, startBroker } from '../support/broker.ts'
 import { fieldsOf } from '../support/browser.ts'
@@ -72,7 +72,7 @@ const subjectOf = async (token: unknown) => {
   return response.status === 200 ? ((await response.json()) as { sub: string }).sub : response.status
 }
 
-test('what is handed out works at the provider, through many rotations, and once more after fifty asked at once', async () => {
+test('returned tokens work at the provider after many rotations, and after fifty concurrent requests', async () => {
   const { connect, vend } = await scene()
   expect(await connect()).toBe('https://app.example.com/connected')
   const tokens = new Set<unknown>()
@@ -94,7 +94,7 @@ test('what is handed out works at the provider, through many rotations, and once
   expect(await subjectOf((await vend()).body['access_token'])).toBe(op.person.sub)
 })
 
-test('a user who disconnects is forgotten at the provider, and may connect again', async () => {
+test('a disconnect revokes the token at the provider, and the user may connect again', async () => {
   const { connect, vend, member } = await scene()
   await connect()
   expect((await vend()).status).toBe(200)
@@ -106,7 +106,7 @@ test('a user who disconnects is forgotten at the provider, and may connect again
   expect(await subjectOf((await vend()).body['access_token'])).toBe(op.person.sub)
 })
 
-test('an outage of the provider is reported as an outage, and the refresh token remains valid', async () => {
+test('an outage of the provider is reported as 503, and the refresh token stays valid', async () => {
   const { connect, vend } = await scene()
   await connect()
   service.advance(400)

@@ -24,7 +24,7 @@ describe.each(PUBLISHED)('$client', ({ client: name, version, registration, redi
   const row = results.row(name, version)
   row.machine = 'not published'
 
-  test('registers, signs a person in, refreshes, repeats a refresh and steps up', async () => {
+  test('the client registers, signs a user in, refreshes, repeats a refresh and requests more scopes', async () => {
     const registered = await register(service, { client_name: undefined, ...registration })
     expect(registered.status).toBe(201)
     const client = (await registered.json()) as { client_id: string; client_secret?: string }
@@ -50,4 +50,4 @@ describe.each(PUBLISHED)('$client', ({ client: name, version, registration, redi
   })
 })
 
-test('results/published.json says what was seen', () => results.compare())
+test('results/published.json equals the results of this run', () => results.compare())

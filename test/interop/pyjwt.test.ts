@@ -1,4 +1,4 @@
-// PyJWT's PyJWKClient, as it is released and with its defaults, across rotations: no token may fail at it.
+// PyJWT's PyJWKClient with its defaults, across rotations: it must accept every token.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { test } from 'vitest'

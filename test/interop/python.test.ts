@@ -45,14 +45,14 @@ describe.skipIf('missing' in now)('Python libraries', () => {
     expect((await at.run('pyjwt', { token })).result).toMatchObject({ sub, aud: [at.server], scope: 'mcp:read' })
   })
 
-  test('Authlib signs a person in, refreshes, introspects and revokes', async () => {
+  test('Authlib signs a user in, refreshes, introspects and revokes', async () => {
     const { client_id, client_secret } = at.machine
     const { result } = await at.run('authlib', { client_id, client_secret })
     const before = { active: true, scope: 'mcp:read' }
     expect(result).toMatchObject({ refreshed: true, before, after: { active: false } })
   })
 
-  test('Authlib gets a token of a machine', async () => {
+  test('Authlib gets a machine token', async () => {
     const { client_id, client_secret } = at.machine
     const { result } = await at.run('machine', { client_id, client_secret })
     const { access_token } = result as { access_token: string }

@@ -53,7 +53,7 @@ describe.skipIf('missing' in now)('the example with FastMCP', () => {
   })
   afterAll(() => service.close())
 
-  test.each(GENERATIONS)('lets a user of $name in', async (generation) => {
+  test.each(GENERATIONS)('the server accepts the token of a user of $name', async (generation) => {
     const uri = await startServer(now, EXAMPLE, { ISSUER: service.issuer })
     await addResource(service, { uri, scopes: NOTES })
     const connection = await comeIn(generation, service, uri, new Provider(), await addUser(service))
@@ -61,7 +61,7 @@ describe.skipIf('missing' in now)('the example with FastMCP', () => {
     await connection.close()
   })
 
-  test('takes a token for itself, and refuses one of another resource and one that is bound to a key', async () => {
+  test('the server accepts a token for itself, and refuses one of another resource and one that is bound to a key', async () => {
     const uri = await startServer(now, EXAMPLE, { ISSUER: service.issuer })
     await addResource(service, { uri, scopes: NOTES })
     const other = await addResource(service, { scopes: NOTES })
@@ -73,7 +73,7 @@ describe.skipIf('missing' in now)('the example with FastMCP', () => {
     expect(await Promise.all(tokens.map((token) => statusAt(uri, token)))).toEqual([200, 401, 401])
   })
 
-  test('with introspection refuses a token as soon as it is revoked', async () => {
+  test('the server with introspection refuses a revoked token at once', async () => {
     const server = await addClient(service)
     const uri = await startServer(now, EXAMPLE, {
       ISSUER: service.issuer,

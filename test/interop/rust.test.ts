@@ -23,7 +23,7 @@ describe.skipIf('missing' in toolchain)('Rust libraries', () => {
     expect(result).toEqual({ token_endpoint, algorithms: ['ES256'], keys: expect.any(Number) })
   })
 
-  test('oauth2 5.0 gets a token of a machine', async () => {
+  test('oauth2 5.0 gets a machine token', async () => {
     const { client_id, client_secret } = at.machine
     const { result } = await at.run('oauth2', { client_id, client_secret })
     expect(decodeJwt(String((result as { access_token: string }).access_token)).aud).toEqual([at.server])

@@ -28,8 +28,8 @@ const CLIENTS: McpClient[] = [
 testJourneys('typescript', CLIENTS)
 testUnscoped(CLIENTS)
 
-describe('an MCP server at the root, which some clients name with a slash', () => {
-  test.each(CLIENTS)('$name $version comes in with oauth.match_root_slash', async (client) => {
+describe('an MCP server at the root URL, which some clients name with a slash', () => {
+  test.each(CLIENTS)('$name $version signs in with oauth.match_root_slash', async (client) => {
     const service = await startRecorded({ ...LOCAL_DOCUMENTS, SERVICE_OAUTH_MATCH_ROOT_SLASH: 'true' })
     const server = await startMcpServer(service, { metadata: 'own', path: '/' })
     await addResource(service, { uri: server.uri })

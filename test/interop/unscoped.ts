@@ -33,18 +33,18 @@ export function testUnscoped(clients: readonly McpClient[]): void {
     const missing = 'missing' in client.toolchain
     const way = { steps: ['whoami'], redirect_uri: client.redirect_uri ?? 'http://localhost:33418/callback', scope: '' }
 
-    test.skipIf(missing)('needs none where the resource declares none', async () => {
+    test.skipIf(missing)('no scope is needed when the resource declares none', async () => {
       const { texts } = await takeAlong(strict, await serverOf(strict, []), client, way)
       expect(texts).toEqual(['Ada may do nothing in particular'])
     })
 
-    test.skipIf(missing)('gets all of the resource with oauth.require_scope false', async () => {
+    test.skipIf(missing)('with oauth.require_scope false the client gets all scopes of the resource', async () => {
       const { texts } = await takeAlong(lenient, await serverOf(lenient), client, way)
       expect(texts).toEqual(['Ada may mcp:read mcp:write'])
     })
 
     if (!client.withoutMachine)
-      test.skipIf(missing)('comes in as a machine, though another resource has scopes too', async () => {
+      test.skipIf(missing)('the client gets in as a machine, although another resource has scopes too', async () => {
         const server = await serverOf(strict)
         const { client_id, client_secret } = await addClient(strict)
         const machine = { machine: true, client_id, client_secret }
@@ -55,7 +55,7 @@ export function testUnscoped(clients: readonly McpClient[]): void {
       })
 
     if (!client.asksForAll)
-      test.skipIf(missing)('hears invalid_scope and what the resource declares otherwise', async () => {
+      test.skipIf(missing)('otherwise the client gets invalid_scope with the scopes of the resource', async () => {
         const outcome = takeAlong(strict, await serverOf(strict), client, way)
         await expect(outcome).rejects.toThrow(/scope is missing; \S+ declares mcp:read mcp:write/)
       })

@@ -1,19 +1,19 @@
-// Text from outside: what is left of it in messages.
+// Untrusted text in messages: truncation.
 import { expect, test } from 'vitest'
 import { clip, listProblems, ownCopy, quoteNames } from '../../src/lib/bounded.ts'
 import { OAuthError } from '../../src/lib/error.ts'
 
-test('a text is cut to its length, and no character in two', () => {
+test('a text is truncated to its length without splitting a character', () => {
   expect(clip('abcdef', 6)).toBe('abcdef')
   expect(clip('abcdefg', 6)).toBe('abc...')
   expect(clip('ab🎉cdefg', 6)).toBe('ab\ufffd...')
 })
 
-test('a copy is the same text, whatever is in it', () => {
+test('a copy equals the text, whatever it contains', () => {
   for (const text of ['', 'a', '世界 🎉', '\ud83c', '\0']) expect(ownCopy(text)).toBe(text)
 })
 
-test('ten problems are listed, and the number of the others', () => {
+test('ten problems are listed, and the others are counted', () => {
   const problems = Array.from({ length: 12 }, (_, i) => `p${i}`)
   expect(listProblems(problems.slice(0, 10))).toBe('p0; p1; p2; p3; p4; p5; p6; p7; p8; p9')
   expect(listProblems(problems.slice(0, 11))).toMatch(/p9; and 1 more problem$/)
@@ -21,7 +21,7 @@ test('ten problems are listed, and the number of the others', () => {
   expect(listProblems(Array(12).fill('x'.repeat(5000))).length).toBeLessThan(2100)
 })
 
-test('names are repeated in 200 characters', () => {
+test('the list of names is truncated to 200 characters', () => {
   expect(quoteNames(['a', 'b'])).toBe('a b')
   expect(quoteNames(['a', 'b'], ', ')).toBe('a, b')
   expect(quoteNames(Array(100_000).fill('name'))).toHaveLength(200)

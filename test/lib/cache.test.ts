@@ -1,15 +1,15 @@
-// The read-through cache: one load per key, and nothing stale after drop().
+// The read-through cache: one load per key, and no stale value after drop().
 import { expect, test, vi } from 'vitest'
 import { Cache } from '../../src/lib/cache.ts'
 
-/** A load that the test finishes. */
+/** A load that the test completes. */
 function heldLoad() {
   const waiting: ((value: string | undefined) => void)[] = []
   const load = vi.fn(() => new Promise<string | undefined>((resolve) => waiting.push(resolve)))
   return { load, finish: (value: string | undefined) => waiting.shift()?.(value) }
 }
 
-test('many gets of one key share one load', async () => {
+test('concurrent gets of one key share one load', async () => {
   const cache = new Cache<string>(10)
   const { load, finish } = heldLoad()
   const gets = [cache.get('k', load), cache.get('k', load), cache.get('k', load)]
@@ -18,7 +18,7 @@ test('many gets of one key share one load', async () => {
   expect(load).toHaveBeenCalledTimes(1)
 })
 
-test('a known value is given without a load and without a promise', async () => {
+test('a cached value is returned without a load and without a promise', async () => {
   const cache = new Cache<string>(10)
   await cache.get('k', async () => 'v')
   const load = vi.fn()
@@ -27,7 +27,7 @@ test('a known value is given without a load and without a promise', async () => 
   expect([cache.hits, cache.misses]).toEqual([1, 1])
 })
 
-test('absence is remembered until it is dropped', async () => {
+test('absence is cached until it is dropped', async () => {
   const cache = new Cache<string>(80)
   await cache.get('k', async () => undefined)
   const load = vi.fn(async () => 'v')
@@ -37,7 +37,7 @@ test('absence is remembered until it is dropped', async () => {
   expect(await cache.get('k', load)).toBe('v')
 })
 
-test('made-up keys do not push out real entries', async () => {
+test('invented keys do not evict real entries', async () => {
   const cache = new Cache<string>(80)
   for (let i = 0; i < 80; i++) await cache.get(`real ${i}`, async () => 'v')
   for (let i = 0; i < 1000; i++) await cache.get(`made up ${i}`, async () => undefined)
@@ -46,7 +46,7 @@ test('made-up keys do not push out real entries', async () => {
   expect(load).not.toHaveBeenCalled()
 })
 
-test('no more entries are kept than there is room for', async () => {
+test('the cache has at most its maximum number of entries', async () => {
   const cache = new Cache<string>(2)
   for (const key of ['a', 'b', 'c']) await cache.get(key, async () => key)
   const load = vi.fn(async () => 'again')
@@ -71,7 +71,7 @@ test.each([
   expect(load).toHaveBeenCalledTimes(2)
 })
 
-test('drop() forgets its key only, clear() every key', async () => {
+test('drop() removes its key only, clear() every key', async () => {
   const cache = new Cache<string>(10)
   await cache.get('a', async () => 'a')
   await cache.get('b', async () => 'b')
@@ -82,7 +82,7 @@ test('drop() forgets its key only, clear() every key', async () => {
   expect(await cache.get('b', async () => 'new b')).toBe('new b')
 })
 
-test('a load that fails fails its callers and is tried again by the next one', async () => {
+test('a failed load rejects its callers and is retried by the next one', async () => {
   const cache = new Cache<string>(10)
   const load = async () => {
     throw new Error('away')

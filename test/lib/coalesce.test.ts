@@ -1,8 +1,8 @@
-// Work that events ask for.
+// Work that is triggered by events.
 import { expect, test } from 'vitest'
 import { coalesce } from '../../src/lib/coalesce.ts'
 
-/** Work that is ended by hand. */
+/** Work that the test completes. */
 function byHand() {
   const runs: { resolve(): void; reject(error: Error): void }[] = []
   const errors: unknown[] = []
@@ -14,7 +14,7 @@ function byHand() {
 }
 const turns = () => new Promise((resolve) => setTimeout(resolve, 10))
 
-test('what is asked for many times while it runs is done once more, and then no more', async () => {
+test('requests during a run cause exactly one further run', async () => {
   const { runs, ask } = byHand()
   for (let i = 0; i < 5; i++) ask()
   expect(runs.length).toBe(1)
@@ -29,7 +29,7 @@ test('what is asked for many times while it runs is done once more, and then no 
   expect(runs.length).toBe(3)
 })
 
-test('what fails is done again until it succeeds, and said once', async () => {
+test('failed work is retried until it succeeds, and reported once', async () => {
   const { runs, errors, ask } = byHand()
   ask()
   runs[0]?.reject(new Error('one'))

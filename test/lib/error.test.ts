@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { CODES, type ErrorCode, isOverloaded, OAuthError, overloaded, unavailable } from '../../src/lib/error.ts'
 
-test('every code has an error status and a sentence about when it is sent', () => {
+test('every code has an error status and a sentence about its meaning', () => {
   for (const [code, { status, doc }] of Object.entries(CODES)) {
     expect(code).toMatch(/^[a-z_]+$/)
     expect(status, code).toBeGreaterThanOrEqual(400)
@@ -11,17 +11,17 @@ test('every code has an error status and a sentence about when it is sent', () =
   }
 })
 
-test('a refusal has the status of its code, unless it brings its own', () => {
+test('an error has the status of its code, unless it has its own', () => {
   expect(new OAuthError('invalid_client', 'x').status).toBe(401)
   expect(new OAuthError('invalid_client', 'x', { status: 400 }).status).toBe(400)
 })
 
-test('the reason of a refusal is its code, unless it says more', () => {
+test('the reason of an error is its code, unless it has its own', () => {
   expect(new OAuthError('invalid_grant', 'x').reason).toBe('invalid_grant')
   expect(new OAuthError('invalid_grant', 'x', { reason: 'code_used' }).reason).toBe('code_used')
 })
 
-test('only a fault takes a stack trace, no refusal does', () => {
+test('only server errors have a stack trace', () => {
   for (const code of Object.keys(CODES) as ErrorCode[]) {
     const { stack } = new OAuthError(code, 'what happened')
     expect(/\n\s+at /.test(stack ?? ''), code).toBe(code === 'server_error')
@@ -29,7 +29,7 @@ test('only a fault takes a stack trace, no refusal does', () => {
   expect(new OAuthError('server_error', 'x', { status: 400 }).stack).not.toContain('\n    at ')
 })
 
-test('errors that follow a refusal have their stack traces', () => {
+test('errors created after a refusal have their stack traces', () => {
   new OAuthError('invalid_request', 'x')
   expect(new Error('later').stack).toContain('\n    at ')
 })
@@ -40,7 +40,7 @@ test('the cause of an error is kept for the log', () => {
   expect('cause' in new OAuthError('server_error', 'x')).toBe(false)
 })
 
-test('unavailable is a 503 that says when to come back', () => {
+test('unavailable() is a 503 with Retry-After', () => {
   const error = unavailable('busy', { reason: 'lane_full', headers: { 'x-more': '1' } })
   expect(error.code).toBe('temporarily_unavailable')
   expect(error.status).toBe(503)
@@ -48,7 +48,7 @@ test('unavailable is a 503 that says when to come back', () => {
   expect(error.more.headers).toEqual({ 'retry-after': '1', 'x-more': '1' })
 })
 
-test('an overload states in its reason what is full', () => {
+test('the reason of an overload names the full resource', () => {
   const bounded = ['crypto_lane', 'store_lane', 'password_lane', 'body_room', 'outbound', 'used_set']
   expect(bounded.map((what) => overloaded(what).reason)).toEqual([
     'crypto_lane_full',

@@ -1,4 +1,4 @@
-// The vocabulary of input: what each field takes and what it says when it does not.
+// Field types of input: accepted values and error messages.
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import {
@@ -48,7 +48,7 @@ const accepted: Row[] = [
   ['scope', '', scope(), ''],
   ['slug', 'My-Files-2', slug(), 'my-files-2'],
 ]
-test.each(accepted)('%s takes %j', (_field, input, type, output) => {
+test.each(accepted)('%s accepts %j', (_field, input, type, output) => {
   expect(type.parse(input)).toEqual(output)
 })
 
@@ -105,7 +105,7 @@ test.each(refused)('%s refuses %j', (_field, input, type, message) => {
   if (!result.success) expect(issuesOf(result.error)[0]?.message).toMatch(message)
 })
 
-describe('what a schema says about its faults', () => {
+describe('error messages of a schema', () => {
   const record = z.strictObject({ name: name(), scopes: z.array(z.strictObject({ name: scopeName() })).optional() })
   const issues = (input: unknown) => {
     const result = record.safeParse(input)
@@ -116,7 +116,7 @@ describe('what a schema says about its faults', () => {
     expect(issues({})).toEqual([{ path: 'name', message: 'is required' }])
   })
 
-  test('a fault deep inside is named by its path', () => {
+  test('an error in a nested member has its path', () => {
     expect(issues({ name: 'x', scopes: [{ name: 'ok' }, { name: 'a b' }] })[0]?.path).toBe('scopes[1].name')
   })
 
@@ -126,7 +126,7 @@ describe('what a schema says about its faults', () => {
     ])
   })
 
-  test('a member of another type is not called missing', () => {
+  test('a member of another type is not reported as missing', () => {
     expect(issues({ name: 5 })[0]?.message).toMatch(/string/)
   })
 })

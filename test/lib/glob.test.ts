@@ -1,4 +1,4 @@
-// Patterns with `*`: what it stands for, and what it never crosses.
+// Patterns with `*`: the matched text, and separators that are never crossed.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { glob, globParts } from '../../src/lib/glob.ts'
@@ -45,7 +45,7 @@ describe('globParts', () => {
     fc.assert(fc.property(plain, fc.string(), (pattern, text) => globParts(pattern, text) === (pattern === text)))
   })
 
-  test('a * that replaces a part without separators matches the text that it was made from', () => {
+  test('replacing a part without separators by * matches the original text', () => {
     const part = fc.stringMatching(/^[a-z.*-]{1,8}$/)
     const parts = fc.array(part, { minLength: 1, maxLength: 6 })
     fc.assert(
@@ -59,7 +59,7 @@ describe('globParts', () => {
   })
 })
 
-test('the last literal of a pattern is not taken by an earlier *', () => {
+test('the last literal of a pattern is not consumed by an earlier *', () => {
   expect(glob('*a', 'aa')).toBe(true)
   expect(glob('*ab*ab', 'xabyab')).toBe(true)
   expect(glob('*ab*ab', 'xabab')).toBe(false)

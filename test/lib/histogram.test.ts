@@ -24,7 +24,7 @@ describe('logarithmic buckets', () => {
     expect(wide.max).toBe(2000)
   })
 
-  test('fewer buckets are less exact: at most 1/16 of a doubling with 16 of them', () => {
+  test('fewer buckets are less precise: at most 1/16 of a doubling with 16 buckets', () => {
     const histogram = new Histogram(logarithmic(1e-6, 16))
     for (let ms = 1; ms <= 1000; ms++) histogram.record(ms / 1000)
     expect(histogram.quantile(0.5) / 0.5).toBeGreaterThanOrEqual(1)
@@ -63,7 +63,7 @@ test('the sum of two histograms equals one that recorded all values', () => {
   expect(odd).toEqual(all)
 })
 
-test('what was taken is no longer counted', () => {
+test('values that were taken out are no longer counted', () => {
   const histogram = new Histogram(fine)
   histogram.record(3)
   expect(histogram.take()).toMatchObject({ sum: 3, max: 3 })

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
-/** A copy of the module for this file: the clock runs ahead here, and what made an id in the future would make all later ones there. */
+/** A copy of the module for this file: its clock is ahead here, and an id of the future would make all later ones of the other tests later too. */
 const COPY = '../../src/lib/id.ts?copy'
 const { digest, equalSecrets, idFloor, idTime, isId, newBearer, newId, newSecret, parseBearer } = (await import(
   COPY
@@ -24,26 +24,26 @@ describe('ids', () => {
     expect(id.readUInt8(8) >> 6).toBe(2)
   })
 
-  test('ids made in one millisecond are in order, also beyond the 4096 that fit into it', () => {
+  test('ids of one millisecond are ordered, also beyond the 4096 that fit into it', () => {
     vi.useFakeTimers({ now: Date.now() + 60_000 })
     const ids = Array.from({ length: 10_000 }, newId)
     expect(inOrder(ids)).toBe(true)
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  test('ids stay in order when the clock is set back', () => {
+  test('ids stay ordered when the clock is set back', () => {
     vi.useFakeTimers({ now: Date.now() + 120_000 })
     const before = newId()
     vi.setSystemTime(Date.now() - 3_600_000)
     expect(inOrder([before, newId()])).toBe(true)
   })
 
-  test('an id knows the second it was made in', () => {
+  test('idTime returns the second in which an id was created', () => {
     vi.useFakeTimers({ now: Date.now() + 10_000_000 })
     expect(idTime(newId())).toBe(Math.floor(Date.now() / 1000))
   })
 
-  test('idFloor is not above any id of its second, and above every id of the second before', () => {
+  test('idFloor is at most any id of its second, and above every id of the second before', () => {
     vi.useFakeTimers({ now: Math.ceil(Date.now() / 1000) * 1000 + 20_000_000 })
     const second = Date.now() / 1000
     const id = newId()
@@ -52,7 +52,7 @@ describe('ids', () => {
     expect(idTime(idFloor(-5))).toBe(0)
   })
 
-  test('isId takes what newId makes, and no other spelling of 16 bytes', () => {
+  test('isId accepts ids of newId, and no other encoding of 16 bytes', () => {
     expect(isId(newId())).toBe(true)
     const canonical = Buffer.alloc(16, 0xff).toString('base64url')
     for (const other of [
@@ -70,7 +70,7 @@ describe('ids', () => {
 })
 
 describe('bearer values', () => {
-  test('a bearer value comes apart into the id and hash it was made with', () => {
+  test('a bearer value is parsed into its id and hash', () => {
     const made = newBearer('rt')
     expect(made.value).toMatch(/^rt_[A-Za-z0-9_-]{64}$/)
     expect(isId(made.id)).toBe(true)
@@ -78,7 +78,7 @@ describe('bearer values', () => {
     expect(parseBearer('rt', made.value)).toEqual(made)
   })
 
-  test('a bearer value can be made for a row that exists', () => {
+  test('a bearer value can be created for an existing row', () => {
     const id = newId()
     const made = newBearer('ac', id)
     expect(made.id).toBe(id)
@@ -86,7 +86,7 @@ describe('bearer values', () => {
     expect(newBearer('ac', id).value).not.toBe(made.value)
   })
 
-  test('refuses a bearer value with another prefix, length or alphabet', () => {
+  test('a bearer value with another prefix, length or alphabet is refused', () => {
     const { value } = newBearer('rt')
     for (const wrong of [
       '',
@@ -116,7 +116,7 @@ describe('bearer values', () => {
     )
   })
 
-  test('a secret is 256 random bits as text that needs no escaping anywhere', () => {
+  test('a secret is 256 random bits as text that needs no escaping', () => {
     const secrets = Array.from({ length: 1000 }, () => newSecret('cs_'))
     for (const secret of secrets) expect(secret).toMatch(/^cs_[A-Za-z0-9_-]{43}$/)
     expect(new Set(secrets).size).toBe(secrets.length)
@@ -127,7 +127,7 @@ describe('bearer values', () => {
   })
 })
 
-test('equalSecrets says whether two texts are the same bytes', () => {
+test('equalSecrets compares the bytes of two texts', () => {
   expect(equalSecrets('', '')).toBe(true)
   expect(equalSecrets('a', 'ab')).toBe(false)
   fc.assert(

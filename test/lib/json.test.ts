@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseObject } from '../../src/lib/json.ts'
 
-test('an object is read with its members, whatever is around it', () => {
+test('an object is parsed with its members, and surrounding white space is ignored', () => {
   expect(parseObject(Buffer.from(' {"a":["ж"]}\n'))).toEqual({ a: ['ж'] })
 })
 
@@ -16,7 +16,7 @@ test.each([
   expect(parseObject(bytes)).toBeUndefined()
 })
 
-test('what is nested more than 64 levels deep is no object, and brackets inside a text are no levels', () => {
+test('an object with more than 64 levels is refused, and brackets inside a text are no levels', () => {
   const nested = (depth: number) => Buffer.from(`{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`)
   expect(parseObject(nested(63))).toBeDefined()
   expect(parseObject(nested(64))).toBeUndefined()

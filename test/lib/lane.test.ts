@@ -1,11 +1,11 @@
-// The lane: batches, bounds and what a failure reaches.
+// The lane: batches, bounds and failures.
 import { describe, expect, test, vi } from 'vitest'
 import { Lane, type LaneOptions, type Outcome } from '../../src/lib/lane.ts'
 import { refusalOf } from '../support/thrown.ts'
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** A lane whose batches wait until the test lets them go. */
+/** A lane whose batches wait until the test completes them. */
 function heldLane(options: Partial<LaneOptions<string, string>> = {}) {
   const batches: string[][] = []
   const held: ((outcomes?: Outcome<string>[]) => void)[] = []
@@ -41,7 +41,7 @@ function timedLane(jobMs: number, options: Partial<LaneOptions<string, string>>)
 }
 
 describe('batches', () => {
-  test('jobs of one turn travel together, and each gets its own answer', async () => {
+  test('jobs of one turn are one batch, and each gets its own result', async () => {
     const { lane, batches, release } = heldLane()
     const answers = Promise.all(['a', 'b', 'c'].map((job) => lane.push(job)))
     expect(batches).toEqual([])
@@ -52,7 +52,7 @@ describe('batches', () => {
     expect(lane.stats).toEqual({ waiting: 0, running: 0, jobs: 3, batches: 1, refused: 0, busy_ms: expect.any(Number) })
   })
 
-  test('what arrives while a batch runs is the next batch', async () => {
+  test('jobs that arrive while a batch runs form the next batch', async () => {
     const { lane, batches, release } = heldLane()
     const first = lane.push('a')
     await turn()
@@ -67,7 +67,7 @@ describe('batches', () => {
     expect(await Promise.all(rest)).toEqual(['B', 'C'])
   })
 
-  test('no batch is larger than the most there may be', async () => {
+  test('no batch is larger than the maximum', async () => {
     const { lane, batches, release } = heldLane({ maxBatch: 2 })
     const answers = Promise.all(['a', 'b', 'c'].map((job) => lane.push(job)))
     await turn()
@@ -78,7 +78,7 @@ describe('batches', () => {
     expect(await answers).toEqual(['A', 'B', 'C'])
   })
 
-  test('idle workers share what waits', async () => {
+  test('idle workers share the waiting jobs', async () => {
     const { lane, batches } = heldLane({ workers: 2 })
     for (const job of ['a', 'b', 'c', 'd']) void lane.push(job)
     await turn()
@@ -88,13 +88,13 @@ describe('batches', () => {
     ])
   })
 
-  test('a full batch leaves at once, however long the turn still takes', () => {
+  test('a full batch is dispatched at once, before the end of the turn', () => {
     const { lane, batches } = heldLane({ maxBatch: 2 })
     for (const job of ['a', 'b', 'c']) void lane.push(job)
     expect(batches).toEqual([['a', 'b']])
   })
 
-  test('a worker that is busy gets one full batch ahead, and no other', async () => {
+  test('a busy worker gets one full batch in advance, and no other', async () => {
     const { lane, batches, release } = heldLane({ maxBatch: 2, ahead: true })
     const first = lane.push('a')
     await turn()
@@ -111,7 +111,7 @@ describe('batches', () => {
     expect(lane.stats).toMatchObject({ waiting: 1, running: 2 })
   })
 
-  test('a worker that says how long it worked was busy for so long, whenever it is heard of', async () => {
+  test('the busy time of a worker is the time that it reports, whenever the report arrives', async () => {
     const lane = new Lane<string, string>({
       name: 'test',
       workers: 1,
@@ -127,7 +127,7 @@ describe('batches', () => {
     expect(lane.busyMs()).toBe(1234)
   })
 
-  test('what a worker does at this moment counts as work, also before it is heard of', async () => {
+  test('the present batch of a worker counts as busy time before its result arrives', async () => {
     const { lane } = heldLane({ workers: 2, maxBatch: 1 })
     vi.useFakeTimers({ toFake: ['performance'] })
     try {
@@ -143,7 +143,7 @@ describe('batches', () => {
     }
   })
 
-  test('never more batches run at once than there are workers', async () => {
+  test('there are never more concurrent batches than workers', async () => {
     const { lane, batches } = heldLane({ workers: 2, maxBatch: 1 })
     for (const job of ['a', 'b', 'c', 'd']) void lane.push(job)
     await turn()
@@ -152,7 +152,7 @@ describe('batches', () => {
     expect(lane.stats.running).toBe(2)
   })
 
-  test('a batch takes no longer than it may, by what the jobs before took', async () => {
+  test('a batch is limited by the average duration of earlier jobs', async () => {
     const { lane, lengths } = timedLane(10, { batchMs: 30 })
     await lane.push('first')
     for (let i = 0; i < 10; i++) void lane.push(String(i))
@@ -160,7 +160,7 @@ describe('batches', () => {
     expect(lengths).toEqual([1, 3])
   })
 
-  test('an idle worker does not wait for the end of the turn when there is a millisecond of work', async () => {
+  test('an idle worker starts before the end of the turn when there is a millisecond of work', async () => {
     const { lane, lengths } = timedLane(0.1, { eagerMs: 1 })
     await lane.push('first')
     for (let i = 0; i < 9; i++) void lane.push(String(i))
@@ -173,7 +173,7 @@ describe('batches', () => {
 })
 
 describe('bounds', () => {
-  test('refuses a job with 503 and the name of the lane when the queue is full, and goes on when there is room', async () => {
+  test('a full queue refuses a job with 503 and the name of the lane, and accepts jobs when it has room', async () => {
     const { lane, release } = heldLane({ maxQueue: 2 })
     const waiting = [lane.push('a'), lane.push('b')]
     const refused = await refusalOf(() => lane.push('c'))
@@ -192,7 +192,7 @@ describe('bounds', () => {
 })
 
 describe('failures', () => {
-  test('a job that fails takes no other job of its batch with it', async () => {
+  test('a failing job does not affect other jobs of its batch', async () => {
     const { lane, release } = heldLane()
     const settled = Promise.allSettled([lane.push('a'), lane.push('b'), lane.push('c')])
     await turn()
@@ -204,7 +204,7 @@ describe('failures', () => {
     ])
   })
 
-  test('a job without an outcome fails instead of waiting forever', async () => {
+  test('a job without an outcome is rejected', async () => {
     const { lane, release } = heldLane()
     const settled = Promise.allSettled([lane.push('a'), lane.push('b')])
     await turn()
@@ -212,7 +212,7 @@ describe('failures', () => {
     expect((await settled).map((each) => each.status)).toEqual(['fulfilled', 'rejected'])
   })
 
-  test('a batch that fails fails its jobs only, and the lane goes on', async () => {
+  test('a failing batch rejects only its jobs, and the lane continues', async () => {
     let fail = true
     const lane = new Lane<string, string>({
       name: 'test',
@@ -232,11 +232,11 @@ describe('failures', () => {
 })
 
 describe('drained', () => {
-  test('resolves at once when nothing waits and nothing runs', async () => {
+  test('drained() resolves at once when no job waits or runs', async () => {
     await heldLane().lane.drained()
   })
 
-  test('resolves only after the last waiting job was answered', async () => {
+  test('drained() resolves after the last waiting job was answered', async () => {
     const { lane, release } = heldLane({ maxBatch: 1 })
     const answers = [lane.push('a'), lane.push('b')]
     let drained = false

@@ -6,7 +6,7 @@ import { Lru } from '../../src/lib/lru.ts'
 v8.setFlagsFromString('--expose-gc')
 const collect = vm.runInNewContext('gc') as () => void
 
-test('what was not used for longest makes room', () => {
+test('the least recently used value is evicted', () => {
   const lru = new Lru<string>(2)
   expect(lru.get('a')).toBe(undefined)
   lru.set('a', 'one')
@@ -17,7 +17,7 @@ test('what was not used for longest makes room', () => {
   expect([...lru.values()]).toEqual(['three', 'one'])
 })
 
-test('what is not there is made, once, and forgotten when it is deleted', () => {
+test('a missing value is created once, and removed by delete', () => {
   const lru = new Lru<number>(10)
   lru.delete('a')
   lru.clear()
@@ -31,14 +31,14 @@ test('what is not there is made, once, and forgotten when it is deleted', () => 
   expect(lru.get('abc')).toBe(undefined)
 })
 
-test('memory for many is taken with the first one', () => {
+test('memory is allocated with the first value', () => {
   const before = process.memoryUsage().heapUsed
   const many = Array.from({ length: 20 }, () => new Lru<string>(1_000_000))
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(1_000_000)
   expect(many.length).toBe(20)
 })
 
-test('a key does not keep the text in memory that it was cut from', () => {
+test('a key does not retain the text that it was cut from', () => {
   const lru = new Lru<true>(1000)
   const [MB, COUNT] = [1_000_000, 100]
   const keyOf = (i: number) => Buffer.alloc(MB, `key number ${i};`).toString('latin1').slice(100, 130)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { newNamed } from '../../src/lib/named.ts'
 
-test('nothing is there before, and every name is a name', () => {
+test('a new object has no values, and any name can be set', () => {
   const values = newNamed()
   for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf']) {
     expect(name in values).toBe(false)

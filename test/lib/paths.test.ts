@@ -4,7 +4,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { migrationsFolder, packageRoot, programFile } from '../../src/lib/paths.ts'
 
-test('the package root holds the package.json of the service', () => {
+test('the package root contains the package.json of the service', () => {
   expect(JSON.parse(readFileSync(path.join(packageRoot, 'package.json'), 'utf8')).name).toBe('service')
 })
 

@@ -1,4 +1,4 @@
-// Values that may be used once: exact within their time, bounded in number, forgotten afterwards.
+// The replay set: exact until expiry, bounded, and freed afterwards.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ReplaySet } from '../../src/lib/replay_set.ts'
@@ -12,19 +12,19 @@ test('a value is added once until it expires, and again from that second on', ()
   expect(used.add('a', 160, 159)).toBe(false)
 })
 
-test('a refused value does not prolong the time of the first one', () => {
+test('a refused value does not extend the expiry of the first one', () => {
   const used = new ReplaySet(10)
   used.add('a', 100, 40)
   used.add('a', 500, 50)
   expect(used.add('a', 100, 100)).toBe(true)
 })
 
-test('another value is another one', () => {
+test('different values do not affect each other', () => {
   const used = new ReplaySet(10)
   expect(['a', 'b', 'A', ''].map((value) => used.add(value, 100, 0))).toEqual([true, true, true, true])
 })
 
-test('a full set refuses with 503 what it could not remember, and evicts nothing that still counts', async () => {
+test('a full set refuses new values with 503, and evicts nothing that has not expired', async () => {
   const used = new ReplaySet(3)
   for (const value of ['a', 'b', 'c']) used.add(value, 100, 0)
   const refusal = await refusalOf(() => used.add('d', 100, 99))
@@ -34,14 +34,14 @@ test('a full set refuses with 503 what it could not remember, and evicts nothing
   expect(used.size).toBe(3)
 })
 
-test('a full set has room again as soon as its members expire', () => {
+test('a full set has room as soon as members expire', () => {
   const used = new ReplaySet(3)
   for (const value of ['a', 'b', 'c']) used.add(value, 100, 0)
   expect(used.add('d', 200, 100)).toBe(true)
   expect(used.size).toBe(1)
 })
 
-test('one that lives long does not keep those that expired after it', () => {
+test('a member with a long expiry does not retain members that expire earlier', () => {
   const used = new ReplaySet(1000)
   used.add('an assertion', 1000, 0)
   for (let now = 0; now < 900; now++) used.add(`proof ${now}`, now + 70, now)
@@ -49,14 +49,14 @@ test('one that lives long does not keep those that expired after it', () => {
   expect(used.add('an assertion', 1000, 900)).toBe(false)
 })
 
-test('a clock that is set back makes nothing usable again that is still remembered', () => {
+test('a clock that is set back makes no remembered value usable again', () => {
   const used = new ReplaySet(10)
   used.add('a', 100, 50)
   used.add('b', 160, 90)
   expect([used.add('a', 100, 20), used.add('b', 160, 20)]).toEqual([false, false])
 })
 
-test('for any sequence it answers as a plain list of uses would', () => {
+test('any sequence of uses has the same results as a plain list', () => {
   const step = fc.record({ value: fc.constantFrom('a', 'b', 'c', 'd'), life: fc.nat(20), wait: fc.nat(10) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {

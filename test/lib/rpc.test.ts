@@ -1,4 +1,4 @@
-// Questions between threads: what is asked, answered and refused, and what happens when the other side is gone.
+// Calls between threads: results, refusals, and a lost peer.
 import { MessageChannel } from 'node:worker_threads'
 import { afterEach, expect, test, vi } from 'vitest'
 import { OAuthError, unavailable } from '../../src/lib/error.ts'
@@ -9,7 +9,7 @@ afterEach(() => {
   for (const end of ends.splice(0)) end()
 })
 
-/** Asks over a channel of its own. */
+/** Calls a method over a channel of its own. */
 function pair<A extends RpcHandlers>(answers: A, asText = false) {
   const { port1, port2 } = new MessageChannel()
   ends.push(() => port1.close())
@@ -20,7 +20,7 @@ function pair<A extends RpcHandlers>(answers: A, asText = false) {
   return { asking, send }
 }
 
-test.each([false, true])('answers come to who asked, in any order (as text: %s)', async (asText) => {
+test.each([false, true])('results are returned to their callers, in any order (as text: %s)', async (asText) => {
   const later: (() => void)[] = []
   const { asking } = pair(
     {
@@ -35,20 +35,20 @@ test.each([false, true])('answers come to who asked, in any order (as text: %s)'
   expect(await slow).toBe(7)
 })
 
-test('what is said in one turn travels in one message', async () => {
+test('calls of one turn are sent in one message', async () => {
   const { asking, send } = pair({ twice: (input: number) => input * 2 })
   expect(await Promise.all([1, 2, 3].map((n) => asking.ask('twice', n)))).toEqual([2, 4, 6])
   expect(send).toHaveBeenCalledTimes(1)
 })
 
-test('a notification needs no answer, and arrives before a later call', async () => {
+test('a notification has no answer, and arrives before a later call', async () => {
   const told: string[] = []
   const { asking } = pair({ note: (text: string) => void told.push(text), list: (_: undefined) => [...told] })
   asking.tell('note', 'a')
   expect(await asking.ask('list', undefined)).toEqual(['a'])
 })
 
-test('a refusal is the same refusal on the other side, and an error keeps its code', async () => {
+test('a refusal arrives as the same refusal, and an error keeps its code', async () => {
   const refusal = new OAuthError('slow_down', 'later', { reason: 'why', headers: { 'retry-after': '3' } })
   const { asking } = pair({
     refuse(_: undefined) {
@@ -74,7 +74,7 @@ test('a refusal is the same refusal on the other side, and an error keeps its co
   expect(failed).toMatchObject({ code: 'USED_BEFORE', message: 'it was used before' })
 })
 
-test('when the other side is gone, pending and later calls are rejected', async () => {
+test('when the peer is gone, pending and later calls are rejected', async () => {
   const { asking } = pair({ never: (_: undefined) => new Promise(() => {}) })
   const waiting = asking.ask('never', undefined)
   asking.break(new Error('gone'))

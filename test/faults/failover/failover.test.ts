@@ -122,7 +122,7 @@ describe.for<Version>(['15', '18'])('PostgreSQL %s with a synchronous standby', 
   })
 })
 
-describe('## faults of a proxy or pooler', () => {
+describe('faults of a proxy or pooler', () => {
   const restart = async ({ primary }: Lab) => {
     await primary.stop()
     await primary.start()
