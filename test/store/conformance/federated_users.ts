@@ -55,4 +55,17 @@ export function federatedUserRules(bench: Bench): void {
     expect(await end({ sub: other.sub, sid })).toMatchObject({ sessions: 0 })
     expect(await live(mine)).toEqual([true])
   })
+
+  test('a user is found by issuer and subject, also after the subject was changed, and takes no subject of another', async () => {
+    const [user, other] = [await arrived(), await arrived()]
+    const find = (sub: string, issuer = ISSUER) => bench.store.findSubjectUser({ issuer, sub })
+    expect([await find(user.sub), await find(user.sub, 'https://other.example.com')]).toEqual([user.id, undefined])
+    const { sub, ...record } = user
+    const change = (provider_sub: string) =>
+      bench.store.updateUser({ user: { ...record, provider_sub }, signOut: false, now: NOW })
+    expect(await change(other.sub)).toBe('subject_exists')
+    const anew = newId()
+    expect(await change(anew)).toBe('updated')
+    expect([await find(anew), await find(sub), await find(other.sub)]).toEqual([user.id, undefined, other.id])
+  })
 }
