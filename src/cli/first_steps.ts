@@ -52,12 +52,12 @@ export function addFirstSteps(program: Command, env: Env, exit: (code: number) =
 
   commandAt(program, 'try assertion')
     .description(
-      'Makes a client assertion (private_key_jwt) and shows the request that sends it, as a curl command. Sends nothing.',
+      'Creates a client assertion (private_key_jwt) and shows the request that sends it, as a curl command. Sends nothing.',
     )
     .requiredOption('--key <file>', 'Private key of the client, as PEM or JWK; - reads it from standard input.')
     .requiredOption('--client-id <id>', 'Client id of the client.')
     .option('--kid <text>', 'Key id for the header. Default: the kid of the JWK, or none.')
-    .option('--alg <name>', 'ES256, RS256, PS256 or EdDSA. Default: what the key is for; RS256 for RSA.')
+    .option('--alg <name>', 'ES256, RS256, PS256 or EdDSA. Default: the algorithm of the key, RS256 for an RSA key.')
     .option('--issuer <url>', 'Issuer of the server that receives it. Default: server.issuer.')
     .option('--resource <uri>', 'URI of the resource that the token is for.')
     .option('--scope <names>', 'Scopes to request, separated by spaces.')

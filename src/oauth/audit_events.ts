@@ -56,7 +56,7 @@ export const DETAIL = {
   resource_id: 'Id of the resource',
   retry: 'true when the token was issued for a retried refresh request (`oauth.refresh_grace`)',
   role: 'Role of the user',
-  rule: 'The rule that refused: `access` of the resource, or `scope_groups`, the groups of its scopes',
+  rule: 'Rule that did not allow the request: `access` of the resource, or `scope_groups`, the groups of its scopes',
   scope: 'Scope names, separated by spaces',
   scope_map: 'Scopes of the target by scope of the source',
   scopes: 'Scopes at the provider',
@@ -100,7 +100,7 @@ const toll = ['tokens', 'families', 'requests', 'clients'] as const
 /** By name. `token_issued` and `upstream_token_issued` are read from the issuances. */
 export const AUDIT_EVENTS = {
   access_refused: {
-    doc: 'A user was refused because the user may not use the resource, or may have none of the scopes. Refused at a refresh, the sign-in ends.',
+    doc: 'A user was refused because the user may not use the resource, or may have none of the scopes. If the refusal was at a refresh, the sign-in ends.',
     detail: ['user_id', 'resource', 'rule'],
   },
   admin_ui_login: { doc: 'An operator signed in to the admin page.', detail: [] },
