@@ -82,17 +82,22 @@ export const clientJson = (client: Client) => ({
 })
 
 /** The secrets of a client that are accepted. A client whose authentication method has no secret has no such member. */
-export const secretsJson = (client: Client, now: number) =>
-  client.secrets === undefined
-    ? {}
-    : {
-        secrets: liveSecrets(client, now).map(({ id, created_at, expires_at, last_used_at }) => ({
-          id,
-          created_at: rfc3339(created_at),
-          ...(expires_at === undefined ? {} : { expires_at: rfc3339(expires_at) }),
-          ...(last_used_at === undefined ? {} : { last_used_at: rfc3339(last_used_at) }),
-        })),
+export async function secretsJson({ store, clock }: App, client: Client) {
+  const { client_id, secrets } = client
+  if (secrets === undefined) return {}
+  const uses = await store.readSecretUses({ client_id })
+  return {
+    secrets: liveSecrets(client, clock.now()).map(({ id, created_at, expires_at }) => {
+      const last_used_at = uses[id]
+      return {
+        id,
+        created_at: rfc3339(created_at),
+        ...(expires_at === undefined ? {} : { expires_at: rfc3339(expires_at) }),
+        ...(last_used_at === undefined ? {} : { last_used_at: rfc3339(last_used_at) }),
       }
+    }),
+  }
+}
 
 /** The registered URI of the default resource that an operator names; undefined for an empty one. Throws invalid_request. */
 export async function defaultResourceOf(app: App, uri: string | undefined): Promise<string | undefined> {

@@ -82,7 +82,7 @@ export const clientSecrets: AdminResource = {
       answer: z.array(answers.clientSecret),
       cli: { flags: { id: { field: 'client_id' } } },
       async run(app, { params }) {
-        const { secrets = [] } = secretsJson(await getClient(app, params.client_id), app.clock.now())
+        const { secrets = [] } = await secretsJson(app, await getClient(app, params.client_id))
         return { shown: secrets }
       },
     }),

@@ -63,7 +63,7 @@ async function withActivity({ store, clock }: App, found: Client[]) {
 }
 
 /** A client with its secrets, which lists of clients do not show. */
-const shownAlone = ({ clock }: App, client: Client) => ({ ...clientJson(client), ...secretsJson(client, clock.now()) })
+const shownAlone = async (app: App, client: Client) => ({ ...clientJson(client), ...(await secretsJson(app, client)) })
 
 export const clients: AdminResource = {
   name: 'client',
@@ -144,7 +144,7 @@ export const clients: AdminResource = {
       doc: 'Shows a client.',
       answer: answers.clientWithSecrets,
       cli: false,
-      run: async (app, { params }) => ({ shown: shownAlone(app, await getClient(app, params.client_id)) }),
+      run: async (app, { params }) => ({ shown: await shownAlone(app, await getClient(app, params.client_id)) }),
     }),
     update: action({
       method: 'PATCH',
@@ -179,11 +179,11 @@ export const clients: AdminResource = {
               default_resource === undefined ? client.default_resource : await defaultResourceOf(app, default_resource),
           }
           const fields = changedByOperator(client, next, Object.keys(patch))
-          if (fields.length === 0) return { shown: shownAlone(app, client) }
+          if (fields.length === 0) return { shown: await shownAlone(app, client) }
           checkClient(next, offeredBy(app), client)
           if (patch.federated_credentials) checkFederated(app.config, next)
           if ((await app.store.updateClient(next)) === 'stale') return 'stale'
-          return { shown: shownAlone(app, next), changed: { client_id: client.client_id, detail: { fields } } }
+          return { shown: await shownAlone(app, next), changed: { client_id: client.client_id, detail: { fields } } }
         }),
     }),
     suspend: action({

@@ -213,6 +213,12 @@ export function* touchClient({ client_id, now }: { client_id: string; now: numbe
   yield* change('UPDATE clients SET last_used_at = ? WHERE client_id = ?', now, client_id)
 }
 
+/** When each secret of a client was last used, by id. Cached clients may have older times: uses are not announced to other processes. */
+export function* readSecretUses({ client_id }: { client_id: string }): Op<Uses> {
+  const row = yield* one('SELECT secret_uses FROM clients WHERE client_id = ?', client_id)
+  return (row && maybeDecoded<Uses>(row.secret_uses)) ?? {}
+}
+
 /** Stores when a secret of a client was used, without a new version. Uses of secrets that the client no longer has are dropped. */
 export function* touchSecret({ client_id, id, now }: { client_id: string; id: string; now: number }): Op<void> {
   const row = yield* forUpdate('SELECT secrets, secret_uses FROM clients WHERE client_id = ?', client_id)

@@ -118,6 +118,21 @@ describe('caches are invalidated by changes at the other instance', () => {
     await eventually(async () => !(await holdsAt(b, second)), 1000)
   })
 
+  test('the last use of a client secret at one instance is shown at the other', async () => {
+    const client = await addClient(a)
+    const lastUse = async () => {
+      const { secrets } = await okAdmin<{ secrets: { last_used_at?: string }[] }>(
+        a,
+        'GET',
+        `/admin/clients/${client.client_id}`,
+      )
+      return secrets[0]?.last_used_at
+    }
+    expect(await lastUse()).toBeUndefined()
+    expect((await machineToken(b, client)).status).toBe(200)
+    await eventually(async () => (await lastUse()) !== undefined, 1000)
+  })
+
   test('J07 the registration mode of the other instance applies here', async () => {
     expect((await register(b)).status).toBe(201)
     await okAdmin(a, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
