@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
-import { addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 import { field, openAdmin, press, rowsOf } from './open.ts'
 
 let service: TestService
@@ -118,6 +118,30 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await row('cockpit').getByText('not mcp:write, which is only for captains').count()).toBe(1)
     expect(await row('galley').getByText('The user is on none of the lists of the resource.').count()).toBe(1)
     expect(await row('galley').getByText('no', { exact: true }).count()).toBe(1)
+  })
+
+  test('explain answers in plain words whether a user gets access, which rule decides, and what to change', async ({
+    reopen,
+  }) => {
+    const [user, client] = [await addUser(service, { operator_groups: ['crew'] }), await addClient(service)]
+    const access = { mode: 'restricted' as const, groups: ['captains'], users: [], email_domains: [] }
+    const { id, uri } = await addResource(service, { slug: 'bridge', access })
+    const { page } = await openAdmin(reopen, service, 'try/explain')
+    await page.getByLabel(/^Client ID/).fill(client.client_id)
+    await page.getByLabel(/^User/).fill(user.email)
+    await page.getByLabel(/^Resource/).fill(uri)
+    await page.getByLabel(/^Scope/).fill('mcp:read')
+    await press(page, 'Explain')
+    await page.getByText('No. The application would not get access.').waitFor()
+    const step = (text: string) => page.getByRole('listitem').filter({ hasText: text })
+    const question = 'Is the user one of those who may use the resource?'
+    expect(await step(question).getByText('no', { exact: true }).count()).toBe(1)
+    expect(await step('Is the application registered and active?').getByText('yes', { exact: true }).count()).toBe(1)
+    expect(await page.getByText('What to change:').count()).toBe(1)
+    await okAdmin(service, 'PATCH', `/admin/resources/${id}`, { access: { ...access, groups: ['crew'] } })
+    await press(page, 'Explain')
+    await page.getByText('Yes. The application would get access.').waitFor()
+    expect(await step(question).getByText('yes', { exact: true }).count()).toBe(1)
   })
 
   test('the groups of operators are edited on the page of the user, and those of the provider are shown apart', async ({

@@ -36,7 +36,18 @@ async function findingsOf(page: Page): Promise<string[]> {
 const NAMES = [
   ...['home', 'connections', 'clients', 'client', 'users', 'user', 'groups', 'resources', 'resource'],
   ...['restricted resource', 'providers', 'fronting'],
-  ...['identity providers', 'policies', 'mappings', 'issuances', 'issuance', 'audit', 'keys', 'settings', 'try it'],
+  ...[
+    'identity providers',
+    'policies',
+    'mappings',
+    'issuances',
+    'issuance',
+    'audit',
+    'keys',
+    'settings',
+    'try it',
+    'explain',
+  ],
 ]
 
 describe(`in ${CHROMIUM}`, () => {

@@ -101,4 +101,5 @@ export const placesOf = ({ machine, user, resource, delegated }: World): Readonl
   keys: 'keys',
   settings: 'settings',
   'try it': 'try',
+  explain: 'try/explain',
 })

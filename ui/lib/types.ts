@@ -33,4 +33,5 @@ export type SeriesAnswer = z.output<typeof service.series>
 export type DcrMode = z.output<typeof service.dcrMode>['mode']
 export type Minted = z.output<typeof service.triedToken>
 export type Checked = z.output<typeof service.checkedAssertion>
+export type Explained = z.output<typeof service.explained>
 export type Decoded = z.output<typeof service.examined>

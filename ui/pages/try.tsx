@@ -1,14 +1,16 @@
-// Trial operations: request a token as a client would, decode a token, check an assertion step by step.
+// Trial operations: request a token as a client would, decode a token, explain access, check an assertion step by step.
 import { useState } from 'preact/hooks'
 import { useLoad } from '../lib/load.ts'
 import { href, type Location } from '../lib/router.ts'
 import { operations } from '../lib/schema.ts'
 import { Empty, PageHead } from '../parts/text.tsx'
+import { ExplainAccess } from './try_explain.tsx'
 import { CheckAssertion, DecodeToken, MintToken } from './try_forms.tsx'
 
 const TABS = [
   { name: 'mint', title: 'Mint a token', needs: 'try.token', show: MintToken },
   { name: 'decode', title: 'Decode a token', needs: 'try.decode', show: DecodeToken },
+  { name: 'explain', title: 'Explain access', needs: 'try.explain', show: ExplainAccess },
   { name: 'assertion', title: 'Check an ID-JAG', needs: 'try.idJag', show: CheckAssertion },
 ] as const
 
@@ -22,7 +24,7 @@ export function Try({ place: { segments } }: { place: Location }) {
     <>
       <PageHead
         title="Try it"
-        about="Request a token as a client would, decode a token, or check an assertion. The audit trail records every trial, without secrets."
+        about="Request a token as a client would, decode a token, ask why a user gets access or not, or check an assertion. The audit trail records every trial, without secrets."
       />
       <nav class="tabs" aria-label="What to try">
         {tabs.map(({ name, title }) => (
