@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { packageRoot } from '../src/lib/paths.ts'
+import { type Titled, testTitles } from './security/titles.ts'
 import type { SourceFile } from './shape.ts'
 
 const READ = 'src ui bench workers tools docs deploy examples README.md CONTRIBUTING.md SECURITY.md config.example.yaml'
@@ -47,13 +48,24 @@ const FORMS: Readonly<Record<string, string>> = {
   '(goes|go) on (to|by|with|from|and|alone)': '"continues", "proceeds"',
 }
 
-const patterns = Object.entries(FORMS).map(([form, standard]) => ({
-  standard,
-  pattern: new RegExp(`(?<!\\w)(?:${form.replaceAll(' ', '[\\s*/#]+')})(?!\\w)`, 'gi'),
-}))
+/** Forms that a test title must not have either: a title names the actor and the expected result. */
+const TITLE_FORMS: Readonly<Record<string, string>> = {
+  '(no|some|any|every)body': 'the role: "a client", "another user", "no request"',
+  '(is|are) told(?! apart)': '"receives", "is notified"',
+  'lets? in': '"admits", "accepts"',
+  'as ever': '"still", "unchanged"',
+}
+
+const patternsOf = (forms: Readonly<Record<string, string>>) =>
+  Object.entries(forms).map(([form, standard]) => ({
+    standard,
+    pattern: new RegExp(`(?<!\\w)(?:${form.replaceAll(' ', '[\\s*/#]+')})(?!\\w)`, 'gi'),
+  }))
+const PATTERNS = patternsOf(FORMS)
+const TITLE_PATTERNS = patternsOf(TITLE_FORMS)
 
 /** Every form of the list in these files, with its line and what to write instead. */
-export const languageFaults = (files: readonly SourceFile[]): string[] =>
+export const languageFaults = (files: readonly SourceFile[], patterns = PATTERNS): string[] =>
   files.flatMap(({ file, text }) =>
     patterns.flatMap(({ pattern, standard }) =>
       [...text.matchAll(pattern)].map(({ 0: found, index }) => {
@@ -62,6 +74,10 @@ export const languageFaults = (files: readonly SourceFile[]): string[] =>
       }),
     ),
   )
+
+/** Every form of the list for titles in these titles of tests. */
+export const titleFaults = (titles: readonly Titled[]): string[] =>
+  titles.flatMap(({ file, title }) => languageFaults([{ file: `${file} (${title})`, text: title }], TITLE_PATTERNS))
 
 function filesBelow(name: string): string[] {
   if (!statSync(path.join(packageRoot, name)).isDirectory()) return [name]
@@ -75,7 +91,7 @@ function main(): void {
     .flatMap(filesBelow)
     .filter((file) => TEXT.test(file) && !EXEMPT.test(file))
     .map((file) => ({ file, text: readFileSync(path.join(packageRoot, file), 'utf8') }))
-  const faults = languageFaults(files)
+  const faults = [...languageFaults(files), ...titleFaults(testTitles())]
   for (const fault of faults) console.error(fault)
   if (faults.length > 0) process.exitCode = 1
 }

@@ -194,7 +194,7 @@ test('S09 a jti works once: again, in a new assertion, at another endpoint, and 
   expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(401)])
 })
 
-test('S10 nobody uses up the jti of another: not with a wrong signature, not as another client', async () => {
+test('S10 a jti is not consumed by an assertion with a wrong signature, nor by another client', async () => {
   const claims = { jti: 'of-the-client' }
   expect(await refused({ claims }, { ...(await idpKey()), kid: client.key.kid })).toBe('assertion_signature')
   claimsOf(await tryAssertion(service, await addKeyedClient(service), { claims }))

@@ -111,7 +111,7 @@ describe('a provider that claims what belongs to another one', () => {
     expect((await find((await usersWith(acme.person.sub))[0]?.id)).email).toBe('')
   })
 
-  test('signs nobody in with an ID token of the issuer of another one', async () => {
+  test('an ID token of the issuer of another provider is refused', async () => {
     const { fake, service } = await openFederation()
     const browser = new Browser()
     const callback = await leave(service, fake, browser)

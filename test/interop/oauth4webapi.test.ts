@@ -143,7 +143,7 @@ for (const kind of KINDS.slice(1))
   })
 
 describe('the authorization response', () => {
-  test('is refused by the client when iss or state is of somebody else', async () => {
+  test('the client refuses a response with the iss or state of another request', async () => {
     const { client, callback, state } = await signedIn(KINDS[0] as Kind)
     for (const name of ['iss', 'state']) {
       const forged = new URL(callback)

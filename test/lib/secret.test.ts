@@ -14,7 +14,7 @@ const { config } = loadConfig(undefined, {
   SERVICE_STORAGE_POSTGRES_DSN: `postgres://u:${SECRET}@db.example.com/service`,
 })
 
-test('a secret is there for who asks for it by name', () => {
+test('a secret can be read by its name', () => {
   expect(config.session.secret).toBe(SECRET)
   const { dsn } = config.storage.postgres
   expect(dsn).toContain(SECRET)
@@ -28,7 +28,7 @@ describe('nothing shows it', () => {
     ['a structured clone', () => inspect(structuredClone(config), { depth: 10 })],
   ])('%s', (_, show) => expect(show()).not.toContain(SECRET))
 
-  test('the log, when somebody logs the whole configuration', () => {
+  test('the log does not show secrets when the whole configuration is logged', () => {
     const { log, lines } = recordingLog()
     log.info({ config }, 'started')
     log.info({ session: config.session, admin: config.admin }, 'started')

@@ -25,7 +25,7 @@ function setUp() {
 }
 
 describe('a breaker', () => {
-  test('lets calls through until five in a row have failed, then refuses with 503 and calls nobody', async () => {
+  test('calls are sent until five in a row have failed, then refused with 503 without a call', async () => {
     const { breaker, state, call, fail } = setUp()
     await fail(4)
     expect(breaker.isOpen).toBe(false)

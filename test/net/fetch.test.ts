@@ -83,7 +83,7 @@ test('proxies of the environment are not used', async () => {
   vi.unstubAllEnvs()
 })
 
-test('a port where nobody listens is connect_failed', async () => {
+test('a port without a listener is connect_failed', async () => {
   const server = net.createServer()
   const { url } = await listenOn(server)
   await new Promise((resolve) => server.close(resolve))

@@ -72,7 +72,7 @@ test.each(['169.254.169.254', '0.0.0.0', '224.0.0.1', 'fe80::1', '::ffff:127.0.0
   },
 )
 
-test('the connection goes to the address that was judged, under the name of the URL, and nobody resolves again', async () => {
+test('the connection goes to the checked address, with the name of the URL, and without a second resolution', async () => {
   const peer = await servePeer((request, response) => response.end(request.headers.host))
   const bySystem = vi.spyOn(dns, 'lookup')
   const resolve = vi.fn(async () => ['127.0.0.1'])

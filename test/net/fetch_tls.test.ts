@@ -25,7 +25,7 @@ const tlsPeer = () => {
 }
 const toLoopback = { resolve: async () => ['127.0.0.1'] }
 
-test('a certificate that nobody vouches for is tls_failed, and nothing is sent', async () => {
+test('an untrusted certificate is tls_failed, and nothing is sent', async () => {
   const peer = await tlsPeer()
   const fault = await faultOf(fetchFrom(localFetcher(toLoopback), `https://idp.test:${peer.port}/`))
   expect([fault.reason, fault.message]).toEqual([

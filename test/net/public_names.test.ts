@@ -52,7 +52,7 @@ test('a name has one look-up at a time, and the next one asks again', async () =
   expect(server.asked.length).toBe(4)
 })
 
-test('localhost is loopback without asking anybody, in every spelling', async () => {
+test('localhost is loopback without a query, in every spelling', async () => {
   const server = await startNames()
   for (const name of ['localhost', 'localhost.', 'app.localhost'])
     expect(await lookUp(name)).toEqual(['127.0.0.1', '::1'])

@@ -21,7 +21,7 @@ describe('access', () => {
     expect(admittedBy(EVERYONE, undefined)).toBe('everyone')
   })
 
-  test('the lists are alternatives, and with empty lists nobody is admitted', () => {
+  test('the lists are alternatives, and with empty lists no user is admitted', () => {
     const ada = person('staff')
     const lists = { groups: ['staff', 'ops'], users: [ada.id] }
     expect(admittedBy(restricted(lists), ada)).toBe('groups')
@@ -91,7 +91,7 @@ describe('scopes', () => {
   })
   const all = ['read', 'write', 'purge']
 
-  test('a scope with groups is left out for everybody else', () => {
+  test('a scope with groups is omitted for users outside these groups', () => {
     expect(decideAccess(notes, person(), all)).toEqual({ scope: ['read'] })
     expect(decideAccess(notes, person('editors'), all)).toEqual({ scope: ['read', 'write'] })
     expect(decideAccess(notes, person('chiefs'), all)).toEqual({ scope: all })

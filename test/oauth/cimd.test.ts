@@ -291,7 +291,7 @@ describe('documents', () => {
   })
 })
 
-describe('how often anybody is asked', () => {
+describe('number of fetches', () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['performance'] })
   })
@@ -349,7 +349,7 @@ describe('how often anybody is asked', () => {
     expect(fetch).toHaveBeenCalledTimes(1)
   })
 
-  test('nothing is stored of a document before somebody consents to its client, and nothing anew after it was deleted', async () => {
+  test('a document is stored only when a user consents to its client, and not again after it was deleted', async () => {
     const { app, resolve, stored } = setUp()
     const client = await resolve(URL_OF)
     expect([client.version, stored.size]).toEqual([0, 0])

@@ -199,7 +199,7 @@ describe('times', () => {
 })
 
 describe('order', () => {
-  test('nobody is asked for keys, and nothing is verified, for an assertion that could never be right', async () => {
+  test('for an assertion that cannot be valid no keys are fetched and no signature is verified', async () => {
     const { make, verify, find, findIdpByIssuer, verify: _, ...parts } = aService()
     for (const changes of [{ header: { typ: 'JWT' } }, { claims: { iss: 'https://other.example' } }])
       await reasonOf(verify(make(changes)))

@@ -174,7 +174,7 @@ describe('subjects', () => {
     ['a user who is gone', { local_subject: 'u_ada' }],
     ['a client, for whom the token would speak', { local_subject: 'c_7', client_id: 'c_7' }],
   ]
-  test.each(inactive)('nobody becomes %s', async (_what, known) => {
+  test.each(inactive)('a subject never becomes %s', async (_what, known) => {
     const { code, reason } = await refusalOf(() => resolve(known))
     expect([code, reason]).toEqual(['invalid_grant', 'subject_inactive'])
     counted('denied')

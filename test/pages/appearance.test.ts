@@ -113,7 +113,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await warnings()).toEqual([expect.stringContaining('chose its own name')])
   })
 
-  test('characters that nobody sees are taken out of a name, and a right-to-left name turns nothing but itself', async ({
+  test('invisible characters are removed from a name, and a right-to-left name changes the direction of no other text', async ({
     open,
   }) => {
     const { page } = await open()

@@ -48,7 +48,7 @@ function watchWorkers(): Worker[] {
 }
 
 describe('they do not start', () => {
-  test('where somebody listens already, which would get a part of the connections', async () => {
+  test('front threads do not start on an address in use, where another process would get a part of the connections', async () => {
     const port = await freePort()
     const [first, second] = [await appAt(port), await appAt(port)]
     const front = await openFrontPool(first.app)
@@ -96,7 +96,7 @@ test('what they log is a line of the one log, with its error', async () => {
   await front.close(1000)
 })
 
-test('what is in flight when they shut down is answered, and nobody listens afterwards', async () => {
+test('on shutdown requests in flight are answered, and the address is free afterwards', async () => {
   const port = await freePort()
   const { app } = await appAt(port)
   const { authorization } = basic(await addClient({ app }))

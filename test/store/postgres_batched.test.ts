@@ -111,7 +111,7 @@ describe('changes', () => {
     expect(await waiting).toBe('rotated')
   })
 
-  test('that come one by one, and wait, keep nobody behind them', async () => {
+  test('operations that wait one by one do not delay others', async () => {
     const [free, ...held] = (await several(7)) as [SignedIn, ...SignedIn[]]
     const other = await another()
     await other.query('BEGIN')

@@ -43,7 +43,7 @@ const terminate = (which = 'true') =>
   )
 
 describe('a server that is away', () => {
-  test('is a 503 with Retry-After and not healthy, and everything works again by itself when it is back', async () => {
+  test('an outage is a 503 with Retry-After and not healthy, and operations succeed again afterwards', async () => {
     const { store } = opened
     const client = aClient()
     await store.createClient(client)

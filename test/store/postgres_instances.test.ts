@@ -80,7 +80,7 @@ test('while the database is away the last known number stays', async () => {
   line.close()
 })
 
-test('a server that only reads counts nobody anew, and is there', async () => {
+test('a read-only server counts no further instance, and is reported as reachable', async () => {
   const first = await open(true)
   const second = await open(true)
   await become(first, 2)

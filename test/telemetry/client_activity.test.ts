@@ -39,7 +39,7 @@ describe('a trail', () => {
     ])
   })
 
-  test('shows no secret that a client put into its id or into what it is told about', () => {
+  test('a secret that a client sent as its id or in a parameter is not shown', () => {
     const trails = new ActivityLog()
     const secret = `rt_${'A1b2'.repeat(16)}`
     trails.record(`http://localhost/x?token=${secret}`, '192.0.2.1', refused('x', { detail: `not allowed: ${secret}` }))
@@ -106,7 +106,7 @@ describe('bounds', () => {
     expect(ids).toContain('c10')
   })
 
-  test('256 characters of a client_id, which anybody may make up', () => {
+  test('a client_id, which any caller can invent, is stored with at most 256 characters', () => {
     const trails = new ActivityLog()
     trails.record('x'.repeat(10_000), 'a', passage())
     expect(trails.list()[0]?.client_id).toBe('x'.repeat(256))

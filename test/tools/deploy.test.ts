@@ -57,7 +57,7 @@ test('the settings of the compose file are a configuration', () => {
   expect(loadConfig(undefined, Object.fromEntries(given)).config.server.issuer).toBe('http://localhost:8080')
 })
 
-test('pods run as nobody special, on a read-only file system, and are asked the probes that exist', () => {
+test('pods run without privileges on a read-only file system, and their probes exist', () => {
   const text = read('deploy/kubernetes/service.yaml')
   for (const kind of ['Deployment', 'CronJob']) {
     const all = JSON.stringify(ofKind(kind)[0])

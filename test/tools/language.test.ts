@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { languageFaults } from '../../tools/language.ts'
+import { languageFaults, titleFaults } from '../../tools/language.ts'
 
 const faultsOf = (text: string, file = 'src/a.ts') => languageFaults([{ file, text }])
 
@@ -46,5 +46,15 @@ describe('the word list', () => {
         '// GitHub newsletter; a client that had one; cookies that cannot be told apart; the token of a client that',
       ),
     ).toEqual([])
+  })
+
+  test('a test title with a form of the list for titles is reported with the file and the title', () => {
+    const titles = ['nobody gets a token', 'jti and key are told apart'].map((title) => ({
+      file: 'test/a.test.ts',
+      title,
+    }))
+    expect(titleFaults(titles)).toEqual([
+      'test/a.test.ts (nobody gets a token):1: "nobody": write the role: "a client", "another user", "no request"',
+    ])
   })
 })

@@ -22,7 +22,7 @@ describe('the reason of a failure in plain words', () => {
     expect(explain(reason, 'in the words of the server').why).toMatch(why)
   })
 
-  test('what is not known is told in the words of the server', () => {
+  test('an unknown reason is shown in the words of the server', () => {
     expect(explain('subject_scope_ceiling', 'the subject token does not have the scope').why).toBe(
       'the subject token does not have the scope',
     )

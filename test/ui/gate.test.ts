@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 describe(`in ${CHROMIUM}`, () => {
-  test('a wrong key is told apart from everything else and is not kept; the right one opens the page that was asked for', async ({
+  test('a wrong key is refused with its own message and not stored; the right one opens the requested page', async ({
     open,
   }) => {
     const { page } = await open()

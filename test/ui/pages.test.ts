@@ -22,7 +22,7 @@ const tokenOf = async (client: { client_id: string; client_secret: string }) => 
 }
 
 describe(`in ${CHROMIUM}`, () => {
-  test('home says whether it is well, what is unsafe and why, and counts what is there', async ({ reopen }) => {
+  test('home shows the health, unsafe settings with their reasons, and counts', async ({ reopen }) => {
     const { page, complaints } = await openAdmin(reopen, world.service)
     await page.getByText('well', { exact: true }).waitFor()
     await page.getByText('session.secret is empty').waitFor()

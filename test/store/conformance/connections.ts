@@ -76,11 +76,11 @@ export function connectionRules(bench: Bench): void {
       expect(await bench.store.findBrokerGrant(grant)).toEqual({ ...again, id: grant.id, version: 2 })
     })
 
-    test('nobody connects to a provider that is gone', async () => {
+    test('a user cannot connect to a deleted provider', async () => {
       expect(await bench.store.connectBrokerGrant(aBrokerGrant(aProvider()))).toBeUndefined()
     })
 
-    test('of those who lease it at the same time one gets it, until it is given back or over', async () => {
+    test('of concurrent attempts one gets the lease, until it is released or expires', async () => {
       const { id, version } = await connected()
       const lease = (now: number) =>
         bench.store.leaseBrokerGrant({ id, version, lease_id: newId(), now, until: now + 30 })

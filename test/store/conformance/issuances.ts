@@ -81,7 +81,7 @@ export function issuanceRules(bench: Bench): void {
       }
     })
 
-    test('it tells the state of the user, without which nobody is meant', async () => {
+    test('the state of a token has the status of its user, or none when the subject is no user', async () => {
       const { user, issuance } = await signedIn(bench.store)
       await bench.store.updateUser({ user: { ...user, status: 'disabled' }, signOut: false, now: NOW })
       expect(await state(issuance)).toMatchObject({ live: true, user_status: 'disabled' })

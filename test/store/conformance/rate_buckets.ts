@@ -25,7 +25,7 @@ export function rateBucketRules(bench: Bench): void {
     expect(await takes(newId(), 1)).toEqual([0])
   })
 
-  test('it fills at its rate and never above its burst, and who was refused pushed nobody further away', async () => {
+  test('a bucket refills at its rate up to its burst, and a refused take does not extend the waiting time', async () => {
     const name = newId()
     await takes(name, 20)
     expect(await takes(name, 2, 0.25)).toEqual([0.25, 0.25])
@@ -49,7 +49,7 @@ export function rateBucketRules(bench: Bench): void {
     await close()
   })
 
-  test('at a clock that is a second behind a key waits a second longer; one that was hours ahead keeps nobody out', async () => {
+  test('at a clock that is a second behind a key waits a second longer; a clock that was hours ahead refuses no key', async () => {
     const [name, wrong] = [newId(), newId()]
     await takes(name, 3, 1)
     expect(await takes(name, 1, 0)).toEqual([1.5])

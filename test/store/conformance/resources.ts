@@ -111,7 +111,7 @@ export function resourceRules(bench: Bench): void {
   describe('deleting', () => {
     const remove = (id: string, cascade = false) => bench.store.deleteResource({ id, now: NOW + 1, cascade })
 
-    test('a resource that nobody consented to is deleted, once', async () => {
+    test('a resource without consents is deleted, once', async () => {
       const resource = await created()
       await byUri(resource)
       expect(await remove(resource.id)).toEqual({ outcome: 'deleted', links: [] })

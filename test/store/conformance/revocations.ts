@@ -70,7 +70,7 @@ export function revocationRules(bench: Bench): void {
       expect(await isLive(token)).toBe(false)
     })
 
-    test('with one go those exchanged from it, whoever has them, and each counts once', async () => {
+    test('revoking a token revokes tokens that were exchanged from it by any client, and each is counted once', async () => {
       const parent = await recorded()
       const child = await recorded({ parent_id: parent.id })
       const grandchild = await recorded({ parent_id: child.id })

@@ -29,7 +29,7 @@ export function signingKeyRules(bench: Bench): void {
     await close()
   })
 
-  test('who decided on keys that somebody else changed meanwhile changes nothing', async () => {
+  test('a change based on keys that another process has changed meanwhile is not saved', async () => {
     const { store, close } = await bench.open()
     const [mine, theirs] = [aKey(), aKey()]
     await store.saveSigningKeys({ before: [], after: [theirs] })

@@ -215,7 +215,7 @@ export function tokenRules(bench: Bench): void {
       expect([found?.token.consumed_at, found?.family.revoked_at]).toEqual([undefined, NOW])
     })
 
-    test('one that nobody gave out is not found, and rotates nothing', async () => {
+    test('a refresh token that was never issued is not found, and rotates nothing', async () => {
       expect(await bench.store.findRefreshToken({ id: newId() })).toBeUndefined()
       const family = aFamily()
       expect(await rotate(newId(), next(family))).toBe('revoked')

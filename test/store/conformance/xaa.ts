@@ -75,7 +75,7 @@ export function xaaRules(bench: Bench): void {
       await close()
     })
 
-    test('a deleted one takes its policies and mappings along, and nobody else’s', async () => {
+    test('deleting an identity provider deletes only its own policies and mappings', async () => {
       const [idp, other] = [await created(), await created()]
       for (const each of [idp, idp, other]) await bench.store.createPolicy(anXaaPolicy(each))
       for (const each of [idp, other]) await bench.store.createSubjectMapping(aSubjectMapping(each))
@@ -109,7 +109,7 @@ export function xaaRules(bench: Bench): void {
   })
 
   describe('policies', () => {
-    test('no limit of scopes, and none allowed, are told apart', async () => {
+    test('no scope limit and an empty scope list are different', async () => {
       const idp = await created()
       for (const scopes of [undefined, [], ['a', 'b']]) {
         const policy = anXaaPolicy(idp, { scopes, client_ids: [], resources: [], enabled: false })
