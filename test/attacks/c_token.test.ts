@@ -136,7 +136,7 @@ describe('C08 grant types', () => {
     'x'.repeat(10_240),
   ]
   test.each(UNKNOWN.map((each) => [each.slice(0, 50), each]))(
-    'nobody knows are refused, and not sent back: %s',
+    'an unknown grant type is refused, and not repeated in the answer: %s',
     async (_shown, grant_type) => {
       const answer = await token({ grant_type })
       expect([answer.status, answer.error]).toEqual([400, 'unsupported_grant_type'])

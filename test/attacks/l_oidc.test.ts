@@ -19,28 +19,31 @@ describe('M13 a pending sign-in is used once', () => {
     ['a code that the provider does not take', { code: 'unknown' }],
     ['an error', { error: 'access_denied' }],
     ['neither', {}],
-  ])('by %s: sent again with its cookie kept it asks nobody and writes nothing', async (_what, params) => {
-    const browser = new Browser()
-    const callback = await leave(service, fake, browser)
-    const cookies = [...browser.cookies]
-    callback.searchParams.delete('code')
-    for (const [name, value] of Object.entries(params)) callback.searchParams.set(name, value)
-    fake.tokenAnswer = { status: 400, body: { error: 'invalid_grant' } }
-    const send = () => {
-      for (const [name, value] of cookies) browser.cookies.set(name, value)
-      return browser.open(callback.href)
-    }
-    const before = await rows()
-    try {
-      expect((await send()).status).toBeGreaterThanOrEqual(400)
-      const asked = fake.asked.length
-      const answers = await Promise.all(Array.from({ length: 5 }, send))
-      expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400, 400])
-      expect([fake.asked.length, await rows()]).toEqual([asked, before + 1])
-    } finally {
-      fake.tokenAnswer = undefined
-    }
-  })
+  ])(
+    'a callback that is repeated after %s with its cookie causes no request and no audit event',
+    async (_what, params) => {
+      const browser = new Browser()
+      const callback = await leave(service, fake, browser)
+      const cookies = [...browser.cookies]
+      callback.searchParams.delete('code')
+      for (const [name, value] of Object.entries(params)) callback.searchParams.set(name, value)
+      fake.tokenAnswer = { status: 400, body: { error: 'invalid_grant' } }
+      const send = () => {
+        for (const [name, value] of cookies) browser.cookies.set(name, value)
+        return browser.open(callback.href)
+      }
+      const before = await rows()
+      try {
+        expect((await send()).status).toBeGreaterThanOrEqual(400)
+        const asked = fake.asked.length
+        const answers = await Promise.all(Array.from({ length: 5 }, send))
+        expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400, 400])
+        expect([fake.asked.length, await rows()]).toEqual([asked, before + 1])
+      } finally {
+        fake.tokenAnswer = undefined
+      }
+    },
+  )
 
   test('a callback that is repeated after a success with its cookie signs the browser in to nothing', async () => {
     const browser = new Browser()

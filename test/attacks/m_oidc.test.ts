@@ -142,7 +142,7 @@ describe('M03 false metadata', () => {
     ['no authorization endpoint', () => ({ authorization_endpoint: undefined })],
     ['a script for an authorization endpoint', () => ({ authorization_endpoint: 'javascript:alert(1)' })],
     ['no keys', () => ({ jwks_uri: undefined })],
-  ])('%s: nobody is sent anywhere', async (_, metadata) => {
+  ])('%s: no browser is redirected', async (_, metadata) => {
     forgetProvider(service)
     fake.metadata = metadata()
     expect([(await start()).status, (await start()).location]).toEqual([500, undefined])

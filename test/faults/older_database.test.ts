@@ -63,7 +63,7 @@ test.each([
   ['the public', [], 'SERVICE_SERVER_ADDRESS'],
   ['the admin', [], 'SERVICE_ADMIN_ADDRESS'],
   ['the public', ['--wait'], 'SERVICE_SERVER_ADDRESS'],
-])('where somebody has %s address, serve %j leaves the database as it is', async (_which, flags, setting) => {
+])('when %s address is in use, serve %j does not migrate the database', async (_which, flags, setting) => {
   const { env, file, folder, instance } = await olderOne()
   const address = (env as Record<string, string>)[setting] as string
   const taken = createServer()

@@ -146,15 +146,18 @@ describe('the callback', () => {
     ['that the user said no', 'access_denied', 'access_denied'],
     ['anything else', 'server_error', 'server_error'],
     ['something unheard of', '<script>', 'server_error'],
-  ])('with an error that says %s carries it back, once, and connects nobody', async (_what, said, told) => {
-    const { callback, upstream, member, grant } = await brokerScene(service)
-    const url = new URL(await callback())
-    url.searchParams.delete('code')
-    url.searchParams.set('error', said)
-    expect((await member.browser.open(url.href)).location).toBe(`${RETURN}?error=${told}`)
-    expect((await member.browser.open(url.href)).status).toBe(400)
-    expect([upstream.asked.length, await grant()]).toEqual([0, undefined])
-  })
+  ])(
+    'a callback with the error %s redirects with that error once, and creates no connection',
+    async (_what, said, told) => {
+      const { callback, upstream, member, grant } = await brokerScene(service)
+      const url = new URL(await callback())
+      url.searchParams.delete('code')
+      url.searchParams.set('error', said)
+      expect((await member.browser.open(url.href)).location).toBe(`${RETURN}?error=${told}`)
+      expect((await member.browser.open(url.href)).status).toBe(400)
+      expect([upstream.asked.length, await grant()]).toEqual([0, undefined])
+    },
+  )
 
   test.each([
     ['away', 503, 'temporarily_unavailable'],

@@ -199,7 +199,7 @@ describe('browsers of other origins', () => {
     'null',
     'HTTPS://APP.EXAMPLE.COM',
     undefined,
-  ])('the origin %s may not, and caches are told that it depends', async (given) => {
+  ])('the origin %s may not read the answer, and Vary names the origin for caches', async (given) => {
     const headers = await headersOf(given)
     expect(headers['access-control-allow-origin']).toBeUndefined()
     expect(headers.vary).toBe('Origin')
