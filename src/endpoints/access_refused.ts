@@ -1,4 +1,4 @@
-// The answer when somebody is signed in but may not use the resource that an application asks for.
+// The answer when the signed-in user may not use the resource that an application requests.
 import type { App } from '../context.ts'
 import { prefersHtml, type Reply, type Request, redirect } from '../http/message.ts'
 import { html } from '../lib/html.ts'

@@ -61,7 +61,7 @@ async function refusalOf(app: App, refused: Refused, error: unknown): Promise<un
   return nonce ? error.withHeaders(nonce) : error
 }
 
-/** Only for a client that has authenticated: anybody else could fill the audit trail. The answer does not wait for the record. */
+/** Only for a client that has authenticated: other callers could fill the audit trail. The answer does not wait for the record. */
 function recordDenial(app: App, request: Request, grant: Grant, client: Client, error: OAuthError) {
   if (error.status >= 500 || isPublic(client)) return
   // An expired nonce is no refusal: the client repeats the request with a new one.

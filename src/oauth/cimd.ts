@@ -42,7 +42,7 @@ export const openDocuments = (store: BucketStore): Documents => ({
 const refuse = (description: string, reason: string) =>
   new OAuthError('invalid_client', description, { reason: `cimd_${reason}`, status: 400 })
 
-/** The host is away, or we have no room: it says nothing about the document. */
+/** The host is unavailable, or this service has no capacity for the request: neither is a fault of the document. */
 const UNAVAILABLE = /^(outbound_full|cimd_(dns_failed|connect_failed|tls_failed|timeout|bad_response|unavailable))$/
 const NOT_APPROVED = 'cimd_redirect_not_approved'
 
@@ -50,7 +50,7 @@ const NOT_APPROVED = 'cimd_redirect_not_approved'
 export const isUrlShaped = (client_id: string): boolean => /^https?:/i.test(client_id)
 
 /**
- * The client that a document describes, fetched when nothing fresh is known; it is not stored before somebody consents to it.
+ * The client that a document describes, fetched when nothing fresh is known; it is stored only when a user consents to it.
  * Throws invalid_client that says what is wrong.
  */
 export async function resolveDocumentClient(app: App, client_id: string): Promise<Client> {
@@ -251,7 +251,7 @@ function refuseDocument(problems: readonly { path: string; message: string }[], 
   return refuse(`the client document is not valid: ${listProblems(said)}`, reason)
 }
 
-/** Seconds that a copy may be used beyond `until` while the host is away (RFC 9111 §4.2.4): none where the document forbids it. */
+/** Seconds that a copy may be used beyond `until` while the host is unavailable (RFC 9111 §4.2.4): none when the document forbids it. */
 function graceTime(app: App, { headers }: FetchReply, until: number): number {
   const forbids = /\b(no-store|no-cache|must-revalidate|proxy-revalidate)\b/i.test(headers['cache-control'] ?? '')
   return forbids || until <= app.clock.now() ? 0 : app.config.cimd.cache_ttl

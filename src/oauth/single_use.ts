@@ -24,7 +24,7 @@ export async function openReplayCache(store: Store, clock: Clock): Promise<Repla
 }
 
 /**
- * Uses `value` once. Values are separate for each `owner` (a key, an issuer), so that nobody can use up the values of another owner.
+ * Uses `value` once. Values are separate for each `owner` (a key, an issuer), so that one owner cannot use up the values of another.
  * Returns the record, which must be committed together with or before what depends on it; undefined when the value was used before.
  */
 export async function useOnce(

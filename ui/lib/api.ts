@@ -2,7 +2,7 @@
 
 const KEY = 'service.admin-key'
 
-/** The admin key of this tab; undefined when nobody has given one. */
+/** The admin key of this tab; undefined until a key is entered. */
 export const storedKey = (): string | undefined => sessionStorage.getItem(KEY) ?? undefined
 /** Keeps the key until the tab is closed. */
 export const storeKey = (key: string): void => sessionStorage.setItem(KEY, key)

@@ -52,9 +52,9 @@ export const latency = (seconds: number): string =>
   seconds >= 1 ? `${seconds.toFixed(1)} s` : `${tidy(seconds * 1000)} ms`
 const tidy = (value: number): string => (value >= 10 ? String(Math.round(value)) : String(Number(value.toFixed(1))))
 
-// Characters that nobody sees but that turn or join text could make one name look like another.
+// Invisible characters that reverse or join text could make one name look like another.
 const INVISIBLE = /[^\P{Cf}\u200c\u200d]/gu
-/** A name that somebody else chose, without what could make it look like another one. */
+/** A name that a client or user chose, without the characters that could make it look like another one. */
 export const plain = (name: string): string => name.replace(INVISIBLE, '')
 
 /** `client_name` as words: `Client name`. */

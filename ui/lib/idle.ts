@@ -1,11 +1,11 @@
-// Locks the page when it is idle, because anybody can use an unattended screen.
+// Locks the page when it is idle, because an unattended screen can be used by others.
 import { useEffect, useRef } from 'preact/hooks'
 
 /** Minutes without activity after which the key is removed. */
 export const IDLE_MINUTES = 15
 const CHECK_MS = 5000
 
-/** Calls `lock` when nobody touched the page for too long, also while the machine slept. */
+/** Calls `lock` when the page had no input for too long, also while the machine slept. */
 export function useIdle(active: boolean, lock: () => void): void {
   const latest = useRef(lock)
   latest.current = lock

@@ -8,7 +8,7 @@ import { CopyIcon, DoneIcon } from './icons.tsx'
 
 type Children = { children?: ComponentChildren }
 
-/** A name that somebody else chose, isolated for bidirectional text. */
+/** A name that a client or user chose, isolated for bidirectional text. */
 export const Name = ({ of, or = 'no name' }: { of: string | undefined; or?: string }) =>
   of ? <bdi>{plain(of)}</bdi> : <span class="soft">{or}</span>
 
