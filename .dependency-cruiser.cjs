@@ -37,6 +37,7 @@ const KNOWN_BY = {
   'better-sqlite3|pg': 'src/store/(sqlite|postgres\\w*|database|migrate)',
   piscina: '(src/lib/threads|workers/\\w+)',
   '@node-rs/argon2': 'workers/password',
+  bcryptjs: 'workers/password',
   'lru-cache': 'src/lib/lru',
   jose: 'src/(crypto|net)/\\w+',
   'openid-client': 'src/oauth/oidc_provider',

@@ -1,6 +1,7 @@
-// A password thread: argon2id with the parameters OWASP names (19 MiB, two passes, one lane).
+// A password thread: argon2id with the parameters OWASP names (19 MiB, two passes, one lane). Imported users may have a bcrypt hash.
 import { hashSync, verifySync } from '@node-rs/argon2'
-import { argon2Parameters } from '../src/crypto/password_hash.ts'
+import { compareSync } from 'bcryptjs'
+import { argon2Parameters, isBcrypt } from '../src/crypto/password_hash.ts'
 import type { PasswordJob, PasswordResult } from '../src/crypto/pool.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
 
@@ -17,7 +18,7 @@ function perform(job: PasswordJob): PasswordResult {
   if (!('hash' in job)) return hashSync(job.password, PARAMETERS)
   let right = false
   try {
-    right = verifySync(job.hash, job.password)
+    right = isBcrypt(job.hash) ? compareSync(job.password, job.hash) : verifySync(job.hash, job.password)
   } catch {}
   return right && !isCurrent(job.hash) ? { right, rehashed: hashSync(job.password, PARAMETERS) } : { right }
 }

@@ -14,6 +14,13 @@ const [MAX_MEMORY, MAX_WORK, MAX_LANES] = [131_072, 524_288, 16]
 const SALT_BYTES = [8, 64] as const
 const HASH_BYTES = [16, 64] as const
 
+const BCRYPT = /^\$2[aby]\$(\d{2})\$[./A-Za-z0-9]{53}$/
+/** Cost of a bcrypt hash from another system: 2^14 rounds take about a second in JavaScript. */
+const [MIN_COST, MAX_COST] = [4, 14]
+
+/** Whether a text is a bcrypt hash, of any cost. */
+export const isBcrypt = (hash: string): boolean => BCRYPT.test(hash)
+
 /** The parameters of an argon2id hash in PHC form. Undefined for any other text. */
 export function argon2Parameters(hash: string): Argon2Parameters | undefined {
   const [, m, t, p] = ARGON2ID.exec(hash) ?? []
@@ -22,9 +29,16 @@ export function argon2Parameters(hash: string): Argon2Parameters | undefined {
 
 /** Why a password hash of another system is not accepted. Undefined when it is. */
 export function hashProblem(hash: string): string | undefined {
+  if (!isBcrypt(hash)) return argon2Problem(hash)
+  const cost = Number(BCRYPT.exec(hash)?.[1])
+  return cost < MIN_COST || cost > MAX_COST ? `must have a cost of ${MIN_COST} to ${MAX_COST}` : undefined
+}
+
+function argon2Problem(hash: string): string | undefined {
   const [, , , , salt = '', sum = ''] = ARGON2ID.exec(hash) ?? []
   const parameters = argon2Parameters(hash)
-  if (!parameters) return 'must be an argon2id hash ($argon2id$v=19$m=...,t=...,p=...$salt$hash)'
+  if (!parameters)
+    return 'must be an argon2id hash ($argon2id$v=19$m=...,t=...,p=...$salt$hash) or a bcrypt hash ($2b$...)'
   const { m, t, p } = parameters
   if (m > MAX_MEMORY || p > MAX_LANES || m * t > MAX_WORK)
     return `must have m at most ${MAX_MEMORY}, p at most ${MAX_LANES} and m times t at most ${MAX_WORK}`

@@ -63,6 +63,20 @@ test('an imported user signs in with the password of the other system, whose has
   expect(user?.password_hash).toContain('$m=19456,t=2,p=1$')
 })
 
+test.each(['2a', '2b', '2y'])(
+  'an imported bcrypt hash ($%s$) verifies, and the first sign-in replaces it',
+  async (kind) => {
+    // A vector of OpenBSD: the password is U*U.
+    const password_hash = `$${kind}$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW`
+    const email = `bcrypt-${kind}@example.com`
+    expect((await send([{ email, password_hash }])).status).toBe(201)
+    const user = await service.app.store.findUserByEmail({ email })
+    const verify = (text: string) => service.app.crypto.verifyPassword(text, user?.password_hash)
+    expect(await verify('U*U*')).toEqual({ right: false })
+    expect(await verify('U*U')).toEqual({ right: true, rehashed: expect.stringContaining('$argon2id$') })
+  },
+)
+
 test('a user without a password hash cannot sign in with a password', async () => {
   expect((await send([{ email: 'none@example.com' }])).status).toBe(201)
   const user = await service.app.store.findUserByEmail({ email: 'none@example.com' })

@@ -38,10 +38,22 @@ test.each([
 })
 
 const OK = 'm=64,t=1,p=1'
+const BCRYPT = `$2b$10$${'.'.repeat(53)}`
+test.each([
+  ['$2a$04$', undefined],
+  ['$2y$14$', undefined],
+  ['$2b$03$', 'must have a cost of 4 to 14'],
+  ['$2b$15$', 'must have a cost of 4 to 14'],
+  ['$2b$31$', 'must have a cost of 4 to 14'],
+])('a bcrypt hash that begins with %s', (start, problem) => {
+  expect(hashProblem(BCRYPT.replace('$2b$10$', start))).toBe(problem)
+})
+
 test.each([
   ['argon2i', phc(OK).replace('argon2id', 'argon2i')],
   ['an older version', phc(OK).replace('v=19', 'v=16')],
-  ['bcrypt', '$2b$10$short'],
+  ['bcrypt that is too short', '$2b$10$short'],
+  ['another kind of bcrypt', BCRYPT.replace('$2b', '$2x')],
   ['scrypt', '$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E'],
   ['a digest', '5f4dcc3b5aa765d61d8327deb882cf99'],
   ['a key id', phc(OK).replace('p=1', 'p=1,keyid=Hj5+dsK0')],
