@@ -46,7 +46,6 @@ export async function commandTree(env: Env, exit: (code: number) => void, argv?:
   const has = (...words: string[]) => !argv || words.some((word) => argv.includes(word))
   if (has('admin', 'completion')) {
     ;(await import('./cli/admin.ts')).addAdminCommands(program, env)
-    ;(await import('./cli/import_users.ts')).addImportCommand(program, env)
     ;(await import('./cli/setup/commands.ts')).addSetupCommands(program, env, exit)
   }
   if (has('bench', 'plan', 'completion', '--help', '-h') || (argv && argv.length < 3)) {

@@ -27,7 +27,9 @@ export const importable = z.strictObject({
       if (problem) context.addIssue(problem)
     })
     .optional()
-    .describe('Hash of the password: argon2id in PHC form. Without it the user cannot sign in with a password.'),
+    .describe(
+      'Hash of the password: argon2id in PHC form, or bcrypt. Without it the user cannot sign in with a password.',
+    ),
   role: role.default('user').describe('Role of the user.'),
   status: word(['active', 'disabled']).default('active').describe('A disabled user cannot sign in.'),
   groups: groupNames().default([]).describe('Names of the groups of the user.'),
@@ -60,7 +62,7 @@ export const userImport = action({
   }),
   audit: 'users_imported',
   // The command reads a file and sends it in batches (cli/import_users.ts).
-  cli: false,
+  cli: { byHand: true },
   async run({ store, clock }, { query: { dry_run }, body: { users, existing } }) {
     const now = clock.now()
     const imported = users.map(

@@ -6,6 +6,7 @@ import type { RawInput } from '../admin/perform.ts'
 import type { Env } from '../config/env.ts'
 import { loadConfig } from '../config/load.ts'
 import { type Flag, flagsOf } from './flags.ts'
+import { addImportCommand } from './import_users.ts'
 import { readItem, readSecret } from './input.ts'
 import { print, UsageError } from './output.ts'
 import { runAction } from './send.ts'
@@ -16,11 +17,12 @@ export function addAdminCommands(program: Command, env: Env): void {
   for (const resource of adminResources) {
     for (const [word, action] of Object.entries({ ...resource.actions, ...resource.commands })) {
       const words = commandOf(resource, word)
-      if (words === undefined) continue
+      if (words === undefined || (action.cli || undefined)?.byHand) continue
       addCommand(commandAt(program, `admin ${words}`), action, env)
       if (words.startsWith(`${resource.name} `)) commandAt(program, `admin ${resource.name}`).description(resource.doc)
     }
   }
+  addImportCommand(program, env)
 }
 
 function addCommand(command: Command, action: Action, env: Env): void {

@@ -113,7 +113,11 @@ describe('REST, command line and document list the same operations', () => {
       command.commands.length > 0
         ? command.commands.flatMap((each) => leaves(each, `${words} ${each.name()}`))
         : [words]
-    const commands = operations.flatMap(([, operation]) => operation['x-command'] ?? [])
+    // Those of a part of an operation have no operation of their own.
+    const ofParts = adminResources.flatMap(({ name, commands = {} }) =>
+      Object.keys(commands).map((word) => `service admin ${name} ${word}`),
+    )
+    const commands = [...operations.flatMap(([, operation]) => operation['x-command'] ?? []), ...ofParts]
     expect(leaves(program, 'service').sort()).toEqual(commands.sort())
   })
 

@@ -247,7 +247,9 @@ describe('a store of a version without a next key', () => {
       clock,
     })
     expect(published(keys)).toEqual(before.map(({ kid }) => kid).reverse())
-    expect(lines).toEqual([expect.objectContaining({ msg: expect.stringContaining('no next signing key') })])
+    expect(lines).toEqual([
+      expect.objectContaining({ msg: expect.stringContaining('the next signing key could not be created') }),
+    ])
     await expect(keys.rotate()).rejects.toThrow('EROFS')
     store.change = change
     expect((await keys.rotate()).previous_kid).toBe(before[1]?.kid)

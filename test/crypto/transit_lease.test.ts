@@ -129,7 +129,7 @@ describe('an AppRole', () => {
     await failureOf(call())
     await expect
       .poll(() => lines.map(({ msg }) => msg))
-      .toContain('the.setting: the lease could not be renewed; it is tried again')
+      .toContain('the.setting: the lease could not be renewed; the renewal is retried')
     store.fault = undefined
     clock.advance(10)
     await call()

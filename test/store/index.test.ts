@@ -24,7 +24,14 @@ function bench() {
 
 test('every operation goes to the driver by its name', async () => {
   const { store, call } = bench()
-  const input = { client_id: 'c', uri: 'u', name: 'n', issuer: 'i', link: { source_slug: 's', target_slug: 't' } }
+  const input = {
+    client_id: 'c',
+    uri: 'u',
+    name: 'n',
+    issuer: 'i',
+    link: { source_slug: 's', target_slug: 't' },
+    user: {},
+  }
   for (const op of Object.keys(ops) as OpName[]) {
     const operation = store[op] as (input: unknown) => Promise<unknown>
     expect(await operation(input)).toBe(op)

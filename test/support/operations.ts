@@ -55,6 +55,7 @@ const provider: Make = async ({ app }) => ({ params: { id: (await addProvider(ap
 
 /** By operationId, or by its beginning; what is not here needs nothing. */
 const MAKERS: Readonly<Record<string, Make>> = {
+  'user.import': async () => ({ body: { users: [{ email: `${newId()}@example.com` }] } }),
   'client.list': async () => ({ query: { status: 'active', limit: '5' } }),
   'client.create': async () => ({ body: { client_name: 'Job', redirect_uris: ['https://client.example.com/cb'] } }),
   'client.reactivate': async (service) => ({

@@ -85,13 +85,16 @@ describe('traces', () => {
       'grant client_credentials',
       'store findClient',
       'store recordIssuance',
+      // The first use of the secret.
+      'store touchSecret',
     ])
     expect(collector.spans.every(({ trace_id }) => trace_id === TRACE)).toBe(true)
     expect(named('crypto sign')[0]?.attributes).toEqual({ 'crypto.alg': 'ES256', 'batch.size': 1 })
     expect(named('store recordIssuance')[0]?.attributes).toEqual({
       'db.operation.name': 'recordIssuance',
       'db.system.name': 'sqlite',
-      'batch.size': 1,
+      // The first use of the secret may be in the same batch.
+      'batch.size': expect.toBeOneOf([1, 2]),
     })
   })
 
