@@ -18,7 +18,7 @@ const change = ({ id }: { id: string }, to: object) => okAdmin(service, 'PATCH',
 const editorsOnly = { 'mcp:write': ['editors'] }
 
 describe('a scope of a group', () => {
-  test('does not come by a fronting link: neither for who never had it, nor by a scope of the gateway that was lost', async () => {
+  test('T01: is not obtained through a fronting link, by a user who never had it or by a scope of the gateway that was lost', async () => {
     const [app, gateway] = [await addExchanger(service), await addExchanger(service)]
     const runtime = { client_ids: [gateway.client_id] }
     const source = await addResource(service, { policy: { runtime }, scope_groups: editorsOnly })
@@ -39,7 +39,7 @@ describe('a scope of a group', () => {
     expectRefused(await behind('mcp:write'), 'invalid_scope')
   })
 
-  test('does not come by a second consent, by another client, or by a refresh that asks for it', async () => {
+  test('T02: is not obtained through a second consent, another client, or a refresh that asks for it', async () => {
     const [one, two, resource] = [
       await addExchanger(service),
       await addExchanger(service),
@@ -62,7 +62,7 @@ describe('a scope of a group', () => {
     expect((await introspect(service, one, body['access_token']))['scope']).toBe('mcp:read')
   })
 
-  test('does not come by an exchange of the own token for the same resource', async () => {
+  test('T03: is not obtained through an exchange of a token for its own resource', async () => {
     const own = await startService({ SERVICE_TOKEN_EXCHANGE_ALLOW_SELF_EXCHANGE: 'true' })
     const [app, resource] = [await addExchanger(own), await addResource(own, { scope_groups: editorsOnly })]
     const { user, signIn } = await aPerson(own, { operator_groups: ['editors'] })
@@ -74,7 +74,7 @@ describe('a scope of a group', () => {
   })
 })
 
-test('a restricted broker resource gives its tokens to no one else, by the list of the resource or by a link', async () => {
+test('T04: the token of a restricted broker resource is refused to other users, by the list of the resource and by a link', async () => {
   const provider = await addProvider(service)
   const [app, gateway] = [await addExchanger(service, { scope: 'gw:use' }), await addExchanger(service)]
   const access = { mode: 'restricted' as const, groups: ['staff'], users: [], email_domains: [] }

@@ -151,18 +151,18 @@ describe('refused logout tokens end no session', () => {
     expect(await states(browser)).toEqual([true])
   })
 
-  test('a repeated logout token is refused', async () => {
+  test('T08: a repeated logout token is refused', async () => {
     const text = await tokenOf()
     expect([(await send(text)).status, (await send(text)).status]).toEqual([200, 400])
   })
 
-  test('of twenty concurrent copies all but one are refused', async () => {
+  test('T08: of twenty concurrent copies all but one are refused', async () => {
     const text = await tokenOf()
     const answers = await Promise.all(Array.from({ length: 20 }, () => send(text)))
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
   })
 
-  test('an ID token of the provider is refused as a logout token', async () => {
+  test('T08: an ID token of the provider is refused as a logout token', async () => {
     const { events: _, ...claims } = claimsOf()
     const text = await signed(fake.idp.key, { kid: fake.idp.key.kid }, { ...claims, nonce: fake.nonce })
     expect((await send(text)).status).toBe(400)

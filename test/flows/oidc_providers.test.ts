@@ -63,7 +63,7 @@ describe('two providers', () => {
     }
   })
 
-  test('the same subject at two providers is two users', async () => {
+  test('T07: the same subject at two providers is two users', async () => {
     corporate.person = newPerson()
     acme.person = newPerson({ sub: corporate.person.sub })
     for (const name of ['Corporate SSO', 'acme']) await newBrowser().signInAt(name)
@@ -87,7 +87,7 @@ describe('two providers', () => {
 })
 
 describe('a provider that claims what belongs to another one', () => {
-  test('does not become the user of the same email there: the sign-in is refused, and names that user', async () => {
+  test('T07: does not become the user of the same email there: the sign-in is refused, and names that user', async () => {
     corporate.person = newPerson()
     await newBrowser().signInAt('Corporate SSO')
     const [owner] = await usersWith(corporate.person.sub)
@@ -128,7 +128,7 @@ describe('a provider that claims what belongs to another one', () => {
 })
 
 describe('a callback', () => {
-  test('a callback of another provider is refused', async () => {
+  test('T06: a callback of another provider is refused', async () => {
     const browser = new Browser()
     const { location = '' } = await browser.open(`${service.issuer}/oidc/start/acme`)
     const state = new URL(location).searchParams.get('state') ?? ''

@@ -60,7 +60,7 @@ describe('access', () => {
     expect(admittedBy(restricted({ groups: [name] }), person('staff'))).toBeUndefined()
   })
 
-  test('a composed and a decomposed letter are different group names', () => {
+  test('T05: a composed and a decomposed letter are different group names', () => {
     expect(admittedBy(restricted({ groups: ['caf\u00e9'] }), person('cafe\u0301'))).toBeUndefined()
   })
 
