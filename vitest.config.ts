@@ -8,11 +8,14 @@ const SLOW = [
   'test/docs/commands.test.ts',
   // They wait for time-outs of seconds, start many processes, or need the machine for themselves.
   'test/faults/**/*.test.ts',
+  'test/flows/instances_{history,limits,silent}.test.ts',
+  'test/store/postgres_faults.test.ts',
   'test/fuzz/**/*.test.ts',
   // Clients in other languages, where their tool chains are.
   'test/interop/{go,java,pyjwt,python,python_servers,rust,spire,typescript}.test.ts',
   // Every page in every width and both colour schemes.
   'test/{pages,ui}/appearance.test.ts',
+  'test/ui/hostile.test.ts',
   'test/soak/**/*.test.ts',
   'test/tools/package.test.ts',
   'test/torture/**/*.test.ts',
