@@ -50,11 +50,11 @@ export const rotatedSecrets = (client: Client, next: ClientSecret, overlap: numb
   })),
 ]
 
-/** Records that a secret is in use, at most once an hour. The response does not wait for it. */
+/** Records that a secret is in use, at most once an hour. The response does not wait for it. The storage reports its own failures. */
 export function noteSecretUse(app: App, { client_id }: Client, { id, last_used_at = 0 }: ClientSecret): void {
   const now = app.clock.now()
   if (now - last_used_at < HOUR) return
   app.store.touchSecret({ client_id, id, now }).catch((error) => {
-    app.log.warn({ err: error, client_id }, 'the last use of a client secret could not be recorded')
+    app.log.debug({ err: error, client_id }, 'the last use of a client secret could not be recorded')
   })
 }

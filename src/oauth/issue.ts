@@ -125,11 +125,11 @@ const recordOf = (
   use: a.proof?.use,
 })
 
-/** Records that a client is in use, at most once a day, so that unused registrations can be found. The response does not wait for it. */
+/** Records that a client is in use, at most once a day, so that unused registrations can be found. The response does not wait for it. The storage reports its own failures. */
 function touchClient(app: App, { client_id, registration_source, last_used_at = 0 }: Client, now: number): void {
   if (registration_source === 'admin' || now - last_used_at < DAY) return
   app.store.touchClient({ client_id, now }).catch((error) => {
-    app.log.warn({ err: error, client_id }, 'the last use of a client could not be recorded')
+    app.log.debug({ err: error, client_id }, 'the last use of a client could not be recorded')
   })
 }
 
