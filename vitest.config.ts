@@ -9,7 +9,7 @@ const SLOW = [
   // They wait for time-outs of seconds, start many processes, or need the machine for themselves.
   'test/faults/**/*.test.ts',
   'test/flows/instances_{history,limits,silent}.test.ts',
-  'test/store/postgres_faults.test.ts',
+  'test/store/postgres_{connection,faults,instances}.test.ts',
   'test/fuzz/**/*.test.ts',
   // Clients in other languages, where their tool chains are.
   'test/interop/{go,java,pyjwt,python,python_servers,rust,spire,typescript}.test.ts',
