@@ -7,7 +7,7 @@ import type { AuditEntry } from '../oauth/audit.ts'
 import { isPublic } from '../oauth/client_metadata.ts'
 import { type Commit, type CommitOutcome, ISSUED, noteOutcome } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
-import { checkCovered, remainingScope, scopeNames } from '../oauth/resource.ts'
+import { checkCovered, remainingScope, resolveMint, scopeNames } from '../oauth/resource.ts'
 import { accessOfGrant } from '../oauth/subject_access.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
@@ -57,14 +57,14 @@ export const authorizationCode = {
     checkCovered(app, form.resource, request.resource)
     if (found.user_status !== 'active') throw refuse('user_inactive')
     if (found.consent_revoked) throw refuse('consent_revoked')
-    const { resource } = request
+    const resource = request.resource === undefined ? undefined : await resolveMint(app, request.resource)
     const granted = scopeNames(request.scope)
     const { user_version, consent_scope: consented } = found
     const subject = { sub: request.user_id, client_id: client.client_id, user_version }
     const { refusal, about, scope: allowed } = await accessOfGrant(app, resource, subject, granted)
     if (refusal) throw refusal
-    const scope = await remainingScope(app, granted, { client, resource, consented, allowed })
-    return { ...authorizationOf(app, input, request), scope, about }
+    const scope = remainingScope(granted, { client, resource, consented, allowed })
+    return { ...authorizationOf(app, input, request), resource, scope, about }
   },
 } satisfies Grant
 
@@ -114,7 +114,6 @@ function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequ
     grant_type: 'authorization_code',
     client: input.client,
     sub: user_id,
-    resource,
     lifetime: app.config.dcr.default_token_expiry,
     family_id: family.id,
     consent_id,

@@ -26,7 +26,7 @@ export const clientCredentials = {
       grant_type: 'client_credentials',
       client,
       sub: client.client_id,
-      resource: resource?.uri,
+      resource,
       scope: names.join(' '),
       lifetime: app.config.client_credentials.token_expiry,
       jkt: proof?.jkt,

@@ -33,7 +33,7 @@ export const jwtBearer = {
       grant_type: 'jwt_bearer',
       client,
       sub,
-      resource: resource?.uri,
+      resource,
       scope,
       about,
       lifetime: app.config.xaa.token_expiry,

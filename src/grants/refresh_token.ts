@@ -7,7 +7,7 @@ import type { AuditEntry } from '../oauth/audit.ts'
 import { type Commit, type CommitOutcome, ISSUED, noteOutcome, type TokenRequest } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { refreshedScope } from '../oauth/requested_scope.ts'
-import { checkCovered, remainingScope, scopeNames } from '../oauth/resource.ts'
+import { checkCovered, remainingScope, resolveMint, scopeNames } from '../oauth/resource.ts'
 import { accessOfGrant } from '../oauth/subject_access.ts'
 import type { RefreshToken } from '../records/refresh_token.ts'
 import type { TokenFamily } from '../records/token_family.ts'
@@ -62,7 +62,7 @@ export const refreshToken = {
     if (found.consent_revoked) throw refuse('consent_revoked')
     checkBound(family.jkt, input.proof)
     checkCovered(app, form.resource, family.resource)
-    const { resource } = family
+    const resource = family.resource === undefined ? undefined : await resolveMint(app, family.resource)
     const { user_version, consent_scope: consented } = found
     const subject = { sub: family.user_id, client_id: client.client_id, user_version }
     const { refusal, about, scope: allowed } = await accessOfGrant(app, resource, subject, scopeNames(family.scope))
@@ -71,8 +71,8 @@ export const refreshToken = {
       throw refusal
     }
     const wanted = await refreshedScope(app, form.scope, family)
-    const scope = await remainingScope(app, wanted, { client, resource, consented, allowed })
-    return { ...rotation(app, input, bearer, family), scope, about }
+    const scope = remainingScope(wanted, { client, resource, consented, allowed })
+    return { ...rotation(app, input, bearer, family), resource, scope, about }
   },
 } satisfies Grant
 
@@ -113,7 +113,6 @@ function rotation(app: App, input: GrantInput, used: Bearer, family: TokenFamily
     grant_type: 'refresh_token',
     client: input.client,
     sub: family.user_id,
-    resource: family.resource,
     lifetime: app.config.dcr.default_token_expiry,
     family_id: family.id,
     consent_id: family.consent_id,

@@ -5,14 +5,14 @@ import type { Client } from '../records/client.ts'
 import type { Consent } from '../records/consent.ts'
 import type { FrontingLink } from '../records/fronting_link.ts'
 import type { Actor } from '../records/issuance.ts'
-import type { Resource } from '../records/resource.ts'
+import type { Resource, TokenAudience } from '../records/resource.ts'
 import type { ClaimsAbout } from './access.ts'
 import type { LiveToken } from './access_token.ts'
 import { isUserId } from './client_metadata.ts'
 import type { FederatedSubject } from './idp_token.ts'
 import { PATHS } from './metadata.ts'
 import { declaredScope, requestedNames } from './requested_scope.ts'
-import { atLeastOne, catalogOf, checkDeclared, checkWithin, listAllResources, nameOf, scopeNames } from './resource.ts'
+import { atLeastOne, catalogOf, checkDeclared, checkWithin, listAllResources, scopeNames } from './resource.ts'
 import { checkAccess } from './subject_access.ts'
 import { admitSubject, applyPolicies } from './xaa_policy.ts'
 
@@ -24,7 +24,7 @@ export interface Exchange {
 }
 /** The result of an allowed exchange. */
 export interface Allowed {
-  resource?: string
+  resource?: TokenAudience
   scope: string
   consent_id?: string
   /** The claims about the user. */
@@ -38,14 +38,16 @@ const isSelfExchange = (app: App, exchange: Exchange) =>
   app.config.token_exchange.allow_self_exchange && isOwn(exchange)
 
 /** Without a target: a client may exchange its own token for the same audience, if that is enabled. Throws access_denied. */
-export function allowSameAudience(app: App, exchange: Exchange): Allowed {
+export async function allowSameAudience(app: App, exchange: Exchange): Promise<Allowed> {
   const { claims } = exchange.subject
   if (!isSelfExchange(app, exchange))
     throw new OAuthError('access_denied', 'resource is required', { reason: 'self_exchange_not_allowed' })
   const held = scopeNames(claims.scope ?? '')
   const requested = requestedNames(exchange.scope, held) ?? held
   checkWithin(requested, held, 'subject_scope_ceiling', SUBJECT)
-  return { resource: claims.aud?.[0], scope: atLeastOne(requested).join(' '), about: exchange.subject.about }
+  const [uri] = claims.aud ?? []
+  const resource = uri === undefined ? undefined : ((await app.store.findResource({ uri })) ?? { uri, slug: uri })
+  return { resource, scope: atLeastOne(requested).join(' '), about: exchange.subject.about }
 }
 
 /** The access of the subject to the target. A client that exchanges its own token acts for itself. Throws access_denied. */
@@ -61,8 +63,8 @@ export async function allowMint(app: App, exchange: Exchange, resource: Resource
   // Before the consent: a user is never asked for scopes that the user may not have.
   const { scope: wanted, about } = await checkSubject(app, exchange, resource, requested)
   const most = neededBy(resource, wanted).join(' ')
-  if (isSelfExchange(app, exchange)) return { resource: resource.uri, scope: most, about }
-  return { resource: resource.uri, about, ...(await consentedScope(app, exchange, resource, wanted)) }
+  if (isSelfExchange(app, exchange)) return { resource, scope: most, about }
+  return { resource, about, ...(await consentedScope(app, exchange, resource, wanted)) }
 }
 
 const SUBJECT = 'the subject token has'
@@ -104,7 +106,7 @@ export async function allowForeign(
 ): Promise<Allowed & { sub: string }> {
   const wanted = neededBy(resource, (await namedScope(app, scope, resource)) ?? catalogOf(resource))
   const allowed = await applyPolicies(app, subject, caller, resource, wanted)
-  return { resource: resource.uri, ...(await admitSubject(app, subject, caller, resource, allowed)) }
+  return { resource, ...(await admitSubject(app, subject, caller, resource, allowed)) }
 }
 
 /** The part of `wanted` that the user consented to at a resource. An explicit scope parameter must be covered completely. Throws consent_required, invalid_scope. */
@@ -139,17 +141,16 @@ export async function allowBroker(app: App, exchange: Exchange, resource: Resour
     })
   const requested = await requestedScope(app, exchange, resource)
   const { scope: wanted } = await checkSubject(app, exchange, resource, requested)
-  const target = nameOf(resource)
   const { allowed_client_ids } = resource.policy.exchange
   const most = atLeastOne(wanted).join(' ')
-  if (allowed_client_ids.includes(exchange.caller.client_id)) return { resource: target, scope: most }
+  if (allowed_client_ids.includes(exchange.caller.client_id)) return { resource, scope: most }
   if (allowed_client_ids.length > 0)
     throw new OAuthError('access_denied', 'this client may not exchange tokens into this resource', {
       reason: 'operator_gate_denied',
     })
   const attesting = await findAttesting(app, exchange.caller)
   const { scope, consent_id } = await consentedScope(app, exchange, attesting, wanted)
-  return { resource: target, scope, consent_id }
+  return { resource, scope, consent_id }
 }
 
 /** The only mint resource of which a client is the server. Throws access_denied. */

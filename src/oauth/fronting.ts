@@ -10,7 +10,7 @@ import type { Resource } from '../records/resource.ts'
 import type { LiveToken } from './access_token.ts'
 import { type Allowed, checkSubject, type Exchange } from './exchange_policy.ts'
 import { requestedNames } from './requested_scope.ts'
-import { atLeastOne, catalogOf, checkDeclared, checkWithin, nameOf, scopeNames } from './resource.ts'
+import { atLeastOne, catalogOf, checkDeclared, checkWithin, scopeNames } from './resource.ts'
 
 /** The mint resource of a subject token, when it is not the target itself, and its link to the target. */
 export interface FrontingStep {
@@ -56,7 +56,7 @@ export async function allowFronted(
   }
   const names = requested ?? catalogOf(target).filter((name) => reachable.has(name))
   const { scope, about } = await checkSubject(app, exchange, target, atLeastOne(names))
-  return { resource: nameOf(target), scope: scope.join(' '), about, link }
+  return { resource: target, scope: scope.join(' '), about, link }
 }
 
 /** The link may be used by the clients that the target lists, or by the servers of the source when it lists none. Throws access_denied. */

@@ -6,12 +6,13 @@ import type { Request } from '../http/message.ts'
 import { DAY } from '../lib/time.ts'
 import type { Client } from '../records/client.ts'
 import type { Actor, Issuance } from '../records/issuance.ts'
-import type { AccessTokenTyp } from '../records/resource.ts'
+import type { AccessTokenTyp, TokenAudience } from '../records/resource.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import { type ClaimsAbout, inToken } from './access.ts'
 import { claimsOf, tokenType } from './access_token.ts'
 import { type Commit, runCommit } from './commit.ts'
 import type { Proof } from './dpop.ts'
+import { nameOf } from './resource.ts'
 
 /** The decision of a grant, independent of JWTs, database rows, metrics and HTTP. */
 export interface Authorization {
@@ -19,7 +20,7 @@ export interface Authorization {
   grant_type: string
   client: Client
   sub: string
-  resource?: string
+  resource?: TokenAudience
   scope: string
   /** Lifetime of the token in seconds. */
   lifetime: number
@@ -57,7 +58,7 @@ export interface TokenResponse {
 /** Issues the token of an authorization. Its jti is the id of the request. The response is sent only after the commit. */
 export async function issue(app: App, request: Request, a: Authorization): Promise<TokenResponse> {
   const now = app.clock.now()
-  const typ = a.vended ? undefined : await typOf(app, a.resource)
+  const typ = a.vended ? undefined : a.resource?.access_token_typ
   const key = a.vended ? undefined : app.keyring.current(typ)
   const issuance = recordOf(request, a, now, key, typ)
   const { access_token, refresh_token } = await (key ? sign(app, key, a, issuance) : vend(app, a, issuance))
@@ -72,10 +73,6 @@ export async function issue(app: App, request: Request, a: Authorization): Promi
     ...a.extra,
   }
 }
-
-/** The typ that the access tokens of a resource have; at+jwt (RFC 9068) without a resource. */
-const typOf = async (app: App, uri: string | undefined): Promise<AccessTokenTyp | undefined> =>
-  uri === undefined ? undefined : (await app.store.findResource({ uri }))?.access_token_typ
 
 type Tokens = Pick<TokenResponse, 'access_token' | 'refresh_token'>
 
@@ -106,7 +103,7 @@ const recordOf = (
   grant_type: a.grant_type,
   client_id: a.client.client_id,
   sub: a.sub,
-  resource: a.resource,
+  resource: a.resource && nameOf(a.resource),
   scope: a.scope,
   issued_at: now,
   expires_at: a.vended

@@ -4,7 +4,7 @@ import { quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { normalisedUrl, parseHttpUrl, rootTwin } from '../lib/url.ts'
 import type { Client } from '../records/client.ts'
-import type { Resource } from '../records/resource.ts'
+import type { Resource, TokenAudience } from '../records/resource.ts'
 
 /** The resource that a URI names, byte for byte unless `oauth.match_root_slash` says otherwise. Throws invalid_target. */
 async function resolveResource(app: App, uri: string): Promise<Resource> {
@@ -63,7 +63,7 @@ export const listAllResources = (app: App): Promise<Resource[]> => app.store.lis
 export const scopeNames = (scope: string): string[] => scope.split(' ').filter(Boolean)
 
 /** The name of a resource in records: its URI, or the slug of a broker resource without a URI. */
-export const nameOf = ({ uri, slug }: Resource): string => uri ?? slug
+export const nameOf = ({ uri, slug }: TokenAudience): string => uri ?? slug
 
 /** The scope names that a resource declares. */
 export const catalogOf = (resource: Resource): string[] => resource.scopes.map((each) => each.name)
@@ -119,7 +119,7 @@ export function scopeCeiling({ registration_source, scope, operator_set }: Clien
 /** What limits a granted scope at the moment of use. */
 interface Basis {
   client: Client
-  resource?: string
+  resource?: Resource
   /** The scope of the user's consent now. Undefined if no consent was stored. */
   consented?: string
   /** The scopes that the user may have now. Undefined without a resource. */
@@ -127,14 +127,10 @@ interface Basis {
 }
 /**
  * The part of a granted scope that still holds: the resource declares it, the operator allows the client to have it, the user may
- * have it and consents to it. Throws invalid_target if the resource was deleted, invalid_scope if nothing is left.
+ * have it and consents to it. Throws invalid_scope if nothing is left.
  */
-export async function remainingScope(
-  app: App,
-  names: readonly string[],
-  { client, resource, consented, allowed }: Basis,
-): Promise<string> {
-  const catalog = resource === undefined ? undefined : catalogOf(await resolveMint(app, resource))
+export function remainingScope(names: readonly string[], { client, resource, consented, allowed }: Basis): string {
+  const catalog = resource && catalogOf(resource)
   const ceiling = scopeCeiling(client)
   const agreed = consented === undefined ? undefined : scopeNames(consented)
   const left = names

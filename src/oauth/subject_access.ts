@@ -61,11 +61,10 @@ export const refusedAccess = (
 /** The access of the user of a code or refresh token to its resource, with the refusal if there is one. Empty without a resource. */
 export async function accessOfGrant(
   app: App,
-  uri: string | undefined,
+  resource: Resource | undefined,
   subject: Subject,
   names: readonly string[],
 ): Promise<{ scope?: readonly string[]; about?: ClaimsAbout; refusal?: OAuthError }> {
-  const resource = uri === undefined ? undefined : await app.store.findResource({ uri })
   if (!resource) return {}
   const access = await accessOf(app, resource, subject, names)
   if (!access.refused_by) return access

@@ -50,3 +50,6 @@ export interface Resource {
   created_at: number
   updated_at: number
 }
+
+/** What a token needs of the resource it is issued for. */
+export type TokenAudience = Pick<Resource, 'uri' | 'slug' | 'access_token_typ'>
