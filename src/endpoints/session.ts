@@ -17,7 +17,19 @@ export async function findSignedIn(app: App, request: RequestHead): Promise<Sign
   const cookie = cookieOf(request, sessionName(app))
   const { sid } = (cookie && app.sealer.open(cookie)) || {}
   if (typeof sid !== 'string' || !isId(sid)) return undefined
-  return app.store.findSession({ id: sid, now: app.clock.now() })
+  const found = await app.store.findSession({ id: sid, now: app.clock.now() })
+  if (found) noteSessionUse(app, found.session)
+  return found
+}
+
+const USE_NOTED_SECONDS = 300
+/** Records that a session is in use, at most once in five minutes. The response does not wait for it. The storage reports its own failures. */
+function noteSessionUse(app: App, { id, last_used_at = 0 }: Session): void {
+  const now = app.clock.now()
+  if (now - last_used_at < USE_NOTED_SECONDS) return
+  app.store.touchSession({ id, now }).catch((error) => {
+    app.log.debug({ err: error }, 'the last use of a session could not be recorded')
+  })
 }
 
 /** Starts a session and ends the previous session of the browser. `upstream` names the session at the provider. Returns the Set-Cookie header. */
@@ -29,12 +41,27 @@ export async function startSession(
 ): Promise<string> {
   const { max_age } = app.config.session
   const now = app.clock.now()
-  const session = { id: newId(), user_id, created_at: now, expires_at: now + Math.floor(max_age), ...upstream }
+  const session: Session = {
+    id: newId(),
+    user_id,
+    created_at: now,
+    expires_at: now + Math.floor(max_age),
+    last_used_at: now,
+    ...sentFrom(request),
+    ...upstream,
+  }
   const previous = await findSignedIn(app, request)
   await app.store.createSession(session)
   if (previous) await app.store.deleteSession({ id: previous.session.id })
   return setCookie(app, sessionName(app), app.sealer.seal({ sid: session.id }), max_age)
 }
+
+const MAX_USER_AGENT = 512
+/** The browser and the address of a sign-in, as the account page shows them. Browsers send printable ASCII characters only. */
+const sentFrom = ({ headers, remote }: RequestHead): Pick<Session, 'user_agent' | 'ip'> => ({
+  user_agent: headers['user-agent']?.replace(/[^\x20-\x7e]/g, '').slice(0, MAX_USER_AGENT),
+  ip: remote,
+})
 
 /** Ends a session. Returns the Set-Cookie headers that delete its cookies. */
 export async function endSession(app: App, signedIn: SignedIn | undefined): Promise<string[]> {

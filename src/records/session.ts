@@ -1,9 +1,16 @@
+/** One sign-in of a user in a browser. `created_at` is the time of the authentication: the `auth_time` of OpenID Connect. */
 export interface Session {
   id: string
   user_id: string
   created_at: number
   expires_at: number
-  /** Issuer and session of the upstream provider, when the session began there. */
+  /** Issuer and session of the upstream provider, when the user signed in there. Without an issuer the user signed in with a password. */
   oidc_issuer?: string
   oidc_sid?: string
+  /** The User-Agent header of the sign-in. The browser chose its text. */
+  user_agent?: string
+  /** The address that the sign-in came from. */
+  ip?: string
+  /** When a request last had the session. It is written at most once in some minutes. */
+  last_used_at?: number
 }

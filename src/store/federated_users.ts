@@ -1,6 +1,7 @@
 // Operations on users of an upstream provider, by their subject or session there.
 import { endFamilies } from './families.ts'
-import { all, change, idBytes, idText, type Op, one, type Row, str } from './op.ts'
+import { all, type Op, one, type Row, str } from './op.ts'
+import { endSessions } from './session_rows.ts'
 
 /** What a logout token names: a subject, a session at the provider, or both. */
 interface NamedByProvider {
@@ -26,16 +27,7 @@ export function* endFederatedSessions({
 }: NamedByProvider & { families: boolean; now: number }): Op<EndedSessions | undefined> {
   const { user_id, sessions } = yield* findNamed(named)
   if (user_id === undefined) return undefined
-  for (const row of sessions) {
-    const id = idBytes(idText(row.id))
-    yield* change('DELETE FROM sessions WHERE id = ?', id)
-    // Codes and undecided requests belong to the session.
-    yield* change(
-      'DELETE FROM authorization_requests WHERE user_id = ? AND session_id = ? AND consumed_at IS NULL',
-      user_id,
-      id,
-    )
-  }
+  yield* endSessions(sessions)
   const ended = families ? yield* endFamilies('user_id', user_id, 'signed_out', now) : 0
   return { user_id, sessions: sessions.length, families: ended }
 }

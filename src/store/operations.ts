@@ -18,6 +18,7 @@ import * as resources from './resources.ts'
 import * as retention from './retention.ts'
 import * as revocations from './revocations.ts'
 import { listSealed, replaceSealed } from './sealed.ts'
+import * as sessions from './sessions.ts'
 import * as signingKeys from './signing_keys.ts'
 import * as singleUses from './single_uses.ts'
 import * as system from './system.ts'
@@ -42,6 +43,7 @@ export const ops = {
   ...resources,
   ...retention,
   ...revocations,
+  ...sessions,
   ...signingKeys,
   ...singleUses,
   ...system,

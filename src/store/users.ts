@@ -1,25 +1,11 @@
-// Operations on users and their browser sessions.
+// Operations on users.
 import { isDeepStrictEqual } from 'node:util'
 import { type Person, personOf } from '../records/person.ts'
-import type { Session } from '../records/session.ts'
 import { groupsOf, type User } from '../records/user.ts'
 import { forgetConnections } from './connections.ts'
 import { endFamilies } from './families.ts'
 import { type Found, type ListPage, type ListSpec, listPage, type Search, searchRows } from './list.ts'
-import {
-  change,
-  columnsOf,
-  containing,
-  forUpdate,
-  idBytes,
-  idText,
-  is,
-  maybeStr,
-  num,
-  type Op,
-  one,
-  orNull,
-} from './op.ts'
+import { change, columnsOf, containing, forUpdate, is, maybeStr, type Op, one, orNull } from './op.ts'
 import { addGroups, deleteGroups } from './user_groups.ts'
 import { changeable, emailKey, insertUsers, readUser, USER_COLUMNS } from './user_rows.ts'
 
@@ -192,50 +178,4 @@ export function* deleteUser({
   yield* deleteGroups(id)
   yield* change('DELETE FROM users WHERE id = ?', id)
   return 'deleted'
-}
-
-/** Records a session. */
-export function* createSession(session: Session): Op<void> {
-  yield* change(
-    'INSERT INTO sessions (id, user_id, created_at, expires_at, oidc_issuer, oidc_sid) VALUES (?, ?, ?, ?, ?, ?)',
-    idBytes(session.id),
-    session.user_id,
-    session.created_at,
-    session.expires_at,
-    orNull(session.oidc_issuer),
-    orNull(session.oidc_sid),
-  )
-}
-
-/** A live session of an active user. */
-export function* findSession({
-  id,
-  now,
-}: {
-  id: string
-  now: number
-}): Op<{ session: Session; user: User } | undefined> {
-  const row = yield* one(
-    `SELECT s.id AS session_id, s.created_at AS session_created_at, s.expires_at AS session_expires_at, ${columnsOf('u', USER_COLUMNS)}
-     FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = ? AND s.expires_at > ? AND u.status = ?`,
-    idBytes(id),
-    now,
-    'active',
-  )
-  if (!row) return undefined
-  const user = readUser(row)
-  return {
-    user,
-    session: {
-      id: idText(row.session_id),
-      user_id: user.id,
-      created_at: num(row.session_created_at),
-      expires_at: num(row.session_expires_at),
-    },
-  }
-}
-
-/** Ends a session. */
-export function* deleteSession({ id }: { id: string }): Op<void> {
-  yield* change('DELETE FROM sessions WHERE id = ?', idBytes(id))
 }

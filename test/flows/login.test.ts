@@ -104,6 +104,25 @@ describe('signing in', () => {
     expect((await browser.open(`${service.issuer}/`)).status).toBe(200)
   })
 
+  test('a sign-in keeps the browser and the address it came from, and its last use at most once in five minutes', async () => {
+    const user = await addUser(service)
+    const browser = new Browser({ 'user-agent': `Firefox/1 \u00e9${'x'.repeat(600)}` })
+    const before = service.app.clock.now()
+    await signIn(service, browser, await loginPage(browser), user.email)
+    const found = async () =>
+      (await service.app.store.listSessions({ user_id: user.id, now: service.app.clock.now() }))[0]
+    const first = await found()
+    expect(first).toMatchObject({ user_agent: `Firefox/1 ${'x'.repeat(502)}`, oidc_issuer: undefined })
+    expect(first?.ip).toMatch(/^(127\.0\.0\.1|::1)$/)
+    expect(first?.last_used_at).toBe(first?.created_at)
+    service.advance(299 - (service.app.clock.now() - before))
+    await browser.open(`${service.issuer}/`)
+    expect((await found())?.last_used_at).toBe(first?.last_used_at)
+    service.advance(2)
+    await browser.open(`${service.issuer}/`)
+    await expect.poll(async () => (await found())?.last_used_at).toBeGreaterThan(before + 299)
+  })
+
   test('a hash with weaker parameters is replaced at the next login', async () => {
     const password_hash = await hash(PASSWORD, { memoryCost: 8192, timeCost: 1, parallelism: 1 })
     expect(password_hash).toMatch(/^\$argon2id\$v=19\$m=8192,t=1,p=1\$/)

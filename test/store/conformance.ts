@@ -17,6 +17,7 @@ import { resourceRules } from './conformance/resources.ts'
 import { retentionRules } from './conformance/retention.ts'
 import { revocationRules } from './conformance/revocations.ts'
 import { searchRules } from './conformance/search.ts'
+import { sessionRules } from './conformance/sessions.ts'
 import { signingKeyRules } from './conformance/signing_keys.ts'
 import { systemRules } from './conformance/system.ts'
 import { tokenRules } from './conformance/tokens.ts'
@@ -54,6 +55,7 @@ export function conformance(open: Open): void {
   describe('clients', () => clientRules(bench))
   describe('subjects of workload tokens', () => federatedSubjectRules(bench))
   describe('users', () => userRules(bench))
+  describe('sessions', () => sessionRules(bench))
   describe('users of upstream providers', () => federatedUserRules(bench))
   describe('codes and refresh tokens', () => tokenRules(bench))
   describe('consents', () => consentRules(bench))

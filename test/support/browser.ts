@@ -10,13 +10,19 @@ export interface Page {
 
 export class Browser {
   readonly cookies = new Map<string, string>()
+  readonly #headers: Readonly<Record<string, string>>
+
+  /** `headers` are sent with every request. */
+  constructor(headers: Readonly<Record<string, string>> = {}) {
+    this.#headers = headers
+  }
 
   async open(url: string, init: RequestInit = {}): Promise<Page> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
     const response = await fetch(url, {
       redirect: 'manual',
       ...init,
-      headers: { accept: 'text/html', ...(cookie ? { cookie } : {}), ...init.headers },
+      headers: { accept: 'text/html', ...this.#headers, ...(cookie ? { cookie } : {}), ...init.headers },
     })
     for (const line of response.headers.getSetCookie()) {
       const [pair = '', ...attributes] = line.split('; ')

@@ -1,4 +1,4 @@
-// Rules of user and session operations.
+// Rules of user operations.
 import { describe, expect, test } from 'vitest'
 import type { User } from '../../../src/records/user.ts'
 import { aFamily, aSession, aUser, issuanceOf, NOW } from '../../support/records.ts'
@@ -220,65 +220,6 @@ export function userRules(bench: Bench): void {
     expect(await bench.store.rehashPassword({ id: user.id, from: 'old', to: 'new' })).toBe(1)
     expect(await bench.store.rehashPassword({ id: user.id, from: 'old', to: 'newer' })).toBe(0)
     expect(await find(user)).toEqual({ ...user, password_hash: 'new' })
-  })
-
-  describe('sessions', () => {
-    const session = async (user: User, more = {}) => {
-      const made = aSession(user, more)
-      await bench.store.createSession(made)
-      return made
-    }
-    const at = (id: string, now = NOW) => bench.store.findSession({ id, now })
-
-    test('a session is found with its user until it expires', async () => {
-      const user = await created()
-      const mine = await session(user, { expires_at: NOW + 10 })
-      expect(await at(mine.id)).toEqual({ session: mine, user })
-      expect(await at(mine.id, NOW + 9)).toBeDefined()
-      expect(await at(mine.id, NOW + 10)).toBeUndefined()
-    })
-
-    test('a session that was ended is gone, and no other one', async () => {
-      const user = await created()
-      const [one, two] = [await session(user), await session(user)]
-      await bench.store.deleteSession({ id: one.id })
-      await bench.store.deleteSession({ id: one.id })
-      expect(await at(one.id)).toBeUndefined()
-      expect(await at(two.id)).toBeDefined()
-    })
-
-    test('a disabled user has no session, from the moment on in which it is disabled', async () => {
-      const user = await created()
-      const mine = await session(user)
-      await update({ ...user, status: 'disabled' })
-      expect(await at(mine.id)).toBeUndefined()
-    })
-
-    test('signing a user out ends every session and family of that user alone', async () => {
-      const scene = await signedIn(bench.store)
-      const other = await signedIn(bench.store)
-      const [mine, theirs] = [await session(scene.user), await session(other.user)]
-      expect(await bench.store.signOutUser({ id: scene.user.id, now: NOW + 1 })).toBe(1)
-      expect(await at(mine.id)).toBeUndefined()
-      expect(await at(theirs.id)).toBeDefined()
-      const found = await bench.store.findRefreshToken({ id: scene.refresh.id })
-      expect(found?.family.revoked_at).toBe(NOW + 1)
-      expect((await bench.store.findTokenState({ id: scene.issuance.id }))?.live).toBe(false)
-      expect((await bench.store.findTokenState({ id: other.issuance.id }))?.live).toBe(true)
-      expect(await bench.store.signOutUser({ id: scene.user.id, now: NOW + 2 })).toBe(0)
-    })
-
-    test('a change may sign the user out with it, and a stale one does not', async () => {
-      const { user, refresh } = await signedIn(bench.store)
-      const mine = await session(user)
-      const familyEnd = async () => (await bench.store.findRefreshToken({ id: refresh.id }))?.family.revoked_at
-      expect(await update({ ...user, version: 9 }, true)).toBe('stale')
-      expect([(await at(mine.id)) !== undefined, await familyEnd()]).toEqual([true, undefined])
-      expect(await update(user, false)).toBe('updated')
-      expect([(await at(mine.id)) !== undefined, await familyEnd()]).toEqual([true, undefined])
-      expect(await update({ ...user, version: 2 }, true)).toBe('updated')
-      expect([(await at(mine.id)) !== undefined, await familyEnd()]).toEqual([false, NOW])
-    })
   })
 
   describe('deleting', () => {

@@ -1,0 +1,34 @@
+// Rows of sessions.
+import type { Session } from '../records/session.ts'
+import { change, idText, maybeNum, maybeStr, num, type Op, type Param, type Row, str } from './op.ts'
+
+const COLUMNS = ['id', 'created_at', 'expires_at', 'oidc_issuer', 'oidc_sid', 'user_agent', 'ip', 'last_used_at']
+
+/** The columns of a session (`s`), with names that do not collide with those of its user. */
+export const SESSION_COLUMNS = COLUMNS.map((column) => `s.${column} AS session_${column}`).join(', ')
+
+/** A session from its row. */
+export const readSession = (row: Row, user_id: string): Session => ({
+  id: idText(row.session_id),
+  user_id,
+  created_at: num(row.session_created_at),
+  expires_at: num(row.session_expires_at),
+  oidc_issuer: maybeStr(row.session_oidc_issuer),
+  oidc_sid: maybeStr(row.session_oidc_sid),
+  user_agent: maybeStr(row.session_user_agent),
+  ip: maybeStr(row.session_ip),
+  last_used_at: maybeNum(row.session_last_used_at),
+})
+
+/** Ends sessions, with the codes and undecided requests that belong to them. Each row has `id` and `user_id`. */
+export function* endSessions(rows: readonly Row[]): Op<void> {
+  for (const row of rows) {
+    const id = row.id as Param
+    yield* change('DELETE FROM sessions WHERE id = ?', id)
+    yield* change(
+      'DELETE FROM authorization_requests WHERE user_id = ? AND session_id = ? AND consumed_at IS NULL',
+      str(row.user_id),
+      id,
+    )
+  }
+}

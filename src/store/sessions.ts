@@ -1,0 +1,76 @@
+// Operations on the sessions of browsers: the sign-ins of users.
+import type { Session } from '../records/session.ts'
+import type { User } from '../records/user.ts'
+import { all, change, columnsOf, idBytes, type Op, one, orNull } from './op.ts'
+import { endSessions, readSession, SESSION_COLUMNS } from './session_rows.ts'
+import { readUser, USER_COLUMNS } from './user_rows.ts'
+
+/** Records a session. */
+export function* createSession(session: Session): Op<void> {
+  yield* change(
+    'INSERT INTO sessions (id, user_id, created_at, expires_at, oidc_issuer, oidc_sid, user_agent, ip, last_used_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    idBytes(session.id),
+    session.user_id,
+    session.created_at,
+    session.expires_at,
+    orNull(session.oidc_issuer),
+    orNull(session.oidc_sid),
+    orNull(session.user_agent),
+    orNull(session.ip),
+    orNull(session.last_used_at),
+  )
+}
+
+/** A live session of an active user. */
+export function* findSession({
+  id,
+  now,
+}: {
+  id: string
+  now: number
+}): Op<{ session: Session; user: User } | undefined> {
+  const row = yield* one(
+    `SELECT ${SESSION_COLUMNS}, ${columnsOf('u', USER_COLUMNS)}
+     FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = ? AND s.expires_at > ? AND u.status = ?`,
+    idBytes(id),
+    now,
+    'active',
+  )
+  if (!row) return undefined
+  const user = readUser(row)
+  return { user, session: readSession(row, user.id) }
+}
+
+/** The live sessions of a user, newest first. */
+export function* listSessions({ user_id, now }: { user_id: string; now: number }): Op<Session[]> {
+  const rows = yield* all(
+    `SELECT ${SESSION_COLUMNS} FROM sessions s WHERE s.user_id = ? AND s.expires_at > ? ORDER BY s.id DESC`,
+    user_id,
+    now,
+  )
+  return rows.map((row) => readSession(row, user_id))
+}
+
+/** Records that a session is in use. */
+export function* touchSession({ id, now }: { id: string; now: number }): Op<void> {
+  yield* change('UPDATE sessions SET last_used_at = ? WHERE id = ?', now, idBytes(id))
+}
+
+/** Ends a session. */
+export function* deleteSession({ id }: { id: string }): Op<void> {
+  yield* change('DELETE FROM sessions WHERE id = ?', idBytes(id))
+}
+
+/** Ends one session of a user, with its codes and undecided requests. Returns whether the user had this session. */
+export function* endUserSession({ user_id, id }: { user_id: string; id: string }): Op<boolean> {
+  const rows = yield* all('SELECT id, user_id FROM sessions WHERE id = ? AND user_id = ?', idBytes(id), user_id)
+  yield* endSessions(rows)
+  return rows.length === 1
+}
+
+/** Ends every session of a user but one, with their codes and undecided requests. Returns their number. */
+export function* endOtherSessions({ user_id, id }: { user_id: string; id: string }): Op<number> {
+  const rows = yield* all('SELECT id, user_id FROM sessions WHERE user_id = ? AND id <> ?', user_id, idBytes(id))
+  yield* endSessions(rows)
+  return rows.length
+}
