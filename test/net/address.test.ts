@@ -41,21 +41,21 @@ const GLOBAL = [
 const rows = (table: Record<string, string[]>) =>
   Object.entries(table).flatMap(([range, addresses]) => addresses.map((address) => ({ range, address })))
 
-describe('never', () => {
+describe('an address that is refused even where private addresses are allowed', () => {
   test.each(rows(SPECIAL))('$range: $address', ({ address }) => {
     expect(isAllowedAddress(address, false)).toBe(false)
     expect(isAllowedAddress(address, true)).toBe(false)
   })
 })
 
-describe('only where private addresses are allowed', () => {
+describe('an address that is accepted only where private addresses are allowed', () => {
   test.each(rows(PRIVATE))('$range: $address', ({ address }) => {
     expect(isAllowedAddress(address, false)).toBe(false)
     expect(isAllowedAddress(address, true)).toBe(true)
   })
 })
 
-test.each(GLOBAL)('always: %s', (address) => {
+test.each(GLOBAL)('the public address %s is always accepted', (address) => {
   expect(isAllowedAddress(address, false)).toBe(true)
   expect(isAllowedAddress(address, true)).toBe(true)
 })

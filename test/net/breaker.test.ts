@@ -24,8 +24,8 @@ function setUp() {
   return { clock, breaker, state, call, fail }
 }
 
-describe('a breaker', () => {
-  test('calls are sent until five in a row have failed, then refused with 503 without a call', async () => {
+describe('a circuit breaker', () => {
+  test('sends calls until five in a row have failed, and then refuses calls with 503', async () => {
     const { breaker, state, call, fail } = setUp()
     await fail(4)
     expect(breaker.isOpen).toBe(false)
@@ -36,7 +36,7 @@ describe('a breaker', () => {
     expect(state.calls).toBe(5)
   })
 
-  test('counts no failure of the caller, and forgets the others with it', async () => {
+  test('does not count a failure of the caller, and resets its count after one', async () => {
     const { breaker, state, call, fail } = setUp()
     await fail(4)
     state.error = new Error('malformed')
@@ -45,7 +45,7 @@ describe('a breaker', () => {
     expect(breaker.isOpen).toBe(false)
   })
 
-  test('tries once after 1, 2, 4, 8 and again 8 seconds, and says how long to wait', async () => {
+  test('lets one call through after 1, 2, 4, 8 and again 8 seconds, and states how long to wait', async () => {
     const { clock, state, call, fail } = setUp()
     await fail(5)
     for (const pause of [1, 2, 4, 8, 8]) {
@@ -58,7 +58,7 @@ describe('a breaker', () => {
     }
   })
 
-  test('pauses no longer for calls that were under way when it opened', async () => {
+  test('does not wait longer for calls that were in flight when it opened', async () => {
     const { clock, state, call, fail } = setUp()
     state.error = UNAVAILABLE
     await Promise.allSettled(Array.from({ length: 20 }, call))
@@ -68,7 +68,7 @@ describe('a breaker', () => {
     expect(state.calls).toBe(21)
   })
 
-  test('sends one caller to try, and the others away meanwhile', async () => {
+  test('lets one call through as a probe, and refuses other calls until the probe ends', async () => {
     const { clock, breaker, fail } = setUp()
     await fail(5)
     clock.advance(1)
@@ -80,7 +80,7 @@ describe('a breaker', () => {
     expect(breaker.isOpen).toBe(false)
   })
 
-  test('lets everything through again after one success', async () => {
+  test('lets all calls through again after one success', async () => {
     const { clock, state, call, fail } = setUp()
     await fail(5)
     clock.advance(1)

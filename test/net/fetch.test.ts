@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest'
 import type { FetchRequest } from '../../src/net/fetcher.ts'
 import { faultOf, fetchFrom, listenOn, localFetcher, servePeer, serveRaw } from './peers.ts'
 
-test('a GET gives status, headers in lower case with repeated ones joined, and the body', async () => {
+test('a GET returns the status, the body, and the headers in lower case with repeated headers joined', async () => {
   const peer = await servePeer((_, response) => {
     response.writeHead(404, [...['X-Twice', 'a'], ...['X-Twice', 'b'], ...['Content-Type', 'text/plain']]).end('none')
   })
@@ -18,7 +18,7 @@ test('a GET gives status, headers in lower case with repeated ones joined, and t
   expect(peer.asked).toEqual(['/a?b=c'])
 })
 
-test('only what was asked for is sent: no cookies, no credentials, no compression wanted', async () => {
+test('a request has only the given headers: no cookies, no credentials and no Accept-Encoding', async () => {
   const seen = vi.fn()
   const peer = await servePeer((request, response) => {
     seen(request.headers)
@@ -50,7 +50,7 @@ test.each([
   ['not a url', ''],
   ['https://user:hunter2@example.com/', 'example.com'],
   ['https://user@example.com/', 'example.com'],
-])('the URL %s is refused before anything is looked up', async (url, host) => {
+])('the URL %s is refused before any name is resolved', async (url, host) => {
   const resolve = vi.fn()
   const fault = await faultOf(fetchFrom(localFetcher({ resolve }), url))
   expect([fault.reason, fault.host]).toEqual(['bad_url', host])
@@ -58,14 +58,14 @@ test.each([
   expect(resolve).not.toHaveBeenCalled()
 })
 
-test('http is refused where it was not allowed', async () => {
+test('http is refused unless the request allows it', async () => {
   const peer = await servePeer((_, response) => response.end())
   expect((await faultOf(fetchFrom(localFetcher(), peer.url, { allowHttp: false }))).reason).toBe('bad_url')
   expect(peer.connections).toBe(0)
 })
 
 test.each([300, 301, 302, 303, 304, 307, 308])(
-  '%i is refused, and where it points to is never contacted',
+  'a response with status %i is refused, and the target of its redirect is never contacted',
   async (status) => {
     const trap = await servePeer((_, response) => response.end())
     const peer = await servePeer((_, response) => response.writeHead(status, { location: trap.url }).end())
@@ -74,7 +74,7 @@ test.each([300, 301, 302, 303, 304, 307, 308])(
   },
 )
 
-test('proxies of the environment are not used', async () => {
+test('proxies from environment variables are not used', async () => {
   const trap = await servePeer((_, response) => response.end('proxied'))
   for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY']) vi.stubEnv(name, trap.url)
   const peer = await servePeer((_, response) => response.end('direct'))
@@ -83,7 +83,7 @@ test('proxies of the environment are not used', async () => {
   vi.unstubAllEnvs()
 })
 
-test('a port without a listener is connect_failed', async () => {
+test('a port without a listener gives connect_failed', async () => {
   const server = net.createServer()
   const { url } = await listenOn(server)
   await new Promise((resolve) => server.close(resolve))
@@ -100,21 +100,21 @@ test.each([
   ['half a body', 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf'],
   ['half a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n40\r\nhalf'],
   ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'],
-])('%s is bad_response', async (_, lines) => {
+])('a response with %s gives bad_response', async (_, lines) => {
   const peer = await serveRaw(lines)
   const fault = await faultOf(fetchFrom(localFetcher(), peer.url))
   expect(fault.reason).toBe('bad_response')
   expect(fault.message).not.toMatch(/SSH|half/)
 })
 
-test('an error holds nothing of path, headers and body that were sent', async () => {
+test('an error contains nothing of the path, headers and body that were sent', async () => {
   const peer = await serveRaw('nonsense')
   const request = { method: 'POST', headers: { authorization: 'Bearer hunter2' }, body: 'secret=hunter2' } as const
   const fault = await faultOf(fetchFrom(localFetcher(), `${peer.url}/hunter2?code=hunter2`, request))
   expect(JSON.stringify([fault.message, fault.stack, fault.cause, { ...fault }])).not.toContain('hunter2')
 })
 
-test('every fetch has a connection of its own, and leaves none open', async () => {
+test('every fetch opens its own connection and closes it', async () => {
   const peer = await servePeer((_, response) => response.end('x'))
   const fetcher = localFetcher()
   for (let i = 0; i < 3; i++) await fetchFrom(fetcher, peer.url)
@@ -122,7 +122,7 @@ test('every fetch has a connection of its own, and leaves none open', async () =
   await vi.waitFor(() => expect(peer.open.size).toBe(0))
 })
 
-test('GETs of one URL at one time are one request; later ones ask again', async () => {
+test('concurrent GETs of one URL send one request; a later GET sends another one', async () => {
   const peer = await servePeer((_, response) => setTimeout(() => response.end('x'), 30))
   const fetcher = localFetcher()
   const replies = await Promise.all(Array.from({ length: 20 }, () => fetchFrom(fetcher, peer.url)))
@@ -132,7 +132,7 @@ test('GETs of one URL at one time are one request; later ones ask again', async 
   expect(peer.asked.length).toBe(2)
 })
 
-test('a shared fetch that fails fails for all who share it, and is not remembered', async () => {
+test('a shared fetch that fails is an error for all its callers, and the error is not cached', async () => {
   let status = 302
   const peer = await servePeer((_, response) => response.writeHead(status).end())
   const fetcher = localFetcher()
@@ -148,7 +148,7 @@ test.each<[string, string[], Partial<FetchRequest>[]]>([
   ['other limits', ['/', '/'], [{ maxBytes: 10 }, { maxBytes: 20 }]],
   ['requests with headers, which may be credentials', ['/', '/'], [{ headers: { a: 'b' } }, { headers: { a: 'b' } }]],
   ['POSTs', ['/', '/'], [{ method: 'POST' }, { method: 'POST' }]],
-])('%s are not shared', async (_, paths, requests) => {
+])('%s do not share one request', async (_, paths, requests) => {
   const peer = await servePeer((_request, response) => setTimeout(() => response.end('x'), 30))
   const fetcher = localFetcher()
   await Promise.all(requests.map((request, i) => fetchFrom(fetcher, `${peer.url}${paths[i]}`, request)))

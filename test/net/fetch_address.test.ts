@@ -28,7 +28,7 @@ const LOOPBACK_SPELLINGS = [
   ...['[::1]', '[0:0:0:0:0:0:0:1]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]', '[64:ff9b::7f00:1]'],
   ...['[2002:7f00:1::]', '[::]', '0.0.0.0', '0'],
 ]
-test.each(LOOPBACK_SPELLINGS)('the literal %s reaches nothing', async (host) => {
+test.each(LOOPBACK_SPELLINGS)('the literal address %s is refused before a connection is opened', async (host) => {
   const trap = await servePeer((_, response) => response.end())
   const resolve = vi.fn()
   const fault = await faultOf(fetchFrom(guarded(resolve), `http://${host}:${trap.port}/`))
@@ -38,13 +38,13 @@ test.each(LOOPBACK_SPELLINGS)('the literal %s reaches nothing', async (host) => 
 })
 
 test.each(['[fe80::1%25eth0]', '[::1', '1.2.3.4.5', '256.1.1.1', '0x100000000', '127.0.0.1:99999'])(
-  '%s is no host at all',
+  '%s is refused as an invalid host',
   async (host) => {
     expect((await faultOf(fetchFrom(guarded(), `http://${host}/`))).reason).toBe('bad_url')
   },
 )
 
-test('localhost is refused by what the system resolves it to', async () => {
+test('localhost is refused because of the addresses that it resolves to', async () => {
   const trap = await servePeer((_, response) => response.end())
   expect((await faultOf(fetchFrom(guarded(), `http://localhost:${trap.port}/`))).reason).toBe('blocked_address')
   expect(trap.connections).toBe(0)
@@ -65,14 +65,14 @@ test.each([
 })
 
 test.each(['169.254.169.254', '0.0.0.0', '224.0.0.1', 'fe80::1', '::ffff:127.0.0.1', '100.64.0.1', 'fd00:ec2::254'])(
-  'where private addresses are allowed, a name for %s is still refused',
+  'a name that resolves to %s is refused even where private addresses are allowed',
   async (address) => {
     const fetcher = localFetcher({ resolve: async () => ['127.0.0.1', address] })
     expect((await faultOf(fetchFrom(fetcher, 'http://evil.test/'))).reason).toBe('blocked_address')
   },
 )
 
-test('the connection goes to the checked address, with the name of the URL, and without a second resolution', async () => {
+test('the connection goes to the checked address with the host name of the URL, and the name is resolved once', async () => {
   const peer = await servePeer((request, response) => response.end(request.headers.host))
   const bySystem = vi.spyOn(dns, 'lookup')
   const resolve = vi.fn(async () => ['127.0.0.1'])
@@ -82,7 +82,7 @@ test('the connection goes to the checked address, with the name of the URL, and 
   expect(bySystem).not.toHaveBeenCalled()
 })
 
-test('a name that changes its answer between judgement and use (DNS rebinding) gains nothing', async () => {
+test('a name whose address changes after the check (DNS rebinding) still connects to the checked address', async () => {
   const [first, second] = [await servePeer((_, response) => response.end('first')), '169.254.169.254']
   const resolve = vi.fn(async () => [second]).mockResolvedValueOnce(['127.0.0.1'])
   const fetcher = localFetcher({ resolve })
@@ -94,13 +94,13 @@ test('a name that changes its answer between judgement and use (DNS rebinding) g
   expect(first.connections).toBe(1)
 })
 
-test('when one judged address does not answer, the next one is tried', async () => {
+test('if one checked address does not answer, the next one is tried', async () => {
   const peer = await servePeer((_, response) => response.end('x'))
   const fetcher = localFetcher({ resolve: async () => ['127.0.0.2', '::1', '127.0.0.1'] })
   expect((await fetchFrom(fetcher, `http://idp.test:${peer.port}/`)).status).toBe(200)
 })
 
-test('a name that does not resolve is dns_failed', async () => {
+test('a name that does not resolve gives dns_failed', async () => {
   vi.spyOn(dns, 'lookup').mockImplementation(((_host: string, _options: unknown, done: (error: Error) => void) =>
     done(Object.assign(new Error('nothing'), { code: 'ENOTFOUND' }))) as typeof dns.lookup)
   const fault = await faultOf(fetchFrom(guarded(), 'https://nowhere.test/'))
@@ -117,7 +117,7 @@ test('a name that does not resolve is dns_failed', async () => {
   ).toBe('dns_failed')
 })
 
-test('names that hang keep neither other names nor literal addresses from being fetched from', async () => {
+test('names whose resolution hangs do not delay fetches from other names and from literal addresses', async () => {
   const peer = await servePeer((_, response) => response.end('x'))
   const resolve = vi.fn((name: string) =>
     name.startsWith('hang') ? new Promise<string[]>(() => {}) : Promise.resolve(['127.0.0.1']),

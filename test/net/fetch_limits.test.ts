@@ -9,7 +9,7 @@ const MAX = 10_000
 test.each([
   ['announced', true],
   ['not announced', false],
-])('a body of just the limit is read, and one byte more is too_large (%s)', async (_, announced) => {
+])('a body of exactly the limit is read, and one byte more gives too_large (%s)', async (_, announced) => {
   const peer = await servePeer((request, response) => {
     const body = Buffer.alloc(request.url === '/more' ? MAX + 1 : MAX, 'x')
     if (announced) response.setHeader('content-length', body.length)
@@ -20,13 +20,13 @@ test.each([
   expect((await faultOf(fetchFrom(localFetcher(), `${peer.url}/more`))).reason).toBe('too_large')
 })
 
-test('an announced 100 MB are refused before they come', async () => {
+test('a body with a Content-Length of 100 MB is refused before it is received', async () => {
   const peer = await serveRaw('HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n', () => {})
   expect((await faultOf(fetchFrom(localFetcher(), peer.url))).reason).toBe('too_large')
   await vi.waitFor(() => expect(peer.open.size).toBe(0))
 })
 
-test('a body without end is cut at the limit', async () => {
+test('an endless body is cut off at the limit', async () => {
   let sent = 0
   const peer = await servePeer((_, response) => {
     const more = () => {
@@ -40,7 +40,7 @@ test('a body without end is cut at the limit', async () => {
   expect(sent).toBeLessThan(50_000_000)
 })
 
-test.each(Object.entries(FRAMING))('%s without end are too_large, long before the deadline', async (_, framing) => {
+test.each(Object.entries(FRAMING))('endless %s give too_large long before the deadline', async (_, framing) => {
   let count = { sent: 0 }
   const peer = await serveRaw('', (socket) => {
     count = flood(socket, framing)
@@ -50,31 +50,34 @@ test.each(Object.entries(FRAMING))('%s without end are too_large, long before th
   expect(count.sent).toBeLessThan(16_000_000)
 })
 
-test('a body of just the limit is read in chunks of one byte too, after interim answers', async () => {
+test('a body of exactly the limit is also read in chunks of one byte and after interim responses', async () => {
   const interim = 'HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n'.repeat(20)
   const head = `${interim}HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n`
   const peer = await serveRaw(`${head}${'1\r\nx\r\n'.repeat(MAX)}0\r\n\r\n`)
   expect((await fetchFrom(localFetcher(), peer.url)).body.length).toBe(MAX)
 })
 
-test('headers beyond 16 KB are too_large', async () => {
+test('headers of more than 16 KB give too_large', async () => {
   const peer = await servePeer((_, response) => response.setHeader('x', 'x'.repeat(20_000)).end())
   expect((await faultOf(fetchFrom(localFetcher(), peer.url))).reason).toBe('too_large')
 })
 
 const CODINGS = { gzip: gzipSync, 'x-gzip': gzipSync, deflate: deflateSync, br: brotliCompressSync }
 
-test.each(Object.entries(CODINGS))('%s is undone, up to the limit', async (coding, compress) => {
-  const peer = await servePeer((request, response) => {
-    response.setHeader('content-encoding', coding).end(compress(Buffer.alloc(Number(request.url?.slice(1)), 'x')))
-  })
-  const { body } = await fetchFrom(localFetcher(), `${peer.url}/${MAX}`)
-  expect(body.equals(Buffer.alloc(MAX, 'x'))).toBe(true)
-  expect((await faultOf(fetchFrom(localFetcher(), `${peer.url}/${MAX + 1}`))).reason).toBe('too_large')
-})
+test.each(Object.entries(CODINGS))(
+  'a body with the content coding %s is decoded, up to the limit',
+  async (coding, compress) => {
+    const peer = await servePeer((request, response) => {
+      response.setHeader('content-encoding', coding).end(compress(Buffer.alloc(Number(request.url?.slice(1)), 'x')))
+    })
+    const { body } = await fetchFrom(localFetcher(), `${peer.url}/${MAX}`)
+    expect(body.equals(Buffer.alloc(MAX, 'x'))).toBe(true)
+    expect((await faultOf(fetchFrom(localFetcher(), `${peer.url}/${MAX + 1}`))).reason).toBe('too_large')
+  },
+)
 
 test.each(Object.entries(CODINGS))(
-  'a bomb of %s is too_large, and costs no more memory than its limit',
+  'a decompression bomb with the coding %s gives too_large, and needs no more memory than its limit',
   async (coding, compress) => {
     const bomb = compress(Buffer.alloc(30_000_000))
     const peer = await servePeer((_, response) => response.setHeader('content-encoding', coding).end(bomb))
@@ -91,7 +94,7 @@ test.each([
   ['the name of an object member', 'constructor', Buffer.from('x')],
   ['no gzip', 'gzip', Buffer.from('plain')],
   ['half a gzip', 'gzip', gzipSync('x'.repeat(1000)).subarray(0, 20)],
-])('%s is bad_response', async (_, coding, body) => {
+])('a body with %s gives bad_response', async (_, coding, body) => {
   const peer = await servePeer((_request, response) => response.setHeader('content-encoding', coding).end(body))
   expect((await faultOf(fetchFrom(localFetcher(), peer.url))).reason).toBe('bad_response')
 })
@@ -107,7 +110,7 @@ test.each([
   ['interim answers without end', '', drip('HTTP/1.1 103 Early Hints\r\n\r\n')],
   ['headers, and then nothing', 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n', () => {}],
   ['a body that drips', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n', drip('1\r\nx\r\n')],
-])('%s ends at the deadline, not at the last sign of life', async (_, lines, after) => {
+])('a response with %s times out at the deadline, although bytes still arrive', async (_, lines, after) => {
   const peer = await serveRaw(lines, after)
   const started = performance.now()
   expect((await faultOf(fetchFrom(localFetcher(), peer.url, { timeoutMs: 200 }))).reason).toBe('timeout')
@@ -115,7 +118,7 @@ test.each([
   await vi.waitFor(() => expect(peer.open.size).toBe(0))
 })
 
-test('the deadline covers the look-up of the name and the wait for a turn', async () => {
+test('the deadline includes the name resolution and the wait for a free slot', async () => {
   const peer = await servePeer(() => {})
   const slow = localFetcher({ resolve: () => new Promise(() => {}) })
   expect((await faultOf(fetchFrom(slow, 'https://slow.test/', { timeoutMs: 50 }))).reason).toBe('timeout')
@@ -142,7 +145,7 @@ async function countingPeer() {
   return { peer, count }
 }
 
-test('no more than maxPerHost fetches are at one host; the others wait their turn', async () => {
+test('at most maxPerHost fetches from one host run at once; the others wait', async () => {
   const { peer, count } = await countingPeer()
   const fetcher = localFetcher({ maxPerHost: 3 })
   const start = (from: number) => [0, 1, 2, 3, 4, 5].map((i) => fetchFrom(fetcher, `${peer.url}/${from + i}`))
@@ -152,7 +155,7 @@ test('no more than maxPerHost fetches are at one host; the others wait their tur
   expect([peer.asked.length, count.most]).toEqual([12, 3])
 })
 
-test('no more than maxTotal fetches are under way, whatever the hosts', async () => {
+test('at most maxTotal fetches run at once, from all hosts together', async () => {
   const { peer, count } = await countingPeer()
   const fetcher = localFetcher({ maxTotal: 3, resolve: async () => ['127.0.0.1'] })
   const hosts = ['a.test', 'b.test', 'c.test', 'd.test', 'e.test', 'f.test']
@@ -160,7 +163,7 @@ test('no more than maxTotal fetches are under way, whatever the hosts', async ()
   expect([peer.asked.length, count.most]).toEqual([6, 3])
 })
 
-test('a host that hangs does not keep others from being fetched from, and who waits for it gets 503', async () => {
+test('a host that hangs does not block fetches from other hosts, and fetches that wait for it get 503', async () => {
   const [hanging, peer] = [await servePeer(() => {}), await servePeer((_, response) => response.end('x'))]
   const fetcher = localFetcher({ maxPerHost: 1, maxTotal: 2, resolve: async () => ['127.0.0.1'] })
   const hung = faultOf(fetchFrom(fetcher, `http://hanging.test:${hanging.port}/`, { timeoutMs: 3000 }))

@@ -25,7 +25,7 @@ const tlsPeer = () => {
 }
 const toLoopback = { resolve: async () => ['127.0.0.1'] }
 
-test('an untrusted certificate is tls_failed, and nothing is sent', async () => {
+test('an untrusted certificate gives tls_failed, and nothing is sent', async () => {
   const peer = await tlsPeer()
   const fault = await faultOf(fetchFrom(localFetcher(toLoopback), `https://idp.test:${peer.port}/`))
   expect([fault.reason, fault.message]).toEqual([
@@ -35,7 +35,7 @@ test('an untrusted certificate is tls_failed, and nothing is sent', async () => 
   expect(peer.asked).toEqual([])
 })
 
-test('no environment variable switches the check off', async () => {
+test('no environment variable disables the certificate check', async () => {
   vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
   const peer = await tlsPeer()
   expect((await faultOf(fetchFrom(localFetcher(toLoopback), `https://idp.test:${peer.port}/`))).reason).toBe(
@@ -44,7 +44,7 @@ test('no environment variable switches the check off', async () => {
   expect(peer.asked).toEqual([])
 })
 
-test('https to a port that speaks plain http is tls_failed', async () => {
+test('https to a port that speaks plain http gives tls_failed', async () => {
   const peer = await servePeer((_, response) => response.end())
   expect((await faultOf(fetchFrom(localFetcher(), peer.url.replace('http', 'https')))).reason).toBe('tls_failed')
 })
@@ -67,20 +67,23 @@ async function fetchTrusting(url: string): Promise<string> {
     .trim()
 }
 
-test('a trusted certificate for the host is accepted; name and Host header are those of the URL', async () => {
+test('a trusted certificate for the host is accepted, and the TLS server name and the Host header are those of the URL', async () => {
   const peer = await tlsPeer()
   names.length = 0
   expect(await fetchTrusting(`https://idp.test:${peer.port}/`)).toBe(`idp.test:${peer.port}`)
   expect(names).toEqual(['idp.test'])
 })
 
-test.each(['other.test', 'sub.idp.test', '127.0.0.1'])('a trusted certificate is not good for %s', async (host) => {
-  const peer = await tlsPeer()
-  expect(await fetchTrusting(`https://${host}:${peer.port}/`)).toMatch(/tls_failed \(ERR_TLS_CERT_ALTNAME_INVALID\)$/)
-  expect(peer.asked).toEqual([])
-})
+test.each(['other.test', 'sub.idp.test', '127.0.0.1'])(
+  'a trusted certificate for another host is refused for %s',
+  async (host) => {
+    const peer = await tlsPeer()
+    expect(await fetchTrusting(`https://${host}:${peer.port}/`)).toMatch(/tls_failed \(ERR_TLS_CERT_ALTNAME_INVALID\)$/)
+    expect(peer.asked).toEqual([])
+  },
+)
 
-test.each(Object.entries(FRAMING))('%s without end are too_large over TLS too', async (_, framing) => {
+test.each(Object.entries(FRAMING))('endless %s give too_large over TLS too', async (_, framing) => {
   let count = { sent: 0 }
   const answer: RequestListener = ({ socket }) => {
     count = flood(socket, framing)

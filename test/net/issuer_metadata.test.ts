@@ -20,7 +20,7 @@ async function anIssuer({ path = '', type = 'application/json' } = {}) {
   return { state, peer, issuer, clock, options, find: () => jwksUri(issuer) }
 }
 
-test('the metadata is below the issuer, is fetched once, and again when its time is over', async () => {
+test('the metadata is fetched once from its path below the issuer, and again after its cache time', async () => {
   const { peer, clock, find } = await anIssuer({ path: '/tenant' })
   expect(await Promise.all([find(), find()])).toEqual([`${peer.url}/keys`, `${peer.url}/keys`])
   clock.advance(TTL - 1)
@@ -31,13 +31,13 @@ test('the metadata is below the issuer, is fetched once, and again when its time
   expect(peer.asked.length).toBe(2)
 })
 
-test('an issuer that ends in a slash has its metadata at the same place (Discovery §4.1)', async () => {
+test('the metadata of an issuer that ends in a slash is at the same path (Discovery §4.1)', async () => {
   const { peer, find } = await anIssuer({ path: '/tenant/' })
   await find()
   expect(peer.asked).toEqual(['/tenant/.well-known/openid-configuration'])
 })
 
-test('known metadata outlives an outage for its time once more', async () => {
+test('cached metadata is used during an outage for one more cache time', async () => {
   const { state, peer, clock, find } = await anIssuer()
   await find()
   state.status = 503

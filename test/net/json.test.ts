@@ -11,7 +11,7 @@ test.each([
   'Application/JSON ;x=y',
   'application/jwk-set+json',
   'application/client-id+json',
-])('%s is read', (type) => {
+])('the content type %s is accepted', (type) => {
   expect(read(type, '{"a":1}')).toEqual({ a: 1 })
 })
 
@@ -25,14 +25,17 @@ test.each([
   'application/json-seq',
   'application/json, text/html',
   'x application/json',
-])('%s is not', (type) => {
+])('the content type %s is refused', (type) => {
   expect(read(type, '{"a":1}')).toBeUndefined()
 })
 
-test.each(['', '{', '[]', 'null', '"text"', '1', '{"a":1} x', '<html>'])('the body %j is no object', (body) => {
-  expect(read('application/json', body)).toBeUndefined()
-})
+test.each(['', '{', '[]', 'null', '"text"', '1', '{"a":1} x', '<html>'])(
+  'the body %j is refused, because it is not a JSON object',
+  (body) => {
+    expect(read('application/json', body)).toBeUndefined()
+  },
+)
 
-test('bytes that are no UTF-8 are refused', () => {
+test('bytes that are not UTF-8 are refused', () => {
   expect(read('application/json', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))).toBeUndefined()
 })

@@ -38,7 +38,7 @@ async function identityProvider(answer: Answer) {
 }
 const kids = (keys: readonly Jwk[]) => keys.map(({ kid }) => kid)
 
-test('a set is fetched once and used until its time is over, and the same objects come back', async () => {
+test('a key set is fetched once and cached for its cache time, and every lookup returns the same objects', async () => {
   const { clock, find, fetches, lookUps, idp } = await identityProvider({ keys: [ec('a')] })
   const first = await find('a')
   expect(first).toEqual([{ kty: 'EC', crv: 'P-256', x: 'x-a', y: 'y', kid: 'a' }])
@@ -54,14 +54,14 @@ test('a set is fetched once and used until its time is over, and the same object
   })
 })
 
-test('many finds at one time are one fetch', async () => {
+test('concurrent lookups share one fetch', async () => {
   const { find, fetches } = await identityProvider({ keys: [ec('a')], delayMs: 30 })
   const found = await Promise.all(Array.from({ length: 20 }, () => find('a')))
   expect(found.map(kids)).toEqual(Array(20).fill(['a']))
   expect(fetches()).toBe(1)
 })
 
-test('a rotated key is found by one fetch more, by all who wait for it, and the old key is gone', async () => {
+test('a rotated key causes one fetch, which all waiting lookups share, and the old key is removed', async () => {
   const { idp, find, fetches } = await identityProvider({ keys: [ec('old')] })
   await find('old')
   idp.answer = { keys: [ec('new')], delayMs: 30 }
@@ -71,7 +71,7 @@ test('a rotated key is found by one fetch more, by all who wait for it, and the 
   expect(fetches()).toBe(2)
 })
 
-test('a thousand unknown keys cause one fetch per cool-down', async () => {
+test('a thousand lookups of unknown keys cause one fetch per cool-down', async () => {
   const { clock, find, fetches } = await identityProvider({ keys: [ec('a')] })
   await find('a')
   for (let i = 0; i < 1000; i++) expect(await find(`made-up-${i}`)).toEqual([])
@@ -86,13 +86,13 @@ test('a thousand unknown keys cause one fetch per cool-down', async () => {
   expect(kids(await find('a'))).toEqual(['a'])
 })
 
-test('the first fetch of a set answers for an unknown key without a second one', async () => {
+test('the first fetch of a key set answers the lookup of an unknown key without a second fetch', async () => {
   const { find, fetches } = await identityProvider({ keys: [ec('a')] })
   expect(await find('unknown')).toEqual([])
   expect(fetches()).toBe(1)
 })
 
-test('a refetch that fails leaves the known keys in use', async () => {
+test('a refetch that fails leaves the cached keys in use', async () => {
   const { idp, find } = await identityProvider({ keys: [ec('a')] })
   await find('a')
   idp.answer = { status: 500 }
@@ -101,7 +101,7 @@ test('a refetch that fails leaves the known keys in use', async () => {
   expect(await find('unknown')).toEqual([])
 })
 
-test('while no new keys can be had the old ones are used for as long again, and no longer', async () => {
+test('if new keys cannot be fetched, the cached keys are used for one more cache time and then refused', async () => {
   const { idp, clock, find } = await identityProvider({ keys: [ec('a')] })
   await find('a')
   idp.answer = { status: 503 }
@@ -113,7 +113,7 @@ test('while no new keys can be had the old ones are used for as long again, and 
   expect((await faultOf(find('a'))).reason).toBe('bad_response')
 })
 
-test('a failed fetch is remembered for 10 seconds, then tried again', async () => {
+test('a failed fetch is cached for 10 seconds, and then tried again', async () => {
   const { idp, clock, find, fetches } = await identityProvider({ status: 500 })
   const first = await faultOf(find('a'))
   idp.answer = { keys: [ec('a')] }
@@ -124,7 +124,7 @@ test('a failed fetch is remembered for 10 seconds, then tried again', async () =
   expect(kids(await find('a'))).toEqual(['a'])
 })
 
-test('a 503 of our own is not held against the provider', async () => {
+test('a fetch that this service refused with 503 is not cached as a failure of the provider', async () => {
   const fetch = vi.fn().mockRejectedValueOnce(unavailable('full')).mockRejectedValueOnce(new Error('asked again'))
   const remote = createRemoteKeys({
     fetcher: { fetch },
@@ -138,7 +138,7 @@ test('a 503 of our own is not held against the provider', async () => {
   await expect(find()).rejects.toThrow('asked again')
 })
 
-test('refresh() fetches at once and says how many keys there are, whatever the cool-down', async () => {
+test('refresh() fetches at once, regardless of the cool-down, and returns the number of keys', async () => {
   const { idp, find, remote, fetches } = await identityProvider({ keys: [ec('a')] })
   await find('a')
   await find('unknown')
@@ -148,7 +148,7 @@ test('refresh() fetches at once and says how many keys there are, whatever the c
   expect(fetches()).toBe(4)
 })
 
-test('refresh() that fails leaves what was there in use', async () => {
+test('a refresh() that fails leaves the cached keys in use', async () => {
   const { idp, find, remote } = await identityProvider({ keys: [ec('a')] })
   await find('a')
   idp.answer = { status: 500 }
@@ -156,7 +156,7 @@ test('refresh() that fails leaves what was there in use', async () => {
   expect(kids(await find('a'))).toEqual(['a'])
 })
 
-test('drop() forgets a set, also one that is on its way', async () => {
+test('drop() removes a key set, also while it is being fetched', async () => {
   const { idp, find, remote, fetches } = await identityProvider({ keys: [ec('a')], delayMs: 30 })
   const early = find('a')
   remote.drop(idp.uri)
@@ -169,30 +169,30 @@ test('drop() forgets a set, also one that is on its way', async () => {
 
 test.each<[string, Answer]>([
   ['an error status', { status: 404, keys: [ec('a')] }],
-  ['a success that is not 200', { status: 203, keys: [ec('a')] }],
+  ['a success status other than 200', { status: 203, keys: [ec('a')] }],
   ['a redirect', { status: 302, keys: [ec('a')] }],
   ['a page', { type: 'text/html', keys: [ec('a')] }],
-  ['no JSON', { body: '{"keys":[' }],
-  ['no object', { body: '[]' }],
+  ['invalid JSON', { body: '{"keys":[' }],
+  ['a JSON array', { body: '[]' }],
   ['no keys', { body: '{}' }],
-  ['keys that are no list', { body: '{"keys":{}}' }],
+  ['keys that are not a list', { body: '{"keys":{}}' }],
   ['101 keys', { keys: Array.from({ length: 101 }, (_, i) => ec(`${i}`)) }],
   ['more than 512 KiB', { keys: [ec('a', { x5c: ['x'.repeat(512 * 1024)] })] }],
-])('%s is refused as a key set', async (_, answer) => {
+])('a response with %s is refused as a key set', async (_, answer) => {
   const { find } = await identityProvider(answer)
   await faultOf(find('a'))
 })
 
-test('100 keys are taken', async () => {
+test('a key set with 100 keys is accepted', async () => {
   const { find } = await identityProvider({ keys: Array.from({ length: 100 }, (_, i) => ec(`${i}`)) })
   expect((await find()).length).toBe(100)
 })
 
 test.each<[string, unknown]>([
   ['for encryption', ec('a', { use: 'enc' })],
-  ['with a use that is no text', ec('a', { use: ['sig'] })],
+  ['with a use that is not a string', ec('a', { use: ['sig'] })],
   ['not for verification', ec('a', { key_ops: ['sign'] })],
-  ['whose key_ops are no list', ec('a', { key_ops: 'verify' })],
+  ['whose key_ops are not a list', ec('a', { key_ops: 'verify' })],
   ['that holds a private EC member', ec('a', { d: 'secret' })],
   ['that holds an empty private member', ec('a', { d: '' })],
   ['that holds private RSA members', rsa('a', { p: 'secret' })],
@@ -201,19 +201,19 @@ test.each<[string, unknown]>([
   ['of a type that is an object member', { kty: 'constructor', kid: 'a' }],
   ['without type', { crv: 'P-256', x: 'x', y: 'y', kid: 'a' }],
   ['with missing members', { kty: 'EC', crv: 'P-256', x: 'x', kid: 'a' }],
-  ['with members that are no text', ec('a', { x: 1 })],
-  ['whose kid is no text', ec(undefined, { kid: { a: 1 } })],
+  ['with members that are not strings', ec('a', { x: 1 })],
+  ['whose kid is not a string', ec(undefined, { kid: { a: 1 } })],
   ['whose alg is no text', ec('a', { alg: ['ES256'] })],
   ['that is null', null],
   ['that is a text', 'key'],
   ['that is a list', ['EC']],
-])('a key %s is passed over, and the others are used', async (_, key) => {
+])('a key %s is ignored, and the other keys are used', async (_, key) => {
   const { find, remote, idp } = await identityProvider({ keys: [key, ec('good')] })
   expect([kids(await find()), await find('x', 'RS256')]).toEqual([['good'], []])
   expect(await remote.refresh(idp.uri)).toBe(1)
 })
 
-test('a key fits an algorithm by type, curve and its own alg', async () => {
+test('a key matches an algorithm by its type, its curve and its own alg', async () => {
   const keys = [
     ...[ec('p256'), ec('p256-alg', { alg: 'ES256', use: 'sig' }), ec('p384', { crv: 'P-384' })],
     ...[rsa('rsa', { key_ops: ['verify'] }), rsa('rs', { alg: 'RS256' }), rsa('ps', { alg: 'PS256' })],
@@ -226,7 +226,7 @@ test('a key fits an algorithm by type, curve and its own alg', async () => {
   expect(await find('rsa', 'ES256')).toEqual([])
 })
 
-test('a key of a SPIFFE bundle is given only where a JWT-SVID is verified, and no other key is given there', async () => {
+test('a key of a SPIFFE bundle is returned only for the verification of a JWT-SVID, and no other key is returned there', async () => {
   const bundle = [
     ec('svid', { use: 'jwt-svid' }),
     ec('x509', { use: 'x509-svid' }),
@@ -238,7 +238,7 @@ test('a key of a SPIFFE bundle is given only where a JWT-SVID is verified, and n
   expect(kids(await remote.find(idp.uri, { alg: 'ES256', use: 'jwt-svid' }))).toEqual(['svid'])
 })
 
-test('keys that share a kid are all given; without kid every key that fits is', async () => {
+test('all keys with the same kid are returned; without a kid every matching key is returned', async () => {
   const { find } = await identityProvider({ keys: [ec('a'), ec('a', { x: 'other' }), rsa('a'), ec(undefined), ec('')] })
   expect((await find('a')).map(({ x }) => x)).toEqual(['x-a', 'other'])
   expect((await find('a', 'RS256')).length).toBe(1)
@@ -246,14 +246,14 @@ test('keys that share a kid are all given; without kid every key that fits is', 
   expect((await find('')).length).toBe(1)
 })
 
-test('only public members are kept', async () => {
+test('only public members are stored', async () => {
   const { find } = await identityProvider({
     keys: [rsa('a', { x5c: ['x'], x5u: 'http://169.254.169.254/', other: {} })],
   })
   expect(await find('a', 'RS256')).toEqual([{ kty: 'RSA', n: 'n-a', e: 'AQAB', kid: 'a' }])
 })
 
-test('no more than 200 sets are kept', async () => {
+test('at most 200 key sets are cached', async () => {
   const { idp, remote, fetches } = await identityProvider({ keys: [ec('a')] })
   const find = (i: number) => remote.find(`${idp.uri}/${i}`, { alg: 'ES256' })
   for (let i = 0; i <= 200; i++) await find(i)
@@ -263,7 +263,7 @@ test('no more than 200 sets are kept', async () => {
   expect(fetches()).toBe(202)
 })
 
-test('keys with members that no key has are left out, so that a set is small in memory however large it came', async () => {
+test('unknown members of keys are removed, so that a cached key set stays small, whatever its size on the wire', async () => {
   const huge = 'A'.repeat(4000)
   const keys = [
     rsa('n', { n: huge }),

@@ -32,7 +32,7 @@ const [address = '', ownName = ''] =
     .map((line) => line.split('#')[0]?.trim().split(/\s+/) ?? [])
     .find(([, name]) => name !== undefined && !/localhost|^ip6-/.test(name)) ?? []
 
-test('both kinds of addresses are found, and the system is not asked', async () => {
+test('IPv4 and IPv6 addresses are resolved, without the resolver of the system', async () => {
   const server = await startNames()
   const bySystem = vi.spyOn(dns, 'lookup')
   server.names.set('app.test', ['192.0.2.1', '2001:db8::1', '192.0.2.2'])
@@ -43,7 +43,7 @@ test('both kinds of addresses are found, and the system is not asked', async () 
   expect(bySystem).not.toHaveBeenCalled()
 })
 
-test('a name has one look-up at a time, and the next one asks again', async () => {
+test('concurrent lookups of a name share one query, and a later lookup sends another one', async () => {
   const server = await startNames()
   server.names.set('app.test', ['192.0.2.1'])
   await Promise.all([lookUp('app.test'), lookUp('app.test'), lookUp('app.test')])
@@ -52,20 +52,20 @@ test('a name has one look-up at a time, and the next one asks again', async () =
   expect(server.asked.length).toBe(4)
 })
 
-test('localhost is loopback without a query, in every spelling', async () => {
+test('localhost resolves to loopback without a query, in every spelling', async () => {
   const server = await startNames()
   for (const name of ['localhost', 'localhost.', 'app.localhost'])
     expect(await lookUp(name)).toEqual(['127.0.0.1', '::1'])
   expect(server.asked).toEqual([])
 })
 
-test.runIf(ownName)('a name in /etc/hosts is known only where private addresses are allowed', async () => {
+test.runIf(ownName)('a name in /etc/hosts resolves only where private addresses are allowed', async () => {
   await startNames()
   expect(await codeFor(ownName)).toBe('ENOTFOUND')
   expect(await createPublicNames({ readsHosts: true })(ownName)).toContain(address)
 })
 
-test('a look-up has five seconds', async () => {
+test('a lookup times out after five seconds', async () => {
   const server = await startNames()
   server.names.set('app.test', ['192.0.2.1'])
   const timers = vi.spyOn(globalThis, 'setTimeout')
@@ -73,7 +73,7 @@ test('a look-up has five seconds', async () => {
   expect(timers).toHaveBeenCalledWith(expect.any(Function), 5000)
 })
 
-test('64 names may hang at a time; what waits for longer than two seconds is refused, and names are given up at the deadline', async () => {
+test('at most 64 lookups run at once; a lookup that waits for more than two seconds is refused, and every lookup ends at the deadline', async () => {
   const server = await startNames()
   const fresh = createPublicNames({ readsHosts: false, deadlineMs: 2500 })
   const hung = Array.from({ length: 64 }, (_, i) =>
@@ -89,7 +89,7 @@ test('64 names may hang at a time; what waits for longer than two seconds is ref
   expect(await fresh('late.test')).toEqual(['192.0.2.1'])
 })
 
-test('a name server that leaves one kind of question unanswered costs that kind only', async () => {
+test('a name server that ignores AAAA queries, or A queries, does not prevent the answer of the other type', async () => {
   const server = await startNames()
   server.names.set('app.test', ['192.0.2.1'])
   server.unanswered = 'AAAA'

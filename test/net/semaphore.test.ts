@@ -27,7 +27,7 @@ function heldWork() {
   }
 }
 
-test('no more than `max` run at once, and those who wait come in the order they came', async () => {
+test('at most `max` calls run at once, and waiting calls run in the order of their arrival', async () => {
   const gate = new Semaphore(2)
   const { work, started, endNext } = heldWork()
   const all = [1, 2, 3, 4].map((id) => gate.run(work(id)))
@@ -41,7 +41,7 @@ test('no more than `max` run at once, and those who wait come in the order they 
   expect(gate.isIdle).toBe(true)
 })
 
-test('a caller that waits for 2 seconds is refused with 503 and leaves the queue', async () => {
+test('a call that waits for 2 seconds is refused with 503 and leaves the queue', async () => {
   const gate = new Semaphore(1)
   const { work, started, endNext } = heldWork()
   void gate.run(work(1))
@@ -58,7 +58,7 @@ test('a caller that waits for 2 seconds is refused with 503 and leaves the queue
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('a full line refuses at once', async () => {
+test('a call is refused at once when the queue is full', async () => {
   const gate = new Semaphore(1)
   const { work } = heldWork()
   void gate.run(work(0))
@@ -66,7 +66,7 @@ test('a full line refuses at once', async () => {
   expect((await refusalOf(() => gate.run(work(257)))).reason).toBe('outbound_full')
 })
 
-test('work that fails frees its place', async () => {
+test('a call that fails frees its slot', async () => {
   const gate = new Semaphore(1)
   await expect(gate.run(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
   expect(gate.isIdle).toBe(true)

@@ -5,7 +5,7 @@ import { faultOf, localFetcher, servePeer } from './peers.ts'
 
 const LIMITS = { maxBytes: 1024, timeoutMs: 5000, allowHttp: true }
 
-test('a request goes out with method, headers and body, and the answer comes back as a Response', async () => {
+test('a request is sent with its method, headers and body, and the result is a Response', async () => {
   const seen: Record<string, unknown>[] = []
   const peer = await servePeer(async (request, response) => {
     const { method, headers } = request
@@ -26,13 +26,13 @@ test('a request goes out with method, headers and body, and the answer comes bac
   expect(seen[0]?.['agent']).not.toBe('the library')
 })
 
-test('an answer without a body is one', async () => {
+test('a response without a body is returned', async () => {
   const peer = await servePeer((_, response) => response.writeHead(204).end())
   const answer = await webFetch(localFetcher(), LIMITS)(peer.url, { method: 'GET', headers: {} })
   expect([answer.status, answer.body]).toEqual([204, null])
 })
 
-test('redirects, long answers and addresses that are not for us reject as the client rejects', async () => {
+test('redirects, responses over the limit and refused addresses reject with the error of the guarded client', async () => {
   const peer = await servePeer((request, response) => {
     if (request.url === '/moved') response.writeHead(302, { location: '/' }).end()
     else response.writeHead(200).end('x'.repeat(2000))

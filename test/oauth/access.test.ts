@@ -16,12 +16,12 @@ const restricted = (lists: Partial<ResourceAccess> = {}): ResourceAccess => ({
 const scope = (name: string, groups?: string[]): ResourceScope => ({ name, description: '', upstream: '', groups })
 
 describe('access', () => {
-  test('everyone may use a resource that is not restricted, whatever its lists have', () => {
+  test('every user may use a resource that is not restricted, whatever its lists contain', () => {
     expect(admittedBy({ ...EVERYONE, groups: ['staff'] }, person())).toBe('everyone')
     expect(admittedBy(EVERYONE, undefined)).toBe('everyone')
   })
 
-  test('the lists are alternatives, and with empty lists no user is admitted', () => {
+  test('one match in any of the lists is enough, and empty lists admit no user', () => {
     const ada = person('staff')
     const lists = { groups: ['staff', 'ops'], users: [ada.id] }
     expect(admittedBy(restricted(lists), ada)).toBe('groups')
@@ -30,12 +30,12 @@ describe('access', () => {
     expect(admittedBy(restricted(), ada)).toBeUndefined()
   })
 
-  test('a subject that is no user here is on no list', () => {
+  test('a subject that is not a local user is on no list', () => {
     const lists = { groups: ['staff'], users: ['u_1'], email_domains: ['example.com', ''] }
     expect(admittedBy(restricted(lists), undefined)).toBeUndefined()
   })
 
-  test('groups of the provider count like those of operators', () => {
+  test('groups of the provider count like groups that operators set', () => {
     const user = personOf(aUser({ operator_groups: ['night'], provider_groups: ['staff'] }))
     expect(['night', 'staff', 'ops'].map((name) => admittedBy(restricted({ groups: [name] }), user))).toEqual([
       'groups',
@@ -60,7 +60,7 @@ describe('access', () => {
     expect(admittedBy(restricted({ groups: [name] }), person('staff'))).toBeUndefined()
   })
 
-  test('T05: a composed and a decomposed letter are different group names', () => {
+  test('T05: a group name with a composed letter and one with a decomposed letter are different', () => {
     expect(admittedBy(restricted({ groups: ['caf\u00e9'] }), person('cafe\u0301'))).toBeUndefined()
   })
 
@@ -74,12 +74,12 @@ describe('access', () => {
     ['corp.example.com@evil.example', true, false],
     ['"a@corp.example.com"@evil.example', true, false],
     ['ada@corp.example.com.', true, false],
-  ])('the domain of %s, verified %s: %s', (email, email_verified, may) => {
+  ])('the email %s with email_verified %s is in the allowed domain: %s', (email, email_verified, may) => {
     const rule = restricted({ email_domains: ['corp.example.com'] })
     expect(admittedBy(rule, mailed(email, { email_verified })) === 'email_domains').toBe(may)
   })
 
-  test('a user without an email is in no domain', () => {
+  test('a user without an email matches no domain', () => {
     const none = personOf(aUser({ email: undefined, email_verified: true }))
     expect(admittedBy(restricted({ email_domains: ['example.com'] }), none)).toBeUndefined()
   })
@@ -98,12 +98,12 @@ describe('scopes', () => {
     expect(decideAccess(notes, undefined, all)).toEqual({ scope: ['read'] })
   })
 
-  test('none left is a refusal by the groups of the scopes, and a request without scopes is none', () => {
+  test('a request without a remaining scope is refused because of the groups; a request without scopes is not', () => {
     expect(decideAccess(notes, person(), ['write', 'purge'])).toEqual({ scope: [], refused_by: 'scope_groups' })
     expect(decideAccess(notes, person(), [])).toEqual({ scope: [] })
   })
 
-  test('access comes first, and gives no scope', () => {
+  test('a user without access is refused before scopes are considered', () => {
     const closed = { ...notes, access: restricted({ groups: ['staff'] }) }
     expect(decideAccess(closed, person('editors'), all)).toEqual({ scope: [], refused_by: 'access' })
     expect(decideAccess(closed, person('staff'), all)).toEqual({ scope: ['read'] })
@@ -114,7 +114,7 @@ describe('claims', () => {
   const claims = (token_claims: TokenClaim[], user: Partial<User> = {}) =>
     claimsAbout(aResource({ token_claims }), personOf(aUser({ email: 'ada@example.com', name: 'Ada', ...user })))
 
-  test('a resource gets the claims that it asks for, and none by default', () => {
+  test('tokens for a resource have the claims that it requests, and none by default', () => {
     expect(claims([])).toBeUndefined()
     expect(claims(['email'])).toEqual({ email: 'ada@example.com' })
     expect(claims(['groups', 'email_verified', 'name'], { operator_groups: ['b'], provider_groups: ['a'] })).toEqual({
@@ -124,7 +124,7 @@ describe('claims', () => {
     })
   })
 
-  test('a token has the groups up to 8 KiB of JSON', () => {
+  test('a token lists at most 8 KiB of groups as JSON', () => {
     const groups = (bytes: number) =>
       [...'abcdefgh'.slice(0, 7)].map((letter) => letter.repeat(1000)).concat('z'.repeat(bytes - 7 * 1003 - 4))
     expect(JSON.stringify(groups(8192))).toHaveLength(8192)
@@ -132,14 +132,14 @@ describe('claims', () => {
     expect(inToken({ name: 'Ada', groups: groups(8193) })).toEqual({ name: 'Ada' })
   })
 
-  test('what is not known of a user is left out, and no groups are an empty list', () => {
+  test('unknown claims of a user are omitted, and a user without groups has an empty list', () => {
     const user = { email: undefined, name: '', email_verified: false }
     expect(claims(['groups', 'email', 'email_verified', 'name'], user)).toEqual({ groups: [] })
     expect(claimsAbout(aResource({ token_claims: ['name'] }), undefined)).toBeUndefined()
   })
 })
 
-test('a user is read only for a resource with rules or claims', () => {
+test('the user is read from the store only for a resource with rules or claims', () => {
   expect(concernsPerson(aResource())).toBe(false)
   expect(concernsPerson(aResource({ access: { ...EVERYONE, groups: ['staff'] } }))).toBe(false)
   expect(concernsPerson(aResource({ access: restricted() }))).toBe(true)

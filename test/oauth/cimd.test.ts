@@ -56,19 +56,19 @@ const documentOf = (changes: Record<string, unknown> = {}): { body: Buffer } => 
 })
 
 test.each(['https://a.example/x', 'http://a.example', 'HTTPS://a.example', 'https:a', 'http:'])(
-  '%s is URL-shaped',
+  'the client_id %s is a URL',
   (id) => {
     expect(isUrlShaped(id)).toBe(true)
   },
 )
 test.each(['c_1', 'app.example/https://x', 'ftp://a.example/x', 'urn:https:x', ' https://a.example/x'])(
-  '%s is no URL',
+  'the client_id %s is not a URL',
   (id) => {
     expect(isUrlShaped(id)).toBe(false)
   },
 )
 
-describe('URLs', () => {
+describe('the URL of a client document', () => {
   test.each([
     URL_OF,
     'https://app.example/a',
@@ -78,7 +78,7 @@ describe('URLs', () => {
     'https://xn--bcher-kva.example/a',
     'https://app.example/.well-known/client',
     'https://app.example/a%20b',
-  ])('%s is asked for its document', async (client_id) => {
+  ])('%s is fetched', async (client_id) => {
     const { resolve } = setUp()
     expect(await resolve(client_id)).toMatchObject({ client_id, registration_source: 'cimd', status: 'active' })
   })
@@ -121,13 +121,13 @@ describe('URLs', () => {
     ['no host', 'https:///a'],
     ['a bad port', 'https://app.example:99999/a'],
     ['10 000 characters', `https://app.example/${'a'.repeat(10_000)}`],
-  ])('with %s is refused before anything is fetched: %s', async (_what, client_id) => {
+  ])('a URL with %s is refused before anything is fetched: %s', async (_what, client_id) => {
     const { resolve, fetch } = setUp()
     expect(await refusalOf(() => resolve(client_id))).toMatchObject({ code: 'invalid_client', status: 400 })
     expect(fetch).not.toHaveBeenCalled()
   })
 
-  test('with http is fetched only where cimd.require_https is off', async () => {
+  test('an http URL is fetched only when cimd.require_https is false', async () => {
     const { resolve, fetch } = setUp({ cimd: { require_https: false } })
     expect((await resolve('http://app.example/a')).client_id).toBe('http://app.example/a')
     expect(fetch.mock.calls[0]?.at(1)).toMatchObject({ allowHttp: true })
@@ -136,14 +136,14 @@ describe('URLs', () => {
     expect(strict.fetch.mock.calls[0]?.at(1)).toMatchObject({ allowHttp: false, timeoutMs: 10_000 })
   })
 
-  test('is unknown where cimd.enabled is off', async () => {
+  test('a client document is an unknown client when cimd.enabled is false', async () => {
     const { resolve, fetch } = setUp({ cimd: { enabled: false } })
     expect((await refusalOf(() => resolve(URL_OF))).message).toBe('the client is not known')
     expect(fetch).not.toHaveBeenCalled()
   })
 })
 
-describe('documents', () => {
+describe('a client document', () => {
   const outcome = async (answer: Answer) => {
     const parts = setUp()
     parts.answers.set(URL_OF, answer)
@@ -153,7 +153,7 @@ describe('documents', () => {
     )
   }
 
-  test('the least one makes a public client of the web for the two grants of people', async () => {
+  test('the smallest document is a public web client with the grants authorization_code and refresh_token', async () => {
     expect(await outcome(documentOf())).toMatchObject({
       client_id: URL_OF,
       client_name: 'App',
@@ -182,7 +182,7 @@ describe('documents', () => {
       { is_agent: false },
     ],
     [
-      'nobody suspends or dates itself',
+      'a document cannot set its own status, version or dates',
       { status: 'suspended', version: 9, issued_at: 1 },
       { status: 'active', version: 0 },
     ],
@@ -205,7 +205,7 @@ describe('documents', () => {
     ['no name', { client_name: undefined }, 'cimd_document'],
     ['a blank name', { client_name: ' ' }, 'cimd_document'],
     ['a name of null, beside a home page', { client_name: null, client_uri: URL_OF }, 'cimd_document'],
-    ['a name that is no text', { client_name: 7 }, 'cimd_document'],
+    ['a name that is not a string', { client_name: 7 }, 'cimd_document'],
     ['a name of 256 characters', { client_name: 'x'.repeat(256) }, 'cimd_document'],
     ['no redirect URI', { redirect_uris: [] }, 'cimd_document'],
     ['11 redirect URIs', { redirect_uris: Array(11).fill(REDIRECT_URI) }, 'cimd_document'],
@@ -223,7 +223,7 @@ describe('documents', () => {
     ],
     ['machine grants only', { grant_types: ['client_credentials'] }, 'cimd_grant_types'],
     ['another response type', { response_types: ['token'] }, 'cimd_grant_types'],
-  ])('with %s is refused', async (_what, changes, reason) => {
+  ])('a document with %s is refused', async (_what, changes, reason) => {
     expect(await outcome(documentOf(changes))).toBe(reason)
   })
 
@@ -236,21 +236,21 @@ describe('documents', () => {
     ['no type', { ...documentOf(), headers: {} }, 'cimd_content_type'],
     ['a list', { body: Buffer.from('[]') }, 'cimd_document'],
     ['half a document', { body: Buffer.from('{"client_id":') }, 'cimd_document'],
-    ['bytes that are no UTF-8', { body: Buffer.from([0x7b, 0xff, 0x7d]) }, 'cimd_document'],
+    ['bytes that are not UTF-8', { body: Buffer.from([0x7b, 0xff, 0x7d]) }, 'cimd_document'],
     ['a redirect', new FetchError('redirect', 'app.example', '302'), 'cimd_redirect'],
     ['a blocked address', new FetchError('blocked_address', 'app.example'), 'cimd_blocked_address'],
-  ])('answered with %s are refused', async (_what, answer, reason) => {
+  ])('a response with %s is refused', async (_what, answer, reason) => {
     expect(await outcome(answer)).toBe(reason)
   })
 
   test.each(['application/json; charset=utf-8', 'Application/JSON', 'application/client-id+json'])(
-    'may be %s',
+    'the content type %s is accepted',
     async (type) => {
       expect(await outcome({ ...documentOf(), headers: { 'content-type': type } })).toMatchObject({ client_id: URL_OF })
     },
   )
 
-  test('whatever happened on the network, the caller reads the same words', async () => {
+  test('every network failure has the same description for the caller', async () => {
     const reasons = [
       'blocked_address',
       'dns_failed',
@@ -270,7 +270,7 @@ describe('documents', () => {
     expect([...words]).toEqual(['400 invalid_client: the client document cannot be fetched'])
   })
 
-  test('a failure of our own is not held against the document', async () => {
+  test('an internal error is not cached as a failure of the document', async () => {
     const { resolve, answers, fetch } = setUp()
     answers.set(URL_OF, new Error('out of file descriptors'))
     await expect(resolve(URL_OF)).rejects.toThrow('out of file descriptors')
@@ -279,7 +279,7 @@ describe('documents', () => {
     expect(fetch).toHaveBeenCalledTimes(2)
   })
 
-  test('the status, the version and the dates of a client that is known are not those of its document', async () => {
+  test('status, version and dates of a stored client do not come from its document', async () => {
     const { app, resolve, answers, stored, clock } = setUp()
     await keepDocumentClient(app, await resolve(URL_OF), { actor_id: 'u_1', ip: '' })
     const before = stored.get(URL_OF) as Client
@@ -321,14 +321,14 @@ describe('number of fetches', () => {
     expect(fetch).toHaveBeenCalledTimes(50 + 1 + 10)
   })
 
-  test('other ports of the host are the same victim', async () => {
+  test('URLs on other ports of a host share its limit', async () => {
     const { resolve, fetch } = setUp()
     const ids = Array.from({ length: 200 }, (_, i) => `https://victim.example:${1000 + i}/a`)
     await Promise.allSettled(ids.map(resolve))
     expect(fetch).toHaveBeenCalledTimes(50)
   })
 
-  test('a document that could not be asked for because of others is not held against it', async () => {
+  test('a document that was not fetched because of the limit of its host is not cached as failed', async () => {
     const { resolve, app } = setUp()
     await Promise.allSettled(Array.from({ length: 100 }, (_, i) => resolve(`https://victim.example/${i}`)))
     expect((await refusalOf(() => resolve('https://victim.example/late'))).message).toBe(slow)
@@ -336,13 +336,13 @@ describe('number of fetches', () => {
     expect((await resolve('https://victim.example/late')).client_id).toBe('https://victim.example/late')
   })
 
-  test('what is fresh is used without asking, however often', async () => {
+  test('a fresh document is used without a fetch, also repeatedly', async () => {
     const { resolve, fetch } = setUp()
     for (let i = 0; i < 200; i++) await resolve(URL_OF)
     expect(fetch).toHaveBeenCalledTimes(1)
   })
 
-  test('a hundred at once for one URL are one fetch, and one token of its host', async () => {
+  test('a hundred concurrent requests for one URL cause one fetch, and use one token of the rate limit of its host', async () => {
     const { resolve, fetch } = setUp()
     const clients = await Promise.all(Array.from({ length: 100 }, () => resolve(URL_OF)))
     expect(new Set(clients.map(({ client_id }) => client_id))).toEqual(new Set([URL_OF]))
@@ -360,7 +360,7 @@ describe('number of fetches', () => {
     expect(stored.size).toBe(0)
   })
 
-  test('a stored document may change ten times at once, then once a minute, and what it may not is not remembered as good', async () => {
+  test('a stored document may change ten times at once and then once a minute, and a refused change is not cached', async () => {
     const { app, resolve, answers, stored, clock } = setUp()
     await keepDocumentClient(app, await resolve(URL_OF), { actor_id: 'u_1', ip: '' })
     const change = async (i: number) => {
@@ -379,7 +379,7 @@ describe('number of fetches', () => {
   })
 })
 
-describe('a document that cannot be fetched again', () => {
+describe('a cached document that cannot be fetched again', () => {
   const HEADERS = { 'content-type': 'application/json' }
   /** A client that was fetched with these headers, and whose copy is no longer fresh. */
   async function staleScene(control?: string) {
@@ -400,7 +400,7 @@ describe('a document that cannot be fetched again', () => {
   ]
 
   test.each(AWAY)(
-    'is used on while its host is away (%j), for cimd.cache_ttl, and asked for every half minute',
+    'stays in use while its host is unavailable (%j), for cimd.cache_ttl, with one fetch every half minute',
     async (away) => {
       const { resolve, answers, clock, asked, reason } = await staleScene()
       answers.set(URL_OF, away)
@@ -419,7 +419,7 @@ describe('a document that cannot be fetched again', () => {
   )
 
   test.each(['no-store', 'no-cache', 'max-age=0', 'max-age=3600, must-revalidate', 'max-age=60, No-Store'])(
-    'is not used on where it says %s',
+    'does not stay in use if its Cache-Control was %s',
     async (control) => {
       const { answers, reason } = await staleScene(control)
       answers.set(URL_OF, new FetchError('timeout', 'app.example'))
@@ -432,7 +432,7 @@ describe('a document that cannot be fetched again', () => {
     ['it is moved', new FetchError('redirect', 'app.example'), 'cimd_redirect'],
     ['its host has a private address now', new FetchError('blocked_address', 'app.example'), 'cimd_blocked_address'],
     ['it is wrong now', { body: Buffer.from('{}') }, 'cimd_document'],
-  ])('is not used on when %s, nor after that while the host is away', async (_, answer, expected) => {
+  ])('does not stay in use when %s, also while the host is unavailable afterwards', async (_, answer, expected) => {
     const { answers, clock, reason } = await staleScene()
     answers.set(URL_OF, answer)
     expect(await reason()).toBe(expected)

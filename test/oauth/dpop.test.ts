@@ -43,14 +43,14 @@ function bench(config: Partial<typeof DPOP> = {}, { issuer = ISSUER, start = 1_8
 const key = await proofKey()
 const other = await proofKey()
 
-describe('a right proof', () => {
-  test.each(PROOF_ALGS)('of %s gives the thumbprint of its key', async (alg) => {
+describe('a valid proof', () => {
+  test.each(PROOF_ALGS)('signed with %s returns the thumbprint of its key', async (alg) => {
     const { check, service } = bench()
     const made = await proofKey(alg)
     expect((await check(await proofOf(service, made)))?.jkt).toBe(made.jkt)
   })
 
-  test('the example of RFC 9449 §4.1 is one at its time and place', async () => {
+  test('the example of RFC 9449 §4.1 is valid at its time and for its URL', async () => {
     const at = { start: 1_562_262_616 }
     const here = { path: '/token' }
     expect((await bench({}, at).check(PROOF, here))?.jkt).toBe(PROOF_THUMBPRINT)
@@ -60,7 +60,7 @@ describe('a right proof', () => {
     expect(await bench({}, { start: at.start + 61 }).reasonOf(PROOF, here)).toBe('iat')
   })
 
-  test('is for the issuer, with the path that a proxy strips, whatever Host says', async () => {
+  test('names the URL of the issuer, including a path that a proxy strips, whatever the Host header is', async () => {
     const { check, reasonOf, proof } = bench({}, { issuer: 'https://server.example.com/tenant' })
     expect(await check(await proof())).toBeDefined()
     expect(await reasonOf(await proof({ claims: { htu: `${ISSUER}/oauth/token` } }))).toBe('htu')
@@ -68,12 +68,12 @@ describe('a right proof', () => {
     expect(await reasonOf(dpop, { headers: { dpop, host: 'evil.example' } })).toBe('htu')
   })
 
-  test('ath does not matter here: no access token comes along', async () => {
+  test('may have any ath, because the token endpoint receives no access token', async () => {
     const { check, proof } = bench()
     expect(await check(await proof({ claims: { ath: 'anything' } }))).toBeDefined()
   })
 
-  test('no header is no proof, and with DPoP switched off any header is', async () => {
+  test('a request without the header has no proof, and with DPoP disabled the header is ignored', async () => {
     expect(await bench().check(undefined)).toBeUndefined()
     expect(await bench({ enabled: false }).check('not-a-jwt')).toBeUndefined()
   })
@@ -85,14 +85,14 @@ describe('time', () => {
     return proof({ claims: { iat: clock.now() + iat } }).then(check)
   }
 
-  test('iat may be proof_lifetime old and ten seconds ahead, to the second', async () => {
+  test('iat may be at most proof_lifetime old and ten seconds in the future, to the second', async () => {
     for (const iat of [-60, 0, 10]) expect(await when(iat), String(iat)).toBeDefined()
     for (const iat of [-61, 11]) expect((await refusalOf(() => when(iat))).reason, String(iat)).toBe('iat')
     expect(await when(-300, { proof_lifetime: 300 })).toBeDefined()
     expect((await refusalOf(() => when(-2, { proof_lifetime: 1.5 }))).reason).toBe('iat')
   })
 
-  test('exp and nbf count when they are there', async () => {
+  test('exp and nbf are checked when they are present', async () => {
     const at = bench().clock.now()
     const { check, reasonOf, proof } = bench()
     expect(await check(await proof({ claims: { exp: at + 1, nbf: at + 10 } }))).toBeDefined()
@@ -106,7 +106,7 @@ describe('time', () => {
       expect(await reasonOf(await proof({ claims })), JSON.stringify(claims)).toBe(reason)
   })
 
-  test('a proof is refused as used for every second in which its age would not refuse it', async () => {
+  test('a used proof is refused as used in every second in which its age would still be accepted', async () => {
     const { check, reasonOf, proof, clock } = bench()
     const used = await proof({ claims: { iat: clock.now() + 10 } })
     await check(used)
@@ -114,7 +114,7 @@ describe('time', () => {
     expect(await reasonOf(used)).toBe('iat')
   })
 
-  test('what a proof leaves behind says how long it must be remembered, in whole seconds', async () => {
+  test('the record of a used proof has its expiry in whole seconds', async () => {
     const { check, proof, clock } = bench({ proof_lifetime: 1.5 })
     const use = (await check(await proof()))?.use
     expect(use).toMatchObject({ kind: 'dpop', expires_at: clock.now() + 13 })
@@ -122,7 +122,7 @@ describe('time', () => {
 })
 
 describe('single use', () => {
-  test('a jti is used once per key: other keys have their own', async () => {
+  test('a jti can be used once for each key', async () => {
     const { check, reasonOf, proof, service } = bench()
     const jti = 'the-same'
     expect(await check(await proof({ claims: { jti } }))).toBeDefined()
@@ -130,7 +130,7 @@ describe('single use', () => {
     expect(await check(await proofOf(service, other, { claims: { jti } }))).toBeDefined()
   })
 
-  test('a proof that is refused for anything else uses nothing up', async () => {
+  test('a proof that is refused for another reason is not marked as used', async () => {
     const { check, reasonOf, service } = bench()
     const { header, claims } = proofParts(service, key)
     expect(await reasonOf(forge(header, claims, signedBy(other)))).toBe('signature')
@@ -138,14 +138,14 @@ describe('single use', () => {
     expect(await check(forge(header, claims, signedBy(key)))).toBeDefined()
   })
 
-  test('jti is text of 1 to 512 characters', async () => {
+  test('jti is a string of 1 to 512 characters', async () => {
     const { check, reasonOf, proof } = bench()
     for (const jti of ['x', 'x'.repeat(512)]) expect(await check(await proof({ claims: { jti } }))).toBeDefined()
     for (const jti of ['', 'x'.repeat(513), 1, null, ['x'], { x: 1 }, undefined])
       expect(await reasonOf(await proof({ claims: { jti } }))).toBe('jti')
   })
 
-  test('jti and key are told apart: no pair can be spelt as another one', async () => {
+  test('no pair of jti and key has the same hash as another pair', async () => {
     const { check, proof, service } = bench()
     const made = await Promise.all([
       check(await proof({ claims: { jti: `a"]` } })),
@@ -160,7 +160,7 @@ describe('nonces', () => {
   const strict = { require_nonce: true }
   const withNonce = (nonce: unknown) => ({ claims: { nonce } })
 
-  test('one of this service is good from its second on for nonce_ttl, for many proofs', async () => {
+  test('a nonce is valid for nonce_ttl from the second of its creation, for any number of proofs', async () => {
     const { app, check, reasonOf, proof, clock } = bench(strict)
     const nonce = newNonce(app)
     expect(await check(await proof(withNonce(nonce)))).toBeDefined()
@@ -171,14 +171,14 @@ describe('nonces', () => {
     expect(await check(await proof(withNonce(newNonce(app))))).toBeDefined()
   })
 
-  test('one of another instance with the same secret is as good, one of another secret is not', async () => {
+  test('a nonce of another instance with the same secret is valid, and one of another secret is not', async () => {
     const here = bench(strict, { secret: 'shared' })
     const nonceOf = (secret: string) => newNonce(bench(strict, { secret }).app)
     expect(await here.check(await here.proof(withNonce(nonceOf('shared'))))).toBeDefined()
     expect(await here.reasonOf(await here.proof(withNonce(nonceOf('theirs'))))).toBe('nonce')
   })
 
-  test('no nonce, other types, and every change of one character are refused with use_dpop_nonce', async () => {
+  test('a missing nonce, another type, and every change of one character are refused with use_dpop_nonce', async () => {
     const { app, proof, check } = bench(strict)
     const nonce = newNonce(app)
     const changed = [...nonce].map((char, i) => nonce.slice(0, i) + (char === 'a' ? 'b' : 'a') + nonce.slice(i + 1))
@@ -188,23 +188,23 @@ describe('nonces', () => {
       expect((await refusalOf(async () => check(await proof(withNonce(bad))))).code, String(bad)).toBe('use_dpop_nonce')
   })
 
-  test('a nonce that is missing costs the proof nothing but a new signature', async () => {
+  test('a proof that is refused for its missing nonce can be repeated with the same jti', async () => {
     const { app, proof, check, reasonOf } = bench(strict)
     const jti = 'kept'
     expect(await reasonOf(await proof({ claims: { jti } }))).toBe('nonce_missing')
     expect(await check(await proof({ claims: { jti, nonce: newNonce(app) } }))).toBeDefined()
   })
 
-  test('without require_nonce any nonce passes', async () => {
+  test('without require_nonce any nonce is accepted', async () => {
     const { proof, check } = bench()
     expect(await check(await proof(withNonce('whatever')))).toBeDefined()
   })
 })
 
-describe('what is bound to a key', () => {
+describe('a token or client that is bound to a key', () => {
   const proof = { jkt: 'k', use: { id: '', kind: 'dpop', hash: '', expires_at: 0 } } as const
 
-  test('needs a proof of that key', async () => {
+  test('requires a proof of that key', async () => {
     expect(() => checkBound('k', proof)).not.toThrow()
     expect(() => checkBound(undefined, undefined)).not.toThrow()
     expect(() => checkBound(undefined, proof)).not.toThrow()
@@ -212,7 +212,7 @@ describe('what is bound to a key', () => {
     expect((await refusalOf(() => checkBound('l', proof))).reason).toBe('other_key')
   })
 
-  test('a client that always proves is never served without', async () => {
+  test('a client that registered dpop_bound_access_tokens is refused without a proof', async () => {
     const bound = { dpop_bound_access_tokens: true } as Client
     expect(() => checkBinding(bound, proof)).not.toThrow()
     expect((await refusalOf(() => checkBinding(bound, undefined))).code).toBe('invalid_dpop_proof')
@@ -220,7 +220,7 @@ describe('what is bound to a key', () => {
   })
 })
 
-test('every refusal is counted by its reason, and every proof that passed', async () => {
+test('every refused proof is counted by its reason, and every accepted proof is counted', async () => {
   const { app, check, reasonOf, proof } = bench()
   await check(await proof())
   await reasonOf(await proof({ claims: { htm: 'GET' } }))

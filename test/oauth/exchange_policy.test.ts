@@ -61,10 +61,10 @@ const target = (more: Partial<Resource> = {}) =>
   })
 const ALL = { app: 'read write admin' }
 
-describe('into a resource of ours', () => {
+describe('an exchange for a resource', () => {
   const across = { caller: gateway, subject: subjectOf(app) }
 
-  test("on the consent of the subject token's user and client, and its id is kept", async () => {
+  test('needs a consent of the user to the client of the subject token, and records the id of the consent', async () => {
     const resource = target()
     const { app: service, asked } = world(ALL)
     const allowed = await allowMint(service, { ...across, scope: 'read' }, resource)
@@ -76,15 +76,15 @@ describe('into a resource of ours', () => {
     ['the exchange list', policy(['gateway'], [])],
     ['the runtime list', policy([], ['gateway'])],
     ['the runtime list beside an exchange list of others', policy(['other'], ['gateway'])],
-  ])('another client must be on a list: %s does', async (_what, named) => {
+  ])('another client is allowed if it is on %s', async (_what, named) => {
     expect((await allowMint(world(ALL).app, across, target({ policy: named }))).scope).toBe('read write')
   })
 
   test.each([
-    ['no list names anybody', policy([], [])],
+    ['both lists are empty', policy([], [])],
     ['both lists name others', policy(['other'], ['another'])],
     ["only the subject token's client is named", policy(['app'], ['app'])],
-  ])('when %s, another client gets access_denied, consent or not', async (_what, named) => {
+  ])('when %s, another client gets access_denied, with or without a consent', async (_what, named) => {
     for (const consents of [ALL, {}]) {
       const refusal = await refusalOf(() => allowMint(world(consents).app, across, target({ policy: named })))
       expect([refusal.code, refusal.status, refusal.reason]).toEqual([
@@ -96,19 +96,19 @@ describe('into a resource of ours', () => {
     }
   })
 
-  test('a client needs no list for its own token, but consent', async () => {
+  test('a client needs no list for its own token, but a consent', async () => {
     const own = { caller: app, subject: subjectOf(app) }
     const resource = target({ policy: policy([], []) })
     expect((await allowMint(world(ALL).app, own, resource)).scope).toBe('read write')
     expect((await refusalOf(() => allowMint(world().app, own, resource))).code).toBe('consent_required')
   })
 
-  test('consent to the client that exchanges does not stand in for that of the subject', async () => {
+  test('a consent to the requesting client does not replace a consent to the client of the subject token', async () => {
     const refusal = await refusalOf(() => allowMint(world({ gateway: 'read write' }).app, across, target()))
     expect([refusal.code, refusal.reason]).toEqual(['consent_required', 'consent_missing'])
   })
 
-  test('without consent the refusal contains the URL where the user can consent to the requested scopes', async () => {
+  test('without a consent the refusal contains the URL where the user can consent to the requested scopes', async () => {
     const refusal = await refusalOf(() => allowMint(world().app, { ...across, scope: 'write' }, target()))
     expect(refusal.more.body).toMatchObject({ cause: 'consent_missing' })
     const url = new URL(String(refusal.more.body?.['consent_url']))
@@ -120,7 +120,7 @@ describe('into a resource of ours', () => {
     })
   })
 
-  test('consent to less than what is named is scope_insufficient, and says only what is missing', async () => {
+  test('a consent to fewer scopes than requested gives scope_insufficient with only the missing scopes', async () => {
     const refusal = await refusalOf(() =>
       allowMint(world({ app: 'read' }).app, { ...across, scope: 'read write' }, target()),
     )
@@ -143,24 +143,28 @@ describe('into a resource of ours', () => {
     }
 
     test.each<[string, Given, string]>([
-      ['what the subject token has', { held: 'read write' }, 'read write'],
-      ['of that what the target declares', { held: 'read write', declared: ['write'] }, 'write'],
-      ['of that what the user allowed', { held: 'read write admin', consented: 'write read' }, 'read write'],
-    ])('when none is named it is %s', async (_what, given, expected) => {
+      ['the scope of the subject token', { held: 'read write' }, 'read write'],
+      ['the part of it that the target declares', { held: 'read write', declared: ['write'] }, 'write'],
+      [
+        'the part of it that the user consented to',
+        { held: 'read write admin', consented: 'write read' },
+        'read write',
+      ],
+    ])('without a scope parameter the scope is %s', async (_what, given, expected) => {
       expect(await scopeOf(undefined, given)).toBe(expected)
     })
 
     test.each<[string, Given]>([
       ['a subject token without scope', { held: undefined }],
-      ['a subject token with an empty one', { held: '' }],
+      ['a subject token with an empty scope', { held: '' }],
       ['a target that declares none of it', { held: 'read', declared: ['other'] }],
       ['a consent to none of it', { held: 'read', consented: 'write' }],
-    ])('nothing that is left never means everything: %s', async (_what, given) => {
+    ])('an empty remaining scope is refused and does not mean all scopes: %s', async (_what, given) => {
       const refusal = await refusalOf(() => scopeOf(undefined, given))
       expect([refusal.code, refusal.reason]).toEqual(['invalid_scope', 'default_scope_empty'])
     })
 
-    test('where consent could leave nothing either, it is not asked for', async () => {
+    test('a consent is not requested if it could leave no scope', async () => {
       const across = { caller: gateway, subject: subjectOf(app, { scope: 'read' }) }
       const refusal = await refusalOf(() => allowMint(world().app, across, target({ scopes: scopes('other') })))
       expect([refusal.code, refusal.reason]).toEqual(['invalid_scope', 'default_scope_empty'])
@@ -171,38 +175,38 @@ describe('into a resource of ours', () => {
       ['of a subject token that has none', 'read', { held: undefined }, 'subject_scope_ceiling'],
       ['that the target does not declare', 'read', { held: 'read write', declared: ['write'] }, 'scope_not_in_catalog'],
       ['with characters that no scope has', 'read\twrite', { held: 'read write' }, 'malformed_scope'],
-    ])('a name %s is refused with invalid_scope', async (_what, scope, given, reason) => {
+    ])('a scope %s is refused with invalid_scope', async (_what, scope, given, reason) => {
       const refusal = await refusalOf(() => scopeOf(scope, given))
       expect([refusal.code, refusal.reason]).toEqual(['invalid_scope', reason])
     })
 
-    test('only blanks, or names of OpenID Connect that the target does not declare, name nothing', async () => {
+    test('blanks, and scopes of OpenID Connect that the target does not declare, count as no scope', async () => {
       for (const scope of ['  ', ' openid  email '])
         expect(await scopeOf(scope, { held: 'read write' })).toBe('read write')
     })
 
-    test('what is named is given exactly, each name once', async () => {
+    test('a requested scope is granted exactly, each name once', async () => {
       expect(await scopeOf('write read write', { held: 'read write' })).toBe('write read')
     })
   })
 
-  describe('of the own token, where self exchange is allowed', () => {
+  describe("an exchange of a client's own token with self exchange allowed", () => {
     const service = world({}, { allow_self_exchange: true })
     const own = { caller: app, subject: subjectOf(app) }
 
-    test('neither list nor consent is needed, and no consent is recorded', async () => {
+    test('needs neither a list nor a consent, and records no consent', async () => {
       const resource = target({ policy: policy([], []), scopes: scopes('read') })
       expect(await allowMint(service.app, own, resource)).toEqual({ resource, scope: 'read' })
       expect(service.asked).toEqual([])
     })
 
-    test('the ceilings stay: subject token and target', async () => {
+    test('is limited by the scopes of the subject token and of the target', async () => {
       const asking = (scope: string) => refusalOf(() => allowMint(service.app, { ...own, scope }, target()))
       expect((await asking('admin')).reason).toBe('subject_scope_ceiling')
       expect((await asking('other')).reason).toBe('scope_not_in_catalog')
     })
 
-    test('it opens nothing for the tokens of others', async () => {
+    test('does not allow exchanges of tokens of other clients', async () => {
       const foreign = { caller: gateway, subject: subjectOf(app) }
       const closed = target({ policy: policy([], []) })
       expect((await refusalOf(() => allowMint(service.app, foreign, closed))).code).toBe('access_denied')
@@ -211,10 +215,10 @@ describe('into a resource of ours', () => {
   })
 })
 
-describe('without a target', () => {
+describe('an exchange without a resource', () => {
   const allowed = world({}, { allow_self_exchange: true }).app
 
-  test('a client renews its own token for the same audience, for less if it likes, where that is allowed', async () => {
+  test("renews a client's own token for the same audience, with the same or fewer scopes, if self exchange is allowed", async () => {
     const own = { caller: app, subject: subjectOf(app) }
     const same = await allowSameAudience(allowed, own)
     expect(same.resource?.uri).toBe('https://source.example.com')
@@ -224,7 +228,7 @@ describe('without a target', () => {
     expect((await allowSameAudience(allowed, nowhere)).resource).toBeUndefined()
   })
 
-  test('otherwise it is access_denied', async () => {
+  test('is access_denied otherwise', async () => {
     for (const [service, caller] of [
       [world(ALL).app, app],
       [allowed, gateway],
@@ -234,7 +238,7 @@ describe('without a target', () => {
     }
   })
 
-  test('never for more, and never for nothing', async () => {
+  test('never grants additional scopes, and never a token without a scope', async () => {
     const own = (scope?: string, held?: string) => ({ caller: app, subject: subjectOf(app, { scope: held }), scope })
     expect((await refusalOf(() => allowSameAudience(allowed, own('admin', 'read')))).reason).toBe(
       'subject_scope_ceiling',
@@ -250,7 +254,7 @@ describe('the chain of actors', () => {
     subs.reduce<Actor | undefined>((act, sub) => ({ sub, ...(act ? { act } : {}) }), undefined)
   const service = world().app
 
-  test('begins with the caller, and keeps the ones before it inside', () => {
+  test('begins with the caller, and contains the earlier actors', () => {
     expect(delegatedTo(service, gateway, undefined)).toEqual({ sub: 'gateway', actor_type: 'service' })
     expect(delegatedTo(service, gateway, chain('a', 'b'))).toEqual({
       sub: 'gateway',
@@ -259,11 +263,11 @@ describe('the chain of actors', () => {
     })
   })
 
-  test('says whether the actor is an agent', () => {
+  test('states whether an actor is an agent', () => {
     expect(delegatedTo(service, { ...gateway, is_agent: true }, undefined).actor_type).toBe('agent')
   })
 
-  test('may be max_chain_depth long with the caller in it, and no longer', async () => {
+  test('may have at most max_chain_depth actors including the caller', async () => {
     expect(delegatedTo(service, gateway, chain('a', 'b', 'c', 'd')).act?.sub).toBe('d')
     const refusal = await refusalOf(() => delegatedTo(service, gateway, chain('a', 'b', 'c', 'd', 'e')))
     expect([refusal.code, refusal.reason]).toEqual(['invalid_request', 'chain_too_deep'])

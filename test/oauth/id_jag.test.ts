@@ -62,7 +62,7 @@ const reasonOf = async (verified: Promise<unknown>) => {
   return reason
 }
 
-test('a right assertion is read as it is, and its keys are those of its issuer', async () => {
+test('a valid assertion is read in every claim, and verified with the keys of its issuer', async () => {
   const { make, verify, idp, find } = aService()
   expect(await verify(make())).toEqual({
     ...{ idp, sub: 'employee-1', jti: 'j1', valid_until: NOW + MAX_AGE + 30 },
@@ -71,7 +71,7 @@ test('a right assertion is read as it is, and its keys are those of its issuer',
   expect(find).toHaveBeenCalledWith(idp.jwks_uri, { kid: 'k1', alg: 'ES256' })
 })
 
-test('scope, resources, a confirmed key and a kid that is left out are read', async () => {
+test('optional claims are read: scope, resource, cnf and a missing kid', async () => {
   const { make, verify, find } = aService()
   const read = (claims: object, header = {}) => verify(make({ claims: { ...claims }, header }))
   expect((await read({ scope: '' })).scope).toBe('')
@@ -100,7 +100,7 @@ const NO_TEXT: Values = [
 ]
 const NO_TIME: Values = [undefined, null, String(NOW), true, {}, [NOW]]
 
-describe('refuses', () => {
+describe('an assertion is refused', () => {
   const header = (name: string) => (value: unknown) => ({ header: { [name]: value } })
   const claim = (name: string) => (value: unknown) => ({ claims: { [name]: value } })
   const cases: [reason: string, changed: string, change: (value: unknown) => Changes, values: Values][] = [
@@ -128,14 +128,14 @@ describe('refuses', () => {
   const each = cases.flatMap(([reason, changed, change, values]) =>
     values.map((value) => [changed, shown(value), reason, change(value)] as const),
   )
-  test.each(each)('%s %s: %s', async (_changed, _value, reason, changes) => {
+  test.each(each)('with %s %s: %s', async (_changed, _value, reason, changes) => {
     const { app, header, claims } = aService()
     // Made by hand: a library may refuse to sign what is wrong.
     const text = forge({ ...header, ...changes.header }, { ...claims, ...changes.claims }, signedBy(key))
     expect(await reasonOf(verifyAssertion(app, text, client))).toBe(reason)
   })
 
-  test('what is no JWS, and what is longer than 16 KiB', async () => {
+  test('if it is not a JWS or longer than 16 KiB', async () => {
     const { make, verify } = aService()
     const right = await make()
     const pads = [`${right} `, ` ${right}`, `${right}=`, `${right}.`, right.replace('.', '..'), '', 'a.b.c', '{}']
@@ -144,13 +144,13 @@ describe('refuses', () => {
     await verify(make({ claims: { more: 'x'.repeat(8000) } }))
   })
 
-  test('an issuer that is switched off', async () => {
+  test('if its issuer is disabled', async () => {
     const { make, verify, idp } = aService()
     idp.enabled = false
     expect(await reasonOf(verify(make()))).toBe('issuer_disabled')
   })
 
-  test('a signature of another key, and keys that no key fits', async () => {
+  test('if it is signed with another key, or no key matches', async () => {
     const { make, verify, find, header, claims } = aService()
     const other = await idpKey('ES256', 'k1')
     expect(await reasonOf(verify(signed(other, header, claims)))).toBe('signature')
@@ -164,16 +164,16 @@ describe('refuses', () => {
 describe('times', () => {
   const accepted: [string, Record<string, unknown>][] = [
     ['expired for less than the skew', { exp: NOW - 29 }],
-    ['as far ahead as the skew', { iat: NOW + 30, nbf: NOW + 30 }],
-    ['exactly as old as may be', { iat: NOW - MAX_AGE }],
-    ['between two seconds', { iat: NOW - 0.5, exp: NOW + 0.5 }],
+    ['ahead by exactly the skew', { iat: NOW + 30, nbf: NOW + 30 }],
+    ['exactly as old as allowed', { iat: NOW - MAX_AGE }],
+    ['dated with fractions of a second', { iat: NOW - 0.5, exp: NOW + 0.5 }],
   ]
-  test.each(accepted)('an assertion %s is accepted', async (_what, claims) => {
+  test.each(accepted)('an assertion that is %s is accepted', async (_what, claims) => {
     const { make, verify } = aService()
     expect(await verify(make({ claims }))).toMatchObject({ jti: 'j1' })
   })
 
-  test('as long as an assertion would be accepted, it counts as used', async () => {
+  test('an assertion counts as used for as long as it would be accepted', async () => {
     const { app, clock, make, verify } = aService()
     const claims = fc.record({
       iat: fc.integer({ min: -MAX_AGE, max: 30 }).map((ahead) => NOW + ahead),
@@ -198,8 +198,8 @@ describe('times', () => {
   })
 })
 
-describe('order', () => {
-  test('for an assertion that cannot be valid no keys are fetched and no signature is verified', async () => {
+describe('the order of checks', () => {
+  test('no keys are fetched and no signature is verified for an assertion that cannot be valid', async () => {
     const { make, verify, find, findIdpByIssuer, verify: _, ...parts } = aService()
     for (const changes of [{ header: { typ: 'JWT' } }, { claims: { iss: 'https://other.example' } }])
       await reasonOf(verify(make(changes)))
@@ -210,7 +210,7 @@ describe('order', () => {
     expect(parts.app.crypto.verify).not.toHaveBeenCalled()
   })
 
-  test('claims count only after the signature: an unsigned text tells nothing about them', async () => {
+  test('claims are evaluated after the signature, so that an unsigned assertion reveals nothing about them', async () => {
     const { make, verify } = aService()
     const expired = await make({ claims: { exp: 1, client_id: 'c_other' } })
     const forged = `${expired.slice(0, expired.lastIndexOf('.') + 1)}${'A'.repeat(86)}`
@@ -220,7 +220,7 @@ describe('order', () => {
 })
 
 describe('keys', () => {
-  test('of many keys that fit, 16 are tried', async () => {
+  test('of many matching keys at most 16 are tried', async () => {
     const { make, verify, find, ...parts } = aService()
     const others = await Promise.all(Array.from({ length: 16 }, () => idpKey()))
     const jwks = others.map(({ jwk }) => jwk as Jwk)
@@ -232,7 +232,7 @@ describe('keys', () => {
     expect(parts.app.crypto.verify).toHaveBeenCalledTimes(16)
   })
 
-  test('that cannot be had make it 503 with Retry-After; the reason says why, the answer does not', async () => {
+  test('unavailable keys cause 503 with Retry-After; the reason is in the log and not in the response', async () => {
     const { make, verify, find } = aService()
     find.mockRejectedValueOnce(new FetchError('timeout', 'idp.example.com'))
     const refusal = await refusalOf(() => verify(make()))
@@ -241,7 +241,7 @@ describe('keys', () => {
     expect(refusal.message).not.toContain('idp.example.com')
   })
 
-  test('other failures are passed on as they are', async () => {
+  test('other errors are passed on unchanged', async () => {
     const { make, verify, find } = aService()
     for (const error of [unavailable('full', { reason: 'outbound_full' }), new TypeError('a bug')]) {
       find.mockRejectedValueOnce(error)
@@ -256,7 +256,7 @@ describe('single use', () => {
     ...more,
   })
 
-  test('once, in this process and in the store, until it is too old in any case', async () => {
+  test('an assertion is accepted once, in this process and in the store, until it is too old in any case', async () => {
     const { app, recordUse } = aService()
     const assertion = anAssertion()
     await consumeAssertion(app, assertion)
@@ -267,7 +267,7 @@ describe('single use', () => {
     })
   })
 
-  test('a jti belongs to its issuer, and where one ends the other does not begin', async () => {
+  test('the same jti of two issuers is two assertions, and no pair of issuer and jti has the same hash as another pair', async () => {
     const { app } = aService()
     const [a, b] = [anIdp({ issuer: 'https://a.example' }), anIdp({ issuer: 'https://a.example","' })]
     for (const [idp, jti] of [
@@ -279,19 +279,19 @@ describe('single use', () => {
       await consumeAssertion(app, anAssertion({ idp, jti }))
   })
 
-  test('another process that was first is found by the store', async () => {
+  test('a use in another process is found in the store', async () => {
     const { app, recordUse } = aService()
     recordUse.mockRejectedValueOnce(Object.assign(new Error('used'), { code: 'USED_BEFORE' }))
     expect(await reasonOf(consumeAssertion(app, anAssertion()))).toBe('replay')
   })
 
-  test('a store that fails is no replay', async () => {
+  test('a failure of the store is not reported as a replay', async () => {
     const { app, recordUse } = aService()
     recordUse.mockRejectedValueOnce(new Error('disk full'))
     await expect(consumeAssertion(app, anAssertion())).rejects.toThrow('disk full')
   })
 
-  test('no assertion may be older than what is remembered after a restart', () => {
+  test('no accepted assertion is older than the uses that are loaded at a restart', () => {
     const withAge = (age: string) => loadConfig(undefined, { SERVICE_XAA_MAX_ASSERTION_AGE: age }).config.xaa
     expect(withAge('12h').max_assertion_age).toBe(12 * 3600)
     expect(() => withAge('12h1s')).toThrow('xaa.max_assertion_age')

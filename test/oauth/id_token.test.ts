@@ -33,21 +33,21 @@ async function verify(changes: Record<string, unknown> = {}) {
   return verifyIdToken({ crypto, keys, clock }, { id_token, access_token }, expected)
 }
 
-test('the claims of a right token come back', async () => {
+test('the claims of a valid token are returned', async () => {
   expect(await verify({ name: 'Ada', aud: ['other', CLIENT_ID], azp: CLIENT_ID })).toMatchObject({
     sub: 'ada',
     name: 'Ada',
   })
 })
 
-test('the hash of the access token is of the algorithm of the signature', async () => {
+test('at_hash is computed with the hash of the signature algorithm', async () => {
   const hash = createHash('sha512').update(access_token).digest()
   expect(await verify({ at_hash: hash.subarray(0, 32).toString('base64url') })).toMatchObject({ sub: 'ada' })
   const short = createHash('sha256').update(access_token).digest().subarray(0, 16).toString('base64url')
   expect((await refusalOf(() => verify({ at_hash: short }))).reason).toBe('oidc_at_hash')
 })
 
-describe('refuses with 401', () => {
+describe('an ID token is refused with 401', () => {
   test.each<[string, Record<string, unknown>]>([
     ['iss', { iss: 'https://other.example.com' }],
     ['iss', { iss: undefined }],
@@ -67,7 +67,7 @@ describe('refuses with 401', () => {
     ['at_hash', { at_hash: 7 }],
     ['sub', { sub: undefined }],
     ['sub', { sub: '' }],
-  ])('%s of %j', async (reason, changes) => {
+  ])('if its %s is %j', async (reason, changes) => {
     const error = await refusalOf(() => verify(changes))
     expect([error.status, error.reason]).toEqual([401, `oidc_${reason}`])
   })

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { matchesPattern } from '../../src/oauth/redirect_pattern.ts'
 
-describe('what a pattern matches', () => {
+describe('a pattern matches', () => {
   test.each([
     ['https://good.example/cb', 'https://good.example/cb'],
     ['https://good.example/cb', 'https://GOOD.example/cb'],
@@ -20,12 +20,12 @@ describe('what a pattern matches', () => {
     ['http://localhost:*/cb', 'http://localhost/cb'],
     ['https://good.example/', 'https://good.example'],
     ['cursor://anysphere.cursor-mcp/cb', 'cursor://anysphere.cursor-mcp/cb'],
-  ])('%s allows %s', (pattern, uri) => {
+  ])('%s matches %s', (pattern, uri) => {
     expect(matchesPattern(pattern, uri)).toBe(true)
   })
 })
 
-describe('what a pattern does not match', () => {
+describe('a pattern does not match', () => {
   test.each([
     // Another part of the URL must be reached for these.
     ['https://*.good.example/cb', 'https://evil.com/.good.example/cb'],
@@ -82,7 +82,7 @@ describe('what a pattern does not match', () => {
     ['https://good.example/*', 'https://good.example/*'],
     ['https://good.example/**', 'https://good.example/a'],
     ['', ''],
-  ])('%s refuses %s', (pattern, uri) => {
+  ])('%s does not match %s', (pattern, uri) => {
     expect(matchesPattern(pattern, uri)).toBe(false)
   })
 })
@@ -123,14 +123,14 @@ describe('for every pattern and every URI', () => {
     return !isDotted && new RegExp(`^https://${source.join('/')}$`).test(uri)
   }
 
-  test('the answer is that of a regular expression in which * takes at least one character of its part', () => {
+  test('the result equals that of a regular expression in which * matches at least one character within its part', () => {
     fc.assert(
       fc.property(PATTERN, URI, (pattern, uri) => matchesPattern(pattern, uri) === model(pattern, uri)),
       { numRuns: 3000 },
     )
   })
 
-  test('filling the wildcards of a pattern makes a URI that it matches', () => {
+  test('a URI that is made by filling the wildcards of a pattern matches it', () => {
     fc.assert(
       fc.property(PATTERN, fc.stringMatching(/^[a-z0-9-]{1,9}$/), (pattern, filling) => {
         const uri = pattern.replaceAll('*', filling)
@@ -141,7 +141,7 @@ describe('for every pattern and every URI', () => {
     )
   })
 
-  test('what matches is at the host that a browser sees there, with as many labels and segments as the pattern', () => {
+  test('a matching URI has, in a browser too, the host of the pattern, and the same number of labels and segments', () => {
     const fill = (pattern: string, fillings: string[]) => {
       let i = 0
       return pattern.replace(/\*/g, () => fillings[i++ % fillings.length] as string)
@@ -166,7 +166,7 @@ describe('for every pattern and every URI', () => {
   })
 })
 
-test('the time is linear: 100 000 characters that nearly match take no longer than a blink', () => {
+test('matching takes linear time: 100 000 characters that nearly match take milliseconds', () => {
   const text = 'a'.repeat(100_000)
   const nearly: [string, string][] = [
     [`https://${'*a'.repeat(2000)}b.example/`, `https://${text}.example/`],

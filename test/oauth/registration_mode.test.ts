@@ -6,9 +6,9 @@ const appWith = (saved: string | undefined, mode: App['config']['dcr']['mode']) 
   ({ config: { dcr: { mode } }, store: { findSetting: async () => saved } }) as unknown as App
 
 test.each([
-  ['the configuration decides while nothing is set', undefined, 'approved_redirects', 'approved_redirects'],
-  ['what is set wins', 'open', 'admin_only', 'open'],
-  ['a mode that this version does not know closes the door', 'by_invitation', 'open', 'admin_only'],
+  ['the configured mode applies while no mode is set', undefined, 'approved_redirects', 'approved_redirects'],
+  ['a mode that was set takes precedence', 'open', 'admin_only', 'open'],
+  ['an unknown mode means admin_only', 'by_invitation', 'open', 'admin_only'],
 ] as const)('%s', async (_rule, saved, configured, effective) => {
   expect(await effectiveDcrMode(appWith(saved, configured))).toBe(effective)
 })

@@ -21,7 +21,7 @@ test('a resource without a policy has empty lists, and its slug as its name', ()
   })
 })
 
-test('only a broker resource keeps return URLs: nothing connects to a mint resource', () => {
+test('only a broker resource stores return URLs, because users never connect to a mint resource', () => {
   const policy = { connect: { allowed_return_urls: ['https://app.example.com/*'] } }
   const urlsOf = (fields: object) => newResource(written({ policy, ...fields }), 0).policy.connect.allowed_return_urls
   expect(urlsOf({ backend_kind: 'mint' })).toEqual([])

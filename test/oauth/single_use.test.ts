@@ -22,7 +22,7 @@ async function process(recorded: SingleUse[] = [], clock = testClock()) {
   return { use, asked, clock, replays }
 }
 
-test('a value is used once; its record is what another process needs to know', async () => {
+test('a value is accepted once, and its record has everything that another process needs', async () => {
   const { use, clock } = await process()
   expect(await use('key', 'jti')).toEqual({
     id: expect.stringMatching(/^[A-Za-z0-9_-]{22}$/),
@@ -33,14 +33,14 @@ test('a value is used once; its record is what another process needs to know', a
   expect(await use('key', 'jti')).toBeUndefined()
 })
 
-test('neither another owner nor another kind can use it up', async () => {
+test('a use by another owner, or of another kind, does not consume a value', async () => {
   const { use } = await process()
   expect(await use('attacker', 'jti')).toBeDefined()
   expect(await use('key', 'jti', 'assertion')).toBeDefined()
   expect(await use('key', 'jti')).toBeDefined()
 })
 
-test('owner and value keep their border, so that no other pair has the same hash', async () => {
+test('no pair of owner and value has the same hash as another pair', async () => {
   const { use } = await process()
   const pairs: [string, string][] = [
     ['a', 'bc'],
@@ -53,7 +53,7 @@ test('owner and value keep their border, so that no other pair has the same hash
   for (const [owner, value] of pairs) expect(await use(owner, value), `${owner} ${value}`).toBeDefined()
 })
 
-test('what was used before a restart is used after it, until it expires', async () => {
+test('a value that was used before a restart is refused after it, until it expires', async () => {
   const before = await process()
   const record = await before.use('key', 'jti')
   if (!record) return expect.fail('not used')
@@ -66,18 +66,18 @@ test('what was used before a restart is used after it, until it expires', async 
   expect(await after.use('key', 'jti')).toBeDefined()
 })
 
-test('a restart reads only what still counts: nothing expired, nothing made more than a day ago', async () => {
+test('a restart loads only unexpired uses of the last day', async () => {
   const { asked, clock } = await process()
   expect(asked).toEqual([{ since: idFloor(clock.now() - 86_400), now: clock.now() }])
 })
 
-test('a moment of expiry between two seconds is the later one', async () => {
+test('an expiry with a fraction of a second is rounded up', async () => {
   const { use, clock } = await process()
   expect((await use('key', 'jti', 'dpop', 0.5))?.expires_at).toBe(clock.now() + 1)
   expect(await use('key', 'jti')).toBeUndefined()
 })
 
-test('there is room for ten thousand proofs a second, for as long as each of them counts', async () => {
+test('the cache holds ten thousand proofs a second for as long as each of them is valid', async () => {
   const { replays } = await process()
   expect(replays).toBeInstanceOf(ReplaySet)
   expect(replays).toHaveProperty('max', 1_500_000)

@@ -51,7 +51,7 @@ describe('policies', () => {
     ['names one of the scopes', { scopes: ['write', 'admin'] }, ['write']],
     ['names all scopes in another order', { scopes: ['write', 'read'] }, ['read', 'write']],
   ]
-  test.each(allowing)('one that %s allows what it covers', async (_what, policy, left) => {
+  test.each(allowing)('a policy that %s grants the scopes that it covers', async (_what, policy, left) => {
     expect(await evaluate([aPolicy(policy)])).toEqual(left)
     expect(counted).toEqual(evaluated('allowed'))
   })
@@ -63,11 +63,11 @@ describe('policies', () => {
     ['names other scopes', { scopes: ['admin', 'READ'] }],
     ['names no scopes at all in its list', { scopes: [] }],
   ]
-  test.each(denying)('one that %s allows nothing', (_what, policy) => isDenied([aPolicy(policy)]))
+  test.each(denying)('a policy that %s grants nothing', (_what, policy) => isDenied([aPolicy(policy)]))
 
-  test('without a policy nothing is allowed', () => isDenied([]))
+  test('without a policy nothing is granted', () => isDenied([]))
 
-  test('without a resource only policies that name none apply', async () => {
+  test('for a request without a resource only policies without resources apply', async () => {
     const [named, any] = [aPolicy({ resources: [files.uri ?? ''] }), aPolicy()]
     for (const at of [{}, { resource: aResource({ uri: undefined }) }]) {
       await isDenied([named], ['read'], at)
@@ -75,7 +75,7 @@ describe('policies', () => {
     }
   })
 
-  test('the first one that leaves something decides; the ones after it add nothing', async () => {
+  test('the first policy that grants a scope decides; later policies add nothing', async () => {
     const passedOver = [...denying.map(([, policy]) => aPolicy(policy))]
     const [narrow, wide] = [aPolicy({ scopes: ['read'] }), aPolicy()]
     expect(await evaluate([...passedOver, narrow, wide])).toEqual(['read'])
@@ -83,7 +83,7 @@ describe('policies', () => {
     expect(await evaluate([narrow, wide], ['write'])).toEqual(['write'])
   })
 
-  test('nothing that was not asked for is ever allowed, and nothing at all without a matching policy', async () => {
+  test('only requested scopes are granted, and none without a matching policy', async () => {
     const name = fc.constantFrom('a', 'b', 'c')
     const policy = fc.record({
       enabled: fc.boolean(),
@@ -139,25 +139,31 @@ describe('subjects', () => {
   const counted = (result: string) =>
     expect(counts.mock.calls).toEqual([['ext_xaa_subject_resolutions_total', { result }]])
 
-  test('without a mapping the subject stays one of its issuer', async () => {
+  test('without a mapping the subject stays a subject of its issuer', async () => {
     expect(await resolve()).toEqual({ sub: 'https://idp.example.com:employee-1' })
     counted('auto_mapped')
   })
 
-  test('in strict mode it is refused without a mapping', async () => {
+  test('in strict mode a subject without a mapping is refused', async () => {
     const { code, reason } = await refusalOf(() => resolve({ mode: 'strict' }))
     expect([code, reason]).toEqual(['access_denied', 'subject_not_mapped'])
     counted('denied')
   })
 
-  test.each(['auto_map', 'strict'] as const)('in mode %s a mapped subject is the local one', async (mode) => {
-    const user = aUser({ id: 'u_ada' })
-    expect(await resolve({ mode, local_subject: 'u_ada', user })).toEqual({ sub: 'u_ada', user_version: user.version })
-    counted('mapped')
-    expect(await resolve({ mode, local_subject: 'payroll' })).toEqual({ sub: 'payroll' })
-  })
+  test.each(['auto_map', 'strict'] as const)(
+    'in mode %s a mapped subject is the local user of the mapping',
+    async (mode) => {
+      const user = aUser({ id: 'u_ada' })
+      expect(await resolve({ mode, local_subject: 'u_ada', user })).toEqual({
+        sub: 'u_ada',
+        user_version: user.version,
+      })
+      counted('mapped')
+      expect(await resolve({ mode, local_subject: 'payroll' })).toEqual({ sub: 'payroll' })
+    },
+  )
 
-  test('without a mapping it is the user who signs in at that issuer with that subject; a mapping wins', async () => {
+  test('without a mapping the subject is the user who signs in at that issuer with it; a mapping takes precedence', async () => {
     const user = aUser({ id: 'u_ada' })
     const known = { sub: 'u_ada', user_version: user.version }
     expect(await resolve({ signs_in: 'u_ada', user })).toEqual(known)
@@ -171,10 +177,10 @@ describe('subjects', () => {
   const inactive: [string, Known][] = [
     ['a disabled user who signs in there', { signs_in: 'u_ada', user: aUser({ id: 'u_ada', status: 'disabled' }) }],
     ['a disabled user', { local_subject: 'u_ada', user: aUser({ id: 'u_ada', status: 'disabled' }) }],
-    ['a user who is gone', { local_subject: 'u_ada' }],
-    ['a client, for whom the token would speak', { local_subject: 'c_7', client_id: 'c_7' }],
+    ['a deleted user', { local_subject: 'u_ada' }],
+    ['a client', { local_subject: 'c_7', client_id: 'c_7' }],
   ]
-  test.each(inactive)('a subject never becomes %s', async (_what, known) => {
+  test.each(inactive)('a subject is never %s', async (_what, known) => {
     const { code, reason } = await refusalOf(() => resolve(known))
     expect([code, reason]).toEqual(['invalid_grant', 'subject_inactive'])
     counted('denied')
