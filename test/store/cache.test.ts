@@ -20,7 +20,7 @@ const policy = anXaaPolicy(idp)
 const mapping = aSubjectMapping(idp)
 
 describe('reads', () => {
-  test('a cached read asks the driver once per key', async () => {
+  test('a cached read queries the driver once for each key', async () => {
     const { operations, calls } = bench()
     await operations.findClient({ client_id: 'a' })
     expect(await operations.findClient({ client_id: 'a' })).toBe('answer of findClient')
@@ -29,7 +29,7 @@ describe('reads', () => {
     expect(calls('findClient')).toBe(2)
   })
 
-  test('a list is cached by its whole filter', async () => {
+  test('a list is cached under its whole filter', async () => {
     const { operations, calls } = bench()
     await operations.listResources({ limit: 10, offset: 0 })
     await operations.listResources({ limit: 10, offset: 10 })
@@ -37,7 +37,7 @@ describe('reads', () => {
     expect(calls('listResources')).toBe(3)
   })
 
-  test('whatever decides over a token is never cached', async () => {
+  test('data that decides whether a token is valid is never cached', async () => {
     const { operations, calls } = bench()
     const id = 'x'
     for (let i = 0; i < 2; i++) {
@@ -101,7 +101,7 @@ describe('writes', () => {
     ['deleteSubjectMapping', (o) => o.deleteSubjectMapping({ id: mapping.id }), ['findSubjectMapping']],
   ]
 
-  test.each(writes)('%s makes its reads forget, and no others', async (_name, write, forgotten) => {
+  test.each(writes)('%s invalidates the cached reads of its data, and no others', async (_name, write, forgotten) => {
     const { operations, calls } = bench()
     for (const read of Object.values(reads)) await read(operations)
     await write(operations)
@@ -111,7 +111,7 @@ describe('writes', () => {
     }
   })
 
-  test('a read behind a write is never answered from before it', async () => {
+  test('a read that follows a write is never answered with the data from before the write', async () => {
     const { operations, call } = bench()
     await reads.findClient(operations)
     let commit: (value: unknown) => void = () => {}
@@ -127,7 +127,7 @@ describe('writes', () => {
     await write
   })
 
-  test('a write that fails makes its reads forget too: it may have been committed', async () => {
+  test('a failed write invalidates cached reads too, because it may have been committed', async () => {
     const { operations, call, calls } = bench()
     await reads.findClient(operations)
     call.mockRejectedValueOnce(new Error('the thread died'))
@@ -136,7 +136,7 @@ describe('writes', () => {
     expect(calls('findClient')).toBe(2)
   })
 
-  test('a read that was under way during a write is not remembered', async () => {
+  test('a read that was in flight during a write is not cached', async () => {
     const { operations, call, calls } = bench()
     let answer: (value: unknown) => void = () => {}
     call.mockReturnValueOnce(new Promise((resolve) => (answer = resolve)))
@@ -148,7 +148,7 @@ describe('writes', () => {
     expect(calls('findClient')).toBe(2)
   })
 
-  test('a read that begins during a write, before its commit, is not remembered', async () => {
+  test('a read that begins during a write, before its commit, is not cached', async () => {
     const { operations, call } = bench()
     let commit: (value: unknown) => void = () => {}
     call.mockReturnValueOnce(new Promise((resolve) => (commit = resolve)))
@@ -161,7 +161,7 @@ describe('writes', () => {
   })
 })
 
-test('dropCaches() forgets everything', async () => {
+test('dropCaches() invalidates all caches', async () => {
   const { operations, dropCaches, calls } = bench()
   await operations.findClient({ client_id: 'a' })
   await operations.findSetting({ name: 'a' })
@@ -171,11 +171,11 @@ test('dropCaches() forgets everything', async () => {
   expect([calls('findClient'), calls('findSetting')]).toEqual([2, 2])
 })
 
-test.each(['findClient', 'listUsers', 'countActiveClients', 'readHealth'])('%s is a read', (name) => {
+test.each(['findClient', 'listUsers', 'countActiveClients', 'readHealth'])('%s is classified as a read', (name) => {
   expect(isRead(name)).toBe(true)
 })
 test.each(['createClient', 'redeemCode', 'rehashPassword', 'recordAudit', 'revokeFamily', 'rotateRefreshToken'])(
-  '%s is a write',
+  '%s is classified as a write',
   (name) => {
     expect(isRead(name)).toBe(false)
   },

@@ -15,27 +15,27 @@ const pragma = (file: string, wal: boolean, name: string) => {
 }
 
 describe('opening', () => {
-  test('makes the folder, for its owner alone', () => {
+  test('the folder is created with access for its owner only', () => {
     const file = newFile()
     openDatabase(file, true).close()
     expect((statSync(path.dirname(file)).mode & 0o777).toString(8)).toBe('700')
   })
 
-  test('every answer survives a power cut: FULL is 2', () => {
+  test('answered writes survive a power failure: synchronous is FULL (2)', () => {
     expect(pragma(newFile(), true, 'synchronous')).toBe(2)
   })
 
-  test('the journal is a write-ahead log, unless that is switched off', () => {
+  test('the journal mode is WAL, unless it is switched off', () => {
     const file = newFile()
     expect(pragma(file, true, 'journal_mode')).toBe('wal')
     expect(pragma(file, false, 'journal_mode')).toBe('delete')
   })
 
-  test('a statement waits five seconds for another process that has the database locked', () => {
+  test('a statement waits five seconds for a lock of another process', () => {
     expect(pragma(newFile(), true, 'busy_timeout')).toBe(5000)
   })
 
-  test('a file that is no database, or that is a folder, is an error that names it', () => {
+  test('a file that is not a database, or a folder, is refused with an error that names it', () => {
     const text = path.join(tempFolder(), 'text.db')
     writeFileSync(text, 'this is no database, but it is long enough to be looked at\n'.repeat(50))
     const folder = path.join(tempFolder(), 'folder.db')
@@ -44,7 +44,7 @@ describe('opening', () => {
       expect(() => openDatabase(file, true)).toThrow(`cannot open the database ${file}: `)
   })
 
-  test('a folder that cannot be made is an error that names the file', () => {
+  test('a folder that cannot be created is an error that names the file', () => {
     const blocker = path.join(tempFolder(), 'blocker')
     writeFileSync(blocker, '')
     chmodSync(blocker, 0o600)
@@ -53,13 +53,13 @@ describe('opening', () => {
 })
 
 describe('preparing', () => {
-  test('creates the tables and says which migrations it applied; the second time there are none', () => {
+  test('the tables are created and the applied migrations returned; the second time nothing is applied', () => {
     const file = newFile()
     expect(prepareDatabase(file, true, NOW)).toContain('001_clients_users')
     expect(prepareDatabase(file, true, NOW)).toEqual([])
   })
 
-  test('every table that grows with traffic is kept in the order of its ids', () => {
+  test('every table that grows with traffic is stored in the order of its ids', () => {
     const file = newFile()
     prepareDatabase(file, true, NOW)
     const db = openDatabase(file, true)

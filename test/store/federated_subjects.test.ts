@@ -40,7 +40,7 @@ beforeAll(() => {
   })()
 })
 
-test(`a subject among ${CLIENTS} reads the row of its client and no other, by an index`, () => {
+test(`with ${CLIENTS} clients, a lookup by subject reads only the row of its client, through an index`, () => {
   const exact = find('repo:acme/tool-1000:ref:refs/heads/main')
   expect([exact.result, exact.rows.length]).toEqual([['client-1000'], 1])
   const pattern = find('repo:acme/tool-1001:environment:production')
@@ -49,7 +49,7 @@ test(`a subject among ${CLIENTS} reads the row of its client and no other, by an
 })
 
 test.each(['repo:evil/tool-1000:ref:refs/heads/main', 'repo:acme/tool-1000', newId(), ':/'.repeat(400), ''])(
-  'the foreign subject %j reads no row',
+  'a lookup of the unknown subject %j reads no row',
   (subject) => {
     const { result, rows, plans } = find(subject)
     expect([result, rows, plans.length]).toEqual([undefined, [], 1])

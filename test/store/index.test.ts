@@ -22,7 +22,7 @@ function bench() {
   return { store: createStore(driver, metrics), call, metrics, writeElsewhere: () => foreignWrite() }
 }
 
-test('every operation goes to the driver by its name', async () => {
+test('every operation is passed to the driver under its name', async () => {
   const { store, call } = bench()
   const input = {
     client_id: 'c',
@@ -39,7 +39,7 @@ test('every operation goes to the driver by its name', async () => {
   }
 })
 
-test('every call is timed under the name of its operation, those that fail too', async () => {
+test('every call is timed under the name of its operation, also failed calls', async () => {
   const { store, call, metrics } = bench()
   await store.readHealth()
   call.mockRejectedValueOnce(new Error('away'))
@@ -47,7 +47,7 @@ test('every call is timed under the name of its operation, those that fail too',
   expect((await metrics.render()).text).toContain('core_db_operation_duration_seconds_count{op="readHealth"} 2')
 })
 
-test('what another process writes makes every cache forget', async () => {
+test('a write of another process invalidates every cache', async () => {
   const { store, call, writeElsewhere } = bench()
   await store.findClient({ client_id: 'c' })
   writeElsewhere()
@@ -55,7 +55,7 @@ test('what another process writes makes every cache forget', async () => {
   expect(call).toHaveBeenCalledTimes(2)
 })
 
-test('a write of a cached record is answered once the other caches are notified', async () => {
+test('a write of cached data is answered after the other caches were notified', async () => {
   const { store, call } = bench()
   const told: unknown[] = []
   let tellDone = () => {}
@@ -88,7 +88,7 @@ test('the other caches are also notified of a failed write, because it may have 
   expect(told).toEqual(['deleteClient'])
 })
 
-test('a write of another thread makes the caches forget what it changes, and nothing else', async () => {
+test('a write of another thread invalidates only the cached data that it changes', async () => {
   const { store, call } = bench()
   const read = async () => {
     await store.findClient({ client_id: 'c' })

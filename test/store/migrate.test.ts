@@ -24,8 +24,8 @@ beforeEach(() => {
   db = new Database(':memory:')
 })
 
-describe('on a database', () => {
-  test('that is empty, all are applied and remembered with checksum and time', () => {
+describe('a migration of a database', () => {
+  test('that is empty applies all migrations and stores their checksums and times', () => {
     const names = migrateSqlite(db, NOW)
     expect(names.slice(0, 4)).toEqual([
       '001_clients_users',
@@ -40,7 +40,7 @@ describe('on a database', () => {
     expect(tables(db)).toEqual(expect.arrayContaining(['clients', 'users', 'issuances', 'audit_events', 'resources']))
   })
 
-  test('P11 that has them all, nothing is done', () => {
+  test('P11 that is up to date changes nothing', () => {
     migrateSqlite(db, NOW)
     expect(migrateSqlite(db, NOW + 1)).toEqual([])
     expect(applied(db)).toEqual(
@@ -48,7 +48,7 @@ describe('on a database', () => {
     )
   })
 
-  test('of an older version, what is missing is applied, and rows stay', () => {
+  test('of an older version applies the missing migrations and keeps the rows', () => {
     migrateSqlite(db, NOW, real.slice(0, 3))
     db.exec(
       `INSERT INTO clients VALUES ('c', NULL, 'Old', '[]', '[]', '[]', 'none', '', 'active', 'admin', 0, '', 0, 1, 1, 1)`,
@@ -60,7 +60,7 @@ describe('on a database', () => {
     })
   })
 
-  test('A30 of 0.2.0, the scope that an operator set for a client that registered itself stays a limit, and its own becomes a default', () => {
+  test('A30 of 0.2.0 keeps a scope that an operator set as a limit, and makes the scope that a client registered a default', () => {
     const before = real.filter(({ version }) => version < 30)
     migrateSqlite(db, NOW, before)
     const add = db.prepare(
@@ -85,7 +85,7 @@ describe('on a database', () => {
     ])
   })
 
-  test('of 0.2.0, a client keeps its secret, as old as its last rotation, and a public client has none', () => {
+  test('of 0.2.0 keeps the secret of a client with the time of its last rotation, and adds none to a public client', () => {
     migrateSqlite(
       db,
       NOW,
@@ -96,7 +96,7 @@ describe('on a database', () => {
     expect(db.prepare('SELECT client_id, secrets FROM clients ORDER BY client_id').all()).toEqual(CARRIED_OVER)
   })
 
-  test('P11 of a newer version, nothing is done', () => {
+  test('P11 of a newer version is refused and changes nothing', () => {
     const newer: Migration = { version: 999, name: 'future', checksum: 'x', sql: 'CREATE TABLE future (x)' }
     migrateSqlite(db, NOW, [...real, newer])
     expect(() => migrateSqlite(db, NOW)).toThrow(
@@ -104,14 +104,14 @@ describe('on a database', () => {
     )
   })
 
-  test('that was made from other files, nothing is done', () => {
+  test('that was created from other migration files is refused and changes nothing', () => {
     migrateSqlite(db, NOW, real.slice(0, 2))
     const changed = real.map((each) => (each.version === 2 ? { ...each, checksum: 'changed' } : each))
     expect(() => migrateSqlite(db, NOW, changed)).toThrow('migration 2 (tokens) was applied from another file')
     expect(applied(db).length).toBe(2)
   })
 
-  test('a migration that fails leaves nothing of itself, and those before it stay', () => {
+  test('that fails is rolled back, and the migrations before it stay', () => {
     const bad: Migration = { version: 2, name: 'bad', checksum: 'x', sql: 'CREATE TABLE half (x); CREATE TABL' }
     expect(() => migrateSqlite(db, NOW, [real[0] as Migration, bad])).toThrow()
     expect(tables(db)).not.toContain('half')
@@ -119,7 +119,7 @@ describe('on a database', () => {
     expect(migrateSqlite(db, NOW).length).toBe(real.length - 1)
   })
 
-  test('P11 what another process applied while this one waited is not applied again', () => {
+  test('P11 that another process migrated in the meantime applies nothing twice', () => {
     const file = path.join(tempFolder(), 'x.db')
     const [mine, theirs] = [new Database(file), new Database(file)]
     // The other process is done between the look of this one and its turn.
@@ -142,13 +142,13 @@ describe('on a database', () => {
     theirs.close()
   })
 
-  test('that lacks one in the middle, that one is applied', () => {
+  test('that lacks a migration in the middle applies that migration', () => {
     const [first, , third] = real as [Migration, Migration, Migration]
     expect(pendingMigrations(real.slice(0, 3), [first, third]).map(({ version }) => version)).toEqual([2])
   })
 })
 
-describe('the files', () => {
+describe('the migration files', () => {
   const copy = () => {
     const folder = tempFolder()
     for (const file of readdirSync(migrationsFolder))

@@ -16,7 +16,7 @@ import {
   where,
 } from '../../src/store/op.ts'
 
-test('an operation yields statements and is given what became of them', () => {
+test('an operation yields statements and receives their results', () => {
   const operation = (function* () {
     const row = yield* one('SELECT 1', 'a')
     const rows = yield* all('SELECT 2')
@@ -28,7 +28,7 @@ test('an operation yields statements and is given what became of them', () => {
   expect(operation.next(3)).toEqual({ done: true, value: [{ x: 1 }, [], 3] })
 })
 
-test('conditions are joined, with their parameters in order; those that are not asked for are left out', () => {
+test('conditions are joined with their parameters in order, and absent ones are left out', () => {
   expect(where(['a = ?', 1], undefined, ['(b = ? OR c = ?)', 'x', null])).toEqual({
     sql: 'WHERE a = ? AND (b = ? OR c = ?)',
     params: [1, 'x', null],
@@ -36,13 +36,13 @@ test('conditions are joined, with their parameters in order; those that are not 
   expect(where(undefined)).toEqual({ sql: '', params: [] })
 })
 
-test('an id is stored as 16 bytes and read back as it was', () => {
+test('an id is stored as 16 bytes and read back', () => {
   const id = newId()
   expect(idBytes(id).length).toBe(16)
   expect(idText(idBytes(id))).toBe(id)
 })
 
-test('absent is NULL in the database and undefined here', () => {
+test('an absent value is NULL in the database and undefined in code', () => {
   expect([maybeIdBytes(undefined), orNull(undefined)]).toEqual([null, null])
   expect([maybeStr(null), maybeNum(null), maybeIdText(null), maybeIdText(undefined)]).toEqual(Array(4).fill(undefined))
   expect([maybeStr(''), maybeNum(0), orNull(0), orNull('')]).toEqual(['', 0, 0, ''])

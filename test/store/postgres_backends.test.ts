@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { Backends } from '../../src/store/postgres_backends.ts'
 import { startPostgres } from '../support/postgres.ts'
 
-test('a connection that is abandoned while the pool is closed is not awaited', async () => {
+test('closing the pool does not wait for an abandoned connection', async () => {
   const server = await startPostgres()
   const client = new pg.Client({ connectionString: await server.database() })
   await client.connect()

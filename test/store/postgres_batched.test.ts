@@ -55,8 +55,8 @@ async function another() {
   return client
 }
 
-describe('changes', () => {
-  test('of one turn are made together', async () => {
+describe('batched writes', () => {
+  test('of one turn of the event loop are committed together', async () => {
     const rotations = (await several(20)).map(rotation)
     const batches = await batchesOf(async () => {
       expect(new Set(await Promise.all(rotations.map(store.rotateRefreshToken)))).toEqual(new Set(['rotated']))
@@ -68,7 +68,7 @@ describe('changes', () => {
     }
   })
 
-  test('of which some are for the same token: one succeeds, the others revoke its family, and other families are unaffected', async () => {
+  test('for the same refresh token: one succeeds, the others revoke its family, and other families are unaffected', async () => {
     const [first, ...others] = await several(7)
     const same = Array.from({ length: 9 }, () => rotation(first as SignedIn))
     const [answers, rest] = await Promise.all([
@@ -81,7 +81,7 @@ describe('changes', () => {
     expect(await store.rotateRefreshToken(rotation(first as SignedIn))).toBe('revoked')
   })
 
-  test('of which one fails are made without it', async () => {
+  test('of which one fails are committed without it', async () => {
     const all = (await several(8)).map(rotation)
     // An id that is there already.
     const [{ issuance: known }] = all as [ReturnType<typeof rotation>]
@@ -93,7 +93,7 @@ describe('changes', () => {
       expect(await store.findRefreshToken(next)).toMatchObject({ token: { id: next.id } })
   })
 
-  test('do not wait for a row that one of them needs and another session holds', async () => {
+  test('are not delayed by a row lock that only one of them needs', async () => {
     const [held, ...others] = (await several(20)) as [SignedIn, ...SignedIn[]]
     const other = await another()
     await other.query('BEGIN')
@@ -111,7 +111,7 @@ describe('changes', () => {
     expect(await waiting).toBe('rotated')
   })
 
-  test('operations that wait one by one do not delay others', async () => {
+  test('operations that wait one after the other do not delay others', async () => {
     const [free, ...held] = (await several(7)) as [SignedIn, ...SignedIn[]]
     const other = await another()
     await other.query('BEGIN')
@@ -129,7 +129,7 @@ describe('changes', () => {
     expect(new Set(await Promise.all(waiting))).toEqual(new Set(['rotated']))
   })
 
-  test('whose connection is lost are 503, and none of them is made', async () => {
+  test('whose connection is lost are refused with 503, and none of them is committed', async () => {
     const all = (await several(20)).map(rotation)
     await server.sql(
       dsn,
@@ -145,7 +145,7 @@ describe('changes', () => {
     expect(new Set(await Promise.all(all.map(store.rotateRefreshToken)))).toEqual(new Set(['rotated']))
   })
 
-  test('use each proof once, also when it comes twice in one turn', async () => {
+  test('accept each proof once, also if it occurs twice in one batch', async () => {
     const record = (hash: string) =>
       store.recordIssuance({ ...anIssuance(), use: { id: newId(), kind: 'dpop', hash, expires_at: NOW + 60 } })
     const hashes = Array.from({ length: 10 }, () => newId())
@@ -154,8 +154,8 @@ describe('changes', () => {
   })
 })
 
-describe('exchanges', () => {
-  test('of one turn are recorded together, and what none may rest on takes nothing from the others', async () => {
+describe('batched exchanges', () => {
+  test('of one turn are recorded together, and exchanges whose subject token is revoked do not affect the others', async () => {
     const parents = await Promise.all(
       Array.from({ length: 12 }, async () => {
         const parent = anIssuance()
@@ -177,7 +177,7 @@ describe('exchanges', () => {
     expect(found.map((each) => each !== undefined)).toEqual([false, ...Array(11).fill(true)])
   })
 
-  test('of which one uses a proof that was used are recorded without it, each once', async () => {
+  test('of which one has a used proof are recorded without it, each once', async () => {
     const parent = anIssuance()
     await store.recordIssuance(parent)
     const use = { id: newId(), kind: 'dpop' as const, hash: newId(), expires_at: NOW + 60 }
@@ -194,8 +194,8 @@ describe('exchanges', () => {
   })
 })
 
-describe('reads', () => {
-  test('of one turn are asked together, and each gets its own answer', async () => {
+describe('batched reads', () => {
+  test('of one turn are sent together, and each gets its own result', async () => {
     const all = await several(12)
     const batches = await batchesOf(async () => {
       const found = await Promise.all(all.map(({ refresh }) => store.findRefreshToken(refresh)))
@@ -204,7 +204,7 @@ describe('reads', () => {
     expect(batches).toBe(4)
   })
 
-  test('that find nothing, or cannot, take nothing from the others', async () => {
+  test('that find nothing, or are invalid, do not affect the others', async () => {
     const { user } = await signedIn(store)
     const found = await Promise.all(
       ['nobody@example.com', `${user.email}`, 'no\0body', `${user.email}`].map((email) =>
@@ -214,7 +214,7 @@ describe('reads', () => {
     expect(found.map((each) => each?.id)).toEqual([undefined, user.id, undefined, user.id])
   })
 
-  test('that fail on a connection cost it: the next ones work', async () => {
+  test('that fail replace their connection, and later reads work', async () => {
     const all = await several(8)
     const find = () => Promise.allSettled(all.map(({ refresh }) => store.findRefreshToken(refresh)))
     await find()

@@ -53,7 +53,7 @@ describe('several hosts', () => {
   const hosts = () => `127.0.0.1:${ports.none},127.0.0.1:${ports.reader},127.0.0.1:${ports.writer}`
   const at = (wanted: string) => `postgres://postgres@${hosts()}/postgres?target_session_attrs=${wanted}`
 
-  test('are tried in their order, until one is what target_session_attrs asks for', async () => {
+  test('are tried in order until one matches target_session_attrs', async () => {
     expect(await portOf(at('any'))).toBe(ports.reader)
     expect(await portOf(at('read-write'))).toBe(ports.writer)
     expect(await portOf(at('read-only'))).toBe(ports.reader)
@@ -62,14 +62,14 @@ describe('several hosts', () => {
     await expect(portOf(at('standby'))).rejects.toThrow(/ECONNREFUSED.*not standby.*not standby/)
   })
 
-  test('that only read are said to be so by a start', async () => {
+  test('that are read-only make a start fail with an error that says so', async () => {
     const dsn = addressOf(reader)
     await expect(preparePostgres({ dsn }, NOW)).rejects.toThrow(
       /cannot execute CREATE TABLE in a read-only transaction: this server only reads .*target_session_attrs=read-write/,
     )
   })
 
-  test('are given up once each when their name is not resolved in time', async () => {
+  test('whose name is not resolved in time are each tried once', async () => {
     const asked: string[] = []
     const names = createSystemNames(async (hostname) => {
       if (hostname === 'silent.test') return new Promise(() => {})
@@ -84,7 +84,7 @@ describe('several hosts', () => {
     expect(asked).toEqual(['silent.test'])
   }, 30_000)
 
-  test('are asked again by every connection of the pool, which follows the server that takes changes', async () => {
+  test('are tried again by every connection of the pool, which so follows the writable server', async () => {
     for (const server of [writer, reader]) await preparePostgres({ dsn: await prepared(server) }, NOW)
     const both = `postgres://postgres@127.0.0.1:${ports.writer},127.0.0.1:${ports.reader}/moving?target_session_attrs=read-write`
     const { store, close } = await openDsn(both)
@@ -103,7 +103,7 @@ describe('several hosts', () => {
     await close()
   })
 
-  test('that say nothing have two seconds each', async () => {
+  test('that do not answer have two seconds each', async () => {
     const silent = await openProxy(addressOf(writer))
     silent.stall()
     const place = {
@@ -113,7 +113,7 @@ describe('several hosts', () => {
     silent.close()
   })
 
-  test('behind one that refuses the user are not tried', async () => {
+  test('after one that refuses the user are not tried', async () => {
     const dsn = `postgres://nobody-here@127.0.0.1:${ports.reader},127.0.0.1:${ports.writer}/postgres`
     await expect(portOf(dsn)).rejects.toThrow('role "nobody-here" does not exist')
   })
@@ -126,7 +126,7 @@ const prepared = async (server: PostgresServer) => {
   return addressOf(server).replace(/postgres$/, 'moving') + MAY_WRITE
 }
 
-test('text of keywords, and options for the session', async () => {
+test('a connection string of keywords, and session options, are accepted', async () => {
   const dsn = `host=127.0.0.1 port=${ports.writer} user=postgres dbname=postgres options='-c search_path=elsewhere'`
   expect(await ask({ dsn }, 'SHOW search_path')).toBe('elsewhere')
   expect(await ask({ dsn }, 'SHOW statement_timeout')).toBe('8s')
@@ -160,12 +160,12 @@ describe('TLS', () => {
     await reload(writer)
   }
 
-  test('that a server does not have is done without only where sslmode allows that', async () => {
+  test('is omitted for a server without TLS only if sslmode allows that', async () => {
     for (const mode of ['prefer', 'allow', 'disable']) expect(await secured(at(`sslmode=${mode}`))).toBe(false)
     await expect(secured(at('sslmode=require'))).rejects.toThrow('does not support SSL')
   })
 
-  test('verifies nothing, the chain, or the chain and the name, as sslmode says', async () => {
+  test('verifies nothing, the certificate chain, or the chain and the host name, according to sslmode', async () => {
     await certify('idp')
     for (const mode of ['prefer', 'require']) expect(await secured(at(`sslmode=${mode}`))).toBe(true)
     expect(await secured(at('sslmode=allow'))).toBe(false)
@@ -201,7 +201,7 @@ describe('the password', () => {
     mkdirSync(folder, { recursive: true })
   })
 
-  test('of storage.postgres.password_file is read by each connection, so it may rotate', async () => {
+  test('of storage.postgres.password_file is read for each connection, so that it can rotate', async () => {
     const password_file = path.join(folder, 'password')
     const place = { dsn: at().replace('service@', 'service:old@'), password_file }
     for (const password of ['first', 'se cond ']) {
@@ -216,7 +216,7 @@ describe('the password', () => {
     await expect(ask({ ...place, password_file: path.join(folder, 'none') }, 'SELECT 1')).rejects.toThrow('ENOENT')
   })
 
-  test('of a password file of libpq is taken by passfile or PGPASSFILE, unless others can read it', async () => {
+  test('is read from the libpq password file of passfile or PGPASSFILE, unless other users can read the file', async () => {
     await setPassword('third')
     const passfile = path.join(folder, 'pgpass')
     writeFileSync(passfile, `127.0.0.1:${ports.reader}:*:service:third\n`, { mode: 0o600 })

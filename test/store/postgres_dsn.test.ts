@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { passwordIn, readDsn, tlsWays } from '../../src/store/postgres_dsn.ts'
 
 describe('a URI', () => {
-  test('names one host or several, each with a port or one for all', () => {
+  test('names one or several hosts, each with its port or all with one port', () => {
     expect(readDsn('postgres://u:p@a:1,b:2/db').hosts).toEqual([
       { host: 'a', port: 1 },
       { host: 'b', port: 2 },
@@ -19,20 +19,20 @@ describe('a URI', () => {
     expect(readDsn('postgres:///db').hosts).toEqual([{ host: undefined, port: undefined }])
   })
 
-  test('names sockets of this machine', () => {
+  test('names Unix sockets', () => {
     const socket = [{ host: '/run/postgresql', port: undefined }]
     expect(readDsn('postgres:///db?host=/run/postgresql').hosts).toEqual(socket)
     expect(readDsn('postgres://%2Frun%2Fpostgresql/db').hosts).toEqual(socket)
   })
 
-  test('escapes what would have a meaning; a percent sign that escapes nothing is itself', () => {
+  test('decodes percent-encoding, and keeps a percent sign that encodes nothing', () => {
     const { keywords } = readDsn('postgres://us%40er:p%3A100%-@a/d%20b?options=-c%20search_path%3Dx')
     expect(keywords).toMatchObject({ user: 'us@er', password: 'p:100%-', dbname: 'd b', options: '-c search_path=x' })
     expect(readDsn('postgres://u:a@b@host/db').keywords['password']).toBe('a@b')
   })
 })
 
-test('text of keywords is the same as a URI', () => {
+test('a connection string of keywords equals the same URI', () => {
   const text = String.raw` host=a,b port = 1,2 user=u dbname='my db' password='it\'s \\' target_session_attrs=read-write `
   const { hosts, sessionAttrs, keywords } = readDsn(text)
   expect(hosts).toEqual([
@@ -55,13 +55,13 @@ test.each([
   ['host=a password=S3cret dbname', 'keyword=value'],
   ["host=a password='S3cret", 'keyword=value'],
   ['mysql://u:S3cret@a/db', 'URI'],
-])('%s is refused by the name of what is wrong, without the password', (text, named) => {
+])('%s is refused with an error that names the fault and not the password', (text, named) => {
   const read = () => readDsn(text)
   expect(read).toThrow(named)
   expect(read).not.toThrow('S3cret')
 })
 
-test('sslmode decides which ways there are, and what is verified', () => {
+test('sslmode decides whether TLS is used and what is verified', () => {
   const ways = (query: string, host = 'a') => tlsWays(readDsn(`postgres://a/db?${query}`), host)
   const unverified = expect.objectContaining({ rejectUnauthorized: false })
   expect(ways('sslmode=disable')).toEqual([false])
@@ -74,7 +74,7 @@ test('sslmode decides which ways there are, and what is verified', () => {
   expect(ways('')).toEqual([undefined])
 })
 
-test('a password file is read by host, port, database and user, the first line that fits', () => {
+test('the first line of a password file that matches host, port, database and user is used', () => {
   const file = String.raw`# a comment
 db:5432:*:other:no
 db:5432:service:ada:se\:cret\\

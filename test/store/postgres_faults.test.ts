@@ -42,7 +42,7 @@ const terminate = (which = 'true') =>
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name()}' AND ${which}`,
   )
 
-describe('a server that is away', () => {
+describe('an unavailable server', () => {
   test('an outage is a 503 with Retry-After and not healthy, and operations succeed again afterwards', async () => {
     const { store } = opened
     const client = aClient()
@@ -60,7 +60,7 @@ describe('a server that is away', () => {
     expect(await store.findClient(client)).toEqual(client)
   })
 
-  test('its ended connections are replaced', async () => {
+  test('terminated connections are replaced', async () => {
     const { store } = opened
     await Promise.all(Array.from({ length: 20 }, () => store.createClient(aClient())))
     await terminate()
@@ -69,7 +69,7 @@ describe('a server that is away', () => {
     expect(new Set(await Promise.all(clients.map(store.createClient)))).toEqual(new Set(['created']))
   })
 
-  test('an operation that loses its connection is a 503, and nothing of it is left', async () => {
+  test('an operation that loses its connection is refused with 503 and rolled back', async () => {
     const issuance = anIssuance()
     const other = new pg.Client(dsn)
     await other.connect()
@@ -83,7 +83,7 @@ describe('a server that is away', () => {
     expect(await opened.store.listUses({ since: '', now: NOW })).toEqual([])
   })
 
-  test('a line that is cut under an operation is a 503', async () => {
+  test('a network connection that is cut during an operation gives 503', async () => {
     const line = await openProxy(dsn)
     const through = await openDsn(line.dsn)
     const other = new pg.Client(dsn)
@@ -97,7 +97,7 @@ describe('a server that is away', () => {
     await through.close()
   })
 
-  test('one that only reads is a 503 for what writes', async () => {
+  test('a read-only server refuses writes with 503', async () => {
     await server.sql(dsn, `ALTER DATABASE ${name()} SET default_transaction_read_only = on`)
     await terminate()
     const error = await refusalOf(async () => {
@@ -112,7 +112,7 @@ describe('a server that is away', () => {
     expect(opened.store.driver.isHealthy()).toBe(false)
   })
 
-  test('one that does not let us in fails the start, by the name of the key and without the password', async () => {
+  test('a server that refuses the user makes the start fail, with the name of the setting and without the password', async () => {
     const wrong = `postgres://postgres:S3cret-word@127.0.0.1:${await freePort()}/x`
     for (const open of [() => preparePostgres({ dsn: wrong }, NOW), () => openPostgres(settingsOf(wrong), silentLog)]) {
       const { message } = await open().then(
@@ -126,7 +126,7 @@ describe('a server that is away', () => {
   })
 })
 
-test('a driver that loses its connection while it is closed is closed all the same', async () => {
+test('a driver that loses its connection during closing is closed', async () => {
   const driver = await openPostgres(settingsOf(dsn), silentLog)
   const other = new pg.Client(dsn)
   await other.connect()
@@ -144,7 +144,7 @@ const waiting = async () =>
   (await server.sql(dsn, `SELECT 1 FROM pg_stat_activity WHERE datname = '${name()}' AND wait_event_type = 'Lock'`))
     .length
 
-test('what a newer version did to the tables costs each connection one 503 at most', async () => {
+test('a change of the tables by a newer version causes at most one 503 for each connection', async () => {
   const { store } = opened
   const request = aRequest()
   await store.createAuthorizationRequest(request)
@@ -155,8 +155,8 @@ test('what a newer version did to the tables costs each connection one 503 at mo
   expect(found).toEqual(request)
 })
 
-describe('operations at the same time', () => {
-  test('of two that wait for each other one is done again', async () => {
+describe('concurrent operations', () => {
+  test('one of two operations in a deadlock is retried', async () => {
     // Whoever looks for a deadlock first is the one that gives up: not before both wait, and not the other one.
     await server.sql(dsn, `ALTER DATABASE ${name()} SET deadlock_timeout = '2s'`)
     const { store, close } = await opened.again()
@@ -193,7 +193,7 @@ describe('operations at the same time', () => {
     await close()
   }, 30_000)
 
-  test('what the server asks to do again is done again, also rows that travel together or alone', async () => {
+  test('an operation that the server asks to retry is retried, batched or not', async () => {
     const { store } = opened
     const failing = (attempts: number) =>
       server.sql(
@@ -217,7 +217,7 @@ describe('operations at the same time', () => {
     expect([error.status, error.reason]).toEqual([503, 'storage_unavailable'])
   })
 
-  test('tokens that are recorded in one turn travel together', async () => {
+  test('tokens of one turn are recorded in one batch', async () => {
     const { store } = opened
     const all = Array.from({ length: 100 }, () => anIssuance())
     await Promise.all(all.map(store.recordIssuance))
@@ -228,8 +228,8 @@ describe('operations at the same time', () => {
   })
 })
 
-describe('news', () => {
-  test('that cannot come are not waited for: within two seconds nothing is believed any more', async () => {
+describe('cache invalidations', () => {
+  test('that cannot arrive disable the caches within two seconds', async () => {
     const line = await openProxy(dsn)
     const driver = await openPostgres(settingsOf(line.dsn), silentLog)
     let dropped = 0
@@ -245,7 +245,7 @@ describe('news', () => {
     await driver.close()
   })
 
-  test('reach an instance whose server has no LISTEN, which is said once', async () => {
+  test('reach an instance whose server does not support LISTEN, which is logged once', async () => {
     // What such a server answers: the word is not known.
     const line = await openProxy(dsn, (sent) =>
       Buffer.from(sent.toString('latin1').replace('LISTEN', 'LISTEM'), 'latin1'),
@@ -264,7 +264,7 @@ describe('news', () => {
     line.close()
   })
 
-  test('of a time without connection are not missed', async () => {
+  test('during a lost connection are not missed', async () => {
     const other = await opened.again()
     const client = aClient()
     await opened.store.createClient(client)

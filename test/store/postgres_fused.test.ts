@@ -49,7 +49,7 @@ function conditional(sql: string, condition: string): string {
   return `${sql} AND ${condition} RETURNING 1`
 }
 
-describe('one statement', () => {
+describe('a fused statement', () => {
   test.each([
     ['rotateRefreshToken', rotation],
     ['rotateRefreshToken', { ...rotation, retried_since: NOW - 10 }],
@@ -67,7 +67,7 @@ describe('one statement', () => {
     expect(fused?.value).toBe(value)
   })
 
-  test('there is none for operations that depend on what they find, or that are one statement already', () => {
+  test('does not exist for operations that depend on query results or are one statement already', () => {
     expect(fuse({ op: 'recordExchange', input: rotation.issuance })).toBeUndefined()
     expect(fuse({ op: 'findRefreshToken', input: { id: rotation.used } })).toBeUndefined()
     expect(fuse({ op: 'recordIssuance', input: rotation.issuance })).toBeUndefined()
@@ -84,7 +84,7 @@ async function opened() {
   return { dsn, store, fellBack: () => lines.filter(({ msg }) => String(msg).includes('as one statement')).length }
 }
 
-test('PostgreSQL takes it: nothing falls back to several statements', async () => {
+test('is accepted by PostgreSQL, without a fallback to several statements', async () => {
   const { store, fellBack } = await opened()
   const { family, refresh } = await signedIn(store)
   const rotate = { used: refresh.id, next: aRefreshToken(family), issuance: issuanceOf(family), now: NOW }
@@ -101,7 +101,7 @@ test('PostgreSQL takes it: nothing falls back to several statements', async () =
   expect(fellBack()).toBe(0)
 })
 
-test('a server that cannot read such SQL is asked for one change after the other, and that is said once', async () => {
+test('is replaced by single statements on a server that does not support it, which is logged once', async () => {
   const { dsn, store, fellBack } = await opened()
   // 42P18: it cannot tell the type of a parameter.
   await server.sql(

@@ -37,7 +37,7 @@ const become = (driver: Driver, count: number) =>
 const ago = (seconds: number) => `(extract(epoch FROM now()) * 1000)::bigint - ${seconds * 1000}`
 const rows = async () => (await server.sql(dsn, 'SELECT 1 FROM instances WHERE seen_at > 0')).length
 
-test('who serves is counted by all others at once or a second later, and not after it has ended; who does not serve never is', async () => {
+test('a serving instance is counted by all others within a second, until it ends; other processes are not counted', async () => {
   const first = await open(true)
   expect(first.instances()).toBe(1)
   const second = await open(true)
@@ -51,7 +51,7 @@ test('who serves is counted by all others at once or a second later, and not aft
   expect(await rows()).toBe(0)
 })
 
-test('one that is silent is not counted, and its row goes with the next one that comes', async () => {
+test('an instance that stops reporting is not counted, and its row is deleted by the next instance that starts', async () => {
   const first = await open(true)
   await server.sql(dsn, `INSERT INTO instances VALUES ('other', ${ago(-3600)}), ('gone', ${ago(3600)})`)
   await become(first, 2)
@@ -65,7 +65,7 @@ test('one that is silent is not counted, and its row goes with the next one that
   expect(await rows()).toBe(2)
 })
 
-test('while the database is away the last known number stays', async () => {
+test('during an outage of the database the last known number is used', async () => {
   const line = await openProxy(dsn)
   const first = await open(true, line.dsn)
   const second = await open(true)
@@ -80,7 +80,7 @@ test('while the database is away the last known number stays', async () => {
   line.close()
 })
 
-test('a read-only server counts no further instance, and is reported as reachable', async () => {
+test('on a read-only server no further instance is counted, and the server is reported as reachable', async () => {
   const first = await open(true)
   const second = await open(true)
   await become(first, 2)

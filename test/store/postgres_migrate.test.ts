@@ -24,7 +24,7 @@ const known = readMigrations('postgres')
 const SCHEMA =
   'CREATE TABLE schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)'
 
-test('P11 of processes that start together on an empty database each migration is applied by one', async () => {
+test('P11 each migration is applied by one of the processes that start together on an empty database', async () => {
   const applied = await Promise.all([1, 2, 3].map((n) => preparePostgres({ dsn }, NOW + n)))
   expect(applied.flat().length).toBe(known.length)
   expect(await preparePostgres({ dsn }, NOW)).toEqual([])
@@ -32,7 +32,7 @@ test('P11 of processes that start together on an empty database each migration i
   expect(rows).toEqual(known.map(({ version, checksum }) => ({ version, checksum })))
 })
 
-test('a command that finds no tables says so and makes none, of serve and migrate they are made', async () => {
+test('a command on a database without tables says so and creates none; serve and migrate create them', async () => {
   const env = {
     SERVICE_STORAGE_DRIVER: 'postgres',
     SERVICE_STORAGE_POSTGRES_DSN: dsn,
@@ -63,7 +63,7 @@ async function migrateUpTo(last: number): Promise<void> {
     await server.sql(dsn, `${sql}; INSERT INTO schema_migrations VALUES (${version}, '${name}', '${checksum}', 1)`)
 }
 
-test('of 0.2.0, a client keeps its secret, as old as its last rotation, and a public client has none', async () => {
+test('a client of 0.2.0 keeps its secret with the time of its last rotation, and a public client has none', async () => {
   await migrateUpTo(31)
   for (const statement of olderClients((hex) => `'\\x${hex}'`)) await server.sql(dsn, statement)
   await preparePostgres({ dsn }, NOW)
@@ -83,13 +83,13 @@ test('a command on a database of an older version changes nothing, and names the
   expect((await runHere(['purge'], env)).code).toBe(0)
 })
 
-test('P11 a database of a newer version is left alone', async () => {
+test('P11 a database of a newer version is not changed', async () => {
   await preparePostgres({ dsn }, NOW)
   await server.sql(dsn, `INSERT INTO schema_migrations VALUES (999, 'future', 'x', 1)`)
   await expect(preparePostgres({ dsn }, NOW)).rejects.toThrow('it was written by a newer version of the service')
 })
 
-test('a migration that fails leaves nothing of itself', async () => {
+test('a failed migration is rolled back', async () => {
   await server.sql(dsn, 'CREATE TABLE sessions (in_the_way TEXT)')
   await expect(preparePostgres({ dsn }, NOW)).rejects.toThrow(
     'storage.postgres.dsn: relation "sessions" already exists',

@@ -56,8 +56,8 @@ const partitions = async () =>
     )
   ).map(({ name }) => name)
 
-describe('a database that has rows already', () => {
-  test('keeps them all where they are, as the first partition, with the indexes that it had', async () => {
+describe('a database with rows from before partitioning', () => {
+  test('keeps its rows in place as the first partition, with their indexes', async () => {
     const all = readMigrations('postgres')
     const apply = async (migrations: typeof all) => {
       const steps = migration('postgres', NOW, migrations)
@@ -84,7 +84,7 @@ describe('a database that has rows already', () => {
     expect(await sql(`SELECT indexrelid FROM pg_index WHERE NOT indisvalid`)).toEqual([])
   })
 
-  test('has a first partition that ends behind the newest row, also when that was made by a clock that is ahead', async () => {
+  test('has a first partition that ends after its newest row, also if the clock was ahead', async () => {
     const all = readMigrations('postgres')
     await sql(all.flatMap(({ version, sql: text }) => (version < 21 ? [text] : [])).join('\n'))
     const ahead = idAt(inMonth(3))
@@ -110,7 +110,7 @@ describe('partitions', { timeout: 90_000 }, () => {
   })
   afterEach(() => opened.close())
 
-  test('of this month and the next two are there when the store is opened, by several at once too', async () => {
+  test('of this month and the next two are created when the store opens, also by several instances at once', async () => {
     const there = ['issuances_default', 'issuances_first', `issuances_${nameOf(1)}`, `issuances_${nameOf(2)}`]
     expect(new Set(await partitions())).toEqual(new Set(there))
     const [again, other] = [openDsn(dsn), openDsn(dsn)]
@@ -118,7 +118,7 @@ describe('partitions', { timeout: 90_000 }, () => {
     expect((await partitions()).length).toBe(there.length)
   })
 
-  test('that several instances make at the same time are made once', async () => {
+  test('that several instances create at the same time are created once', async () => {
     const other = new pg.Client(dsn)
     await other.connect()
     const query = async (text: string) => (await other.query(text)).rows as Record<string, unknown>[]
@@ -130,7 +130,7 @@ describe('partitions', { timeout: 90_000 }, () => {
     expect(await make(inMonth(12))).toEqual([])
   })
 
-  test('take the rows of their month; what has none yet is taken in by the default one, and moves when there is', async () => {
+  test('contain the rows of their month; rows without a partition go to the default one and are moved later', async () => {
     const { store } = opened
     const [here, next, far] = [anIssuance(), anIssuance({ id: idAt(inMonth(1)) }), anIssuance({ id: idAt(inMonth(6)) })]
     for (const each of [here, next, far]) await store.recordIssuance(each)
@@ -144,7 +144,7 @@ describe('partitions', { timeout: 90_000 }, () => {
     for (const each of [here, next, far]) expect(await store.findIssuance(each)).toEqual(each)
   })
 
-  test('are looked into only where the id may be', async () => {
+  test('are read only if they may contain the id', async () => {
     await make(inMonth(3))
     const touched = async <K extends OpName>(op: K, input: InputOf<K>) => {
       const { value } = (ops[op] as (input: InputOf<K>) => Op<unknown>)(input).next() as { value: Statement }
@@ -168,7 +168,7 @@ describe('partitions', { timeout: 90_000 }, () => {
     expect(await touched('revokeIssuance', { id, now: NOW })).toEqual([nameOf(2)])
   })
 
-  test('are planned for once where tokens depend on it, and for each value where many rows are looked at', async () => {
+  test('use one generic plan where tokens depend on it, and a plan for each value where many rows are read', async () => {
     const mode = async () => (await connection.query('SHOW plan_cache_mode')).rows[0].plan_cache_mode
     await preparePlans(connection, 'findClient')
     expect(await mode()).toBe('auto')
@@ -185,7 +185,7 @@ describe('partitions', { timeout: 90_000 }, () => {
     expect(await mode()).toBe('auto')
   })
 
-  describe('of months that are older than they must be', () => {
+  describe('of months beyond the retention time', () => {
     const file = () => path.join(tempFolder(), 'rows.jsonl')
     const lines = (name: string) =>
       readFileSync(name, 'utf8')
@@ -218,7 +218,7 @@ describe('partitions', { timeout: 90_000 }, () => {
       return sum
     }
 
-    test('go as a whole, the rest by rows, and everything is in the file once and in order', async () => {
+    test('are dropped as a whole, other rows are deleted singly, and every row is exported once and in order', async () => {
       const [first, second, third] = await fill(600)
       const name = file()
       const gone = third.filter((id) => Buffer.compare(idBytes(id), idBytes(idFloor(inMonth(3, 15)))) < 0)
@@ -235,7 +235,7 @@ describe('partitions', { timeout: 90_000 }, () => {
       expect(await all(retire(opened.store, 'audit-events', options(events)))).toBe(0)
     })
 
-    test('go on where a run was ended, and no row is in the files twice', async () => {
+    test('are continued after an interrupted run, and no row is exported twice', async () => {
       const [first, second] = await fill(600)
       const [name, next] = [file(), file()]
       const steps = retire(opened.store, 'issuances', options(name))
@@ -251,7 +251,7 @@ describe('partitions', { timeout: 90_000 }, () => {
       expect(await sql('SELECT * FROM exported_partitions')).toEqual([])
     })
 
-    test('stay while one row in them has not expired, and the others go by rows', async () => {
+    test('are kept while one row has not expired, and their expired rows are deleted singly', async () => {
       const [first] = await fill(300)
       const living = anIssuance({ id: idAt(inMonth(1, 28)), expires_at: inMonth(9) })
       await opened.store.recordIssuance(living)
@@ -269,7 +269,7 @@ describe('partitions', { timeout: 90_000 }, () => {
       expect(lines(name).length).toBe(901)
     })
 
-    test('wait for who is reading them, and writers do not wait for that', async () => {
+    test('are dropped after their readers finish, and writers do not wait for that', async () => {
       await fill(10)
       await connection.query('BEGIN; SELECT * FROM issuances LIMIT 1')
       const dropping = all(retire(opened.store, 'issuances', options(file())))

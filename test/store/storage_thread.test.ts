@@ -29,7 +29,7 @@ beforeEach(() => {
 })
 afterEach(() => opened.close())
 
-test('P09 a thread that dies before its answer is a 503 with Retry-After, and another one takes its place', async () => {
+test('P09 an operation whose storage thread dies gives 503 with Retry-After, and a new thread replaces it', async () => {
   const { store } = opened
   const client = aClient()
   await store.createClient(client)
@@ -45,7 +45,7 @@ test('P09 a thread that dies before its answer is a 503 with Retry-After, and an
   expect(await store.createClient(aClient())).toBe('created')
 })
 
-test('a database that another process keeps locked is a 503, and works again when it is free', async () => {
+test('a database that another process has locked gives 503, and works again when it is unlocked', async () => {
   const { store } = opened
   await store.readHealth()
   const other = new Database(file)

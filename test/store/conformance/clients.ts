@@ -15,7 +15,7 @@ export function clientRules(bench: Bench): void {
   const remove = (client: Client, force = false) =>
     bench.store.deleteClient({ client_id: client.client_id, force, now: NOW, oldest: idFloor(0) })
 
-  test('a client is read as it was written, in every field', async () => {
+  test('a stored client is read back in every field', async () => {
     const plain = await created()
     const full = await created({
       secrets: undefined,
@@ -41,7 +41,7 @@ export function clientRules(bench: Bench): void {
     expect(await find(full)).toEqual(full)
   })
 
-  test('its secrets are read as they were written; the last use of one is stored apart, and no change of the client overwrites it', async () => {
+  test('secrets are read back; the last use of a secret is stored separately, and an update of the client does not overwrite it', async () => {
     const [earlier, current] = [newId(), newId()].map((id) => ({ id, hash: newBearer('cs').hash, created_at: NOW }))
     const client = await created({ secrets: [current, { ...earlier, expires_at: NOW + 60 }] as ClientSecret[] })
     expect(await find(client)).toEqual(client)
@@ -56,24 +56,24 @@ export function clientRules(bench: Bench): void {
     expect((await find(client))?.secrets).toEqual([{ ...current, last_used_at: NOW + 2 }])
   })
 
-  test('a client that is not there is undefined', async () => {
+  test('an unknown client is undefined', async () => {
     expect(await bench.store.findClient({ client_id: 'https://nobody.example/client.json' })).toBeUndefined()
   })
 
-  test('an id is taken once, and the first owner keeps it', async () => {
+  test('a second client with the same id is refused, and the first one stays', async () => {
     const client = await created({ client_name: 'First' })
     expect(await bench.store.createClient({ ...client, client_name: 'Second' })).toBe('exists')
     expect((await find(client))?.client_name).toBe('First')
   })
 
-  test('an id that was asked for before it existed is found afterwards', async () => {
+  test('an id that was looked up before it existed is found afterwards', async () => {
     const client = aClient()
     expect(await find(client)).toBeUndefined()
     await bench.store.createClient(client)
     expect(await find(client)).toEqual(client)
   })
 
-  test('a change is seen at once, and moves the version on', async () => {
+  test('an update is visible at once, and increments the version', async () => {
     const client = await created()
     await find(client)
     const changed = { ...client, client_name: 'New', status: 'suspended' as const, updated_at: NOW + 5 }
@@ -81,7 +81,7 @@ export function clientRules(bench: Bench): void {
     expect(await find(client)).toEqual({ ...changed, version: 2 })
   })
 
-  test('a change of what was read before another change is stale, and changes nothing', async () => {
+  test('an update that is based on an older version is refused as stale, and changes nothing', async () => {
     const client = await created()
     await bench.store.updateClient({ ...client, client_name: 'One' })
     expect(await bench.store.updateClient({ ...client, client_name: 'Two' })).toBe('stale')
@@ -89,7 +89,7 @@ export function clientRules(bench: Bench): void {
     expect(await bench.store.updateClient(aClient())).toBe('stale')
   })
 
-  test('neither source nor age of a client can be changed', async () => {
+  test('an update cannot change the source and the creation time of a client', async () => {
     const client = await created()
     await bench.store.updateClient({ ...client, registration_source: 'dcr', issued_at: NOW + 1 })
     expect(await find(client)).toMatchObject({ registration_source: 'admin', issued_at: NOW })
@@ -122,7 +122,7 @@ export function clientRules(bench: Bench): void {
     expect(await bench.store.listKnownClients({ client_ids })).toEqual([two.client_id, one.client_id])
   })
 
-  test('a client without tokens is deleted, once', async () => {
+  test('a client without tokens is deleted once', async () => {
     const client = await created()
     await find(client)
     expect(await remove(client)).toBe('deleted')
@@ -130,7 +130,7 @@ export function clientRules(bench: Bench): void {
     expect(await remove(client)).toBeUndefined()
   })
 
-  test('a client with a live token is deleted only when forced, and its tokens end', async () => {
+  test('a client with a live token is deleted only with force, which revokes its tokens', async () => {
     const client = await created()
     const token = anIssuance({ client_id: client.client_id, sub: client.client_id })
     await bench.store.recordIssuance(token)
@@ -144,7 +144,7 @@ export function clientRules(bench: Bench): void {
     })
   })
 
-  test('a client with a live family is deleted only when forced, and its family and consents end', async () => {
+  test('a client with a live family is deleted only with force, which revokes its family and its consents', async () => {
     const client = await created()
     const request = aRequest({ client_id: client.client_id })
     await bench.store.createAuthorizationRequest(request)
@@ -168,7 +168,7 @@ export function clientRules(bench: Bench): void {
     expect((await bench.store.listConsents(consent))[0]?.revoked_at).toBe(NOW)
   })
 
-  test('tokens that are expired or revoked do not keep a client', async () => {
+  test('expired and revoked tokens do not prevent the deletion of a client', async () => {
     const client = await created()
     await bench.store.recordIssuance(anIssuance({ client_id: client.client_id, expires_at: NOW }))
     const revoked = anIssuance({ client_id: client.client_id })
@@ -177,7 +177,7 @@ export function clientRules(bench: Bench): void {
     expect(await remove(client)).toBe('deleted')
   })
 
-  test('a deleted client takes nothing of another one with it', async () => {
+  test('the deletion of a client deletes nothing of another client', async () => {
     const [mine, other] = [await created(), await created()]
     const token = anIssuance({ client_id: other.client_id })
     await bench.store.recordIssuance(token)

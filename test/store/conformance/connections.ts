@@ -18,7 +18,7 @@ export function connectionRules(bench: Bench): void {
   }
 
   describe('providers', () => {
-    test('one is read as it was written, by id and slug, and in the list; what was not there is seen at once', async () => {
+    test('a provider is read back by id, by slug and in the list; one that was looked up before it existed is found at once', async () => {
       const provider = aProvider()
       expect(await bench.store.findProvider({ name: provider.slug })).toBeUndefined()
       await bench.store.createProvider(provider)
@@ -27,13 +27,13 @@ export function connectionRules(bench: Bench): void {
       expect(await bench.store.listProviders()).toContainEqual(provider)
     })
 
-    test('a slug is taken once, also at the same time', async () => {
+    test('a second provider with the same slug is refused, also concurrently', async () => {
       const slug = aSlug()
       const outcomes = await Promise.all([1, 2, 3].map(() => bench.store.createProvider(aProvider({ slug }))))
       expect(outcomes.sort()).toEqual(['created', 'exists', 'exists'])
     })
 
-    test('a change of what was read before another change is stale, and a taken slug is refused', async () => {
+    test('an update that is based on an older version is stale, and an update to a slug in use is refused', async () => {
       const [mine, other] = [await provided(), await provided()]
       expect(await bench.store.updateProvider({ ...mine, display_name: 'One' })).toBe('updated')
       expect(await bench.store.updateProvider({ ...mine, display_name: 'Two' })).toBe('stale')
@@ -41,7 +41,7 @@ export function connectionRules(bench: Bench): void {
       expect(await bench.store.findProvider({ name: mine.id })).toMatchObject({ display_name: 'One', version: 2 })
     })
 
-    test('a resource and the deletion of its provider exclude each other, also at the same time', async () => {
+    test('a resource is not created with a provider that is deleted at the same time', async () => {
       for (let round = 0; round < 5; round++) {
         const { id, slug } = await provided()
         const resource = aResource({ backend_kind: 'broker', broker_provider_slug: slug })
@@ -58,7 +58,7 @@ export function connectionRules(bench: Bench): void {
   })
 
   describe('connections', () => {
-    test('one is read as it was written, and only while it is in force', async () => {
+    test('a connection is read back in every field, and only while it is active', async () => {
       const grant = await connected()
       expect(await bench.store.findBrokerGrant(grant)).toEqual(grant)
       expect(await bench.store.revokeBrokerGrant({ id: grant.id, now: NOW + 1 })).toEqual(grant)
@@ -68,7 +68,7 @@ export function connectionRules(bench: Bench): void {
       expect(await bench.store.revokeBrokerGrant({ id: newId(), now: NOW })).toBeUndefined()
     })
 
-    test('connecting again keeps the row, counts its version on and revives it', async () => {
+    test('a second connect keeps the row, increments its version and activates it again', async () => {
       const grant = await connected()
       await bench.store.revokeBrokerGrant({ id: grant.id, now: NOW })
       const again = { ...grant, id: newId(), credential: 'other', scopes_granted: 'up.read', updated_at: NOW + 1 }
@@ -80,7 +80,7 @@ export function connectionRules(bench: Bench): void {
       expect(await bench.store.connectBrokerGrant(aBrokerGrant(aProvider()))).toBeUndefined()
     })
 
-    test('of concurrent attempts one gets the lease, until it is released or expires', async () => {
+    test('of concurrent renewals one gets the lease, until it is released or expires', async () => {
       const { id, version } = await connected()
       const lease = (now: number) =>
         bench.store.leaseBrokerGrant({ id, version, lease_id: newId(), now, until: now + 30 })
@@ -91,7 +91,7 @@ export function connectionRules(bench: Bench): void {
       expect(await lease(NOW + 31)).toBe(false)
     })
 
-    test('what was asked for is kept under its own lease only, and not over what changed', async () => {
+    test('the result of a renewal is stored only under its own lease, and not over a newer connection', async () => {
       const grant = await connected()
       const { id, version } = grant
       const lease = { id, lease_id: newId() }
@@ -113,7 +113,7 @@ export function connectionRules(bench: Bench): void {
       expect((await bench.store.findBrokerGrant(grant))?.credential).toBe('newer')
     })
 
-    test('one whose answer was lost is unsure since the first time, until an answer is kept or it is connected again', async () => {
+    test('a connection whose renewal had no answer is marked as unsure from the first time, until an answer is stored or the user connects again', async () => {
       const grant = await connected()
       const lose = async (version: number, now: number) => {
         const lease = { id: grant.id, lease_id: newId() }
@@ -136,7 +136,7 @@ export function connectionRules(bench: Bench): void {
       expect(await bench.store.findBrokerGrant(grant)).toMatchObject(again)
     })
 
-    test('they end with their user', async () => {
+    test('connections end when their user is deleted', async () => {
       const user = aUser()
       await bench.store.createUser(user)
       const grant = aBrokerGrant(await provided(), { user_id: user.id })
@@ -147,7 +147,7 @@ export function connectionRules(bench: Bench): void {
     })
   })
 
-  test('a way back is found until it expires, and taken once, also at the same time', async () => {
+  test('the state of a connect request is found until it expires, and consumed once, also concurrently', async () => {
     const state: ConnectState = {
       id: newId(),
       user_id: newId(),
@@ -165,7 +165,7 @@ export function connectionRules(bench: Bench): void {
     expect(await find(NOW)).toBeUndefined()
   })
 
-  test('ways back that expired are purged', async () => {
+  test('expired states of connect requests are purged', async () => {
     const { store, close } = await bench.open()
     for (const expires_at of [NOW, NOW + 1])
       await store.createConnectState({

@@ -22,20 +22,20 @@ export function consentRules(bench: Bench): void {
     return { done, renewed, code: await bench.store.findCode({ id: again.id }) }
   }
 
-  test('an approval for a resource is remembered as a consent', async () => {
+  test('an approval for a resource is stored as a consent', async () => {
     const { consent } = await approved(bench.store)
     const expected = { ...consent, created_at: NOW, updated_at: NOW, revoked_at: undefined }
     expect(await bench.store.findConsent(consent)).toEqual(expected)
     expect(await bench.store.listConsents(consent)).toEqual([expected])
   })
 
-  test('a consent is of one user, one client and one resource', async () => {
+  test('a consent applies to one user, one client and one resource', async () => {
     const { consent } = await approved(bench.store)
     for (const other of [{ user_id: newId() }, { client_id: newId() }, { resource_id: newId() }])
       expect(await bench.store.findConsent({ ...consent, ...other })).toBeUndefined()
   })
 
-  test('an approval without a resource is not remembered', async () => {
+  test('an approval without a resource is not stored as a consent', async () => {
     const request = aRequest()
     await bench.store.createAuthorizationRequest(request)
     const code = { code_hash: newBearer('ac').hash, code_expires_at: NOW + 60 }
@@ -44,7 +44,7 @@ export function consentRules(bench: Bench): void {
     expect((await bench.store.findCode({ id: request.id }))?.request.consent_id).toBeUndefined()
   })
 
-  test('another approval changes the consent in force, and its code rests on that one', async () => {
+  test('a second approval updates the active consent, and its code refers to that consent', async () => {
     const scene = await approved(bench.store)
     const { code } = await approveAgain(scene, 'files:read files:write')
     expect(await bench.store.listConsents(scene.consent)).toEqual([
@@ -59,7 +59,7 @@ export function consentRules(bench: Bench): void {
     expect(code?.request.consent_id).toBe(scene.consent.id)
   })
 
-  test('a code and a refresh token are found with what their consent covers now', async () => {
+  test('a code and a refresh token are read with the present scope of their consent', async () => {
     const scene = await signedIn(bench.store)
     await approveAgain(scene, 'files:write')
     const code = await bench.store.findCode({ id: scene.request.id })
@@ -67,14 +67,14 @@ export function consentRules(bench: Bench): void {
     expect([code?.consent_scope, refresh?.consent_scope]).toEqual(['files:write', 'files:write'])
   })
 
-  test('an approval that comes too late changes no consent', async () => {
+  test('an approval after the expiry of the request changes no consent', async () => {
     const scene = await approved(bench.store)
     const { done } = await approveAgain(scene, 'everything', { expires_at: NOW })
     expect(done).toBe(false)
     expect((await bench.store.findConsent(scene.consent))?.scope).toBe(scene.consent.scope)
   })
 
-  test('a revoked consent ends the families and tokens that rest on it, and no others', async () => {
+  test('revoking a consent revokes its families and tokens, and no others', async () => {
     const [mine, other] = [await signedIn(bench.store), await signedIn(bench.store)]
     const revoked = await bench.store.revokeConsent({ id: mine.consent.id, now: NOW + 1 })
     expect(revoked).toEqual({ consent: expect.objectContaining(mine.consent), families: 1 })
@@ -84,7 +84,7 @@ export function consentRules(bench: Bench): void {
     expect((await bench.store.findTokenState({ id: other.issuance.id }))?.live).toBe(true)
   })
 
-  test('revoking it again keeps the first time, and an unknown one is undefined', async () => {
+  test('a second revocation keeps the first time, and an unknown consent is undefined', async () => {
     const { consent } = await signedIn(bench.store)
     await bench.store.revokeConsent({ id: consent.id, now: NOW + 1 })
     expect((await bench.store.revokeConsent({ id: consent.id, now: NOW + 2 }))?.families).toBe(0)
@@ -92,7 +92,7 @@ export function consentRules(bench: Bench): void {
     expect(await bench.store.revokeConsent({ id: newId(), now: NOW })).toBeUndefined()
   })
 
-  test('consenting again after a revocation begins a new consent, and tokens of the old one stay dead', async () => {
+  test('a consent after a revocation is a new consent, and tokens of the old one stay revoked', async () => {
     const scene = await signedIn(bench.store)
     await bench.store.revokeConsent({ id: scene.consent.id, now: NOW + 1 })
     const { renewed, code } = await approveAgain(scene, 'files:read')

@@ -7,8 +7,8 @@ import { eventually } from '../../support/wire.ts'
 import type { Bench } from '../conformance.ts'
 
 export function driverRules(bench: Bench): void {
-  describe('operations at the same time', () => {
-    test('each gets its own answer', async () => {
+  describe('concurrent operations', () => {
+    test('each operation gets its own result', async () => {
       const clients = Array.from({ length: 300 }, () => aClient())
       expect(new Set(await Promise.all(clients.map((client) => bench.store.createClient(client))))).toEqual(
         new Set(['created']),
@@ -17,7 +17,7 @@ export function driverRules(bench: Bench): void {
       expect(found).toEqual(clients)
     })
 
-    test('one that fails leaves nothing behind and takes no other one with it', async () => {
+    test('a failed operation is rolled back, and affects no other operation', async () => {
       const [good, taken, late] = [anIssuance(), anIssuance(), anIssuance()]
       await bench.store.recordIssuance(taken)
       const settled = await Promise.allSettled([
@@ -30,7 +30,7 @@ export function driverRules(bench: Bench): void {
       for (const { id } of [good, taken, late]) expect(await bench.store.findIssuance({ id })).toBeDefined()
     })
 
-    test('what fails for the program is no 503: the database is there', async () => {
+    test('an error of the program is not reported as 503, because the database is available', async () => {
       const taken = anIssuance()
       await bench.store.recordIssuance(taken)
       const error = await bench.store.recordIssuance(taken).catch((thrown: unknown) => thrown)
@@ -38,21 +38,21 @@ export function driverRules(bench: Bench): void {
       expect(error).not.toHaveProperty('more')
     })
 
-    test('an operation sees what was answered before it', async () => {
+    test('an operation sees the writes that were answered before it', async () => {
       const client = aClient()
       expect(await bench.store.createClient(client)).toBe('created')
       expect(await bench.store.driver.call('findClient', { client_id: client.client_id })).toEqual(client)
     })
   })
 
-  test('what no text in a database can hold is not found', async () => {
+  test('text that a database cannot store is not found', async () => {
     const { store } = bench
     expect(await store.findClient({ client_id: 'a\0b' })).toBeUndefined()
     expect(await store.findUserByEmail({ email: 'a\0b' })).toBeUndefined()
     expect(await store.listUsers({ email: 'a\0b', limit: 1, offset: 0 })).toEqual([])
   })
 
-  test('an operation that only reads is named so, and no other one', () => {
+  test('an operation has a name of a read exactly if it only reads', () => {
     const SQL_WRITES = /INSERT|UPDATE|DELETE/
     for (const name of Object.keys(ops) as OpName[]) {
       const source = ops[name].toString()
@@ -62,7 +62,7 @@ export function driverRules(bench: Bench): void {
   })
 
   describe('another process', () => {
-    test('what it writes is seen, also what was read before and what was missing before', async () => {
+    test('writes of another process are visible, also for records that were cached or missing before', async () => {
       const mine = await bench.open()
       const other = await mine.again()
       const [client, resource, name] = [aClient(), aResource(), newId()]
@@ -86,7 +86,7 @@ export function driverRules(bench: Bench): void {
       await mine.close()
     })
 
-    test('its own writes do not make a process forget what it read', async () => {
+    test('a write of this process does not invalidate its own caches a second time', async () => {
       const mine = await bench.open()
       const client = aClient()
       await mine.store.createClient(client)
@@ -97,7 +97,7 @@ export function driverRules(bench: Bench): void {
       await mine.close()
     })
 
-    test('an id is taken once between two processes', async () => {
+    test('of two processes only one creates a record with the same id', async () => {
       const mine = await bench.open()
       const other = await mine.again()
       const client = aClient()
@@ -110,7 +110,7 @@ export function driverRules(bench: Bench): void {
     })
   })
 
-  test('closing answers what is under way', async () => {
+  test('operations in flight are answered before the store closes', async () => {
     const mine = await bench.open()
     const client = aClient()
     const written = mine.store.createClient(client)

@@ -19,7 +19,7 @@ const USED = { code: 'USED_BEFORE' }
 export function singleUseRules(bench: Bench): void {
   const find = (id: string) => bench.store.findIssuance({ id })
 
-  test('uses come back in the order they were made: those of an id floor on that still count', async () => {
+  test('unexpired single uses after an id are read in the order of their creation', async () => {
     const { store, close } = await bench.open()
     const uses = [aUse(), aUse({ kind: 'assertion', expires_at: NOW + 300 }), aUse({ expires_at: NOW + 1 })]
     for (const use of uses) await store.recordUse(use)
@@ -30,31 +30,31 @@ export function singleUseRules(bench: Bench): void {
     await close()
   })
 
-  test('a use is recorded once; the second time is refused as used before', async () => {
+  test('a single use is recorded once, and refused as used the second time', async () => {
     const use = aUse()
     await bench.store.recordUse(use)
     await expect(bench.store.recordUse(use)).rejects.toMatchObject(USED)
   })
 
-  test('of uses of one at the same time exactly one is recorded', async () => {
+  test('of concurrent uses of one value exactly one is recorded', async () => {
     const use = aUse()
     const settled = await Promise.allSettled(Array.from({ length: 10 }, () => bench.store.recordUse(use)))
     expect(settled.filter(({ status }) => status === 'fulfilled').length).toBe(1)
     for (const each of settled) if (each.status === 'rejected') expect(each.reason).toMatchObject(USED)
   })
 
-  describe('what rests on a proof that was used before is not recorded', () => {
+  describe('a token with a proof that was used before', () => {
     const use = aUse()
     const isRecorded = async (issuance: Issuance) => (await find(issuance.id)) !== undefined
 
-    test('the proof is recorded with the token', async () => {
+    test('the proof is recorded together with the token', async () => {
       const issuance = anIssuance()
       await bench.store.recordIssuance({ ...issuance, use })
       expect(await isRecorded(issuance)).toBe(true)
       expect(await bench.store.listUses({ since: use.id, now: NOW })).toContainEqual(use)
     })
 
-    test('neither an issuance nor an exchanged token', async () => {
+    test('no issuance and no exchanged token is recorded', async () => {
       const [direct, exchanged, subject] = [anIssuance(), anIssuance(), anIssuance()]
       await bench.store.recordIssuance(subject)
       await expect(bench.store.recordIssuance({ ...direct, use })).rejects.toMatchObject(USED)
@@ -63,7 +63,7 @@ export function singleUseRules(bench: Bench): void {
       expect([await isRecorded(direct), await isRecorded(exchanged)]).toEqual([false, false])
     })
 
-    test('nor a redemption: the code stays unconsumed', async () => {
+    test('no code is redeemed: it stays unconsumed', async () => {
       const scene = await approved(bench.store)
       const { family, refresh, issuance } = redemption(scene)
       const redeem = (proof: SingleUse) =>
@@ -74,7 +74,7 @@ export function singleUseRules(bench: Bench): void {
       expect(await redeem(aUse())).toBe('redeemed')
     })
 
-    test('nor a rotation: the refresh token stays unconsumed, its family live', async () => {
+    test('no refresh token is rotated: it stays unconsumed, and its family stays valid', async () => {
       const { family, refresh } = await signedIn(bench.store)
       const next = aRefreshToken(family)
       const rotate = (proof: SingleUse) =>
@@ -114,7 +114,7 @@ export function exchangeRules(bench: Bench): void {
     return { ...scene, tokens, last: tokens.at(-1) ?? scene.issuance }
   }
 
-  test('an exchanged token is recorded in every field while its subject lives', async () => {
+  test('an exchanged token is recorded in every field while its subject token is valid', async () => {
     const subject = await recorded()
     const { next, outcome } = await exchange(subject, { act: { sub: 'b', act: { sub: 'a' } }, jkt: 'jkt' })
     expect(outcome).toBe('recorded')
@@ -122,14 +122,14 @@ export function exchangeRules(bench: Bench): void {
     expect(await bench.store.findTokenState({ id: next.id })).toMatchObject({ live: true, issuance: next })
   })
 
-  test('nothing is recorded for a subject that was never recorded, or was revoked', async () => {
+  test('no token is recorded for a subject token that is unknown or revoked', async () => {
     expect((await exchange(anIssuance())).outcome).toBe('subject_revoked')
     const subject = await recorded()
     await bench.store.revokeIssuance({ id: subject.id, now: NOW })
     expect((await exchange(subject)).outcome).toBe('subject_revoked')
   })
 
-  test('nothing is recorded on a consent to the target that was revoked', async () => {
+  test('no token is recorded if the consent to the target is revoked', async () => {
     const [subject, { consent }] = [await recorded(), await approved(bench.store)]
     expect((await exchange(subject, { consent_id: consent.id })).outcome).toBe('recorded')
     await bench.store.revokeConsent({ id: consent.id, now: NOW })
@@ -140,34 +140,37 @@ export function exchangeRules(bench: Bench): void {
     type Chain = Awaited<ReturnType<typeof chain>>
     const ends: [string, (of: Chain) => Promise<unknown>][] = [
       [
-        'the family of the first',
+        'the family of the first token',
         ({ family }) => bench.store.revokeFamily({ id: family.id, reason: 'client_request', now: NOW }),
       ],
-      ['the consent of the first', ({ consent }) => bench.store.revokeConsent({ id: consent.id, now: NOW })],
-      ['the first', ({ issuance }) => bench.store.revokeIssuance({ id: issuance.id, now: NOW })],
-      ['one in the middle', ({ tokens }) => bench.store.revokeIssuance({ id: tokens[2]?.id ?? '', now: NOW })],
+      ['the consent of the first token', ({ consent }) => bench.store.revokeConsent({ id: consent.id, now: NOW })],
+      ['the first token', ({ issuance }) => bench.store.revokeIssuance({ id: issuance.id, now: NOW })],
+      ['a token in the middle', ({ tokens }) => bench.store.revokeIssuance({ id: tokens[2]?.id ?? '', now: NOW })],
     ]
-    test.each(ends)('ends with %s: the last is dead, and exchanged for nothing more', async (_what, end) => {
-      const of = await chain(4)
-      expect(await isLive(of.last)).toBe(true)
-      await end(of)
-      expect(await isLive(of.last)).toBe(false)
-      expect((await exchange(of.last)).outcome).toBe('subject_revoked')
-    })
+    test.each(ends)(
+      'is invalid after the revocation of %s, and its last token cannot be exchanged',
+      async (_what, end) => {
+        const of = await chain(4)
+        expect(await isLive(of.last)).toBe(true)
+        await end(of)
+        expect(await isLive(of.last)).toBe(false)
+        expect((await exchange(of.last)).outcome).toBe('subject_revoked')
+      },
+    )
 
-    test('knows how many exchanges led to its last token', async () => {
+    test('has the number of exchanges that led to its last token', async () => {
       const { tokens } = await chain(3)
       const states = await Promise.all(tokens.map(({ id }) => bench.store.findTokenState({ id })))
       expect(states.map((state) => state?.exchanges)).toEqual([0, 1, 2, 3])
     })
 
-    test('one that ended in the middle leaves those before it live', async () => {
+    test('stays valid before a token in the middle that was revoked', async () => {
       const { tokens } = await chain(4)
       await bench.store.revokeIssuance({ id: tokens[2]?.id ?? '', now: NOW })
       expect(await Promise.all(tokens.map(isLive))).toEqual([true, true, false, false, false])
     })
 
-    test('a consent that only a token in the middle rests on ends what follows', async () => {
+    test('is invalid after a token whose own consent is revoked', async () => {
       const { consent } = await approved(bench.store)
       const first = await recorded()
       const middle = (await exchange(first, { consent_id: consent.id })).next
@@ -176,14 +179,14 @@ export function exchangeRules(bench: Bench): void {
       expect([await isLive(first), await isLive(middle), await isLive(last)]).toEqual([true, false, false])
     })
 
-    test('a family that only a token before it belongs to ends it too', async () => {
+    test('is invalid when the family of any earlier token is revoked', async () => {
       const { family, issuance } = await signedIn(bench.store)
       const { next } = await exchange(issuance, { family_id: undefined })
       await bench.store.revokeFamily({ id: family.id, reason: 'client_request', now: NOW })
       expect(await isLive(next)).toBe(false)
     })
 
-    test('rests while a client before it is suspended', async () => {
+    test('is invalid while the client of an earlier token is suspended', async () => {
       const client = aClient()
       await bench.store.createClient(client)
       const first = await recorded({ client_id: client.client_id })
@@ -197,7 +200,7 @@ export function exchangeRules(bench: Bench): void {
     })
   })
 
-  test('of a revocation and exchanges at the same time nothing live is left', async () => {
+  test('has no valid token after a revocation and concurrent exchanges', async () => {
     const subject = await recorded()
     const exchanges = () => Array.from({ length: 10 }, () => exchange(subject))
     const [before, , after] = await Promise.all([
@@ -209,7 +212,7 @@ export function exchangeRules(bench: Bench): void {
     expect((await exchange(subject)).outcome).toBe('subject_revoked')
   })
 
-  test('a family without tokens in the chain is not asked', async () => {
+  test('needs no lookup of families if none of its tokens has one', async () => {
     const subject = await recorded({ family_id: aFamily().id })
     expect((await exchange(subject)).outcome).toBe('recorded')
   })

@@ -16,7 +16,7 @@ export function federatedSubjectRules(bench: Bench): void {
     (await bench.store.findFederatedClients({ issuers, subject }))?.sort()
   const ids = (...clients: Client[]) => clients.map(({ client_id }) => client_id).sort()
 
-  test('a client is found by issuer and subject, and by nothing else', async () => {
+  test('a client is found by issuer and subject only', async () => {
     const [issuer, other] = [fresh(), fresh()]
     const client = await created({ issuer, subject: 'repo:a/b:x' }, { issuer: other, subject: 'job' })
     expect(await find('repo:a/b:x', issuer)).toEqual(ids(client))
@@ -44,7 +44,7 @@ export function federatedSubjectRules(bench: Bench): void {
     expect(await find(`x${text}`, issuer)).toEqual(subject.startsWith('*') ? ids(client) : undefined)
   })
 
-  test('every client that matches is found, each once', async () => {
+  test('every matching client is found once', async () => {
     const issuer = fresh()
     const exact = await created({ issuer, subject: 'a:b' }, { issuer, subject: 'a:*' })
     const pattern = await created({ issuer, subject: '*:b' })
@@ -52,7 +52,7 @@ export function federatedSubjectRules(bench: Bench): void {
     expect(await find('a:b', issuer)).toEqual(ids(exact, pattern))
   })
 
-  test('an update replaces the subjects of a client, a deletion removes them', async () => {
+  test('an update replaces the subjects of a client, and a deletion removes them', async () => {
     const issuer = fresh()
     const client = await created({ issuer, subject: 'old' })
     expect(await find('old', issuer)).toEqual(ids(client))
@@ -66,7 +66,7 @@ export function federatedSubjectRules(bench: Bench): void {
     expect(await find('new', issuer)).toEqual(ids(again))
   })
 
-  test('a client that is not stored, and a stale update, change nothing', async () => {
+  test('a client that is not stored and a stale update leave the subjects unchanged', async () => {
     const issuer = fresh()
     const client = await created({ issuer, subject: 'one' })
     const changed = { ...client, federated_credentials: [{ issuer, subject: 'two' }] }

@@ -23,7 +23,7 @@ export function federatedUserRules(bench: Bench): void {
   const end = (named: { issuer?: string; sub?: string; sid?: string }) =>
     bench.store.endFederatedSessions({ issuer: ISSUER, families: true, now: NOW, ...named })
 
-  test('a session at the provider ends the sessions that began in it, for its subject or without one', async () => {
+  test('a logout with a provider session ends the sessions of that provider session, with or without a subject', async () => {
     const user = await arrived()
     const [sid, other] = [newId(), newId()]
     const [mine, twin, elsewhere] = [
@@ -37,7 +37,7 @@ export function federatedUserRules(bench: Bench): void {
     expect(await live(elsewhere)).toEqual([false])
   })
 
-  test('a subject ends every session, and with a session at the provider those that name none', async () => {
+  test('a logout with only a subject ends all its sessions; with a provider session too, those with an unknown provider session end', async () => {
     const user = await arrived()
     const [named, unnamed] = [await session(user, { oidc_sid: newId() }), await session(user)]
     expect(await end({ sub: user.sub, sid: newId() })).toMatchObject({ sessions: 1 })
@@ -46,7 +46,7 @@ export function federatedUserRules(bench: Bench): void {
     expect(await live(named)).toEqual([false])
   })
 
-  test('nothing ends for another issuer, another subject or a session of another subject', async () => {
+  test('a logout ends no session of another issuer, another subject or another session of a subject', async () => {
     const [user, other] = [await arrived(), await arrived()]
     const sid = newId()
     const mine = await session(user, { oidc_sid: sid })
@@ -56,7 +56,7 @@ export function federatedUserRules(bench: Bench): void {
     expect(await live(mine)).toEqual([true])
   })
 
-  test('a user is found by issuer and subject, also after the subject was changed, and takes no subject of another', async () => {
+  test('a user is found by issuer and subject, also after a change of the subject, and cannot get the subject of another user', async () => {
     const [user, other] = [await arrived(), await arrived()]
     const find = (sub: string, issuer = ISSUER) => bench.store.findSubjectUser({ issuer, sub })
     expect([await find(user.sub), await find(user.sub, 'https://other.example.com')]).toEqual([user.id, undefined])

@@ -23,7 +23,7 @@ export function frontingRules(bench: Bench): void {
   const slugsOf = async (filter: object) =>
     (await bench.store.listFrontingLinks(filter)).map((each) => [each.source_slug, each.target_slug])
 
-  test('a link is read as it was written, in its own direction only, also where it was asked for before', async () => {
+  test('a link is read back, only in its own direction, also if it was looked up before it existed', async () => {
     const [a, b] = [await resource(), await resource()]
     expect(await find(a, b)).toBeUndefined()
     expect(await create(a, b)).toBe('created')
@@ -31,7 +31,7 @@ export function frontingRules(bench: Bench): void {
     expect(await find(b, a)).toBeUndefined()
   })
 
-  test('a dry run writes nothing, and says what would stand in the way', async () => {
+  test('a dry run writes nothing, and returns what would prevent the link', async () => {
     const [a, b] = [await resource(), await resource()]
     expect(await create(a, b, true)).toBeUndefined()
     expect(await find(a, b)).toBeUndefined()
@@ -40,7 +40,7 @@ export function frontingRules(bench: Bench): void {
     expect(await create(b, a, true)).toBe('cycle')
   })
 
-  test('there is one link from one resource to another, and none closes a circle, however long', async () => {
+  test('a second link between two resources is refused, and so is a link that closes a cycle of any length', async () => {
     const [a, b, c] = [await resource(), await resource(), await resource()]
     await create(a, b)
     await create(b, c)
@@ -49,7 +49,7 @@ export function frontingRules(bench: Bench): void {
     expect(await create(a, c)).toBe('created')
   })
 
-  test('a link between resources that were changed meanwhile is stale, and so is a change of the resources after it', async () => {
+  test('a link between resources that changed meanwhile is stale, and so is an update of those resources after the link', async () => {
     const [a, b] = [await resource(), await resource()]
     await bench.store.updateResource({ ...b, display_name: 'Other' })
     const link = aLink(a, b)
@@ -60,7 +60,7 @@ export function frontingRules(bench: Bench): void {
     expect(await bench.store.updateResource(before)).toBe('stale')
   })
 
-  test('a map is replaced, at once for readers', async () => {
+  test('a replaced scope map is visible at once', async () => {
     const [a, b] = [await resource(), await resource()]
     const link = { ...aLink(a, b), scope_map: { 'files:read': ['other'] }, updated_at: NOW + 1 }
     const ends = async () => [await again(a), await again(b)]
@@ -72,7 +72,7 @@ export function frontingRules(bench: Bench): void {
     expect(await bench.store.updateFrontingLink({ link, ends: [a, b] })).toBe('stale')
   })
 
-  test('links are listed in order of creation, by either end, page by page', async () => {
+  test('links are listed in order of creation, filtered by either resource, page by page', async () => {
     const [a, b, c] = [await resource(), await resource(), await resource()]
     await create(b, c, false, NOW + 2)
     await create(a, c, false, NOW + 1)
@@ -85,7 +85,7 @@ export function frontingRules(bench: Bench): void {
     expect(await slugsOf({ source_slug: a.slug, limit: 1, offset: 1 })).toEqual([ends(a, c)])
   })
 
-  test('a link is deleted once, and is gone at once for readers', async () => {
+  test('a link is deleted once, and the deletion is visible at once', async () => {
     const [a, b] = [await resource(), await resource()]
     await create(a, b)
     await find(a, b)
@@ -94,7 +94,7 @@ export function frontingRules(bench: Bench): void {
     expect(await bench.store.deleteFrontingLink(aLink(a, b))).toBeUndefined()
   })
 
-  test('a resource with links at either end is deleted only with them', async () => {
+  test('a resource with links at either end is deleted only together with them', async () => {
     const [a, b, c] = [await resource(), await resource(), await resource()]
     await create(a, b)
     await create(b, c)
@@ -108,7 +108,7 @@ export function frontingRules(bench: Bench): void {
     expect(await slugsOf({ slug: b.slug })).toEqual([])
   })
 
-  test('a token that rests on a link is recorded only while the link is there', async () => {
+  test('a token of a fronted exchange is recorded only while the link exists', async () => {
     const [a, b] = [await resource(), await resource()]
     const subject = anIssuance()
     await bench.store.recordIssuance(subject)

@@ -34,7 +34,7 @@ export function issuanceRules(bench: Bench): void {
     expect(await bench.store.findIssuance({ id: newId() })).toBeUndefined()
   })
 
-  test('the key of the newest live token is found, of the ones issued after an id; upstream tokens have none', async () => {
+  test('the key of the newest valid token after an id is found; upstream tokens have no key', async () => {
     const at = (seconds: number, more: object) => {
       const id = idFloor(NOW + 9_000_000 + seconds).slice(0, 8) + newId().slice(8)
       return bench.store.recordIssuance(anIssuance({ id, expires_at: NOW + 9_000_100, ...more }))
@@ -49,25 +49,25 @@ export function issuanceRules(bench: Bench): void {
     expect(await bench.store.findLiveKid({ after: idFloor(NOW + 9_000_003), now })).toBeUndefined()
   })
 
-  test('an id is issued once: recording it again fails and keeps the first', async () => {
+  test('a second token with the same id is refused, and the first one stays', async () => {
     const issuance = await recorded({ scope: 'first' })
     await expect(bench.store.recordIssuance({ ...issuance, scope: 'second' })).rejects.toThrow()
     expect((await bench.store.findIssuance({ id: issuance.id }))?.scope).toBe('first')
   })
 
-  describe('whether a token counts', () => {
-    test('one that was never recorded is undefined', async () => {
+  describe('the validity of a token', () => {
+    test('a token that was never recorded is undefined', async () => {
       expect(await state(anIssuance())).toBeUndefined()
     })
 
-    test('one of a machine counts until it is revoked', async () => {
+    test('a token of a machine is valid until it is revoked', async () => {
       const token = await recorded()
       expect(await state(token)).toEqual({ live: true, exchanges: 0, user_status: undefined, issuance: token })
       await revoke(token)
       expect(await state(token)).toMatchObject({ live: false, issuance: { revoked_at: NOW } })
     })
 
-    test('one of a user counts while token, family and consent do', async () => {
+    test('a token of a user is valid while the token, its family and its consent are valid', async () => {
       const ends = [
         (scene: SignedIn) => revoke(scene.issuance),
         (scene: SignedIn) => bench.store.revokeFamily({ id: scene.family.id, reason: 'client_request', now: NOW }),
@@ -81,13 +81,13 @@ export function issuanceRules(bench: Bench): void {
       }
     })
 
-    test('the state of a token has the status of its user, or none when the subject is no user', async () => {
+    test('the state of a token contains the status of its user, or none if the subject is not a user', async () => {
       const { user, issuance } = await signedIn(bench.store)
       await bench.store.updateUser({ user: { ...user, status: 'disabled' }, signOut: false, now: NOW })
       expect(await state(issuance)).toMatchObject({ live: true, user_status: 'disabled' })
     })
 
-    test('an exchanged token ends with the family and consent that it carries on', async () => {
+    test('an exchanged token is invalid after the revocation of the family or consent that it inherited', async () => {
       const scene = await signedIn(bench.store)
       const { family, consent, issuance } = scene
       const exchanged = await recorded({ parent_id: issuance.id, family_id: family.id, consent_id: consent.id })
@@ -98,7 +98,7 @@ export function issuanceRules(bench: Bench): void {
   })
 
   describe('revoking', () => {
-    test('a token ends with everything exchanged from it, however deep, and nothing else', async () => {
+    test('revoking a token revokes all tokens that were exchanged from it, at any depth, and nothing else', async () => {
       const root = await recorded()
       const left = await recorded({ parent_id: root.id })
       const right = await recorded({ parent_id: root.id })
@@ -113,7 +113,7 @@ export function issuanceRules(bench: Bench): void {
       expect(await live()).toEqual([false, false, false, false, false, true])
     })
 
-    test('a token that ended keeps its time, also when its parent ends later', async () => {
+    test('a revoked token keeps its revocation time when its parent is revoked later', async () => {
       const root = await recorded()
       const child = await recorded({ parent_id: root.id })
       await revoke(child, NOW + 1)
@@ -123,7 +123,7 @@ export function issuanceRules(bench: Bench): void {
       expect((await state(root))?.issuance.revoked_at).toBe(NOW + 2)
     })
 
-    test('an unknown token ends nothing', async () => {
+    test('revoking an unknown token changes nothing', async () => {
       expect(await revoke(anIssuance())).toBe(0)
     })
   })

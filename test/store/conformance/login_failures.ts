@@ -10,7 +10,7 @@ export function loginFailureRules(bench: Bench): void {
   const fail = (address: string, now = NOW) => bench.store.addLoginFailure({ address, now, ...limits })
   const find = (address: string, now = NOW) => bench.store.findLoginFailures({ address, since: now - limits.window })
 
-  test('the last failure that is allowed locks the address out, and no other one', async () => {
+  test('the last allowed failure locks the address, and no other address', async () => {
     const [address, other] = [newId(), newId()]
     expect([await fail(address), await fail(address), await fail(other)]).toEqual([false, false, false])
     expect(await find(address)).toEqual({ failures: 2, locked_until: 0 })
@@ -19,7 +19,7 @@ export function loginFailureRules(bench: Bench): void {
     expect(await find(other)).toEqual({ failures: 1, locked_until: 0 })
   })
 
-  test('failures before the window, and before a sign-in, do not count', async () => {
+  test('failures before the window, or before a successful sign-in, do not count', async () => {
     const address = newId()
     await fail(address)
     await fail(address)
@@ -30,7 +30,7 @@ export function loginFailureRules(bench: Bench): void {
     expect(await find(address, NOW + 600)).toEqual({ failures: 0, locked_until: 0 })
   })
 
-  test('of failures at the same time, over two processes, every one counts', async () => {
+  test('every one of concurrent failures of two processes counts', async () => {
     const { store, again, close } = await bench.open()
     const other = await again()
     const address = newId()
@@ -42,7 +42,7 @@ export function loginFailureRules(bench: Bench): void {
     await close()
   })
 
-  test('addresses that no longer count are forgotten, locked ones are not', async () => {
+  test('addresses whose failures expired are deleted, and locked addresses are kept', async () => {
     const { store, close } = await bench.open()
     const failAt = (address: string, now: number) => store.addLoginFailure({ address, now, ...limits })
     for (const address of ['a', 'b', 'locked', 'locked', 'locked']) await failAt(address, NOW)

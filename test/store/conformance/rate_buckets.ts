@@ -19,13 +19,13 @@ export function rateBucketRules(bench: Bench): void {
     return waits
   }
 
-  test('a burst is let through, then it is said how long to wait; another name has its own', async () => {
+  test('a burst is admitted, and then the waiting time is returned; each name has its own bucket', async () => {
     const name = newId()
     expect(await takes(name, 5)).toEqual([0, 0, 0, 0.5, 0.5])
     expect(await takes(newId(), 1)).toEqual([0])
   })
 
-  test('a bucket refills at its rate up to its burst, and a refused take does not extend the waiting time', async () => {
+  test('a bucket refills at its rate up to its burst, and a refused request does not extend the waiting time', async () => {
     const name = newId()
     await takes(name, 20)
     expect(await takes(name, 2, 0.25)).toEqual([0.25, 0.25])
@@ -33,7 +33,7 @@ export function rateBucketRules(bench: Bench): void {
     expect(await takes(name, 4, 3600)).toEqual([0, 0, 0, 0.5])
   })
 
-  test('of takes at the same time, over two processes, as many get through as the burst', async () => {
+  test('of concurrent requests of two processes exactly the burst is admitted', async () => {
     const { store, again, close } = await bench.open()
     const other = await again()
     for (const name of ['new', 'new', 'known'].map((kind) => kind + newId())) {
@@ -49,7 +49,7 @@ export function rateBucketRules(bench: Bench): void {
     await close()
   })
 
-  test('at a clock that is a second behind a key waits a second longer; a clock that was hours ahead refuses no key', async () => {
+  test('with a clock one second behind, a name waits one second longer; a clock that was hours ahead refuses no name', async () => {
     const [name, wrong] = [newId(), newId()]
     await takes(name, 3, 1)
     expect(await takes(name, 1, 0)).toEqual([1.5])
@@ -57,7 +57,7 @@ export function rateBucketRules(bench: Bench): void {
     expect(await takes(wrong, 4, 0)).toEqual([0, 0, 0, 0.5])
   })
 
-  test('what has been full for a minute is deleted, and nothing that still counts', async () => {
+  test('buckets that were full for a minute are deleted, and no others', async () => {
     const { store, close } = await bench.open()
     const used = { full: 0, 'full for seconds': 55, used: 99.5 }
     for (const [name, at] of Object.entries(used)) await takes(name, 3, at, store)

@@ -56,17 +56,17 @@ export function recordRules(bench: Bench): void {
 
     test.each<[string, object, number[]]>([
       ['subject', { sub: 'alice' }, [3, 1]],
-      ['subject that is a client', { sub: 'c2' }, [4]],
+      ['a subject that is a client', { sub: 'c2' }, [4]],
       ['client', { client_id: 'c2' }, [4, 2]],
       ['resource', { resource: 'r1' }, [3, 2]],
       ['all of them', { sub: 'alice', client_id: 'c1', resource: 'r1' }, [3]],
-      ['nothing that is there', { sub: 'alice', client_id: 'c2' }, []],
+      ['a combination without a match', { sub: 'alice', client_id: 'c2' }, []],
       ['time', { since: idFloor(T + 3) }, [4, 3]],
     ])('are listed by %s', async (_what, filter, expected) => {
       expect(await list(filter)).toEqual(expected)
     })
 
-    test('are listed page by page, each beginning before the last one of the page before', async () => {
+    test('are listed page by page, without gaps or repetitions', async () => {
       expect(await list({ limit: 2 })).toEqual([4, 3])
       expect(await list({ limit: 2, before: at(3) })).toEqual([2, 1])
       expect(await list({ limit: 2, before: at(1) })).toEqual([])
@@ -101,13 +101,13 @@ export function recordRules(bench: Bench): void {
       ['actor that is a client', { actor_id: 'c2' }, ['token_issued 4']],
       ['client', { client_id: 'c2' }, ['token_issued 4', 'client_created 3', 'token_issued 2']],
       ['all of them', { action: 'consent_granted', actor_id: 'alice', client_id: 'c1' }, ['consent_granted 1']],
-      ['nothing that is there', { action: 'consent_granted', actor_id: 'admin' }, []],
+      ['a combination without a match', { action: 'consent_granted', actor_id: 'admin' }, []],
       ['time', { since: idFloor(T + 2), until: idFloor(T + 3) }, ['consent_granted 2', 'token_issued 2']],
     ])('are listed by %s', async (_what, filter, expected) => {
       expect(await list(filter)).toEqual(expected)
     })
 
-    test('pages go on where the page before ended, across both kinds', async () => {
+    test('are listed page by page, with tokens and events in one order', async () => {
       const whole = await list({})
       for (const limit of [1, 2, 3]) {
         const pages: string[] = []
@@ -117,7 +117,7 @@ export function recordRules(bench: Bench): void {
       expect(await list({ offset: 7 })).toEqual([])
     })
 
-    test('an event is read as it was written', async () => {
+    test('an event is read back in every field', async () => {
       const [event] = await audit({ action: 'consent_granted', actor_id: 'alice' })
       expect(event).toMatchObject({ id: at(1.5), client_id: 'c1', ip: '192.0.2.1', detail: { scope: 'a', n: 1 } })
       expect(event?.request_id).toMatch(/^[\w-]{22}$/)
@@ -128,7 +128,7 @@ export function recordRules(bench: Bench): void {
       })
     })
 
-    test('an issued token says which token, what for, and where it came from', async () => {
+    test('the event of an issued token has its id, its client, its resource and its address', async () => {
       const [machine, user] = await audit({ action: 'token_issued' })
       expect(user?.detail).toEqual({
         jti: at(3),

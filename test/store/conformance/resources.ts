@@ -18,7 +18,7 @@ export function resourceRules(bench: Bench): void {
   }
   const byUri = (resource: Resource) => bench.store.findResource({ uri: resource.uri ?? '' })
 
-  test('a resource is read as it was written, by uri, id and slug', async () => {
+  test('a resource is read back by uri, id and slug', async () => {
     const mint = await created({
       scopes: [{ name: 'write', description: '', upstream: '', groups: ['editors'] }],
       access: { mode: 'restricted', groups: ['staff'], users: ['u_1'], email_domains: ['example.com'] },
@@ -43,7 +43,7 @@ export function resourceRules(bench: Bench): void {
       expect(await bench.store.findResource({ uri })).toBeUndefined()
   })
 
-  test('a slug and a uri are taken once; resources without a uri do not stand in each other’s way', async () => {
+  test('a second resource with the same slug or uri is refused; several resources may have no uri', async () => {
     const resource = await created()
     expect(await bench.store.createResource(aResource({ slug: resource.slug }))).toBe('exists')
     expect(await bench.store.createResource(aResource({ uri: resource.uri }))).toBe('exists')
@@ -51,14 +51,14 @@ export function resourceRules(bench: Bench): void {
     await created({ uri: undefined })
   })
 
-  test('a resource that was asked for before it existed is found afterwards', async () => {
+  test('a resource that was looked up before it existed is found afterwards', async () => {
     const resource = aResource()
     expect(await byUri(resource)).toBeUndefined()
     await bench.store.createResource(resource)
     expect(await byUri(resource)).toEqual(resource)
   })
 
-  test('a change is seen at once, also under the uri that it had, and moves the version on', async () => {
+  test('an update is visible at once, also under the earlier uri, and increments the version', async () => {
     const resource = await created()
     await byUri(resource)
     const changed = { ...resource, uri: `${resource.uri}/v2`, display_name: 'New', updated_at: NOW + 1 }
@@ -67,21 +67,21 @@ export function resourceRules(bench: Bench): void {
     expect(await byUri(changed)).toEqual({ ...changed, version: 2 })
   })
 
-  test('a change of what was read before another change is stale', async () => {
+  test('an update that is based on an older version is stale', async () => {
     const resource = await created()
     await bench.store.updateResource({ ...resource, display_name: 'One' })
     expect(await bench.store.updateResource({ ...resource, display_name: 'Two' })).toBe('stale')
     expect((await byUri(resource))?.display_name).toBe('One')
   })
 
-  test('a change cannot take the slug or uri of another resource', async () => {
+  test('an update to the slug or uri of another resource is refused', async () => {
     const [mine, other] = [await created(), await created()]
     expect(await bench.store.updateResource({ ...mine, slug: other.slug })).toBe('exists')
     expect(await bench.store.updateResource({ ...mine, uri: other.uri })).toBe('exists')
     expect(await byUri(mine)).toEqual(mine)
   })
 
-  test('resources are listed oldest first, page by page, by kind and provider, and a new one is seen at once', async () => {
+  test('resources are listed oldest first, page by page, filtered by kind and provider, and a new one is visible at once', async () => {
     const { store, close } = await bench.open()
     const slugs = async (filter: object = {}) =>
       (await store.listResources({ limit: 10, offset: 0, ...filter })).map(({ slug }) => slug)
@@ -100,7 +100,7 @@ export function resourceRules(bench: Bench): void {
     await close()
   })
 
-  test('a broker resource needs its provider, new or changed', async () => {
+  test('a broker resource needs an existing provider, at creation and update', async () => {
     const broker = { backend_kind: 'broker' as const, broker_provider_slug: 'nobody' }
     expect(await bench.store.createResource(aResource(broker))).toBe('no_provider')
     const mint = await created()
@@ -111,7 +111,7 @@ export function resourceRules(bench: Bench): void {
   describe('deleting', () => {
     const remove = (id: string, cascade = false) => bench.store.deleteResource({ id, now: NOW + 1, cascade })
 
-    test('a resource without consents is deleted, once', async () => {
+    test('a resource without consents is deleted once', async () => {
       const resource = await created()
       await byUri(resource)
       expect(await remove(resource.id)).toEqual({ outcome: 'deleted', links: [] })
@@ -119,7 +119,7 @@ export function resourceRules(bench: Bench): void {
       expect(await remove(resource.id)).toBeUndefined()
     })
 
-    test('a resource with a consent in force is deleted only with it, and its tokens end', async () => {
+    test('a resource with an active consent is deleted only with cascade, which revokes its tokens', async () => {
       const { consent, issuance } = await signedIn(bench.store)
       const resource = await created({ id: consent.resource_id })
       expect(await remove(resource.id)).toEqual({ outcome: 'has_consents', links: [] })
@@ -129,7 +129,7 @@ export function resourceRules(bench: Bench): void {
       expect((await bench.store.findTokenState({ id: issuance.id }))?.live).toBe(false)
     })
 
-    test('a resource that tokens were issued for is deleted only with cascade; their record stays', async () => {
+    test('a resource with issued tokens is deleted only with cascade, and the records of the tokens stay', async () => {
       const resource = await created()
       const issuance = anIssuance({ resource: resource.uri, expires_at: NOW - 1 })
       await bench.store.recordIssuance(issuance)
@@ -139,7 +139,7 @@ export function resourceRules(bench: Bench): void {
       expect(await bench.store.findIssuance(issuance)).toEqual(issuance)
     })
 
-    test('so is a broker resource without a URI, which the record calls by its slug', async () => {
+    test('a broker resource without a uri, whose tokens are recorded by its slug, is also deleted only with cascade', async () => {
       const { slug } = await provided()
       const broker = await created({ uri: undefined, backend_kind: 'broker', broker_provider_slug: slug, scopes: [] })
       await bench.store.recordIssuance(anIssuance({ resource: broker.slug }))
@@ -147,7 +147,7 @@ export function resourceRules(bench: Bench): void {
       expect(await remove(broker.id, true)).toEqual({ outcome: 'deleted', links: [] })
     })
 
-    test('a revoked consent does not keep a resource', async () => {
+    test('a revoked consent does not prevent the deletion of a resource', async () => {
       const { consent } = await signedIn(bench.store)
       const resource = await created({ id: consent.resource_id })
       await bench.store.revokeConsent({ id: consent.id, now: NOW })

@@ -8,7 +8,7 @@ import { approved, redemption } from './scenes.ts'
 export function retentionRules(bench: Bench): void {
   const idAt = (time: number) => idFloor(time).slice(0, 8) + newId().slice(8)
 
-  test('old events and expired tokens are listed oldest first, page by page, before an id only', async () => {
+  test('events and expired tokens before a given id are listed oldest first, page by page', async () => {
     const { store, close } = await bench.open()
     const ids = [1, 2, 3, 4].map((hour) => idAt(NOW + hour * 3600))
     for (const id of [...ids].reverse()) {
@@ -26,7 +26,7 @@ export function retentionRules(bench: Bench): void {
     await close()
   })
 
-  test('rows are deleted by their ids, once, and no others', async () => {
+  test('rows are deleted by id, once, and no other rows are deleted', async () => {
     const [mine, other] = [anIssuance(), anIssuance()]
     for (const each of [mine, other]) await bench.store.recordIssuance(each)
     expect(await bench.store.deleteOldRows({ table: 'issuances', ids: [mine.id] })).toBe(1)
@@ -35,7 +35,7 @@ export function retentionRules(bench: Bench): void {
     expect(await bench.store.findIssuance(other)).toEqual(other)
   })
 
-  test('a family goes when it has no refresh token and no live access token, a revoked one with the record of its tokens', async () => {
+  test('a family is deleted when it has no refresh token and no valid access token; a revoked family is deleted with its token records', async () => {
     const { store, close } = await bench.open()
     const later = NOW + 30 * 86_400
     const family = async (refresh_expires: number | undefined, access_expires: number) => {
@@ -82,7 +82,7 @@ export function retentionRules(bench: Bench): void {
     await close()
   })
 
-  test('of every target the last run is remembered', async () => {
+  test('the last run of each purge target is stored', async () => {
     const { store, close } = await bench.open()
     const run = { target: 'sessions', started_at: NOW, finished_at: NOW + 1, deleted: 3, ok: true }
     await store.savePurgeRun({ ...run, ok: false, deleted: 1 })

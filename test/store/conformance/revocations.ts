@@ -44,7 +44,7 @@ export function revocationRules(bench: Bench): void {
       ['its client as the agent', ({ client_id }) => ({ agent: client_id })],
       ['its client and its key', ({ client_id, kid }) => ({ client_id, kid })],
       ['its client and the second it was issued in', ({ client_id }) => ({ client_id, since: NOW, until: NOW + 1 })],
-    ])('one is revoked by %s, and no other one', async (_what, describeIt) => {
+    ])('a token is revoked by %s, and no other token', async (_what, describeIt) => {
       const [token, other] = [await recorded({ kid: newId() }), await recorded()]
       expect(await tokens(describeIt(token))).toMatchObject({ count: 1, client_ids: [token.client_id] })
       expect([await isLive(token), await isLive(other)]).toEqual([false, true])
@@ -55,13 +55,13 @@ export function revocationRules(bench: Bench): void {
       ['a time after it', ({ client_id }) => ({ client_id, since: NOW + 1 })],
       ['a time before it', ({ client_id }) => ({ client_id, until: NOW })],
       ['an agent that is not in its chain', ({ client_id }) => ({ client_id, agent: 'stranger' })],
-    ])('its client with %s does not fit', async (_what, describeIt) => {
+    ])('a token is not revoked by its client with %s', async (_what, describeIt) => {
       const token = await recorded({ act: { sub: 'a' } })
       expect((await tokens(describeIt(token))).count).toBe(0)
       expect(await isLive(token)).toBe(true)
     })
 
-    test('one is revoked by any actor of its chain, and not by a part of a name', async () => {
+    test('a token is revoked by any actor of its chain, and not by a part of the name of an actor', async () => {
       const [first, last] = [newId(), newId()]
       const token = await recorded({ act: { sub: last, actor_type: 'agent', act: { sub: first } } })
       expect((await tokens({ agent: first.slice(0, -1) })).count).toBe(0)
@@ -83,7 +83,7 @@ export function revocationRules(bench: Bench): void {
       expect((await tokens(fitting)).count).toBe(0)
     })
 
-    test('those that are dead already do not count', async () => {
+    test('revoked and expired tokens are not counted', async () => {
       const client_id = newId()
       await recorded({ client_id, expires_at: NOW })
       await bench.store.revokeIssuance({ id: (await recorded({ client_id })).id, now: NOW })
@@ -95,14 +95,14 @@ export function revocationRules(bench: Bench): void {
         expect((await tokens({ client_id: each })).count).toBe(0)
     })
 
-    test('a dry run counts the same and changes nothing', async () => {
+    test('a dry run returns the same number and changes nothing', async () => {
       const token = await recorded()
       const fitting = { client_id: token.client_id }
       expect((await tokens(fitting, { dry_run: true })).count).toBe(1)
       expect(await isLive(token)).toBe(true)
     })
 
-    test('many go in windows, none twice', async () => {
+    test('many tokens are revoked in several windows, each once', async () => {
       const client_id = newId()
       await Promise.all(Array.from({ length: 25 }, () => recorded({ client_id })))
       const revoked = await tokens({ client_id }, { rows: 10 })
@@ -111,7 +111,7 @@ export function revocationRules(bench: Bench): void {
     })
   })
 
-  test('what was exchanged goes with its parent also in a later window', async () => {
+  test('an exchanged token in a later window is revoked with its parent', async () => {
     const { store, close } = await bench.open()
     const parent = anIssuance()
     await store.recordIssuance(parent)
@@ -125,7 +125,7 @@ export function revocationRules(bench: Bench): void {
     await close()
   })
 
-  test('more than a window may change go in several, none twice', async () => {
+  test('more tokens than one window may change are revoked in several windows, each once', async () => {
     const client_id = newId()
     await Promise.all(Array.from({ length: 450 }, () => recorded({ client_id })))
     expect((await tokens({ client_id }, { rows: 5000, dry_run: true })).count).toBe(450)
@@ -137,7 +137,7 @@ export function revocationRules(bench: Bench): void {
     const requests = (fitting: Description, more: object = {}) => sweep(bench.store, 'cancelRequests', fitting, more)
     const isThere = async (id: string) => (await bench.store.findCode({ id })) !== undefined
 
-    test('a code is cancelled by what it is for, a dry run only counts it', async () => {
+    test('a code is cancelled by client, user or resource, and a dry run only counts it', async () => {
       const [scene, other] = [await approved(bench.store), await approved(bench.store)]
       const { id, client_id, user_id, resource } = scene.request
       for (const fitting of [{ client_id }, { user_id }, { agent: client_id }, { client_id, resource }])
@@ -153,7 +153,7 @@ export function revocationRules(bench: Bench): void {
       expect([await isThere(id), await isThere(other.request.id)]).toEqual([false, true])
     })
 
-    test('a redeemed code stays, so that its replay is recognised; one that expired does not count', async () => {
+    test('a redeemed code is kept, so that its replay is detected, and an expired code is not counted', async () => {
       const { request } = await signedIn(bench.store)
       expect((await requests({ client_id: request.client_id })).count).toBe(0)
       expect(await isThere(request.id)).toBe(true)
@@ -168,7 +168,7 @@ export function revocationRules(bench: Bench): void {
       ['its user', ({ user_id }) => ({ user_id })],
       ['its client as the agent', ({ client_id }) => ({ agent: client_id })],
       ['its client and the second it began in', ({ client_id }) => ({ client_id, since: NOW, until: NOW + 1 })],
-    ])('one ends by %s, with its tokens, and no other one', async (_what, describeIt) => {
+    ])('a family is revoked by %s, with its tokens, and no other family', async (_what, describeIt) => {
       const [scene, other] = [await signedIn(bench.store), await signedIn(bench.store)]
       const fitting = describeIt(scene.family)
       expect((await families(fitting, { dry_run: true })).count).toBe(1)
@@ -178,7 +178,7 @@ export function revocationRules(bench: Bench): void {
       expect((await families(fitting)).count).toBe(0)
     })
 
-    test('a key, another time and two clients at once end none', async () => {
+    test('a family is not revoked by a key, another time or two clients together', async () => {
       const { family, issuance } = await signedIn(bench.store)
       const { client_id } = family
       const none = [

@@ -26,7 +26,7 @@ export function searchRules(bench: Bench): void {
     await close()
   })
 
-  test('a search for users knows email, name and id', async () => {
+  test('a search for users matches email, name and id', async () => {
     const { store, close } = await bench.open()
     await store.createUser(aUser({ id: 'u_1', email: 'Ada@Example.com', name: 'Ada' }))
     await store.createUser(aUser({ id: 'u_2', email: 'b@example.com', name: 'Babbage', created_at: NOW + 1 }))
@@ -41,7 +41,7 @@ export function searchRules(bench: Bench): void {
     await close()
   })
 
-  test('lists are in order of creation, or the other way round', async () => {
+  test('lists are in order of creation or in reverse order', async () => {
     const { store, close } = await bench.open()
     for (const at of [1, 2, 3]) {
       await store.createClient(aClient({ client_id: `c${at}`, issued_at: NOW + at }))
@@ -55,7 +55,7 @@ export function searchRules(bench: Bench): void {
     await close()
   })
 
-  test('resources are found by name, slug and URI, and listed behind one', async () => {
+  test('resources are found by name, slug and URI, and listed after a given resource', async () => {
     const { store, close } = await bench.open()
     const made = [
       aResource({ slug: 'one', display_name: 'First', uri: 'https://a.example/Path', created_at: NOW }),
@@ -71,7 +71,7 @@ export function searchRules(bench: Bench): void {
     await close()
   })
 
-  test('what clients did last: the last token of each, and how many since a time, counted to one beyond a cap', async () => {
+  test('the last token of each client, and its number of tokens since a time up to a limit, are found', async () => {
     const { store } = bench
     const [busy, idle] = [aClient(), aClient()]
     const issued = [1, 2, 3].map(() => anIssuance({ id: newId(), client_id: busy.client_id, sub: busy.client_id }))
@@ -83,7 +83,7 @@ export function searchRules(bench: Bench): void {
     ])
   })
 
-  test('the database knows its size', async () => {
+  test('the size of the database is known', async () => {
     const { store } = bench
     const bytes = await (store.driver.name === 'sqlite' ? store.readSqliteBytes() : store.readPostgresBytes())
     expect(bytes).toBeGreaterThan(10_000)

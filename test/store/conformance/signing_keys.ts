@@ -16,7 +16,7 @@ const aKey = (more: Partial<SealedKey> = {}): SealedKey => ({
 const plain = (keys: SealedKey[]) => keys.map((key) => JSON.parse(JSON.stringify(key)) as SealedKey)
 
 export function signingKeyRules(bench: Bench): void {
-  test('keys come back oldest first: those before, the current one, the next one', async () => {
+  test('keys are read oldest first: previous keys, the current key, the next key', async () => {
     const { store, close } = await bench.open()
     expect(await store.listSigningKeys()).toEqual([])
     const [older, old] = [1, 2].map((n) => aKey({ retired_at: NOW + n, remove_at: NOW + n + 10 })) as [
@@ -29,7 +29,7 @@ export function signingKeyRules(bench: Bench): void {
     await close()
   })
 
-  test('a change based on keys that another process has changed meanwhile is not saved', async () => {
+  test('an update based on keys that another process changed meanwhile is refused', async () => {
     const { store, close } = await bench.open()
     const [mine, theirs] = [aKey(), aKey()]
     await store.saveSigningKeys({ before: [], after: [theirs] })
@@ -44,7 +44,7 @@ export function signingKeyRules(bench: Bench): void {
     await close()
   })
 
-  test('of many that change the keys at once, one does', async () => {
+  test('of concurrent updates of the keys exactly one succeeds', async () => {
     const { store, again, close } = await bench.open()
     const other = await again()
     for (const stores of [

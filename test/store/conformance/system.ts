@@ -6,7 +6,7 @@ import type { Bench } from '../conformance.ts'
 import { signedIn } from './scenes.ts'
 
 export function systemRules(bench: Bench): void {
-  test('a setting is what was saved last, and undefined before', async () => {
+  test('a setting has its last stored value, and is undefined before', async () => {
     const name = newId()
     const { store } = bench
     expect(await store.findSetting({ name })).toBeUndefined()
@@ -17,7 +17,7 @@ export function systemRules(bench: Bench): void {
     expect(await store.findSetting({ name: newId() })).toBeUndefined()
   })
 
-  test('issuers are remembered with the time from which they were in force; the first one always was', async () => {
+  test('issuers are stored with the time from which they were in force, and the first one has no start', async () => {
     const { store, close } = await bench.open()
     expect(await store.listIssuers()).toEqual([])
     await store.saveIssuer({ issuer: 'https://a.example', now: NOW })
@@ -33,7 +33,7 @@ export function systemRules(bench: Bench): void {
     await close()
   })
 
-  test('accounts and tokens are counted, tokens window by window', async () => {
+  test('accounts are counted, and tokens are counted window by window', async () => {
     const { store, close } = await bench.open()
     await store.createClient(aClient({ status: 'suspended' }))
     await store.createUser(aUser())
@@ -65,13 +65,13 @@ export function systemRules(bench: Bench): void {
     await close()
   })
 
-  test('a database that answers is healthy', async () => {
+  test('an available database is healthy', async () => {
     expect(await bench.store.readHealth()).toBe(true)
     expect(bench.store.driver.isHealthy()).toBe(true)
   })
 
   test.each([false, true])(
-    'a write that is kept proves that the database keeps what it is given (in doubt: %s)',
+    'a committed write proves that the database stores writes again (in doubt: %s)',
     async (inDoubt) => {
       for (const mark of ['one', 'two']) {
         await bench.store.proveWrite({ mark, inDoubt })

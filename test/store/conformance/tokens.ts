@@ -13,7 +13,7 @@ export function tokenRules(bench: Bench): void {
   describe('authorization requests', () => {
     const pending = (id: string, now = NOW) => bench.store.findAuthorizationRequest({ id, now })
 
-    test('a request waits for its decision until it expires', async () => {
+    test('an authorization request can be decided until it expires', async () => {
       const full = aRequest({ dpop_jkt: 'jkt', asked_scope: 'files:read files:write' })
       const bare = aRequest({ resource: undefined, state: undefined, redirect_uri_sent: false })
       for (const request of [full, bare]) {
@@ -24,7 +24,7 @@ export function tokenRules(bench: Bench): void {
       }
     })
 
-    test('a request becomes a code once, with what was approved', async () => {
+    test('a request becomes a code once, with the approved scopes', async () => {
       const request = aRequest()
       await bench.store.createAuthorizationRequest(request)
       const approval = { id: request.id, scope: 'less', ...code(), now: NOW }
@@ -41,14 +41,14 @@ export function tokenRules(bench: Bench): void {
       expect((await bench.store.findCode({ id: request.id }))?.request.code_hash).toBe(approval.code_hash)
     })
 
-    test('two decisions at the same time are one', async () => {
+    test('of two concurrent decisions one is applied', async () => {
       const request = aRequest()
       await bench.store.createAuthorizationRequest(request)
       const approve = () => bench.store.approveAuthorizationRequest({ id: request.id, scope: 'a', ...code(), now: NOW })
       expect((await Promise.all([approve(), approve(), approve()])).filter(Boolean).length).toBe(1)
     })
 
-    test('a request that is too late, or unknown, becomes no code', async () => {
+    test('an expired or unknown request becomes no code', async () => {
       const request = aRequest({ expires_at: NOW })
       await bench.store.createAuthorizationRequest(request)
       for (const id of [request.id, newId()])
@@ -56,7 +56,7 @@ export function tokenRules(bench: Bench): void {
       expect(await bench.store.findCode({ id: request.id })).toBeUndefined()
     })
 
-    test('a denied request is gone, and an approved one is not', async () => {
+    test('a denied request is deleted, and an approved one cannot be denied', async () => {
       const request = aRequest()
       await bench.store.createAuthorizationRequest(request)
       expect(await bench.store.deleteAuthorizationRequest({ id: request.id })).toBe(true)
@@ -69,7 +69,7 @@ export function tokenRules(bench: Bench): void {
   })
 
   describe('codes', () => {
-    test('a code is found with what its redemption depends on', async () => {
+    test('a code is read with everything that its redemption depends on', async () => {
       const { request, user, consent } = await approved(bench.store)
       const find = () => bench.store.findCode({ id: request.id })
       expect(await find()).toMatchObject({
@@ -84,7 +84,7 @@ export function tokenRules(bench: Bench): void {
       expect((await find())?.user_status).toBeUndefined()
     })
 
-    test('its redemption records family, refresh token and access token together', async () => {
+    test('the redemption of a code records family, refresh token and access token together', async () => {
       const scene = await approved(bench.store)
       const { family, refresh, issuance } = redemption(scene)
       expect(await bench.store.redeemCode({ family, refresh, issuance, now: NOW + 1 })).toBe('redeemed')
@@ -100,13 +100,13 @@ export function tokenRules(bench: Bench): void {
       expect(await bench.store.findIssuance({ id: issuance.id })).toEqual(issuance)
     })
 
-    test('a client without the refresh grant gets a family without refresh token', async () => {
+    test('a client without the refresh grant gets a family without a refresh token', async () => {
       const { family, issuance } = redemption(await approved(bench.store))
       expect(await bench.store.redeemCode({ family, issuance, now: NOW })).toBe('redeemed')
       expect(await isLive(issuance.id)).toBe(true)
     })
 
-    test('a second redemption records nothing and ends what the first one gave out', async () => {
+    test('a second redemption records nothing and revokes the tokens of the first one', async () => {
       const scene = await approved(bench.store)
       const [first, second] = [redemption(scene), redemption(scene)]
       await bench.store.redeemCode({ ...first, now: NOW })
@@ -117,7 +117,7 @@ export function tokenRules(bench: Bench): void {
       expect(await isLive(first.issuance.id)).toBe(false)
     })
 
-    test('of redemptions at the same time exactly one wins, and the losers end it', async () => {
+    test('of concurrent redemptions exactly one succeeds, and the others revoke its tokens', async () => {
       const scene = await approved(bench.store)
       const all = Array.from({ length: 5 }, () => redemption(scene))
       const outcomes = await Promise.all(all.map((each) => bench.store.redeemCode({ ...each, now: NOW })))
@@ -126,7 +126,7 @@ export function tokenRules(bench: Bench): void {
       expect(found.filter(Boolean).map((each) => each?.family.revoked_at)).toEqual([NOW])
     })
 
-    test('a replayed code can end what it gave out without being redeemed', async () => {
+    test('a replay can revoke the tokens of a code without redeeming it', async () => {
       const { request, issuance } = await signedIn(bench.store)
       expect(await bench.store.revokeRedemption({ authorization_id: request.id, now: NOW })).toBe(1)
       expect(await bench.store.revokeRedemption({ authorization_id: request.id, now: NOW })).toBe(0)
@@ -139,7 +139,7 @@ export function tokenRules(bench: Bench): void {
     const rotate = (used: string, to: ReturnType<typeof next>, now = NOW) =>
       bench.store.rotateRefreshToken({ used, ...to, now })
 
-    test('a rotation consumes one and records the next one with its access token', async () => {
+    test('a rotation consumes a refresh token and records its successor with an access token', async () => {
       const { family, refresh } = await signedIn(bench.store)
       const to = next(family)
       expect(await rotate(refresh.id, to, NOW + 5)).toBe('rotated')
@@ -148,7 +148,7 @@ export function tokenRules(bench: Bench): void {
       expect(await isLive(to.issuance.id)).toBe(true)
     })
 
-    test('the reuse of a consumed one ends its family, and records nothing', async () => {
+    test('the reuse of a consumed refresh token revokes its family and records nothing', async () => {
       const { family, refresh, issuance } = await signedIn(bench.store)
       const [first, second, third] = [next(family), next(family), next(family)]
       await rotate(refresh.id, first)
@@ -161,7 +161,7 @@ export function tokenRules(bench: Bench): void {
       expect(await bench.store.findIssuance({ id: third.issuance.id })).toBeUndefined()
     })
 
-    test('within the grace the second use is a retry: nothing ends, and the chain leads to the newest one', async () => {
+    test('within the grace period a second use is a retry: the family stays valid, and the newest successor is found', async () => {
       const { family, refresh } = await signedIn(bench.store)
       const [first, second, other] = [next(family), next(family), next(family)]
       const within = (used: string, to: ReturnType<typeof next>, now: number) =>
@@ -186,7 +186,7 @@ export function tokenRules(bench: Bench): void {
       expect(await bench.store.findIssuance({ id: late.id })).toBeUndefined()
     })
 
-    test('of rotations at the same time within the grace exactly one wins, and the others are retries', async () => {
+    test('of concurrent rotations within the grace period exactly one succeeds, and the others are retries', async () => {
       const { family, refresh } = await signedIn(bench.store)
       const all = Array.from({ length: 8 }, () => next(family))
       const outcomes = await Promise.all(
@@ -195,7 +195,7 @@ export function tokenRules(bench: Bench): void {
       expect(outcomes.sort()).toEqual([...Array.from({ length: 7 }, () => 'retried'), 'rotated'])
     })
 
-    test('of rotations at the same time exactly one wins, and the family ends', async () => {
+    test('of concurrent rotations without a grace period exactly one succeeds, and the family is revoked', async () => {
       const { family, refresh } = await signedIn(bench.store)
       const all = Array.from({ length: 8 }, () => next(family))
       const outcomes = await Promise.all(all.map((to) => rotate(refresh.id, to)))
@@ -206,7 +206,7 @@ export function tokenRules(bench: Bench): void {
       expect(recorded.filter(Boolean).length).toBe(1)
     })
 
-    test('one of a family that ended is revoked, and stays unconsumed', async () => {
+    test('a refresh token of a revoked family is refused as revoked, and stays unconsumed', async () => {
       const { family, refresh } = await signedIn(bench.store)
       expect(await bench.store.revokeFamily({ id: family.id, reason: 'client_request', now: NOW })).toBe(1)
       expect(await bench.store.revokeFamily({ id: family.id, reason: 'client_request', now: NOW + 1 })).toBe(0)
@@ -215,13 +215,13 @@ export function tokenRules(bench: Bench): void {
       expect([found?.token.consumed_at, found?.family.revoked_at]).toEqual([undefined, NOW])
     })
 
-    test('a refresh token that was never issued is not found, and rotates nothing', async () => {
+    test('an unknown refresh token is not found, and its rotation records nothing', async () => {
       expect(await bench.store.findRefreshToken({ id: newId() })).toBeUndefined()
       const family = aFamily()
       expect(await rotate(newId(), next(family))).toBe('revoked')
     })
 
-    test('it is found with the state of its user and consent', async () => {
+    test('a refresh token is read with the state of its user and its consent', async () => {
       const { user, consent, refresh } = await signedIn(bench.store)
       await bench.store.updateUser({ user: { ...user, status: 'disabled' }, signOut: false, now: NOW })
       await bench.store.revokeConsent({ id: consent.id, now: NOW })
@@ -231,7 +231,7 @@ export function tokenRules(bench: Bench): void {
       })
     })
 
-    test('every field of a family comes back', async () => {
+    test('a family is read back in every field', async () => {
       const scene = await approved(bench.store)
       const { family, issuance } = redemption(scene)
       Object.assign(family, { jkt: 'jkt', resource: undefined, asked_scope: 'files:read files:write' })

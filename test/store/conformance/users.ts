@@ -14,7 +14,7 @@ export function userRules(bench: Bench): void {
   const update = (user: User, signOut = false) => bench.store.updateUser({ user, signOut, now: NOW })
   const find = (user: User) => bench.store.findUser({ id: user.id })
 
-  test('a user is read as it was written, by id and by email', async () => {
+  test('a user is read back by id and by email', async () => {
     const local = await created()
     const federated = await created({
       email: undefined,
@@ -30,7 +30,7 @@ export function userRules(bench: Bench): void {
     expect(await bench.store.findUserByEmail({ email: 'nobody@example.com' })).toBeUndefined()
   })
 
-  test('groups of operators and of the provider are kept apart, and a write replaces both', async () => {
+  test('groups of operators and groups of the provider are stored separately, and an update replaces both', async () => {
     const user = await created({ operator_groups: ['admins', 'agents,ops'], provider_groups: ['all'] })
     expect(await find(user)).toEqual(user)
     const next = { ...user, operator_groups: ['agents'], provider_groups: [], email_verified: false }
@@ -40,7 +40,7 @@ export function userRules(bench: Bench): void {
     expect((await find(user))?.operator_groups).toEqual(['agents'])
   })
 
-  test('groups are counted and their users are listed by age, and a group without users is no group', async () => {
+  test('groups are listed with their number of users, users of a group are listed oldest first, and a group without users does not exist', async () => {
     const mark = aUser().id
     const [crew, rest] = [`crew ${mark}`, `rest ${mark}`]
     const [late, early] = [
@@ -67,7 +67,7 @@ export function userRules(bench: Bench): void {
     expect(await store.listEmptyGroups({ names: [crew, rest] })).toEqual([rest])
   })
 
-  test('an import adds all users with their groups, or none when an email is taken, or the others', async () => {
+  test('an import adds all users with their groups; if an email is in use, it adds none, or only the other users', async () => {
     const taken = await created()
     const users = Array.from({ length: 200 }, (_, i) => aUser({ operator_groups: i % 2 === 0 ? [] : ['a', 'b'] }))
     const load = (list: User[], more: { skip?: boolean; dry_run?: boolean } = {}) =>
@@ -83,7 +83,7 @@ export function userRules(bench: Bench): void {
     expect(await load(users, { skip: true })).toEqual({ created: 0, taken: users.map((_, i) => i) })
   })
 
-  test('two imports of the same emails at the same time add each user once', async () => {
+  test('two concurrent imports of the same emails add each user once', async () => {
     const emails = Array.from({ length: 20 }, () => aUser().email)
     const lists = [1, 2].map(() => emails.map((email) => aUser({ email })))
     const outcomes = await Promise.all(
@@ -105,7 +105,7 @@ export function userRules(bench: Bench): void {
     })
   const arrive = (user: User) => bench.store.saveFederatedUser({ user })
 
-  test('a federated user is one account by issuer and subject, whatever else changes', async () => {
+  test('a federated user is identified by issuer and subject, whatever else changes', async () => {
     const first = person('one')
     expect(await arrive(first)).toEqual({ user: first, created: true })
     expect(await find(first)).toEqual(first)
@@ -128,7 +128,7 @@ export function userRules(bench: Bench): void {
     expect(await arrive(elsewhere)).toEqual({ user: elsewhere, created: true })
   })
 
-  test('a federated user of whom nothing changed is not written', async () => {
+  test('an unchanged federated user is not written', async () => {
     const first = person('same')
     await arrive(first)
     await arrive({ ...first, id: 'another', updated_at: NOW + 5 })
@@ -136,7 +136,7 @@ export function userRules(bench: Bench): void {
     expect(await find(first)).toEqual(first)
   })
 
-  test('a federated user never gets the email of another account, nor that account', async () => {
+  test('a federated user never gets the email or the account of another user', async () => {
     const local = await created()
     const email = local.email?.toUpperCase()
     expect(await arrive(person('thief', { email }))).toBe('email_taken')
@@ -150,7 +150,7 @@ export function userRules(bench: Bench): void {
     expect((await find(known))?.email).toBeUndefined()
   })
 
-  test('a federated user has no email when the provider names none', async () => {
+  test('a federated user has no email if the provider sends none', async () => {
     const known = person('mailless')
     await arrive(known)
     const { email: email_before } = known
@@ -159,20 +159,20 @@ export function userRules(bench: Bench): void {
     expect(await arrive(known)).toMatchObject({ user: { email: email_before }, email_before: '' })
   })
 
-  test('a disabled federated user comes back as it is', async () => {
+  test('a disabled federated user is returned as disabled', async () => {
     const disabled = person('disabled', { status: 'disabled' })
     await arrive(disabled)
     expect(await arrive(person('disabled', { name: 'New' }))).toEqual({ user: disabled, created: false })
   })
 
-  test('many first sign-ins of one person at once make one account', async () => {
+  test('concurrent first sign-ins of one subject create one account', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => arrive(person('crowd', { email: undefined }))))
     const made = answers.filter((answer) => answer !== 'email_taken' && answer.created)
     expect(made).toHaveLength(1)
     expect(new Set(answers.map((answer) => answer !== 'email_taken' && answer.user.id)).size).toBe(1)
   })
 
-  test('an email belongs to one user, however it is spelt, and is kept as it was written', async () => {
+  test('an email belongs to one user, in any spelling, and is stored as written', async () => {
     const user = aUser()
     user.email = `Alice.${user.id}@Example.com`
     await bench.store.createUser(user)
@@ -183,13 +183,13 @@ export function userRules(bench: Bench): void {
     expect((await find(other))?.email).toBe(other.email)
   })
 
-  test('users without an email do not stand in each other’s way', async () => {
+  test('several users may have no email', async () => {
     const [one, two] = [await created({ email: undefined }), await created({ email: undefined })]
     expect(await update({ ...one, name: 'One' })).toBe('updated')
     expect((await find(two))?.name).toBe('Alice')
   })
 
-  test('a change moves the version on, and one of what was read before is stale', async () => {
+  test('an update increments the version, and one that is based on an older version is stale', async () => {
     const user = await created()
     expect(await update({ ...user, name: 'New', updated_at: NOW + 1 })).toBe('updated')
     expect(await find(user)).toEqual({ ...user, name: 'New', updated_at: NOW + 1, version: 2 })
@@ -197,7 +197,7 @@ export function userRules(bench: Bench): void {
     expect(await update(aUser())).toBe('stale')
   })
 
-  test('users are listed oldest first, page by page, or by email', async () => {
+  test('users are listed oldest first, page by page, or found by email', async () => {
     const { store, close } = await bench.open()
     const users = [
       aUser({ id: 'b', created_at: NOW + 1, email: 'b@example.com' }),
@@ -215,7 +215,7 @@ export function userRules(bench: Bench): void {
     await close()
   })
 
-  test('a rehashed password replaces the hash it was made from, and no other', async () => {
+  test('a rehashed password replaces only the hash that it was made from', async () => {
     const user = await created({ password_hash: 'old' })
     expect(await bench.store.rehashPassword({ id: user.id, from: 'old', to: 'new' })).toBe(1)
     expect(await bench.store.rehashPassword({ id: user.id, from: 'old', to: 'newer' })).toBe(0)
@@ -225,7 +225,7 @@ export function userRules(bench: Bench): void {
   describe('deleting', () => {
     const remove = (user: User, force = false) => bench.store.deleteUser({ id: user.id, force, now: NOW + 1 })
 
-    test('a user without tokens is deleted with its sessions, once', async () => {
+    test('a user without tokens is deleted once, with all sessions', async () => {
       const user = await created()
       const mine = aSession(user)
       await bench.store.createSession(mine)
@@ -235,7 +235,7 @@ export function userRules(bench: Bench): void {
       expect(await remove(user)).toBeUndefined()
     })
 
-    test('a user with a live family is deleted only when forced, and families and consents end', async () => {
+    test('a user with a live family is deleted only with force, which revokes families and consents', async () => {
       const { user, refresh, issuance, consent } = await signedIn(bench.store)
       expect(await remove(user)).toBe('has_tokens')
       expect(await find(user)).toBeDefined()
@@ -252,14 +252,14 @@ export function userRules(bench: Bench): void {
       expect((await bench.store.listConsents(consent))[0]?.revoked_at).toBe(NOW + 1)
     })
 
-    test('the email of a deleted user is free again', async () => {
+    test('the email of a deleted user can be used again', async () => {
       const user = await created()
       await remove(user)
       await created({ email: user.email })
     })
   })
 
-  test('counts the families that are not revoked', async () => {
+  test('the number of families that are not revoked is counted', async () => {
     const { store, close } = await bench.open()
     expect(await store.countActiveFamilies()).toBe(0)
     const { user } = await signedIn(store)

@@ -13,7 +13,7 @@ export function xaaRules(bench: Bench): void {
   const byIssuer = ({ issuer }: Idp) => bench.store.findIdpByIssuer({ issuer })
 
   describe('identity providers', () => {
-    test('one is read as it was written, by id and issuer', async () => {
+    test('an identity provider is read back by id and issuer', async () => {
       for (const idp of [
         await created(),
         await created({ enabled: false, subject_tokens: true, audiences: ['a', 'ä b'] }),
@@ -24,19 +24,19 @@ export function xaaRules(bench: Bench): void {
       expect(await bench.store.findIdp({ id: 'nothing' })).toBeUndefined()
     })
 
-    test('an issuer is compared byte for byte', async () => {
+    test('an issuer is compared byte by byte', async () => {
       const { issuer } = await created()
       for (const other of [`${issuer}/`, issuer.replace('example', 'EXAMPLE'), ` ${issuer}`])
         expect(await bench.store.findIdpByIssuer({ issuer: other })).toBeUndefined()
     })
 
-    test('an issuer is taken once, also at the same time', async () => {
+    test('a second identity provider with the same issuer is refused, also concurrently', async () => {
       const { issuer } = anIdp()
       const outcomes = await Promise.all([1, 2, 3].map(() => bench.store.createIdp(anIdp({ issuer }))))
       expect(outcomes.sort()).toEqual(['created', 'exists', 'exists'])
     })
 
-    test('one that was asked for before it existed is found afterwards', async () => {
+    test('an identity provider that was looked up before it existed is found afterwards', async () => {
       const idp = anIdp()
       expect(await byIssuer(idp)).toBeUndefined()
       await bench.store.createIdp(idp)
@@ -62,7 +62,7 @@ export function xaaRules(bench: Bench): void {
       expect((await byIssuer(idp))?.name).toBe('B')
     })
 
-    test('they are listed oldest first', async () => {
+    test('identity providers are listed oldest first', async () => {
       const { store, close } = await bench.open()
       expect(await store.listIdps()).toEqual([])
       const [late, tie, early] = [
@@ -96,7 +96,7 @@ export function xaaRules(bench: Bench): void {
       expect(await bench.store.deleteIdp(idp)).toBeUndefined()
     })
 
-    test('policies and mappings that come while it is deleted do not outlive it', async () => {
+    test('policies and mappings that are created during the deletion of their identity provider are deleted too', async () => {
       const idp = await created()
       const more = () => [
         bench.store.createPolicy(anXaaPolicy(idp)),
@@ -124,7 +124,7 @@ export function xaaRules(bench: Bench): void {
       expect(await bench.store.findPolicy(policy)).toBeUndefined()
     })
 
-    test('those of an identity provider are listed in the order of creation, also within a second', async () => {
+    test('policies of an identity provider are listed in order of creation, also within one second', async () => {
       const [idp, other] = [await created(), await created()]
       const list = async () => (await bench.store.listPolicies({ idp_id: idp.id })).map(({ id }) => id)
       expect(await list()).toEqual([])
@@ -142,7 +142,7 @@ export function xaaRules(bench: Bench): void {
       expect((await bench.store.listPolicies({})).map(({ idp_id }) => idp_id)).toContain(other.id)
     })
 
-    test('a deleted one is gone at once, and cannot be deleted again', async () => {
+    test('the deletion of a policy is visible at once, and a second deletion finds nothing', async () => {
       const policy = anXaaPolicy(await created())
       await bench.store.createPolicy(policy)
       expect(await bench.store.listPolicies(policy)).toEqual([policy])
@@ -165,7 +165,7 @@ export function xaaRules(bench: Bench): void {
   })
 
   describe('subject mappings', () => {
-    test('one is found by identity provider and subject, byte for byte', async () => {
+    test('a mapping is found by identity provider and subject, byte by byte', async () => {
       const [idp, other] = [await created(), await created()]
       const mapping = aSubjectMapping(idp)
       expect(await bench.store.findSubjectMapping(mapping)).toBeUndefined()
@@ -178,7 +178,7 @@ export function xaaRules(bench: Bench): void {
       expect(await find(idp.id, `${mapping.federated_subject} `)).toBeUndefined()
     })
 
-    test('a subject is mapped once for an identity provider', async () => {
+    test('a second mapping of a subject of one identity provider is refused', async () => {
       const [idp, other] = [await created(), await created()]
       const create = (each: Idp) => bench.store.createSubjectMapping(aSubjectMapping(each))
       const [one, two, apart] = await Promise.all([idp, idp, other].map(create))
