@@ -41,7 +41,7 @@ function statusOf(port: number, bytes: Buffer, patienceMs: number): Promise<numb
 }
 
 describe.each(['uws', 'node'])(`%s, seed ${SEED}`, (engine) => {
-  test(`${INPUTS / 2} mutated requests to both listeners cause no fault`, {
+  test(`${INPUTS / 2} mutated requests to both listeners cause no internal error`, {
     timeout: 60_000 + INPUTS * 20,
   }, async () => {
     const at = await placed(tempFolder(), {

@@ -17,7 +17,7 @@ const SHOTS = process.env['SERVICE_TEST_SHOTS']
 
 describe(`in ${CHROMIUM}`, () => {
   for (const [scene, show] of Object.entries(SCENES))
-    test(`${scene}: nothing is faint, cut off, nameless or too small, and the browser has no complaint`, async ({
+    test(`${scene}: contrast, labels and sizes are accessible, no text is cut off, and the browser logs no error`, async ({
       open,
     }) => {
       const { page, complaints } = await open()
@@ -34,7 +34,7 @@ describe(`in ${CHROMIUM}`, () => {
       expect(complaints).toEqual([])
     })
 
-  test('a dark scheme is dark and a light one is light', async ({ open }) => {
+  test('the pages follow the colour scheme of the browser, dark or light', async ({ open }) => {
     const { page } = await open()
     await page.goto(`${world.service.issuer}/login`)
     const background = async (colorScheme: 'light' | 'dark') => {
@@ -46,9 +46,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect([await background('light'), await background('dark')]).toEqual(['rgb(255, 255, 255)', 'rgb(23, 26, 33)'])
   })
 
-  test('screen readers get the whole login page in order, and the problem with the fields it is about', async ({
-    open,
-  }) => {
+  test('screen readers read the whole login page in order, with each error at its fields', async ({ open }) => {
     const { page } = await open()
     await SCENES['login error']?.(world, page)
     expect(await page.locator('body').ariaSnapshot()).toBe(
@@ -68,7 +66,7 @@ describe(`in ${CHROMIUM}`, () => {
       expect(await page.getByLabel(label).getAttribute('aria-describedby')).toBe('problem')
   })
 
-  test('screen readers get the whole consent page in order', async ({ open }) => {
+  test('screen readers read the whole consent page in order', async ({ open }) => {
     const { page } = await open()
     const { user, resource } = await showConsent(world, page, {
       client: { redirect_uris: ['https://inbox.example.com/callback'] },
@@ -100,7 +98,9 @@ describe(`in ${CHROMIUM}`, () => {
     )
   })
 
-  test('a program on this device is warned about, and a client that chose its own name', async ({ open }) => {
+  test('the consent page warns about a program on this device, and about a client that chose its own name', async ({
+    open,
+  }) => {
     const { page } = await open()
     const warnings = () => page.locator('.warn').allTextContents()
     await SCENES['consent']?.(world, page)
@@ -113,7 +113,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await warnings()).toEqual([expect.stringContaining('chose its own name')])
   })
 
-  test('invisible characters are removed from a name, and a right-to-left name changes the direction of no other text', async ({
+  test('invisible characters are removed from a name, and a right-to-left name does not change the direction of other text', async ({
     open,
   }) => {
     const { page } = await open()

@@ -21,7 +21,7 @@ const BODY = 'grant_type=client_credentials'
 const press = (page: Page, name: 'Allow' | 'Deny') => page.getByRole('button', { name }).click()
 
 describe(`in ${CHROMIUM}`, () => {
-  test('a wrong password, the right one, Allow: the browser arrives at the application with a code', async ({
+  test('after a wrong password, the right password and Allow, the browser arrives at the application with a code', async ({
     open,
   }) => {
     const { page, complaints } = await open()
@@ -36,7 +36,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('Deny: it arrives with access_denied', async ({ open }) => {
+  test('Deny sends the browser to the application with access_denied', async ({ open }) => {
     const { page, complaints } = await open()
     const { url, user } = await setUp(world)
     await page.goto(url)
@@ -50,7 +50,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('a consent given before leads from the login form right to the application', async ({ open }) => {
+  test('with an earlier consent the login form leads directly to the application', async ({ open }) => {
     // On loopback only a client with a secret is remembered.
     const { url, user } = await setUp(world, { client: { token_endpoint_auth_method: 'client_secret_basic' } })
     for (const consents of [true, false]) {
@@ -64,7 +64,7 @@ describe(`in ${CHROMIUM}`, () => {
   })
 
   // Chromium holds form-action against the whole chain, which would strand users of https://… callbacks that open an app.
-  test('an application may send the browser on from its callback to yet another origin', async ({ open }) => {
+  test('an application may redirect the browser from its callback to another origin', async ({ open }) => {
     const { page, complaints } = await open()
     const callback = await serve(world.application)
     const { url, user } = await setUp(world, { client: { redirect_uris: [`${callback.origin}/callback`] } })
@@ -76,7 +76,7 @@ describe(`in ${CHROMIUM}`, () => {
     callback.server.close()
   })
 
-  test('everything works without JavaScript', async ({ open }) => {
+  test('all pages work without JavaScript', async ({ open }) => {
     const { page } = await open({ javaScriptEnabled: false })
     const { url, user } = await setUp(world)
     await page.goto(url)
@@ -85,7 +85,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await arrival(page)).get('code')).toMatch(/^ac_/)
   })
 
-  test('the keyboard is enough: the cursor waits in the first field, Tab follows the reading order, Enter sends', async ({
+  test('the pages work with the keyboard: the first field has the focus, Tab follows the reading order, Enter submits', async ({
     open,
   }) => {
     const { page } = await open()
@@ -109,7 +109,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await arrival(page)).get('code')).toMatch(/^ac_/)
   })
 
-  test('Enter anywhere else on the consent page never allows', async ({ open }) => {
+  test('Enter outside of the buttons of the consent page never allows', async ({ open }) => {
     const { page } = await open()
     const { url, user } = await setUp(world)
     await page.goto(url)
@@ -118,7 +118,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await arrival(page)).get('error')).toBe('access_denied')
   })
 
-  test('what is unchecked is not granted', async ({ open }) => {
+  test('an unchecked scope is not granted', async ({ open }) => {
     const { page } = await open()
     const { url, user, client, resource } = await setUp(world)
     await page.goto(url)
@@ -131,7 +131,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(consent?.scope).toBe('mcp:read')
   })
 
-  test('"Use another account" keeps the request and asks the next user', async ({ open }) => {
+  test('"Use another account" keeps the request and shows the login form', async ({ open }) => {
     const { page } = await open()
     const { url, user, client, resource } = await setUp(world)
     const other = await addUser(world.service)
@@ -149,7 +149,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await consentOf(user)).toBeUndefined()
   })
 
-  test('signing out leads to the login page, and the session is over', async ({ open }) => {
+  test('signing out shows the login page and ends the session', async ({ open }) => {
     const { page, complaints } = await open()
     const user = await addUser(world.service)
     await page.goto(`${world.service.issuer}/`)
@@ -170,7 +170,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await page.frames()[1]?.locator('input').count()).toBe(0)
   })
 
-  test('a client in a page of an allowed origin may call the service but not open its pages; others may do neither', async ({
+  test('a page of an allowed origin can call the endpoints but not read the login pages; other origins can do neither', async ({
     open,
   }) => {
     const { page } = await open()

@@ -64,7 +64,7 @@ async function wholeWay(world: Federation, page: Page): Promise<URLSearchParams>
 }
 
 describe(`in ${CHROMIUM}`, () => {
-  test('the login page has the provider beside the form, or alone; nothing is faint, cut off, nameless or too small', async ({
+  test('the login page shows the provider beside the form, or alone, and passes the accessibility checks', async ({
     open,
   }) => {
     for (const [name, world, controls] of [
@@ -85,7 +85,7 @@ describe(`in ${CHROMIUM}`, () => {
     }
   })
 
-  test('screen readers get the page in order, and a name of the provider that is markup is text', async ({ open }) => {
+  test('screen readers read the page in order, and markup in the name of the provider is text', async ({ open }) => {
     const { page } = await open()
     await page.goto(`${both.service.issuer}/login`)
     const snapshot = await page.locator('body').ariaSnapshot()
@@ -107,7 +107,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await link(page).textContent()).toMatch(/^Continue with <b>The Identity Provider of /)
   })
 
-  test('the way from an application to the provider and back ends with a code', async ({ open }) => {
+  test('a sign-in through the provider ends at the application with a code', async ({ open }) => {
     const { page, complaints } = await open()
     const arrived = await wholeWay(both, page)
     expect(arrived.get('code')).toMatch(/^ac_/)
@@ -115,7 +115,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('it does so where session cookies are strict, without JavaScript too', async ({ open }) => {
+  test('the same sign-in works with strict session cookies and without JavaScript', async ({ open }) => {
     const { page, complaints } = await open()
     expect((await wholeWay(strict, page)).get('code')).toMatch(/^ac_/)
     expect(complaints).toEqual([])
@@ -125,7 +125,7 @@ describe(`in ${CHROMIUM}`, () => {
     await plain.page.getByRole('button', { name: 'Allow' }).waitFor()
   })
 
-  test('"Use another account" asks the provider for another one', async ({ open }) => {
+  test('"Use another account" asks the provider for another account', async ({ open }) => {
     const { page } = await open()
     const { url } = await setUp(both)
     await page.goto(url)

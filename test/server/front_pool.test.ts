@@ -47,8 +47,8 @@ function watchWorkers(): Worker[] {
   return workers
 }
 
-describe('they do not start', () => {
-  test('front threads do not start on an address in use, where another process would get a part of the connections', async () => {
+describe('front threads that cannot start', () => {
+  test('front threads do not start on an address in use, because another process would get some of the connections', async () => {
     const port = await freePort()
     const [first, second] = [await appAt(port), await appAt(port)]
     const front = await openFrontPool(first.app)
@@ -56,7 +56,7 @@ describe('they do not start', () => {
     await front.close(1000)
   })
 
-  test('where one of them cannot, and none is left behind', async () => {
+  test('if one thread cannot start, no thread stays', async () => {
     const port = await freePort()
     const { app } = await appAt(port)
     const workers = watchWorkers()
@@ -68,7 +68,7 @@ describe('they do not start', () => {
   })
 })
 
-test('when one thread fails the others drain, and the caller receives the reason', async () => {
+test('when one thread fails, the other threads drain, and the caller receives the reason', async () => {
   const port = await freePort()
   const { app } = await appAt(port)
   const workers = watchWorkers()
@@ -81,7 +81,7 @@ test('when one thread fails the others drain, and the caller receives the reason
   await expect(Wire.open(port)).rejects.toThrow('ECONNREFUSED')
 })
 
-test('what they log is a line of the one log, with its error', async () => {
+test('a log event of a front thread is a line in the log of the process, with its error', async () => {
   const { app, lines } = await appAt(await freePort())
   const workers = watchWorkers()
   const front = await openFrontPool(app)
@@ -96,7 +96,7 @@ test('what they log is a line of the one log, with its error', async () => {
   await front.close(1000)
 })
 
-test('on shutdown requests in flight are answered, and the address is free afterwards', async () => {
+test('on shutdown, in-flight requests are answered, and then the address is free', async () => {
   const port = await freePort()
   const { app } = await appAt(port)
   const { authorization } = basic(await addClient({ app }))

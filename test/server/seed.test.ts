@@ -18,7 +18,7 @@ const started = async (config: object) => {
   return service.app
 }
 
-test('creates providers and resources of both kinds', async () => {
+test('seeding creates providers, and resources of both kinds', async () => {
   const { store } = await started({ broker_providers: [PROVIDER], resources: [BROKER, MINT] })
   expect(await store.findProvider({ name: 'drive' })).toMatchObject(PROVIDER)
   for (const resource of [BROKER, MINT])
@@ -28,7 +28,7 @@ test('creates providers and resources of both kinds', async () => {
     })
 })
 
-test('leaves what exists as operators left it, and records nothing', async () => {
+test('seeding leaves existing records as operators changed them, and writes no audit event', async () => {
   const app = await started({ broker_providers: [PROVIDER], resources: [BROKER] })
   const provider = await app.store.findProvider({ name: 'drive' })
   if (!provider) throw new Error('it was not created')

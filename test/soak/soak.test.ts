@@ -68,7 +68,7 @@ async function period(at: Placed, torture: Torture, minute: number): Promise<Fig
 }
 
 const MEMORY = MINUTES < MEMORY_MINUTES ? '' : ', and memory that stays where it was after the first quarter'
-test(`${MINUTES} minutes of mixed load: no fault${MEMORY}`, {
+test(`${MINUTES} minutes of mixed load cause no failed request${MEMORY}`, {
   timeout: MINUTES * 60_000 + 60_000,
 }, async () => {
   const at = await placed(tempFolder(), {

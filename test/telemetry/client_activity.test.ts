@@ -12,8 +12,8 @@ const passage = (more: Partial<StepOutcome> = {}): Omit<StepOutcome, 'count'> =>
 const refused = (reason: string, more: Partial<StepOutcome> = {}) =>
   passage({ status: 400, error: 'invalid_grant', detail: 'the code has expired', reason, ...more })
 
-describe('a trail', () => {
-  test('holds the steps of one client at one address, in order', () => {
+describe('the activity of a client', () => {
+  test('contains the steps of one client at one address, in order', () => {
     const trails = new ActivityLog()
     trails.record('c', '192.0.2.1', passage({ step: 'authorize', status: 303 }))
     trails.record('c', '192.0.2.1', refused('expired_code', { at: 1005, request_id: 'r2' }))
@@ -39,7 +39,7 @@ describe('a trail', () => {
     ])
   })
 
-  test('a secret that a client sent as its id or in a parameter is not shown', () => {
+  test('does not show a secret that a client sent as its id or in a parameter', () => {
     const trails = new ActivityLog()
     const secret = `rt_${'A1b2'.repeat(16)}`
     trails.record(`http://localhost/x?token=${secret}`, '192.0.2.1', refused('x', { detail: `not allowed: ${secret}` }))
@@ -47,7 +47,7 @@ describe('a trail', () => {
     expect(trails.list()[0]?.client_id).toBe('http://localhost/x?token=[redacted]')
   })
 
-  test('is another one for another client, for another address, and for those who name no client', () => {
+  test('is separate for another client, another address, and requests without a client', () => {
     const trails = new ActivityLog()
     trails.record('a', '192.0.2.1', passage())
     trails.record('b', '192.0.2.1', passage())
@@ -61,7 +61,7 @@ describe('a trail', () => {
     ])
   })
 
-  test('counts the same outcome in a row, with the time and the request of the last one', () => {
+  test('counts repeated outcomes as one step, with the time and the request of the last one', () => {
     const trails = new ActivityLog()
     for (let i = 0; i < 1000; i++) trails.record('c', 'a', refused('wrong_code', { at: 1000 + i, request_id: `r${i}` }))
     expect(trails.list()[0]?.passages).toEqual([
@@ -74,7 +74,7 @@ describe('a trail', () => {
     ['another step', passage({ step: 'introspect' })],
     ['another status', passage({ status: 201 })],
     ['another reason', refused('other_reason')],
-  ])('keeps %s as a step of its own', (_what, next) => {
+  ])('shows %s as a separate step', (_what, next) => {
     const trails = new ActivityLog()
     trails.record('c', 'a', passage())
     trails.record('c', 'a', next)
@@ -84,7 +84,7 @@ describe('a trail', () => {
 })
 
 describe('bounds', () => {
-  test('thirty steps of a trail: the oldest go', () => {
+  test('thirty steps of a client are kept, and older steps are dropped', () => {
     const trails = new ActivityLog()
     for (let i = 0; i < 100; i++) trails.record('c', 'a', refused(`reason ${i}`))
     const reasons = trails.list()[0]?.passages.map(({ reason }) => reason)
@@ -92,7 +92,7 @@ describe('bounds', () => {
     expect([reasons?.[0], reasons?.at(-1)]).toEqual(['reason 70', 'reason 99'])
   })
 
-  test('two thousand trails: the ones that were quiet longest go, and the last seen comes first', () => {
+  test('two thousand clients are kept: the least recently active are dropped, and the most recent is listed first', () => {
     const trails = new ActivityLog()
     trails.record('busy', 'a', passage())
     for (let i = 0; i < 1999; i++) trails.record(`c${i}`, 'a', passage())
@@ -113,7 +113,7 @@ describe('bounds', () => {
   })
 })
 
-test('what several threads saw of a client is one trail, in the order in which it happened, runs counted together', () => {
+test('steps that several threads recorded for a client are merged in the order of their times, with repeated outcomes counted together', () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   const [a, b] = [new ActivityLog(true), new ActivityLog(true)]
   const seen = (at: ActivityLog, client_id: string, more: Omit<StepOutcome, 'count'>) => {

@@ -61,7 +61,7 @@ beforeAll(async () => {
 afterAll(() => service?.close())
 
 describe('every panel and alert', () => {
-  test.each(expressions)('%s asks for metrics that there are', (_, expr) => {
+  test.each(expressions)('%s uses only metrics that exist', (_, expr) => {
     const names = used(expr)
     expect(names.length > 0 || expr.startsWith('up{')).toBe(true)
     for (const { name, labels } of names) {
@@ -83,7 +83,7 @@ describe('every panel and alert', () => {
   })
 })
 
-test('dashboards have names of their own, and panels that do not lie on each other', () => {
+test('dashboards have unique names, and their panels do not overlap', () => {
   expect(new Set(dashboards.map(({ board }) => board.uid)).size).toBe(2)
   for (const { board } of dashboards) {
     const places = board.panels.map((panel) => JSON.stringify((panel as Panel & { gridPos: object }).gridPos))
@@ -94,34 +94,37 @@ test('dashboards have names of their own, and panels that do not lie on each oth
 describe('the runbook', () => {
   const sections = [...runbook.matchAll(/^## (\w+)$/gm)].map(([, name]) => name)
 
-  test('has a section for each alert, and none for others', () => {
+  test('has exactly one section for each alert', () => {
     expect(sections).toEqual(alerts.map(({ alert }) => alert))
   })
   test.each(alerts.map(({ alert, annotations }) => [alert, annotations.runbook_url]))(
-    '%s links to its own',
+    'the alert %s links to its own section',
     (alert, url) => {
       expect(url).toMatch(new RegExp(`/docs/operate/runbook\\.md#${alert?.toLowerCase()}$`))
     },
   )
-  test.each(sections)('%s says what it means, how to see more, to contain and to recover', (section) => {
+  test.each(sections)('the section %s explains meaning, diagnosis, containment and recovery', (section) => {
     const text = runbook.split(`## ${section}\n`)[1]?.split('\n## ')[0] ?? ''
     for (const word of ['Means', 'See', 'Contain', 'Recover']) expect(text).toContain(`**${word}**:`)
   })
 
   const commands = [...new Set([...runbook.matchAll(/`service ([a-z][^`]*)`/g)].map(([, command = '']) => command))]
-  test.each(commands.filter((command) => !command.includes('...')))('service %s can be run', async (command) => {
-    const words = command.split(' ')
-    const flags = words.filter((word) => word.startsWith('--'))
-    const first = words.findIndex((word) => /^[-<]/.test(word))
-    const { code, stdout } = await runHere([...words.slice(0, first < 0 ? words.length : first), '--help'])
-    expect(code).toBe(0)
-    expect(stdout).toMatch(new RegExp(`Usage: service ${words[0]}`))
-    for (const flag of flags) expect(stdout).toContain(flag)
-  })
-  test('has no SQL', () => expect(runbook).not.toMatch(/\b(SELECT|UPDATE|DELETE FROM|psql|sqlite3)\b/))
+  test.each(commands.filter((command) => !command.includes('...')))(
+    'the command "service %s" is valid',
+    async (command) => {
+      const words = command.split(' ')
+      const flags = words.filter((word) => word.startsWith('--'))
+      const first = words.findIndex((word) => /^[-<]/.test(word))
+      const { code, stdout } = await runHere([...words.slice(0, first < 0 ? words.length : first), '--help'])
+      expect(code).toBe(0)
+      expect(stdout).toMatch(new RegExp(`Usage: service ${words[0]}`))
+      for (const flag of flags) expect(stdout).toContain(flag)
+    },
+  )
+  test('contains no SQL', () => expect(runbook).not.toMatch(/\b(SELECT|UPDATE|DELETE FROM|psql|sqlite3)\b/))
 })
 
-test('the example of a collector uses what it defines', () => {
+test('the example configuration of a collector uses only what it defines', () => {
   interface Pipeline {
     receivers: string[]
     processors: string[]
@@ -137,17 +140,17 @@ test('the example of a collector uses what it defines', () => {
 })
 
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0
-describe.skipIf(!hasPromtool)('promtool (left out where it is not installed: apt-get install prometheus)', () => {
+describe.skipIf(!hasPromtool)('promtool (not run where it is not installed: apt-get install prometheus)', () => {
   test.each([
     ['check', 'rules', 'alerts.yml'],
     ['test', 'rules', 'alerts.test.yml'],
-  ])('%s %s %s', (...args) => {
+  ])('accepts %s %s %s', (...args) => {
     const { status, stdout, stderr } = spawnSync('promtool', args, { cwd: folder, encoding: 'utf8' })
     expect(`${stdout}${stderr}`).toContain('SUCCESS')
     expect(status).toBe(0)
   })
 
-  test('understands every panel', () => {
+  test('accepts the query of every panel', () => {
     const rules = expressions.map(([, expr], i) => ({
       record: `r${i}`,
       expr: expr.replaceAll('$__rate_interval', '5m'),

@@ -58,14 +58,14 @@ function world(knees: Record<string, number> = {}) {
   }
 }
 
-test('without traffic there is no ceiling', () => {
+test('without traffic no ceiling is reported', () => {
   const { headroom, pass } = world()
   pass({})
   expect(headroom.show()).toMatchObject({ requests_per_s: 0, source: 'none' })
   expect(headroom.show().ceiling_per_s).toBeUndefined()
 })
 
-test('the ceiling is where the busiest part would be full, at the cost of a request so far', () => {
+test('the ceiling is the rate at which the busiest part would be saturated, at the measured cost of a request', () => {
   const { headroom, pass } = world()
   // 1,000 a second take half of the front thread and a quarter of the two crypto threads.
   for (let i = 0; i < 30; i++) pass({ tokens: 5000, front: 2.5, crypto: 2.5 })
@@ -77,7 +77,7 @@ test('the ceiling is where the busiest part would be full, at the cost of a requ
   expect(shown.use).toBeCloseTo(1000 / 1800, 2)
 })
 
-test('the busiest time is believed until a day has passed; a quiet one says nothing', () => {
+test('the busiest window of the last day determines the ceiling, and a quiet window does not change it', () => {
   const { headroom, pass, wait } = world()
   pass({ tokens: 5000, front: 2.5 })
   const { ceiling_per_s } = headroom.show()
@@ -97,7 +97,7 @@ test('load of other programs on the machine is not counted as load of the servic
   expect(headroom.show()).toMatchObject({ source: 'traffic', ceiling_per_s: 1800 })
 })
 
-test('what others use of the machine is not there for the service, for as long as they use it, and half of it always is', () => {
+test('the use of the machine by other programs lowers the ceiling while it lasts, at most to half of the machine', () => {
   const { headroom, pass } = world()
   const lasting = (others: number) => {
     for (let i = 0; i < 40; i++) pass({ tokens: 5000, front: 2.5, crypto: 5, others })
@@ -111,7 +111,7 @@ test('what others use of the machine is not there for the service, for as long a
   expect(lasting(0)).toBe(1800)
 })
 
-test('the ceiling is no lower than what is borne', () => {
+test('the ceiling is at least the present rate', () => {
   const { headroom, pass } = world()
   for (let i = 0; i < 40; i++) pass({ tokens: 5000, front: 4.9 })
   const { ceiling_per_s, requests_per_s, use } = headroom.show()
@@ -119,7 +119,7 @@ test('the ceiling is no lower than what is borne', () => {
   expect(use).toBe(1)
 })
 
-test('what administrators ask for is not counted as traffic', () => {
+test('requests of administrators are not counted as traffic', () => {
   const { headroom, pass } = world()
   pass({ admin: 5000, front: 2.5 })
   expect(headroom.show()).toMatchObject({ requests_per_s: 0, source: 'none' })
@@ -133,7 +133,7 @@ test('with a report, utilisation is relative to the measured rates', () => {
   expect(use).toBeCloseTo(0.25, 2)
 })
 
-test('before anything is asked a report has no ceiling: it depends on what is', () => {
+test('with a report and without requests no ceiling is reported, because it depends on the mix of requests', () => {
   const { headroom, pass } = world({ client_credentials: 4000, metadata: 20_000 })
   pass({})
   expect(headroom.show()).toMatchObject({ source: 'report', use: 0 })
@@ -156,7 +156,7 @@ test('the token rate of each grant is relative to the measured rate of that gran
   expect(ceilings.toSorted()).toEqual(Object.values(knees).toSorted())
 })
 
-test('to look at the login form is no login', () => {
+test('showing the login form is not counted as a login', () => {
   const { headroom, pass } = world({ login: 40 })
   for (let i = 0; i < 30; i++) pass({ forms: 5000, logins: 50 })
   expect(headroom.show().use).toBeCloseTo(0.25, 2)

@@ -119,7 +119,7 @@ async function failures(): Promise<void> {
   Object.assign(store, { recordIssuance })
 }
 
-test('flows of every kind leave no secret anywhere', async () => {
+test('no secret of any flow occurs in a log, a trace, a metric, an audit event or the database', async () => {
   await people()
   await machines()
   await operators()
@@ -150,7 +150,7 @@ test('flows of every kind leave no secret anywhere', async () => {
   expect(watch.findings()).toEqual([])
 })
 
-test('the watch finds a secret where there is one', () => {
+test('the check finds a secret where one was put', () => {
   watch.note('planted', 'https://client.example.com/callback')
   expect(watch.findings().map((line) => line.split(':')[0])).toContain('planted in the database')
 })

@@ -31,7 +31,7 @@ describe('JSON', () => {
     })
   })
 
-  test('input cannot begin a line of its own', () => {
+  test('input cannot start a new line', () => {
     const lines = linesOf(`log.warn({ path: '/x\\n{"level":"info","msg":"forged"}\\u0000' }, 'a\\r\\nb')`)
     expect(lines.length).toBe(1)
     expect(json(lines)[0]).toMatchObject({ path: '/x\n{"level":"info","msg":"forged"}\0', msg: 'a\r\nb' })
@@ -52,7 +52,7 @@ describe('JSON', () => {
     })
   })
 
-  test('what is thrown and is no error is logged as text', () => {
+  test('a thrown value that is not an Error is logged as text', () => {
     expect(json(linesOf(`log.error({ err: 'just text' }, 'failed')`))[0]?.err).toBe('just text')
   })
 })
@@ -60,22 +60,22 @@ describe('JSON', () => {
 describe('text', () => {
   const text = { format: 'text' }
 
-  test('an event is one line that begins with time and level', () => {
+  test('an event is one line that starts with time and level', () => {
     const [line] = linesOf(`log.info({ path: '/oauth/token', ms: 1.5, ok: true, note: 'two words' }, 'request')`, text)
     expect(line).toMatch(/^\d{4}-\S+Z INFO {2}request path=\/oauth\/token ms=1\.5 ok=true note="two words"$/)
   })
 
-  test('input can neither begin a line nor imitate a field', () => {
+  test('input can neither start a new line nor imitate a field', () => {
     const lines = linesOf(`log.warn({ user: 'a\\nWARN forged admin=true', other: 'x" y="z' }, 'one\\ntwo')`, text)
     expect(lines.length).toBe(1)
     expect(lines[0]).toContain('WARN  one\\ntwo user="a\\nWARN forged admin=true" other="x\\" y=\\"z"')
   })
 
-  test('an event without a message is a line too', () => {
+  test('an event without a message is also a line', () => {
     expect(linesOf(`log.info({ a: 1 })`, text)[0]).toMatch(/INFO {3}a=1$/)
   })
 
-  test('an error stays on its line', () => {
+  test('an error is written on the same line', () => {
     const lines = linesOf(`log.error({ err: new Error('a\\nb') }, 'failed')`, text)
     expect(lines.length).toBe(1)
     expect(lines[0]).toContain('"message":"a\\nb"')
@@ -86,20 +86,20 @@ describe('settings', () => {
   const ALL = `for (const level of ['debug', 'info', 'warn', 'error']) log[level](level)`
   const messages = (options: object) => json(linesOf(ALL, options)).map((line) => line.msg)
 
-  test('only the least level and above are logged', () => {
+  test('only events of the configured level and above are logged', () => {
     expect(messages({ level: 'debug' })).toEqual(['debug', 'info', 'warn', 'error'])
     expect(messages({ level: 'warn' })).toEqual(['warn', 'error'])
   })
 
-  test('nothing is written when standard output is switched off', () => {
+  test('nothing is written when standard output is disabled', () => {
     expect(messages({ outputs: { stdout: false } })).toEqual([])
   })
 
-  test('no line is lost when the process ends at once', () => {
+  test('no line is lost when the process exits immediately', () => {
     expect(linesOf(`for (let i = 0; i < 2000; i++) log.info({ i }, 'line'); process.exit(0)`).length).toBe(2000)
   })
 
-  test('the place of an event is added when asked for', () => {
+  test('the source location of an event is added on request', () => {
     const caller = path.join(packageRoot, 'dist/src/http/uws.js')
     expect(json(linesOf(`log.info('x')`))[0]).not.toHaveProperty('source')
     const [line] = json(

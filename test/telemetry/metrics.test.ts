@@ -53,11 +53,11 @@ const written = (names: string[], more = '') => {
 }
 const scrape = async (metrics: Metrics) => (await metrics.render()).text.split('\n')
 
-describe('from the first scrape on', () => {
+describe('at the first scrape', () => {
   test.each([
     ...Object.keys(COUNTERS).map((name) => [name, 'counter']),
     ...Object.keys(HISTOGRAMS).map((name) => [name, 'histogram']),
-  ])('%s is there, as a %s', async (name, type) => {
+  ])('%s exists as a %s', async (name, type) => {
     const lines = await scrape(new Metrics())
     expect(lines).toContain(`# TYPE ${name} ${type}`)
     expect(lines.some((line) => line.startsWith(`# HELP ${name} `))).toBe(true)
@@ -75,7 +75,7 @@ describe('from the first scrape on', () => {
   })
 })
 
-test.each(Object.entries(COUNTERS))('%s counts by %j', async (name, labels) => {
+test.each(Object.entries(COUNTERS))('%s counts with the labels %j', async (name, labels) => {
   const metrics = new Metrics()
   const count = (by?: number) =>
     metrics.count(name as Parameters<Metrics['count']>[0], labels.length ? labelled(labels) : undefined, by)
@@ -85,7 +85,7 @@ test.each(Object.entries(COUNTERS))('%s counts by %j', async (name, labels) => {
 })
 
 test.each(Object.entries(HISTOGRAMS))(
-  '%s observes seconds by %j in the buckets of the specification',
+  '%s observes seconds with the labels %j in the specified buckets',
   async (name, labels) => {
     const metrics = new Metrics()
     const observe = (seconds: number) =>
@@ -101,7 +101,7 @@ test.each(Object.entries(HISTOGRAMS))(
   },
 )
 
-test('other label values are counted apart', async () => {
+test('different label values are counted separately', async () => {
   const metrics = new Metrics()
   metrics.count('core_login_attempts_total', { result: 'success' })
   metrics.count('core_login_attempts_total', { result: 'failure' })
@@ -112,7 +112,7 @@ test('other label values are counted apart', async () => {
 })
 
 describe('gauges', () => {
-  test('are asked for at every scrape', async () => {
+  test('are read at every scrape', async () => {
     const metrics = new Metrics()
     let clients = 3
     metrics.gauge('core_active_clients', async () => clients)
@@ -128,7 +128,7 @@ describe('gauges', () => {
     expect(await scrape(metrics)).toContain('core_active_clients 4')
   })
 
-  test('are left out while they cannot be asked, also when they were known before', async () => {
+  test('are omitted while their source fails, also if they had a value before', async () => {
     const metrics = new Metrics()
     let isAway = true
     const ask = () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(3))
@@ -144,7 +144,7 @@ describe('gauges', () => {
     expect(await shown()).toEqual([])
   })
 
-  test('may have a value per label', async () => {
+  test('may have labels', async () => {
     const metrics = new Metrics()
     metrics.gauge('ext_lane_waiting', () => ({ store: 2, crypto: 0 }), 'lane')
     expect(await scrape(metrics)).toEqual(
@@ -153,7 +153,7 @@ describe('gauges', () => {
   })
 })
 
-test('the scrape is Prometheus text, and has the process in it when asked', async () => {
+test('the scrape is in the Prometheus text format, and contains the process metrics on request', async () => {
   const metrics = new Metrics()
   metrics.addProcessMetrics()
   const { type, text } = await metrics.render()
@@ -162,7 +162,7 @@ test('the scrape is Prometheus text, and has the process in it when asked', asyn
   expect(text).toContain('nodejs_eventloop_lag_seconds')
 })
 
-test('a counter whose label values are known is at 0 for each of them from the start', async () => {
+test('a counter with known label values is 0 for each of them from the start', async () => {
   const lines = await scrape(new Metrics())
   expect(lines).toEqual(
     expect.arrayContaining([

@@ -20,9 +20,9 @@ function loaded(env: Record<string, string>): number {
   return Number(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }))
 }
 
-test('without an export nothing of OpenTelemetry is loaded', () => expect(loaded({})).toBe(0))
+test('without an export no module of OpenTelemetry is loaded', () => expect(loaded({})).toBe(0))
 
-test('with one it is', () =>
+test('with an export the modules of OpenTelemetry are loaded', () =>
   expect(
     loaded({
       SERVICE_TRACING_ENABLED: 'true',

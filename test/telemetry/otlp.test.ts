@@ -56,7 +56,7 @@ const machineToken = async (at: TestService, headers: Record<string, string> = {
 const named = (name: string) => collector.spans.filter((span) => span.name === name)
 
 describe('traces', () => {
-  test('a token request is a span below that of its caller, with the grant, the store and the signature below it', async () => {
+  test('a token request is a span with the span of its caller as parent, and with child spans for grant, store and signature', async () => {
     vi.stubEnv('OTEL_RESOURCE_ATTRIBUTES', 'deployment.environment.name=test')
     const at = await start(TRACING())
     expect((await machineToken(at, { traceparent: `00-${TRACE}-${SPAN}-01` })).status).toBe(200)
@@ -98,7 +98,7 @@ describe('traces', () => {
     })
   })
 
-  test('a refusal is exported with its reason, and is not an error of the server', async () => {
+  test('a refusal is exported with its reason, and not as a server error', async () => {
     const at = await start(TRACING())
     expect((await machineToken(at, {}, { scope: 'nonsense' })).status).toBe(400)
     await finish()
@@ -115,21 +115,21 @@ describe('traces', () => {
   test.each([
     ['a caller that does not sample', { traceparent: `00-${TRACE}-${SPAN}-00` }, '1'],
     ['a rate of 0', {}, '0'],
-  ])('nothing is sent for %s', async (_, headers, rate) => {
+  ])('no span is sent for %s', async (_, headers, rate) => {
     const at = await start({ ...TRACING(), SERVICE_TRACING_SAMPLE_RATE: rate })
     expect((await machineToken(at, headers as Record<string, string>)).status).toBe(200)
     await finish()
     expect(collector.spans).toEqual([])
   })
 
-  test('a caller that samples is followed, whatever the rate', async () => {
+  test('the sampling decision of the caller is followed, whatever the rate', async () => {
     const at = await start({ ...TRACING(), SERVICE_TRACING_SAMPLE_RATE: '0' })
     await machineToken(at, { traceparent: `00-${TRACE}-${SPAN}-01` })
     await finish()
     expect(named('POST /oauth/token')[0]?.trace_id).toBe(TRACE)
   })
 
-  test('a malformed traceparent begins a trace of its own', async () => {
+  test('a malformed traceparent starts a new trace', async () => {
     const at = await start(TRACING())
     await machineToken(at, { traceparent: `00-${TRACE}-0000000000000000-01` })
     await finish()
@@ -139,7 +139,7 @@ describe('traces', () => {
     expect(named('POST /oauth/token')[0]?.trace_id).not.toBe(TRACE)
   })
 
-  test('a client document is fetched without a traceparent, and the span tells the host but not the path', async () => {
+  test('a client document is fetched without a traceparent, and its span has the host but not the path', async () => {
     const documents = await DocumentServer.start()
     const sent: unknown[] = []
     const client_id = documents.publish(
@@ -170,7 +170,7 @@ describe('traces', () => {
     documents.close()
   })
 
-  test('a request to a broker provider carries the trace on', async () => {
+  test('a request to a broker provider propagates the trace', async () => {
     service = await startBroker(TRACING())
     const scene = await brokerScene(service)
     await scene.connect()
@@ -186,7 +186,7 @@ describe('traces', () => {
 })
 
 describe('metrics', () => {
-  test('what is pushed is what the scrape shows: names, labels, buckets', async () => {
+  test('pushed metrics equal the scraped ones: names, labels, buckets', async () => {
     const at = await start(METRICS('both'))
     await machineToken(at)
     const scraped = await (await fetch(`${at.admin}/metrics`)).text()
@@ -213,7 +213,7 @@ describe('metrics', () => {
     expect(point?.sum).toBeGreaterThan(0)
   })
 
-  test('they are pushed again and again while the service runs', async () => {
+  test('metrics are pushed periodically while the service runs', async () => {
     await start({ ...METRICS('otel'), OTEL_METRIC_EXPORT_INTERVAL: '50' })
     await vi.waitFor(() =>
       expect(collector.metrics.filter(({ name }) => name === 'core_key_rotation_total').length).toBeGreaterThan(1),
@@ -222,7 +222,7 @@ describe('metrics', () => {
 })
 
 describe('logs', () => {
-  test('an event arrives with severity, message, fields and the trace of its request', async () => {
+  test('an event is exported with severity, message, fields and the trace of its request', async () => {
     const at = await start(LOGS())
     await machineToken(at, { traceparent: `00-${TRACE}-${SPAN}-01` })
     at.app.log.warn({ kid: 'k', nested: { list: ['a'] } }, 'a "message"\nof two lines')
@@ -244,7 +244,7 @@ describe('logs', () => {
 })
 
 describe('a collector', () => {
-  test('that refuses or is away costs no request anything, and what it misses is counted', async () => {
+  test('that refuses or is unavailable delays no request, and lost data is counted', async () => {
     collector.refusal = status.INVALID_ARGUMENT
     const at = await start({ ...TRACING(), ...METRICS('both'), ...LOGS(), OTEL_BSP_SCHEDULE_DELAY: '20' })
     expect((await machineToken(at)).status).toBe(200)
@@ -257,9 +257,9 @@ describe('a collector', () => {
   })
 
   test.each([
-    ['one that nobody vouches for gets nothing', undefined],
-    ['one whose certificate is trusted gets spans', cert],
-  ])('is spoken to with TLS unless it is insecure: %s', async (_, trusted) => {
+    ['a collector without a trusted certificate receives nothing', undefined],
+    ['a collector with a trusted certificate receives spans', cert],
+  ])('is connected with TLS unless the export is insecure: %s', async (_, trusted) => {
     if (trusted) {
       const file = path.join(tempFolder(), 'ca.pem')
       writeFileSync(file, trusted)

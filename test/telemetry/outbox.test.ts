@@ -24,7 +24,7 @@ function open() {
   return { outbox, sendings, counts }
 }
 
-test('a full batch leaves at once, the rest with the next one', async () => {
+test('a full batch is sent at once, and the rest with the next batch', async () => {
   const { outbox, sendings, counts } = open()
   for (let i = 0; i < 6; i++) outbox.put(i)
   expect(sendings.map(({ batch }) => batch)).toEqual([[0, 1, 2, 3]])
@@ -38,14 +38,14 @@ test('a full batch leaves at once, the rest with the next one', async () => {
   expect(counts).toEqual({ sent: 4, dropped: 0 })
 })
 
-test('while a collector hangs, no more than the bound is kept, and all beyond it is counted', () => {
+test('while a collector hangs, at most the limit is buffered, and further records are counted as dropped', () => {
   const { outbox, sendings, counts } = open()
   for (let i = 0; i < 100_000; i++) outbox.put(i)
   expect(sendings).toHaveLength(1)
   expect(counts).toEqual({ sent: 0, dropped: 100_000 - 4 - 10 })
 })
 
-test('a batch that does not arrive is counted and not tried again', async () => {
+test('a batch that could not be sent is counted and not retried', async () => {
   const { outbox, sendings, counts } = open()
   for (let i = 0; i < 4; i++) outbox.put(i)
   sendings[0]?.settle(false)
@@ -53,7 +53,7 @@ test('a batch that does not arrive is counted and not tried again', async () => 
   expect(sendings).toHaveLength(1)
 })
 
-test('draining sends everything that is left', async () => {
+test('draining sends all buffered records', async () => {
   const { outbox, sendings, counts } = open()
   for (let i = 0; i < 7; i++) outbox.put(i)
   const drained = outbox.drain()

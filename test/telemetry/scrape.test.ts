@@ -21,13 +21,13 @@ const statuses = async ({ admin, issuer }: TestService, path = '/metrics') => [
 describe('the scrape', () => {
   test.each([
     ['is on the admin listener, without the key', {}, [200, 404]],
-    ['is on the public listener when that is asked for', { SERVICE_METRICS_LISTENER: 'public' }, [404, 200]],
-    ['is nowhere when metrics are only pushed', { SERVICE_METRICS_PROVIDER: 'none' }, [404, 404]],
+    ['is on the public listener when it is configured there', { SERVICE_METRICS_LISTENER: 'public' }, [404, 200]],
+    ['is not served when metrics are only pushed', { SERVICE_METRICS_PROVIDER: 'none' }, [404, 404]],
   ])('%s', async (_, env, expected) => {
     expect(await statuses(await start(env as Record<string, string>))).toEqual(expected)
   })
 
-  test('is not counted by the limiter', async () => {
+  test('is not limited by the rate limit', async () => {
     const at = await start({
       SERVICE_METRICS_LISTENER: 'public',
       SERVICE_RATE_LIMIT_ENABLED: 'true',
@@ -38,7 +38,7 @@ describe('the scrape', () => {
   })
 })
 
-test('other sites cannot have a browser scrape; who types the address, and Prometheus, can', async () => {
+test('is refused for requests from other sites, and answered for Prometheus and for an address that a user types', async () => {
   const at = await start()
   const as = async (headers: Record<string, string>) => (await fetch(`${at.admin}/metrics`, { headers })).status
   const site = (value: string) => as({ 'sec-fetch-site': value })
@@ -46,7 +46,7 @@ test('other sites cannot have a browser scrape; who types the address, and Prome
   expect([await site('none'), await site('same-origin'), await as({})]).toEqual([200, 200, 200])
 })
 
-test('tables are counted once in fifteen seconds, however many scrapes there are', async () => {
+test('rows of tables are counted at most once in fifteen seconds', async () => {
   const at = await start()
   const counted = vi.spyOn(at.app.store, 'countActiveClients')
   const scrapes = () => Promise.all(Array.from({ length: 5 }, async () => (await fetch(`${at.admin}/metrics`)).text()))
@@ -60,7 +60,7 @@ test('tables are counted once in fifteen seconds, however many scrapes there are
   expect(counted).toHaveBeenCalledTimes(2)
 })
 
-test('gauges show queues, caches, health and the age of the key', async () => {
+test('gauges show queues, caches, health and the age of the signing key', async () => {
   const at = await start()
   await callAdmin(at, 'GET', '/admin/resources')
   const text = await (await fetch(`${at.admin}/metrics`)).text()
@@ -76,7 +76,7 @@ test('gauges show queues, caches, health and the age of the key', async () => {
 test.each([
   ['fails', () => Promise.reject(new Error('away'))],
   ['hangs', () => new Promise<number>(() => {})],
-])('when a gauge %s, the scrape tells the rest', async (_, count) => {
+])('when a gauge %s, the scrape contains the other metrics', async (_, count) => {
   const at = await start()
   Object.assign(at.app.store, { countActiveClients: count })
   const response = await fetch(`${at.admin}/metrics`)

@@ -10,7 +10,7 @@ function open() {
   return { metrics, state, series }
 }
 
-test('a period holds what happened in it, and nothing of the ones before', () => {
+test('a period contains only the events of that period', () => {
   const { metrics, state, series } = open()
   metrics.count('core_tokens_issued_total', { grant_type: 'refresh_token' }, 3)
   metrics.count('ext_refusals_total', { error: 'invalid_grant', reason: 'code_used' })
@@ -36,7 +36,7 @@ test('a period holds what happened in it, and nothing of the ones before', () =>
   ])
 })
 
-test('of a queue the longest that was seen counts', () => {
+test('the value of a queue in a period is its maximum', () => {
   const { state, series } = open()
   for (const waiting of [1, 7, 2]) {
     state.waiting = waiting
@@ -49,7 +49,7 @@ test('of a queue the longest that was seen counts', () => {
   expect(series.points().map(({ queues }) => queues)).toEqual([{ store: 7 }])
 })
 
-test('an hour is kept, and of the reasons the twenty most frequent', () => {
+test('one hour is kept, with the twenty most frequent reasons', () => {
   const { metrics, state, series } = open()
   for (let i = 1; i <= 30; i++) metrics.count('ext_refusals_total', { error: 'e', reason: `r${i}` }, i)
   for (let i = 0; i < 400; i++) {

@@ -15,15 +15,18 @@ function built(folder: string): string {
   return file
 }
 
-test.each(['plain', 'with (two) words+@', 'ünder%20'])('a place in a folder named %s is that of the source', (name) => {
-  const file = built(path.join(tempFolder(), name))
-  const stack = `Error: no\n    at f (${pathToFileURL(file)}:1:12)\n    at ${pathToFileURL(file)}:1:10\n    at node:internal/x:1:2`
-  expect(withSourcePlaces(stack)).toBe(
-    'Error: no\n    at f (src/server/serve.ts:7)\n    at src/server/serve.ts:7\n    at node:internal/x:1:2',
-  )
-})
+test.each(['plain', 'with (two) words+@', 'ünder%20'])(
+  'a location in a folder named %s is mapped to its source',
+  (name) => {
+    const file = built(path.join(tempFolder(), name))
+    const stack = `Error: no\n    at f (${pathToFileURL(file)}:1:12)\n    at ${pathToFileURL(file)}:1:10\n    at node:internal/x:1:2`
+    expect(withSourcePlaces(stack)).toBe(
+      'Error: no\n    at f (src/server/serve.ts:7)\n    at src/server/serve.ts:7\n    at node:internal/x:1:2',
+    )
+  },
+)
 
-test('a place without a map stays', () => {
+test('a location without a source map is unchanged', () => {
   const stack = `at f (file:///tmp/no-such.js:1:2) and ${built(tempFolder())}:1:3`
   expect(withSourcePlaces(stack)).toBe(stack)
 })

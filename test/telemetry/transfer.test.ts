@@ -6,7 +6,7 @@ import { addTo, takeFrom } from '../../src/telemetry/transfer.ts'
 const lines = async (metrics: Metrics) =>
   (await metrics.render()).text.split('\n').filter((line) => /^core_(http_requests|tokens_issued|db_op)/.test(line))
 
-test('two threads that count are shown like one that counted it all, however often they are asked', async () => {
+test('the counts of two threads are merged as if one thread counted, also after repeated reads', async () => {
   const [one, supervisor] = [new Metrics(), new Metrics()] as const
   const threads = [new Metrics(), new Metrics()]
   const work = (metrics: Metrics, i: number) => {

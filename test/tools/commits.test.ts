@@ -35,7 +35,7 @@ describe('the commits of a checkout', () => {
     return git(cwd, 'rev-parse', 'HEAD')
   }
 
-  test('are checked after the base, in a clone too; merges may have any subject', () => {
+  test('are checked from the base commit on, also in a clone; merge commits may have any subject', () => {
     const [whole, clone] = [tempFolder(), path.join(tempFolder(), 'clone')]
     git(whole, 'init', '--quiet', '--initial-branch=main')
     const base = commit(whole, 'begin')
@@ -49,7 +49,7 @@ describe('the commits of a checkout', () => {
     expect(straysIn(clone, base)).toEqual([expect.stringMatching(/^\w+ no scope$/)])
   })
 
-  test('are not checked without git, and in a shallow clone, and the reason is said', () => {
+  test('are not checked without git or in a shallow clone, and the reason is printed', () => {
     const [whole, shallow] = [tempFolder(), path.join(tempFolder(), 'clone')]
     expect(straysIn(whole)).toContain('not a git checkout')
     git(whole, 'init', '--quiet', '--initial-branch=main')

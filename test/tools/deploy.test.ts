@@ -37,13 +37,13 @@ const secrets = {
   SERVICE_DATA_ENCRYPTION_KEY: 'ab'.repeat(32),
 }
 
-test('the settings of the Kubernetes manifests, with the secrets that they ask for, are a configuration without warnings', () => {
+test('the settings of the Kubernetes manifests, with the secrets that they reference, are a configuration without warnings', () => {
   const { config, warnings } = loadConfig(undefined, { ...ofKind('ConfigMap')[0]?.data, ...secrets })
   expect(warnings).toEqual([])
   expect([config.storage.driver, config.signing.key_store]).toEqual(['postgres', 'postgres_key'])
 })
 
-test('the settings of the compose file are a configuration', () => {
+test('the settings of the compose file are a valid configuration', () => {
   const { services } = parse(read('deploy/compose.yaml')) as {
     services: { service: { environment: Record<string, string> } }
   }
@@ -68,7 +68,7 @@ test('pods run without privileges on a read-only file system, and their probes e
   for (const [, probe] of text.matchAll(/httpGet: \{ path: (\S+),/g)) expect(routes).toContain(`'${probe}'`)
 })
 
-test('the image is the Node that is supported, and not run as root', () => {
+test('the image uses a supported version of Node, and does not run as root', () => {
   const text = read('Dockerfile')
   expect(text).toMatch(/^USER node$/m)
   const { engines } = JSON.parse(read('package.json')) as { engines: { node: string } }

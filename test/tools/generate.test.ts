@@ -10,24 +10,24 @@ import { tempFile } from '../support/folder.ts'
 const UNCOMMENTED = renderExample().replace(/^( *)#([a-z_]+:)/gm, '$1$2')
 
 describe('generated files', () => {
-  test('match their sources; `npm run generate` writes them again', async () => {
+  test('equal the output of `npm run generate`', async () => {
     expect((await drifted(packageRoot)).map(({ file }) => file)).toEqual([])
   })
 
-  test('a missing or changed one is found', async () => {
+  test('a missing or changed file is reported', async () => {
     const changed = tempFile('config.example.yaml', `${renderExample()}# changed\n`)
     const drift = await drifted(path.dirname(changed))
     expect(drift.map(({ file }) => file)).toEqual(GENERATED.map(({ file }) => file))
   })
 
   test.each([
-    ['as it is', renderExample()],
+    ['unchanged', renderExample()],
     ['with every key uncommented', UNCOMMENTED],
-  ])('the example file is the defaults, %s', (_how, text) => {
+  ])('the example configuration equals the defaults, %s', (_how, text) => {
     expect(loadConfig(tempFile('config.yaml', text), {})).toEqual(loadConfig(undefined, {}))
   })
 
-  test('the editor schema knows every key of the example file, and no other', () => {
+  test('the schema for editors has exactly the keys of the example configuration', () => {
     const known = (schema: Schema, at = ''): string[] =>
       Object.entries(schema.properties ?? {}).flatMap(([name, inner]) =>
         inner.properties ? known(inner, `${at}${name}.`) : [`${at}${name}`],

@@ -40,7 +40,7 @@ describe('the word list', () => {
     expect(faultsOf('so\nmany rows', 'docs/a.md')).toHaveLength(1)
   })
 
-  test('words that only contain a form, and standard uses of its words, are no fault', () => {
+  test('words that only contain a form, and standard uses of its words, are not reported', () => {
     expect(
       faultsOf(
         '// GitHub newsletter; a client that had one; cookies that cannot be told apart; the token of a client that',

@@ -21,7 +21,7 @@ describe('the import rules', () => {
     expect(faultsOf(graph({ [file]: [target] }))).toEqual([`${file} imports ${target}, which is not to its left`])
   })
 
-  test('a circle is reported with the way around it', () => {
+  test('a circle is reported with the files on it', () => {
     const [a, b, c] = ['bench/a.ts', 'bench/b.ts', 'bench/c.ts']
     expect(faultsOf(graph({ [a]: [b], [b]: [c], [c]: [a] }))).toEqual([
       `a circle of imports: ${a} -> ${b} -> ${c} -> ${a}`,

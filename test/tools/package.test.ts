@@ -23,7 +23,7 @@ beforeAll(async () => {
   expect(stderr).not.toMatch(/EBADENGINE|deprecated/)
 }, 600_000)
 
-test('it has no sources and no tests, and every package that its files name is one that is shipped', async () => {
+test('the package has no sources and no tests, and every package that it imports is a dependency', async () => {
   const { stdout } = await call('find', [installed(), '-type', 'f', '-not', '-path', '*/node_modules/*'])
   const files = stdout.trim().split('\n')
   const shown = files.map((file) => path.relative(installed(), file))
@@ -51,7 +51,7 @@ test('it has no sources and no tests, and every package that its files name is o
   expect([...new Set(named)].filter((name) => !shipped.includes(name))).toEqual([])
 })
 
-test('it has the documents, the schema of the configuration, the files for deployment and the examples', () => {
+test('the package has the documents, the configuration schema, the deployment files and the examples', () => {
   for (const file of [
     'README.md',
     'LICENSE',
@@ -65,7 +65,7 @@ test('it has the documents, the schema of the configuration, the files for deplo
     expect(existsSync(installed(file)), file).toBe(true)
 })
 
-test('it takes less than 150 MB, because native builds for other platforms are removed', async () => {
+test('the installed package takes less than 150 MB, because native builds for other platforms are removed', async () => {
   const { stdout } = await call('du', ['-sm', installed()])
   expect(Number.parseInt(stdout, 10)).toBeLessThan(150)
 })
@@ -75,7 +75,7 @@ test('both names of the binary are the same program', async () => {
   expect(said[1]?.stdout).toBe(said[0]?.stdout)
 })
 
-test('it tells its version, serves, and issues a token', async () => {
+test('the installed binary prints its version, serves, and issues a token', async () => {
   const main = binary('service')
   const [port, adminPort] = [await freePort(), await freePort()]
   const env = {

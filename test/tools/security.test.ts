@@ -8,24 +8,24 @@ import { renderAttacks } from '../../tools/security/attacks.ts'
 import { renderConformance } from '../../tools/security/conformance.ts'
 import { testTitles } from '../../tools/security/titles.ts'
 
-test('a title is found however its test is written', () => {
+test('a title is found in every form in which a test can be written', () => {
   const titles = testTitles().filter(({ file }) => file === 'test/tools/security.test.ts')
   const found = titles.map(({ title }) => title)
   expect(found).toEqual([
-    'a title is found however its test is written',
-    'from a table over several lines: %s',
-    'from a table on one line: %s',
+    'a title is found in every form in which a test can be written',
+    'a title after a table over several lines is found: %s',
+    'a title after a table on one line is found: %s',
     'every row of the attack list has a test or a reason',
-    'the promises of the threat model, and the failure modes, name tests and files that are there',
-    'every requirement names its tests, and what is open says why',
+    'every test and every file that the threat model and the failure modes name exists',
+    'every requirement names its tests, and a known difference has a reason',
   ])
 })
 
 test.each([
   ['one', 1],
   ['two', 2],
-])('from a table over several lines: %s', (_word, number) => expect(number).toBeGreaterThan(0))
-test.each([1, 2])('from a table on one line: %s', (number) => expect(number).toBeGreaterThan(0))
+])('a title after a table over several lines is found: %s', (_word, number) => expect(number).toBeGreaterThan(0))
+test.each([1, 2])('a title after a table on one line is found: %s', (number) => expect(number).toBeGreaterThan(0))
 
 test('every row of the attack list has a test or a reason', () => {
   const lines = renderAttacks()
@@ -41,7 +41,7 @@ test('every row of the attack list has a test or a reason', () => {
 
 const DOCS = ['docs/security/threat-model.md', 'docs/operate/failure-modes.md', 'docs/reliability.md', 'SECURITY.md']
 
-test('the promises of the threat model, and the failure modes, name tests and files that are there', () => {
+test('every test and every file that the threat model and the failure modes name exists', () => {
   const rows = new Set(testTitles().flatMap(({ title }) => title.match(/\b[A-U]\d\d\b/g) ?? []))
   for (const doc of DOCS) {
     const text = readFileSync(path.join(packageRoot, doc), 'utf8')
@@ -51,7 +51,7 @@ test('the promises of the threat model, and the failure modes, name tests and fi
   }
 })
 
-test('every requirement names its tests, and what is open says why', () => {
+test('every requirement names its tests, and a known difference has a reason', () => {
   const text = renderConformance()
   expect(text).toContain('## Open')
   for (const line of text.split('\n').filter((each) => /^\| (MUST|SHOULD|MAY)/.test(each)))

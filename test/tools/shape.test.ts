@@ -12,7 +12,7 @@ describe('exported names', () => {
     ])
   })
 
-  test('overloads in one file, default exports and other folders are no fault', () => {
+  test('overloads in one file, default exports and other folders are not reported', () => {
     const overloads = '/** A. */\nexport function at(a: string): void\n/** A. */\nexport function at(a: number): void\n'
     const worker = '/** Runs. */\nexport default function run() {}\n'
     const files = [overloads, worker].flatMap((text, i) => [file(`src/${i}.ts`, text)])
@@ -37,7 +37,7 @@ describe('the other rules', () => {
     expect(faultsOf([source], [])).toEqual([expect.stringContaining(fault)])
   })
 
-  test('a number of a migration that is used twice is reported', () => {
+  test('a migration number that is used twice is reported', () => {
     expect(faultsOf([], ['001_a.sql', '002_b.sql', '002_c.sql'])).toEqual([
       'migrations/002_b.sql: NNN_name.sql, each number once',
     ])

@@ -12,7 +12,7 @@ const GOOD = { integrity: 'sha512-AAAA', license: 'MIT' }
 const faults = (lock: Lock, manifest: Partial<Manifest> = {}, reasons = REASONS) =>
   supplyFaults({ ...MANIFEST, ...manifest }, lock, reasons)
 
-test('packages that are exact, hashed, licensed and explained are right', () => {
+test('packages with an exact version, a hash, an allowed licence and a reason are accepted', () => {
   expect(faults({ '': {}, 'node_modules/a': GOOD, 'node_modules/a/node_modules/b': GOOD })).toEqual([])
 })
 
@@ -31,12 +31,12 @@ test.each<[string, Lock[string], string]>([
   ['without a licence', { integrity: GOOD.integrity }, 'licence none'],
   ['of a licence that is not on the list', { ...GOOD, license: 'AGPL-3.0' }, 'licence AGPL-3.0'],
   ['that is shipped, under the licence of a tool', { ...GOOD, license: 'MPL-2.0' }, 'licence MPL-2.0'],
-  ['with an install script that nobody decided on', { ...GOOD, hasInstallScript: true }, 'install script'],
+  ['with an install script without a decision', { ...GOOD, hasInstallScript: true }, 'install script'],
 ])('a package %s is refused', (_what, entry, fault) => {
   expect(faults({ 'node_modules/x': entry })).toEqual([expect.stringContaining(fault)])
 })
 
-test('builds of tools for other platforms may lack what their registry did not tell', () => {
+test('builds of tools for other platforms may lack data that their registry did not provide', () => {
   expect(faults({ 'node_modules/x': { dev: true, optional: true } })).toEqual([])
   expect(faults({ 'node_modules/x': { optional: true } }).length).toBe(2)
 })

@@ -80,8 +80,8 @@ async function rounds(count: number, { all, issuer, admin }: Running): Promise<v
   expect(issued).toBeGreaterThan(10 * count)
 }
 
-describe('P05 SIGKILL at any moment', () => {
-  test(`loses nothing that was answered and undoes no revocation: ${ROUNDS} times on SQLite`, {
+describe('P05 SIGKILL at any time', () => {
+  test(`loses no answered write and undoes no revocation: ${ROUNDS} times on SQLite`, {
     timeout: ROUNDS * ROUND_MS,
   }, async () => {
     const file = path.join(tempFolder(), 'service.db')
@@ -89,7 +89,7 @@ describe('P05 SIGKILL at any moment', () => {
     await rounds(ROUNDS, running)
   })
 
-  test(`the same of two instances on PostgreSQL: ${POSTGRES_ROUNDS} times`, {
+  test(`loses no answered write and undoes no revocation with two instances: ${POSTGRES_ROUNDS} times on PostgreSQL`, {
     timeout: POSTGRES_ROUNDS * ROUND_MS,
   }, async () => {
     postgres = await startPostgres()

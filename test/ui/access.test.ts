@@ -19,7 +19,7 @@ interface ResourceJson {
 const stored = (slug: string) => okAdmin<ResourceJson>(service, 'GET', `/admin/resources/${slug}`)
 
 describe(`in ${CHROMIUM}`, () => {
-  test('a resource shows who may use it and what each group gets, and its rules are edited in a form', async ({
+  test('the page of a resource shows its access rules and the groups of each scope, and its form changes them', async ({
     reopen,
   }) => {
     const { slug } = await addResource(service)
@@ -61,7 +61,7 @@ describe(`in ${CHROMIUM}`, () => {
     )
   })
 
-  test('lists that are emptied in the form are empty, and a scope without groups is for everyone again', async ({
+  test('lists that are cleared in the form are empty, and a scope without groups is available to every user again', async ({
     reopen,
   }) => {
     const { id, slug } = await addResource(service, {
@@ -85,7 +85,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect([access.groups, scopes[0]?.groups]).toEqual([[], undefined])
   })
 
-  test('groups lead to their users, and a group without users is marked', async ({ reopen }) => {
+  test('the list of groups links to the users of a group, and marks groups without users', async ({ reopen }) => {
     const user = await addUser(service, { operator_groups: ['crew'] })
     await addUser(service)
     await addResource(service, {
@@ -102,7 +102,9 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await rowsOf(page)).toHaveLength(1)
   })
 
-  test('a user shows which resources the user may use and why, and what is missing', async ({ reopen }) => {
+  test('the page of a user shows which resources the user may use, which rule decides, and what is missing', async ({
+    reopen,
+  }) => {
     const user = await addUser(service, { operator_groups: ['pilots'] })
     const rule = (groups: string[]) => ({ mode: 'restricted' as const, groups, users: [], email_domains: [] })
     await addResource(service, {
@@ -120,7 +122,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await row('galley').getByText('no', { exact: true }).count()).toBe(1)
   })
 
-  test('explain answers in plain words whether a user gets access, which rule decides, and what to change', async ({
+  test('explain states in plain words whether a user gets access, which rule decides, and what to change', async ({
     reopen,
   }) => {
     const [user, client] = [await addUser(service, { operator_groups: ['crew'] }), await addClient(service)]
@@ -144,7 +146,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await step(question).getByText('yes', { exact: true }).count()).toBe(1)
   })
 
-  test('the groups of operators are edited on the page of the user, and those of the provider are shown apart', async ({
+  test('groups of operators can be edited on the page of a user, and groups of the provider are shown separately', async ({
     reopen,
   }) => {
     const user = await addUser(service, {

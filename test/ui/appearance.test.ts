@@ -52,7 +52,7 @@ const NAMES = [
 
 describe(`in ${CHROMIUM}`, () => {
   test.for(NAMES)(
-    '%s: axe finds nothing serious, nothing goes sideways, and the browser has no complaint',
+    '%s: axe reports no serious problem, the page does not scroll sideways, and the browser logs no error',
     async (name, { reopen }) => {
       const { page, complaints } = await openAdmin(reopen, world.service, placesOf(world)[name])
       await page.getByRole('heading', { level: 1 }).waitFor()
@@ -74,7 +74,7 @@ describe(`in ${CHROMIUM}`, () => {
     },
   )
 
-  test('the gate and an open dialog: axe finds nothing serious', async ({ open, reopen }) => {
+  test('the key prompt and an open dialog: axe reports no serious problem', async ({ open, reopen }) => {
     const { page } = await open()
     await page.goto(`${world.service.admin}/admin/ui/`)
     await page.getByLabel('Admin key').waitFor()
@@ -88,7 +88,7 @@ describe(`in ${CHROMIUM}`, () => {
     if (SHOTS) await inside.screenshot({ path: path.join(SHOTS, 'dialog.png') })
   })
 
-  test('every list says what belongs there while nothing is', async ({ reopen }) => {
+  test('every empty list explains what it will contain', async ({ reopen }) => {
     const empty = await startService()
     try {
       for (const place of [
@@ -111,7 +111,7 @@ describe(`in ${CHROMIUM}`, () => {
     }
   })
 
-  test('on a phone the pages are behind a menu that closes when one is chosen', async ({ reopen }) => {
+  test('on a phone the pages are in a menu that closes after a choice', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, 'clients')
     await page.setViewportSize({ width: 390, height: 844 })
     expect(await page.getByRole('link', { name: 'Users' }).isVisible()).toBe(false)

@@ -21,14 +21,14 @@ const clients = () => okAdmin<Shown[]>(service, 'GET', '/admin/clients?limit=100
 const clientOf = (id: string) => okAdmin<Shown>(service, 'GET', `/admin/clients/${id}`)
 
 describe(`in ${CHROMIUM}`, () => {
-  test('where no client is yet it says what clients are and offers to create one', async ({ reopen }) => {
+  test('without clients the page explains clients and offers to create one', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, service, 'clients')
     expect(await page.locator('.empty').textContent()).toContain('No client yet')
     await page.locator('.empty').getByRole('button', { name: 'Create client' }).click()
     await page.getByRole('dialog', { name: 'Create a client' }).waitFor()
   })
 
-  test('creates a client, shows its secret once, and the secret works', async ({ reopen }) => {
+  test('creates a client and shows its secret once, and the secret works', async ({ reopen }) => {
     const { page, complaints } = await openAdmin(reopen, service, 'clients')
     await page.getByRole('button', { name: 'Create client' }).first().click()
     await page.getByLabel('Client name').fill('Night robot')
@@ -50,7 +50,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('rotates a secret with an overlap, shows the secrets with their times, and ends the earlier one', async ({
+  test('rotates a secret with an overlap, shows all secrets with their times, and deletes the earlier one', async ({
     reopen,
   }) => {
     const client = await addClient(service, { client_name: 'Rotated robot' })
@@ -83,7 +83,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('creates a client of a workload without a secret, shows its identities and changes them', async ({ reopen }) => {
+  test('creates a client for a workload without a secret, and shows and changes its identities', async ({ reopen }) => {
     const { page, complaints } = await openAdmin(reopen, service, 'clients')
     await page.getByRole('button', { name: 'Create client' }).first().click()
     await page.getByLabel('Client name').fill('Mailer')
@@ -103,7 +103,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('shows the same call as curl and as a command, without the key', async ({ reopen }) => {
+  test('shows the same call as a curl command and as a service command, without the key', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, service, 'clients')
     await press(page, 'Create client')
     await page.getByLabel('Client name').fill("Ada's robot")
@@ -115,9 +115,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(command).toContain('service admin client create -')
   })
 
-  test('a field that the server refuses is marked, with what is wrong, and what was typed stays', async ({
-    reopen,
-  }) => {
+  test('a field that the server refuses is marked with the error, and keeps its input', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, service, 'clients')
     await press(page, 'Create client')
     await page.getByLabel('Client name').fill('Lost')
@@ -130,7 +128,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await page.getByLabel('Client name').inputValue()).toBe('Lost')
   })
 
-  test('searches on the server as one types, and the search is in the address', async ({ reopen }) => {
+  test('searches on the server while the user types, and the search is in the URL', async ({ reopen }) => {
     const [found] = [await addClient(service, { client_name: 'Zebra watcher' }), await addClient(service)]
     const { page } = await openAdmin(reopen, service, 'clients')
     await page.getByRole('searchbox').fill('zEBRA')
@@ -142,7 +140,7 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByText('Nothing fits.').waitFor()
   })
 
-  test('goes through a long list page by page and back', async ({ reopen }) => {
+  test('shows a long list page by page, forwards and backwards', async ({ reopen }) => {
     for (let i = 0; i < 110; i++) await addClient(service, { client_name: `Many ${String(i).padStart(3, '0')}` })
     const { page } = await openAdmin(reopen, service, 'clients?q=many')
     const namesOf = async () => (await rowsOf(page)).map((row) => row.split('\n')[0] as string)
@@ -160,7 +158,7 @@ describe(`in ${CHROMIUM}`, () => {
     await expect.poll(() => rowsOf(page)).toHaveLength(50)
   })
 
-  test('edits only what was changed', async ({ reopen }) => {
+  test('an edit sends only the changed fields', async ({ reopen }) => {
     const { client_id } = await addClient(service, { client_name: 'Before', scope: 'mcp:read' })
     const { page } = await openAdmin(reopen, service, `clients/${client_id}`)
     await press(page, 'Edit')
@@ -172,7 +170,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(event?.detail).toEqual({ fields: ['client_name'] })
   })
 
-  test('suspending says what happens first; Cancel changes nothing', async ({ reopen }) => {
+  test('suspending asks for confirmation and states the effects; Cancel changes nothing', async ({ reopen }) => {
     const { client_id } = await addClient(service)
     const { page } = await openAdmin(reopen, service, `clients/${client_id}`)
     await press(page, 'Suspend')
@@ -185,7 +183,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await clientOf(client_id)).status).toBe('suspended')
   })
 
-  test('deletes a client and goes back to the list', async ({ reopen }) => {
+  test('deletes a client and returns to the list', async ({ reopen }) => {
     const { client_id } = await addClient(service)
     const { page } = await openAdmin(reopen, service, `clients/${client_id}`)
     await press(page, 'Delete')

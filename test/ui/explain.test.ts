@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { explain } from '../../ui/lib/explain.ts'
 
-describe('the reason of a failure in plain words', () => {
+describe('the explanation of a failure', () => {
   test.each([
     ['missing_code_challenge', /PKCE/],
     ['unsupported_challenge_method', /PKCE/],
@@ -18,7 +18,7 @@ describe('the reason of a failure in plain words', () => {
     ['login_failure', /sign-in failed/],
     ['login_locked_out', /Too many failed/],
     ['subject_not_mapped', /subject of the assertion/],
-  ])('%s is explained by what it is', (reason, why) => {
+  ])('%s has an explanation', (reason, why) => {
     expect(explain(reason, 'in the words of the server').why).toMatch(why)
   })
 

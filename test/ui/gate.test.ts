@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 describe(`in ${CHROMIUM}`, () => {
-  test('a wrong key is refused with its own message and not stored; the right one opens the requested page', async ({
+  test('a wrong key is refused with a message of its own and not stored; the right key opens the requested page', async ({
     open,
   }) => {
     const { page } = await open()
@@ -26,7 +26,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(page.url()).toBe(`${service.admin}/admin/ui/clients?q=robot`)
   })
 
-  test('the key is kept in sessionStorage and nowhere else, and Forget takes it away', async ({ open }) => {
+  test('the key is stored in sessionStorage only, and Forget removes it', async ({ open }) => {
     const { page, complaints } = await open()
     await page.goto(`${service.admin}/admin/ui/`)
     await page.getByLabel('Admin key').fill(ADMIN_KEY)
@@ -47,14 +47,14 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('a key that is no longer accepted leads back to the gate, which says so', async ({ open }) => {
+  test('a key that is no longer valid leads to the key prompt, which states the reason', async ({ open }) => {
     const { page } = await open()
     await page.addInitScript("sessionStorage.setItem('service.admin-key', 'of-yesterday')")
     await page.goto(`${service.admin}/admin/ui/clients`)
     expect(await page.getByRole('alert').textContent()).toContain('no longer accepts the key')
   })
 
-  test('locks after 15 minutes without a touch, not before', async ({ open }) => {
+  test('locks after 15 minutes without input, not earlier', async ({ open }) => {
     const { page } = await open()
     await page.clock.install()
     await page.goto(`${service.admin}/admin/ui/clients`)
@@ -70,7 +70,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await page.evaluate('sessionStorage.length')).toBe(0)
   })
 
-  test('the audit trail tells of the way in', async ({ open }) => {
+  test('the audit trail records the use of the admin page', async ({ open }) => {
     const { page } = await open()
     await page.goto(`${service.admin}/admin/ui/`)
     await page.getByLabel('Admin key').fill(ADMIN_KEY)
@@ -85,7 +85,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(event?.actor_id).toBe('admin')
   })
 
-  test('a page that another site shows in a frame stays empty', async ({ open }) => {
+  test('the page is empty in a frame of another site', async ({ open }) => {
     const { page, complaints } = await open()
     await page.setContent(`<iframe src="${service.admin}/admin/ui/"></iframe>`)
     await expect.poll(() => complaints.join()).toContain('frame-ancestors')

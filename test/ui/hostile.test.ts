@@ -98,7 +98,7 @@ const PLACES = [
 ]
 
 describe(`in ${CHROMIUM}`, () => {
-  test.for(PLACES)('%s shows markup in names as text, and runs none of it', async (name, { reopen }) => {
+  test.for(PLACES)('%s shows markup in names as text and does not execute it', async (name, { reopen }) => {
     const { page, complaints } = await openAdmin(reopen, service, places[name])
     await page
       .locator('td, dd, h1')
@@ -111,7 +111,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('a name that turns the text around turns nothing', async ({ reopen }) => {
+  test('a name with a right-to-left override does not change the direction of other text', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, service, places['client'])
     const heading = page.getByRole('heading', { level: 1 })
     await heading.waitFor()

@@ -22,7 +22,7 @@ const tokenOf = async (client: { client_id: string; client_secret: string }) => 
 }
 
 describe(`in ${CHROMIUM}`, () => {
-  test('home shows the health, unsafe settings with their reasons, and counts', async ({ reopen }) => {
+  test('home shows the health, the counts, and unsafe settings with their reasons', async ({ reopen }) => {
     const { page, complaints } = await openAdmin(reopen, world.service)
     await page.getByText('well', { exact: true }).waitFor()
     await page.getByText('session.secret is empty').waitFor()
@@ -32,19 +32,19 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('home says how much more the server could do', async ({ reopen }) => {
+  test('home shows how much more load the server can serve', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service)
     await page.getByText(/not known before there is traffic|busiest part: /).waitFor()
   })
 
-  test('the charts of home have their numbers as a table', async ({ reopen }) => {
+  test('the charts of home are also available as a table', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service)
     const chart = page.getByRole('figure', { name: 'Tokens per second, by grant' })
     await chart.getByText('As a table').click()
     await chart.getByRole('table').waitFor()
   })
 
-  test('connections tell in plain words why a client failed and what to do, step by step', async ({ reopen }) => {
+  test('connections show in plain words why a client failed and what to do, step by step', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, `connections?client_id=${world.machine.client_id}`)
     await page.getByText('Client authentication failed').first().waitFor()
     await page.getByText('2 steps').click()
@@ -53,7 +53,9 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByText('Nothing fits.').waitFor()
   })
 
-  test('users: creates one that can sign in, resets its password, disables it, signs it out', async ({ reopen }) => {
+  test('users: creates a user who can sign in, resets the password, disables the user, and logs the user out', async ({
+    reopen,
+  }) => {
     const { page } = await openAdmin(reopen, world.service, 'users')
     await press(page, 'Create user')
     await page.getByRole('textbox', { name: 'Email' }).fill('grace@example.com')
@@ -76,7 +78,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await stored())?.status).toBe('disabled')
   })
 
-  test('users: revokes what one allowed', async ({ reopen }) => {
+  test('users: revokes a consent of a user', async ({ reopen }) => {
     const { user } = await approved(world.service.app.store)
     const { page } = await openAdmin(reopen, world.service, `users/${user.id}`)
     await press(page, 'Revoke')
@@ -86,7 +88,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(consent_grants[0]?.['revoked_at']).toBeDefined()
   })
 
-  test('resources: creates one with scopes and shows the metadata URL to copy; a new slug is its new address', async ({
+  test('resources: creates a resource with scopes and shows the metadata URL to copy; a new slug changes the address', async ({
     reopen,
   }) => {
     const { page } = await openAdmin(reopen, world.service, 'resources')
@@ -108,7 +110,7 @@ describe(`in ${CHROMIUM}`, () => {
     await page.locator('.facts').getByText('journal', { exact: true }).waitFor()
   })
 
-  test('providers: creates, edits and deletes one', async ({ reopen }) => {
+  test('providers: creates, edits and deletes a provider', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, 'providers')
     await page.getByRole('button', { name: 'Create provider' }).first().click()
     await field(page, 'Slug').fill('github')
@@ -132,7 +134,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await read('/admin/broker-providers')).toEqual([])
   })
 
-  test('fronting: links a gateway to what is behind it, and takes the link away', async ({ reopen }) => {
+  test('fronting: creates and deletes the link of a gateway to a resource behind it', async ({ reopen }) => {
     const [gateway, behind] = [await addResource(world.service), await addResource(world.service)]
     const { page } = await openAdmin(reopen, world.service, 'fronting')
     await page.getByRole('button', { name: 'Create link' }).first().click()
@@ -148,7 +150,9 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await read('/admin/fronting')).toEqual([])
   })
 
-  test('identity providers: registers one, switches it off; deleting takes its policies along', async ({ reopen }) => {
+  test('identity providers: registers one and disables it; deleting it also deletes its policies', async ({
+    reopen,
+  }) => {
     const { page } = await openAdmin(reopen, world.service, 'idps')
     await press(page, 'Register provider')
     await field(page, 'Issuer').fill('https://other.example.com')
@@ -165,7 +169,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await read<Row[]>('/admin/idps')).toHaveLength(1)
   })
 
-  test('policies and subject mappings: are made for an identity provider that is chosen by name', async ({
+  test('policies and subject mappings: are created for an identity provider that is chosen by name', async ({
     reopen,
   }) => {
     const { page } = await openAdmin(reopen, world.service, 'policies')
@@ -185,7 +189,7 @@ describe(`in ${CHROMIUM}`, () => {
     await expect.poll(() => rowsOf(page)).toEqual([expect.stringContaining('00u2efgh')])
   })
 
-  test('issuances: a delegated token is drawn as a line of actors, and revoking it ends it', async ({ reopen }) => {
+  test('issuances: shows the actors of a delegated token in order, and revokes the token', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, `issuances/${world.delegated}`)
     const chain = page.getByRole('list', { name: 'Delegation chain' }).getByRole('listitem')
     const { user, machine, agent, resource } = world
@@ -199,7 +203,9 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await read(`/admin/issuances/${world.delegated}`))['active']).toBe(false)
   })
 
-  test('issuances: revoking all of a client counts first, and Cancel revokes nothing', async ({ reopen }) => {
+  test('issuances: revoking all tokens of a client first shows their number, and Cancel revokes nothing', async ({
+    reopen,
+  }) => {
     const client = await addClient(world.service, { grant_types: ['client_credentials'] })
     const tokens = [await tokenOf(client), await tokenOf(client)]
     const { page } = await openAdmin(reopen, world.service, `issuances?client_id=${client.client_id}`)
@@ -217,7 +223,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await live()).toHaveLength(0)
   })
 
-  test('audit: filters by action, follows what happens, and exports', async ({ reopen }) => {
+  test('audit: filters by action, shows new events, and exports', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, 'audit')
     await page.getByLabel('Any action').selectOption('dcr mode updated')
     await page.getByText('Nothing fits.').waitFor()
@@ -229,7 +235,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await download).suggestedFilename()).toBe('audit.jsonl')
   })
 
-  test('keys: rotates after asking; the old one says when it is safe to remove', async ({ reopen }) => {
+  test('keys: rotates after a confirmation, and shows when the previous key can be removed', async ({ reopen }) => {
     const before = await read<{ current_kid: string }>('/admin/keys')
     const { page } = await openAdmin(reopen, world.service, 'keys')
     await press(page, 'Rotate')
@@ -241,7 +247,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await page.getByRole('row', { name: after.previous_kid }).textContent()).toMatch(/in \d+[mhd]/)
   })
 
-  test('keys: a compromised one goes only when its name is typed, after what that costs was counted', async ({
+  test('keys: a compromised key is revoked only after the effects were counted and the user typed the id of the key', async ({
     reopen,
   }) => {
     const { current_kid } = await read<{ current_kid: string }>('/admin/keys')
@@ -257,7 +263,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await eventsOf(world.service, 'key_revoked')).length).toBe(1)
   })
 
-  test('settings: changes who may register, at once; the configuration shows no secret', async ({ reopen }) => {
+  test('settings: changes the registration mode at once; the configuration shows no secret', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, 'settings')
     await page.locator('.choice', { hasText: 'approved_redirects' }).getByRole('button').click()
     await page.getByRole('dialog').getByRole('button', { name: 'Use this' }).click()
@@ -266,7 +272,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await page.locator('.facts').textContent()).toContain('***')
   })
 
-  test('a client that is a document shows it as it is now, with what is wrong with it', async ({ reopen }) => {
+  test('a document client shows its present document and the faults in it', async ({ reopen }) => {
     const client_id = 'http://127.0.0.1:9/client.json'
     await addClient(world.service, {}, { client_id, registration_source: 'cimd' })
     const { page } = await openAdmin(reopen, world.service, `clients/${encodeURIComponent(client_id)}`)
@@ -275,19 +281,19 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await eventsOf(world.service, 'client_document_fetched'))[0]?.client_id).toBe(client_id)
   })
 
-  test('a list that the server cannot give says why', async ({ reopen }) => {
+  test('a list that the server cannot provide shows the reason', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, 'clients?after=nobody')
     expect(await page.getByRole('alert').textContent()).toContain('names no client')
   })
 
-  test('an address that is no page says so, and leads home', async ({ reopen }) => {
+  test('an unknown address shows a message and a link to home', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, 'nothing')
     await page.getByText('Page not found').waitFor()
     await page.getByRole('main').getByRole('link', { name: 'Home' }).click()
     await page.getByRole('heading', { name: 'Home' }).waitFor()
   })
 
-  test('the keyboard is enough: / leads to the search, Tab to the rows, Escape out of a dialog', async ({ reopen }) => {
+  test('the keyboard works: / focuses the search, Tab the rows, Escape closes a dialog', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, 'clients')
     await page.getByRole('row').nth(1).waitFor()
     await page.keyboard.press('/')

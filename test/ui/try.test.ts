@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 describe(`in ${CHROMIUM}`, () => {
-  test('mints a token, decodes it, and leads to its record', async ({ reopen }) => {
+  test('mints a token, decodes it, and links to its record', async ({ reopen }) => {
     const client = await addClient(service, { grant_types: ['client_credentials'] })
     const { page, complaints } = await openAdmin(reopen, service, 'try')
     await page.getByLabel('Client ID').fill(client.client_id)
@@ -30,7 +30,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
-  test('shows exactly why a token is refused, and the error that the client receives', async ({ reopen }) => {
+  test('shows why a token is refused, and the error that the client receives', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, service, 'try')
     await page.getByLabel('Client ID').fill('nobody')
     await page.getByLabel('Client secret').fill('nothing')
