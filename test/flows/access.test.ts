@@ -60,7 +60,7 @@ const tokensOf = async (user: { email?: string }, resource: { uri: string }, fie
   ).body
 
 describe('the authorization request', () => {
-  test('shows a page that names person and resource, leads back with access_denied, and offers another account', async () => {
+  test('a request without access shows a page with user and resource, a link back with access_denied, and a link to use another account', async () => {
     const [outsider, insider, resource] = [await member('guests'), await member('staff'), await staffOnly()]
     const browser = await browserOf(outsider)
     const page = await visit(browser, resource)
@@ -73,7 +73,7 @@ describe('the authorization request', () => {
     expect(callback.searchParams.get('code')).toMatch(/^ac_/)
   })
 
-  test('with prompt=none, and for what is no browser, is access_denied at once', async () => {
+  test('a request without access redirects with access_denied at once for prompt=none and for clients that are not browsers', async () => {
     const [user, resource] = [await member(), await staffOnly()]
     const browser = await browserOf(user)
     const none = await visit(browser, resource, { prompt: 'none' })
@@ -83,7 +83,7 @@ describe('the authorization request', () => {
     expect(new URL(program.location ?? '').searchParams.get('error')).toBe('access_denied')
   })
 
-  test('an earlier consent does not replace access, and access back makes it count again', async () => {
+  test('an earlier consent does not replace access, and is valid again when access returns', async () => {
     const [user, resource] = [await member('staff'), await staffOnly()]
     await tokensOf(user, resource)
     const browser = await browserOf(user)
@@ -93,7 +93,7 @@ describe('the authorization request', () => {
     expect(new URL((await visit(browser, resource)).location ?? '').searchParams.get('code')).toMatch(/^ac_/)
   })
 
-  test('scopes that the person may not have are not offered, and none left is the same refusal', async () => {
+  test('scopes that the user may not have are not offered, and a request without a remaining scope is refused in the same way', async () => {
     const [user, resource] = [await member(), await forEditors()]
     const browser = await browserOf(user)
     const page = await visit(browser, resource)
@@ -101,12 +101,12 @@ describe('the authorization request', () => {
     expect((await visit(browser, resource, { scope: 'mcp:write' })).status).toBe(403)
   })
 
-  test('a person who is not signed in signs in first, and learns nothing about access before', async () => {
+  test('a user who is not signed in signs in first, and sees nothing about access before', async () => {
     const page = await visit(new Browser(), await staffOnly())
     expect([page.status, page.text.includes('type="password"')]).toEqual([200, true])
   })
 
-  test('a name of a person or resource with markup is shown as text', async () => {
+  test('markup in the name of a user or a resource is shown as text', async () => {
     const resource = await staffOnly()
     await setResource(resource, { display_name: '<b>Notes</b>' })
     const page = await visit(await browserOf(await member()), resource)
@@ -115,7 +115,7 @@ describe('the authorization request', () => {
 })
 
 describe('code and refresh', () => {
-  test('access lost before the code is redeemed is invalid_grant, and the code works once access is back', async () => {
+  test('a code of a user who lost access is invalid_grant, and is valid again when access returns', async () => {
     const [user, resource] = [await member('staff'), await staffOnly()]
     const authorized = await authorize(service, client, user, { resource: resource.uri })
     await setGroups(user)
@@ -124,7 +124,7 @@ describe('code and refresh', () => {
     expect((await redeem(service, client, authorized)).status).toBe(200)
   })
 
-  test('access lost at a refresh ends the family, with its access tokens, also after access is back', async () => {
+  test('a refresh of a user who lost access revokes the family and its access tokens, also when access returns', async () => {
     const [user, resource] = [await member('staff'), await staffOnly()]
     const { access_token, refresh_token } = await tokensOf(user, resource)
     await setResource(resource, { access: { mode: 'restricted', groups: ['ops'] } })
@@ -134,7 +134,7 @@ describe('code and refresh', () => {
     expect(await isActive(service, client, access_token)).toBe(false)
   })
 
-  test('a lost scope is left out, comes back with the group, and alone is invalid_scope that ends nothing', async () => {
+  test('a lost scope is omitted at a refresh and returns with the group; a request for only that scope is invalid_scope and revokes nothing', async () => {
     const [user, resource] = [await member('editors'), await forEditors()]
     let { refresh_token } = await tokensOf(user, resource)
     const next = async (scope?: string) => {
@@ -149,7 +149,7 @@ describe('code and refresh', () => {
     expect((await next()).body['scope']).toBe(BOTH)
   })
 
-  test('every scope lost ends the family', async () => {
+  test('a refresh without a remaining scope revokes the family', async () => {
     const [user, resource] = [await member('editors'), await forEditors()]
     const { refresh_token } = await tokensOf(user, resource, { scope: 'mcp:write' })
     await setGroups(user)
@@ -160,7 +160,7 @@ describe('code and refresh', () => {
 })
 
 describe('introspection', () => {
-  test('is inactive without access and active with access again, and other resources do not change', async () => {
+  test('a token is inactive while its user has no access, and tokens of other resources are not affected', async () => {
     const [user, resource, open] = [await member('staff'), await staffOnly(), await addResource(service)]
     const [token, other] = [
       (await tokensOf(user, resource))['access_token'],
@@ -173,7 +173,7 @@ describe('introspection', () => {
     expect(await states()).toEqual([true, true])
   })
 
-  test('has no scope that the person lost, and is inactive with none left', async () => {
+  test('a token has no scope that the user lost, and is inactive without a remaining scope', async () => {
     const [user, resource] = [await member('editors'), await forEditors()]
     const { access_token } = await tokensOf(user, resource)
     const { access_token: writer } = await tokensOf(user, resource, { scope: 'mcp:write' })
@@ -184,7 +184,7 @@ describe('introspection', () => {
 })
 
 describe('exchange', () => {
-  test('a subject without access to the target is refused with 403, one without access to the source has no valid token', async () => {
+  test('an exchange by a user without access to the target is refused with 403; the token of a user without access to the source is invalid', async () => {
     const { user, source, target, exchanged, introspected } = await exchangeScene(service)
     const { access_token } = (await exchanged()).body
     await setResource(target, { access: { mode: 'restricted', groups: ['staff'] } })
@@ -196,7 +196,7 @@ describe('exchange', () => {
     expectRefused(await exchanged(), 'invalid_grant')
   })
 
-  test('is narrowed to what the person may have, before the consent is asked for the rest', async () => {
+  test('an exchange is narrowed to the scopes that the user may have, before a consent is required for the rest', async () => {
     const { target, exchanged } = await exchangeScene(service)
     await setResource(target, {
       scopes: [{ name: 'mcp:read' }, { name: 'mcp:write', groups: ['editors'] }],
@@ -207,7 +207,7 @@ describe('exchange', () => {
 })
 
 describe('ID-JAG', () => {
-  test('a mapped user needs access; a subject that is no user here is refused at a restricted resource only', async () => {
+  test('a mapped user needs access, and a subject that is not a local user is refused only at a restricted resource', async () => {
     const scene = await xaaScene(service)
     const { idp_id, resource } = scene
     const [insider, outsider] = [await member('staff'), await member()]
@@ -220,7 +220,7 @@ describe('ID-JAG', () => {
     for (const sub of ['outsider', 'stranger']) expectRefused(await bring(sub), 'access_denied', 403)
   })
 
-  test('an assertion that is tried step by step fails at the step access', async () => {
+  test('trying an assertion step by step fails at the step access', async () => {
     const scene = await xaaScene(service)
     await setResource(scene.resource, { access: { mode: 'restricted' } })
     const body = { assertion: await scene.assertion(), client_id: scene.client.client_id }
@@ -235,7 +235,7 @@ describe('ID-JAG', () => {
   })
 })
 
-test('a refusal is on record with client, user, resource and rule, and once for a family that it ends', async () => {
+test('a refusal is audited with client, user, resource and rule, once for each family that it revokes', async () => {
   const [user, resource] = [await member('staff'), await staffOnly()]
   const open = await addClient(service, { token_endpoint_auth_method: 'none' })
   const authorized = await authorize(service, open, user, { resource: resource.uri })
@@ -250,7 +250,7 @@ test('a refusal is on record with client, user, resource and rule, and once for 
 })
 
 describe('token_claims', () => {
-  test('tokens have the claims of now, introspection those of the moment, and nothing about clients', async () => {
+  test('tokens have the claims of the time of issuing, introspection has the present claims, and tokens of machines have none', async () => {
     const resource = await addResource(service, { token_claims: ['groups', 'name'] })
     const user = await member('staff')
     const { access_token, refresh_token } = await tokensOf(user, resource)
@@ -296,7 +296,7 @@ test('a resource with rules costs no read of the store more than one without, on
   ).toEqual(plain)
 })
 
-test('a user who is changed at one instance is refused at another one without its caches being told', async () => {
+test('a change of a user at one instance applies at another instance without a notification', async () => {
   const [user, resource] = [await member('staff'), await staffOnly()]
   const { access_token, refresh_token } = await tokensOf(user, resource)
   expect(await isActive(service, client, access_token)).toBe(true)
@@ -308,7 +308,7 @@ test('a user who is changed at one instance is refused at another one without it
   expectRefused(await refresh(service, client, refresh_token), 'invalid_grant')
 })
 
-test('the rules of clients for themselves are no rules of people', async () => {
+test('access rules do not apply to client_credentials', async () => {
   const machine = await addClient(service, { scope: BOTH })
   const resource = await staffOnly({ scope_groups: { 'mcp:write': ['editors'] } })
   const body = {

@@ -293,7 +293,7 @@ describe('upstream tokens', () => {
     ).toEqual([read, both])
   })
 
-  test('of a provider that grants more than it was asked for is handed out by the first vend, without a refresh', async () => {
+  test('a token with more scopes than requested is returned for the first exchange, without a refresh', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     upstream.granted = 'openid up.write up.read offline_access'
     await connect()
@@ -304,7 +304,7 @@ describe('upstream tokens', () => {
     expect(upstream.refreshed.map(({ form }) => form['scope'])).toEqual(['up.read'])
   })
 
-  test('whose end the provider does not tell is handed out once, with expires_in 0', async () => {
+  test('a token without an expiry of the provider is returned once, with expires_in 0', async () => {
     const { vend, connect, upstream } = await brokerScene(service)
     upstream.expiresIn = undefined
     await connect()
@@ -448,7 +448,7 @@ describe('errors of the provider', () => {
   test.each([
     ['is down', 500],
     ['is overloaded', 429],
-  ])('one that %s gives 503, and the connection stays', async (_what, status) => {
+  ])('a provider that %s causes 503, and the connection stays', async (_what, status) => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()
     upstream.answer = (_form, response) => response.writeHead(status).end('hush, an inner error')
@@ -486,7 +486,7 @@ describe('errors of the provider', () => {
     ['says something of its own, with status 200', 200, { error: 'bad_verification_code' }, 'server_error', 500],
     ['gives no token', 200, { token_type: 'bearer' }, 'server_error', 500],
     ['does not give this scope any more', 400, { error: 'invalid_scope' }, 'consent_required', 400],
-  ])('one that %s: the connection stays', async (_what, status, body, error, expected) => {
+  ])('a provider that %s does not end the connection', async (_what, status, body, error, expected) => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()
     upstream.answer = (_form, response) =>

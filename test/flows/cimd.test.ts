@@ -115,12 +115,15 @@ describe('documents of real clients', () => {
     ['VS Code', vsCode, 'https://vscode.dev:8443/redirect'],
     ['claude.ai', claudeAi, 'https://claude.ai:8443/api/mcp/auth_callback'],
     ['claude.ai', claudeAi, 'http://localhost:51004/callback'],
-  ])('%s is not let go to a redirect URI that its document does not have', async (_name, document, redirect_uri) => {
-    const client_id = publish(document)
-    expect(await outcome(client_id, { redirect_uri })).toBe(
-      '400 invalid_request: the redirect_uri is not registered for this client',
-    )
-  })
+  ])(
+    '%s is not redirected to a redirect URI that its document does not contain',
+    async (_name, document, redirect_uri) => {
+      const client_id = publish(document)
+      expect(await outcome(client_id, { redirect_uri })).toBe(
+        '400 invalid_request: the redirect_uri is not registered for this client',
+      )
+    },
+  )
 })
 
 describe('caching of documents', () => {

@@ -64,7 +64,7 @@ describe('the authorization request to the provider', () => {
     ['a resource that is none', { resource: 'nowhere' }, 400, 'invalid_target'],
     ['a resource of ours', { resource: 'OWN' }, 400, 'invalid_target'],
     ['a resource of another provider', { resource: 'OTHER' }, 400, 'invalid_target'],
-  ])('is refused with %s', async (_what, query, status, error) => {
+  ])('a request with %s is refused', async (_what, query, status, error) => {
     const [{ provider, member, own }, other] = [await brokerScene(service), await brokerScene(service)]
     const named: Record<string, string> = { OWN: own.slug, OTHER: other.resource.slug }
     const asked = Object.fromEntries(Object.entries(query).map(([name, value]) => [name, named[value] ?? value]))
@@ -95,7 +95,7 @@ describe('the authorization request to the provider', () => {
   test.each([
     ['connect.state_secret', {}],
     ['data_encryption.driver', { SERVICE_CONNECT_STATE_SECRET: 'connect-state-secret-0123456789abcdef' }],
-  ])('is off without %s, and says so', async (key, env) => {
+  ])('connecting is not available without %s, and the error says so', async (key, env) => {
     const off = await startService(env)
     if (key === 'connect.state_secret') Object.assign(off.app, { atRest: service.app.atRest })
     try {
@@ -162,7 +162,7 @@ describe('the callback', () => {
   test.each([
     ['away', 503, 'temporarily_unavailable'],
     ['of another opinion', 400, 'server_error'],
-  ])('while the provider is %s carries that back', async (_what, status, told) => {
+  ])('the callback redirects with %s of the provider', async (_what, status, told) => {
     const { connect, upstream, grant } = await brokerScene(service)
     upstream.answer = (_form, response) => response.writeHead(status).end('{}')
     expect((await connect()).location).toBe(`${RETURN}?error=${told}`)
@@ -170,7 +170,7 @@ describe('the callback', () => {
   })
 
   test.each(['two\r\nlines', 'жетон', 'a\u0000b'])(
-    'a token that no header may hold is none: clients put it into one (%j)',
+    'a token that is not valid in a header is refused, because clients put it into one (%j)',
     async (access_token) => {
       const { connect, upstream, grant } = await brokerScene(service)
       upstream.answer = (_form, response) =>

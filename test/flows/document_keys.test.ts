@@ -37,7 +37,7 @@ const keyedClient = async (members: Record<string, unknown>, key: KeyedClient['k
   ({ client_id: publish(members), key }) as KeyedClient
 const code = (client: { client_id: string }) => authorize(service, client, user, { resource }, browser)
 
-test('a document with keys proves itself at the code and at every refresh', async () => {
+test('a client with a key document authenticates with an assertion at the code and at every refresh', async () => {
   const peer = await TestIdp.start()
   for (const keys of [{ jwks: keySetOf(peer.key) }, { jwks_uri: peer.jwks_uri }]) {
     const client = await keyedClient(keys, peer.key)
@@ -66,7 +66,7 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   expect(refusalIn(page)).toMatch(why)
 })
 
-test('S18 a document with none and private_key_jwt may use either, and a wrong assertion is never none', async () => {
+test('S18 a document with the methods none and private_key_jwt may use either, and a wrong assertion does not count as none', async () => {
   const key = await idpKey()
   const both = {
     jwks: keySetOf(key),
@@ -88,12 +88,12 @@ test('S18 a document with none and private_key_jwt may use either, and a wrong a
   await okAdmin(service, 'PATCH', path, { client_name: 'Known here' })
 })
 
-test('a document that names methods without keys is what remains of them', async () => {
+test('a document that lists methods that need keys, without keys, has only the other methods', async () => {
   const client = { client_id: publish({ token_endpoint_auth_methods_supported: ['private_key_jwt', 'none'] }) }
   claimsOf(await redeem(service, client, await code(client)))
 })
 
-test('S17 the keys of a document come from the document: they follow it, and operators do not set them', async () => {
+test('S17 the keys of a document client follow its document, and operators cannot set them', async () => {
   const [first, next] = [await idpKey(), await idpKey()]
   const path = `/keyed-${++made}/client.json`
   const client = { client_id: publish({ jwks: keySetOf(first) }, path), key: first } as KeyedClient

@@ -41,7 +41,7 @@ async function mailer(more: Partial<FederatedCredential> = {}): Promise<{ issuer
 }
 
 describe('a Kubernetes service account', () => {
-  test('gets a token for a resource with its projected token, again and again until it expires', async () => {
+  test('gets a token for a resource with its projected token, repeatedly until it expires', async () => {
     const { issuer, client_id } = await mailer()
     const resource = await addResource(service)
     const token = await issuer.token([service.issuer])
@@ -71,7 +71,7 @@ describe('a Kubernetes service account', () => {
     expect((await ask('/oauth/introspect')).body).toEqual({ active: false })
   })
 
-  test('has no secret, and is refused without an assertion and with a secret', async () => {
+  test('has no secret, and is refused without an assertion or with a secret', async () => {
     const { client_id } = await mailer()
     const ask = (fields: Record<string, string>) =>
       post(`${service.issuer}/oauth/token`, undefined, { grant_type: 'client_credentials', client_id, ...fields })
@@ -80,8 +80,8 @@ describe('a Kubernetes service account', () => {
   })
 })
 
-describe('which client a token proves', () => {
-  test('the one that client_id names, if it has a credential for the token', async () => {
+describe('the client that a token authenticates', () => {
+  test('is the client of client_id, if it has a matching credential', async () => {
     const { issuer, client_id } = await mailer()
     const other = await mailer()
     const token = await issuer.token(service.issuer)
@@ -91,7 +91,7 @@ describe('which client a token proves', () => {
     expect(await proves(token, { client_id: 'nobody' })).toBe('401 unknown_client')
   })
 
-  test('of two clients with the same subject the one that client_id names, and none without it', async () => {
+  test('is the client of client_id if two clients have the same subject; without client_id the token is refused', async () => {
     const { issuer, client_id } = await mailer()
     const second = await addFederated(service, [{ issuer: issuer.issuer, subject: 'system:serviceaccount:prod:*' }])
     const token = await issuer.token(service.issuer)
@@ -100,7 +100,7 @@ describe('which client a token proves', () => {
     expect(await proves(token, { client_id: second.client_id })).toBe(second.client_id)
   })
 
-  test('a suspended client does not count as a second one, and proves nothing', async () => {
+  test('is never a suspended client, which also does not count as a second match', async () => {
     const { issuer, client_id } = await mailer()
     await okAdmin(service, 'PATCH', `/admin/clients/${client_id}/suspend`)
     const token = await issuer.token(service.issuer)
@@ -109,7 +109,7 @@ describe('which client a token proves', () => {
     expect(await proves(token)).toBe(second.client_id)
   })
 
-  test('a credential that was replaced or deleted counts no more, at once', async () => {
+  test('is no longer found by a credential that was replaced or deleted', async () => {
     const { issuer, client_id } = await mailer()
     const token = await issuer.token(service.issuer)
     expect(await proves(token)).toBe(client_id)
@@ -124,7 +124,7 @@ describe('which client a token proves', () => {
 })
 
 describe('GitHub Actions', () => {
-  test('a job is found by its repository and environment, and by claims of its token', async () => {
+  test('a job is matched by repository, environment and claims of its token', async () => {
     const { issuer, token } = await startGithub()
     const claims = {
       repository: 'acme/*',
@@ -151,7 +151,7 @@ describe('GitHub Actions', () => {
     )
   })
 
-  test('clients for two environments of one repository are told apart by claims', async () => {
+  test('clients for two environments of one repository are distinguished by claims', async () => {
     const { issuer, token } = await startGithub()
     const of = (environment: string) =>
       addFederated(service, [{ issuer, subject: 'repo:acme/tools:*:*', claims: { environment } }])
@@ -165,7 +165,7 @@ describe('GitHub Actions', () => {
 describe('SPIFFE', () => {
   const SUBJECT = 'spiffe://prod.example.org/ns/*/sa/mailer'
 
-  test('a JWT-SVID without iss is verified by the bundle of its trust domain', async () => {
+  test('a JWT-SVID without iss is verified with the bundle of its trust domain', async () => {
     const { keysUrl, token, asked } = await startSpire()
     const { client_id } = await addFederated(service, [
       { issuer: 'spiffe://prod.example.org', subject: SUBJECT, jwks_uri: keysUrl },
@@ -179,7 +179,7 @@ describe('SPIFFE', () => {
     expect(await proves(await token(service.issuer, elsewhere))).toBe('401 assertion_subject')
   })
 
-  test('a token whose sub is no SPIFFE ID is refused as jwt-spiffe', async () => {
+  test('a token whose sub is not a SPIFFE ID is refused for jwt-spiffe', async () => {
     const { issuer } = await mailer()
     const token = await issuer.token(service.issuer)
     expect(await proves(token, { client_assertion_type: SPIFFE_ASSERTION })).toBe('401 assertion_spiffe_id')
@@ -187,7 +187,7 @@ describe('SPIFFE', () => {
 })
 
 describe('the keys of an issuer', () => {
-  test('come from the jwks_uri of the credential without discovery', async () => {
+  test('are fetched from the jwks_uri of the credential without discovery', async () => {
     const issuer = await startKubernetes()
     const { client_id } = await addFederated(service, [
       { issuer: 'https://kubernetes.default.svc', subject: MAILER, jwks_uri: issuer.keysUrl },
@@ -203,7 +203,7 @@ describe('the keys of an issuer', () => {
     expect(await proves(await issuer.token(service.issuer))).toBe(client_id)
   })
 
-  test('that cannot be fetched are 503, and the client may try again', async () => {
+  test('cause 503 if they cannot be fetched, and the client may retry', async () => {
     const { issuer } = await mailer()
     issuer.server.close()
     const answer = await proveWith(service, await issuer.token(service.issuer))
@@ -222,7 +222,7 @@ test('aud must contain the audience of the credential, by default the issuer', a
   expect(await at(named, service.issuer)).toBe('401 assertion_audience')
 })
 
-test('a failure is in the audit trail of the client that the token was meant for, and in the connections', async () => {
+test('a failure is in the audit trail and the activity of the client that the token names', async () => {
   const { issuer, client_id } = await mailer()
   expect(await proves(await issuer.token('https://other.example'))).toBe('401 assertion_audience')
   const about = { reason: 'assertion_audience', issuer: issuer.issuer, subject: MAILER }

@@ -70,7 +70,7 @@ describe.each([2, 4])('%i front threads', (threads) => {
       expect(statuses(answers)).toEqual({ 200: 1, 400: 15 })
     })
 
-    test('B07 a code is accepted once, and D02 so is a refresh token, whose family ends with the second use', async () => {
+    test('B07 a code is redeemed once, and D02 a refresh token is rotated once and its second use revokes the family', async () => {
       const [client, user, resource] = [await addClient(at), await addUser(at), await addResource(at)]
       const { code, verifier } = await authorize(at, client, user, { resource: resource.uri })
       const redemption = {
@@ -92,7 +92,7 @@ describe.each([2, 4])('%i front threads', (threads) => {
   })
 
   describe('a change of an operator applies at every thread when the operator is answered', () => {
-    test('a suspended client is refused at every thread, and a reactivated one accepted', async () => {
+    test('a suspended client is refused at every thread, and accepted again after its reactivation', async () => {
       const client = await addClient(at)
       expect(statuses(await spread(() => token(client)))).toEqual({ 200: MANY })
       for (let round = 0; round < 2; round++) {
@@ -148,7 +148,7 @@ describe.each([2, 4])('%i front threads', (threads) => {
       expect(tally((await spread(ask)).map(({ body }) => body['active']))).toEqual({ false: MANY })
     })
 
-    test('a self-registered client is known at every thread, until the registration mode forbids it', async () => {
+    test('a self-registered client is known at every thread, until the registration mode is closed', async () => {
       const come = () => register(at, { token_endpoint_auth_method: 'none' }, { connection: 'close' })
       const registered = await come()
       expect(registered.status).toBe(201)

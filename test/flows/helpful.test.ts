@@ -40,7 +40,7 @@ describe('a resource that resembles a registered one', () => {
     ['upper case in the path', 'https://near.example.com/MCP'],
     ['the default port', 'https://near.example.com:443/mcp'],
     ['all of that', 'HTTPS://Near.example.com:443/mcp/'],
-  ])('by %s is refused with the name of the registered one', async (_what, resource) => {
+  ])('that differs by %s is refused with the URI of the registered one', async (_what, resource) => {
     const expected = `invalid_target: the resource is not known: ${resource}; ${registered} is registered`
     expect(await returned(service, { client_id, resource })).toBe(expected)
   })
@@ -53,7 +53,7 @@ describe('a resource that resembles a registered one', () => {
     'https://far.example.com/mcp',
     'https://user@near.example.com/mcp',
     'near.example.com/mcp',
-  ])('%s is another one, and nothing registered is named', async (resource) => {
+  ])('that differs by %s is refused without a suggestion', async (resource) => {
     expect(await returned(service, { client_id, resource })).toBe(
       `invalid_target: the resource is not known: ${resource}`,
     )

@@ -86,8 +86,8 @@ describe('two providers', () => {
   })
 })
 
-describe('a provider that claims what belongs to another one', () => {
-  test('T07: does not become the user of the same email there: the sign-in is refused, and names that user', async () => {
+describe('a provider that sends the email or the issuer of another provider', () => {
+  test('T07: does not sign in as the user with the same email: the sign-in is refused with the name of that user', async () => {
     corporate.person = newPerson()
     await newBrowser().signInAt('Corporate SSO')
     const [owner] = await usersWith(corporate.person.sub)
@@ -98,7 +98,7 @@ describe('a provider that claims what belongs to another one', () => {
     expect(await lastFailure()).toMatchObject({ provider: 'acme', reason: 'oidc_email_taken', user_id: owner?.id })
   })
 
-  test('takes no email from a user whom it signed in before', async () => {
+  test('does not take the email of a user who signed in before', async () => {
     acme.person = newPerson()
     await newBrowser().signInAt('acme')
     corporate.person = newPerson()
@@ -140,7 +140,7 @@ describe('a callback', () => {
   })
 
   test.each(['/oidc/start/default', '/oidc/callback/default', '/oidc/callback/nobody', '/oidc/start/nobody'])(
-    '%s does not exist',
+    'the callback path of %s does not exist',
     async (path) => {
       expect((await new Browser().open(service.issuer + path)).status).toBe(404)
     },
@@ -161,7 +161,7 @@ describe('allowed_email_domains', () => {
     ['an address that is not verified', { email_verified: false }, 'no verified email'],
     ['an address that nothing is said about', { email_verified: undefined }, 'no verified email'],
     ['no address', { email: undefined }, 'no verified email'],
-  ])('refuses %s, makes no account and records why', async (_, claims, found) => {
+  ])('%s is refused, creates no account, and is audited with the reason', async (_, claims, found) => {
     acme.person = newPerson(claims)
     const browser = newBrowser()
     expect((await browser.signInAt('acme')).status).toBe(403)
@@ -193,7 +193,7 @@ describe('groups', () => {
   })
 
   test.each([true, false])(
-    '500 groups are stored, a renamed one replaces the old name, and a missing claim means none (claims in userinfo only: %s)',
+    '500 groups are stored, a renamed group replaces the old name, and a missing claim means no groups (claims in userinfo only: %s)',
     async (conformIdTokenClaims) => {
       acme.open({ ...service, slug: 'acme' }, 'ES256', { conformIdTokenClaims })
       acme.person = newPerson()

@@ -37,7 +37,7 @@ const asserted = async (sub: unknown, at = scene) => {
   return status === 200 ? subjectOf(body['access_token']) : status
 }
 
-test('an assertion for the subject of a sign-in is for that user, also when the assertion came first', async () => {
+test('an assertion for the subject of a sign-in is issued a token of that user, also if the assertion came first', async () => {
   const { sub } = fake.person
   expect(await asserted(sub)).toBe(`${fake.idp.issuer}:${sub}`)
   await signIn()
@@ -60,7 +60,7 @@ test('an explicit mapping takes precedence', async () => {
   expect(await asserted(fake.person['sub'])).toBe(mapped.id)
 })
 
-test('a disabled user is refused, and the subject of a deleted user is no local user', async () => {
+test('a disabled user is refused, and the subject of a deleted user is not a local user', async () => {
   await signIn()
   const { sub } = fake.person
   const { id = '' } = (await userWith(sub)) ?? {}
@@ -71,7 +71,7 @@ test('a disabled user is refused, and the subject of a deleted user is no local 
   expect(await asserted(sub)).toBe(`${fake.idp.issuer}:${sub}`)
 })
 
-describe('a person with a new subject at the provider', () => {
+describe('a user with a new subject at the provider', () => {
   /** The person signs in, and then gets a new subject at the provider. */
   const madeAnew = async () => {
     await signIn()
@@ -100,7 +100,7 @@ describe('a person with a new subject at the provider', () => {
     expect(await userWith(anew)).toMatchObject({ id })
   })
 
-  test('an account cannot be linked to the subject of another user, and a local user to none', async () => {
+  test('an account cannot be linked to the subject of another user, and a user with a local password cannot be linked', async () => {
     await signIn()
     const taken = fake.person['sub']
     fake.person = { sub: `up-second${count}` }

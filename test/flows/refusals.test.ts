@@ -88,7 +88,7 @@ describe('a refused request has one log line at info', () => {
   })
 })
 
-describe('the reason of active:false is in the client activity', () => {
+describe('the reason of active: false is in the activity of the client', () => {
   const trailOf = async ({ client_id }: { client_id: string }) => {
     const [trail] = await okAdmin<{ failing: boolean; steps: Record<string, unknown>[] }[]>(
       service,

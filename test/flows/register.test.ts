@@ -25,7 +25,7 @@ async function register(
 }
 const setMode = (where: TestService, mode: string) => okAdmin(where, 'PATCH', '/admin/settings/dcr', { mode })
 
-describe('the answer', () => {
+describe('the registration response', () => {
   test('a minimal registration is answered with 201, no-store and every default', async () => {
     const { status, headers, body } = await register(service)
     expect(status).toBe(201)
@@ -105,7 +105,7 @@ describe('the answer', () => {
     [{ agent_description: 'x'.repeat(256) }, 'invalid_client_metadata', 'agent_description'],
     [{ scope: 'a"b' }, 'invalid_client_metadata', 'scope must be space-separated scope names'],
     [{ jwks: {}, jwks_uri: 'https://a.example/' }, 'invalid_client_metadata', 'jwks and jwks_uri exclude each other'],
-  ])('to %o: %s, with the field named', async (fields, error, description) => {
+  ])('%o is answered with %s and the name of the field', async (fields, error, description) => {
     const { status, body } = await register(service, fields)
     expect([status, body['error']]).toEqual([400, error])
     expect(body.error_description).toContain(description)
@@ -116,7 +116,7 @@ describe('the answer', () => {
     'urn:ietf:params:oauth:grant-type:token-exchange',
     'urn:ietf:params:oauth:grant-type:jwt-bearer',
     'password',
-  ])('a grant without a user is left out, and alone it is refused: %s', async (grant) => {
+  ])('a grant without a user is omitted, and refused if it is the only grant: %s', async (grant) => {
     const secret = { token_endpoint_auth_method: 'client_secret_basic' }
     const beside = await register(service, { ...secret, grant_types: ['authorization_code', grant] })
     expect([beside.status, beside.body['grant_types']]).toEqual([201, ['authorization_code']])
@@ -140,7 +140,7 @@ describe('the answer', () => {
 
 describe('the life of a registered client', () => {
   test.each(['none', 'client_secret_basic'])(
-    '%s: it signs a user in, refreshes, and its last use is kept',
+    'with %s a client signs a user in and refreshes, and its last use is stored',
     async (method) => {
       const [user, resource] = [await addUser(service), await addResource(service)]
       const grant_types = ['authorization_code', 'refresh_token']
@@ -168,7 +168,7 @@ describe('the life of a registered client', () => {
   })
 })
 
-describe('the mode', () => {
+describe('the registration mode', () => {
   test('a mode that is set at run time applies at once, and after a restart', async () => {
     expect((await register(service)).status).toBe(201)
     await setMode(service, 'admin_only')
@@ -208,7 +208,7 @@ describe('the mode', () => {
   })
 })
 
-describe('how often one address may register', () => {
+describe('the rate limit of registrations of one address', () => {
   let limited: TestService
   beforeAll(async () => {
     limited = await startService({

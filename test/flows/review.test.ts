@@ -25,7 +25,7 @@ const setUp = async (fields: Record<string, unknown> = {}) => ({
 })
 
 test.each(['/..//evil.example/x', '/.//evil.example', '/%2e%2e//evil.example', '/a/..//evil.example'])(
-  'a login never leads away: redirect=%s',
+  'a login never redirects to another site: redirect=%s',
   async (redirect) => {
     const { user } = await setUp()
     const browser = new Browser()
@@ -35,7 +35,7 @@ test.each(['/..//evil.example/x', '/.//evil.example', '/%2e%2e//evil.example', '
   },
 )
 
-test('signing a user out ends codes that were not redeemed', async () => {
+test('a forced logout ends codes that were not redeemed', async () => {
   const { client, user, resource } = await setUp()
   const authorized = await authorize(service, client, user, { resource: resource.uri })
   await service.app.store.signOutUser({ id: user.id, now: service.app.clock.now() })

@@ -37,7 +37,7 @@ const granted = async (...args: Parameters<typeof exchanged>) => {
 
 describe('a token of a provider with subject_tokens', () => {
   test.each([ACCESS_TOKEN, JWT])(
-    'is exchanged as %s for a token of this service, of the subject at the provider',
+    'as %s is exchanged for a token of this service with the subject of the provider',
     async (subject_token_type) => {
       const { body } = await exchanged(await token(), { subject_token_type, scope: 'mcp:read' })
       expect(body).toMatchObject({ issued_token_type: ACCESS_TOKEN, token_type: 'Bearer', scope: 'mcp:read' })
@@ -107,7 +107,7 @@ describe('a token of a provider with subject_tokens', () => {
 })
 
 describe('actors', () => {
-  test('an actor token makes it a delegation', async () => {
+  test('an actor token makes the exchange a delegation', async () => {
     const claims = await granted(await token(), await actorOf(service, gateway))
     expect([claims.sub, claims.act]).toEqual([
       `${idp.issuer}:employee-1`,
@@ -115,7 +115,7 @@ describe('actors', () => {
     ])
   })
 
-  test('the actors of the provider are kept, with names that no client here can have', async () => {
+  test('the actors of the provider are kept under names that no local client can have', async () => {
     const subject = await token({ claims: { act: { sub: gateway.client_id, act: { sub: 'bot' } } } })
     const theirs = { sub: `${idp.issuer}:${gateway.client_id}`, act: { sub: `${idp.issuer}:bot` } }
     expect((await granted(subject)).act).toEqual(theirs)
@@ -127,7 +127,7 @@ describe('actors', () => {
   })
 })
 
-describe('rights come from the policies of the provider', () => {
+describe('the policies of the provider decide', () => {
   const denied = async (policies: Parameters<typeof trust>[2], fields: Record<string, unknown> = {}) => {
     const other = await TestIdp.start()
     await trust(service, other, policies, trusting)
@@ -139,7 +139,7 @@ describe('rights come from the policies of the provider', () => {
     ['it is for another client', [{ client_ids: ['another'] }]],
     ['it is for another resource', [{ resources: ['https://other.example.com/mcp'] }]],
     ['it is disabled', [{ enabled: false }]],
-  ])('access_denied when %s', async (_, policies) => {
+  ])('the exchange is access_denied when %s', async (_, policies) => {
     const { status, body } = await denied(policies)
     expect([status, body['error']]).toEqual([403, 'access_denied'])
   })
@@ -227,7 +227,7 @@ test('with xaa.enabled false tokens of providers are refused', async () => {
   }
 })
 
-test('a mapped subject needs access to a restricted resource, and one that is no user here has none', async () => {
+test('a mapped subject needs access to a restricted resource, and a subject that is not a local user has none', async () => {
   const staffOnly = await addResource(service, { access: { mode: 'restricted', groups: ['staff'] } })
   const [insider, outsider] = [await addUser(service, { operator_groups: ['staff'] }), await addUser(service)]
   await mapSubject(service, idp_id, 'insider', insider.id)

@@ -28,7 +28,7 @@ afterEach(() => {
 const issued = ({ client_id }: Registered) => service.app.store.listIssuances({ client_id, since: '', limit: 100 })
 
 describe('impersonation', () => {
-  test('gives an at+jwt of the user for the target, issued to the client that asked, and no act', async () => {
+  test('an exchange returns an at+jwt of the user for the target, issued to the requesting client, without act', async () => {
     const { user, gateway, target, exchanged } = await exchangeScene(service)
     const answer = await exchanged({ scope: 'mcp:read' })
     expect(answer.body).toEqual({
@@ -57,7 +57,7 @@ describe('impersonation', () => {
     })
   })
 
-  test('records where it came from: subject token, its family, and the consent to the target', async () => {
+  test('an exchange records the subject token, its family and the consent to the target', async () => {
     const { app, user, gateway, target, subject, exchanged } = await exchangeScene(service)
     const { jti = '' } = claimsOf(await exchanged())
     const parent = await service.app.store.findIssuance({ id: String(decodeJwt(String(subject)).jti) })
@@ -73,7 +73,7 @@ describe('impersonation', () => {
     })
   })
 
-  test('takes the jwt type and audience as other words for the same, and asks for no other kind of token', async () => {
+  test('the token type jwt and the parameter audience are accepted as synonyms, and other token types are refused', async () => {
     const { target, exchanged } = await exchangeScene(service)
     const JWT = 'urn:ietf:params:oauth:token-type:jwt'
     for (const fields of [
@@ -106,7 +106,7 @@ describe('delegation', () => {
     return { ...scene, answers }
   }
 
-  test('puts the client into act before those that were there; introspection and the record tell it too', async () => {
+  test('delegation adds the client to act before the earlier actors, in the token, introspection and the record', async () => {
     const [first, second] = [await addExchanger(service), await addExchanger(service)]
     const { user, answers, introspected } = await relay([first, second])
     const act = {
@@ -121,7 +121,7 @@ describe('delegation', () => {
     expect((await service.app.store.findIssuance({ id: String(claims.jti) }))?.act).toEqual(act)
   })
 
-  test('of agents carries agent_id and agent_chain, first actor first', async () => {
+  test('delegation of agents sets agent_id and agent_chain, oldest actor first', async () => {
     const [first, second] = [await addExchanger(service, { agent: true }), await addExchanger(service, { agent: true })]
     const { answers, introspected } = await relay([first, second])
     expect(claimsOf(answers[0] as Answer)).toMatchObject({ agent_id: first.client_id, agent_chain: [first.client_id] })
@@ -130,7 +130,7 @@ describe('delegation', () => {
     expect(await introspected(answers[1]?.body['access_token'])).toMatchObject(agent)
   })
 
-  test('a chain cannot be laundered: without an actor token the one before stays', async () => {
+  test('the actor chain cannot be removed: an exchange without an actor token keeps it', async () => {
     const [first, second] = [await addExchanger(service), await addExchanger(service)]
     const scene = await relay([first])
     const policy = { exchange: { allowed_client_ids: [second.client_id] } }
@@ -141,7 +141,7 @@ describe('delegation', () => {
     expect(claims).toMatchObject({ client_id: second.client_id, act: { sub: first.client_id } })
   })
 
-  test('takes only a live token of the caller as the actor token', async () => {
+  test('only a valid token of the requesting client is accepted as the actor token', async () => {
     const { app, gateway, subject, exchanged } = await exchangeScene(service)
     const type = { actor_token_type: ACCESS_TOKEN }
     const own = await actorOf(service, gateway)
@@ -153,7 +153,7 @@ describe('delegation', () => {
     expect(claimsOf(await exchanged(own))['act']).toMatchObject({ sub: gateway.client_id })
   })
 
-  test('with an actor token that is bound to a key needs a proof of that key', async () => {
+  test('an actor token that is bound to a key requires a proof of that key', async () => {
     const { gateway, exchanged } = await exchangeScene(service)
     const [key, other] = [await proofKey(), await proofKey()]
     const actor = await actorOf(service, gateway, await dpop(service, key))
@@ -187,7 +187,7 @@ describe('parameters', () => {
   })
 
   test.each(cases)(
-    '%s is refused: nothing is issued, and the subject token stays as it was',
+    '%s is refused: nothing is issued, and the subject token is unchanged',
     async (_what, fields, error) => {
       const before = (await issued(scene.gateway)).length
       expectRefused(await scene.exchanged(fields), error)
@@ -196,7 +196,7 @@ describe('parameters', () => {
     },
   )
 
-  test('a client needs the grant, and the service must offer it', async () => {
+  test('the grant must be enabled for the client and for the service', async () => {
     expectRefused(await scene.exchanged({}, await addClient(service)), 'unauthorized_client')
     const off = await startService({ SERVICE_TOKEN_EXCHANGE_ENABLED: 'false' })
     try {
@@ -223,7 +223,7 @@ describe('parameters', () => {
 })
 
 describe('lifetime', () => {
-  test('is what is configured, but never beyond the subject token', async () => {
+  test('the lifetime is the configured one, and ends with the subject token at the latest', async () => {
     const short = await startService({ SERVICE_TOKEN_EXCHANGE_TOKEN_EXPIRY: '100s' })
     try {
       const { exchanged, subject } = await exchangeScene(short)
@@ -240,7 +240,7 @@ describe('lifetime', () => {
     }
   })
 
-  test('not even by the seconds that pass while the exchange is under way', async () => {
+  test('the lifetime ends with the subject token also if the exchange takes seconds', async () => {
     const { exchanged, subject } = await exchangeScene(service)
     const { exp } = decodeJwt(String(subject)) as { exp: number }
     let now = service.app.clock.now()
@@ -278,7 +278,7 @@ describe('binding to a key', () => {
     expectKey(await exchanged(bound, app, await dpop(service, key)), key)
   })
 
-  test('it survives every further exchange, and is what the record and introspection say', async () => {
+  test('the binding is kept by every further exchange, and is in the record and at introspection', async () => {
     const { bound, exchanged, gateway, introspected, server, consent, target } = await boundScene()
     const first = await exchanged(bound)
     await consent(gateway, target)
@@ -290,7 +290,7 @@ describe('binding to a key', () => {
     expect((await service.app.store.findIssuance({ id: String(claimsOf(last).jti) }))?.jkt).toBe(key.jkt)
   })
 
-  test('a proof binds the token that comes of an unbound one, and counts once', async () => {
+  test('a proof binds the new token of an unbound subject token, and is accepted once', async () => {
     const { exchanged, gateway } = await exchangeScene(service)
     const proof = await dpop(service, key)
     const answers = await Promise.all(Array.from({ length: 20 }, () => exchanged({}, gateway, proof)))
@@ -300,7 +300,7 @@ describe('binding to a key', () => {
     for (const answer of answers) if (answer !== won) expectRefused(answer, 'invalid_dpop_proof')
   })
 
-  test('a client that registered dpop_bound_access_tokens exchanges nothing without a proof', async () => {
+  test('a client that registered dpop_bound_access_tokens cannot exchange without a proof', async () => {
     const { exchanged, gateway } = await exchangeScene(service)
     await service.app.store.updateClient({ ...gateway, dpop_bound_access_tokens: true })
     expectRefused(await exchanged(), 'invalid_dpop_proof')
@@ -324,7 +324,7 @@ describe('without a resource', () => {
   })
 })
 
-describe('what ends the tokens before an exchanged one ends it too', () => {
+describe('revocations that affect exchanged tokens', () => {
   /** subject token of `app` -> `first` of the gateway -> `last` of another client, all of them live. */
   async function chain() {
     const scene = await exchangeScene(service)
@@ -368,7 +368,7 @@ describe('what ends the tokens before an exchanged one ends it too', () => {
     ["the subject token's client is suspended", ({ app }) => suspend(app)],
     ['the client in the middle is suspended', ({ gateway }) => suspend(gateway)],
   ]
-  test.each(ends)('%s: the last token is inactive, and nothing more is exchanged', async (_what, end) => {
+  test.each(ends)('after %s the last token is inactive and cannot be exchanged', async (_what, end) => {
     const of = await chain()
     expect((await of.introspected(of.last))['active']).toBe(true)
     await end(of)
@@ -379,7 +379,7 @@ describe('what ends the tokens before an exchanged one ends it too', () => {
     expectRefused(await exchange(service, of.second, again), 'invalid_grant')
   })
 
-  test('the consent to the last target is revoked: it alone is inactive, and asked for again', async () => {
+  test('revoking the consent to the last target makes only the last token inactive, and a new consent is required', async () => {
     const of = await chain()
     await revokeConsent(of, of.gateway, of.end)
     expect(await of.introspected(of.last)).toEqual({ active: false })
@@ -387,13 +387,13 @@ describe('what ends the tokens before an exchanged one ends it too', () => {
     expectRefused(await of.exchangeFirst(), 'consent_required')
   })
 
-  test('its own client is suspended: inactive', async () => {
+  test('suspending the client of a token makes the token inactive', async () => {
     const of = await chain()
     await suspend(of.second)
     expect(await of.introspected(of.last)).toEqual({ active: false })
   })
 
-  test('the last one alone is revoked: those before it stay', async () => {
+  test('revoking the last token keeps the earlier tokens valid', async () => {
     const of = await chain()
     await revoke(of.second, of.last)
     expect(await of.introspected(of.last)).toEqual({ active: false })
@@ -401,7 +401,7 @@ describe('what ends the tokens before an exchanged one ends it too', () => {
     claimsOf(await of.exchangeFirst())
   })
 
-  test('a revocation in the middle of fifty exchanges leaves none of their tokens live', async () => {
+  test('a revocation during fifty exchanges leaves none of their tokens valid', async () => {
     const { app, subject, exchanged, introspected } = await exchangeScene(service)
     const many = () => Array.from({ length: 25 }, () => exchanged())
     const [before, , after] = await Promise.all([Promise.all(many()), revoke(app, subject), Promise.all(many())])
@@ -411,7 +411,7 @@ describe('what ends the tokens before an exchanged one ends it too', () => {
     expectRefused(await exchanged(), 'invalid_grant')
   })
 
-  test('of a subject that is revoked while its exchange is decided, nothing is issued', async () => {
+  test('no token is issued for a subject token that is revoked while its exchange is decided', async () => {
     const { app, subject, gateway, exchanged } = await exchangeScene(service)
     const { recordExchange } = service.app.store
     const spy = vi.spyOn(service.app.store, 'recordExchange').mockImplementationOnce(async (next) => {
@@ -424,7 +424,7 @@ describe('what ends the tokens before an exchanged one ends it too', () => {
   })
 })
 
-test('another user or client is not touched by any of this: a person has nothing to do with another one', async () => {
+test('revocations and exchanges do not affect other users and clients', async () => {
   const [one, other] = [await exchangeScene(service), await aPerson(service)]
   await other.consent(one.app, one.target)
   const answer = await other.signIn(one.app, one.source)

@@ -23,7 +23,7 @@ test('a refusal of an authenticated client is recorded with its reason, under th
   })
 })
 
-test('a refusal without client authentication writes no event', async () => {
+test('a refusal without client authentication writes no audit event', async () => {
   const client = await addClient(service, { token_endpoint_auth_method: 'none' })
   const before = await eventsOf(service, 'token_issue_denied')
   for (const secret of ['', 'wrong'])
@@ -39,14 +39,17 @@ test('a refusal without client authentication writes no event', async () => {
   await vi.waitFor(async () => expect((await eventsOf(service, 'token_issue_denied')).length).toBe(before.length + 1))
 })
 
-test.each(grants.map(({ type, denied }) => [denied, type]))('a refusal is %s for %s', async (denied, grant_type) => {
-  const client = await addClient(service)
-  expect((await post(`${service.issuer}/oauth/token`, client, { grant_type, scope: 'not-registered' })).status).toBe(
-    400,
-  )
-  const ofClient = async () => (await eventsOf(service, denied)).filter((each) => each.client_id === client.client_id)
-  await expect.poll(async () => (await ofClient()).length).toBe(1)
-})
+test.each(grants.map(({ type, denied }) => [denied, type]))(
+  'a refusal is audited as %s for %s',
+  async (denied, grant_type) => {
+    const client = await addClient(service)
+    expect((await post(`${service.issuer}/oauth/token`, client, { grant_type, scope: 'not-registered' })).status).toBe(
+      400,
+    )
+    const ofClient = async () => (await eventsOf(service, denied)).filter((each) => each.client_id === client.client_id)
+    await expect.poll(async () => (await ofClient()).length).toBe(1)
+  },
+)
 
 test('a reused code is recorded with its user, client and address, in either order of the uses', async () => {
   const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]

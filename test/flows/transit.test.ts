@@ -45,17 +45,20 @@ function recover(store: TransitServer, advance: (seconds: number) => void) {
 }
 
 describe('a service with its key in a transit engine', () => {
-  test.each(['ES256', 'RS256'])('gives out tokens (%s) that its JWKS verifies and that it introspects', async (alg) => {
-    const { service, client } = await setUp({ alg })
-    const { status, body } = await machineToken(service, client)
-    expect(status).toBe(200)
-    const { protectedHeader } = await verify(service, body['access_token'])
-    expect(protectedHeader).toEqual({ typ: 'at+jwt', alg, kid: 'service-signing-v1' })
-    expect(await introspect(service, client, body['access_token'])).toMatchObject({
-      active: true,
-      client_id: client.client_id,
-    })
-  })
+  test.each(['ES256', 'RS256'])(
+    'issues tokens (%s) that verify with its JWKS and are active at introspection',
+    async (alg) => {
+      const { service, client } = await setUp({ alg })
+      const { status, body } = await machineToken(service, client)
+      expect(status).toBe(200)
+      const { protectedHeader } = await verify(service, body['access_token'])
+      expect(protectedHeader).toEqual({ typ: 'at+jwt', alg, kid: 'service-signing-v1' })
+      expect(await introspect(service, client, body['access_token'])).toMatchObject({
+        active: true,
+        client_id: client.client_id,
+      })
+    },
+  )
 
   test('the admin API rotates the key in the engine, and tokens of both versions are valid', async () => {
     const { store, service, client } = await setUp()
@@ -104,7 +107,7 @@ describe('a service with its key in a transit engine', () => {
 
 describe('while the store is unavailable', () => {
   test.each(['sealed', 'cut'] as const)(
-    '(%s) nothing is issued: 503 with Retry-After; it recovers without restart',
+    '(%s) token requests get 503 with Retry-After, and succeed again without a restart',
     async (fault) => {
       const { store, service, client, advance } = await setUp()
       const good = (await machineToken(service, client)).body['access_token']

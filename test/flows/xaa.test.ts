@@ -74,7 +74,7 @@ describe('a redeemed assertion', () => {
     expect((await service.app.metrics.render()).text).toContain('core_tokens_issued_total{grant_type="jwt_bearer"}')
   })
 
-  test.each(['ES256', 'RS256', 'PS256'])('may be signed with %s', async (alg) => {
+  test.each(['ES256', 'RS256', 'PS256'])('an assertion may be signed with %s', async (alg) => {
     const { assertion, redeem } = await xaaScene(service, { alg })
     expect((await redeem(await assertion())).status).toBe(200)
   })
