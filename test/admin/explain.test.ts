@@ -33,14 +33,14 @@ const setGroups = ({ id }: { id: string }, ...groups: string[]) =>
 const change = ({ id }: { id: string }, to: object) => okAdmin(service, 'PATCH', `/admin/resources/${id}`, to)
 const restricted: Partial<ResourceAccess> = { mode: 'restricted', groups: ['staff'] }
 
-test('every grant has its rules, and no rule is asked twice', () => {
+test('every grant has a list of rules, and no rule occurs twice in it', () => {
   for (const { type } of grants) {
     const { rules = [] } = EXPLAINED_GRANTS.get(type) ?? {}
     expect([type, rules.length > 4, new Set(rules).size]).toEqual([type, true, rules.length])
   }
 })
 
-test('a failed rule says where it is set and how to change it; rules after it are not reached, and there are no claims', async () => {
+test('a failed rule states where it is set and how to change it; later rules are not reached, and no claims are shown', async () => {
   const [user, resource] = [await addUser(service), await addResource(service, { access: restricted })]
   const answer = await explain({ grant: 'authorization_code', user: user.email, resource: resource.uri, scope: BOTH })
   expect(answer).toMatchObject({ ok: false, refusal: { error: 'access_denied', reason: 'access_refused' } })
@@ -55,7 +55,7 @@ test('a failed rule says where it is set and how to change it; rules after it ar
   for (const text of ['staff', user.id, resource.slug]) expect(failed?.change).toContain(text)
 })
 
-test('scopes that are left out are named with their groups, and the claims are without them', async () => {
+test('omitted scopes are shown with their groups, and the claims do not contain them', async () => {
   const [user, resource] = [
     await addUser(service),
     await addResource(service, { scope_groups: { 'mcp:write': ['editors'] } }),
@@ -69,8 +69,8 @@ test('scopes that are left out are named with their groups, and the claims are w
   expect(failedIn(await explain({ ...asked, scope: 'mcp:write' }))?.rule).toBe('scope_groups')
 })
 
-describe('the answer is that of the grant', () => {
-  test('refresh: the claims of the token, and a refusal when access is lost or nothing was consented to', async () => {
+describe('explain gives the same answer as the grant', () => {
+  test('refresh: explain shows the claims of the token, and a refusal when access or the consent is missing', async () => {
     const { user, signIn } = await aPerson(service, { operator_groups: ['staff'] })
     const resource = await addResource(service, { access: restricted, token_claims: ['groups', 'email'] })
     const asked = { grant: 'refresh_token', user: user.id, resource: resource.uri }
@@ -84,7 +84,7 @@ describe('the answer is that of the grant', () => {
     expect(failedIn(await explain(asked))?.rule).toBe('access')
   })
 
-  test('exchange: by another client, the list of the resource, the consent and the access', async () => {
+  test('exchange: explain checks the list of the resource for another client, the consent and the access', async () => {
     const { user, signIn, consent } = await aPerson(service)
     const [source, target, gateway] = [
       await addResource(service),
@@ -111,7 +111,7 @@ describe('the answer is that of the grant', () => {
     expect(await both()).toEqual([undefined, 200])
   })
 
-  test('ID-JAG: the policies of the identity providers, then the user', async () => {
+  test('ID-JAG: explain checks the policies of the identity provider, and then the user', async () => {
     const scene = await xaaScene(service, { policies: [] })
     const user = await addUser(service)
     await mapSubject(service, scene.idp_id, 'ada', user.id)
@@ -127,7 +127,7 @@ describe('the answer is that of the grant', () => {
     expect(await both()).toEqual(['user_active', 400])
   })
 
-  test('client_credentials: no rule of people, and the scopes that the client may have', async () => {
+  test('client_credentials: explain checks no rule of users, and shows the scopes that the client may have', async () => {
     const resource = await addResource(service, { access: restricted })
     const asked = { grant: 'client_credentials', resource: resource.uri, scope: 'mcp:read' }
     const { claims, steps } = await explain(asked)
@@ -143,13 +143,13 @@ test.each([
   ['an unknown user', { user: 'nobody' }, 'user_active'],
   ['an unknown resource', { resource: 'https://nowhere.example.com' }, 'resource_known'],
   ['a scope that nothing declares', { scope: 'other' }, 'scope'],
-])('%s is a failed step', async (_what, fields, rule) => {
+])('%s is shown as a failed step', async (_what, fields, rule) => {
   const [user, resource] = [await addUser(service), await addResource(service)]
   const asked = { grant: 'authorization_code', user: user.id, resource: resource.uri, scope: BOTH, ...fields }
   expect(failedIn(await explain(asked))?.rule).toBe(rule)
 })
 
-test('a client without the grant, a public client and a suspended one fail at the client', async () => {
+test('explain fails at the client for a client without the grant, a public client and a suspended one', async () => {
   const [user, resource] = [await addUser(service), await addResource(service)]
   const asked = { user: user.id, resource: resource.uri, grant: EXCHANGE }
   const plain = await addClient(service)
@@ -169,7 +169,7 @@ test.each([
   expect((await callAdmin(service, 'POST', '/admin/try/explain', body)).status).toBe(400)
 })
 
-test('issues and changes nothing, and is on record nowhere', async () => {
+test('explain issues nothing, changes nothing and writes no audit event', async () => {
   const [user, resource] = [await addUser(service), await addResource(service, { access: restricted })]
   const before = (await okAdmin<unknown[]>(service, 'GET', '/admin/audit?limit=1000')).length
   for (const groups of [[], ['staff']]) {

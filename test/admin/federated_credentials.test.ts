@@ -29,7 +29,7 @@ const machine = { client_name: 'Job', grant_types: ['client_credentials'], token
 const create = (fields: object) => callAdmin(service, 'POST', '/admin/clients', { ...machine, ...fields })
 
 describe('the admin API', () => {
-  test('creates, shows and replaces credentials; the client has no secret', async () => {
+  test('credentials are created, shown and replaced, and the client has no secret', async () => {
     const { status, body } = await create({ federated_credentials: [CI, FULL, SPIFFE] })
     expect(status).toBe(201)
     expect(body).toMatchObject({
@@ -77,14 +77,14 @@ describe('the admin API', () => {
     ],
     ['a trust domain with a path', [{ ...SPIFFE, issuer: 'spiffe://prod.example.org/x' }]],
     ['a trust domain with a *', [{ ...SPIFFE, issuer: 'spiffe://*', subject: 'spiffe://*/x' }]],
-  ])('refuses %s, and nothing is stored', async (_, federated_credentials) => {
+  ])('refuses %s, and stores nothing', async (_, federated_credentials) => {
     const before = (await okAdmin<unknown[]>(service, 'GET', '/admin/clients?limit=1000')).length
     const { status, body } = await create({ federated_credentials })
     expect([status, String(body['error_description'])]).toEqual([400, expect.stringContaining('federated_credentials')])
     expect((await okAdmin<unknown[]>(service, 'GET', '/admin/clients?limit=1000')).length).toBe(before)
   })
 
-  test('federated_jwt needs credentials, and no other method may have them', async () => {
+  test('federated_jwt requires credentials, and other methods must not have them', async () => {
     const needed = await create({})
     expect([needed.status, needed.body['error']]).toEqual([400, 'invalid_client_metadata'])
     const method = { token_endpoint_auth_method: 'client_secret_basic', federated_credentials: [CI] }
@@ -101,7 +101,7 @@ describe('the admin API', () => {
 describe('the command line', () => {
   const read = (...values: string[]) => federatedFlag.read?.(values)
 
-  test('a credential is written on one line, and a comma may stand within a value', () => {
+  test('a credential is one line, and a value may contain a comma', () => {
     const line =
       'issuer=https://ci.example.com,subject=repo:a/b:ref:x=1,claim.ref=refs/heads/a,b,claim.job=x,audience=api://ci'
     expect(read(line, 'subject=x')).toEqual([
@@ -115,7 +115,7 @@ describe('the command line', () => {
     ])
   })
 
-  test('creates and changes a client with several credentials', async () => {
+  test('a client with several credentials is created and changed', async () => {
     const env = envOf(service)
     const command = 'admin client create --name Job --auth-method federated_jwt --grant-types client_credentials --json'
     const flags = [
@@ -135,7 +135,7 @@ describe('the command line', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('federated_credentials')])
   })
 
-  test('an export can be applied again, and a changed credential is a change', async () => {
+  test('applying an export changes nothing, and a changed credential is a change', async () => {
     const { client_id } = await addFederated(service, [FULL], { client_id: 'exported' })
     const env = envOf(service)
     const document = await okHere(['admin', 'export'], env)

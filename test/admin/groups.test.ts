@@ -24,11 +24,11 @@ const restricted = (groups: string[]) =>
   addResource(service, { access: { mode: 'restricted', groups, users: [], email_domains: [] } })
 const oidc = { provider: 'oidc', provider_issuer: 'https://idp.example.com', password_hash: undefined } as const
 
-test('no user and no resource names a group', async () => {
+test('the list is empty if no user and no resource has a group', async () => {
   expect(await list()).toEqual([])
 })
 
-test('a group has its name, its number of users, and the resources whose access or scopes name it', async () => {
+test('a group is listed with its number of users and the resources whose access or scopes name it', async () => {
   const [ada] = [
     await addUser(service, { operator_groups: ['ops', 'staff'] }),
     await addUser(service, { operator_groups: ['staff'] }),
@@ -60,7 +60,7 @@ test('a group has its name, its number of users, and the resources whose access 
   await callAdmin(service, 'PATCH', `/admin/users/${ada?.id}`, { groups: ['ops', 'staff'] })
 })
 
-test('pages follow each other by the last name, past the groups that have users too', async () => {
+test('groups are listed in pages by name, including groups without users', async () => {
   const all = await list()
   for (const limit of [1, 2, 4]) {
     const found: Group[] = []
@@ -74,7 +74,7 @@ test('pages follow each other by the last name, past the groups that have users 
   }
 })
 
-test('users are listed by group, page by page in order of age, with a search', async () => {
+test('users of a group are listed in pages, oldest first, and can be searched', async () => {
   const made: UserJson[] = []
   for (let i = 0; i < 5; i++)
     made.push(await addUser(service, { name: `Member ${i}`, operator_groups: ['crew'], created_at: 100 - i }))

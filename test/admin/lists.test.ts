@@ -27,9 +27,12 @@ describe('search()', () => {
     [3, 0, ['a', 'b', 'n']],
     [9, 0, ['a', 'b', 'n', 'o']],
     [2, 1, ['b', 'n']],
-  ])('looks on, also past windows without a hit, until %i are found beyond %i', async (limit, offset, found) => {
-    expect(await search(look, { limit, offset })).toEqual(found)
-  })
+  ])(
+    'a search reads further pages, also without a hit, until %i hits are found beyond %i',
+    async (limit, offset, found) => {
+      expect(await search(look, { limit, offset })).toEqual(found)
+    },
+  )
 })
 
 describe('lists', () => {

@@ -88,7 +88,7 @@ describe('the admin page', () => {
     ['br;q=0, gzip', 'gzip', gunzipSync],
     ['zstd', undefined, (body: Buffer) => body],
     ['', undefined, (body: Buffer) => body],
-  ])('answers what takes "%s" with %s', async (accepted, encoding, unpack) => {
+  ])('a client that accepts "%s" gets %s', async (accepted, encoding, unpack) => {
     const place = assetsOf((await ask('/admin/ui/')).body.toString()).find((each) => each.endsWith('.js')) as string
     const { headers, body } = await ask(place, { 'accept-encoding': accepted })
     expect([headers['content-encoding'], headers['vary']]).toEqual([encoding, 'Accept-Encoding'])
@@ -103,7 +103,7 @@ describe('the admin page', () => {
   })
 
   test.each(['/admin/ui/assets/nothing.js', '/admin/ui/assets/..%2f..%2fbuild.json'])(
-    'has no file at %s',
+    'the admin page answers 404 for %s',
     async (place) => {
       const { status, body } = await ask(place)
       expect([status, body.toString().includes('<!doctype')]).toEqual([404, false])

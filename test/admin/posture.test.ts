@@ -28,7 +28,7 @@ test.each([
   ['session.secret', { SERVICE_SESSION_SECRET: '' }],
   ['rate_limit.enabled', { SERVICE_RATE_LIMIT_ENABLED: 'false' }],
   ['cimd.allow_private_addresses', { SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true' }],
-])('%s is named when it is unsafe', async (key, env) => {
+])('%s is a finding when it is unsafe', async (key, env) => {
   expect((await concerns({ ...SOUND, ...env })).map((each) => each.key)).toContain(key)
 })
 
@@ -42,7 +42,7 @@ test('an old signing key is a finding until it is rotated', async () => {
   expect(await keys()).not.toContain('signing')
 })
 
-test('the registration mode that operators set is assessed instead of the configured mode', async () => {
+test('the registration mode that an operator set is assessed instead of the configured one', async () => {
   await concerns(SOUND)
   await okAdmin(service, 'PATCH', '/admin/settings/dcr', { mode: 'open' })
   const { concerns: now } = await okAdmin<{ concerns: Concern[] }>(service, 'GET', '/admin/system/status')

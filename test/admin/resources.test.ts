@@ -191,7 +191,7 @@ test.each([
   expect(await read(id)).toEqual(before)
 })
 
-test('access, groups of scopes and token_claims are as written, each once, and a patch of access replaces it as a whole', async () => {
+test('access, groups of scopes and token_claims are stored as written without duplicates, and a patch of access replaces it as a whole', async () => {
   const access = { mode: 'restricted', groups: ['staff', 'ops', 'staff'], email_domains: ['Corp.Example.com'] }
   const scopes = [{ name: 'a', groups: ['editors'] }, { name: 'b' }]
   const { body } = await create(mint({ access, scopes, token_claims: ['name', 'groups', 'name'] }))

@@ -47,7 +47,7 @@ describe('minting a token', () => {
     ['an unknown resource', { resource: 'https://nowhere.example.com' }, 'invalid_target', 'resource_not_found'],
     ['a scope beyond its own', { scope: 'other' }, 'invalid_scope', 'beyond_client_scope'],
   ])(
-    'refuses %s with the reason that the client is not told, and issues nothing',
+    'minting refuses %s with the reason that clients do not see, and issues nothing',
     async (_what, changes, error, reason) => {
       const { client_id, client_secret } = await machine()
       expect(await mint({ client_id, client_secret, ...changes })).toMatchObject({
@@ -59,7 +59,7 @@ describe('minting a token', () => {
     },
   )
 
-  test('minting is refused for a client that must bind its tokens, and for a client without the grant type', async () => {
+  test('minting is refused for a client that must bind its tokens, and for a client without the grant', async () => {
     const bound = await addClient(service, { grant_types: ['client_credentials'], dpop_bound_access_tokens: true })
     expect((await mint(bound && { client_id: bound.client_id, client_secret: bound.client_secret })).granted).toBe(
       false,
@@ -149,14 +149,17 @@ describe('checking an assertion', () => {
     ['claims', { claims: { authorization_details: [] } }, 'authorization_details'],
     ['resource', { claims: { resource: 'https://elsewhere.example.com' } }, 'assertion_resource'],
     ['scope', { claims: { scope: 'nothing:here' } }, 'default_scope_empty'],
-  ])('stops at the step %s: the ones before passed, the ones after were not reached', async (name, changes, reason) => {
-    const checked = await check(await scene.assertion(changes))
-    const at = checked.steps.findIndex((step) => step.check === name)
-    expect([checked.ok, checked.refusal?.reason]).toEqual([false, reason])
-    expect(checked.steps.map(({ result }) => result)).toEqual(
-      checked.steps.map((_, i) => (i < at ? 'passed' : i === at ? 'failed' : 'not_reached')),
-    )
-  })
+  ])(
+    'checking stops at the step %s: earlier steps passed, and later steps were not reached',
+    async (name, changes, reason) => {
+      const checked = await check(await scene.assertion(changes))
+      const at = checked.steps.findIndex((step) => step.check === name)
+      expect([checked.ok, checked.refusal?.reason]).toEqual([false, reason])
+      expect(checked.steps.map(({ result }) => result)).toEqual(
+        checked.steps.map((_, i) => (i < at ? 'passed' : i === at ? 'failed' : 'not_reached')),
+      )
+    },
+  )
 
   test('checking stops at the first step for text that is not a JWT, and at the signature step for a wrong key', async () => {
     expect((await check('a.b.c')).steps[0]).toMatchObject({ check: 'form', result: 'failed' })

@@ -58,6 +58,6 @@ test('each resource has the rule that admits or refuses the user, and the scopes
   expect(JSON.parse(json)).toEqual(shown)
 })
 
-test('a user that does not exist has no access list', async () => {
+test('an unknown user has no access list', async () => {
   expect((await callAdmin(service, 'GET', '/admin/users/nobody/access')).status).toBe(404)
 })

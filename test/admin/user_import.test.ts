@@ -83,14 +83,14 @@ test('a user without a password hash cannot sign in with a password', async () =
   expect((await service.app.crypto.verifyPassword('', user?.password_hash)).right).toBe(false)
 })
 
-test('a hash is never shown and never in the trail', async () => {
+test('a hash is never shown and never audited', async () => {
   const password_hash = hashElsewhere()
   await send([{ email: 'secret@example.com', password_hash }])
   const shown = JSON.stringify([await find('secret@example.com'), await eventsOf(service, 'users_imported')])
   expect(shown).not.toContain('argon2')
 })
 
-test('one email that is taken refuses the whole request and names every such user by its position', async () => {
+test('one email in use makes the whole import fail, with the position of every such user', async () => {
   const [one, two] = [await addUser(service), await addUser(service)]
   const before = await count()
   const { status, body } = await send([
@@ -103,7 +103,7 @@ test('one email that is taken refuses the whole request and names every such use
   expect(await count()).toBe(before)
 })
 
-test('users whose email is taken are skipped on request, and stay as they are', async () => {
+test('users whose email is in use are skipped on request, and are not changed', async () => {
   const known = await addUser(service)
   const { status, body } = await send([{ email: known.email, name: 'Another' }, { email: 'hopper@example.com' }], {
     existing: 'skip',
@@ -112,7 +112,7 @@ test('users whose email is taken are skipped on request, and stay as they are', 
   expect(await find(known.email)).toMatchObject([{ id: known.id, name: known.name }])
 })
 
-test('a dry run answers what would happen and changes nothing', async () => {
+test('a dry run returns the effects and changes nothing', async () => {
   const [known, before] = [await addUser(service), await count()]
   const events = (await eventsOf(service, 'users_imported')).length
   const fresh = { email: 'dry@example.com' }
@@ -150,7 +150,7 @@ test.each([
   expect(await count()).toBe(before)
 })
 
-test('two imports of one email at the same time create one user', async () => {
+test('two concurrent imports of one email create one user', async () => {
   const answers = await Promise.all([1, 2].map(() => send([{ email: 'race@example.com' }])))
   expect(answers.map(({ status }) => status).sort()).toEqual([201, 409])
   expect(await find('race@example.com')).toHaveLength(1)

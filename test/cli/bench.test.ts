@@ -94,7 +94,7 @@ describe('contradictory databases and peers', () => {
     ['a peer with a name of ours', peer('service'), '--peer service: two servers'],
     ['a peer elsewhere', peer('other', 'http://10.1.1.1'), '10.1.1.1 is another machine'],
     ['half a peer', ['--peer', 'other=http://127.0.0.1:1,/token,hunter2'], '--peer must have the form'],
-  ])('%s is a usage error that says no secret', async (_what, args, message) => {
+  ])('%s is a usage error whose message contains no secret', async (_what, args, message) => {
     const { code, stdout, stderr } = await runHere(['bench', 'metadata', '--smoke', ...args])
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toMatch(/^error: /)
@@ -102,7 +102,7 @@ describe('contradictory databases and peers', () => {
     expect(stderr).not.toContain('hunter2')
   })
 
-  test('a remote server that the environment names is refused too', async () => {
+  test('a remote server in the environment is refused too', async () => {
     const env = { SERVICE_TEST_POSTGRES_DSN: elsewhere }
     const { code, stderr } = await runHere(['bench', 'metadata', '--smoke', '--store', 'postgres'], env)
     expect([code, stderr]).toEqual([

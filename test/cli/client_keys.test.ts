@@ -20,7 +20,7 @@ const CREATE = 'admin client create --name Keyed --grant-types client_credential
   ' ',
 )
 
-test('a client is created with the keys of a file, gets tokens, and takes new keys or a URL', async () => {
+test('a client is created with keys from a file, gets tokens, and can change to new keys or a URL', async () => {
   const [key, next, peer] = [await idpKey(), await idpKey(), await TestIdp.start()]
   const file = (of: IdpKey) => tempFile('keys.json', keySetOf(of))
   const made = JSON.parse(await okHere([...CREATE, '--jwks-file', file(key), '--json'], env))
@@ -42,7 +42,7 @@ test('a client is created with the URL of its keys', async () => {
   claimsOf(await tryAssertion(service, { ...made, key: peer.key }))
 })
 
-test('a file with a private key is refused by what is wrong with it, and nothing is created', async () => {
+test('a file with a private key is refused with an error that says so, and no client is created', async () => {
   const before = await okHere(['admin', 'client', 'list', '--json'], env)
   const [key] = keySetOf(await idpKey()).keys
   const file = tempFile('keys.json', { keys: [{ ...key, d: 'AAAA' }] })

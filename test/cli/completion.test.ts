@@ -33,7 +33,7 @@ describe('bash', () => {
     ['--json admin dcr set --mode a', ['approved_redirects', 'admin_only']],
     ['admin resource policy ', ['exchange', 'runtime', 'connect']],
     ['admin user create --password-f', ['--password-file']],
-  ])('offers after `%s` %j', (line, words) => {
+  ])('completes `%s` with %j', (line, words) => {
     expect(offered(line)).toEqual(expect.arrayContaining(words))
   })
 

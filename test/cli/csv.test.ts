@@ -24,10 +24,10 @@ test('a quoted field may have commas, quotes and line breaks, which are counted'
 test.each([
   ['a quote that is not closed', 'a\n"b,c\nd', 2],
   ['text after a quoted field', 'a\n"b"c,d', 2],
-])('reading ends at %s, with its line', (_what, text, line) => {
+])('reading fails at %s with the number of the line', (_what, text, line) => {
   expect(read(text).at(-1)).toMatchObject({ line, fault: expect.stringContaining('quote') })
 })
 
-test('a quote inside of a field is part of it', () => {
+test('a quote within an unquoted field is part of the field', () => {
   expect(read('5"3,x')).toEqual([{ line: 1, cells: ['5"3', 'x'] }])
 })

@@ -66,7 +66,7 @@ describe('the steps of a client', () => {
     ['missing_scope', 'oauth.require_scope: false'],
     ['root_slash', 'oauth.match_root_slash: true'],
     ['no_resource_named', '--id c_1 --default-resource'],
-  ])('that end with %s are warned about once for each client, with what to set', (reason, fix) => {
+  ])('that end with %s cause one warning for each client, with the setting to change', (reason, fix) => {
     const trail = { client_id: 'c_1', steps: [step(), step(reason)] }
     expect(clientFindings([trail, trail])).toEqual([
       { check: 'client c_1', result: 'warn', message: `detail of ${reason}`, fix: expect.stringContaining(fix) },

@@ -39,7 +39,7 @@ async function doctor(variables: Record<string, string>) {
 }
 
 describe('doctor', () => {
-  test('finds a provider that serves its metadata and accepts this service', async () => {
+  test('passes for a provider that serves its metadata and accepts this service', async () => {
     const found = await doctor({})
     expect(found).toMatchObject({ result: 'ok', message: expect.stringContaining('accepts the client service-rp') })
     expect(found.message).not.toContain(CLIENT_SECRET)
@@ -52,7 +52,7 @@ describe('doctor', () => {
     ['a wrong realm', { SERVICE_OIDC_ISSUER: '<op>x' }, 'oidc_discovery_status: expected 200, found 404', 'realm'],
     ['a provider that is down', { SERVICE_OIDC_ISSUER: 'http://127.0.0.1:1' }, 'oidc_connect_failed', 'network'],
     ['a private address', { SERVICE_OIDC_ALLOW_PRIVATE_ADDRESSES: 'false' }, 'oidc_blocked_address', 'allow_private'],
-  ])('fails for %s, says what was expected and how to correct it', async (_, variables, said, fix) => {
+  ])('fails for %s, and states what was expected and how to correct it', async (_, variables, said, fix) => {
     const here = (text: string) => text.replaceAll('<op>', op.issuer)
     const set = Object.entries(variables).map(([name, value]) => [name, here(value)])
     expect(await doctor(Object.fromEntries(set))).toMatchObject({
@@ -68,7 +68,7 @@ describe('the status', () => {
   const providers = async () =>
     (await okAdmin<{ providers: Record<string, unknown>[] }>(service, 'GET', '/admin/system/status')).providers
 
-  test('shows each provider with its issuer and its keys', async () => {
+  test('lists each provider with its issuer and its keys', async () => {
     expect(await providers()).toEqual([
       { slug: 'default', use: 'sign_in', issuer: op.issuer, issuer_found: op.issuer, usable: true, keys: 1 },
       { slug: 'acme', use: 'sign_in', issuer: other.issuer, issuer_found: other.issuer, usable: true, keys: 1 },

@@ -26,7 +26,7 @@ describe('quickstart', () => {
   test.each([
     ['through the admin API', () => env],
     ['without an admin key, on the database', () => ({ ...env, SERVICE_ADMIN_API_KEY: '' })],
-  ])('ends with a token of this server, also when it is run again, %s', async (_how, variables) => {
+  ])('quickstart ends with a token of this server, also when it is repeated, %s', async (_how, variables) => {
     for (let run = 0; run < 2; run++) {
       const { code, stdout, stderr } = await runHere(['quickstart', '--json'], variables())
       expect(code, stderr).toBe(0)

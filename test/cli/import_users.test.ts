@@ -52,7 +52,7 @@ test('reads standard input', async () => {
   expect([code, stdout]).toEqual([0, 'users=1\ncreated=1\nskipped=0\n'])
 })
 
-test('names every mistake by its line and writes nothing', async () => {
+test('every fault is reported with its line, and nothing is written', async () => {
   const [known, before] = [await addUser(service), await count()]
   const { code, stdout, stderr } = await load(
     [
@@ -96,7 +96,7 @@ test.each([
   expect(await count()).toBe(before)
 })
 
-test('a mistake in a later batch leaves nothing of the earlier ones behind', async () => {
+test('a fault in a later batch undoes the earlier batches', async () => {
   const known = await addUser(service)
   const before = await count()
   const users = Array.from({ length: MAX_IMPORTED + 1 }, (_, i) => ({ email: `late${i}@example.com` }))
@@ -105,7 +105,7 @@ test('a mistake in a later batch leaves nothing of the earlier ones behind', asy
   expect(await count()).toBe(before)
 })
 
-test('users that exist are skipped on request, so that an import can be run again', async () => {
+test('existing users are skipped on request, so that an import can be repeated', async () => {
   const users = Array.from({ length: MAX_IMPORTED + 20 }, (_, i) => ({ email: `again${i}@example.com` }))
   expect(JSON.parse((await load(lines(users.slice(0, 7)))).stdout)).toEqual({ users: 7, created: 7, skipped: 0 })
   const { code, stdout } = await load(lines(users), '--existing', 'skip')

@@ -50,7 +50,7 @@ test.each([
   ['that is a list', () => fileOf([]), 'must hold a JSON object'],
   ['of more than a mebibyte', () => fileOf(`{"x":"${'x'.repeat(1_048_576)}"}`), 'holds more than 1048576 bytes'],
   ['that never ends', () => '/dev/zero', 'holds more than 1048576 bytes'],
-])('a file %s is a mistake of whoever typed it', async (_what, make, message) => {
+])('a file %s is a usage error', async (_what, make, message) => {
   const { code, stderr } = await runHere(create(aSlug(), make()), env)
   expect(code).toBe(2)
   expect(stderr).toContain(message)

@@ -131,7 +131,7 @@ test.each([
   [['--only', 'bogus'], 'sessions'],
   [['--only', ','], 'refresh-tokens'],
   [['--timeout', 'soon'], '--timeout'],
-])('refuses %j and says what there is', async (flags, word) => {
+])('the unknown target %j is refused with the list of targets', async (flags, word) => {
   const { code, stderr } = await purge(...flags)
   expect(code).toBe(2)
   expect(stderr).toMatch(/^error: /)
@@ -218,7 +218,7 @@ describe('the record of issued tokens and audit events', () => {
     ],
     ['for what has no age', ['--only', 'jti', '--older-than', '365d'], '--older-than and --export are for'],
     ['for everything', ['--older-than', '365d', '--export', 'x'], '--older-than and --export are for'],
-  ])('is not touched %s', async (_what, flags, fault) => {
+  ])('issued tokens and audit events are kept %s', async (_what, flags, fault) => {
     const { code, stderr } = await purge(...flags)
     expect([code, stderr]).toEqual([2, expect.stringContaining(fault)])
   })

@@ -47,7 +47,7 @@ function requestOf(command: string): { url: string; form: Record<string, string>
   return { url: words[2] ?? '', form: Object.fromEntries(form.map(pair)) }
 }
 
-describe('the command that it shows', () => {
+describe('try assertion prints a command', () => {
   test.each<[string, () => string, string[]]>([
     ['ES256', () => pem(ec()), []],
     ['RS256', () => pem(rsa()), []],
@@ -55,7 +55,7 @@ describe('the command that it shows', () => {
     ['EdDSA', () => pem(generateKeyPairSync('ed25519').privateKey), []],
     ['ES256', () => JSON.stringify({ ...ec().export({ format: 'jwk' }), kid: 'k1' }), []],
     ['RS256', () => rsa().export({ type: 'pkcs1', format: 'pem' }).toString(), ['--kid', 'k2']],
-  ])('gets a token for a client that is registered with the shown key: %s', async (alg, key, more) => {
+  ])('that gets a token for a client with the printed key: %s', async (alg, key, more) => {
     const [source, resource] = [file('key', key()), await addResource(service)]
     const client_id = `job-${Math.random()}`
     const flags = ['--client-id', client_id, '--resource', resource.uri, '--scope', 'mcp:read', ...more]
@@ -72,7 +72,7 @@ describe('the command that it shows', () => {
     expect((await post(url, undefined, form)).body['error']).toBe('invalid_client')
   })
 
-  test('goes to another server when it is named', async () => {
+  test('for another server when one is named', async () => {
     const flags = ['--client-id', 'job', '--issuer', 'https://auth.example.com/']
     const { claims, command } = await run(file('key', pem(ec())), ...flags)
     expect([claims['aud'], requestOf(command).url]).toEqual([
@@ -81,7 +81,7 @@ describe('the command that it shows', () => {
     ])
   })
 
-  test('is text for a terminal without --json, and the private key is in neither', async () => {
+  test('as text without --json, and the private key is in neither form', async () => {
     const key = ec()
     const source = file('key', pem(key))
     const { stdout } = await runHere(['try', 'assertion', '--key', source, '--client-id', 'job'], env)
@@ -103,14 +103,14 @@ test.each<[string, () => string, string[], string]>([
     [],
     'holds an encrypted key',
   ],
-])('%s is a mistake of the command line', async (_, key, more, message) => {
+])('%s is a usage error', async (_, key, more, message) => {
   const words = ['try', 'assertion', '--key', file('bad', key()), '--client-id', 'job', ...more]
   const { code, stdout, stderr } = await runHere(words, env)
   expect([code, stdout]).toEqual([2, ''])
   expect(stderr).toContain(message)
 })
 
-test('a file that is not there is a mistake of the command line', async () => {
+test('a missing file is a usage error', async () => {
   const { code, stderr } = await runHere(['try', 'assertion', '--key', '/nowhere.pem', '--client-id', 'job'], env)
   expect([code, stderr]).toEqual([2, expect.stringContaining('/nowhere.pem cannot be read')])
 })

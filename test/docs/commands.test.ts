@@ -40,7 +40,7 @@ describe.concurrent('the commands of', () => {
     docs
       .filter(({ steps }) => steps.some((step) => isBlock(step) && isRun(step)))
       .map((doc) => [doc.file, doc] as const),
-  )('%s do what is said', { timeout: 240_000 }, async ([file, doc], { skip }) => {
+  )('the commands of %s print what the page says', { timeout: 240_000 }, async ([file, doc], { skip }) => {
     const toolchain = doc.needs === undefined ? { command: [] } : toolchains[doc.needs]
     if (!toolchain || 'missing' in toolchain) return skip(toolchain?.missing ?? `nobody knows ${doc.needs}`)
     const [program] = toolchain.command

@@ -37,7 +37,7 @@ function addSealed(file: string): void {
   db.close()
 }
 
-test.each(['1', '2'])('the key is made by the very first start, with %s front threads', async (threads) => {
+test.each(['1', '2'])('the key is created by the first start, with %s front threads', async (threads) => {
   const { at, names } = await setUp({ SERVICE_SERVER_FRONT_THREADS: threads })
   await at.instance.start()
   expect(names()).toEqual(['service-data'])
@@ -76,7 +76,7 @@ test('serve and commands refuse to start beside encrypted values without their k
   await at.instance.kill('SIGTERM')
 })
 
-test('a wrong key_name does not create a second key either', async () => {
+test('a wrong key_name does not create a second key', async () => {
   const { folder, at, names } = await setUp()
   await at.instance.start()
   await at.instance.kill('SIGTERM')

@@ -14,6 +14,6 @@ async function joseVerifier(service: TestService): Promise<Verifier> {
 }
 
 test.each(Object.keys(STORES))(
-  'jose that has just fetched the JWKS takes the first token after a rotation, signing.key_store %s',
+  'jose with a JWKS that it fetched before a rotation accepts the first token after it, signing.key_store %s',
   (store) => acrossARotation(store, joseVerifier),
 )

@@ -51,7 +51,7 @@ describe.each(GENERATIONS)('$name', (generation) => {
     await connection.close()
   })
 
-  test('with an invalid refresh token the client sends the user to sign in again', async () => {
+  test('with an invalid refresh token the client starts a new sign-in', async () => {
     const parts = await setUp()
     const connection = await connected(parts)
     service.advance(91 * 24 * 3600)
@@ -62,7 +62,7 @@ describe.each(GENERATIONS)('$name', (generation) => {
     await connection.close()
   })
 
-  test('a machine gets in with its own credentials', async () => {
+  test('a machine gets a token with its own credentials', async () => {
     const { client_id, client_secret } = await addClient(service)
     const credentials = {
       clientId: client_id,

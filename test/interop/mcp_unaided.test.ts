@@ -64,14 +64,14 @@ describe.each(GENERATIONS)('$name', (generation) => {
     return client_id
   }
 
-  test('one that is registered beforehand comes in as that', async () => {
+  test('a preregistered client uses its registration', async () => {
     const client = await addClient(service, { token_endpoint_auth_method: 'none' })
     const before = (await clients()).length
     expect(await wholeWay(new Provider(client, service.issuer))).toBe(client.client_id)
     expect(await clients()).toHaveLength(before)
   })
 
-  test('one that has a document comes in as its URL, and registers nothing', async () => {
+  test('a client with a document uses its URL as client_id, and registers nothing', async () => {
     documents.serveAs(service, origin)
     const provider = new Provider()
     const members = { redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' }
@@ -83,14 +83,14 @@ describe.each(GENERATIONS)('$name', (generation) => {
     expect(await stepsOf(`${origin}/oauth/client.json`)).toEqual(['authorize', 'consent', 'token'])
   })
 
-  test('one that has nothing registers itself', async () => {
+  test('a client without either registers itself', async () => {
     const client_id = await wholeWay(new Provider())
     const stored = (await clients()).find((each) => each.client_id === client_id)
     expect(stored).toMatchObject({ registration_source: 'dcr' })
     expect((await stepsOf(client_id))[0]).toBe('register')
   })
 
-  test('one whose registration is gone registers again', async () => {
+  test('a client whose registration was deleted registers again', async () => {
     const provider = new Provider()
     const before = await wholeWay(provider)
     await okAdmin(service, 'DELETE', `/admin/clients/${before}?force=true`)

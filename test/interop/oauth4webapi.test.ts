@@ -152,7 +152,7 @@ describe('the authorization response', () => {
     }
   })
 
-  test('carries the refusal of the user, with state and iss', async () => {
+  test('contains the refusal of the user, with state and iss', async () => {
     const { client, user, resource } = await setUp(KINDS[0] as Kind)
     const challenge = await oauth.calculatePKCECodeChallenge(oauth.generateRandomCodeVerifier())
     const query = new URLSearchParams({

@@ -77,7 +77,7 @@ describe.each([
   }
 
   test.each(['none', 'client_secret_basic'])(
-    'gives a %s client bound tokens for a code that is bound to its key',
+    'issues bound tokens to a %s client for a code that is bound to its key',
     async (method) => {
       const parts = await signedIn(method)
       expect(parts.sent).toBe(asksForNonce ? 2 : 1)
@@ -119,7 +119,7 @@ describe.each([
     expect((await refresh(DPoP)).result.token_type).toBe('dpop')
   })
 
-  test.each(['ES256', 'RS256', 'PS256'])('takes its proofs with %s', async (alg) => {
+  test.each(['ES256', 'RS256', 'PS256'])('accepts proofs with %s', async (alg) => {
     const parts = await setUp('client_secret_basic', alg)
     const { client, auth, DPoP, resource } = parts
     const grant = { scope: 'mcp:read', resource: resource.uri }

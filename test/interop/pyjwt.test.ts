@@ -35,7 +35,7 @@ async function pyJwtVerifier(service: TestService): Promise<Verifier> {
 }
 
 test.skipIf('missing' in toolchain).each(Object.keys(STORES))(
-  'PyJWT that has just fetched the JWKS takes the first token after a rotation, signing.key_store %s',
+  'PyJWT with a JWKS that it fetched before a rotation accepts the first token after it, signing.key_store %s',
   { timeout: 120_000 },
   (store) => acrossARotation(store, pyJwtVerifier),
 )
