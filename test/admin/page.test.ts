@@ -88,7 +88,7 @@ describe('the admin page', () => {
     ['br;q=0, gzip', 'gzip', gunzipSync],
     ['zstd', undefined, (body: Buffer) => body],
     ['', undefined, (body: Buffer) => body],
-  ])('a client that accepts "%s" gets %s', async (accepted, encoding, unpack) => {
+  ])('a request with Accept-Encoding "%s" gets the encoding %s', async (accepted, encoding, unpack) => {
     const place = assetsOf((await ask('/admin/ui/')).body.toString()).find((each) => each.endsWith('.js')) as string
     const { headers, body } = await ask(place, { 'accept-encoding': accepted })
     expect([headers['content-encoding'], headers['vary']]).toEqual([encoding, 'Accept-Encoding'])

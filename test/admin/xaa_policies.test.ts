@@ -85,7 +85,7 @@ test('max_scopes null removes the scope limit, an empty list forbids all scopes'
 test.each([
   ['with a limit', { scopes: ['x'] }],
   ['without a limit', {}],
-])('replacing a policy with %s changes nothing and is not recorded', async (_what, fields) => {
+])('writing a policy %s again with the same members changes nothing and is not recorded', async (_what, fields) => {
   const policy = await created(fields)
   service.advance(5)
   expect((await put(policy.id, { scopes: null, ...policy })).body).toEqual(policy)

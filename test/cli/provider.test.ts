@@ -45,8 +45,8 @@ test('update and delete name the provider by id', async () => {
 })
 
 test.each([
-  ['that is not there', () => path.join(tempFolder(), 'gone.json'), 'cannot be read'],
-  ['that is no JSON', () => fileOf('{'), 'must hold a JSON object'],
+  ['that does not exist', () => path.join(tempFolder(), 'gone.json'), 'cannot be read'],
+  ['that is not JSON', () => fileOf('{'), 'must hold a JSON object'],
   ['that is a list', () => fileOf([]), 'must hold a JSON object'],
   ['of more than a mebibyte', () => fileOf(`{"x":"${'x'.repeat(1_048_576)}"}`), 'holds more than 1048576 bytes'],
   ['that never ends', () => '/dev/zero', 'holds more than 1048576 bytes'],

@@ -35,12 +35,12 @@ function shownIn({ steps }: Doc): { shown: Block; of: number }[] {
   })
 }
 
-describe.concurrent('the commands of', () => {
+describe.concurrent('command blocks of documents', () => {
   test.for(
     docs
       .filter(({ steps }) => steps.some((step) => isBlock(step) && isRun(step)))
       .map((doc) => [doc.file, doc] as const),
-  )('the commands of %s print what the page says', { timeout: 240_000 }, async ([file, doc], { skip }) => {
+  )('the commands of %s print what the page shows', { timeout: 240_000 }, async ([file, doc], { skip }) => {
     const toolchain = doc.needs === undefined ? { command: [] } : toolchains[doc.needs]
     if (!toolchain || 'missing' in toolchain) return skip(toolchain?.missing ?? `nobody knows ${doc.needs}`)
     const [program] = toolchain.command

@@ -483,9 +483,9 @@ describe('errors of the provider', () => {
 
   test.each([
     ['refuses our credentials', 401, { error: 'invalid_client' }, 'server_error', 500],
-    ['says something of its own, with status 200', 200, { error: 'bad_verification_code' }, 'server_error', 500],
-    ['gives no token', 200, { token_type: 'bearer' }, 'server_error', 500],
-    ['does not give this scope any more', 400, { error: 'invalid_scope' }, 'consent_required', 400],
+    ['sends an unknown error with status 200', 200, { error: 'bad_verification_code' }, 'server_error', 500],
+    ['sends no token', 200, { token_type: 'bearer' }, 'server_error', 500],
+    ['no longer grants this scope', 400, { error: 'invalid_scope' }, 'consent_required', 400],
   ])('a provider that %s does not end the connection', async (_what, status, body, error, expected) => {
     const { vend, connect, upstream } = await brokerScene(service)
     await connect()

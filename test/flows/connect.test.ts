@@ -61,8 +61,8 @@ describe('the authorization request to the provider', () => {
 
   test.each([
     ['no return_url', { return_url: '' }, 400, 'invalid_request'],
-    ['a resource that is none', { resource: 'nowhere' }, 400, 'invalid_target'],
-    ['a resource of ours', { resource: 'OWN' }, 400, 'invalid_target'],
+    ['an unknown resource', { resource: 'nowhere' }, 400, 'invalid_target'],
+    ['a mint resource', { resource: 'OWN' }, 400, 'invalid_target'],
     ['a resource of another provider', { resource: 'OTHER' }, 400, 'invalid_target'],
   ])('a request with %s is refused', async (_what, query, status, error) => {
     const [{ provider, member, own }, other] = [await brokerScene(service), await brokerScene(service)]
@@ -160,9 +160,9 @@ describe('the callback', () => {
   )
 
   test.each([
-    ['away', 503, 'temporarily_unavailable'],
-    ['of another opinion', 400, 'server_error'],
-  ])('the callback redirects with %s of the provider', async (_what, status, told) => {
+    ['is unavailable', 503, 'temporarily_unavailable'],
+    ['refuses the code', 400, 'server_error'],
+  ])('while the provider %s, the callback redirects with an error', async (_what, status, told) => {
     const { connect, upstream, grant } = await brokerScene(service)
     upstream.answer = (_form, response) => response.writeHead(status).end('{}')
     expect((await connect()).location).toBe(`${RETURN}?error=${told}`)

@@ -34,7 +34,7 @@ describe('a resource that resembles a registered one', () => {
   })
 
   test.each([
-    ['a slash more', 'https://near.example.com/mcp/'],
+    ['an additional slash', 'https://near.example.com/mcp/'],
     ['upper case in the host', 'https://NEAR.example.com/mcp'],
     ['upper case in the scheme', 'HTTPS://near.example.com/mcp'],
     ['upper case in the path', 'https://near.example.com/MCP'],
@@ -53,7 +53,7 @@ describe('a resource that resembles a registered one', () => {
     'https://far.example.com/mcp',
     'https://user@near.example.com/mcp',
     'near.example.com/mcp',
-  ])('that differs by %s is refused without a suggestion', async (resource) => {
+  ])('the unknown resource %s is refused without a suggestion', async (resource) => {
     expect(await returned(service, { client_id, resource })).toBe(
       `invalid_target: the resource is not known: ${resource}`,
     )

@@ -140,7 +140,7 @@ describe('a callback', () => {
   })
 
   test.each(['/oidc/start/default', '/oidc/callback/default', '/oidc/callback/nobody', '/oidc/start/nobody'])(
-    'the callback path of %s does not exist',
+    'the path %s does not exist',
     async (path) => {
       expect((await new Browser().open(service.issuer + path)).status).toBe(404)
     },
@@ -157,9 +157,9 @@ describe('allowed_email_domains', () => {
 
   test.each([
     ['another domain', { email: 'eve@corp.example.com' }, 'corp.example.com'],
-    ['a domain below', { email: 'eve@x.acme.example.com' }, 'x.acme.example.com'],
+    ['a subdomain', { email: 'eve@x.acme.example.com' }, 'x.acme.example.com'],
     ['an address that is not verified', { email_verified: false }, 'no verified email'],
-    ['an address that nothing is said about', { email_verified: undefined }, 'no verified email'],
+    ['an address without email_verified', { email_verified: undefined }, 'no verified email'],
     ['no address', { email: undefined }, 'no verified email'],
   ])('%s is refused, creates no account, and is audited with the reason', async (_, claims, found) => {
     acme.person = newPerson(claims)
