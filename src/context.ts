@@ -14,6 +14,7 @@ import type { RequestLog } from './http/request_log.ts'
 import type { SharedBuckets } from './http/shared_buckets.ts'
 import type { Build } from './lib/build.ts'
 import type { OAuthError } from './lib/error.ts'
+import type { Markup } from './lib/html.ts'
 import type { Lru } from './lib/lru.ts'
 import type { ReplayCache } from './lib/replay_set.ts'
 import type { SingleFlight } from './lib/single_flight.ts'
@@ -78,6 +79,8 @@ export interface App {
   readonly replays: ReplayCache
   /** Client documents: which are fresh, and which are being fetched. */
   readonly documents: Documents
+  /** How the pages for users look. */
+  readonly branding: Branding
   /** The upstream providers that users sign in at, in the order of the login page. */
   readonly oidc: readonly OidcProvider[]
   /** Limit on registrations by address; undefined when limits are off. */
@@ -132,6 +135,15 @@ export interface Documents {
   hosts: SharedBuckets
   /** Changes of the document of a client that is stored. */
   changes: SharedBuckets
+}
+
+/** The parts of every page for users that follow from the configuration. */
+export interface Branding {
+  readonly style: Markup
+  /** The content security policy. */
+  readonly policy: string
+  /** The content above each page. */
+  readonly header: Markup
 }
 
 /** What a document described, or why it cannot be used. */

@@ -1,13 +1,14 @@
 // The answer when the signed-in user may not use the resource that an application requests.
 import type { App } from '../context.ts'
 import { prefersHtml, type Reply, type Request, redirect } from '../http/message.ts'
-import { html } from '../lib/html.ts'
+import { html, isolated } from '../lib/html.ts'
 import type { AccessRule } from '../oauth/access.ts'
 import { type Requested, type ReturnAddress, responseUri } from '../oauth/authorization.ts'
 import { placeOf } from '../oauth/redirect_uri.ts'
 import { noteAccessRefused, refusedAccess } from '../oauth/subject_access.ts'
 import type { Resource } from '../records/resource.ts'
 import type { User } from '../records/user.ts'
+import { messagesOf } from './language.ts'
 import { page } from './pages.ts'
 
 export interface RefusedAccess {
@@ -32,17 +33,16 @@ export async function answerAccessRefused(
   await noteAccessRefused(app, request, back.client.client_id, error)
   const href = responseUri(app, back, error)
   if (prompt.includes('none') || !prefersHtml(request)) return redirect(href)
-  const text =
-    rule === 'access'
-      ? 'An administrator decides who may use it. Ask them for access, or use another account.'
-      : 'An administrator decides who may have the permissions that the application asks for. Ask them, or use another account.'
-  const title = 'No access'
+  const messages = messagesOf(request)
+  const { accessRefused: t } = messages
   return page(
-    title,
-    html`<h1><bdi>${user.email ?? user.name}</bdi> may not use <bdi>${resource.display_name}</bdi></h1>
-<p class="note bad" role="alert">${text}</p>
-<p class="after"><a class="button main" href="${href}">Return to ${placeOf(back.redirect_uri)}</a></p>
-<p class="after"><a class="button" href="${another}">Use another account</a></p>`,
+    app,
+    messages,
+    t.title,
+    html`<h1>${t.heading(isolated(user.email ?? user.name), isolated(resource.display_name))}</h1>
+<p class="note bad" role="alert">${t[rule]}</p>
+<p class="after"><a class="button main" href="${href}">${messages.returnTo(placeOf(back.redirect_uri))}</a></p>
+<p class="after"><a class="button" href="${another}">${messages.useAnotherAccount}</a></p>`,
     { status: error.status },
   )
 }

@@ -23,7 +23,8 @@ import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Consent } from '../records/consent.ts'
 import { personOf } from '../records/person.ts'
 import { answerAccessRefused } from './access_refused.ts'
-import { errorPage } from './pages.ts'
+import { localesOf, messagesOf } from './language.ts'
+import { thrownPage } from './pages.ts'
 import { findSignedIn, type SignedIn } from './session.ts'
 import { basePath, loginUrl, pathAndQuery, toLogin } from './urls.ts'
 
@@ -63,13 +64,10 @@ const mayRedirect = ({ client, redirect_uri }: ReturnAddress, signedIn: SignedIn
   client.registration_source === 'admin' || signedIn !== undefined || isLoopbackHost(new URL(redirect_uri).hostname)
 
 /** Says what is wrong. The person may go back to the application, which then gets the error. */
-const refusalPage = (app: App, { id }: Request, back: ReturnAddress, error: OAuthError): Reply =>
-  errorPage(TITLE, `${error.message}.`, id, {
-    status: error.status,
+const refusalPage = (app: App, request: Request, back: ReturnAddress, error: OAuthError): Reply =>
+  thrownPage(app, messagesOf(request), request.id, error, {
     back: { href: responseUri(app, back, error), place: placeOf(back.redirect_uri) },
   })
-
-const TITLE = 'This request cannot be served'
 
 async function proceed(
   app: App,
@@ -116,7 +114,8 @@ async function decideOnConsent(
   }
   if (prompt.includes('none')) throw new OAuthError('consent_required', 'the user has not consented')
   await app.store.createAuthorizationRequest(pending)
-  return redirect(`${basePath(app)}/consent?session_id=${pending.id}`)
+  const query = new URLSearchParams({ session_id: pending.id, ...localesOf(request) })
+  return redirect(`${basePath(app)}/consent?${query}`)
 }
 
 /** The URL of the same request, for after the login: without prompt=login, which would ask for another login. */
@@ -191,10 +190,7 @@ async function grantAtOnce(
 }
 
 /** Refusals that cannot be sent anywhere: a page for people, a problem document for programs. */
-export const renderAuthorizeError = (error: OAuthError, request: Request): Reply =>
+export const renderAuthorizeError = (app: App, error: OAuthError, request: Request): Reply =>
   prefersHtml(request)
-    ? errorPage(TITLE, `${error.message}.`, request.id, {
-        status: error.status,
-        headers: error.more.headers,
-      })
+    ? thrownPage(app, messagesOf(request), request.id, error, { headers: error.more.headers })
     : problem(error, request, request.id)

@@ -16,9 +16,11 @@ import { apikeyConfig } from '../config/provider_record.ts'
 import type { App } from '../context.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { html, type Markup } from '../lib/html.ts'
+import { html, isolated, type Markup } from '../lib/html.ts'
 import { sentBy } from '../oauth/audit.ts'
 import { PATHS } from '../oauth/metadata.ts'
+import { messagesOf } from './language.ts'
+import type { Messages } from './messages/en.ts'
 import { page } from './pages.ts'
 import { checkForm, findSignedIn, isFromBrowser, type SignedIn, sessionToken } from './session.ts'
 import { basePath, pathAndQuery, toLogin } from './urls.ts'
@@ -37,8 +39,9 @@ export async function startConnect(app: App, request: Request): Promise<Reply> {
   const signedIn = await findSignedIn(app, request)
   if (!signedIn) return toLogin(app, pathAndQuery(request))
   const connectRequest = await readConnectRequest(app, slugOf(request), parseParams(request.query))
-  if (usesApiKey(connectRequest)) return keyPage(app, signedIn, connectRequest)
-  if (isFromBrowser(request)) return connectPage(app, signedIn, connectRequest)
+  const messages = messagesOf(request)
+  if (usesApiKey(connectRequest)) return keyPage(app, messages, signedIn, connectRequest)
+  if (isFromBrowser(request)) return connectPage(app, messages, signedIn, connectRequest)
   return redirect(await beginConnect(app, signedIn.user.id, connectRequest))
 }
 
@@ -66,40 +69,52 @@ interface PageParts {
 /** The page with the provider, the resource, the account, and the button to continue. */
 function connectPage(
   app: App,
+  messages: Messages,
   signedIn: SignedIn,
   connectRequest: ConnectRequest,
   { status, fields, after }: PageParts = {},
 ): Reply {
   const { provider, resource, return_url } = connectRequest
   const { user } = signedIn
+  const { connect: t } = messages
   const query = new URLSearchParams({ resource: resource.slug, return_url })
   const again = new URLSearchParams({ redirect: `${PATHS.connect}/${provider.slug}?${query}`, prompt: 'login' })
   return page(
-    `Connect ${provider.display_name}`,
-    html`<h1>Connect <bdi>${provider.display_name}</bdi></h1>
-<p class="soft"><bdi>${resource.display_name}</bdi> can then be used in your name.</p>
+    app,
+    messages,
+    t.title(provider.display_name),
+    html`<h1>${t.heading(isolated(provider.display_name))}</h1>
+<p class="soft">${t.purpose(isolated(resource.display_name))}</p>
 <form method="post" action="${basePath(app)}${PATHS.connect}/${provider.slug}">
 <input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, purposeOf(connectRequest))}">
 <input type="hidden" name="resource" value="${resource.slug}">
 <input type="hidden" name="return_url" value="${return_url}">
-${fields}<button class="main wide">Connect</button>
+${fields}<button class="main wide">${t.submit}</button>
 </form>
-${after}<footer class="soft"><span>Signed in as <bdi>${user.email ?? user.name}</bdi></span> <a href="${basePath(app)}/login?${again.toString()}">Use another account</a></footer>`,
+${after}<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span> <a href="${basePath(app)}/login?${again.toString()}">${messages.useAnotherAccount}</a></footer>`,
     { status },
   )
 }
 
-function keyPage(app: App, signedIn: SignedIn, connectRequest: ConnectRequest, problem?: string): Reply {
+function keyPage(
+  app: App,
+  messages: Messages,
+  signedIn: SignedIn,
+  connectRequest: ConnectRequest,
+  problem?: string,
+): Reply {
   const { provider } = connectRequest
+  const { connect: t } = messages
+  const connections = html`<a href="${basePath(app)}${PATHS.connections}">${t.yourConnections}</a>`
   const { issuance_instructions_url: help } = configOf(provider, apikeyConfig)
-  return connectPage(app, signedIn, connectRequest, {
+  return connectPage(app, messages, signedIn, connectRequest, {
     status: problem ? 422 : 200,
     fields: html`${problem && html`<p class="note bad" role="alert" id="problem">${problem}</p>`}
-<label for="api_key">Key of <bdi>${provider.display_name}</bdi></label>
+<label for="api_key">${t.key(isolated(provider.display_name))}</label>
 <input type="password" id="api_key" name="api_key" autocomplete="off" required maxlength="4096" autofocus${problem && html` aria-describedby="problem"`}>
 `,
-    after: html`${help && html`<p class="soft after"><a href="${help}" rel="noreferrer">Where to find your key</a></p>`}
-<p class="soft after">The key is stored encrypted. You can disconnect at any time under <a href="${basePath(app)}${PATHS.connections}">your connections</a>.</p>
+    after: html`${help && html`<p class="soft after"><a href="${help}" rel="noreferrer">${t.whereToFind}</a></p>`}
+<p class="soft after">${t.stored(connections)}</p>
 `,
   })
 }
@@ -114,8 +129,10 @@ export async function submitConnect(app: App, request: Request): Promise<Reply> 
   checkForm(app, request, signedIn, purposeOf(connectRequest), form.csrf_token)
   if (!usesApiKey(connectRequest)) return redirect(await beginConnect(app, signedIn.user.id, connectRequest))
   const api_key = form.api_key?.trim() ?? ''
-  if (!isApiKey(api_key))
-    return keyPage(app, signedIn, connectRequest, 'This is not a valid key. Please copy it again.')
+  if (!isApiKey(api_key)) {
+    const messages = messagesOf(request)
+    return keyPage(app, messages, signedIn, connectRequest, messages.connect.badKey)
+  }
   const connection = { credential: { api_key, tokens: [] }, granted: [] }
   await connectAs(app, actorOf(request, signedIn), connectRequest.provider, connection)
   return redirect(connectRequest.return_url)

@@ -14,7 +14,7 @@ import {
   redirect,
 } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { html, type Markup } from '../lib/html.ts'
+import { html, isolated, type Markup } from '../lib/html.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { isCrossSite } from '../lib/url.ts'
 import { audit } from '../oauth/audit.ts'
@@ -23,6 +23,8 @@ import { scopeNames } from '../oauth/resource.ts'
 import type { BrokerGrant } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
 import { actorOf } from './connect.ts'
+import { dayIn, messagesOf } from './language.ts'
+import type { Messages } from './messages/en.ts'
 import { page } from './pages.ts'
 import { checkForm, findSignedIn, type SignedIn, sessionToken } from './session.ts'
 import { basePath, pathAndQuery, toLogin } from './urls.ts'
@@ -65,45 +67,49 @@ export async function showConnections(app: App, request: Request): Promise<Reply
   if (!signedIn) throw notSignedIn()
   const found = await listConnections(app, signedIn.user.id)
   if (!isPage) return json(200, found.filter(isLive).map(jsonOf), NO_STORE)
-  return connectionsPage(app, signedIn, found, parseParams(request.query).error)
+  return connectionsPage(app, messagesOf(request), signedIn, found, parseParams(request.query).error)
 }
 
 const PURPOSE = 'disconnect'
-const PROBLEMS: Record<string, string> = {
-  access_denied: 'You were not connected: the request was denied at the provider.',
-  temporarily_unavailable: 'You were not connected: the provider does not respond. Please try again later.',
+/** What went wrong at the provider, by the error that the user came back with. */
+function problemOf({ denied, unavailable, failed }: Messages['connections'], error: string): string {
+  if (error === 'access_denied') return denied
+  return error === 'temporarily_unavailable' ? unavailable : failed
 }
 
 function connectionsPage(
   app: App,
+  messages: Messages,
   signedIn: SignedIn,
   found: readonly UserConnection[],
   error: string | undefined,
 ): Reply {
-  const items = found.filter(isLive).map((each) => item(app, signedIn, each))
-  const lost = found.filter(({ grant }) => grant.ended_reason === 'answer_lost').map(lostNote)
+  const { user } = signedIn
+  const { connections: t } = messages
+  const items = found.filter(isLive).map((each) => item(app, messages, signedIn, each))
+  const lost = found
+    .filter(({ grant }) => grant.ended_reason === 'answer_lost')
+    .map(({ provider }) => html`<p class="note warn">${t.lost(isolated(provider.display_name))}</p>\n`)
   return page(
-    'Your connections',
-    html`<h1>Your connections</h1>
-<p class="soft">Accounts at other services that applications may use in your name.</p>
-${error && html`<p class="note bad" role="alert">${PROBLEMS[error] ?? 'You were not connected: the provider reported an error.'}</p>`}
-${lost}${items.length > 0 ? html`<ul>${items}</ul>` : html`<p class="note">You have no connections.</p>`}
-<footer class="soft"><span>Signed in as <bdi>${signedIn.user.email ?? signedIn.user.name}</bdi></span></footer>`,
+    app,
+    messages,
+    t.title,
+    html`<h1>${t.title}</h1>
+<p class="soft">${t.lead}</p>
+${error && html`<p class="note bad" role="alert">${problemOf(t, error)}</p>`}
+${lost}${items.length > 0 ? html`<ul>${items}</ul>` : html`<p class="note">${t.none}</p>`}
+<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span></footer>`,
   )
 }
 
-const lostNote = ({ provider }: UserConnection): Markup =>
-  html`<p class="note warn">A response of <bdi>${provider.display_name}</bdi> was lost, and your connection ended with it. Nobody revoked the connection. Connect again when an application asks you to.</p>
-`
-
-function item(app: App, signedIn: SignedIn, { grant, provider }: UserConnection): Markup {
-  const since = rfc3339(grant.updated_at).slice(0, 10)
-  return html`<li class="row"><span><bdi>${provider.display_name}</bdi>
-${grant.scopes_granted && html`<code>${grant.scopes_granted}</code>`}<code>since ${since}</code></span>
+function item(app: App, messages: Messages, signedIn: SignedIn, { grant, provider }: UserConnection): Markup {
+  const { connections: t } = messages
+  return html`<li class="row"><span>${isolated(provider.display_name)}
+${grant.scopes_granted && html`<code>${grant.scopes_granted}</code>`}<span class="soft">${messages.since(dayIn(messages, grant.updated_at))}</span></span>
 <form method="post" action="${basePath(app)}${PATHS.connections}">
 <input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, PURPOSE)}">
 <input type="hidden" name="provider" value="${provider.slug}">
-<button aria-label="Disconnect ${provider.display_name}">Disconnect</button>
+<button aria-label="${t.disconnectFrom(provider.display_name)}">${t.disconnect}</button>
 </form></li>`
 }
 

@@ -3,7 +3,7 @@ import type { App } from '../context.ts'
 import { CODE_PREFIX } from '../grants/authorization_code.ts'
 import { parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { html, type Markup } from '../lib/html.ts'
+import { html, isolated, type Markup } from '../lib/html.ts'
 import { equalSecrets, isId, newBearer, newId } from '../lib/id.ts'
 import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
@@ -18,13 +18,20 @@ import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
 import type { Resource } from '../records/resource.ts'
 import { CODE_LIFETIME } from './authorize.ts'
+import { messagesOf } from './language.ts'
+import type { Messages } from './messages/en.ts'
 import { errorPage, page } from './pages.ts'
 import { findSignedIn, type SignedIn, sessionToken } from './session.ts'
 import { basePath, pathAndQuery, toLogin } from './urls.ts'
 
-const EXPIRED = 'This request has expired or was already decided.'
-const refuse = (request: Request, status: number, text: string): Reply =>
-  errorPage('This request cannot continue', text, request.id, { status })
+/** What a refused decision is answered with: a message of the catalogue. */
+type Refusal = 'expired' | 'noDecision' | 'nothingAllowed' | 'tooMuchAllowed' | 'not_signed_in' | 'bad_form'
+
+function refuse(app: App, request: Request, status: number, refusal: Refusal): Reply {
+  const messages = messagesOf(request)
+  const texts = { ...messages.consent, ...messages.errors.texts }
+  return errorPage(app, messages, request.id, { status, title: messages.consent.refused, text: texts[refusal] })
+}
 
 /** The consent page of a pending request of this session. */
 export async function showConsent(app: App, request: Request): Promise<Reply> {
@@ -32,8 +39,8 @@ export async function showConsent(app: App, request: Request): Promise<Reply> {
   const signedIn = await findSignedIn(app, request)
   if (!signedIn) return toLogin(app, pathAndQuery(request))
   const pending = await findPending(app, id, signedIn)
-  if (!pending) return refuse(request, 400, EXPIRED)
-  return consentPage(app, pending, signedIn)
+  if (!pending) return refuse(app, request, 400, 'expired')
+  return consentPage(app, messagesOf(request), pending, signedIn)
 }
 
 interface Pending {
@@ -62,44 +69,52 @@ async function findPending(
   return { request, client, resource }
 }
 
-function consentPage(app: App, pending: Pending, signedIn: SignedIn): Reply {
+function consentPage(app: App, messages: Messages, pending: Pending, signedIn: SignedIn): Reply {
   const { request, client, resource } = pending
+  const { user } = signedIn
+  const { consent: t } = messages
   return page(
-    `Allow ${client.client_name}?`,
-    html`<h1><bdi>${client.client_name}</bdi> asks for access</h1>
+    app,
+    messages,
+    t.title(client.client_name),
+    html`<h1>${t.heading(isolated(client.client_name))}</h1>
 <dl>
-<div><dt>Access to</dt><dd>${resource ? html`<bdi>${resource.display_name}</bdi> <code>${resource.uri}</code>` : 'your account'}</dd></div>
-<div><dt>Afterwards you will be sent to</dt><dd class="host">${placeOf(request.redirect_uri)}</dd></div>
+<div><dt>${t.accessTo}</dt><dd>${resource ? html`${isolated(resource.display_name)} <code>${resource.uri}</code>` : t.yourAccount}</dd></div>
+<div><dt>${t.afterwards}</dt><dd class="host">${placeOf(request.redirect_uri)}</dd></div>
 </dl>
-${isOnDevice(request.redirect_uri) && html`<p class="note warn">This is a program on your own device. Allow it only if you started it yourself just now.</p>`}
-${client.registration_source !== 'admin' && html`<p class="note warn">This application chose its own name${documentHost(client)}. Check the address above.</p>`}
+${isOnDevice(request.redirect_uri) && html`<p class="note warn">${t.onDevice}</p>`}
+${client.registration_source !== 'admin' && html`<p class="note warn">${namedBy(client, t)}</p>`}
 <form method="post" action="${basePath(app)}/consent">
 <input type="hidden" name="session_id" value="${request.id}">
 <input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, `consent ${request.id}`)}">
-${request.scope === '' ? WITHOUT_SCOPES : scopeChoice(request, resource)}
+${request.scope === '' ? html`<p class="note">${t.withoutScopes}</p>` : scopeChoice(request, resource, t)}
 <div class="buttons">
-<button name="action" value="deny">Deny</button>
-<button class="main" name="action" value="allow">Allow</button>
+<button name="action" value="deny">${t.deny}</button>
+<button class="main" name="action" value="allow">${t.allow}</button>
 </div>
 </form>
-<footer class="soft"><span>Signed in as <bdi>${signedIn.user.email ?? signedIn.user.name}</bdi></span> <a href="${asSomebodyElse(app, request)}">Use another account</a></footer>`,
+<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span> <a href="${asSomebodyElse(app, request)}">${messages.useAnotherAccount}</a></footer>`,
   )
 }
 
-/** The host that the metadata document of a client was fetched from. */
-const documentHost = ({ client_id, registration_source }: Client): Markup | false =>
-  registration_source === 'cimd' && html` and is described by <bdi>${new URL(client_id).host}</bdi>`
+type ConsentMessages = Messages['consent']
 
-const scopeChoice = ({ scope }: AuthorizationRequest, resource: Resource | undefined): Markup => html`<fieldset>
-<legend>It wants to</legend>
+/** The warning about a client that chose its own name, with the host that its metadata document was fetched from. */
+const namedBy = ({ client_id, registration_source }: Client, t: ConsentMessages): Markup | string =>
+  registration_source === 'cimd' ? t.ownDocument(isolated(new URL(client_id).host)) : t.ownName
+
+const scopeChoice = (
+  { scope }: AuthorizationRequest,
+  resource: Resource | undefined,
+  t: ConsentMessages,
+): Markup => html`<fieldset>
+<legend>${t.scopes}</legend>
 <ul>${scopeNames(scope).map((name) => scopeItem(name, resource))}</ul>
 </fieldset>`
 
-const WITHOUT_SCOPES = html`<p class="note">This resource has no separate permissions. The application can use all of it.</p>`
-
 function scopeItem(name: string, resource: Resource | undefined): Markup {
   const description = resource?.scopes.find((each) => each.name === name)?.description
-  return html`<li><label><input type="checkbox" name="scopes" value="${name}" checked><span>${description ? html`<bdi>${description}</bdi> <code>${name}</code>` : name}</span></label></li>`
+  return html`<li><label><input type="checkbox" name="scopes" value="${name}" checked><span>${description ? html`${isolated(description)} <code>${name}</code>` : name}</span></label></li>`
 }
 
 /** The URL of the same authorization request, with a new login first. */
@@ -124,19 +139,18 @@ function asSomebodyElse(app: App, request: AuthorizationRequest): string {
 export async function decideConsent(app: App, request: Request): Promise<Reply> {
   const form = parseForm(request, 'scopes')
   const signedIn = await findSignedIn(app, request)
-  if (!signedIn) return refuse(request, 401, 'You are no longer signed in.')
+  if (!signedIn) return refuse(app, request, 401, 'not_signed_in')
   const expected = sessionToken(app, signedIn, `consent ${form.session_id}`)
   if (isCrossSite(request) || !equalSecrets(expected, form.csrf_token ?? ''))
-    return refuse(request, 403, 'This form does not belong to your session.')
+    return refuse(app, request, 403, 'bad_form')
   const pending = await findPending(app, form.session_id, signedIn)
-  if (!pending) return refuse(request, 400, EXPIRED)
+  if (!pending) return refuse(app, request, 400, 'expired')
   if (form.action === 'deny') return deny(app, request, pending)
-  if (form.action !== 'allow') return refuse(request, 400, 'The decision is missing.')
+  if (form.action !== 'allow') return refuse(app, request, 400, 'noDecision')
   const approved = scopeNames(form.scopes ?? '')
   const asked = scopeNames(pending.request.scope)
-  if (approved.length === 0 && asked.length > 0)
-    return refuse(request, 400, 'Nothing was allowed. Choose at least one item, or deny.')
-  if (!approved.every((name) => asked.includes(name))) return refuse(request, 400, 'More was allowed than asked for.')
+  if (approved.length === 0 && asked.length > 0) return refuse(app, request, 400, 'nothingAllowed')
+  if (!approved.every((name) => asked.includes(name))) return refuse(app, request, 400, 'tooMuchAllowed')
   return allow(app, request, pending, approved)
 }
 
@@ -163,7 +177,7 @@ async function allow(app: App, http: Request, pending: Pending, approved: string
     consent,
     now,
   })
-  if (!taken) return refuse(http, 400, EXPIRED)
+  if (!taken) return refuse(app, http, 400, 'expired')
   await keepDocumentClient(app, pending.client, { actor_id: user_id, ...sentBy(http) })
   await note(app, http, pending, 'consent_granted', scope)
   app.metrics.count('core_consent_decisions_total', { decision: 'approved' })
@@ -180,7 +194,7 @@ async function afterDecision(app: App, { request }: Pending, resource: Resource,
 
 async function deny(app: App, http: Request, pending: Pending): Promise<Reply> {
   const { request } = pending
-  if (!(await app.store.deleteAuthorizationRequest({ id: request.id }))) return refuse(http, 400, EXPIRED)
+  if (!(await app.store.deleteAuthorizationRequest({ id: request.id }))) return refuse(app, http, 400, 'expired')
   const error = new OAuthError('access_denied', 'the user denied the request')
   Object.assign(http.notes, { client_id: request.client_id, refusal: error })
   await note(app, http, pending, 'consent_denied', request.scope)

@@ -5,11 +5,13 @@ import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import type { LoginResult } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
-import { html, type Markup } from '../lib/html.ts'
+import { html, isolated, type Markup } from '../lib/html.ts'
 import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import type { User } from '../records/user.ts'
+import { messagesOf } from './language.ts'
 import { beginLogin, endLogin } from './login_limit.ts'
+import { en, type Messages } from './messages/en.ts'
 import { errorPage, page } from './pages.ts'
 import { endSession, findSignedIn, isLoginToken, loginToken, startSession } from './session.ts'
 import { basePath, safeRedirect } from './urls.ts'
@@ -25,8 +27,8 @@ export function showLogin(app: App, request: Request): Reply {
 const allowsPasswords = ({ config, oidc }: App): boolean => oidc.length === 0 || config.oidc.show_local_login
 
 interface Problem {
+  result: 'invalid' | 'locked_out' | 'failure'
   status: number
-  text: string
   /** The email that was entered, so that the user only has to enter the password again. */
   email?: string
   headers?: Record<string, string>
@@ -43,30 +45,43 @@ function loginPage(
   target: string | undefined,
   { problem, reauthenticate }: LoginPage,
 ): Reply {
-  const form = allowsPasswords(app) ? loginForm(app, request, target, problem) : undefined
-  const text = problem?.text
+  const messages = messagesOf(request, target)
+  const { login: t } = messages
+  const form = allowsPasswords(app) ? loginForm(app, request, t, target, problem) : undefined
+  const text = problem && t[problem.result]
+  const links = app.oidc.map((provider, i) =>
+    upstreamLink(app, provider, t, target, { reauthenticate, main: !form && i === 0 }),
+  )
   return page(
-    'Sign in',
-    html`<h1>Sign in</h1>
-<p class="soft">to continue to ${new URL(app.config.server.issuer).host}</p>
+    app,
+    messages,
+    t.title,
+    html`<h1>${t.title}</h1>
+<p class="soft">${t.lead(isolated(new URL(app.config.server.issuer).host))}</p>
 ${text && html`<p class="note bad" role="alert" id="problem">${text}</p>`}
-${form?.body}${form && app.oidc.length > 0 && html`\n<p class="or soft">or</p>\n`}${app.oidc.map((provider, i) => upstreamLink(app, provider, target, { reauthenticate, main: !form && i === 0 }))}`,
+${form?.body}${form && app.oidc.length > 0 && html`\n<p class="or soft">${t.or}</p>\n`}${links}`,
     { status: problem?.status, headers: { ...problem?.headers, ...(form ? { 'set-cookie': form.cookie } : {}) } },
   )
 }
 
-function loginForm(app: App, request: Request, target: string | undefined, problem: Problem | undefined) {
+function loginForm(
+  app: App,
+  request: Request,
+  t: Messages['login'],
+  target: string | undefined,
+  problem: Problem | undefined,
+) {
   const { token, cookie } = loginToken(app, request)
-  const { text, email } = problem ?? {}
-  const described = text && html` aria-describedby="problem"`
+  const email = problem?.email
+  const described = problem && html` aria-describedby="problem"`
   const body = html`<form method="post" action="${basePath(app)}/login">
 <input type="hidden" name="csrf_token" value="${token}">
 <input type="hidden" name="redirect" value="${target}">
-<label for="email">Email</label>
+<label for="email">${t.email}</label>
 <input type="email" id="email" name="email" autocomplete="username" required maxlength="${MAX_EMAIL}" value="${email}"${!email && html` autofocus`}${described}>
-<label for="password">Password</label>
+<label for="password">${t.password}</label>
 <input type="password" id="password" name="password" autocomplete="current-password" required${email && html` autofocus`}${described}>
-<button class="main wide">Sign in</button>
+<button class="main wide">${t.submit}</button>
 </form>`
   return { body, cookie }
 }
@@ -75,6 +90,7 @@ function loginForm(app: App, request: Request, target: string | undefined, probl
 function upstreamLink(
   app: App,
   { slug, settings }: OidcProvider,
+  t: Messages['login'],
   target: string | undefined,
   { reauthenticate, main }: { reauthenticate?: boolean; main: boolean },
 ): Markup {
@@ -84,28 +100,29 @@ function upstreamLink(
     ...(reauthenticate ? { prompt: 'login' } : {}),
   })
   const path = slug === DEFAULT_PROVIDER ? '/oidc/start' : `/oidc/start/${slug}`
-  return html`<a class="button wide${main && ' main'}" href="${basePath(app)}${path}?${query.toString()}">Continue with <bdi>${display_name || new URL(issuer).host}</bdi></a>`
+  return html`<a class="button wide${main && ' main'}" href="${basePath(app)}${path}?${query.toString()}">${t.continueWith(isolated(display_name || new URL(issuer).host))}</a>`
 }
 
 /** Signs a user in. Every wrong credential has the same response after the same work, so that it does not reveal which accounts exist. */
 export async function login(app: App, request: Request): Promise<Reply> {
   if (!allowsPasswords(app)) throw new OAuthError('not_found', 'sign-in with a password is disabled')
   const form = readForm(request)
-  const refuse = (result: string, problem: Problem) => {
+  const refuse = (problem: Problem) => {
+    const { result } = problem
     app.metrics.count('core_login_attempts_total', { result })
-    request.notes.refusal = new OAuthError('access_denied', problem.text, {
+    request.notes.refusal = new OAuthError('access_denied', en.login[result], {
       reason: `login_${result}`,
       status: problem.status,
     })
     return loginPage(app, request, form?.redirect, { problem })
   }
   if (!form || isCrossSite(request) || !isLoginToken(app, request, form.csrf_token))
-    return refuse('invalid', { status: 422, text: 'This form has expired. Please sign in again.' })
+    return refuse({ result: 'invalid', status: 422 })
   const wait = await beginLogin(app, request.remote)
   if (wait > 0)
-    return refuse('locked_out', {
+    return refuse({
+      result: 'locked_out',
       status: 429,
-      text: 'Too many failed attempts. Please wait before you try again.',
       email: form.email,
       headers: { 'retry-after': String(wait) },
     })
@@ -116,7 +133,7 @@ export async function login(app: App, request: Request): Promise<Reply> {
     result = user ? 'success' : 'failure'
     if (!user) {
       await record(app, request, 'user_login_failed', '')
-      return refuse('failure', { status: 422, text: 'Email or password is wrong.', email: form.email })
+      return refuse({ result: 'failure', status: 422, email: form.email })
     }
     const cookie = await startSession(app, request, user.id)
     await record(app, request, 'user_login', user.id)
@@ -152,8 +169,11 @@ const record = (app: App, request: Request, action: RecordedAction, actor_id: st
 
 /** Signs the user out: ends the session of the browser. */
 export async function logout(app: App, request: Request): Promise<Reply> {
-  if (isCrossSite(request))
-    return errorPage('Not signed out', 'Cross-site requests are not allowed.', request.id, { status: 403 })
+  if (isCrossSite(request)) {
+    const t = messagesOf(request)
+    const options = { title: t.start.notSignedOut, text: t.errors.texts.cross_site, status: 403 }
+    return errorPage(app, t, request.id, options)
+  }
   const signedIn = await findSignedIn(app, request)
   const cookies = await endSession(app, signedIn)
   if (signedIn) await record(app, request, 'user_logout', signedIn.user.id)
@@ -164,10 +184,15 @@ export async function logout(app: App, request: Request): Promise<Reply> {
 export async function showStart(app: App, request: Request): Promise<Reply> {
   const signedIn = await findSignedIn(app, request)
   if (!signedIn) return redirect(`${basePath(app)}/login`)
+  const messages = messagesOf(request)
+  const { start: t } = messages
+  const { user } = signedIn
   return page(
-    'Signed in',
-    html`<h1>You are signed in</h1>
-<p class="soft">as <bdi>${signedIn.user.email ?? signedIn.user.name}</bdi>. You can close this page and go back to your application.</p>
-<form method="post" action="${basePath(app)}/logout"><button class="wide">Sign out</button></form>`,
+    app,
+    messages,
+    t.title,
+    html`<h1>${t.heading}</h1>
+<p class="soft">${messages.signedInAs(isolated(user.email ?? user.name))}. ${t.close}</p>
+<form method="post" action="${basePath(app)}/logout"><button class="wide">${t.signOut}</button></form>`,
   )
 }

@@ -9,6 +9,7 @@ import { audit, sentBy } from '../oauth/audit.ts'
 import { checkEmailDomain, resolveFederatedUser } from '../oauth/federated_user.ts'
 import { providerNamed } from '../oauth/oidc_providers.ts'
 import { upstreamReason } from '../oauth/upstream_errors.ts'
+import { messagesOf } from './language.ts'
 import { page } from './pages.ts'
 import {
   clearPendingLogin,
@@ -100,7 +101,7 @@ async function signIn(
     await audit(app, { action: 'user_email_changed', ...event, detail })
   }
   return app.config.session.same_site === 'strict'
-    ? continuePage(login.target, cookies)
+    ? continuePage(app, request, login.target, cookies)
     : redirect(login.target, { 'set-cookie': cookies })
 }
 
@@ -112,10 +113,12 @@ const upstreamSession = ({ issuer, claims: { sid } }: OidcIdentity) => ({
 const MAX_SID = 255
 
 /** With SameSite=Strict a redirect would not send the session cookie, because the navigation started at the provider. A page starts a new one. */
-const continuePage = (target: string, cookies: string[]): Reply =>
-  page('Signed in', html`<h1>You are signed in</h1>\n<p><a href="${target}">Continue</a></p>`, {
-    headers: { refresh: `0;url=${target}`, 'set-cookie': cookies },
-  })
+function continuePage(app: App, request: Request, target: string, cookies: string[]): Reply {
+  const messages = messagesOf(request, target)
+  const { start: t } = messages
+  const body = html`<h1>${t.heading}</h1>\n<p><a href="${target}">${t.continue}</a></p>`
+  return page(app, messages, t.title, body, { headers: { refresh: `0;url=${target}`, 'set-cookie': cookies } })
+}
 
 const upstreamRefusal = (error: string): OAuthError =>
   new OAuthError('invalid_request', 'the identity provider did not sign you in', {

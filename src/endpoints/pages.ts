@@ -1,68 +1,9 @@
-// The HTML pages for users: rendered by the server, without scripts, with one style sheet that the content security policy allows by hash.
-import { createHash } from 'node:crypto'
+// The HTML pages for users: rendered by the server, without scripts.
+import type { App } from '../context.ts'
 import { htmlReply, type Reply } from '../http/message.ts'
-import { html, Markup } from '../lib/html.ts'
-
-const STYLE = `
-:root{color-scheme:light dark;--ink:#171a21;--soft:#565d6b;--line:#e1e4ea;--edge:#858d9b;--page:#f3f5f8;--card:#fff;--tint:#f7f8fa;--accent:#2456d3;--accent-ink:#fff;--glow:#2456d31a;--warn:#7a4300;--warn-bg:#fff4e0;--bad:#a3181d;--bad-bg:#fdecec}
-@media (prefers-color-scheme:dark){:root{--ink:#eceef3;--soft:#a6aebd;--line:#2d333e;--edge:#757e8e;--page:#0e1015;--card:#171a21;--tint:#1e222b;--accent:#8db2ff;--accent-ink:#0a1633;--glow:#8db2ff1f;--warn:#ffd08a;--warn-bg:#33260f;--bad:#ffa3a4;--bad-bg:#3a191b}}
-*{box-sizing:border-box}
-body{margin:0;min-height:100vh;min-height:100dvh;display:grid;place-items:center;padding:2rem 1rem;background:radial-gradient(60rem 32rem at 50% -8rem,var(--glow),transparent) var(--page);color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;-webkit-text-size-adjust:100%}
-main{width:100%;min-width:0;max-width:27.5rem;background:var(--card);border:1px solid var(--line);border-radius:16px;padding:2rem;box-shadow:0 1px 2px #1018280d,0 12px 32px -12px #10182829;overflow-wrap:anywhere}
-@media (max-width:30rem){body{place-items:start center;padding:0;background:var(--card)}main{border:0;border-radius:0;box-shadow:none;padding:1.75rem 1.25rem 2rem}}
-.mark{display:block;width:2.75rem;height:2.75rem;padding:.6rem;margin-bottom:1rem;border-radius:12px;color:var(--accent);background:var(--glow)}
-h1{font-size:1.4rem;line-height:1.3;letter-spacing:-.01em;text-wrap:balance;margin:0;overflow:hidden}
-p{margin:.35rem 0}
-.soft,dt,code{color:var(--soft)}
-.soft,dt{font-size:.925rem}
-code{font:.85rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
-a,.soft a{color:var(--accent);text-underline-offset:.15em}
-label{display:block;margin:1.1rem 0 .35rem;font-weight:600}
-input[type=email],input[type=password]{width:100%;min-height:2.9rem;padding:.6rem .8rem;font:inherit;color:inherit;background:var(--tint);border:1px solid var(--edge);border-radius:10px}
-:focus-visible{outline:3px solid var(--accent);outline-offset:2px}
-button,.button{font:inherit;font-weight:600;min-height:2.9rem;padding:.55rem 1rem;border-radius:10px;border:1px solid var(--edge);background:transparent;color:inherit;cursor:pointer}
-.button{display:block;text-align:center;text-decoration:none}
-:is(button,.button):hover{background:var(--tint)}
-:is(button,.button).main{background:var(--accent);border-color:var(--accent);color:var(--accent-ink)}
-:is(button,.button).main:hover{filter:brightness(1.08)}
-.or{text-align:center;margin:1.1rem 0 -.5rem}
-.wide{width:100%;margin-top:1.6rem}
-.button.wide+.button.wide{margin-top:.75rem}
-.buttons{display:grid;grid-template-columns:1fr 1fr;gap:.75rem;margin-top:1.5rem}
-.note{border-radius:10px;padding:.7rem .9rem;margin:1.1rem 0 0;font-size:.95rem}
-.bad{color:var(--bad);background:var(--bad-bg)}
-.warn{color:var(--warn);background:var(--warn-bg)}
-dl,ul{margin:1.25rem 0 0;padding:0;border:1px solid var(--line);border-radius:12px;list-style:none}
-dl div,li label{padding:.7rem .9rem}
-dl div+div,li+li{border-top:1px solid var(--line)}
-dd{margin:.1rem 0 0}
-dd code{display:block}
-.host{font-size:1.2rem;font-weight:700;letter-spacing:-.01em}
-fieldset{border:0;margin:1.5rem 0 0;padding:0;min-width:0}
-legend{padding:0;font-weight:600}
-fieldset ul{margin-top:.6rem}
-li label{display:flex;gap:.75rem;align-items:flex-start;margin:0;font-weight:400;cursor:pointer}
-li label:hover{background:var(--tint)}
-li:first-child label{border-radius:11px 11px 0 0}
-li:last-child label{border-radius:0 0 11px 11px}
-li:only-child label{border-radius:11px}
-li span{min-width:0}
-li code{display:block}
-li input{margin:.2rem 0 0;width:1.15rem;height:1.15rem;flex:none;accent-color:var(--accent)}
-.row{display:flex;gap:.75rem;justify-content:space-between;align-items:center;padding:.7rem .9rem}
-.row form{flex:none}
-footer{display:flex;flex-wrap:wrap;gap:0 1rem;justify-content:space-between;margin-top:1.5rem}
-footer span{min-width:0}
-.after{margin-top:1.1rem}
-`
-const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
-
-// The icon of every page: a key.
-const MARK = new Markup(
-  '<svg class="mark" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><circle cx="8" cy="16" r="5"/><path d="m11.5 12.5 9-9m-4 4 3.5 3.5"/></svg>',
-)
-/** It has no form-action: Chromium applies that to every redirect after a form submission, including redirects of the client's own site. */
-const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'`
+import type { OAuthError } from '../lib/error.ts'
+import { html, type Markup } from '../lib/html.ts'
+import type { Messages } from './messages/en.ts'
 
 interface PageOptions {
   status?: number
@@ -70,45 +11,77 @@ interface PageOptions {
 }
 
 interface ErrorPageOptions extends PageOptions {
+  title: string
+  text: string
+  /** What the application did wrong, in English, for its developers. */
+  detail?: string
   /** The link back to the application, which receives the error. */
   back?: { href: string; place: string }
 }
 
-/** A complete HTML page. */
-export function page(title: string, body: Markup, { status = 200, headers = {} }: PageOptions = {}): Reply {
+/** A complete HTML page in the language of the messages. */
+export function page(
+  { branding }: App,
+  { language }: Messages,
+  title: string,
+  body: Markup,
+  { status = 200, headers = {} }: PageOptions = {},
+): Reply {
   const document = html`<!doctype html>
-<html lang="en">
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 <title>${title}</title>
-<style>${new Markup(STYLE)}</style>
+<style>${branding.style}</style>
 </head>
 <body>
 <main>
-${MARK}
+${branding.header}
 ${body}
 </main>
 </body>
 </html>
 `
-  return htmlReply(status, document.text, { 'content-security-policy': POLICY, ...headers })
+  return htmlReply(status, document.text, { 'content-security-policy': branding.policy, ...headers })
 }
 
 /** A page with an error and advice for the user. */
 export const errorPage = (
-  title: string,
-  text: string,
+  app: App,
+  messages: Messages,
   requestId: string,
-  { back, ...options }: ErrorPageOptions,
+  { title, text, detail, back, ...options }: ErrorPageOptions,
 ): Reply =>
   page(
+    app,
+    messages,
     title,
     html`<h1>${title}</h1>
-<p class="note bad" role="alert">${text.replace(/^[a-z](?=[a-z]* )/, (first) => first.toUpperCase())}</p>
-${back && html`<p class="after"><a class="button main" href="${back.href}">Return to ${back.place}</a></p>`}
-<p class="soft after">Go back to the application and try again. If this happens again, send this request ID to its support team:<br><code>${requestId}</code></p>`,
+<p class="note bad" role="alert">${text}${detail && html`<br><code lang="en">${detail}</code>`}</p>
+${back && html`<p class="after"><a class="button main" href="${back.href}">${messages.returnTo(back.place)}</a></p>`}
+<p class="soft after">${messages.errors.advice}<br><code>${requestId}</code></p>`,
     options,
   )
+
+/** The page of an error that was thrown. Where no message is about exactly this reason, the page also has its English description. */
+export function thrownPage(
+  app: App,
+  messages: Messages,
+  requestId: string,
+  error: OAuthError,
+  options: Pick<ErrorPageOptions, 'back' | 'headers'> = {},
+): Reply {
+  const { title } = messages.errors
+  const texts: Readonly<Record<string, string>> = messages.errors.texts
+  const exact = texts[error.more.reason ?? '']
+  const text =
+    exact ?? texts[error.reason.split('_', 1).join('')] ?? texts[error.code] ?? texts[fallbackOf(error)] ?? ''
+  const detail = exact === undefined ? error.message : undefined
+  return errorPage(app, messages, requestId, { ...options, status: error.status, title, text, detail })
+}
+
+const fallbackOf = ({ status }: OAuthError): keyof Messages['errors']['texts'] =>
+  status < 500 ? 'invalid_request' : 'server_error'

@@ -2,6 +2,7 @@
 import type { App } from '../context.ts'
 import type { Reply, Request } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
+import type { OAuthError } from '../lib/error.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { forRequest } from '../oauth/traced.ts'
 import { authorize, renderAuthorizeError } from './authorize.ts'
@@ -29,7 +30,7 @@ const RESOURCE_METADATA = '/.well-known/oauth-protected-resource'
 export function publicRoutes(app: App): Route[] {
   const on = (handle: (app: App, request: Request) => Reply | Promise<Reply>) => (request: Request) =>
     handle(forRequest(app, request), request)
-  const renderError = renderAuthorizeError
+  const renderError = (error: OAuthError, request: Request) => renderAuthorizeError(app, error, request)
   const signs = { body: FORM, cors: true, admission: app.admission } as const
   return [
     ...metadataPaths(app).map(

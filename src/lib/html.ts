@@ -24,3 +24,6 @@ const render = (value: Value): string => {
 /** A template that escapes everything but Markup. */
 export const html = (parts: TemplateStringsArray, ...values: Value[]): Markup =>
   new Markup(parts.reduce((all, part, i) => all + render(values[i - 1]) + part))
+
+/** A name that others chose. Its direction of writing does not change the text around it. */
+export const isolated = (name: string): Markup => html`<bdi>${name}</bdi>`

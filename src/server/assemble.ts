@@ -13,6 +13,7 @@ import { type CryptoLanes, openCrypto } from '../crypto/pool.ts'
 import { createSealer } from '../crypto/seal.ts'
 import { keyPlace, keySource } from '../crypto/sources.ts'
 import { transitParts } from '../crypto/transit_client.ts'
+import { openBranding } from '../endpoints/branding.ts'
 import { Admission, loopBusyMs } from '../http/admission.ts'
 import { checkListeners } from '../http/node.ts'
 import { Buckets, Lockout, type LoginAttempts } from '../http/rate_limit.ts'
@@ -212,6 +213,7 @@ export function assemble(
     issuerMetadata: openIssuerMetadata(config, keys, clock),
     clientKeys: openClientKeys(config, { fetcher: client, clock, hosts: documents.hosts }),
     failedAssertions: new Buckets(1, 20),
+    branding: openBranding(),
     oidc: openOidcProviders(config, { crypto, clock, metrics }),
     documents,
     registrations: openRegistrationLimit(config, store),

@@ -1,6 +1,7 @@
 // Section L of the attack list: login, session and consent. One test per row, named by its id. L19 (a second factor) cannot be tested:
 // a login has one step, and a code is issued only after it.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { en } from '../../src/endpoints/messages/en.ts'
 import { okAdmin } from '../support/admin.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { signedIn } from '../support/documents.ts'
@@ -292,7 +293,7 @@ test('L22 two cookies of one name are refused wherever a session is used, with a
     for (const path of ['/', authorize, '/consent?session_id=x', '/connections']) {
       const page = await open(path, cookie)
       expect([page.status, page.location], path).toEqual([400, undefined])
-      expect(page.text, path).toContain(COOKIE)
+      expect(page.text, path).toContain(en.errors.texts.repeated_cookie)
     }
   }
   const nonce = (await new Browser().open(`${service.issuer}/login`)).headers.getSetCookie()[0]?.split(';')[0] ?? ''

@@ -1,0 +1,64 @@
+// The language of the pages for users. It is chosen once for each request: the choice of the user, then what the application asked
+// for, then what the browser prefers, then English.
+import { parseCookies, type RequestHead } from '../http/message.ts'
+import { de } from './messages/de.ts'
+import { en, type Messages } from './messages/en.ts'
+import { es } from './messages/es.ts'
+
+/** Every language, in the order in which the account page offers them. The first one is the default. */
+export const LANGUAGES: readonly Messages[] = [en, de, es]
+
+/** The cookie with the choice of the user: the tag of one of LANGUAGES. */
+const COOKIE = 'service_language'
+
+/** The messages in the language of a request. `target` is the local path that a form returns to. */
+export const messagesOf = (request: RequestHead, target?: string): Messages =>
+  chosen(request) ?? asked(request, target) ?? preferred(request.headers['accept-language'])
+
+const named = (tag: string | undefined): Messages | undefined => LANGUAGES.find(({ language }) => language === tag)
+/** The language of a tag such as de-AT: its first subtag (RFC 5646 §2.1). */
+const primary = (tag: string): string => tag.split('-', 1).join('').toLowerCase()
+
+const chosen = (request: RequestHead): Messages | undefined =>
+  named(parseCookies(request).find(([name, value]) => name === COOKIE && named(value))?.[1])
+
+/** `ui_locales` (OpenID Connect Core §3.1.2.1) of this request, or of the authorization request that the login returns to. */
+function asked({ query }: RequestHead, target: string | undefined): Messages | undefined {
+  const params = new URLSearchParams(query)
+  const place = target ?? params.get('redirect') ?? ''
+  const locales = params.get('ui_locales') ?? new URLSearchParams(place.split('?')[1]).get('ui_locales')
+  return (locales ?? '').split(' ').flatMap((tag) => named(primary(tag)) ?? [])[0]
+}
+
+/** The parameter `ui_locales` of an authorization request, to pass it on to the consent page. */
+export function localesOf({ query }: RequestHead): { ui_locales?: string } {
+  const ui_locales = new URLSearchParams(query).get('ui_locales')
+  return ui_locales ? { ui_locales } : {}
+}
+
+/** One range of Accept-Language with its weight (RFC 9110 §12.4.2). A weight that is malformed excludes its range. */
+function rangeOf(text: string): { tag: string; weight: number } {
+  const [range = '', ...parameters] = text.split(';').map((part) => part.trim())
+  const weight = parameters.find((part) => /^q=/i.test(part))?.slice(2) ?? '1'
+  return { tag: primary(range), weight: /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(weight) ? Number(weight) : 0 }
+}
+
+/** The language that Accept-Language prefers (RFC 9110 §12.5.4). English where it names none that exists. */
+export function preferred(header = ''): Messages {
+  const ranges = header.split(',').map(rangeOf)
+  const weightOf = ({ language }: Messages): number => {
+    const own = ranges.filter(({ tag }) => tag === language)
+    const found = own.length > 0 ? own : ranges.filter(({ tag }) => tag === '*')
+    return Math.max(0, ...found.map(({ weight }) => weight))
+  }
+  /** Languages with the same weight are preferred in the order of the header. */
+  const placeOf = ({ language }: Messages): number => ranges.findIndex(({ tag }) => tag === language) >>> 0
+  const [best] = LANGUAGES.filter((each) => weightOf(each) > 0).sort(
+    (a, b) => weightOf(b) - weightOf(a) || placeOf(a) - placeOf(b),
+  )
+  return best ?? en
+}
+
+/** A day, as the language writes it. `seconds` is an epoch time. */
+export const dayIn = ({ language }: Messages, seconds: number): string =>
+  new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone: 'UTC' }).format(seconds * 1000)

@@ -1,0 +1,131 @@
+// The messages of the pages for users, in German (formal address).
+import { html } from '../../lib/html.ts'
+import type { Messages } from './en.ts'
+
+export const de: Messages = {
+  language: 'de',
+  languageName: 'Deutsch',
+
+  signedInAs: (user) => html`Angemeldet als ${user}`,
+  useAnotherAccount: 'Anderes Konto verwenden',
+  returnTo: (place) => `Zurück zu ${place}`,
+  since: (date) => `seit ${date}`,
+
+  login: {
+    title: 'Anmelden',
+    lead: (place) => html`Melden Sie sich an, um mit ${place} fortzufahren.`,
+    email: 'E-Mail-Adresse',
+    password: 'Passwort',
+    submit: 'Anmelden',
+    or: 'oder',
+    continueWith: (provider) => html`Weiter mit ${provider}`,
+    invalid: 'Dieses Formular ist abgelaufen. Bitte melden Sie sich erneut an.',
+    locked_out: 'Zu viele fehlgeschlagene Versuche. Bitte warten Sie, bevor Sie es erneut versuchen.',
+    failure: 'Die E-Mail-Adresse oder das Passwort ist falsch.',
+  },
+
+  start: {
+    title: 'Angemeldet',
+    heading: 'Sie sind angemeldet',
+    close: 'Sie können diese Seite schließen und zu Ihrer Anwendung zurückkehren.',
+    continue: 'Weiter',
+    signOut: 'Abmelden',
+    notSignedOut: 'Nicht abgemeldet',
+  },
+
+  consent: {
+    title: (application) => `${application} zulassen?`,
+    heading: (application) => html`${application} bittet um Zugriff`,
+    accessTo: 'Zugriff auf',
+    yourAccount: 'Ihr Konto',
+    afterwards: 'Danach werden Sie weitergeleitet zu',
+    onDevice:
+      'Dies ist ein Programm auf Ihrem eigenen Gerät. Lassen Sie es nur zu, wenn Sie es gerade selbst gestartet haben.',
+    ownName: 'Diese Anwendung hat ihren Namen selbst gewählt. Prüfen Sie die Adresse oben.',
+    ownDocument: (host) =>
+      html`Diese Anwendung hat ihren Namen selbst gewählt und wird von ${host} beschrieben. Prüfen Sie die Adresse oben.`,
+    scopes: 'Angeforderte Berechtigungen',
+    withoutScopes: 'Diese Ressource hat keine einzelnen Berechtigungen. Die Anwendung kann sie vollständig nutzen.',
+    deny: 'Ablehnen',
+    allow: 'Zulassen',
+    refused: 'Diese Anfrage kann nicht fortgesetzt werden',
+    expired: 'Diese Anfrage ist abgelaufen, oder es wurde bereits über sie entschieden.',
+    noDecision: 'Die Entscheidung fehlt.',
+    nothingAllowed: 'Es wurde nichts zugelassen. Wählen Sie mindestens eine Berechtigung aus, oder lehnen Sie ab.',
+    tooMuchAllowed: 'Es wurde mehr zugelassen, als angefragt war.',
+  },
+
+  accessRefused: {
+    title: 'Kein Zugriff',
+    heading: (user, resource) => html`${user} darf ${resource} nicht verwenden`,
+    access:
+      'Die Administration entscheidet, wer Zugriff erhält. Bitten Sie dort um Zugriff, oder verwenden Sie ein anderes Konto.',
+    scope_groups:
+      'Die Administration entscheidet, wer die Berechtigungen erhält, die die Anwendung anfordert. Fragen Sie dort nach, oder verwenden Sie ein anderes Konto.',
+  },
+
+  connect: {
+    title: (provider) => `${provider} verbinden`,
+    heading: (provider) => html`${provider} verbinden`,
+    purpose: (resource) => html`${resource} kann danach in Ihrem Namen genutzt werden.`,
+    submit: 'Verbinden',
+    key: (provider) => html`Schlüssel von ${provider}`,
+    badKey: 'Dieser Schlüssel ist nicht gültig. Bitte kopieren Sie ihn erneut.',
+    whereToFind: 'Wo Sie Ihren Schlüssel finden',
+    stored: (connections) =>
+      html`Der Schlüssel wird verschlüsselt gespeichert. Sie können die Verbindung jederzeit unter ${connections} trennen.`,
+    yourConnections: 'Ihre Verbindungen',
+  },
+
+  connections: {
+    title: 'Ihre Verbindungen',
+    lead: 'Konten bei anderen Diensten, die Anwendungen in Ihrem Namen nutzen dürfen.',
+    none: 'Sie haben keine Verbindungen.',
+    disconnect: 'Trennen',
+    disconnectFrom: (provider) => `${provider} trennen`,
+    lost: (provider) =>
+      html`Eine Antwort von ${provider} ging verloren, und damit wurde Ihre Verbindung beendet. Die Verbindung wurde nicht widerrufen. Stellen Sie sie erneut her, wenn eine Anwendung Sie dazu auffordert.`,
+    denied: 'Sie wurden nicht verbunden: Die Anfrage wurde beim Anbieter abgelehnt.',
+    unavailable: 'Sie wurden nicht verbunden: Der Anbieter antwortet nicht. Bitte versuchen Sie es später erneut.',
+    failed: 'Sie wurden nicht verbunden: Der Anbieter hat einen Fehler gemeldet.',
+  },
+
+  errors: {
+    title: 'Diese Anfrage kann nicht bearbeitet werden',
+    advice:
+      'Kehren Sie zur Anwendung zurück und versuchen Sie es erneut. Wenn der Fehler wieder auftritt, senden Sie diese Anfrage-ID an den Support der Anwendung:',
+    texts: {
+      invalid_request: 'Die Anwendung hat eine ungültige Anfrage gesendet.',
+      invalid_client: 'Die Anwendung ist hier nicht bekannt oder darf nicht verwendet werden.',
+      invalid_scope: 'Die Anwendung hat Berechtigungen angefordert, die sie nicht erhalten kann.',
+      invalid_target: 'Die Anwendung hat Zugriff auf eine Ressource angefordert, den sie nicht erhalten kann.',
+      access_denied: 'Diese Anfrage ist nicht erlaubt.',
+      not_found: 'Diese Seite existiert nicht.',
+      slow_down: 'Es gab zu viele Anfragen. Bitte warten Sie, bevor Sie es erneut versuchen.',
+      server_error: 'Ein interner Fehler ist aufgetreten. Bitte versuchen Sie es später erneut.',
+      temporarily_unavailable: 'Der Dienst ist derzeit nicht verfügbar. Bitte versuchen Sie es später erneut.',
+      login_required: 'Sie sind nicht angemeldet.',
+
+      not_signed_in: 'Sie sind nicht angemeldet. Bitte melden Sie sich an und versuchen Sie es erneut.',
+      bad_form: 'Dieses Formular gehört nicht zu Ihrer Sitzung. Bitte gehen Sie zurück und laden Sie die Seite neu.',
+      cross_site: 'Die Anfrage kam von einer anderen Website. Solche Anfragen sind nicht erlaubt.',
+      repeated_cookie:
+        'Ihr Browser hat zwei Cookies mit demselben Namen gesendet. Bitte löschen Sie die Cookies dieser Website und ihrer übergeordneten Domain.',
+      oidc: 'Ihre Anmeldung beim Identitätsanbieter konnte nicht abgeschlossen werden.',
+      oidc_state:
+        'Diese Anmeldung ist abgelaufen, wurde bereits verwendet oder wurde in einem anderen Browser begonnen.',
+      oidc_other_provider: 'Diese Anmeldung wurde bei einem anderen Identitätsanbieter begonnen.',
+      oidc_state_used: 'Diese Anmeldung wurde bereits verwendet.',
+      oidc_too_many_failures:
+        'Zu viele fehlgeschlagene Anmeldungen von Ihrer Adresse. Bitte warten Sie, bevor Sie es erneut versuchen.',
+      oidc_email_taken: 'Ein anderes Konto hat Ihre E-Mail-Adresse. Bitte wenden Sie sich an die Administration.',
+      oidc_email_domain: 'Mit Ihrer E-Mail-Adresse dürfen Sie sich hier nicht anmelden.',
+      oidc_user_disabled: 'Ihr Konto ist deaktiviert. Bitte wenden Sie sich an die Administration.',
+      oidc_upstream_access_denied: 'Der Identitätsanbieter hat Sie nicht angemeldet.',
+      state_of_another_user: 'Diese Verbindung wurde von einer anderen Person begonnen. Bitte beginnen Sie erneut.',
+      unknown_state: 'Diese Verbindungsanfrage ist abgelaufen oder wurde bereits verwendet. Bitte beginnen Sie erneut.',
+      state_used: 'Diese Verbindungsanfrage wurde bereits verwendet. Bitte beginnen Sie erneut.',
+      connect_off: 'Verbindungen zu anderen Diensten sind hier nicht aktiviert.',
+    },
+  },
+}

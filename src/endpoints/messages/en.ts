@@ -1,0 +1,133 @@
+// The messages of the pages for users, in English. Every language has the same keys and parameters: a missing one does not compile.
+// Names that others chose are Markup, made by isolated(); the parameters of titles and labels are plain text.
+import { html, type Markup } from '../../lib/html.ts'
+
+export const en = {
+  /** The language tag (RFC 5646). */
+  language: 'en',
+  /** The name of the language in the language itself. */
+  languageName: 'English',
+
+  signedInAs: (user: Markup) => html`Signed in as ${user}`,
+  useAnotherAccount: 'Use another account',
+  returnTo: (place: string) => `Return to ${place}`,
+  since: (date: string) => `since ${date}`,
+
+  login: {
+    title: 'Sign in',
+    lead: (place: Markup) => html`to continue to ${place}`,
+    email: 'Email',
+    password: 'Password',
+    submit: 'Sign in',
+    or: 'or',
+    continueWith: (provider: Markup) => html`Continue with ${provider}`,
+    invalid: 'This form has expired. Please sign in again.',
+    locked_out: 'Too many failed attempts. Please wait before you try again.',
+    failure: 'Email or password is wrong.',
+  },
+
+  start: {
+    title: 'Signed in',
+    heading: 'You are signed in',
+    close: 'You can close this page and go back to your application.',
+    continue: 'Continue',
+    signOut: 'Sign out',
+    notSignedOut: 'Not signed out',
+  },
+
+  consent: {
+    title: (application: string) => `Allow ${application}?`,
+    heading: (application: Markup) => html`${application} asks for access`,
+    accessTo: 'Access to',
+    yourAccount: 'your account',
+    afterwards: 'Afterwards you will be sent to',
+    onDevice: 'This is a program on your own device. Allow it only if you started it yourself just now.',
+    ownName: 'This application chose its own name. Check the address above.',
+    ownDocument: (host: Markup) =>
+      html`This application chose its own name and is described by ${host}. Check the address above.`,
+    scopes: 'It wants to',
+    withoutScopes: 'This resource has no separate permissions. The application can use all of it.',
+    deny: 'Deny',
+    allow: 'Allow',
+    refused: 'This request cannot continue',
+    expired: 'This request has expired or was already decided.',
+    noDecision: 'The decision is missing.',
+    nothingAllowed: 'Nothing was allowed. Choose at least one item, or deny.',
+    tooMuchAllowed: 'More was allowed than asked for.',
+  },
+
+  accessRefused: {
+    title: 'No access',
+    heading: (user: Markup, resource: Markup) => html`${user} may not use ${resource}`,
+    access: 'An administrator decides who may use it. Ask them for access, or use another account.',
+    scope_groups:
+      'An administrator decides who may have the permissions that the application asks for. Ask them, or use another account.',
+  },
+
+  connect: {
+    title: (provider: string) => `Connect ${provider}`,
+    heading: (provider: Markup) => html`Connect ${provider}`,
+    purpose: (resource: Markup) => html`${resource} can then be used in your name.`,
+    submit: 'Connect',
+    key: (provider: Markup) => html`Key of ${provider}`,
+    badKey: 'This is not a valid key. Please copy it again.',
+    whereToFind: 'Where to find your key',
+    stored: (connections: Markup) =>
+      html`The key is stored encrypted. You can disconnect at any time under ${connections}.`,
+    yourConnections: 'your connections',
+  },
+
+  connections: {
+    title: 'Your connections',
+    lead: 'Accounts at other services that applications may use in your name.',
+    none: 'You have no connections.',
+    disconnect: 'Disconnect',
+    disconnectFrom: (provider: string) => `Disconnect ${provider}`,
+    lost: (provider: Markup) =>
+      html`A response of ${provider} was lost, and your connection ended with it. The connection was not revoked. Connect again when an application asks you to.`,
+    denied: 'You were not connected: the request was denied at the provider.',
+    unavailable: 'You were not connected: the provider does not respond. Please try again later.',
+    failed: 'You were not connected: the provider reported an error.',
+  },
+
+  errors: {
+    title: 'This request cannot be served',
+    advice:
+      'Go back to the application and try again. If this happens again, send this request ID to its support team:',
+    /** By the reason of the error, then by the first word of the reason, then by its code. */
+    texts: {
+      invalid_request: 'The application sent a request that is not valid.',
+      invalid_client: 'The application is not known here, or it may not be used.',
+      invalid_scope: 'The application asked for permissions that it cannot have.',
+      invalid_target: 'The application asked for access to a resource that it cannot have.',
+      access_denied: 'This request is not allowed.',
+      not_found: 'This page does not exist.',
+      slow_down: 'There were too many requests. Please wait before you try again.',
+      server_error: 'An internal error occurred. Please try again later.',
+      temporarily_unavailable: 'The service is not available at the moment. Please try again later.',
+      login_required: 'You are not signed in.',
+
+      not_signed_in: 'You are not signed in. Please sign in and try again.',
+      bad_form: 'This form does not belong to your session. Please go back and load the page again.',
+      cross_site: 'The request came from another website. Such requests are not allowed.',
+      repeated_cookie:
+        'Your browser sent two cookies of one name. Please delete the cookies of this website and of its parent domain.',
+      oidc: 'Your sign-in at the identity provider could not be completed.',
+      oidc_state: 'This sign-in has expired, was already used, or was started in another browser.',
+      oidc_other_provider: 'This sign-in was started at another identity provider.',
+      oidc_state_used: 'This sign-in was already used.',
+      oidc_too_many_failures: 'Too many failed sign-ins from your address. Please wait before you try again.',
+      oidc_email_taken: 'Another account has your email address. Please ask an administrator.',
+      oidc_email_domain: 'You may not sign in here with your email address.',
+      oidc_user_disabled: 'Your account is disabled. Please ask an administrator.',
+      oidc_upstream_access_denied: 'The identity provider did not sign you in.',
+      state_of_another_user: 'Another user started this connection. Please start again.',
+      unknown_state: 'This connection request has expired or was already used. Please start again.',
+      state_used: 'This connection request was already used. Please start again.',
+      connect_off: 'Connections to other services are not enabled here.',
+    },
+  },
+}
+
+/** The messages of one language. */
+export type Messages = typeof en

@@ -1,0 +1,128 @@
+// The messages of the pages for users, in Spanish (formal address).
+import { html } from '../../lib/html.ts'
+import type { Messages } from './en.ts'
+
+export const es: Messages = {
+  language: 'es',
+  languageName: 'Español',
+
+  signedInAs: (user) => html`Sesión iniciada como ${user}`,
+  useAnotherAccount: 'Usar otra cuenta',
+  returnTo: (place) => `Volver a ${place}`,
+  since: (date) => `desde el ${date}`,
+
+  login: {
+    title: 'Iniciar sesión',
+    lead: (place) => html`Inicie sesión para continuar en ${place}.`,
+    email: 'Correo electrónico',
+    password: 'Contraseña',
+    submit: 'Iniciar sesión',
+    or: 'o',
+    continueWith: (provider) => html`Continuar con ${provider}`,
+    invalid: 'Este formulario ha caducado. Inicie sesión de nuevo.',
+    locked_out: 'Demasiados intentos fallidos. Espere antes de volver a intentarlo.',
+    failure: 'El correo electrónico o la contraseña no son correctos.',
+  },
+
+  start: {
+    title: 'Sesión iniciada',
+    heading: 'Ha iniciado sesión',
+    close: 'Puede cerrar esta página y volver a su aplicación.',
+    continue: 'Continuar',
+    signOut: 'Cerrar sesión',
+    notSignedOut: 'No se ha cerrado la sesión',
+  },
+
+  consent: {
+    title: (application) => `¿Permitir ${application}?`,
+    heading: (application) => html`${application} solicita acceso`,
+    accessTo: 'Acceso a',
+    yourAccount: 'su cuenta',
+    afterwards: 'Después se le enviará a',
+    onDevice: 'Este es un programa de su propio dispositivo. Permítalo solo si usted mismo acaba de iniciarlo.',
+    ownName: 'Esta aplicación ha elegido su propio nombre. Compruebe la dirección indicada arriba.',
+    ownDocument: (host) =>
+      html`Esta aplicación ha elegido su propio nombre y está descrita por ${host}. Compruebe la dirección indicada arriba.`,
+    scopes: 'Permisos solicitados',
+    withoutScopes: 'Este recurso no tiene permisos separados. La aplicación puede usarlo por completo.',
+    deny: 'Denegar',
+    allow: 'Permitir',
+    refused: 'Esta solicitud no puede continuar',
+    expired: 'Esta solicitud ha caducado o ya se ha decidido sobre ella.',
+    noDecision: 'Falta la decisión.',
+    nothingAllowed: 'No se ha permitido nada. Elija al menos un permiso o deniegue la solicitud.',
+    tooMuchAllowed: 'Se ha permitido más de lo solicitado.',
+  },
+
+  accessRefused: {
+    title: 'Sin acceso',
+    heading: (user, resource) => html`${user} no puede usar ${resource}`,
+    access: 'Un administrador decide quién puede usar este recurso. Pídale acceso o use otra cuenta.',
+    scope_groups:
+      'Un administrador decide quién puede tener los permisos que solicita la aplicación. Pregúntele o use otra cuenta.',
+  },
+
+  connect: {
+    title: (provider) => `Conectar ${provider}`,
+    heading: (provider) => html`Conectar ${provider}`,
+    purpose: (resource) => html`${resource} podrá usarse entonces en su nombre.`,
+    submit: 'Conectar',
+    key: (provider) => html`Clave de ${provider}`,
+    badKey: 'Esta clave no es válida. Cópiela de nuevo.',
+    whereToFind: 'Dónde encontrar su clave',
+    stored: (connections) =>
+      html`La clave se guarda cifrada. Puede desconectarse en cualquier momento en ${connections}.`,
+    yourConnections: 'sus conexiones',
+  },
+
+  connections: {
+    title: 'Sus conexiones',
+    lead: 'Cuentas de otros servicios que las aplicaciones pueden usar en su nombre.',
+    none: 'No tiene conexiones.',
+    disconnect: 'Desconectar',
+    disconnectFrom: (provider) => `Desconectar ${provider}`,
+    lost: (provider) =>
+      html`Se perdió una respuesta de ${provider} y, con ella, terminó su conexión. La conexión no fue revocada. Vuelva a conectarse cuando una aplicación se lo pida.`,
+    denied: 'No se ha conectado: la solicitud fue denegada en el proveedor.',
+    unavailable: 'No se ha conectado: el proveedor no responde. Inténtelo de nuevo más tarde.',
+    failed: 'No se ha conectado: el proveedor comunicó un error.',
+  },
+
+  errors: {
+    title: 'No se puede atender esta solicitud',
+    advice:
+      'Vuelva a la aplicación e inténtelo de nuevo. Si el error se repite, envíe este identificador de solicitud a su equipo de soporte:',
+    texts: {
+      invalid_request: 'La aplicación envió una solicitud no válida.',
+      invalid_client: 'La aplicación no es conocida aquí o no se puede usar.',
+      invalid_scope: 'La aplicación solicitó permisos que no puede obtener.',
+      invalid_target: 'La aplicación solicitó acceso a un recurso al que no puede acceder.',
+      access_denied: 'Esta solicitud no está permitida.',
+      not_found: 'Esta página no existe.',
+      slow_down: 'Hubo demasiadas solicitudes. Espere antes de volver a intentarlo.',
+      server_error: 'Se produjo un error interno. Inténtelo de nuevo más tarde.',
+      temporarily_unavailable: 'El servicio no está disponible en este momento. Inténtelo de nuevo más tarde.',
+      login_required: 'No ha iniciado sesión.',
+
+      not_signed_in: 'No ha iniciado sesión. Inicie sesión e inténtelo de nuevo.',
+      bad_form: 'Este formulario no pertenece a su sesión. Vuelva atrás y cargue la página de nuevo.',
+      cross_site: 'La solicitud provino de otro sitio web. Esas solicitudes no están permitidas.',
+      repeated_cookie:
+        'Su navegador envió dos cookies con el mismo nombre. Elimine las cookies de este sitio web y de su dominio principal.',
+      oidc: 'No se pudo completar su inicio de sesión en el proveedor de identidad.',
+      oidc_state: 'Este inicio de sesión ha caducado, ya se ha usado o se comenzó en otro navegador.',
+      oidc_other_provider: 'Este inicio de sesión se comenzó en otro proveedor de identidad.',
+      oidc_state_used: 'Este inicio de sesión ya se ha usado.',
+      oidc_too_many_failures:
+        'Demasiados inicios de sesión fallidos desde su dirección. Espere antes de volver a intentarlo.',
+      oidc_email_taken: 'Otra cuenta tiene su correo electrónico. Consulte a un administrador.',
+      oidc_email_domain: 'No puede iniciar sesión aquí con su correo electrónico.',
+      oidc_user_disabled: 'Su cuenta está desactivada. Consulte a un administrador.',
+      oidc_upstream_access_denied: 'El proveedor de identidad no inició su sesión.',
+      state_of_another_user: 'Otro usuario comenzó esta conexión. Comience de nuevo.',
+      unknown_state: 'Esta solicitud de conexión ha caducado o ya se ha usado. Comience de nuevo.',
+      state_used: 'Esta solicitud de conexión ya se ha usado. Comience de nuevo.',
+      connect_off: 'Las conexiones con otros servicios no están activadas aquí.',
+    },
+  },
+}
