@@ -1,19 +1,10 @@
 // The members of a user in bodies of the admin API.
 import { z } from 'zod'
-import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
 import { groupNames, text, word } from '../lib/field.ts'
+import { MIN_PASSWORD, newPassword } from '../oauth/new_password.ts'
 
-const MIN_PASSWORD = 8
 /** An email address. */
 export const email = text(254).regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address')
-const password = z
-  .string()
-  .refine((value) => value.isWellFormed(), 'must be text')
-  .refine((value) => [...value].length >= MIN_PASSWORD, `must have at least ${MIN_PASSWORD} characters`)
-  .refine(
-    (value) => Buffer.byteLength(value.normalize('NFC')) <= MAX_PASSWORD_BYTES,
-    `must have at most ${MAX_PASSWORD_BYTES} bytes`,
-  )
 /** The role of a user. */
 export const role = word(['admin', 'user'])
 
@@ -25,7 +16,7 @@ export const EMAIL_VERIFIED =
 /** The members of a new user. */
 export const newUser = z.object({
   email: email.describe('Email for sign-in. Unique, case is ignored.'),
-  password: password.describe(`At least ${MIN_PASSWORD} characters; stored only as a hash.`),
+  password: newPassword.describe(`At least ${MIN_PASSWORD} characters; stored only as a hash.`),
   name: text(255).default('').describe('Display name.'),
   role: role.default('user').describe('Role of the user.'),
   groups: groupNames().default([]).describe(GROUPS),
@@ -43,7 +34,7 @@ export const userChange = z
   .object({
     email: email.describe('New email.'),
     name: text(255).describe('New display name.'),
-    password: password.describe('New password. It ends the sessions of the user.'),
+    password: newPassword.describe('New password. It ends the sessions of the user.'),
     role: role.describe('New role.'),
     groups: groupNames().describe(GROUPS),
     email_verified: z.boolean().describe(EMAIL_VERIFIED),
